@@ -38,6 +38,7 @@ def main(
     """Measure methods that look for binding on subjects whose binding is known."""
     from benchmarks.binding.calibration import calibrate
     from benchmarks.binding.page import publish_all, summarize
+
     from benchmarks.binding.runner import choose, list_methods, list_subjects, run
 
     if tpdn is None:

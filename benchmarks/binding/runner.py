@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.binding import methods
-from benchmarks.binding.scores import errors, fit, judge_edits, measure, share
+from benchmarks.binding.scores import errors, fit, judge_edits, measure, total
 from benchmarks.binding.structure import Method
 from benchmarks.binding.subject import Case, Subject, draw
 from benchmarks.binding.subjects import compiled, networks, planted, real
@@ -58,8 +58,9 @@ def run(
     kept = KeptRun.open(out, {"version": VERSION}, True, MANIFEST, MANIFEST)
     tuned = {name: _tune(kept, name, method) for name, method in of_methods.items()}
     rows, begun = [], time.process_time()
-    draws = {name: 1 if subject.family == "real" else seeds for name, subject in subjects.items()}
-    for subject, seed in ((s, seed) for name, s in subjects.items() for seed in range(draws[name])):
+    for seed, subject in product(range(seeds), subjects.values()):
+        if seed and subject.family == "real":
+            continue  # once: they are large
         case: Case | None = None
         for name, method in of_methods.items():
             part = _cell(kept, subject, name, seed)
@@ -113,9 +114,9 @@ def _tune(kept: KeptRun, name: str, method: Method) -> pd.DataFrame:
 def _score(case: Case, method: Method, chosen: dict[str, Any]) -> float:
     """The mean of the primary score and the share of right edits."""
     fitted = fit(case, method, chosen, 0)
-    found = [float(share(errors(case, method, fitted).sum(0, keepdims=True))[0])]
-    edited = fitted.swap(case.swaps["seen"])
-    if edited is not None:
+    found = [total(errors(case, method, fitted))]
+    if fitted.swap:
+        edited = fitted.swap(case.swaps["seen"])
         found.append(judge_edits(case, np.nan_to_num(edited), case.swaps["seen"])[0])
     return float(np.mean(found))
 

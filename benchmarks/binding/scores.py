@@ -9,30 +9,30 @@ from typing import Any
 import numpy as np
 
 from benchmarks.binding.schemes import CANDIDATES, SCHEMES, shuffled
-from benchmarks.binding.structure import Array, Fitted, Method, Scheme, Structure, Swaps
+from benchmarks.binding.structure import Array, Fitted, Method, Scheme, Swaps
 from benchmarks.binding.subject import Case, read_edits, twin_of
 from tprprobe.statistics import bootstrap
 
 REPLICATES, RESEED = 1000, 1000
-SYNONYMS = {"left*length": "left*right", "right*length": "left*right", "length*left": "left*right"}
-UNBOUND = ("bag", "no structure")
-MEASURES = {  # name: (title, format); what a cell has, NaN where a method cannot answer
-    "r2": ("variance recovered", ".3f"),
-    "r2_withheld": ("the same, withheld pairs", ".3f"),
-    "accuracy": ("fillers read", ".3f"),
-    "accuracy_withheld": ("withheld fillers read", ".3f"),
-    "interchange": ("interchange, seen pairs", ".3f"),
-    "interchange_withheld": ("interchange, withheld pairs", ".3f"),
-    "others_kept": ("edits that change nothing else", ".3f"),
-    "ceiling": ("interchange by the model itself", ".3f"),
-    "claims_chance": ("claims binding: better than chance", ".2f"),
-    "claims_shuffled": ("claims binding: better than shuffled roles", ".2f"),
-    "claims": ("claims binding: by its own test", ".2f"),
-    "claims_learnt": ("claims that it is learnt: better than in the twin", ".2f"),
-    "named_right": ("scheme named right", ".2f"),
-    "reseed": ("difference after another seed", ".4f"),
-    "seconds": ("seconds of a processor, to fit", ".2f"),
-    "parameters": ("parameters", ".0f"),
+SYNONYMS = dict.fromkeys(("left*length", "right*length"), "left*right")
+KINDS = {"seen": "", "withheld": "_withheld"}
+MEASURES = {  # what a cell has, NaN where a method cannot answer
+    "r2": "variance recovered",
+    "r2_withheld": "the same, with a withheld pair",
+    "accuracy": "fillers read",
+    "accuracy_withheld": "withheld fillers read",
+    "interchange": "interchange, seen pairs",
+    "interchange_withheld": "interchange, withheld pairs",
+    "others_kept": "edits that change nothing else",
+    "ceiling": "interchange by the model itself",
+    "claims_chance": "claims binding: beats chance",
+    "claims_shuffled": "claims binding: beats shuffled roles",
+    "claims": "claims binding: by a test of its own",
+    "claims_learnt": "claims learnt binding: beats the twin",
+    "named_right": "scheme named right",
+    "reseed": "difference after another seed",
+    "seconds": "processor seconds to fit",
+    "parameters": "parameters",
 }
 
 
@@ -41,49 +41,39 @@ def fit(
 ) -> Fitted:
     """A method fitted to a case, with its roles or others."""
     states, structure = case.part(case.train)
-    swaps = case.swaps["train"]
-    if scheme is not None:
-        structure, swaps = structure.by(scheme), swaps.by(scheme)
-    return method.fit(states, structure, swaps, seed, **chosen)
+    scheme = scheme or structure.scheme
+    swaps = case.swaps["train"].by(scheme)
+    return method.fit(states, replace(structure, scheme=scheme), swaps, seed, **chosen)
 
 
 def errors(case: Case, method: Method, fitted: Fitted, scheme: Scheme | None = None) -> Array:
     """By tested item, the error of the primary prediction and that of knowing nothing: [item, 2]."""
-    states, structure = case.part(case.test)
-    if method.PRIMARY == "swaps":
-        swaps = case.swaps["seen"] if scheme is None else case.swaps["seen"].by(scheme)
+    scheme = scheme or case.structure.scheme
+    if method.PRIMARY == "swaps" and fitted.swap:
+        swaps = case.swaps["seen"].by(scheme)
         found = fitted.swap(swaps)
-        assert found is not None
-        edited = np.where(np.isnan(found), swaps.states, found)
-        return _squares(edited, swaps.states, swaps.targets)
-    structure = structure if scheme is None else structure.by(scheme)
-    train = case.structure.rows(case.train)
-    train = train if scheme is None else train.by(scheme)
+        return _squares(np.where(np.isnan(found), swaps.states, found), swaps.states, swaps.targets)
+    assert fitted.predict
+    states, structure = case.part(case.test)
+    structure = replace(structure, scheme=scheme)
     predicted = fitted.predict(states, structure)
     if method.PRIMARY == "states":
-        mean = case.world.states[case.train].mean(0)
-        return _squares(predicted, np.broadcast_to(mean, states.shape), states)
-    usual = _usual(train)
+        return _squares(predicted, case.mean, states)
+    counts: dict[str, Counter[str]] = {}
+    for pairs in replace(case.structure.rows(case.train), scheme=scheme).pairs:
+        for filler, role in pairs:
+            counts.setdefault(role, Counter())[filler] += 1
+    usual = {role: of.most_common(1)[0][0] for role, of in counts.items()}
     rows = []
     for pairs, read in zip(structure.pairs, predicted, strict=True):
         asked = [(f, r, said) for (f, r), said in zip(pairs, read, strict=True) if r != "key"]
-        rows.append(
-            [sum(f != said for f, _, said in asked), sum(f != usual.get(r) for f, r, _ in asked)]
-        )
+        wrong = [(f != said, f != usual.get(r)) for f, r, said in asked]
+        rows.append(np.sum(wrong, 0))
     return np.array(rows, float)
 
 
 def _squares(found: Array, nothing: Array, wanted: Array) -> Array:
     return np.stack([np.sum((each - wanted) ** 2, 1) for each in (found, nothing)], 1)
-
-
-def _usual(structure: Structure) -> dict[str, str]:
-    """The most frequent filler of every role."""
-    counts: dict[str, Counter[str]] = {}
-    for pairs in structure.pairs:
-        for filler, role in pairs:
-            counts.setdefault(role, Counter())[filler] += 1
-    return {role: of.most_common(1)[0][0] for role, of in counts.items()}
 
 
 def share(totals: Array) -> Array:
@@ -92,29 +82,29 @@ def share(totals: Array) -> Array:
     return np.where(known, 1 - totals[:, 0] / np.where(known, totals[:, 1], 1), 0.0)
 
 
+def total(items: Array) -> float:
+    """The share recovered over all items."""
+    return float(share(items.sum(0, keepdims=True))[0])
+
+
 def beats(items: Array, control: Array | None = None) -> bool:
-    """True if the share recovered is above that of a control (or 0): its 95 % interval over items is."""
-    both = items if control is None else np.concatenate([items, control], 1)
-
-    def apart(totals: Array) -> Array:
-        return share(totals) - (share(totals[:, 2:]) if control is not None else 0)
-
-    return bootstrap(both, apart, REPLICATES).low > 0
+    """True if the share recovered is above that of a control (or 0), with its 95 % interval over items."""
+    if control is None:
+        return bootstrap(items, share, REPLICATES).low > 0
+    both = np.concatenate([items, control], 1)
+    return bootstrap(both, lambda of: share(of[:, :2]) - share(of[:, 2:]), REPLICATES).low > 0
 
 
 def measure(case: Case, method: Method, chosen: dict[str, Any], seed: int) -> dict[str, Any]:
     """The row of a cell."""
     begun = time.process_time()
     fitted = fit(case, method, chosen, seed)
-    seconds = time.process_time() - begun
-    row: dict[str, Any] = dict.fromkeys(MEASURES, math.nan)
-    row |= (
-        _predictions(case, fitted)
-        | _edits(case, fitted)
-        | _claims(case, method, fitted, chosen, seed)
-    )
-    row |= {"seconds": seconds, "parameters": fitted.parameters, "named": ""}
-    if case.subject.named and method.PRIMARY:
+    cost = {"seconds": time.process_time() - begun, "parameters": float(fitted.parameters)}
+    row: dict[str, Any] = dict.fromkeys(MEASURES, math.nan) | cost | {"named": ""}
+    row |= _predictions(case, fitted) | _edits(case, fitted)
+    if method.PRIMARY:
+        row |= _claims(case, method, fitted, chosen, seed)
+    if case.subject.named and "named_right" not in method.CANNOT:
         named = name_scheme(case, method, fitted, chosen, seed)
         row |= {"named": named, "named_right": float(_is_right(named, case.subject.named))}
     return row | dict.fromkeys(method.CANNOT, math.nan)
@@ -122,79 +112,65 @@ def measure(case: Case, method: Method, chosen: dict[str, Any], seed: int) -> di
 
 def _predictions(case: Case, fitted: Fitted) -> dict[str, float]:
     """R² of vectors, or the share of fillers that are read; of test sequences with a withheld pair too."""
-    found, mean = {}, case.world.states[case.train].mean(0)
-    known = case.structure.rows(case.train).known
+    found, known = {}, case.structure.rows(case.train).known
     for suffix, rows in (("", case.test), ("_withheld", case.test_withheld)):
         states, structure = case.part(rows)
-        predicted = fitted.predict(states, structure) if len(rows) else None
+        predicted = fitted.predict(states, structure) if fitted.predict and len(rows) else None
         if isinstance(predicted, np.ndarray):
-            of = _squares(predicted, np.broadcast_to(mean, states.shape), states)
-            found["r2" + suffix] = float(share(of.sum(0, keepdims=True))[0])
+            found["r2" + suffix] = total(_squares(predicted, case.mean, states))
         elif predicted is not None:
             asked = [
-                f == said
+                pair[0] == said
                 for pairs, read in zip(structure.pairs, predicted, strict=True)
-                for (f, r), said in zip(pairs, read, strict=True)
-                if r != "key" and (not suffix or (f, r) not in known)
+                for pair, said in zip(pairs, read, strict=True)
+                if pair[1] != "key" and not (suffix and pair in known)
             ]
             found["accuracy" + suffix] = float(np.mean(asked)) if asked else math.nan
     return found
 
 
 def _edits(case: Case, fitted: Fitted) -> dict[str, float]:
-    """Of edits: all symbols read as they should be; and those that were not edited."""
+    """The shares of edits after which all symbols are right, and after which those not edited are."""
     found: dict[str, float] = {}
-    for kind in ("seen", "withheld") if case.subject.reads else ():
+    for kind, suffix in KINDS.items() if case.subject.reads and fitted.swap else ():
         swaps = case.swaps[kind]
-        edited = fitted.swap(swaps) if len(swaps.places) else None
-        if edited is None or not (able := np.flatnonzero(~np.isnan(edited).any(1))).size:
-            continue
-        right, others = judge_edits(case, edited[able], _take(swaps, able))
-        found["interchange" + ("_withheld" if kind == "withheld" else "")] = right
-        if kind == "seen":
-            found["others_kept"] = others
-            found["ceiling"] = judge_edits(case, swaps.targets, swaps)[0]
+        edited = fitted.swap(swaps) if fitted.swap and len(swaps.places) else np.zeros((0, 1))
+        able = np.flatnonzero(~np.isnan(edited).any(1))
+        if able.size:
+            right, others = judge_edits(case, edited[able], swaps.take(able))
+            found["interchange" + suffix] = right
+            if kind == "seen":
+                found["others_kept"] = others
+                found["ceiling"] = judge_edits(case, swaps.targets, swaps)[0]
     return found
 
 
 def judge_edits(case: Case, edited: Array, swaps: Swaps) -> tuple[float, float]:
-    """The shares of edits after which all symbols are those of the edited sequence, and all others are."""
-    said, right, others = read_edits(case, edited, swaps), [], []
-    for read, before, after, place in zip(
-        said, swaps.before.sequences, swaps.after.sequences, swaps.places, strict=True
-    ):
-        right.append(read == case.subject.says(after))
-        rest = before[:place] + before[place + 1 :]
-        if case.subject.ordered:
-            others.append(read[:place] + read[place + 1 :] == rest)
-        else:
-            others.append(not Counter(rest) - Counter(read))
+    """The share of edits after which all symbols are right, and that after which those not edited are."""
+    right, others, said = [], [], read_edits(case, edited, swaps)
+    before, after = swaps.before.sequences, swaps.after.sequences
+    for read, old, new, place in zip(said, before, after, swaps.places, strict=True):
+        right.append(read == case.subject.says(new))
+        rest = old[:place] + old[place + 1 :]
+        kept = read[:place] + read[place + 1 :] == rest
+        others.append(kept if case.subject.ordered else not Counter(rest) - Counter(read))
     return float(np.mean(right)), float(np.mean(others))
-
-
-def _take(swaps: Swaps, at: Array) -> Swaps:
-    arrays = {name: getattr(swaps, name)[at] for name in ("states", "places", "donors", "targets")}
-    return replace(swaps, before=swaps.before.rows(at), after=swaps.after.rows(at), **arrays)
 
 
 def _claims(
     case: Case, method: Method, fitted: Fitted, chosen: dict[str, Any], seed: int
 ) -> dict[str, float]:
     """What a method says about binding, by four rules; and how far another seed leads."""
-    if not method.PRIMARY:
-        return {}
     items, scheme = errors(case, method, fitted), shuffled(case.structure.scheme, seed)
     control = errors(case, method, fit(case, method, chosen, seed, scheme), scheme)
     again = errors(case, method, fit(case, method, chosen, seed + RESEED))
-    apart = [float(share(each.sum(0, keepdims=True))[0]) for each in (items, again)]
-    found = {"claims_chance": float(beats(items)), "claims_shuffled": float(beats(items, control))}
-    found["reseed"] = abs(apart[0] - apart[1])
-    if (own := getattr(fitted, "claims", None)) is not None:
-        found["claims"] = float(own)
+    found = {"claims_chance": beats(items), "claims_shuffled": beats(items, control)}
+    if fitted.claims is not None:
+        found["claims"] = fitted.claims
     if (twin := twin_of(case, seed)) is not None:
         of_twin = errors(twin, method, fit(twin, method, chosen, seed))
-        found["claims_learnt"] = float(beats(items, of_twin))
-    return found
+        found["claims_learnt"] = beats(items, of_twin)
+    return {k: float(v) for k, v in found.items()} | {"reseed": abs(total(items) - total(again))}
 
 
 def name_scheme(
@@ -203,27 +179,21 @@ def name_scheme(
     """The scheme that a method finds by itself; else the one of fewest roles that is not worse than the best by
     more than chance, by its primary score.
     """
-    if (own := getattr(method, "name_roles", None)) is not None:
-        return str(own(*case.part(case.train)))
+    if (search := getattr(method, "name_roles", None)) is not None:
+        return str(search(*case.part(case.train)))
     found = {case.subject.scheme: errors(case, method, fitted)}
     for name in (name for name in CANDIDATES if name not in found):
         scheme = SCHEMES[name]
         found[name] = errors(case, method, fit(case, method, chosen, seed, scheme), scheme)
-    shares = {name: float(share(of.sum(0, keepdims=True))[0]) for name, of in found.items()}
-    best = max(shares, key=lambda name: shares[name])
-    if not beats(found[best]):
+    best = max(found.values(), key=total)
+    if not beats(best):
         return "no structure"
-    roles = {
-        name: len({r for _, r in case.structure.by(SCHEMES[name]).known}) for name in CANDIDATES
-    }
-    return next(
-        name
-        for name in sorted(roles, key=lambda n: roles[n])
-        if not beats(found[best], found[name])
-    )
+    structures = {name: replace(case.structure, scheme=SCHEMES[name]) for name in found}
+    cheapest = sorted(found, key=lambda name: len(structures[name].names(1)))
+    return next(name for name in cheapest if not beats(best, found[name]))
 
 
 def _is_right(named: str, accepted: tuple[str, ...]) -> bool:
-    name = SYNONYMS.get(named, named)
-    unbound = name in UNBOUND or name.startswith(("(", "bag+("))
-    return name in accepted or (unbound and "no structure" in accepted)
+    """True for an accepted name; where nothing is bound, for roles without fillers beside a bag, too."""
+    unbound = "no structure" in accepted and named.startswith(("(", "bag+("))
+    return unbound or SYNONYMS.get(named, named) in accepted

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -74,6 +75,11 @@ class Case:
     test: Array
     test_withheld: Array
     swaps: dict[str, Swaps]
+
+    @cached_property
+    def mean(self) -> Array:
+        """The mean vector of what is fitted to."""
+        return self.world.states[self.train].mean(0)
 
     def part(self, rows: Array) -> tuple[Array, Structure]:
         """The vectors and structure of some rows."""

@@ -3,91 +3,58 @@
 Source: Lee, Viégas and Wattenberg 2026 (arXiv:2605.09967), who read a board's squares and colors so.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
-from benchmarks.binding.structure import Array, Pair, Structure, Swaps
+from benchmarks.binding.structure import Array, Fitted, Pair, Structure, Swaps, standardize
 
 TITLE, PRIMARY = "bilinear probe", "fillers"
 GRID = {"dimensions": [4, 8], "steps": [200], "strength": [0.5, 1.0, 2.0]}
-CANNOT = {"r2": "reads fillers, makes no vectors", "r2_withheld": "reads fillers, makes no vectors"}
+CANNOT = dict.fromkeys(("r2", "r2_withheld"), "reads fillers, makes no vectors")
 RATE, BATCH = 3e-2, 512
 
 
-@dataclass
-class Probe:
-    names: list[list[str]]  # fillers, roles
-    directions: Array  # of the logit of every filler at every role, [filler, role, d]
-    biases: Array
-    mean: Array
-    strength: float
-    parameters: int
-
-    def at(self, pair: Pair) -> tuple[int, int] | None:
-        known = all(name in of for name, of in zip(pair, self.names, strict=True))
-        return (self.names[0].index(pair[0]), self.names[1].index(pair[1])) if known else None
-
-    def predict(self, states: Array, structure: Structure) -> list[list[str]]:
-        logits = np.einsum("bd,frd->bfr", states - self.mean, self.directions) + self.biases
-        best = logits.argmax(1)
-        column = {role: k for k, role in enumerate(self.names[1])}
-        return [
-            [self.names[0][best[i, column[r]]] if r in column else "" for _, r in pairs]
-            for i, pairs in enumerate(structure.pairs)
-        ]
-
-    def swap(self, swaps: Swaps) -> Array:
-        edited = np.full_like(swaps.states, np.nan)
-        for i in range(len(edited)):
-            old, new = map(self.at, swaps.pair(i))
-            if old is None or new is None or old[1] != new[1]:
-                continue
-            toward, bias = (
-                self.directions[new] - self.directions[old],
-                self.biases[new] - self.biases[old],
-            )
-            ahead = bias + toward @ (swaps.states[i] - self.mean)
-            edited[i] = swaps.states[i] + self.strength * 2 * max(0, -ahead) * toward / (
-                toward @ toward
-            )
-        return edited
-
-
-def fit(states: Array, structure: Structure, _swaps: Swaps, seed: int, **chosen: Any) -> Probe:
-    names = [sorted({pair[i] for pair in structure.known}) for i in (0, 1)]
-    found = [
-        (i, names[0].index(f), names[1].index(r))
-        for i, pairs in enumerate(structure.pairs)
-        for f, r in pairs
-    ]
-    row, filler, role = torch.tensor(found).T
-    scale, k = states.std() + 1e-12, chosen["dimensions"]
-    inputs = torch.tensor((states - states.mean(0)) / scale).float()
+def fit(states: Array, structure: Structure, _swaps: Swaps, seed: int, **chosen: Any) -> Fitted:
+    scaled, mean, scale = standardize(states)
+    names = [{n: k for k, n in enumerate(structure.names(part))} for part in (0, 1)]
+    at = [(i, names[0][f], names[1][r]) for i, of in enumerate(structure.pairs) for f, r in of]
+    row, filler, role = torch.tensor(at).T
+    inputs, k, sizes = torch.tensor(scaled).float(), chosen["dimensions"], tuple(map(len, names))
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        shapes = [
-            (len(names[0]), k),
-            (len(names[1]), k),
-            (k, k, states.shape[1]),
-            (len(names[0]), len(names[1])),
-        ]
-        f, r, u, b = (
-            torch.nn.Parameter(torch.randn(shape) * size)
-            for shape, size in zip(shapes, (1, 1, 0.02, 0), strict=True)
-        )
-        optimizer = torch.optim.Adam([f, r, u, b], RATE)
+        f, r = (torch.randn(n, k) for n in sizes)
+        u, b = torch.randn(k, k, states.shape[1]) * 0.02, torch.zeros(sizes)
+        free = [each.requires_grad_() for each in (f, r, u, b)]
+        optimizer = torch.optim.Adam(free, RATE)
         for _ in range(chosen["steps"]):
-            at = torch.randint(len(row), (BATCH,))
-            inner = torch.einsum("bd,jkd,bj->bk", inputs[row[at]], u, r[role[at]])
-            loss = torch.nn.functional.cross_entropy(inner @ f.T + b[:, role[at]].T, filler[at])
+            i = torch.randint(len(row), (BATCH,))
+            inner = torch.einsum("bd,jkd,bj->bk", inputs[row[i]], u, r[role[i]])
             optimizer.zero_grad()
-            loss.backward()
+            logits = inner @ f.T + b[:, role[i]].T
+            torch.nn.functional.cross_entropy(logits, filler[i]).backward()
             optimizer.step()
-    directions = torch.einsum("fk,rj,jkd->frd", f, r, u).detach().double().numpy() / scale
-    size = sum(p.numel() for p in (f, r, u, b))
-    return Probe(
-        names, directions, b.detach().double().numpy(), states.mean(0), chosen["strength"], size
-    )
+    slopes = torch.einsum("fk,rj,jkd->frd", f, r, u).detach().double().numpy() / scale
+    starts, known = b.detach().double().numpy(), [*names[0]]
+
+    def read(found: Array, of: Structure) -> list[list[str]]:
+        best = (np.einsum("bd,frd->bfr", found - mean, slopes) + starts).argmax(1)
+        return [
+            [known[best[i, names[1][r]]] if r in names[1] else "" for _, r in pairs]
+            for i, pairs in enumerate(of.pairs)
+        ]
+
+    def swap(swaps: Swaps) -> Array:
+        def change(i: int, old: Pair, new: Pair) -> Array | None:
+            role = names[1].get(new[1])
+            one, other = (names[0].get(pair[0]) for pair in (old, new))
+            if None in (role, one, other) or old[1] != new[1]:
+                return None
+            toward = slopes[other, role] - slopes[one, role]
+            ahead = starts[other, role] - starts[one, role] + toward @ (swaps.states[i] - mean)
+            return -chosen["strength"] * 2 * min(0, ahead) * toward / (toward @ toward)
+
+        return swaps.edit(change)
+
+    return Fitted(read, swap, sum(each.numel() for each in free))

@@ -1,68 +1,53 @@
-"""Linear probe: a ridge regression a role reads its filler; an edit moves a vector along it until the other is read."""
+"""Linear probe: a ridge regression a role reads its filler; an edit moves a vector until the other is read."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from benchmarks.binding.structure import Array, Structure, Swaps
+from benchmarks.binding.structure import Array, Fitted, Pair, Structure, Swaps, standardize
 
 TITLE, PRIMARY = "linear probe", "fillers"
 GRID = {"penalty": [1e-3, 1e-1, 1e1], "strength": [1.0, 2.0]}
-UNSEEN = "a class that a role never had in training is none of its classes"
-CANNOT = {
-    "r2": "reads fillers, makes no vectors",
-    "r2_withheld": "reads fillers, makes no vectors",
-    "accuracy_withheld": UNSEEN,
-    "interchange_withheld": UNSEEN,
-}
+CANNOT = dict.fromkeys(("r2", "r2_withheld"), "reads fillers, makes no vectors")
+CANNOT |= dict.fromkeys(
+    ("accuracy_withheld", "interchange_withheld"), "a filler that a role never had is no class"
+)
 
 
-@dataclass
-class Probes:
-    fillers: list[str]
-    weights: dict[str, Array]  # by role, [1 + d, filler]; NaN for fillers that it never had
-    strength: float
-    parameters: int
+def fit(states: Array, structure: Structure, _swaps: Swaps, _seed: int, **chosen: Any) -> Fitted:
+    scaled, mean, scale = standardize(states)
+    fillers, width = structure.names(0), states.shape[1]
+    weights: dict[str, Array] = {}  # by role, [d + 1, filler]; NaN for fillers that it never had
+    for role in structure.names(1):
+        at = [
+            (i, fillers.index(f))
+            for i, of in enumerate(structure.pairs)
+            for f, r in of
+            if r == role
+        ]
+        rows, labels = np.array(at).T
+        inputs, classes = np.column_stack([scaled[rows], np.ones(len(rows))]), np.eye(len(fillers))
+        penalty = np.diag([*np.full(width, chosen["penalty"] * width), 1e-9]) + 1e-9 * np.eye(
+            width + 1
+        )
+        targets = classes[labels]
+        weights[role] = np.linalg.solve(inputs.T @ inputs + penalty, inputs.T @ targets)
+        weights[role][:, targets.sum(0) == 0] = np.nan
 
-    def predict(self, states: Array, structure: Structure) -> list[list[str]]:
-        inputs = np.column_stack([np.ones(len(states)), states])
-        scores = {role: np.nan_to_num(inputs @ w, nan=-np.inf) for role, w in self.weights.items()}
+    def read(found: Array, of: Structure) -> list[list[str]]:
+        inputs = np.column_stack([(found - mean) / scale, np.ones(len(found))])
+        best = {r: np.nan_to_num(inputs @ w, nan=-np.inf).argmax(1) for r, w in weights.items()}
         return [
-            [self.fillers[scores[r][i].argmax()] if r in scores else "" for _, r in pairs]
-            for i, pairs in enumerate(structure.pairs)
+            [fillers[best[r][i]] if r in best else "" for _, r in pairs]
+            for i, pairs in enumerate(of.pairs)
         ]
 
-    def swap(self, swaps: Swaps) -> Array:
-        edited = np.full_like(swaps.states, np.nan)
-        for i in range(len(edited)):
-            (old, role), (new, now) = swaps.pair(i)
-            if role != now or role not in self.weights:
-                continue
-            weight = self.weights[role][1:]
-            change = np.zeros(len(self.fillers))
-            change[self.fillers.index(new)], change[self.fillers.index(old)] = 1, -1
-            kept = ~np.isnan(weight[0])
-            if kept[change != 0].all():
-                edited[i] = swaps.states[i] + self.strength * change[kept] @ np.linalg.pinv(
-                    weight[:, kept], 1e-3
-                )
-        return edited
+    def change(_: int, old: Pair, new: Pair) -> Array | None:
+        weight = weights.get(new[1], np.full((1, 1), np.nan))[:-1]
+        kept = ~np.isnan(weight).any(0)
+        apart = np.array([(f == new[0]) - (f == old[0]) for f in fillers], float)
+        if old[1] != new[1] or not kept.any() or apart[~kept].any():
+            return None
+        return chosen["strength"] * scale * apart[kept] @ np.linalg.pinv(weight[:, kept], 1e-3)
 
-
-def fit(states: Array, structure: Structure, _swaps: Swaps, seed: int, **chosen: Any) -> Probes:
-    names = sorted({f for f, _ in structure.known})
-    rows: dict[str, list[tuple[int, int]]] = {}
-    for i, pairs in enumerate(structure.pairs):
-        for filler, role in pairs:
-            rows.setdefault(role, []).append((i, names.index(filler)))
-    weights = {}
-    for role, found in rows.items():
-        at, label = np.array(found).T
-        inputs, classes = np.column_stack([np.ones(len(at)), states[at]]), np.eye(len(names))[label]
-        ridge = chosen["penalty"] * states.var(0).sum() * np.diag(
-            [0.0, *np.ones(states.shape[1])]
-        ) + 1e-9 * np.eye(1 + states.shape[1])
-        weights[role] = np.linalg.solve(inputs.T @ inputs + ridge, inputs.T @ classes)
-        weights[role][:, classes.sum(0) == 0] = np.nan
-    return Probes(names, weights, chosen["strength"], sum(w.size for w in weights.values()))
+    return Fitted(read, lambda swaps: swaps.edit(change), sum(w.size for w in weights.values()))

@@ -3,7 +3,6 @@
 import contextlib
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,59 +10,47 @@ import numpy as np
 import pandas as pd
 
 import tprprobe as tp
-from benchmarks.binding.structure import Array, Structure, Swaps
+from benchmarks.binding.structure import Array, Fitted, Structure, Swaps
 
 TITLE, PRIMARY = "nested decomposition (ours)", "states"
 GRID: dict[str, list[Any]] = {}  # rank and penalties are chosen by itself
-CANNOT: dict[str, str] = {}
+CANNOT = {"accuracy": "makes vectors, reads no fillers", "accuracy_withheld": "reads no fillers"}
 
 
 @contextlib.contextmanager
 def store_of(states: Array, structure: Structure) -> Iterator[tuple[Any, dict[str, str]]]:
     """A store of vectors, a row a sequence; of means a row a token, each with its sequence's vector."""
-    lengths = [len(s) for s in structure.sequences]
+    sequences = structure.sequences
+    table: dict[str, Any] = {"sample": range(len(states)), "sequence": map(" ".join, sequences)}
+    if structure.shares:
+        at = [(i, j, f) for i, s in enumerate(sequences) for j, f in enumerate(s)]
+        table = dict(zip(("sample", "position", "token"), zip(*at, strict=True), strict=True))
+        states = states[list(table["sample"])]
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch) / "states.npz"
-        table: dict[str, Any] = {
-            "sample": range(len(states)),
-            "sequence": map(" ".join, structure.sequences),
-        }
-        if structure.shares:
-            states = states.repeat(lengths, 0)
-            tokens = [f for s in structure.sequences for f in s]
-            table = {"sample": np.arange(len(lengths)).repeat(lengths), "token": tokens}
-            table["position"] = np.concatenate([np.arange(n) for n in lengths])
         np.savez(file, state=states.astype(np.float32))
         pd.DataFrame(table).to_csv(file.with_suffix(".csv"), index=False)
-        store = tp.import_store(file, Path(scratch) / "store")
-        yield store, {"unit": "mean"} if structure.shares else {}
+        options = {"unit": "mean"} if structure.shares else {}
+        yield tp.import_store(file, Path(scratch) / "store"), options
 
 
-@dataclass
-class Nested:
-    """A decomposition, and whether its bindings gain more than chance over fillers and roles."""
-
-    fit: Any
-    parameters: int
-    claims: bool
-
-    def predict(self, _states: Array, structure: Structure) -> Array:
-        return self.fit.encode(structure.sequences)
-
-    def swap(self, swaps: Swaps) -> Array:
-        change = self.fit.encode(swaps.after.sequences) - self.fit.encode(swaps.before.sequences)
-        return swaps.states + change
-
-
-def fit(states: Array, structure: Structure, _swaps: Swaps, seed: int) -> Nested:
+def fit(states: Array, structure: Structure, _swaps: Swaps, seed: int) -> Fitted:
     def roles(fillers: Any) -> list[str]:
         return structure.scheme(tuple(fillers))
 
     with store_of(states, structure) as (store, options):
         found = tp.decompose(store, "state", roles, seed=seed, **options)
-    scores: Any = found.scores[found.scores["control"] == ""].set_index("family")
-    row = scores.loc["factored"]
-    return Nested(found, int(row["parameters"]), bool(row["gain_low"] > 0))
+
+    def encode(of: Structure) -> Array:
+        return found.encode(of.sequences)
+
+    row = found.scores[(found.scores["control"] == "") & (found.scores["family"] == "factored")]
+    return Fitted(
+        lambda _, of: encode(of),
+        lambda swaps: swaps.states + encode(swaps.after) - encode(swaps.before),
+        int(row["parameters"].iloc[0]),
+        bool(row["gain_low"].iloc[0] > 0),
+    )
 
 
 def name_roles(states: Array, structure: Structure) -> str:

@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
@@ -110,7 +111,7 @@ def neighbors(rng: np.random.Generator, fillers: Sequence[str]) -> Run:
     u = u - u.mean(0) - u.mean(1, keepdims=True) + u.mean((0, 1))
     pairs = [a + b for a in fillers for b in fillers]
     table = _table(rng, fillers) | dict(zip(pairs, u.reshape(-1, WIDTH), strict=True))
-    return _sum_of(table, lambda s: [*s, *(a + b for a, b in zip(s, s[1:], strict=False))])
+    return _sum_of(table, lambda s: [*s, *(a + b for a, b in pairwise(s))])
 
 
 def make(
