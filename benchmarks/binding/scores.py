@@ -104,7 +104,7 @@ def measure(case: Case, method: Method, chosen: dict[str, Any], seed: int) -> di
     row |= _predictions(case, fitted) | _edits(case, fitted)
     if method.PRIMARY:
         row |= _claims(case, method, fitted, chosen, seed)
-    if case.subject.named and "named_right" not in method.CANNOT:
+    if case.subject.named and not seed and "named_right" not in method.CANNOT:  # once: six fits
         named = name_scheme(case, method, fitted, chosen, seed)
         row |= {"named": named, "named_right": float(_is_right(named, case.subject.named))}
     return row | dict.fromkeys(method.CANNOT, math.nan)

@@ -21,7 +21,7 @@ CANNOT["named_right"] = "its features do not depend on roles"
 def learn(content: bytes, width: int, features: int, sparsity: int, seed: int) -> Any:
     model = MiniBatchDictionaryLearning(
         features,
-        max_iter=20,
+        max_iter=10,
         fit_algorithm="cd",
         transform_algorithm="omp",
         transform_n_nonzero_coefs=sparsity,

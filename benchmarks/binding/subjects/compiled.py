@@ -18,7 +18,7 @@ from benchmarks.binding.structure import Array, Symbols
 from benchmarks.binding.subject import Subject, World
 
 SYMBOLS, KEYS, MARK, LONGEST, SHARP = "abcdef", "WXYZ", "=", 5, 200.0
-SEQUENCES = 2000
+SEQUENCES = 1200
 NAMES = [*SYMBOLS, *KEYS, MARK]
 NUMBERS = {name: i for i, name in enumerate(NAMES)}
 

@@ -22,7 +22,7 @@ from benchmarks.binding.subjects.planted import draw_sequences
 
 MODEL, LAYER = "tpt-c-arithmetic", "encoder.0.self"
 FORM = "Calculate {}*({}+{})-{}/({}-{})."  # a digit has one of six places
-SLOTS, QUESTIONS, GRU_SEQUENCES = 6, 400, 3000
+SLOTS, QUESTIONS, GRU_SEQUENCES = 6, 400, 1600
 
 
 class Coder(nn.Module):
@@ -141,7 +141,7 @@ def make_tpt(twin: str, seed: int) -> World:
 
 def list_subjects(tpdn: Path | None) -> list[Subject]:
     """The networks; without the folder of TPDN's weights, the TP-Transformer alone."""
-    size = "10 digits at 6 places, 2,000 × 96"
+    size = "10 digits at 6 places, 1,000 × 96"
     found = [
         Subject(
             "TP-Transformer v⊙r", "network", "left", partial(make_tpt, ""), True, size, ("left",)

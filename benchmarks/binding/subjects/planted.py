@@ -11,7 +11,7 @@ from benchmarks.binding.schemes import SCHEMES
 from benchmarks.binding.structure import Array, Structure, Symbols
 from benchmarks.binding.subject import Run, Subject, World
 
-FILLERS, WIDTH, SEQUENCES, NOISE = "abcdefgh", 32, 1600, 0.05
+FILLERS, WIDTH, SEQUENCES, NOISE = "abcdefgh", 32, 1000, 0.05
 RANKS = (4, 3)  # of fillers and roles
 Inner = Callable[[np.random.Generator, Sequence[str]], Run]
 

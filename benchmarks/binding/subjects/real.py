@@ -14,7 +14,20 @@ from benchmarks.binding.structure import Array, Symbols
 from benchmarks.binding.subject import Subject, World
 
 LETTERS = ["<pad>", "<unk>", "</s>", *"abcdefghijklmnopqrstuvwxyz"]
-NOUNS = ["dog", "cat", "man", "woman", "girl", "boy", "king", "doctor", "teacher", "lion", "horse", "farmer"]
+NOUNS = [
+    "dog",
+    "cat",
+    "man",
+    "woman",
+    "girl",
+    "boy",
+    "king",
+    "doctor",
+    "teacher",
+    "lion",
+    "horse",
+    "farmer",
+]
 VERBS = ["sees", "likes", "follows", "hears", "finds", "helps", "fears", "knows"]
 WORDS, SITE = 3000, "encoder.-1.hidden"
 
