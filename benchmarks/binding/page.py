@@ -1,18 +1,17 @@
 """Tables of cells with intervals over seeds, the outcomes of predictions, and the page that says both."""
 
-import shutil
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import jinja2
 import numpy as np
 import pandas as pd
 from scipy import stats
 
+from benchmarks.binding.calibration import calibrate
 from benchmarks.binding.figure import draw_figure
-from benchmarks.binding.runner import list_methods, list_subjects
+from benchmarks.binding.runner import VERSION, list_methods, list_subjects
 from benchmarks.binding.scores import MEASURES
 from tprprobe.files.writing import write_file
 from tprprobe.statistics import Interval, interval_text
@@ -124,40 +123,67 @@ def markdown(table: pd.DataFrame) -> str:
 def write_page(folder: Path = RESULTS) -> str:
     """The text of the page, from the tables of a folder."""
     cells, chosen, calibration = (pd.read_csv(folder / name) for name in TABLES)
-    cells["named"] = cells["named"].fillna("")
-    subjects, used = list_subjects(Path(), Path()) if False else _known(cells), list_methods()
-    known = cells[cells["subject"].isin([s for s, of in subjects.items() if of == "binding"])]
-    nulls = cells[cells["subject"].isin([s for s, of in subjects.items() if of == "none"])]
-    facts: dict[str, Any] = {
-        "seeds": cells["seed"].nunique(),
-        "seconds": f"{cells['seconds'].sum():.0f}",
+    used = list_methods()
+    truth = {name: subject.binding for name, subject in list_subjects(Path()).items()}
+    known, nulls = (cells[cells["subject"].map(truth) == wanted] for wanted in (True, False))
+    twins, reals = (cells[cells["family"] == family] for family in ("twin", "real"))
+    named = by_subject(cells[cells["named"].notna()], ("named_right",))
+    tables = {
         "behind": behind(cells[cells["family"] != "real"]),
         "known": summarize(known, SHOWN),
         "costs": summarize(known, COSTS),
         "nulls": summarize(nulls, RULES),
-        "twins": summarize(cells[cells["family"] == "twin"], (*RULES, "claims_learnt")),
+        "twins": summarize(twins, (*RULES, "claims_learnt")),
         "detected": summarize(known, RULES),
         "by_null": by_subject(nulls, RULES[1:]),
         "edits": by_subject(known, ("interchange", "interchange_withheld")),
-        "named": by_subject(cells, ("named_right",))
-        .replace("n/a", np.nan)
-        .dropna(how="all")
-        .fillna("n/a"),
-        "real": by_subject(
-            cells[cells["family"] == "real"], ("r2", "accuracy", "claims_shuffled", "claims_learnt")
-        ),
+        "named": named,
         "predictions": judge(cells),
-        "chosen": chosen[chosen["chosen"] & chosen["setting"].notna()][["method", "setting"]],
-        "calibration": calibration,
+        "chosen": chosen[chosen["chosen"] & chosen["setting"].notna()][
+            ["method", "setting", "score"]
+        ].round(3),
+        "calibration": calibration.round(3),
         "cannot": pd.DataFrame(
-            [
-                {"method": m.TITLE, "cannot have": MEASURES[k], "because": why}
-                for m in used.values()
-                for k, why in m.CANNOT.items()
-            ]
+            {"method": m.TITLE, "cannot have": MEASURES[k], "because": why}
+            for m in used.values()
+            for k, why in m.CANNOT.items()
         ),
     }
-    facts = {k: markdown(v) if isinstance(v, pd.DataFrame) else v for k, v in facts.items()}
-    return jinja2.Template(
-        (HERE / "page.md.j2").read_text("utf-8"), keep_trailing_newline=True
-    ).render(**facts)
+    asked = ("r2", "accuracy", "claims_shuffled", "claims_learnt")
+    facts = {name: markdown(table) for name, table in tables.items()} | {
+        "real": markdown(by_subject(reals, asked)) if len(reals) else "",
+        "seeds": cells["seed"].nunique(),
+        "methods": cells["method"].nunique(),
+        "subjects": cells["subject"].nunique(),
+        "ceiling": interval_text(over_seeds(known, "ceiling"), ".2f"),
+        "rate": _rates(nulls, twins, known),
+        "example": (HERE / "methods/mean_difference.py").read_text("utf-8"),
+        "version": VERSION,
+    }
+    template = jinja2.Template((HERE / "page.md.j2").read_text("utf-8"), keep_trailing_newline=True)
+    return template.render(facts)
+
+
+def _rates(*parts: pd.DataFrame) -> dict[str, dict[str, dict[str, str]]]:
+    """By part (nulls, twins, known) and method, the means of measures as texts, for sentences."""
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    for name, of in zip(("nulls", "twins", "known"), parts, strict=True):
+        means = of.groupby("method")[[*MEASURES]].mean()
+        found[name] = {
+            str(m): {k: f"{v:.2f}" for k, v in row.items()} for m, row in means.iterrows()
+        }
+    return found
+
+
+def publish(out: Path) -> list[Path]:
+    """Calibrates, and writes the tables beside the benchmark, the figure and the page of the book."""
+    calibrate(out)
+    RESULTS.mkdir(exist_ok=True)
+    for name in TABLES:
+        pd.read_csv(out / name).round(5).to_csv(RESULTS / name, index=False)
+    cells = pd.read_csv(RESULTS / "cells.csv")
+    truth = {name: subject.binding for name, subject in list_subjects(Path()).items()}
+    free = cells[(cells["subject"].map(truth) == False) | (cells["family"] == "twin")]  # noqa: E712
+    figure = BOOK / "images" / FIGURE
+    draw_figure(cells[cells["subject"].map(truth) == True], free, figure)  # noqa: E712
+    return [*(RESULTS / name for name in TABLES), figure, write_file(PAGE, write_page())]
