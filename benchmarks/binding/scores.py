@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.binding.schemes import CANDIDATES, SCHEMES, shuffled
 from benchmarks.binding.structure import Array, Fitted, Method, Scheme, Swaps
-from benchmarks.binding.subject import Case, read_edits, twin_of
+from benchmarks.binding.subject import KEY, Case, read_edits, twin_of
 from tprprobe.statistics import bootstrap
 
 REPLICATES, RESEED = 1000, 1000
@@ -66,7 +66,7 @@ def errors(case: Case, method: Method, fitted: Fitted, scheme: Scheme | None = N
     usual = {role: of.most_common(1)[0][0] for role, of in counts.items()}
     rows = []
     for pairs, read in zip(structure.pairs, predicted, strict=True):
-        asked = [(f, r, said) for (f, r), said in zip(pairs, read, strict=True) if r != "key"]
+        asked = [(f, r, said) for (f, r), said in zip(pairs, read, strict=True) if r != KEY]
         wrong = [(f != said, f != usual.get(r)) for f, r, said in asked]
         rows.append(np.sum(wrong, 0))
     return np.array(rows, float)
@@ -123,7 +123,7 @@ def _predictions(case: Case, fitted: Fitted) -> dict[str, float]:
                 pair[0] == said
                 for pairs, read in zip(structure.pairs, predicted, strict=True)
                 for pair, said in zip(pairs, read, strict=True)
-                if pair[1] != "key" and not (suffix and pair in known)
+                if pair[1] != KEY and not (suffix and pair in known)
             ]
             found["accuracy" + suffix] = float(np.mean(asked)) if asked else math.nan
     return found

@@ -6,12 +6,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import torch
+from torch import nn
 
 from benchmarks.binding.schemes import SCHEMES
 from benchmarks.binding.structure import Array, Pair, Structure, Swaps, Symbols
 
 WITHHELD, TESTED = 0.08, 0.25  # shares of pairs and of sequences
 EDITS = {"train": 600, "seen": 120, "withheld": 120}
+KEY = "key"  # the role of what is no filler
 Run = Callable[[Sequence[Symbols]], Array]
 Read = Callable[[Array, Sequence[Symbols]], list[Symbols]]
 
@@ -41,7 +44,6 @@ class Subject:
     """A source of worlds.
 
     binding  True if fillers are bound to the asked roles, False if not, None if nobody knows
-    learnt   False for twins: what they bind, no training made
     named    the names that a scheme may be given; empty if it is not asked
     reads    True if symbols can be read from vectors, so that edits can be judged
     ordered  False if they are read in sorted order
@@ -54,7 +56,6 @@ class Subject:
     binding: bool | None
     size: str = ""
     named: tuple[str, ...] = ()
-    learnt: bool = True
     reads: bool = True
     shares: bool = False
     ordered: bool = True
@@ -126,52 +127,37 @@ def _withhold(structure: Structure, rng: np.random.Generator) -> set[Pair]:
 
 
 def _draw_swaps(
-    case: Case,
-    base: Array,
-    new: set[Pair],
-    seen: set[Pair],
-    n: int,
-    rng: np.random.Generator,
+    case: Case, base: Array, new: set[Pair], seen: set[Pair], n: int, rng: np.random.Generator
 ) -> Swaps:
-    """Up to n edits that bring in one of ``new`` and else seen pairs only."""
-    of, world = case.structure, case.world
+    """Up to n edits of ``base`` that bring in one of ``new`` and else seen pairs only."""
+    of, world, found = case.structure, case.world, list[tuple[int, Symbols, int, int]]()
+    among = set(base.tolist()) if base is case.train else range(len(of.pairs))
     donors: dict[Pair, list[int]] = {}
     for i, pairs in enumerate(of.pairs):
         for pair in pairs:
-            if pair in new:
+            if pair in new and i in among:
                 donors.setdefault(pair, []).append(i)
-    if case.train is base:
-        inside = set(base.tolist())
-        donors = {pair: [i for i in rows if i in inside] for pair, rows in donors.items()}
-    by_role: dict[str, list[Pair]] = {}
-    for pair in sorted(donors):
-        by_role.setdefault(pair[1], []).append(pair)
-    found: list[tuple[int, Symbols, int, int]] = []
-    for _ in range(30 * n if len(base) and donors else 0):
+    for _ in range(30 * n if len(base) else 0):
+        if len(found) == n:
+            break
         at = int(rng.choice(base))
         place, sequence = int(rng.integers(len(of.sequences[at]))), of.sequences[at]
-        comes = by_role.get(of.pairs[at][place][1], [])
+        comes = sorted(pair for pair in donors if pair[1] == of.pairs[at][place][1])
         if not comes:
             continue
         pair = comes[int(rng.integers(len(comes)))]
         after = (*sequence[:place], pair[0], *sequence[place + 1 :])
         pairs = list(zip(after, of.scheme(after), strict=True))
-        others = pairs[:place] + pairs[place + 1 :]
-        if after == sequence or pairs[place] != pair or not seen.issuperset(others):
-            continue
         rows = [i for i in donors[pair] if i != at and len(of.sequences[i]) == len(sequence)]
-        if pair[1] == "key" or not rows:
-            continue
-        found.append((at, after, place, rows[int(rng.integers(len(rows)))]))
-        if len(found) == n:
-            break
-    rows = np.array([each[0] for each in found], int)
-    after = of.of([each[1] for each in found])
-    noise = world.states[rows] - world.run(of.rows(rows).sequences) if len(rows) else 0
-    targets = world.run(after.sequences) + noise if len(rows) else world.states[:0]
-    places = np.array([each[2] for each in found], int)
-    donated = world.states[np.array([each[3] for each in found], int)]
-    return Swaps(world.states[rows], of.rows(rows), after, places, donated, targets)
+        fits = pairs.pop(place) == pair and seen.issuperset(pairs)
+        if fits and pair[1] != KEY and after != sequence and rows:
+            found.append((at, after, place, rows[int(rng.integers(len(rows)))]))
+    rows, places, given = (np.array([each[k] for each in found], int) for k in (0, 2, 3))
+    before, after, states = of.rows(rows), of.of([each[1] for each in found]), world.states[rows]
+    targets = states
+    if found:  # the noise of a vector stays
+        targets = world.run(after.sequences) + states - world.run(before.sequences)
+    return Swaps(states, before, after, places, world.states[given], targets)
 
 
 def read_edits(case: Case, edited: Array, swaps: Swaps) -> list[Symbols]:
@@ -183,17 +169,13 @@ def read_edits(case: Case, edited: Array, swaps: Swaps) -> list[Symbols]:
         return world.read(edited, before)
     fillers = sorted({filler for filler, _ in case.structure.known})
     said = list(before)
-    order = [
-        [int(p), *(i for i in range(len(s)) if i != p)]
-        for s, p in zip(before, swaps.places, strict=True)
-    ]
-    for turn in range(max(map(len, order), default=0)):
-        tried: list[Symbols] = []
-        owner: list[int] = []
-        for i, places in enumerate(order):
-            for filler in fillers if turn < len(places) else ():
-                tried.append((*said[i][: places[turn]], filler, *said[i][places[turn] + 1 :]))
-                owner.append(i)
+    for turn in range(max(map(len, before), default=0)):
+        tried, owner = list[Symbols](), list[int]()
+        for i, edited_place in enumerate(swaps.places.tolist()):
+            if turn < len(before[i]):
+                at = (edited_place, *(k for k in range(len(before[i])) if k != edited_place))[turn]
+                tried += [(*said[i][:at], f, *said[i][at + 1 :]) for f in fillers]
+                owner += [i] * len(fillers)
         apart = np.sum((world.run(tried) - edited[owner]) ** 2, 1)
         best: dict[int, int] = {}
         for k, i in enumerate(owner):
@@ -201,3 +183,20 @@ def read_edits(case: Case, edited: Array, swaps: Swaps) -> list[Symbols]:
                 best[i] = k
         said = [tried[best[i]] if i in best else now for i, now in enumerate(said)]
     return said
+
+
+def by_length(sequences: Sequence[Symbols], make: Callable[[list[Symbols]], Array]) -> Array:
+    """The vectors of sequences, which are made for those of one length together."""
+    lengths = np.array([len(s) for s in sequences])
+    parts = {n: np.flatnonzero(lengths == n) for n in np.unique(lengths)}
+    made = np.concatenate([make([sequences[i] for i in rows]) for rows in parts.values()])
+    return made[np.argsort(np.concatenate([*parts.values()]))]
+
+
+def permute(module: nn.Module, seed: int) -> nn.Module:
+    """The module with the weights of every matrix and vector in another order."""
+    generator = torch.Generator().manual_seed(seed)
+    for weight in module.parameters():
+        order = torch.randperm(weight.numel(), generator=generator)
+        weight.data = weight.data.flatten()[order].reshape(weight.shape)
+    return module

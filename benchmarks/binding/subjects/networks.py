@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
 from string import digits
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,7 +18,7 @@ from torch import Tensor, nn
 
 import tprprobe as tp
 from benchmarks.binding.structure import Array, Symbols
-from benchmarks.binding.subject import Subject, World
+from benchmarks.binding.subject import Subject, World, by_length, permute
 from benchmarks.binding.subjects.planted import draw_sequences
 
 MODEL, LAYER = "tpt-c-arithmetic", "encoder.0.self"
@@ -48,13 +49,7 @@ class Coder(nn.Module):
     @torch.no_grad()
     def encode(self, sequences: Sequence[Symbols]) -> Array:
         """The last state of every sequence."""
-        lengths = np.array([len(s) for s in sequences])
-        found = np.zeros((len(sequences), 60))
-        for n in np.unique(lengths):
-            rows = np.flatnonzero(lengths == n)
-            ids = torch.tensor([[int(c) for c in sequences[i]] for i in rows])
-            found[rows] = self.reader(self.embedding(ids))[1][0].numpy()
-        return found
+        return by_length(sequences, lambda of: self.reader(self.embedding(_ids(of)))[1][0].numpy())
 
     @torch.no_grad()
     def read(self, states: Array, sequences: Sequence[Symbols]) -> list[Symbols]:
@@ -65,25 +60,17 @@ class Coder(nn.Module):
         return [tuple(map(str, row[: len(s)])) for row, s in zip(said, sequences, strict=True)]
 
 
-def permute(module: nn.Module, seed: int) -> nn.Module:
-    """The module with every matrix's weights in another order."""
-    generator = torch.Generator().manual_seed(seed)
-    for weight in module.parameters():
-        order = torch.randperm(weight.numel(), generator=generator)
-        weight.data = weight.data.flatten()[order].reshape(weight.shape)
-    return module
+def _ids(sequences: Sequence[Symbols]) -> Tensor:
+    return torch.tensor([[int(c) for c in s] for s in sequences])
 
 
 def make_gru(folder: Path, twin: str, seed: int) -> World:
     """The world of the GRU, or of its untrained or permuted twin."""
     sequences = draw_sequences(np.random.default_rng((seed, 5)), digits, n=GRU_SEQUENCES)
 
-    def twin_of(kind: str, seed: int) -> Coder:
-        if kind == "untrained":
-            return Coder(None, seed)
-        of = Coder(folder)
-        permute(of, seed)
-        return of
+    def twin_of(kind: str, seed: int) -> Any:
+        of = Coder(None, seed) if kind == "untrained" else Coder(folder)
+        return permute(of, seed) if kind == "permuted" else of
 
     model = Coder(folder) if not twin else twin_of(twin, seed)
     control = twin_of(twin or "permuted", seed + 100)
@@ -141,29 +128,13 @@ def make_tpt(twin: str, seed: int) -> World:
 
 def list_subjects(tpdn: Path | None) -> list[Subject]:
     """The networks; without the folder of TPDN's weights, the TP-Transformer alone."""
-    size = "10 digits at 6 places, 1,000 × 96"
-    found = [
-        Subject(
-            "TP-Transformer v⊙r", "network", "left", partial(make_tpt, ""), True, size, ("left",)
-        ),
-        Subject(
-            "permuted TP-Transformer",
-            "twin",
-            "left",
-            partial(make_tpt, "permuted"),
-            True,
-            size,
-            learnt=False,
-        ),
-    ]
-    if tpdn is not None:
-        size = f"10 digits, {GRU_SEQUENCES:,} × 60"
-        for twin in ("", "untrained", "permuted"):
-            name, family = (f"{twin} GRU", "twin") if twin else ("GRU of TPDN", "network")
-            made, binding = partial(make_gru, tpdn, twin), None if twin else True
-            found.append(
-                Subject(
-                    name, family, "left*right", made, binding, size, learnt=not twin, reads=not twin
-                )
-            )
+    name, size, twin = "TP-Transformer v⊙r", "10 digits at 6 places, 1,000 × 96", "permuted"
+    found = [Subject(name, "network", "left", partial(make_tpt, ""), True, size, ("left",))]
+    made = partial(make_tpt, twin)
+    found.append(Subject(f"{twin} TP-Transformer", "twin", "left", made, True, size))
+    size = f"10 digits, {GRU_SEQUENCES:,} × 60"
+    for twin in ("", "untrained", "permuted") if tpdn is not None else ():
+        name, family = (f"{twin} GRU", "twin") if twin else ("GRU of TPDN", "network")
+        made, binding = partial(make_gru, tpdn, twin), None if twin else True
+        found.append(Subject(name, family, "left*right", made, binding, size, reads=not twin))
     return found

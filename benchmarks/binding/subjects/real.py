@@ -11,7 +11,7 @@ from torch import nn
 
 import tprprobe as tp
 from benchmarks.binding.structure import Array, Symbols
-from benchmarks.binding.subject import Subject, World
+from benchmarks.binding.subject import Subject, World, by_length, permute
 
 LETTERS = ["<pad>", "<unk>", "</s>", *"abcdefghijklmnopqrstuvwxyz"]
 NOUNS = [
@@ -42,34 +42,24 @@ def make_speller(folder: Path, words: tuple[str, ...], seed: int) -> World:
 
 
 def _speller(weights: dict[str, Array], permuted: int | None) -> tuple[nn.Embedding, nn.GRU]:
-    names = ("enc_emb", "enc_w_ih", "enc_w_hh", "enc_b_ih", "enc_b_hh")
-    arrays = [weights[name] for name in names]
+    kinds = [(kind, of) for kind in ("weight", "bias") for of in ("ih", "hh")]
+    names = {f"{kind}_{of}_l0": f"enc_{kind[0]}_{of}" for kind, of in kinds}
+    embedding = nn.Embedding.from_pretrained(torch.from_numpy(weights["enc_emb"]))
+    gru = nn.GRU(embedding.embedding_dim, len(weights["enc_b_hh"]) // 3, batch_first=True)
+    gru.load_state_dict({to: torch.from_numpy(weights[name]) for to, name in names.items()})
     if permuted is not None:
-        rng = np.random.default_rng(permuted)
-        arrays = [rng.permutation(each.ravel()).reshape(each.shape) for each in arrays]
-    tensors = [torch.from_numpy(each) for each in arrays]
-    gru = nn.GRU(tensors[0].shape[1], len(tensors[2]) // 3, batch_first=True)
-    gru.load_state_dict(
-        dict(
-            zip(
-                (f"{k}_l0" for k in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")),
-                tensors[1:],
-                strict=True,
-            )
-        )
-    )
-    return nn.Embedding.from_pretrained(tensors[0]), gru
+        permute(embedding, permuted)
+        permute(gru, permuted)
+    return embedding, gru
 
 
 @torch.no_grad()
 def _spell(embedding: nn.Embedding, gru: nn.GRU, sequences: Sequence[Symbols]) -> Array:
-    lengths = np.array([len(s) for s in sequences])
-    found = np.zeros((len(sequences), gru.hidden_size))
-    for n in np.unique(lengths):
-        rows = np.flatnonzero(lengths == n)
-        ids = torch.tensor([[LETTERS.index(c) for c in (*sequences[i], "</s>")] for i in rows])
-        found[rows] = gru(embedding(ids))[1][0].double().numpy()
-    return found
+    def encode(words: list[Symbols]) -> Array:
+        ids = [[LETTERS.index(c) for c in (*word, "</s>")] for word in words]
+        return gru(embedding(torch.tensor(ids)))[1][0].double().numpy()
+
+    return by_length(sequences, encode)
 
 
 def make_sentences(name: str, seed: int) -> World:
