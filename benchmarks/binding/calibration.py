@@ -18,7 +18,7 @@ from benchmarks.binding.subjects.planted import additive, bind, draw_sequences
 from tprprobe.files.runs import KeptRun, write_table
 from tprprobe.statistics import wilson
 
-DRAWS, FITTED, FRESH, NOISE = 40, 1200, 2000, 0.3
+DRAWS, FITTED, FRESH, NOISE = 20, 1200, 2000, 0.3
 INNER: dict[str, Callable] = {"planted TPR": partial(bind, ranks=(3, 2)), "additive null": additive}
 
 

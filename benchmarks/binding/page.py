@@ -124,11 +124,19 @@ def write_page(folder: Path = RESULTS) -> str:
     """The text of the page, from the tables of a folder."""
     cells, chosen, calibration = (pd.read_csv(folder / name) for name in TABLES)
     used = list_methods()
-    truth = {name: subject.binding for name, subject in list_subjects(Path()).items()}
-    known, nulls = (cells[cells["subject"].map(truth) == wanted] for wanted in (True, False))
-    twins, reals = (cells[cells["family"] == family] for family in ("twin", "real"))
+    parts = _parts(cells)
+    known, nulls, twins, reals = (parts[name] for name in ("known", "nulls", "twins", "real"))
     named = by_subject(cells[cells["named"].notna()], ("named_right",))
+    subjects = list_subjects(Path())
+    listed = [
+        (s.name, s.family, s.scheme, s.size)
+        for n, s in subjects.items()
+        if n in {*cells["subject"]}
+    ]
     tables = {
+        "listed": pd.DataFrame(
+            listed, columns=["subject", "family", "roles that are asked", "size"]
+        ),
         "behind": behind(cells[cells["family"] != "real"]),
         "known": summarize(known, SHOWN),
         "costs": summarize(known, COSTS),
@@ -156,7 +164,7 @@ def write_page(folder: Path = RESULTS) -> str:
         "methods": cells["method"].nunique(),
         "subjects": cells["subject"].nunique(),
         "ceiling": interval_text(over_seeds(known, "ceiling"), ".2f"),
-        "rate": _rates(nulls, twins, known),
+        "rate": _rates(parts),
         "example": (HERE / "methods/mean_difference.py").read_text("utf-8"),
         "version": VERSION,
     }
@@ -164,15 +172,23 @@ def write_page(folder: Path = RESULTS) -> str:
     return template.render(facts)
 
 
-def _rates(*parts: pd.DataFrame) -> dict[str, dict[str, dict[str, str]]]:
-    """By part (nulls, twins, known) and method, the means of measures as texts, for sentences."""
+def _rates(parts: dict[str, pd.DataFrame]) -> dict[str, dict[str, dict[str, str]]]:
+    """By part (nulls, planted, …) and method, the means of measures as texts, for sentences."""
     found: dict[str, dict[str, dict[str, str]]] = {}
-    for name, of in zip(("nulls", "twins", "known"), parts, strict=True):
-        means = of.groupby("method")[[*MEASURES]].mean()
-        found[name] = {
-            str(m): {k: f"{v:.2f}" for k, v in row.items()} for m, row in means.iterrows()
-        }
+    for name, of in parts.items():
+        means = of.groupby("method")[[*MEASURES]].mean().map(lambda value: f"{value:.2f}")
+        found[name] = {str(method): dict(row) for method, row in means.iterrows()}
     return found
+
+
+def _parts(cells: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Cells of subjects with binding, all and by family, of those without it, and of twins and real models."""
+    truth = {name: subject.binding for name, subject in list_subjects(Path()).items()}
+    family, bound = cells["family"], cells["subject"].map(truth)
+    known = (bound == True) & (family != "twin")  # noqa: E712
+    parts = {"known": known, "nulls": bound == False, "twins": family == "twin"}  # noqa: E712
+    parts |= {"planted": family == "planted", "compiled": known & (family == "compiled")}
+    return {name: cells[where] for name, where in {**parts, "real": family == "real"}.items()}
 
 
 def publish(out: Path) -> list[Path]:
@@ -182,8 +198,6 @@ def publish(out: Path) -> list[Path]:
     for name in TABLES:
         pd.read_csv(out / name).round(5).to_csv(RESULTS / name, index=False)
     cells = pd.read_csv(RESULTS / "cells.csv")
-    truth = {name: subject.binding for name, subject in list_subjects(Path()).items()}
-    free = cells[(cells["subject"].map(truth) == False) | (cells["family"] == "twin")]  # noqa: E712
-    figure = BOOK / "images" / FIGURE
-    draw_figure(cells[cells["subject"].map(truth) == True], free, figure)  # noqa: E712
+    parts, figure = _parts(cells), BOOK / "images" / FIGURE
+    draw_figure(parts["known"], pd.concat([parts["nulls"], parts["twins"]]), figure)
     return [*(RESULTS / name for name in TABLES), figure, write_file(PAGE, write_page())]
