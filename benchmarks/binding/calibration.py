@@ -6,6 +6,7 @@ The truth of R² is that of the fit on very many other sequences; the truth of t
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,7 @@ DRAWS, FITTED, FRESH, NOISE = 20, 1200, 2000, 0.3
 INNER: dict[str, Callable] = {"planted TPR": partial(bind, ranks=(3, 2)), "additive null": additive}
 
 
-def draw_one(name: str, seed: int) -> dict[str, object]:
+def draw_one(name: str, seed: int) -> dict[Any, Any]:
     """A draw's interval of R² and of the bindings' gain, and the R² of its fit on fresh sequences."""
     rng = np.random.default_rng((seed, 11))
     run = INNER[name](rng, "abcdef")

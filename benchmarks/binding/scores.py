@@ -14,7 +14,7 @@ from benchmarks.binding.subject import KEY, Case, read_edits, twin_of
 from tprprobe.statistics import bootstrap
 
 REPLICATES, RESEED = 1000, 1000
-SYNONYMS = dict.fromkeys(("left*length", "right*length"), "left*right")
+SYNONYMS: dict[str, str] = {"left*length": "left*right", "right*length": "left*right"}
 KINDS = {"seen": "", "withheld": "_withheld"}
 MEASURES = {  # what a cell has, NaN where a method cannot answer
     "r2": "variance recovered",

@@ -188,8 +188,8 @@ def read_edits(case: Case, edited: Array, swaps: Swaps) -> list[Symbols]:
 def by_length(sequences: Sequence[Symbols], make: Callable[[list[Symbols]], Array]) -> Array:
     """The vectors of sequences, which are made for those of one length together."""
     lengths = np.array([len(s) for s in sequences])
-    parts = {n: np.flatnonzero(lengths == n) for n in np.unique(lengths)}
-    made = np.concatenate([make([sequences[i] for i in rows]) for rows in parts.values()])
+    parts = {n: np.flatnonzero(lengths == n) for n in np.unique(lengths).tolist()}
+    made = np.concatenate([make([sequences[i] for i in rows.tolist()]) for rows in parts.values()])
     return made[np.argsort(np.concatenate([*parts.values()]))]
 
 

@@ -98,7 +98,7 @@ def test_a_claim_is_an_interval_above_its_control():
     items = np.column_stack([rng.uniform(0.4, 0.6, 50), np.ones(50)])
     assert beats(items)
     assert not beats(items, items)
-    assert beats(items, items + [0.1, 0])
+    assert beats(items, np.column_stack([items[:, 0] + 0.1, items[:, 1]]))
     assert not beats(np.ones((50, 2)))
 
 

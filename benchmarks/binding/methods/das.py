@@ -12,7 +12,9 @@ from benchmarks.binding.structure import Array, Fitted, Pair, Structure, Swaps, 
 
 TITLE, PRIMARY = "DAS of rank k", "swaps"
 GRID = {"rank": [4, 8, 16], "steps": [100]}
-CANNOT = dict.fromkeys(("r2", "r2_withheld", "accuracy", "accuracy_withheld"), "edits only")
+CANNOT: dict[str, str] = dict.fromkeys(
+    ("r2", "r2_withheld", "accuracy", "accuracy_withheld"), "edits only"
+)
 CANNOT["named_right"] = "compares no schemes"
 RATE = 3e-2
 

@@ -18,7 +18,7 @@ CANNOT = {"accuracy": "makes vectors, reads no fillers", "accuracy_withheld": "r
 
 
 @contextlib.contextmanager
-def store_of(states: Array, structure: Structure) -> Iterator[tuple[Any, dict[str, str]]]:
+def store_of(states: Array, structure: Structure) -> Iterator[tuple[Any, dict[str, Any]]]:
     """A store of vectors, a row a sequence; of means a row a token, each with its sequence's vector."""
     sequences = structure.sequences
     table: dict[str, Any] = {"sample": range(len(states)), "sequence": map(" ".join, sequences)}

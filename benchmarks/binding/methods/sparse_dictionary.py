@@ -12,7 +12,7 @@ from benchmarks.binding.structure import Array, Fitted, Pair, Structure, Swaps, 
 
 TITLE, PRIMARY = "sparse dictionary", "swaps"
 GRID = {"features": [32, 64], "sparsity": [4, 8]}
-CANNOT = dict.fromkeys(("accuracy", "accuracy_withheld"), "reads no fillers")
+CANNOT: dict[str, str] = dict.fromkeys(("accuracy", "accuracy_withheld"), "reads no fillers")
 CANNOT["interchange_withheld"] = "a pair never seen has no feature"
 CANNOT["named_right"] = "its features do not depend on roles"
 

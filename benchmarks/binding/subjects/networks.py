@@ -64,7 +64,7 @@ def _ids(sequences: Sequence[Symbols]) -> Tensor:
     return torch.tensor([[int(c) for c in s] for s in sequences])
 
 
-def make_gru(folder: Path, twin: str, seed: int) -> World:
+def make_gru(folder: Path | None, twin: str, seed: int) -> World:
     """The world of the GRU, or of its untrained or permuted twin."""
     sequences = draw_sequences(np.random.default_rng((seed, 5)), digits, n=GRU_SEQUENCES)
 
@@ -84,7 +84,7 @@ def bind_all(name: str) -> tuple[Array, Array]:
     """What a layer of a TP-Transformer makes of the digits' fillers at the slots' roles, [digit, slot, d]: by the
     model itself, whose fillers and roles are set, and by W_o (v ⊙ r) + b.
     """
-    model = tp.load_model(name)
+    model: Any = tp.load_model(name)
     rng = np.random.default_rng(0)
     drawn = rng.integers(10, size=(QUESTIONS, SLOTS))
     ids = torch.tensor([model.vocabulary.encode(FORM.format(*row)) for row in drawn.tolist()])
@@ -103,7 +103,7 @@ def bind_all(name: str) -> tuple[Array, Array]:
     edits = {site: partial(_replace, value) for site, value in set_to.items()}
     with tp.intervene(model, edits), tp.capture(model, sites[2:]) as acts:
         model(ids[:10, :SLOTS], start[:10])
-    layer = model.get_submodule(LAYER)
+    layer: Any = model.get_submodule(LAYER)
     bound = (set_to[sites[0]] * set_to[sites[1]]).flatten(-2)
     return acts[sites[2]].double().numpy(), layer.output(bound).double().numpy()
 

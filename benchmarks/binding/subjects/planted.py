@@ -28,7 +28,7 @@ def draw_sequences(
     found: dict[Symbols, None] = {}
     while len(found) < n:
         drawn = rng.choice(len(fillers), int(rng.choice(lengths)), p=weight / weight.sum())
-        found.setdefault(tuple(fillers[i] for i in drawn))
+        found.setdefault(tuple(str(fillers[i]) for i in drawn))
     return tuple(found)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -79,7 +80,7 @@ _known: dict[tuple[str, Symbols], Array] = {}
 def _pool(name: str, sequences: Sequence[Symbols]) -> Array:
     """Means over tokens, by text: what was computed is kept."""
     new = [s for s in dict.fromkeys(sequences) if (name, s) not in _known]
-    model = _load(name) if new else None
+    model: Any = _load(name) if new else None
     for start in range(0, len(new), 128):
         part = new[start : start + 128]
         ids = [model.vocabulary.encode(f"the {s} {v} the {o}.") for s, v, o in part]
