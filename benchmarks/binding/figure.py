@@ -16,7 +16,7 @@ def draw_figure(edits: pd.DataFrame, claims: pd.DataFrame, path: Path) -> Path:
         (
             claims,
             "claims_shuffled",
-            "Claims binding (beats shuffled roles) where nothing is bound or learnt",
+            "Claims binding (beats shuffled roles) in nulls and twins",
             "Reds",
         ),
     ]
