@@ -34,6 +34,11 @@ OURS, BEHIND = "nested", 0.02
 FORMS = {"parameters": ",.0f", "reseed": ".4f"}
 
 
+def read_table(file: Path) -> pd.DataFrame:
+    """A table, in which nothing but an empty cell is missing (a family is named "null")."""
+    return pd.read_csv(file, keep_default_na=False, na_values=[""])
+
+
 def over_seeds(cells: pd.DataFrame, measure: str) -> Interval:
     """The mean over subjects, with the 95 % interval (Student's t) over seeds; NaN where nothing is measured."""
     values = cells.groupby("seed")[measure].mean().dropna()
@@ -117,7 +122,7 @@ def markdown(table: pd.DataFrame) -> str:
 
 def write_page(folder: Path = RESULTS) -> str:
     """The text of the page, from the tables of a folder."""
-    cells, chosen, calibration = (pd.read_csv(folder / name) for name in TABLES)
+    cells, chosen, calibration = (read_table(folder / name) for name in TABLES)
     used = list_methods()
     parts = _parts(cells)
     known, nulls, twins, reals = (parts[name] for name in ("known", "nulls", "twins", "real"))
@@ -193,8 +198,8 @@ def publish(out: Path) -> list[Path]:
     calibrate(out)
     RESULTS.mkdir(exist_ok=True)
     for name in TABLES:
-        pd.read_csv(out / name).round(5).to_csv(RESULTS / name, index=False)
-    cells = pd.read_csv(RESULTS / "cells.csv")
+        read_table(out / name).round(5).to_csv(RESULTS / name, index=False)
+    cells = read_table(RESULTS / "cells.csv")
     parts, figure = _parts(cells), BOOK / "images" / FIGURE
     draw_figure(parts["known"], pd.concat([parts["nulls"], parts["twins"]]), figure)
     return [*(RESULTS / name for name in TABLES), figure, write_file(PAGE, write_page())]

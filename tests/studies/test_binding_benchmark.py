@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.binding import methods, runner
-from benchmarks.binding.page import PAGE, RESULTS, judge, over_seeds, write_page
+from benchmarks.binding.page import PAGE, RESULTS, judge, over_seeds, read_table, write_page
 from benchmarks.binding.schemes import SCHEMES, both, offset, shuffled, tree
 from benchmarks.binding.scores import MEASURES, beats, judge_edits
 from benchmarks.binding.structure import Structure
@@ -150,7 +150,7 @@ def test_intervals_are_over_seeds():
 
 def test_the_page_has_the_numbers_of_the_tables_beside_the_benchmark(root):
     assert (root / PAGE).read_text("utf-8") == write_page()
-    cells = pd.read_csv(RESULTS / "cells.csv")
+    cells = read_table(RESULTS / "cells.csv")
     assert {"planted", "null", "compiled", "network", "twin"} <= {*cells["family"]}
     assert cells.groupby(["subject", "method", "seed"]).size().max() == 1
     assert "not measured" not in {*judge(cells)["outcome"]}
