@@ -59,7 +59,9 @@ class PairDesign:
     @cached_property
     def mains(self) -> list[csr_array]:
         """Counts of fillers, and of fillers and roles."""
-        both = [self._counts(c, n) for c, n in zip((self.filler, self.role), self.sizes, strict=True)]
+        both = [
+            self._counts(c, n) for c, n in zip((self.filler, self.role), self.sizes, strict=True)
+        ]
         return [both[0], csr_array(hstack(both))]
 
     @cached_property

@@ -62,7 +62,9 @@ class Film:
         n_pairs = (filler.max() + 1) * (role.max() + 1)
         withheld = rng.random(n_pairs) < WITHHELD
         roles = role.max() + 1
-        withheld &= (np.arange(n_pairs) % roles >= 6) | (not self.is_gru)  # of sequences of four or more
+        withheld &= (np.arange(n_pairs) % roles >= 6) | (
+            not self.is_gru
+        )  # of sequences of four or more
         order = np.lexsort((rng.random(len(ids)), sample))
         shuffled = {
             "": (filler, role),
@@ -102,18 +104,24 @@ class Film:
         for control, fit in fits.items():
             design = self.designs[control]
             unseen = design.has_withheld
-            for event, step, of in zip(EVENTS, (1, 2, 3, 3), (~unseen,) * 3 + (unseen,), strict=False):
+            for event, step, of in zip(
+                EVENTS, (1, 2, 3, 3), (~unseen,) * 3 + (unseen,), strict=False
+            ):
                 yield event, control, *gain(design, fit, step, of)
 
     def _surgery(self, model: Any, states: np.ndarray, fit: States) -> Iterator[tuple[Any, ...]]:
         rng = np.random.default_rng(0)
-        true, wrong, run = (self._replace if self.is_gru else self._exchange)(model, states, fit, rng)
+        true, wrong, run = (self._replace if self.is_gru else self._exchange)(
+            model, states, fit, rng
+        )
         ways = {"": true, "random direction": turn(true, rng), "wrong roles": wrong}
         for control, change in ways.items():
             found = run(change)
             yield EVENTS[-1], control, found.value, found.low, found.high
 
-    def _change(self, fit: States, old: np.ndarray, new: np.ndarray, role: np.ndarray) -> np.ndarray:
+    def _change(
+        self, fit: States, old: np.ndarray, new: np.ndarray, role: np.ndarray
+    ) -> np.ndarray:
         """What the fit adds to a state where fillers are replaced at roles."""
         n = self.designs[""].sizes[1]
         return fit.fillers[new] - fit.fillers[old] + fit.pairs[new * n + role] - fit.pairs[old * n + role]  # fmt: skip
@@ -125,7 +133,9 @@ class Film:
         drawn = [replacement_of(each, rng) for each in sequences]
         n = [len(each) for each in sequences]
         place = [int(str(change[0]).split("*")[0]) for _, change in drawn]
-        number = {symbol: i for i, symbol in enumerate(model.vocabulary.symbols[j] for j in self.ids)}
+        number = {
+            symbol: i for i, symbol in enumerate(model.vocabulary.symbols[j] for j in self.ids)
+        }
         old, new = (np.array([number[change[k]] for _, change in drawn]) for k in (1, 2))
         role = np.array([p + k * (k - 1) // 2 for p, k in zip(place, n, strict=True)])
         other = np.array([(p + 1) % k + k * (k - 1) // 2 for p, k in zip(place, n, strict=True)])

@@ -14,7 +14,7 @@ from tprprobe.errors import InputError
 
 KEYS = (
     *("task", "side", "site", "layer", "head", "vectors", "roles", "unit", "family", "probe"),
-    *("data", "kind", "edit", "at", "strength", "clusters", "metric"),
+    *("predictor", "split", "data", "kind", "edit", "at", "strength", "clusters", "metric"),
 )
 REAL, CEILINGS = (
     ("", "real"),

@@ -118,8 +118,11 @@ def read_rows(document: Any) -> Any:
     for name in [name for name in rows if name.endswith("_interval")]:
         stem = name.removesuffix("_interval")
         rows[[f"{stem}_low", f"{stem}_high"]] = rows[name].tolist()
-    if "control" not in rows and "model" in rows:  # of clusters that are named, and of a twin's
-        rows["control"] = rows["model"].where(rows["model"] != "trained", "")
+    if "control" not in rows:  # a twin's rows, as `name` and `reconstruct` mark them
+        of = rows.get("untrained", rows.get("model"))
+        rows["control"] = (
+            "" if of is None else of.map({True: "untrained", "untrained": "untrained"})
+        )
     return rows[[name for name in rows if not rows[name].map(_is_nested).any()]]
 
 
