@@ -73,7 +73,7 @@ def run_lapse(
     checkpoints: Sequence[Checkpoint],
     questions: Sequence[Question],
     out: str | os.PathLike[str],
-    write_store: WriteStore,
+    write_store: WriteStore | None = None,
     about: Any = None,
     resume: bool = False,
     device: str = "cpu",
@@ -93,9 +93,7 @@ def run_lapse(
     return {name: pd.read_csv(folder / f"{name}.csv") for name in [*asked, "curves", "moments"]}
 
 
-def _measure(
-    run: KeptRun, checkpoints: Any, questions: Any, write: WriteStore, device: str
-) -> None:
+def _measure(run: KeptRun, checkpoints: Any, questions: Any, write: Any, device: str) -> None:
     """Asks checkpoint by checkpoint; then all tables, the figure, and which checkpoints have the same weights."""
     same, rows = dict[str, list[str]](), dict[str, list[Any]]()
     for number, (name, seed, step) in enumerate(checkpoints, 1):

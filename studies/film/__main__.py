@@ -6,7 +6,7 @@ from typing import Annotated
 import torch
 import typer
 
-from studies.film.events import MEASURED, collect, write_tables
+from studies.film.events import MEASURED, MOMENTS, collect, find_all_moments, read_measured
 from studies.film.film_questions import Film
 from studies.film.filmed_models import Filmed, list_models
 from studies.tpdn.trainings import train_missing
@@ -17,7 +17,7 @@ from tprprobe.lapses import find_checkpoints, run_lapse
 def film(model: Filmed, runs: Path, of: Film) -> None:
     """The lapse of one run: what every checkpoint of it answers."""
     checkpoints = find_checkpoints([str(model.steps(runs))])
-    run_lapse(checkpoints, of.questions, runs / model.name / "lapse", of.write, resume=True)
+    run_lapse(checkpoints, of.questions, runs / model.name / "lapse", resume=True)
 
 
 def main(
@@ -33,7 +33,9 @@ def main(
         films.setdefault(model.variant, Film(model.variant))
         film(model, runs, films[model.variant])
     write_file(MEASURED, collect(runs).to_csv(index=False))
-    typer.echo(write_tables())
+    moments = find_all_moments(read_measured())
+    write_file(MOMENTS, moments.to_csv(index=False))
+    typer.echo(moments.to_string(index=False, na_rep="–"))
 
 
 if __name__ == "__main__":

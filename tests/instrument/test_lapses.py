@@ -38,7 +38,7 @@ def asked(trained, questions, tmp_path_factory):
     """The words of a lapse of two questions, its folder last, and what came of it."""
     words = [trained, "--ask", "reconstruct --layer 0", "--data", f"{questions}:arithmetic__mixed"]
     words += ["--ask", f"eval --data {questions}:arithmetic__mixed --split interpolate -n 5"]
-    words += ["--split", "interpolate", "-n", 16, "--twin", "none", "--sites", "encoder.0.*"]
+    words += ["--split", "interpolate", "-n", 24, "--twin", "none", "--sites", "encoder.0.*"]
     words += ["--out", tmp_path_factory.mktemp("lapse") / "run"]
     return words, run(*words, "--json")
 
