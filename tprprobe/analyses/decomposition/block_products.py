@@ -62,7 +62,7 @@ class Grams:
         return self.counts.T @ (self.counts @ table)
 
     def centred(self, table: Matrix) -> Matrix:
-        """XᵀX of a table, X centred."""
+        """XᵀX of a table, X centered."""
         return self.times(table) - np.outer(self.n * self.mean, self.mean @ table)
 
     def column_squares(self, block: Block) -> Float64[np.ndarray, " column"]:
@@ -74,7 +74,7 @@ class Grams:
         return np.sum(self.columns(block) ** 2, 0)
 
     def squares(self) -> Float64[np.ndarray, " pair"]:
-        """The diagonal of XᵀX, X centred."""
+        """The diagonal of XᵀX, X centered."""
         found = np.asarray(self.counts.power(2).sum(0)).reshape(-1)
         return np.maximum(found - self.n * self.mean**2, 0)
 
@@ -145,7 +145,9 @@ class Grams:
         if key not in self._kept:
             for each in [each for each in self._kept if each[0] == "addition"]:
                 del self._kept[each]
-        return self._keep(key, lambda: Addition(self, blocks, lambdas, last))
+            self._kept[key] = Addition(self, blocks, lambdas, last)
+            self._kept.pop(("image", last), None)  # large, and done with
+        return self._kept[key]
 
     def forget_others(self, blocks: Sequence[Block]) -> None:
         """Drops what is kept of blocks that are not in use."""

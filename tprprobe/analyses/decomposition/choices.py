@@ -84,6 +84,7 @@ class Chooser:
     """The choices for one design, from units to fit to and units to judge by.
 
     ``given`` are factors of every part's bindings that sweeps start from; penalties alone are then chosen.
+    ``ranks`` are given, or as another chooser, ``like``, chose them, or chosen.
     """
 
     parts: Sequence[Pairs]
@@ -92,6 +93,7 @@ class Chooser:
     ranks: Ranks | None = None
     embedding: Embedding | None = None
     given: Mapping[int, Bases] | None = None
+    like: "Chooser | None" = None
     _stages: dict[tuple[str, ...], Stage] = field(default_factory=dict)
     usual: dict[tuple[str, int], float] = field(default_factory=dict)  # penalties to try first
 
@@ -114,7 +116,8 @@ class Chooser:
             stage = self._reach(names[:-1]) if names else self._attempt((), ())
             for part in range(len(self.parts)) if names else ():
                 if names[-1] == BINDING:
-                    stage = self._bind(stage, part)
+                    like = self.like and _ranks(self.like._reach(names).bases[part])
+                    stage = self._bind(stage, part, self.ranks or like)
                 else:
                     block = make_block(names[-1], part, self.parts, self.embedding)
                     stage = self._add(stage, block)
@@ -180,19 +183,19 @@ class Chooser:
         table = np.zeros_like(self.regression.cross) + table_of(blocks, found)
         return self.judges.errors(table, self.regression)
 
-    def _bind(self, stage: Stage, part: int) -> Stage:
-        """The stage with the bindings of a part, of the fewest dimensions that do."""
+    def _bind(self, stage: Stage, part: int, ranks: Ranks | None) -> Stage:
+        """The stage with the bindings of a part, of these dimensions, or the fewest that do."""
         if self.given is not None:
             bases = self.given.get(part)
             if bases is None or not min(_ranks(bases)):
                 return stage
             return self._sweep(stage, part, bases, self._variance(stage))
-        bases = factor_table(self._free(stage, part), self.parts[part], self.ranks)
+        bases = factor_table(self._free(stage, part), self.parts[part], ranks)
         nothing = replace(stage, bases={**stage.bases, part: (bases[0][:, :0], bases[1][:, :0])})
         if not min(_ranks(bases)):
             return nothing
         found = self._best(stage, bound_block(bases, part, self.parts))
-        if self.ranks is None:
+        if ranks is None:
             if not self._gains(stage, found):
                 return nothing
             bases = self._cut(stage, found, bases, part)

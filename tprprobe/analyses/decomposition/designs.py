@@ -178,7 +178,7 @@ def _count(
     for of in entries.members:
         whole = count_pairs(of, pairs, found)
         held = np.unique(whole.indices)
-        parts.append(replace(pairs, filler_of=pairs.filler_of[held], role_of=pairs.role_of[held]))
+        parts.append(pairs.take(held))
         counts.append(whole[:, held])
     return parts, csr_array(hstack(counts, format="csr"))
 

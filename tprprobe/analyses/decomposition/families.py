@@ -12,7 +12,6 @@ Each of bag, additive, factored, saturated contains the one before: with an infi
 block it is that one. Main effects are a TPR, too, whose fillers and roles have a constant dimension.
 """
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -199,10 +198,21 @@ class RoleFit:
         return min(width, self.parameters // width)
 
     def predict(self, counts: csr_array) -> Float64[np.ndarray, "unit d_model"]:
-        """X V + b of counts of the pairs of all parts."""
-        return counts @ self.table + self.bias
+        """X V + b of counts of the pairs of all parts; only V of pairs that these have is made."""
+        held = np.unique(counts.indices)
+        return csr_array(counts[:, held]) @ self._rows(held) + self.bias
 
-    @functools.cached_property
+    @property
     def table(self) -> Vectors:
         """V of the pairs of all parts."""
-        return np.concatenate([each.vectors_of(each.pairs) for each in self.parts])
+        return self._rows(np.arange(sum(len(each.pairs) for each in self.parts)))
+
+    def _rows(self, numbers: Int[np.ndarray, " pair"]) -> Vectors:
+        """Rows of ``table``, rising."""
+        starts = starts_of([each.pairs for each in self.parts])
+        of_part = np.split(numbers, np.searchsorted(numbers, starts[1:-1]))
+        rows = [
+            part.vectors_of(part.pairs.take(each - start))
+            for part, each, start in zip(self.parts, of_part, starts, strict=False)
+        ]
+        return np.concatenate(rows)

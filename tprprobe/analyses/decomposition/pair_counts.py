@@ -1,7 +1,7 @@
 """How often every unit has every pair of a filler and a role: X [unit, pair], sparse."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,10 @@ class Pairs:
     def codes(self) -> Int[np.ndarray, " pair"]:
         """The place of every pair in the table of all fillers by all roles."""
         return self.filler_of * len(self.roles) + self.role_of
+
+    def take(self, numbers: Int[np.ndarray, " other"]) -> "Pairs":
+        """Some of the pairs, of the same fillers and roles."""
+        return replace(self, filler_of=self.filler_of[numbers], role_of=self.role_of[numbers])
 
     def find(
         self, codes: Int[np.ndarray, " other"]

@@ -25,6 +25,7 @@ from tprprobe.analyses.decomposition.block_products import (
 
 DENSE = 5000  # columns or units up to which a system is one array
 TOLERANCE, MOST_STEPS = 1e-2, 100  # of conjugate gradients
+TOGETHER = 128  # columns that they solve for at a time
 FLAT = 1e-12  # cosine of a direction and its image, below which rounding decides
 LEAST = 1e-10  # penalty, of the mean variance of a column: what rounding needs
 
@@ -52,7 +53,7 @@ class Regression:
         return self.mean - self.grams.mean @ table
 
     def left_by(self, table: Matrix) -> Matrix:
-        """XᵀE less what a table predicts, centred."""
+        """XᵀE less what a table predicts, centered."""
         outer = np.outer(self.n * self.grams.mean, self.mean)
         return self.cross - outer - self.grams.centred(table)
 
@@ -96,7 +97,7 @@ class Regression:
         return self._rights[block]
 
     def _solve_dual(self, blocks: Sequence[Block], lambdas: Sequence[float]) -> list[Matrix]:
-        """Λ⁻¹ (c − xᵀ (x Λ⁻¹ xᵀ + I)⁻¹ x Λ⁻¹ c), x centred."""
+        """Λ⁻¹ (c − xᵀ (x Λ⁻¹ xᵀ + I)⁻¹ x Λ⁻¹ c), x centered."""
         g = self.grams
         kernel, held = np.zeros((self.n, self.n)), np.zeros((self.n, len(self.mean)))
         shrunk = []
@@ -140,8 +141,12 @@ class Regression:
             return found
 
         right = gather(self.cross - np.outer(self.n * g.mean, self.mean))
-        found = conjugate_gradients(apply, right, precondition, MOST_STEPS, TOLERANCE)
-        return split_rows(found, widths)
+        for at in range(
+            0, right.shape[1], TOGETHER
+        ):  # every column by itself, so that memory is bounded
+            some = right[:, at : at + TOGETHER]
+            some[:] = conjugate_gradients(apply, some, precondition, MOST_STEPS, TOLERANCE)
+        return split_rows(right, widths)
 
 
 def table_of(blocks: Sequence[Block], coefficients: Sequence[Matrix]) -> Matrix:

@@ -29,7 +29,10 @@ from tprprobe.analyses.decomposition.interactions import Ranks
 from tprprobe.analyses.decomposition.ridge import Regression
 from tprprobe.analyses.decomposition.sequence_units import VectorBlocks
 
-SKETCH = 64  # directions in which choices are made
+LARGEST, OTHERS = (
+    48,
+    16,
+)  # directions in which choices are made: principal ones, and any of the rest
 TABLE = (FILLER, ROLE, PAIR)  # of a saturated fit that is to know nothing of an unseen pair
 
 
@@ -38,8 +41,8 @@ class SchemeFits:
     """The fits of a design, made when they are asked for; ``ranks`` are given, or chosen.
 
     Penalties and ranks of a fit to all fitting units are chosen on sequences held out of them, which have as
-    many new pairs as any; those of a fit that is to predict withheld pairs, on other pairs that are
-    withheld within its own units. A control is fitted ``like`` the vectors themselves: its sweeps start
+    many new pairs as any. A fit that is to predict withheld pairs has the same ranks; its penalties are
+    chosen on other pairs that are withheld within its own units. A control is fitted ``like`` the vectors themselves: its sweeps start
     from the factors ``given`` by them, so that its rank is theirs; its penalties are its own.
     """
 
@@ -58,13 +61,20 @@ class SchemeFits:
 
     @functools.cached_property
     def axes(self) -> Float64[np.ndarray, "d_model d"]:
-        """The directions that the means of pairs spread along most, SKETCH at most."""
+        """The directions that the means of pairs spread along most, and a few random ones of the rest, so
+        long that errors along them are expected to be those along all.
+        """
         if self.like and self.like.vectors is self.vectors:
             return self.like.axes
         of = self.fitting
         centred = of.left_by(np.zeros_like(of.cross))
         often = np.asarray(of.grams.counts.power(2).sum(0)).reshape(-1) + 1
-        return np.linalg.eigh((centred / often[:, None]).T @ centred)[1][:, ::-1][:, :SKETCH]
+        axes = np.linalg.eigh((centred / often[:, None]).T @ centred)[1][:, ::-1]
+        largest, rest = axes[:, :LARGEST], axes[:, LARGEST:]
+        if (n := rest.shape[1]) <= OTHERS:
+            return axes
+        drawn = np.random.default_rng(0).normal(size=(n, OTHERS))
+        return np.hstack([largest, rest @ np.linalg.qr(drawn)[0] * np.sqrt(n / OTHERS)])
 
     @functools.cached_property
     def sketch(self) -> Float64[np.ndarray, "unit d"]:
@@ -74,12 +84,14 @@ class SchemeFits:
         found = [(v - self.fitting.mean) @ self.axes for _, v in self.vectors.blocks()]
         return np.concatenate(found)
 
-    def _chooser(self, fitted: np.ndarray, judged: np.ndarray) -> Chooser:
+    def _chooser(
+        self, fitted: np.ndarray, judged: np.ndarray, like: Chooser | None = None
+    ) -> Chooser:
         counts, vectors = self.design.counts, self.sketch
         regression = Regression.of(rows_of(counts, fitted), vectors[fitted])
         groups = np.unique(self.design.groups[judged], return_inverse=True)[1]
         judges = Judges(rows_of(counts, judged), vectors[judged], groups)
-        options = (self.ranks, self.embedding, self.given)
+        options = (self.ranks, self.embedding, self.given, like)
         return Chooser(self.design.parts, regression, judges, *options)
 
     @functools.cached_property
@@ -98,7 +110,7 @@ class SchemeFits:
             fitted, judged = fitted & ~of.judged, judged & of.judged
         if not judged.any() or not fitted.any():
             return self.by_sequences
-        found = self._chooser(fitted, judged)
+        found = self._chooser(fitted, judged, self.by_sequences)
         found.usual.update(self.by_sequences.usual)
         return found
 
@@ -137,6 +149,7 @@ class SchemeFits:
                     blocks.append(make_block(name, part, parts, self.embedding))
                 penalties.append(penalty)
         found = to.solve(blocks, penalties)
+        to.grams.forget_others(())
         fits = [self._part_fit(part, blocks, found, bases.get(part)) for part in range(len(parts))]
         whole = RoleFit(family, fits, to.mean, {})
         named = {f"{b.name}{b.part or ''}": p for b, p in zip(blocks, penalties, strict=True)}
