@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
+from planted.columns import find_unexplained
 from planted.recipes import arithmetic
 from typer.testing import CliRunner
 
@@ -56,6 +57,9 @@ def test_every_checkpoint_is_asked_and_identical_weights_once(asked):
     pd.testing.assert_frame_equal(*(each.reset_index(drop=True) for each in twins))
     assert {"lapse.json", "lapse.pdf"} <= {each.name for each in folder.iterdir()}
     assert not (folder / PARTS).exists()
+    assert not find_unexplained(
+        [*pd.read_csv(folder / "curves.csv"), *pd.read_csv(folder / "moments.csv")]
+    )
 
 
 def test_a_finished_run_is_read_and_nothing_is_loaded(asked, monkeypatch):
