@@ -80,7 +80,7 @@ class PairDesign:
     def fit(self, states: Float64[np.ndarray, "unit d_model"]) -> States:
         """The nested fits to the states of fitted units, and their squared errors in all units."""
         rest = states - states[self.fitted].mean(0)
-        errors = [np.sum(rest**2, 1)]
+        errors, left, effects = [np.sum(rest**2, 1)], rest, rest[:0]
         for main, solver in zip(self.mains, self._solvers, strict=True):
             effects = solver @ rest[self.fitted]
             left = rest - main @ effects

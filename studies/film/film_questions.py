@@ -152,7 +152,7 @@ class Film:
         source, target = self.asked.batch(every, pad)
         changed = self.other.batch(every, pad)[0]
         row, place = (each.numpy() for each in (source != changed).nonzero().T)
-        codes = [np.searchsorted(self.ids, ids[row, place].numpy()) for ids in (source, changed)]
+        old, new = (np.searchsorted(self.ids, x[row, place].numpy()) for x in (source, changed))
         moved = rng.permutation(self.designs[""].sizes[1])[place]
 
         def run(change: np.ndarray) -> Any:
@@ -163,7 +163,7 @@ class Film:
             of = chance.gather(-1, target[:, 1:, None])[..., 0] * (target[:, 1:] != pad)
             return bootstrap_mean(of.sum(1).exp().double().numpy(), np.arange(len(source)))
 
-        return self._change(fit, *codes, place), self._change(fit, *codes, moved), run
+        return self._change(fit, old, new, place), self._change(fit, old, new, moved), run
 
     def _right(self, model: Any) -> tuple[Any, ...]:
         some: Pairs = encode_pairs(self.data[:ANSWERED], model.vocabulary)

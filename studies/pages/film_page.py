@@ -60,7 +60,7 @@ def make_page(_runs: Path) -> str:
 
 def _lowest(measured: pd.DataFrame) -> dict[str, str]:
     """Where the GRU's bindings are least, and what its bag explains there."""
-    rows = curves_of(measured, GRU).set_index("row")
+    rows: Any = curves_of(measured, GRU).set_index("row")
     least = rows.loc["bindings"].sort_values("value").iloc[0]
     bag = rows.loc["fillers"].set_index("step").loc[least["step"]]
     texts = {"bindings": least, "fillers": bag}
@@ -71,7 +71,7 @@ def _lowest(measured: pd.DataFrame) -> dict[str, str]:
 
 def _by_event(moments: pd.DataFrame, variant: str) -> dict[str, dict[str, str]]:
     """The moments of a variant as texts, by sense and event."""
-    of = moments[moments["variant"] == variant]
+    of: Any = moments[moments["variant"] == variant]
     return {
         sense: {row["event"]: tell_step(row["step"]) for row in rows.to_dict("records")}
         for sense, rows in of.groupby("sense")
@@ -92,7 +92,8 @@ def _moment_row(row: dict[Any, Any]) -> dict[str, str]:
 def _end_rows(measured: pd.DataFrame) -> Any:
     """First, largest and last values of every event, over seeds, beside the strongest control's last."""
     for variant in VARIANTS:
-        for event, of in curves_of(measured, variant).groupby("row", sort=False):
+        groups: Any = curves_of(measured, variant).groupby("row", sort=False)
+        for event, of in groups:
             ends = [of.iloc[0], of.loc[of["value"].idxmax()], of.iloc[-1]]
             texts = [interval_text(_interval(each), ".3f") for each in ends]
             top = f"{texts[1]} at step {ends[1]['step']:.0f}"

@@ -89,7 +89,8 @@ def find_moments(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _moments(pairs: pd.DataFrame) -> pd.Series:
-    return find_curves(pairs).groupby(CURVE).apply(_moment, include_groups=False)
+    groups: Any = find_curves(pairs).groupby(CURVE)
+    return pd.Series({key: _moment(curve) for key, curve in groups}, dtype=float)
 
 
 def _moment(curve: pd.DataFrame) -> float:

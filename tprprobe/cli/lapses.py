@@ -26,6 +26,7 @@ from tprprobe.cli.options import (  # fmt: skip
 from tprprobe.errors import InputError
 
 OWN, READ = "STORE", ("sites", "twins", "pool", "words")  # a store's place; options of `extract`
+USAGE: Any = typer.BadParameter.__bases__[0]  # of typer's own copy of click
 Steps = Annotated[list[str], typer.Argument(help="Folders of steps, each a series (seed); or checkpoints one by one: hf:NAME@REVISION …")]  # fmt: skip
 Ask = Annotated[list[str], typer.Option(help="A command that leaves a table, its store or checkpoint left out: 'decompose --site encoding'.")]  # fmt: skip
 Labels = Annotated[list[str] | None, typer.Option(help="Labels of words, as of `extract`.")]
@@ -92,7 +93,7 @@ def _read_line(line: str, number: int) -> Any:
         settings = command.make_context(words[0], [*words[1:], *added]).params
         if str(settings.get("store", OWN)) != OWN:
             raise ValueError("leave out the store, every checkpoint has its own")
-    except (ValueError, typer.BadParameter.__bases__[0]) as error:  # of typer's own copy of click
+    except (ValueError, USAGE) as error:
         said = str(error) or getattr(error, "message", "")
         raise InputError(f"--ask {line!r}: {said}; give, say, 'decompose --site SITE'") from None
     site = settings.get("site") or settings.get("sites") or []
@@ -114,7 +115,7 @@ def read_rows(document: Any) -> Any:
     import pandas as pd
 
     lists = [v for v in document.values() if _has_rows(v)] if isinstance(document, dict) else []
-    rows = pd.DataFrame(lists[0] if lists else [document] if isinstance(document, dict) else document)  # fmt: skip
+    rows: Any = pd.DataFrame(lists[0] if lists else [document] if isinstance(document, dict) else document)  # fmt: skip
     for name in [name for name in rows if name.endswith("_interval")]:
         stem = name.removesuffix("_interval")
         rows[[f"{stem}_low", f"{stem}_high"]] = rows[name].tolist()
