@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -66,7 +67,8 @@ def find_all_moments(measured: pd.DataFrame) -> pd.DataFrame:
     for variant in VARIANTS:
         for sense in (PRESENT, LEARNT):
             pairs = pair_events(measured, variant, sense)
-            alone = {f"seed_{int(s)}": find_moments(of).set_index("row")["step"] for s, of in pairs.groupby("seed")}  # fmt: skip
+            seeds: Any = pairs.groupby("seed")
+            alone = {f"seed_{int(s)}": find_moments(of).set_index("row")["step"] for s, of in seeds}
             table = find_moments(pairs).set_index("row")[["step"]].assign(**alone)
             order = [each for each in (*EVENTS, ANSWERS) if each in table.index]
             rows = table.loc[order].rename_axis("event").reset_index()
