@@ -73,20 +73,20 @@ def _by_event(moments: pd.DataFrame, variant: str) -> dict[str, dict[str, str]]:
     """The moments of a variant as texts, by sense and event."""
     of: Any = moments[moments["variant"] == variant]
     return {
-        sense: {row["event"]: tell_step(row["step"]) for row in rows.to_dict("records")}
+        sense: {row["event"]: summarize_step(row["step"]) for row in rows.to_dict("records")}
         for sense, rows in of.groupby("sense")
     }
 
 
-def tell_step(step: float) -> str:
+def summarize_step(step: float) -> str:
     """A moment as text."""
     return "never" if np.isnan(step) else f"{step:.0f}"
 
 
 def _moment_row(row: dict[Any, Any]) -> dict[str, str]:
-    seeds = ", ".join(tell_step(row[f"seed_{seed}"]) for seed in SEEDS)
+    seeds = ", ".join(summarize_step(row[f"seed_{seed}"]) for seed in SEEDS)
     head = {name: row[name] for name in ("variant", "sense", "event")}
-    return head | {"from step on": tell_step(row["step"]), "each seed alone": seeds}
+    return head | {"from step on": summarize_step(row["step"]), "each seed alone": seeds}
 
 
 def _end_rows(measured: pd.DataFrame) -> Any:
