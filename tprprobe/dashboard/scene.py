@@ -21,8 +21,9 @@ from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 from tprprobe.store.sampling import Thinned, take, thin
 
-MOST = 20_000  # vectors that are clustered and drawn; a larger store is thinned
-MOST_NUMBERS = 400_000_000  # of all vectors of a site that are read to draw every token
+MOST, LEAST = 20_000, 2_000  # vectors that are clustered and drawn; a larger store is thinned
+NUMBERS = 2_000_000  # in these: wide vectors are fewer
+MOST_NUMBERS = 40_000_000  # of all vectors of a site that are read to draw every token
 BLOCK = 65_536  # vectors that are read at a time
 SEEDS = 5  # runs of k-means
 LONG = 90  # characters of a name
@@ -107,14 +108,18 @@ def build_scene(
     method: str = "pca",
     raw: bool = False,
     seed: int = 0,
-    most: int = MOST,
+    most: int | None = None,
 ) -> Cloud:
     """The scene of one head of a site; k is lowered to the number of vectors.
+
+    A larger store is thinned to ``most`` vectors (default: MOST, of wide vectors fewer), whole samples drawn at random.
 
     Raises:
         InputError: no such site or head, attention maps, no finite vectors, fewer distinct than k.
     """
-    thinned = thin(store, store.select(site)[0], most, seed)
+    name = store.select(site)[0]
+    width = int(np.prod(store.specs[name].shape)) // (store.specs[name].heads or 1)
+    thinned = thin(store, name, most or min(MOST, max(LEAST, NUMBERS // width)), seed)
     vectors = read_vectors(thinned, site, head)
     drawn, left_out = _finite(thinned, site, np.asarray(np.isfinite(vectors).all(1)))
     rows = drawn.rows(site) if isinstance(drawn, Thinned) else np.arange(len(vectors))
