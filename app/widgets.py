@@ -27,7 +27,9 @@ KEYS = {
 
 def surround() -> None:
     """The looks of every page, and the keys behind `?`."""
-    st.html(f"<style>{STYLE.replace('LINK', '#56B4E9' if state.is_dark() else '#0072B2')}</style>")
+    dark = state.is_dark()
+    style = STYLE.replace("LINK", "#56B4E9" if dark else "#0072B2")
+    st.html(f"<style>{style.replace('PAGE', tp.dashboard.theme.look(dark).page)}</style>")
     with st.sidebar.container(key="keys"):
         st.button("Keys ( ? )", on_click=_show_keys, key="show-keys")
     LISTEN(key="listen")

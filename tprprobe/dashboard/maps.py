@@ -4,6 +4,7 @@ The browser draws its own (`app/canvas.js`) from small numbers in Arrow tables, 
 are marked without asking the server; paper and notebooks have :func:`tprprobe.figures.map_points`.
 """
 
+import re
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -15,7 +16,7 @@ from jaxtyping import Bool
 
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.word_labels import LABELS, label_words
-from tprprobe.dashboard.safe_text import visible
+from tprprobe.dashboard.safe_text import sign, spell, visible
 from tprprobe.dashboard.scene import Cloud
 from tprprobe.dashboard.theme import NEITHER, colours, inks
 from tprprobe.dashboard.view import View
@@ -30,6 +31,7 @@ LAYER = "layer"  # of the same tokens in all layers: a map of its own
 MOST = 20  # values that have a color of their own
 WHOLE = ("question", "answer", "prediction", "source", "target", "side", "sample", "id")
 GRID = 65_535  # steps of a point's place on either axis
+SHARES = re.compile(r"\S+(?= \d+%)")  # tokens of a cluster's summary
 RUN = ("row", "sample", "position")  # of the first of tokens that follow one another
 
 
@@ -56,6 +58,7 @@ def read_field(scene: Cloud, name: str) -> pd.Series:
     elif name in scene.tokens and name not in WHOLE:
         is_label = name in LABELS and WORD in scene.tokens
         values = label_words(scene.tokens, name) if is_label else scene.tokens[name]
+        values = values.astype(object).map(spell) if name == "token" else values
     else:
         raise unknown("field", name, list_fields(scene))
     return _group(values.reset_index(drop=True))
@@ -133,7 +136,12 @@ def _clusters(scene: Cloud) -> list[dict[str, Any]]:
     looks = pack_colours(scene)
     rows = scene.roles.summary[["cluster", "size", "top"]].itertuples(index=False)
     return [
-        {"cluster": int(c), "tokens": int(n), "top": visible(top, 60)} | looks[c]
+        {
+            "cluster": int(c),
+            "tokens": int(n),
+            "top": visible(SHARES.sub(lambda each: spell(each[0]), top), 60),
+        }
+        | looks[c]
         for c, n, top in rows
     ]
 
@@ -164,7 +172,7 @@ def pack_points(scene: Cloud) -> dict[str, Any]:
         "bounds": [*low.tolist(), *(low + span).tolist()],
         "points": pa.table(columns),
         "runs": pa.table(runs),
-        "vocabulary": [visible(each) for each in words],
+        "vocabulary": [sign(each) for each in words],
     }
 
 

@@ -117,15 +117,20 @@ def build_scene(
     Raises:
         InputError: no such site or head, attention maps, no finite vectors, fewer distinct than k.
     """
-    name = store.select(site)[0]
-    width = int(np.prod(store.specs[name].shape)) // (store.specs[name].heads or 1)
-    thinned = thin(store, name, most or min(MOST, max(LEAST, NUMBERS // width)), seed)
+    thinned = thin(store, store.select(site)[0], most or count_drawn(store, site), seed)
     vectors = read_vectors(thinned, site, head)
     drawn, left_out = _finite(thinned, site, np.asarray(np.isfinite(vectors).all(1)))
     rows = drawn.rows(site) if isinstance(drawn, Thinned) else np.arange(len(vectors))
     roles = cluster(drawn, site, head, min(k, len(rows)), seed, raw, SEEDS)
     plane = place(drawn, roles, method, seed)
     return Cloud(store, drawn, roles, plane, drawn.tokens_of(roles.site), rows, left_out)
+
+
+def count_drawn(store: Store, site: str) -> int:
+    """How many vectors of a site (or of a head of it) a first view is made of."""
+    spec = store.specs[store.select(site)[0]]
+    width = int(np.prod(spec.shape)) // (spec.heads or 1)
+    return min(MOST, max(LEAST, NUMBERS // max(width, 1)))
 
 
 def stack_layers(
