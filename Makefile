@@ -6,7 +6,7 @@ BIN := .venv/bin
 export OMP_WAIT_POLICY = PASSIVE
 export PYTHONHASHSEED = 0
 
-.PHONY: demo test test-instrument soak bench check types style docs app paper real audit sbom clean
+.PHONY: demo test test-instrument soak bench check types style docs app paper real audit sbom release clean
 
 demo: .venv/.demo
 	$(BIN)/tprprobe demo
@@ -86,5 +86,18 @@ audit: .venv/.dev
 	  .venv/audit/bin/pip-audit --path $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])') \
 	  || echo "known holes: see above; where PyPI cannot be reached, they were not looked for"
 
+# The release in dist/: wheel and sdist, checked; then the wheel in an empty environment, where the README's examples and the
+# commands run without this checkout. What is uploaded is what was tried.
+release: .venv/.dev
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+	$(PYTHON) -m venv --clear .venv/release
+	.venv/release/bin/pip install --no-compile --quiet --disable-pip-version-check -c constraints.txt torch \
+	  "$$(ls $$PWD/dist/*.whl)[huggingface,mathematics,summarization,train]" pytest hypothesis beartype hatchling
+	.venv/release/bin/pip install --no-compile --quiet --disable-pip-version-check twine
+	.venv/release/bin/twine check --strict dist/*
+	.venv/release/bin/pip check
+	.venv/release/bin/pytest -c /dev/null --rootdir . -q tests/instrument/test_readme.py tests/instrument/test_wheel.py
+
 clean:
-	rm -rf .venv runs
+	rm -rf .venv runs dist

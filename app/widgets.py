@@ -140,10 +140,14 @@ def choose_sample(store: Any, count: int, search: bool = True) -> int:
 
 
 def table(rows, pinned: int = 1, **given):
-    """A table whose first columns stay, and whose numbers have three digits."""
+    """A table whose first columns stay and whose numbers have three digits; headings tell what columns mean."""
     columns = {}
     for number, (name, kind) in enumerate(rows.dtypes.items()):
-        shown: dict[str, Any] = {"pinned": number < pinned, "help": str(name)}
+        meaning = tp.dashboard.glossary.explain_column(str(name))
+        shown: dict[str, Any] = {
+            "pinned": number < pinned,
+            "help": f"**{state.escape(str(name))}** {meaning}",
+        }
         if kind.kind == "f":
             columns[name] = st.column_config.NumberColumn(format="%.3g", **shown)
         else:

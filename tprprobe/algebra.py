@@ -44,18 +44,51 @@ def bind(
     role: Float[Tensor, "*#batch d_role"],
     kind: str = "outer",
 ) -> Tensor:
-    """The binding f ⊗ r = f rᵀ, [*batch, d_filler, d_role], or its diagonal f ⊙ r, [*batch, d_role].
+    """The binding of a filler to a role.
 
-    The TPR of a structure is the sum of its bindings.
+    Args:
+        filler: The filler f.
+        role: The role r.
+        kind: ``outer``, the tensor product f ⊗ r = f rᵀ; or ``hadamard``, its diagonal f ⊙ r.
+
+    Returns:
+        [*batch, d_filler, d_role] of the tensor product, [*batch, d_role] of its diagonal. The TPR of a structure is
+        the sum of its bindings.
+
+    Raises:
+        InputError: An unknown kind.
+
+    Source: Smolensky 1990; schlag Eq. 3 for the Hadamard product.
+
+    Examples:
+        >>> tp.bind(torch.tensor([1.0, 2.0]), torch.tensor([0.0, 1.0]))
+        tensor([[0., 1.],
+                [0., 2.]])
     """
     _check(kind)
     return filler[..., :, None] * role[..., None, :] if kind == "outer" else filler * role
 
 
 def unbind(tpr: Tensor, unbinding: Float[Tensor, "*#batch d_role"], kind: str = "outer") -> Tensor:
-    """The filler S u that a TPR S, [*batch, d_filler, d_role], holds at the role whose dual u is.
+    """The filler S u that a TPR holds at a role.
 
-    For sums of Hadamard products s ⊙ u: exact for one binding, with crosstalk for more.
+    Args:
+        tpr: The TPR S, [*batch, d_filler, d_role], or [*batch, d_role] of Hadamard products.
+        unbinding: The dual u of the role.
+        kind: ``outer``, or ``hadamard``: s ⊙ u, exact for one binding, with crosstalk for more.
+
+    Returns:
+        The filler [*batch, d_filler].
+
+    Raises:
+        InputError: An unknown kind.
+
+    Source: Smolensky 1990; huang Sec. 3.
+
+    Examples:
+        >>> tpr = tp.bind(torch.tensor([1.0, 2.0]), torch.tensor([0.0, 1.0]))
+        >>> tp.unbind(tpr, torch.tensor([0.0, 1.0]))
+        tensor([1., 2.])
     """
     _check(kind)
     return (tpr @ unbinding[..., None]).squeeze(-1) if kind == "outer" else tpr * unbinding

@@ -9,9 +9,15 @@ LONGEST = 2000  # characters of an error
 
 
 class InputError(ValueError):
-    """Bad input: what was given, what is accepted, what to do, in one line (the CLI exits with 2).
+    """Bad input: one line with what was given, what is accepted and what to do (a command exits with 2).
 
-    Given names and texts are in it: what would not print is escaped, and too long a line is cut.
+    Args:
+        message: The line; characters that do not print are escaped, and a line that is too long is cut.
+
+    Examples:
+        >>> tp.load_model("tpt-c-arithmetik")
+        Traceback (most recent call last):
+        tprprobe.errors.InputError: ...
     """
 
     def __init__(self, message: str):

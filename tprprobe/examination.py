@@ -156,7 +156,7 @@ def _real(table: pd.DataFrame, family: str, roles: str = PLACE) -> pd.DataFrame:
 
 
 def _words(tables: Mapping[str, pd.DataFrame]) -> str:
-    rows = _real(tables["nested"], "bag")
+    rows = _real(tables["nested"], "bag").dropna(subset=["r2"])  # none: all states are the same
     first, last = (interval_text(read_interval(rows.iloc[i], "r2")) for i in (0, -1))
     return f"Words alone explain R² {first} at {rows['site'].iloc[0]}, {last} at {rows['site'].iloc[-1]}."
 

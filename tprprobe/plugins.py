@@ -14,17 +14,30 @@ from tprprobe.errors import InputError
 
 
 class Plugin(NamedTuple):
-    """An entry of a registry: its name, the title in a list, and where its object is."""
+    """A plug-in: an entry of a registry.
+
+    Attributes:
+        name: Its name.
+        title: What it is, in a list; empty if the package gives none.
+        point: The entry point behind it.
+
+    Examples:
+        >>> tp.plugins.find("figures")["schlag-fig2"].title
+        'Role clusters over questions'
+    """
 
     name: str
     title: str
     point: EntryPoint
 
     def load(self) -> Any:
-        """The object, imported.
+        """The object of the plug-in, imported.
+
+        Returns:
+            The object.
 
         Raises:
-            InputError: the import fails; the line names the plug-in and its package.
+            InputError: The import fails; the line names the plug-in and its package.
         """
         try:
             return self.point.load()
@@ -38,7 +51,18 @@ class Plugin(NamedTuple):
 
 @cache
 def find(group: str) -> dict[str, Plugin]:
-    """The plug-ins of a registry by name; the first of several packages that give one name."""
+    """The plug-ins of a registry, none of which is imported.
+
+    Args:
+        group: The registry: ``models``, ``data``, ``figures``, … ([plug-ins](plugins.md)).
+
+    Returns:
+        The plug-ins by name; the first, where several packages give one name.
+
+    Examples:
+        >>> "english" in tp.plugins.find("data")
+        True
+    """
     found: dict[str, Plugin] = {}
     for point in entry_points(group=f"tprprobe.{group}"):
         name, _, title = point.name.partition(" ")
@@ -48,7 +72,18 @@ def find(group: str) -> dict[str, Plugin]:
 
 @cache
 def load_all(group: str) -> dict[str, Any]:
-    """The objects of a registry by name; a line on stderr names what cannot be imported."""
+    """The objects of a registry, imported; a line on stderr names those that cannot be.
+
+    Args:
+        group: The registry, as in :func:`find`.
+
+    Returns:
+        The objects by name.
+
+    Examples:
+        >>> "lstm" in tp.plugins.load_all("models")
+        True
+    """
     return dict(_loaded(group))
 
 

@@ -21,22 +21,48 @@ ROOMS = {  # modules that are public as a whole: what they export, and its headi
     "tp.gold": "gold/__init__.py",
     "tp.figures": "figures/__init__.pyi",
     "tp.dashboard": "dashboard/__init__.pyi",
+    "tp.models": "models/__init__.pyi",
 }
-RESULTS = (
+CLASSES = (
+    "data.dataset.Dataset",
+    "models.protocol.Language",
+    "site.attachment.Attached",
     "store.reader.Store",
+    "files.results.RunContents",
     "analyses.clustering.clusters.Clusters",
     "analyses.naming.run.Naming",
     "analyses.decomposition.decompositions.Decomposition",
     "analyses.decomposition.role_findings.RoleSearch",
     "analyses.probing.probe_folder.SavedProbe",
     "interventions.edits.Edit",
+    "figures.style.Drawing",
     "dashboard.view.View",
 )
+PLUGINS = ("plugins.find", "plugins.load_all", "plugins.Plugin")
 HEAD = """# The Python interface
 
-`import tprprobe as tp`. Shapes are part of the annotations: `Float[np.ndarray, "row width"]` has a row and a width, and an
-axis keeps its name everywhere (the list is at the [end](#axes)). Bad input raises `tp.InputError` with one line that says what
-was given and what is accepted.
+Every public function and class, with its arguments, result and errors. `import tprprobe as tp` makes all of them known.
+Shapes are part of the annotations: `Float[np.ndarray, "row width"]` has a row and a width, and an axis has the same name
+everywhere (the [axes](#axes)). The columns of tables are on a page of their own, [Columns](columns.md). Bad input raises
+`tp.InputError` with one line that says what was given and what is accepted.
+
+The examples go on from these lines:
+
+```python
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+
+import tprprobe as tp
+
+model = tp.load_model("tpt-c-arithmetic")
+data = tp.load_data("mathematics:arithmetic__mixed", n=24)
+store = tp.extract(model, data, ["encoder.*.self.role", "encoder.-1.*"], out="runs/arith", control=False)
+roles = tp.cluster(store, "encoder.-1.self.role", head=0, k=8, n_seeds=2)
+fit = tp.decompose(store, "encoder.-1.hidden", "left", family="additive")
+```
 """
 
 
@@ -56,10 +82,11 @@ def write_interface() -> str:
     parts = [HEAD]
     for title, section in SECTIONS.items():
         parts += [f"## {title}", *(f"::: tprprobe.{names[name]}.{name}" for name in section)]
-    parts += ["## What functions return", *(f"::: tprprobe.{path}" for path in RESULTS)]
+    parts += ["## Classes", *(f"::: tprprobe.{path}" for path in CLASSES)]
     for title, file in ROOMS.items():
         room = Path(file).parent.name
         parts += [f"## {title}", *(f"::: tprprobe.{room}.{name}" for name in _exported(file))]
+    parts += ["## tp.plugins", *(f"::: tprprobe.{path}" for path in PLUGINS)]
     parts += ["## Axes", f"```python\n{_read('axes.py').strip()}\n```"]
     return "\n\n".join(parts) + "\n"
 
@@ -73,7 +100,9 @@ def _exported(file: str) -> list[str]:
     text = _read(file)
     if file.endswith(".pyi"):
         return [
-            f"{module.lstrip('.')}.{name}" for module, name in IMPORT.findall(text) if module != "."
+            f"{module.lstrip('.')}.{name}"
+            for module, name in IMPORT.findall(text)
+            if module != "." and not name.isupper()
         ]
     listed = next(node.value for node in ast.parse(text).body if isinstance(node, ast.Assign))
     return ast.literal_eval(listed)  # __all__

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from planted.columns import find_unexplained_in
 from planted.faults import COMMANDS, FAULTS, call_main, run
 
 
@@ -17,3 +18,4 @@ def test_a_fault_is_a_result_or_one_line(
     record_property("told", f"{command}|{fault}|{code}|{told}")
     assert (code, len(said)) in {(0, 0), (2, 1)}, (command, fault, said)
     assert not list(tmp_path.rglob("*.partial.*"))
+    assert not find_unexplained_in(tmp_path / "out")

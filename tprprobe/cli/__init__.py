@@ -59,6 +59,9 @@ COMMANDS = {
     "docs": docs.docs,
 }
 
+NO_TABLES = {"models", "train", "convert", "push", "app", "docs"}
+EPILOG = "What the columns of tables mean: tprprobe docs columns"
+
 
 def find_commands(words: Sequence[str]) -> dict[str, Callable[..., Any]]:
     """Our commands by name, and those of plug-ins that are among the words."""
@@ -101,7 +104,7 @@ def _common(
 
 
 for name, command in COMMANDS.items():
-    app.command(name)(command)
+    app.command(name, epilog=None if name in NO_TABLES else EPILOG)(command)
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ from . import decompositions as decompositions
 from . import example_edits as example_edits
 from . import experiments as experiments
 from . import folders as folders
+from . import glossary as glossary
 from . import interventions as interventions
 from . import launches as launches
 from . import layers as layers

@@ -49,10 +49,22 @@ class Maps:
 
 
 def read_maps(store: Store, site: str, sample: int) -> Maps:
-    """The attention maps of one sample, with its tokens and their rows in the store.
+    """The attention maps of one sample, with its tokens.
+
+    Args:
+        store: The store.
+        site: A site of attention maps; layer -1 is the last.
+        sample: The number of the sample.
+
+    Returns:
+        The maps, with the tables of the tokens that are queries and keys.
 
     Raises:
-        InputError: no such site, no maps of that sample, or no tokens in it.
+        InputError: No such site, no maps of that sample, or no tokens in it.
+
+    Examples:
+        >>> tp.dashboard.read_maps(store, "encoder.-1.self.attention", 0).is_self
+        True
     """
     name, weights = store.select(site)[0], store.attention(site, sample)
     if not weights.size:
@@ -94,10 +106,23 @@ def gold_pairs(
 
 
 def show_matrix(store: Store, maps: Maps, head: int) -> View:
-    """The whole map of a head; the browser draws it, with lines between tokens (:func:`pack_attention`).
+    """The view of the whole map of a head.
+
+    Args:
+        store: The store.
+        maps: The maps of :func:`read_maps`.
+        head: The head.
+
+    Returns:
+        The view; its data have a row per query and key, see [columns](columns.md#tables-of-the-dashboard).
 
     Raises:
-        InputError: no such head.
+        InputError: No such head.
+
+    Examples:
+        >>> maps = tp.dashboard.read_maps(store, "encoder.-1.self.attention", 0)
+        >>> len(tp.dashboard.show_matrix(store, maps, head=0).data) == maps.weights[0].size
+        True
     """
     if not 0 <= head < len(maps.weights):
         raise InputError(f"{maps.site} has no head {head}: it has 0 to {len(maps.weights) - 1}")

@@ -31,10 +31,24 @@ def match_samples(first: Store, second: Store) -> pd.DataFrame:
 
 
 def show_agreement(first: Cloud, second: Cloud, pairs: pd.DataFrame) -> View:
-    """Which clusters of the first lie in which of the second, over the tokens both have.
+    """The view of which clusters of one scene lie in which of another.
+
+    Args:
+        first: One scene.
+        second: The other.
+        pairs: The tokens that both have, with their clusters in both.
+
+    Returns:
+        The view, a map of shares.
 
     Raises:
-        InputError: they have no token in common.
+        InputError: The two have no token in common.
+
+    Examples:
+        >>> scene = tp.dashboard.build_scene(store, "encoder.-1.self.role", head=0, k=3)
+        >>> tp.dashboard.show_agreement(scene, scene, pd.DataFrame({"first": [], "second": []}))
+        Traceback (most recent call last):
+        tprprobe.errors.InputError: the two have no token in common: choose sites of the same side
     """
     one, two = (
         each.tokens[["sample", "position"]].assign(cluster=each.roles.labels)

@@ -15,7 +15,7 @@ from tprprobe.figures.snap import snap_curve
 from tprprobe.figures.swap import TITLES, list_ways, swap_shares, way_label
 from tprprobe.interventions.kinds import BEHAVIOURS, SWAPS, SWEEPS
 
-ALL = "all"  # points of a sweep that are no single head and no number of centres
+ALL = "all"  # points of a sweep that are no single head and no number of centers
 SNAP = "snap"
 UNSET = ["none", "other text"]
 BAND = ["panel", "x", "value", "low", "high"]
@@ -48,7 +48,21 @@ def read_interventions(folder: Path) -> dict[str, pd.DataFrame]:
 
 
 def show_interventions(rows: pd.DataFrame, name: str) -> View:
-    """One of :func:`read_interventions` as a chart."""
+    """The view of one result of interventions.
+
+    Args:
+        rows: A table that ``tprprobe intervene`` wrote.
+        name: Its name, which says which kind of table it is.
+
+    Returns:
+        The view.
+
+    Examples:
+        >>> columns = ["site", "layer", "head", "edit", "k", "strength", "exact_match", "exact_match_low", "exact_match_high"]
+        >>> rows = pd.DataFrame([["none", None, -1, "none", None, 1.0, 0.5, 0.4, 0.6]], columns=columns)
+        >>> tp.dashboard.show_interventions(rows, "sweep").title
+        'Vectors snapped to the nearest of k centers, 95 % intervals'
+    """
     if "kl" in rows:
         return _show_pairs(rows, name)
     if "counterfactual" in rows:
@@ -156,13 +170,13 @@ def _show_snap(rows: pd.DataFrame) -> View:
     )
     own = own.rename(columns=ends)
     own["told"] = [
-        f"{k:g} centres: {100 * p:.1f} %" for k, p in zip(own["k"], own["value"], strict=True)
+        f"{k:g} centers: {100 * p:.1f} %" for k, p in zip(own["k"], own["value"], strict=True)
     ]
     alone = float(rows.loc[rows["edit"] == "none", "exact_match"].iloc[0])
     drawn = Lines(
-        own, own.assign(value=alone, low=alone, high=alone), "exact match", "log2 of centres a head"
+        own, own.assign(value=alone, low=alone, high=alone), "exact match", "log2 of centers a head"
     )
-    title = "Vectors snapped to the nearest of k centres, 95 % intervals"
+    title = "Vectors snapped to the nearest of k centers, 95 % intervals"
     return View(title, points, drawn, partial(snap_curve, rows), "dotted: as trained; 0: the mean")
 
 

@@ -47,10 +47,22 @@ def measure_layers(runs: Runs, store: Store) -> Lines:
 
 
 def show_layers(lines: Lines) -> View:
-    """The plot: a panel per measure, shares and R² from 0 to 1, effects in their units.
+    """The view of everything that was measured by layer: a panel per measure, shares and R² from 0 to 1, effects in their units.
+
+    Args:
+        lines: The lines.
+
+    Returns:
+        The view.
 
     Raises:
-        InputError: nothing was measured by layer.
+        InputError: Nothing was measured by layer.
+
+    Examples:
+        >>> nothing = tp.dashboard.view.Lines(pd.DataFrame(), pd.DataFrame())
+        >>> tp.dashboard.show_layers(nothing)
+        Traceback (most recent call last):
+        tprprobe.errors.InputError: nothing was measured by layer yet
     """
     if lines.rows.empty:
         raise InputError("nothing was measured by layer yet")

@@ -88,9 +88,20 @@ def show_map(
     field: str = CLUSTER,
     marked: Bool[np.ndarray, " token"] | None = None,
 ) -> View:
-    """The map of a scene: a point per token, a color and a text label per value of the field.
+    """The view of a scene as a map: a point per token, a color and a label per value of a field.
 
-    Marked tokens are ringed, the others pale.
+    Args:
+        scene: The scene.
+        field: The field of tokens: ``cluster``, or a column.
+        marked: Which tokens are ringed, all others pale; default: none.
+
+    Returns:
+        The view.
+
+    Examples:
+        >>> scene = tp.dashboard.build_scene(store, "encoder.-1.self.role", head=0, k=3)
+        >>> len(tp.dashboard.show_map(scene).data) == len(scene.rows)
+        True
     """
     values = read_field(scene, field)
     data = scene.tokens.assign(row=scene.rows, x=scene.points[:, 0], y=scene.points[:, 1])

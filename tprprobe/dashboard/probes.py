@@ -30,13 +30,26 @@ def show_probes(
     models: Sequence[str] | None = None,
     every: bool = False,
 ) -> View:
-    """The score of a task by layer: a panel per vector (and model), its best control as a grey band.
+    """The view of a task's score by layer: a panel per vector (and model), its best control as a grey band.
 
-    ``models`` are shown side by side (default: the first), ``every`` adds a line per control. The points' custom
-    data are the row in the view's data that they stand for.
+    Args:
+        rows: Rows of ``tprprobe probe``; see [columns](columns.md#probes).
+        task: The task.
+        score: The column that is drawn.
+        models: Models that are shown side by side; default: the first.
+        every: Whether every control has a line.
+
+    Returns:
+        The view; custom data of the points are numbers of rows in its data.
 
     Raises:
-        InputError: no such task, model or score.
+        InputError: No such task, model or score.
+
+    Examples:
+        >>> rows = pd.DataFrame({"task": ["pos"], "head": [None], "model": ["a"], "f1": [0.5]})
+        >>> tp.dashboard.show_probes(rows, "dep")
+        Traceback (most recent call last):
+        tprprobe.errors.InputError: no probes of 'dep': give one of pos
     """
     if score not in SCORES:
         raise unknown("score", score, SCORES)

@@ -110,12 +110,29 @@ def build_scene(
     seed: int = 0,
     most: int | None = None,
 ) -> Cloud:
-    """The scene of one head of a site; k is lowered to the number of vectors.
+    """The scene of a site: tokens with their clusters and their places on a plane.
+
+    Args:
+        store: The store.
+        site: A site of vectors; layer -1 is the last.
+        head: One head; default: all heads.
+        k: The number of clusters; lowered to the number of vectors.
+        method: The projection to the plane: ``pca``, or ``umap``.
+        raw: Whether dimensions are not standardized.
+        seed: Seed of random choices.
+        most: The most tokens that are drawn; of larger stores, whole samples are drawn at random.
+
+    Returns:
+        The scene, for :func:`show_map` and :func:`show_strips`.
 
     A larger store is thinned to ``most`` vectors (default: MOST, of wide vectors fewer), whole samples drawn at random.
 
     Raises:
-        InputError: no such site or head, attention maps, no finite vectors, fewer distinct than k.
+        InputError: No such site or head, attention maps, no finite vectors, or fewer distinct vectors than k.
+
+    Examples:
+        >>> tp.dashboard.build_scene(store, "encoder.-1.self.role", head=0, k=3).roles.k
+        3
     """
     thinned = thin(store, store.select(site)[0], most or count_drawn(store, site), seed)
     vectors = read_vectors(thinned, site, head)

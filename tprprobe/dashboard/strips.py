@@ -25,10 +25,23 @@ ANSWERS = ["prediction", "correct"]  # what a model wrote
 
 
 def show_strips(scene: Cloud, samples: Sequence[int], mark: Mark | None = None) -> View:
-    """Samples as strips of tokens, colored by cluster; ``marked`` is a column of the data.
+    """The view of samples as strips of tokens, colored by cluster.
+
+    Args:
+        scene: The scene.
+        samples: The numbers of the samples.
+        mark: The tokens that are marked; default: none.
+
+    Returns:
+        The view; ``marked`` is a column of its data.
 
     Raises:
-        InputError: none of the samples has tokens on the scene's side.
+        InputError: None of the samples has tokens on the scene's side.
+
+    Examples:
+        >>> scene = tp.dashboard.build_scene(store, "encoder.-1.self.role", head=0, k=3)
+        >>> tp.dashboard.show_strips(scene, [0]).data["sample"].unique().tolist()
+        [0]
     """
     tokens, part, roles = read_strips(scene, samples)
     tokens["marked"] = find_marked(scene, mark, tokens)

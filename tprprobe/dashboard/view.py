@@ -53,8 +53,19 @@ class Squares:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A view: ``data`` is behind it; its ``scene`` is drawn by :mod:`tprprobe.dashboard.plots` for a screen, and for paper
-    by ``figure`` or as dots and lines are drawn. Without a scene the browser draws it by itself (`app/canvas.js`).
+    """A view of the dashboard: a table, and how it is drawn on a screen and on paper.
+
+    Attributes:
+        title: The title.
+        data: The table behind it.
+        scene: What is drawn; None where the browser draws by itself.
+        figure: The function that draws it on paper; None: as on a screen.
+        note: A line below it.
+
+    Examples:
+        >>> scene = tp.dashboard.build_scene(store, "encoder.-1.self.role", head=0, k=3)
+        >>> tp.dashboard.show_map(scene).export("csv")[:4]
+        b'...'
     """
 
     title: str
@@ -64,13 +75,24 @@ class View:
     note: str = ""
 
     def chart(self, dark: bool = False) -> Any:
-        """The chart of the scene for a screen."""
+        """The chart for a screen.
+
+        Args:
+            dark: Whether the background is dark.
+
+        Returns:
+            A figure of plotly.
+        """
         from tprprobe.dashboard.plots import plot
 
         return plot(self.scene, dark)
 
     def draw(self) -> Any:
-        """The figure for paper and notebooks."""
+        """The figure for paper and notebooks.
+
+        Returns:
+            A figure of matplotlib.
+        """
         from tprprobe.figures import by_layer, dots
 
         if self.figure is not None:
@@ -80,10 +102,16 @@ class View:
         return by_layer.draw_lines(self.scene, self.title)
 
     def export(self, kind: str) -> bytes:
-        """The file of the figure (pdf, svg, png) or of the data (csv, parquet).
+        """The file of the figure or of the data.
+
+        Args:
+            kind: pdf, svg or png; csv or parquet.
+
+        Returns:
+            The bytes of the file.
 
         Raises:
-            InputError: another kind.
+            InputError: Another kind.
         """
         if kind not in FORMATS:
             raise unknown("format", kind, FORMATS)

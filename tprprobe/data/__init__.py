@@ -53,12 +53,28 @@ def load_data(
     seed: int = 0,
     workers: int = 0,
 ) -> Dataset:
-    """The data set of a name, a file, a folder or a list of texts, all of it or the first n examples.
+    """The data set of a name, a file, a folder or a list of texts.
 
-    Without a split, the Mathematics Dataset's is `interpolate`, the generated English's `test`; n
-    defaults to 1,000 where examples are generated. With workers, that many processes generate
-    them; the examples are the same.
-    Raises: InputError for a name, file, split or number that is not there.
+    Args:
+        spec: ``mathematics:MODULE``, ``english``, ``pairs:FRAME``, a file or a folder of a
+            [known format](corpora.md), a data set of the hub, or the texts themselves.
+        split: The part of the data; default: ``interpolate`` of the Mathematics Dataset, ``test`` of the
+            generated English, else all examples.
+        n: The number of examples, from the first on; default: 1,000 where examples are generated, else all.
+        seed: The seed of generated examples, and of a division into splits.
+        workers: The number of processes that generate examples; the examples are the same.
+
+    Returns:
+        The data set, whose examples have ``source`` and ``target``.
+
+    Raises:
+        InputError: No such name, file, split or number.
+
+    Examples:
+        >>> tp.load_data("mathematics:arithmetic__mixed", n=2)[1].question
+        'Evaluate (-1872)/88 - (-160)/8.'
+        >>> len(tp.load_data(["A text.", "Another one."]))
+        2
     """
     if not isinstance(spec, str | os.PathLike):
         request = Request("the list", split, n, seed, workers)

@@ -50,9 +50,21 @@ ALL = "all"  # the split of what has none
 
 @dataclass(frozen=True)
 class Dataset(ABC, Generic[E]):
-    """Examples in a fixed order: `len(data)`, `data[i]`, `data[a:b]` (again a data set), iteration.
+    """Examples in a fixed order: ``len(data)``, ``data[i]``, ``data[a:b]`` (again a data set), iteration.
 
-    `rows` are the examples of it, as numbers of the whole that `name`, `split` and `seed` define.
+    Attributes:
+        has_grammar: Whether a grammar decides if a source makes a target true.
+        has_images: Whether sources are images: examples then have ``features`` and ``captions``.
+        name: The name of the whole, as given to :func:`load_data`.
+        split: The part of it.
+        seed: The seed with which it was drawn or divided.
+        rows: The numbers of its examples in the whole.
+
+    Examples:
+        >>> data[3:5].rows
+        range(3, 5)
+        >>> [example.answer for example in data[:2]]
+        ['34', '-14/11']
     """
 
     has_grammar: ClassVar[bool] = False  # which tells whether a source makes a target true
@@ -65,7 +77,14 @@ class Dataset(ABC, Generic[E]):
 
     @abstractmethod
     def read(self, rows: range) -> Iterator[E]:
-        """The examples in these rows, one after another."""
+        """The examples in some rows.
+
+        Args:
+            rows: The numbers of the examples.
+
+        Returns:
+            An iterator over the examples.
+        """
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -78,7 +97,14 @@ class Dataset(ABC, Generic[E]):
         return ()
 
     def describe(self, most: int) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
-        """Facts by name and tables by title for a reader: lengths of the first ``most`` texts."""
+        """Facts and tables for a reader: lengths of the first texts.
+
+        Args:
+            most: The number of examples that are read.
+
+        Returns:
+            Facts by name, and tables (a list of rows) by title.
+        """
         some = list(self[:most])
         texts = {"source": [each.source for each in some], "target": [each.target for each in some]}
         if texts["source"] == texts["target"]:
@@ -89,7 +115,14 @@ class Dataset(ABC, Generic[E]):
         return facts, {"lengths": [spread(name, of) for name, of in lengths.items()]}
 
     def suited_to(self, vocabulary: Any) -> "Dataset[E]":
-        """The data for a model of this vocabulary: the same, but where words depend on it."""
+        """The data for a model of a vocabulary.
+
+        Args:
+            vocabulary: The vocabulary.
+
+        Returns:
+            The same data; other words only where these must fit the vocabulary.
+        """
         del vocabulary
         return self
 
@@ -110,13 +143,27 @@ class Dataset(ABC, Generic[E]):
         return next(self.read(range(row, row + 1)))
 
     def examples(self, size: int = 8192) -> Iterator[list[E]]:
-        """All examples, `size` at a time."""
+        """All examples in lists.
+
+        Args:
+            size: The number of examples in a list.
+
+        Yields:
+            A list of examples.
+        """
         examples = iter(self)
         while block := list(islice(examples, size)):
             yield block
 
     def blocks(self, size: int = 8192) -> Iterator[tuple[list[str], list[str]]]:
-        """The sources and the targets of all examples, `size` at a time."""
+        """The texts of all examples in lists.
+
+        Args:
+            size: The number of examples in a list.
+
+        Yields:
+            The sources and the targets of a list of examples.
+        """
         for block in self.examples(size):
             yield [example.source for example in block], [example.target for example in block]
 

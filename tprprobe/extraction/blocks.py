@@ -67,11 +67,9 @@ def extract(
     pool: str | None = None,
     words: str | None = None,
 ) -> Store:
-    """The store of ``sites`` (default: all) of a model on every example of ``data``.
+    """The store of a model's vectors on a data set, written as the model runs.
 
-    ``OUT/KIND`` gets the vectors of twins of the model, as controls: they read the same symbols and have the
-    same token table. ``pool`` and ``words`` leave out maps of attention; with both the pooled vectors stand
-    beside a table of words.
+    ``OUT/KIND`` gets the vectors of the model's twins, which read the same symbols and have the same token table.
 
     Args:
         model: Any model that can be read.
@@ -82,8 +80,8 @@ def extract(
         target: The decoder's input: the reference (teacher forcing), or what the model itself writes (generated).
         control: Whether twins are read.
         resume: Resume a run that was cut off, to a store identical to an uninterrupted one.
-        vocabulary: Of an attached module, which has none: a tokenizer of transformers, a ``tokenizers.Tokenizer``, a
-            function from a text to its ids, or the ids of all examples.
+        vocabulary: What makes ids of texts, for an attached module, which has nothing of its own: a tokenizer of
+            transformers, a ``tokenizers.Tokenizer``, a function from a text to its ids, or the ids of all examples.
         labellers: What labels the words of sources and targets, generated ones too.
         control_samples: How many samples a twin reads, from the first on.
         store_dtype: The type of the store's numbers: float32, float16 or bfloat16.
@@ -92,12 +90,21 @@ def extract(
         twins: Controls: permuted, untrained, rescaled (several times), or none; default: untrained for our models,
             permuted for others (:func:`tprprobe.models.find_twins`).
         pool: One vector a sample: mean (over all tokens, start and end symbols among them), first, last, or that
-            of the last token that reads as a mark, such as '.'.
-        words: One row a word instead of sub-words: the mean or the last one's vector.
+            of the last token that reads as a mark, such as '.'. Attention maps are left out.
+        words: One row a word instead of sub-words: the mean or the last one's vector. Attention maps are left out; with
+            ``pool`` the pooled vectors stand beside a table of words.
+
+    Returns:
+        The complete store.
 
     Raises:
-        InputError: no such site, text that cannot be encoded, an existing store, one that another
-            extraction is writing, a full disk.
+        InputError: No such site, text that cannot be encoded, an existing store, one that another extraction is writing,
+            or a full disk.
+
+    Examples:
+        >>> small = tp.extract(model, data[:2], "encoder.-1.hidden", out="runs/small", control=False)
+        >>> small.summary[["site", "axes"]].values.tolist()
+        [['encoder.2.hidden', 'source × d_model']]
     """
     check_storage(store_dtype, compress)
     if not len(data):

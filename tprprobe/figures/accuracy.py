@@ -13,13 +13,27 @@ SMALL = "small-test"  # fresh questions of the size that small checkpoints are t
 
 
 def module_bars(evaluations: pd.DataFrame, split: str) -> Drawing:
-    """Exact match of every module of a split, a bar per model, with 95 % intervals.
+    """A figure of the exact match of every module of a split, a bar per model, with 95 % intervals.
 
-    Where fresh questions of the training's size (SMALL) were asked too, they are a panel above it.
-    Source: schlag Figs 4 (interpolate) and 5 (extrapolate).
+    Fresh questions of the size that small models are trained on, where they were asked too, are a panel above it.
+
+    Args:
+        evaluations: Rows of ``tprprobe eval``, one per model, split and module; see [columns](columns.md#evaluations).
+        split: The split that is drawn.
+
+    Returns:
+        The figure.
 
     Raises:
-        InputError: no evaluation of that split.
+        InputError: No evaluation of that split.
+
+    Source: schlag Figs. 4 (interpolate) and 5 (extrapolate).
+
+    Examples:
+        >>> row = {"model": "a", "split": "interpolate", "module": "arithmetic__mixed", "n": 10, "exact_match": 0.5}
+        >>> rows = pd.DataFrame([row | {"low": 0.2, "high": 0.8, "parameters": 10}])
+        >>> len(tp.figures.module_bars(rows, "interpolate").axes)
+        1
     """
     splits = {name: of for name, of in evaluations.groupby("split") if name in (split, SMALL)}
     if split not in splits:

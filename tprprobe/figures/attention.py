@@ -29,13 +29,29 @@ def attention_rows(
     positions: Sequence[int] | None = None,
     relation: Relation = DIVISION,
 ) -> Drawing:
-    """The attention of the queries at ``positions``: one row of squares per query, which is framed.
+    """A figure of the attention of some queries: one row of squares per query, which is framed.
 
-    Darker squares get more attention; under each the weight in percent, from 5 on. Default: the
-    digits of every number that stands to the right of the relation's operator. Source: schlag Fig 3.
+    Darker squares get more attention; the number below is the weight in percent, from 5 on.
+
+    Args:
+        store: The store.
+        site: A site of attention maps; layer -1 is the last.
+        sample: The number of the sample.
+        head: The head.
+        positions: The positions of the queries; default: the digits of every number that stands to the right of the relation's
+            operator.
+        relation: The relation between symbols whose related ones are named; default: division.
+
+    Returns:
+        The figure.
 
     Raises:
-        InputError: no such map, head or position, or no such digit and no positions given.
+        InputError: No such map, head or position, or no such digit and no positions chosen.
+
+    Source: schlag Fig. 3.
+
+    Examples:
+        >>> tp.figures.attention_rows(store, "encoder.-1.self.attention", 0, head=0, positions=[1, 2]).savefig("rows.pdf")
     """
     weights, queries, keys = read_map(store, site, sample, head)
     chosen = _digits_behind(relation, queries) if positions is None else list(positions)
@@ -67,7 +83,23 @@ def weight_squares(keys: Sequence[str], weights: Float[np.ndarray, " key"]) -> d
 
 
 def attention_matrix(store: Store, site: str, sample: int, head: int) -> Drawing:
-    """The whole attention map of one head: a row each query, a column each key."""
+    """A figure of the whole attention map of one head: a row per query, a column per key.
+
+    Args:
+        store: The store.
+        site: A site of attention maps; layer -1 is the last.
+        sample: The number of the sample.
+        head: The head.
+
+    Returns:
+        The figure.
+
+    Raises:
+        InputError: No such map or head.
+
+    Examples:
+        >>> tp.figures.attention_matrix(store, "encoder.-1.self.attention", sample=0, head=0).savefig("map.pdf")
+    """
     weights, queries, keys = read_map(store, site, sample, head)
     size = 0.13
     width, height = (max(len(tokens), FEWEST) * size for tokens in (keys, queries))
@@ -88,7 +120,23 @@ def attention_matrix(store: Store, site: str, sample: int, head: int) -> Drawing
 
 
 def attention_grid(store: Store, sites: Sequence[str], sample: int) -> Drawing:
-    """A small map a head (columns) and site (rows): queries downwards, keys to the right."""
+    """A figure of attention maps, one per head (columns) and site (rows): queries downward, keys to the right.
+
+    Args:
+        store: The store.
+        sites: Sites of attention maps.
+        sample: The number of the sample.
+
+    Returns:
+        The figure.
+
+    Raises:
+        InputError: No such maps.
+
+    Examples:
+        >>> len(tp.figures.attention_grid(store, ["encoder.-1.self.attention"], sample=0).axes)
+        4
+    """
     maps = [(name, store.attention(name, sample)) for site in sites for name in store.select(site)]
     heads = max(len(weights) for _, weights in maps)
     figure = drawing(1.5 * heads + 0.4, 1.6 * len(maps) + 0.5)

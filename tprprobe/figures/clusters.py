@@ -21,16 +21,27 @@ def role_clusters(
     samples: Sequence[int] | None = None,
     gold: bool = False,
 ) -> Drawing:
-    """Questions as rows of colored squares, the cluster's number under each character.
+    """A figure of questions as rows of colored squares, the cluster's number below every character.
 
-    Shows the first ``n_rows`` questions that the model answered correctly (all questions, if not
-    ``correct_only``), or just the given ``samples``. With ``gold`` the numbers of arithmetic
-    questions are framed as numerators and denominators, by value, not by hand; up to half of the
-    questions that are then chosen have a number that a look at its '/' alone would mistake.
-    Source: schlag Fig 2.
+    Args:
+        store: The store.
+        roles: Clusters of a site of it.
+        n_rows: How many questions are drawn, from the first on.
+        correct_only: Whether only questions are drawn that the model answers correctly.
+        samples: Numbers of the samples that are drawn; default: chosen by ``n_rows`` and ``correct_only``.
+        gold: Whether numbers are framed as numerators and denominators, by value, not by hand. Up to half of the
+            questions that are then chosen have a number whose neighboring '/' alone would mislead.
+
+    Returns:
+        The figure.
 
     Raises:
-        InputError: clusters of another store, no correctly answered question, no such sample.
+        InputError: Clusters of another store, no correctly answered question, or no such sample.
+
+    Source: schlag Fig. 2.
+
+    Examples:
+        >>> tp.figures.role_clusters(store, roles, samples=[0, 1]).savefig("roles.pdf")
     """
     tokens = store.tokens_of(roles.site)
     if len(tokens) != len(roles.labels):

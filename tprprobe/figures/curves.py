@@ -13,12 +13,21 @@ DASHES = ("-", "--", ":", "-.")
 
 
 def learning_curve(runs: Mapping[str, pd.DataFrame]) -> Drawing:
-    """Loss (left) and exact match of each evaluated set (right) against steps, a color per run.
+    """A figure of the loss (left) and of exact match on every evaluated set (right) against steps, a color per run.
 
-    ``runs`` are logs by name: a row per figure, with step, metric, data, split and value.
+    Args:
+        runs: Logs by the names of runs; see [columns](columns.md#training-logs).
+
+    Returns:
+        The figure.
 
     Raises:
-        InputError: a log without figures.
+        InputError: A log has no rows.
+
+    Examples:
+        >>> log = pd.DataFrame({"step": [0, 100], "seconds": [0.0, 9.0], "metric": "loss", "data": "train"})
+        >>> len(tp.figures.learning_curve({"run": log.assign(split="train", value=[4.0, 1.0])}).axes)
+        2
     """
     if empty := [name for name, log in runs.items() if log.empty]:
         raise InputError(f"the log of {empty[0]} has no rows yet: train some steps first")

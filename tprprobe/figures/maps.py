@@ -21,9 +21,22 @@ def map_points(
     note: str = "",
     marked: Bool[np.ndarray, " token"] | None = None,
 ) -> Drawing:
-    """Every point in the color of its value; marked ones ringed, the others pale.
+    """A figure of points in the colors of their values; marked ones are ringed, all others pale.
 
-    Points are drawn as one picture (files stay small), text as text.
+    Args:
+        points: The places of the points.
+        values: The value of every point.
+        order: The values in the order of the legend.
+        title: The title of the figure.
+        axes: The labels of the two axes; default: none.
+        note: A line below the figure; default: none.
+        marked: Which points are marked; default: none, and no point is pale.
+
+    Returns:
+        The figure, whose points are one picture, so that files stay small.
+
+    Examples:
+        >>> tp.figures.map_points(np.zeros((2, 2)), ["a", "b"], ["a", "b"], "Two points").savefig("points.svg")
     """
     figure = drawing(5.6, 4.6)
     panel = figure.add_subplot()

@@ -32,16 +32,22 @@ INK, MUTED, FAINT, WRONG = "#1a1a1a", "#5c5c5c", "#d8d8d8", "#B34700"
 
 
 class Drawing(Figure):
-    """A figure whose files embed their fonts, bear no date and so are reproducible.
+    """A figure of matplotlib whose files embed their fonts, bear no date and so are reproducible.
 
-    Its layout is settled once, when it is first saved, for all formats. What is put below it
-    lengthens its files and changes nothing else.
+    The layout is settled once, when the figure is first saved, for all formats.
+
+    Examples:
+        >>> tp.figures.attention_matrix(store, "encoder.-1.self.attention", 0, head=0).savefig("map.svg")
     """
 
     _below = 0.0  # inches
 
     def put_below(self, lines: Sequence[str]) -> None:
-        """Put lines of text under all that is drawn or was put below before, wrapped to the figure's width."""
+        """Put lines of text below all that is drawn, which lengthens the files and changes nothing else.
+
+        Args:
+            lines: The lines, wrapped to the figure's width.
+        """
         width, height = self.get_size_inches()
         most = max(40, int(width / LETTER))
         wrapped = [part for line in lines for part in wrap(line, most, subsequent_indent="  ")]
@@ -50,6 +56,12 @@ class Drawing(Figure):
         self._below += 0.15 + 0.13 * len(wrapped)
 
     def savefig(self, fname: Any, **options: Any) -> None:
+        """Write the file of the figure.
+
+        Args:
+            fname: The file.
+            **options: Those of ``matplotlib.figure.Figure.savefig``.
+        """
         if self.get_layout_engine() is not None:
             self.draw_without_rendering()
             self.set_layout_engine(None)  # "none" would lay out, and so draw, at every saving
@@ -102,10 +114,22 @@ def text_colour(background: Sequence[float]) -> str:
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
-    """The file, PDF, SVG or PNG by its ending, written whole or not at all.
+    """The file of a figure, written whole or not at all.
+
+    Args:
+        figure: The figure.
+        path: The file, whose ending is .pdf, .svg or .png.
+
+    Returns:
+        Its path.
 
     Raises:
-        InputError: another ending, or a file that cannot be written.
+        InputError: Another ending, or a file that cannot be written.
+
+    Examples:
+        >>> figure = tp.figures.attention_matrix(store, "encoder.-1.self.attention", sample=0, head=0)
+        >>> tp.figures.save(figure, "map.png").name
+        'map.png'
     """
     if Path(path).suffix.lower() not in FORMATS:
         raise InputError(

@@ -30,7 +30,12 @@ def verify_run(folder: Source) -> dict[str, Any]:
 
 
 class RunContents(dict[str, Any]):
-    """The results of a run's folder by their places; a notebook shows each with its size."""
+    """The results in a folder by their folders' names; a notebook shows them as a table.
+
+    Examples:
+        >>> tp.load_run("runs")["arith"].samples
+        24
+    """
 
     def _repr_html_(self) -> str:
         import pandas as pd
@@ -47,11 +52,20 @@ class RunContents(dict[str, Any]):
 
 
 def load_run(folder: Source) -> RunContents:
-    """The contents of every finished result in a folder, or in a hub's dataset ``hub:owner/name``, by
-    the folder's name in it ("." is itself).
+    """All finished results in a folder and in the folders in it.
+
+    Args:
+        folder: The ``--out`` of commands, or ``hub:owner/name``, a dataset of the hub.
+
+    Returns:
+        The results by their folders' names; "." is the folder itself.
 
     Raises:
-        InputError: nothing is finished there, or it is damaged.
+        InputError: Nothing is finished there, or it is damaged.
+
+    Examples:
+        >>> sorted(tp.load_run("runs"))[0]
+        'arith'
     """
     path = hub.locate_dataset(folder)
     found = {place: kind for place, kind in finished_in(path).items() if list_kinds()[kind].is_read}

@@ -68,9 +68,20 @@ for _row, _template in zip(WORD_AT, TEMPLATES, strict=True):
 
 
 def arithmetic(question: str) -> pd.DataFrame:
-    """The gold structure of a question, one row per character; all `worded` if it is in words.
+    """The gold structure of a question, character by character.
 
-    Raises: InputError where what looks like an expression is none.
+    Args:
+        question: A question of arithmetic.
+
+    Returns:
+        One row per character; see [columns](columns.md#gold-structure). All are ``worded`` where the question is in words.
+
+    Raises:
+        InputError: What looks like an expression is none.
+
+    Examples:
+        >>> tp.gold.arithmetic("2/(3/4)")[["char", "kind", "polarity"]].iloc[0].to_list()
+        ['2', 'digit', 'numerator']
     """
     parse(question)
     if any("\ud800" <= char <= "\udfff" for char in question):
@@ -79,9 +90,17 @@ def arithmetic(question: str) -> pd.DataFrame:
 
 
 def annotate(questions: Iterable[str]) -> pd.DataFrame:
-    """The gold structures of many questions, with columns question (its number) and position.
+    """The gold structures of many questions; questions that cannot be parsed raise nothing (see :func:`tally`).
 
-    Nothing raises here: `tally` counts the questions that are worded or unparsed.
+    Args:
+        questions: The questions.
+
+    Returns:
+        The rows of :func:`arithmetic` of every question, with the columns question (its number) and position in front.
+
+    Examples:
+        >>> len(tp.gold.annotate(["1/2", "What is two?"]))
+        15
     """
     texts = list(questions)
     lengths = np.fromiter(map(len, texts), int, len(texts))
@@ -101,7 +120,18 @@ def annotate(questions: Iterable[str]) -> pd.DataFrame:
 
 
 def tally(annotated: pd.DataFrame) -> dict[str, int]:
-    """The numbers of questions that are parsed, worded and unparsed."""
+    """The numbers of questions that are parsed, worded and unparsed.
+
+    Args:
+        annotated: The table of :func:`annotate`.
+
+    Returns:
+        The three numbers by name.
+
+    Examples:
+        >>> tp.gold.tally(tp.gold.annotate(["1/2", "What is two?"]))
+        {'parsed': 1, 'worded': 1, 'unparsed': 0}
+    """
     first = annotated.drop_duplicates("question")["kind"].to_list()
     worded, unparsed = first.count("worded"), first.count("unparsed")
     return {"parsed": len(first) - worded - unparsed, "worded": worded, "unparsed": unparsed}

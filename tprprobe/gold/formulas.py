@@ -86,7 +86,18 @@ def operator_position(text: str, node: ast.BinOp) -> int:
 def evaluate(question: str) -> Fraction:
     """The exact value of a question that is an expression.
 
-    Raises: InputError if it is none, or divides by zero.
+    Args:
+        question: A question of arithmetic.
+
+    Returns:
+        The value.
+
+    Raises:
+        InputError: It is no expression, or divides by zero.
+
+    Examples:
+        >>> tp.gold.evaluate("Calculate 2/(3/4).")
+        Fraction(8, 3)
     """
     expression = parse(question)
     if expression is None:

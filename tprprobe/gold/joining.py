@@ -11,10 +11,21 @@ FOREIGN = "the source tokens of this store are not the characters of its questio
 
 
 def join(tokens: pd.DataFrame) -> pd.DataFrame:
-    """The token table with the gold columns of every source character; on the target side missing.
+    """The token table with the gold columns of every source character; on the target side they are missing.
 
-    Character i of a question is the token at position i + 1; `<sos>` and `<eos>` have a kind only.
-    Raises: InputError where the source tokens are not the characters of their questions.
+    Args:
+        tokens: The tokens of a store of questions. Character i of a question is the token at position i + 1; ``<sos>``
+            and ``<eos>`` have a kind only.
+
+    Returns:
+        The table with further columns; see [columns](columns.md#gold-structure).
+
+    Raises:
+        InputError: The source tokens are not the characters of their questions.
+
+    Examples:
+        >>> "polarity" in tp.gold.join(store.tokens)
+        True
     """
     if "question" not in tokens:
         raise InputError(f"{FOREIGN}: there are no questions in it")

@@ -1,4 +1,4 @@
-"""Behaviour on minimal pairs: what a model expects next after the states of two words are edited.
+"""Behavior on minimal pairs: what a model expects next after the states of two words are edited.
 
 One number is the text's own answer against the other text's: logit(other answer) − logit(answer). With it
 stand whether the next token is that of the other text, and KL(other text ‖ edited text). The other text itself is
@@ -49,27 +49,31 @@ def measure_pairs(
     resume: bool = False,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """What edits of two words' states do to the next token, site by site, beside controls.
+    """The effect of edits of two words' states on the next token, site by site, beside controls.
 
     Args:
-        model: any model with a head, ours or one of transformers.
-        data: minimal pairs, ``tp.load_data("pairs:FRAME,asked")`` or :func:`pair_of_text`.
+        model: Any model with a head, ours or one of transformers.
+        data: Minimal pairs, ``tp.load_data("pairs:FRAME,asked")`` or :func:`pair_of_text`.
         sites: Sites of pairs' edits, as patterns; default: what the first layer reads, and every layer's output,
             of the source's side.
         edits: exchange (default), substitute, surgery or erase, of pairs.
-        out: a new folder for behaviour.csv and trials.parquet (every trial).
-        resume: go on with that folder.
-        seed: of random directions, and of the draws of intervals.
+        out: A new folder for behaviour.csv and trials.parquet (every trial); default: nothing is written.
+        resume: Go on with that folder.
+        seed: Seed of random directions, and of the draws of intervals.
 
     Returns:
-        One row per site, edit and control (site and edit "none": nothing is edited; "other text": the ceiling):
-        n trials and ``missing`` (trials that cannot be made), answer and other (where all items have the same), agrees, difference, kl, p_answer and p_other with
-        95 % intervals over items; change (of difference, from unedited). Of an edit itself also
-        ``against`` (its control with the largest change), ``beyond`` (the change less that control's, paired) and
-        p (sign test over items, Holm over the sites of the edit).
+        One row per site, edit and control (site and edit "none": nothing is edited; "other text": the ceiling), with 95 %
+        intervals over items; see [columns](columns.md#behavior-on-pairs).
 
     Raises:
-        InputError: no such site or edit, no item that can be asked, a folder of another run.
+        InputError: No such site or edit, no item that can be asked, or a folder of another run.
+
+    Source: Geiger et al. 2021, interchange interventions.
+
+    Examples:
+        >>> tp.interventions.measure_pairs(model, tp.load_data("pairs:agents,asked", n=4), edits=["swop"])
+        Traceback (most recent call last):
+        tprprobe.errors.InputError: ...
     """
     check_edits(edits)
     source = [name for name in find_sites(model) if side_of(name) == "source"]

@@ -1,4 +1,4 @@
-"""Behaviour when a model's states are replaced by their decompositions: does it need what they leave out?"""
+"""Behavior when a model's states are replaced by their decompositions: does it need what they leave out?"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -95,21 +95,28 @@ def read_states(
 def substitute(
     model: Language, data: Dataset, fit: Decomposition | Sequence[Decomposition], seed: int = 0
 ) -> pd.DataFrame:
-    """What a model answers when the vectors of the fit's site (of all fits' sites at once) are replaced.
+    """Answers of a model while the vectors of a fit's site are replaced (those of all fits' sites at once).
 
-    One row per ``edit``: unedited; decomposition (the vectors that the fit gives to the tokens, or to the
-    samples where the site has one vector each); mean (their mean, everywhere); random (the vectors, moved as
-    far as the decomposition is from them, in a random direction): is the decomposition enough? remainder (the
-    vectors less what the decomposition tells them apart by, the amnesic counterpart); random as much (moved as
-    far as that, in a random direction): is it needed? At a site of the decoder these are the states while it
-    reads its own answer.
-    accuracy     share of examples whose answer is written greedily, with Wilson's 95 % interval
-    agreement    share of the model's own unedited answers that are still written
-    probability  of the model's own answer, its mean over examples with an interval over them
-    Source: McCoy et al. 2019, substitution accuracy; Elazar et al. 2021, amnesic probing.
+    Args:
+        model: The model, with a head.
+        data: Examples with answers.
+        fit: One decomposition, or one per site. At a site of the decoder, states are replaced while the model reads its own
+            answer.
+        seed: Seed of random directions.
+
+    Returns:
+        One row per edit: ``unedited``; ``decomposition`` (the vectors that the fit gives), ``mean`` and ``random`` (the vectors,
+        moved as far in a random direction), which show if the decomposition is enough; ``remainder`` (the vectors without
+        it) and ``random as much``, which show if it is needed. See [columns](columns.md#substitutions).
 
     Raises:
-        InputError: a fit of samples at a site of tokens, or of roles that the data do not tell.
+        InputError: A fit of samples at a site of tokens, or of roles that the data do not have.
+
+    Source: McCoy et al. 2019, substitution accuracy; Elazar et al. 2021, amnesic probing.
+
+    Examples:
+        >>> tp.substitute(model, data[:2], fit)["edit"].to_list()
+        ['unedited', 'decomposition', 'mean', 'random', 'remainder', 'random as much']
     """
     fits = [fit] if isinstance(fit, Decomposition) else list(fit)
     states = list(read_states(require_head(model, "a substitution"), data, fits))

@@ -56,7 +56,18 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Edit(PlacedEdit):
-    """An edit: ``make``'s tensor at the chosen heads and positions, the given tensor elsewhere."""
+    """An edit of a site's tensor, at some heads and positions; all others stay as they are.
+
+    Attributes:
+        make: The function that makes the new tensor from the tensor and its :class:`Place`.
+        heads: Numbers of heads; default: all.
+        positions: Numbers of positions, the same in every sample, or True where vectors are edited; default: all.
+        strength: The share of the way from a vector to the new one; 1 replaces it.
+
+    Examples:
+        >>> tp.interventions.zero(heads=[0], strength=0.5).heads
+        [0]
+    """
 
     make: Make
     heads: Sequence[int] | None = None
@@ -81,7 +92,16 @@ class Edit(PlacedEdit):
 
 @dataclass(frozen=True, eq=False)
 class Chain(PlacedEdit):
-    """Edits of one site, one after another."""
+    """Edits of one site, one after another.
+
+    Attributes:
+        edits: The edits, in their order.
+
+    Examples:
+        >>> edits = tp.interventions
+        >>> len(edits.Chain((edits.zero(heads=[0]), edits.one(heads=[1]))).edits)
+        2
+    """
 
     edits: tuple[PlacedEdit, ...]
 
@@ -131,30 +151,89 @@ class ByVariant(PlacedEdit):
 
 
 def set_to(values: Tensor, **where: Any) -> Edit:
-    """An edit to one vector: [d], or [head, d]."""
+    """An edit to one vector.
+
+    Args:
+        values: The vector, [d] or [head, d].
+        **where: ``heads``, ``positions`` and ``strength``, see :class:`Edit`.
+
+    Returns:
+        The edit.
+
+    Examples:
+        >>> tp.interventions.set_to(torch.tensor([1.0, 2.0]))(torch.zeros(1, 1, 2), ("batch", "seq", "d_model"))
+        tensor([[[1., 2.]]])
+    """
     return Edit(lambda x, _: values.to(x).expand_as(x), **where)
 
 
 def zero(**where: Any) -> Edit:
-    """An edit to 0: no role, and so no binding."""
+    """An edit to 0: no role, and so no binding.
+
+    Args:
+        **where: ``heads``, ``positions`` and ``strength``, see :class:`Edit`.
+
+    Returns:
+        The edit.
+
+    Examples:
+        >>> with tp.intervene(model, {"encoder.*.self.role": tp.interventions.zero(heads=[0])}):
+        ...     pass
+    """
     return Edit(lambda x, _: torch.zeros_like(x), **where)
 
 
 def one(**where: Any) -> Edit:
     """An edit to 1: a role that leaves its filler as it is.
 
-    What it does depends on the scale of each dimension of v and r, which the model leaves open.
+    Its effect depends on the scale of every dimension of v and r, which the model leaves open.
+
+    Args:
+        **where: ``heads``, ``positions`` and ``strength``, see :class:`Edit`.
+
+    Returns:
+        The edit.
+
+    Examples:
+        >>> tp.interventions.one()(torch.zeros(1, 1, 2), ("batch", "seq", "d_model"))
+        tensor([[[1., 1.]]])
     """
     return Edit(lambda x, _: torch.ones_like(x), **where)
 
 
 def mean(reference: Float[Tensor, "token *shape"], **where: Any) -> Edit:
-    """An edit to the mean of reference vectors."""
+    """An edit to the mean of reference vectors.
+
+    Args:
+        reference: The vectors, [token, d] or [token, head, d].
+        **where: ``heads``, ``positions`` and ``strength``, see :class:`Edit`.
+
+    Returns:
+        The edit.
+
+    Examples:
+        >>> edit = tp.interventions.mean(torch.tensor([[0.0, 2.0], [2.0, 2.0]]))
+        >>> edit(torch.zeros(1, 1, 2), ("batch", "seq", "d_model"))
+        tensor([[[1., 2.]]])
+    """
     return set_to(reference.mean(0), **where)
 
 
 def resample(reference: Float[Tensor, "token *shape"], seed: int = 0, **where: Any) -> Edit:
-    """An edit to a random reference vector per sample and position; all heads are of one token."""
+    """An edit to a random reference vector at every position; all heads are of one token.
+
+    Args:
+        reference: The vectors, [token, d] or [token, head, d].
+        seed: Seed of the choice.
+        **where: ``heads``, ``positions`` and ``strength``, see :class:`Edit`.
+
+    Returns:
+        The edit.
+
+    Examples:
+        >>> tp.interventions.resample(torch.ones(3, 2))(torch.zeros(1, 1, 2), ("batch", "seq", "d_model"))
+        tensor([[[1., 1.]]])
+    """
 
     def draw(x: Tensor, place: Place) -> Tensor:
         generator = torch.Generator().manual_seed(seed)
@@ -168,7 +247,21 @@ def resample(reference: Float[Tensor, "token *shape"], seed: int = 0, **where: A
 def snap(
     centers: Float[Tensor, "*head cluster d"], scale: Tensor | None = None, **where: Any
 ) -> Edit:
-    """An edit to the nearest center, by Euclidean distance after division by ``scale`` ([d] or [head, d])."""
+    """An edit to the nearest center.
+
+    Args:
+        centers: The centers, [cluster, d] or [head, cluster, d].
+        scale: What vectors and centers are divided by before distances are measured, [d] or [head, d]; default: 1.
+        **where: ``heads``, ``positions`` and ``strength``, see :class:`Edit`.
+
+    Returns:
+        The edit.
+
+    Examples:
+        >>> edit = tp.interventions.snap(torch.tensor([[0.0, 0.0], [4.0, 4.0]]))
+        >>> edit(torch.tensor([[[1.0, 1.0]]]), ("batch", "seq", "d_model"))
+        tensor([[[0., 0.]]])
+    """
 
     def nearest(x: Tensor, _: Place) -> Tensor:
         among = centers.to(x)
@@ -184,12 +277,38 @@ def snap(
 
 
 def one_hot(**where: Any) -> Edit:
-    """An edit to one-hot: 1 for the strongest entry of a distribution, 0 for the others."""
+    """An edit to one-hot: 1 for the strongest entry of a distribution, 0 for the others.
+
+    Args:
+        **where: ``heads``, ``positions`` and ``strength``, see :class:`Edit`.
+
+    Returns:
+        The edit.
+
+    Examples:
+        >>> tp.interventions.one_hot()(torch.tensor([[[0.3, 0.7]]]), ("batch", "seq", "n_roles"))
+        tensor([[[0., 1.]]])
+    """
     return Edit(lambda x, _: F.one_hot(x.argmax(-1), x.shape[-1]).to(x.dtype), **where)
 
 
 def patch(values: Float[Tensor, "sample *shape"], **where: Any) -> Edit:
-    """An edit to the tensor that was captured at the same site in another run."""
+    """An edit to the tensor that was captured at the same site in another run.
+
+    Args:
+        values: The tensor, of the same shape as the one that it replaces.
+        **where: ``heads``, ``positions`` and ``strength``, see :class:`Edit`.
+
+    Returns:
+        The edit.
+
+    Raises:
+        InputError: When the model runs: the tensor has another shape.
+
+    Examples:
+        >>> tp.interventions.patch(torch.ones(1, 1, 2))(torch.zeros(1, 1, 2), ("batch", "seq", "d_model"))
+        tensor([[[1., 1.]]])
+    """
 
     def copy(x: Tensor, place: Place) -> Tensor:
         if not place.has_positions:
@@ -210,7 +329,22 @@ def patch(values: Float[Tensor, "sample *shape"], **where: Any) -> Edit:
 def shift(
     by: Float[Tensor, "*shape"], signs: Float[Tensor, "sample position"], **where: Any
 ) -> Edit:
-    """An edit that adds a vector ([d], or [head, d]), times the sign of the position."""
+    """An edit that adds a vector, times the sign of the position.
+
+    Args:
+        by: The vector, [d] or [head, d].
+        signs: What the vector is multiplied by at every position; 0 leaves a position as it is.
+        **where: ``heads``, ``positions`` and ``strength``, see :class:`Edit`.
+
+    Returns:
+        The edit.
+
+    Examples:
+        >>> edit = tp.interventions.shift(torch.tensor([1.0, 2.0]), torch.tensor([[1.0, -1.0]]))
+        >>> edit(torch.zeros(1, 2, 2), ("batch", "seq", "d_model"))
+        tensor([[[ 1.,  2.],
+                 [-1., -2.]]])
+    """
 
     def move(x: Tensor, place: Place) -> Tensor:
         return x + _at_positions(signs, x, place) * by.to(x)
@@ -219,7 +353,25 @@ def shift(
 
 
 def swap(order: Int[Tensor, "sample position"], **where: Any) -> Edit:
-    """An edit to the vector at position ``order``; vectors behind the end of ``order`` stay."""
+    """An edit to the vector at another position.
+
+    Args:
+        order: For every position the position whose vector it gets (see :func:`exchange`); positions behind its end
+            stay as they are.
+        **where: ``heads``, ``positions`` and ``strength``, see :class:`Edit`.
+
+    Returns:
+        The edit.
+
+    Raises:
+        InputError: When the model runs: the order is of another number of samples.
+
+    Examples:
+        >>> edit = tp.interventions.swap(torch.tensor([[1, 0]]))
+        >>> edit(torch.tensor([[[1.0], [2.0]]]), ("batch", "seq", "d_model"))
+        tensor([[[2.],
+                 [1.]]])
+    """
 
     def move(x: Tensor, place: Place) -> Tensor:
         length = x.shape[place.seq]
@@ -239,7 +391,20 @@ def swap(order: Int[Tensor, "sample position"], **where: Any) -> Edit:
 def exchange(
     first: Sequence[Sequence[int]], second: Sequence[Sequence[int]], length: int
 ) -> Int[Tensor, "sample position"]:
-    """The order in which first[i] and second[i] of every sample have changed places."""
+    """The order of positions in which two words of every sample have changed places, for :func:`swap`.
+
+    Args:
+        first: The positions of one word in every sample.
+        second: The positions of the other word in every sample, as many.
+        length: The number of positions.
+
+    Returns:
+        For every position the position whose vector it gets.
+
+    Examples:
+        >>> tp.interventions.exchange([[0]], [[2]], length=4)
+        tensor([[2, 1, 0, 3]])
+    """
     order = torch.arange(length).repeat(len(first), 1)
     for row, one, other in zip(order, first, second, strict=True):
         row[[*one, *other]] = torch.tensor([*other, *one], dtype=torch.long)

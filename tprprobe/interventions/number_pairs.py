@@ -41,17 +41,24 @@ Pair = tuple[tuple[int, ...], tuple[int, ...]]  # two sets of positions that cha
 def find_swaps(
     questions: Sequence[str], kinds: Sequence[str] = KINDS, seed: int = 0
 ) -> pd.DataFrame:
-    """One row per question and kind of pair: a pair of that kind, drawn at random.
+    """Pairs of numbers in questions whose exchange has an exact counterfactual answer.
 
-    Columns: question (its number), kind, text, answer, first and second (positions of characters),
-    counterfactual (the text with these exchanged), predicted (its answer), and for the controls
-    elsewhere (how far first and second are moved: to other symbols of the expression, as far apart)
-    and alike (the positions of another pair of the question that stands on the surface as this one
-    does; both empty if there is none). Pairs are whole numbers of as many digits, with a sign both or neither. Questions without one are
-    left out.
+    Both numbers are whole, have as many digits, and both or neither have a sign. Questions without a pair are left out.
+
+    Args:
+        questions: The questions, arithmetic that :func:`tprprobe.gold.arithmetic` reads.
+        kinds: The kinds of pairs: ``polarity`` (a numerator and a denominator), ``argument``, ``place``, ``same polarity``, ``sum``.
+        seed: Seed of the choice among pairs.
+
+    Returns:
+        One row per question and kind: one pair, drawn at random; see [columns](columns.md#swaps).
 
     Raises:
-        InputError: an unknown kind.
+        InputError: An unknown kind.
+
+    Examples:
+        >>> tp.interventions.find_swaps(["Calculate 2/3."], ["polarity"])[["counterfactual", "predicted"]].values.tolist()
+        [['Calculate 3/2.', '3/2']]
     """
     if wrong := [kind for kind in kinds if kind not in KINDS]:
         raise unknown("kind of swap", wrong[0], KINDS)

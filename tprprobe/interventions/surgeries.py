@@ -28,18 +28,28 @@ def surgery(
     seed: int = 0,
     **where: Any,
 ) -> Edit:
-    """An edit that changes bindings at the chosen positions; of all samples, or a list of one a sample
-    (None: nothing).
+    """An edit that changes bindings at the chosen positions.
 
-    replace   (role, old filler, new filler)
-    move      (filler, old role, new role)
-    exchange  (filler, its role, other filler, its role): each takes the other's role
-    control   direction: a random direction of equal norm; role: the same fillers taken and
-              given at a wrong role, the one whose vectors are least like
-    Where several layers are edited, each takes the fit of its own site.
+    Args:
+        fit: The decomposition of the site. Where several layers are edited, each needs the fit of its site.
+        replace: (role, old filler, new filler), or a list of one a sample (None: nothing).
+        move: (filler, old role, new role), or a list.
+        exchange: (filler, its role, other filler, its role), or a list: both take the other's role.
+        control: ``direction``: a random direction of equal norm; ``role``: the same fillers at a wrong role, the one whose
+            vectors are least like; default: the edit itself.
+        seed: Seed of the random direction.
+        **where: ``heads``, ``positions`` and ``strength``, see :class:`Edit`.
+
+    Returns:
+        The edit, for :func:`intervene`.
 
     Raises:
-        InputError: a filler or role that the fit does not have, or an unknown control.
+        InputError: A filler or role that the fit does not have, or an unknown control.
+
+    Examples:
+        >>> edit = tp.interventions.surgery(fit, replace=("1", "1", "2"), positions=[1])
+        >>> edit(torch.zeros(1, 3, 96), ("batch", "seq", "d_model")).shape
+        torch.Size([1, 3, 96])
     """
     if control is not None and control not in CONTROLS:
         raise unknown("control", control, CONTROLS)

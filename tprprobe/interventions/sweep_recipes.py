@@ -31,9 +31,21 @@ class Chosen(Settings, strict=True):
 class Recipe(Chosen, strict=True):
     """A sweep: every edit, at every strength, on every head of every site that matches.
 
-    Means, resampled vectors and the centers of ``snap`` come from ``reference`` further examples of
-    the same data, not from the ``n`` that are scored. ``clusters`` are the numbers of centers of
-    ``snap``. Heads ``each`` are edited alone, ``all`` together; sites ``together`` are all edited at once.
+    ``data``, ``split``, ``n``, ``reference`` and ``seed`` say which examples are scored, and how many further ones give means, resampled
+    vectors and centers.
+
+    Attributes:
+        sites: Sites, as patterns.
+        edits: Names of edits: mean, resample, zero, one, snap and others.
+        heads: ``each`` head alone, or ``all`` together.
+        together: Whether all sites are edited at once.
+        strengths: Shares of the way from a vector to the new one.
+        clusters: Numbers of centers of ``snap``.
+        model_config: Settings of pydantic.
+
+    Examples:
+        >>> tp.interventions.Recipe(sites=["encoder.*.self.role"], edits=["zero"], n=8).reference
+        200
     """
 
     sites: Annotated[list[str], Field(min_length=1)]
@@ -53,9 +65,20 @@ class Recipe(Chosen, strict=True):
 
 
 def read_recipe(path: str | os.PathLike[str]) -> Recipe:
-    """The recipe in a file.
+    r"""The recipe in a file.
+
+    Args:
+        path: A TOML file.
+
+    Returns:
+        The recipe.
 
     Raises:
-        InputError: no such file, no TOML, an unknown key, a wrong value, a key that changes nothing.
+        InputError: No such file, no TOML, an unknown key, a wrong value, or a key that changes nothing.
+
+    Examples:
+        >>> _ = Path("sweep.toml").write_text('sites = ["encoder.-1.self.role"]\nedits = ["zero"]\nn = 4\nreference = 1\n')
+        >>> tp.interventions.read_recipe("sweep.toml").edits
+        ['zero']
     """
     return parse(Recipe, read_toml(path), Path(path).name)

@@ -89,19 +89,27 @@ def sweep(
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
 ) -> pd.DataFrame:
-    """One row per point of the recipe, and one unedited: exact match and log-probability of the answers;
-    of models of captions the table of their scores' own sweep.
+    """The effect of every edit of a recipe on the answers of a model.
 
-    ``data`` has n + reference examples, as :func:`find_data` loads them. Columns: site (the joined
-    names where several are edited at once), layer, head (-1: all), edit, k, strength; n; exact_match
-    with Wilson's 95 % interval; change (of exact match, from unedited) and nats (change of the mean
-    log-probability of an answer) with paired intervals over examples.
+    Args:
+        model: The model, with a head.
+        data: ``n`` + ``reference`` examples, as :func:`find_data` loads them.
+        recipe: The recipe.
+        out: A new folder: sweep.csv, samples.parquet (every example), and parts of the run until it is done; default: nothing
+            is written.
+        resume: Go on with that folder.
 
-    ``out`` is a new folder: sweep.csv, samples.parquet (every example) and, until it is done, the
-    parts of the run, which goes on with ``resume``.
+    Returns:
+        One row per point of the recipe, and one unedited; see [columns](columns.md#sweeps). For captioning models the scores
+        of captions.
 
     Raises:
-        InputError: no such site, a site of attention maps, too few examples, a folder of another run.
+        InputError: No such site, a site of attention maps, too few examples, or a folder of another run.
+
+    Examples:
+        >>> recipe = tp.interventions.Recipe(sites=["encoder.-1.self.role"], edits=["zero"], heads="all", n=4, reference=1)
+        >>> tp.interventions.sweep(model, data[:5], recipe)[["site", "edit", "n"]].values.tolist()
+        [['none', 'none', 4], ['encoder.2.self.role', 'zero', 4]]
     """
     if len(data) != recipe.n + recipe.reference:
         raise InputError(
@@ -131,11 +139,24 @@ def run_recipe(
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
 ) -> pd.DataFrame:
-    """The table of a recipe file: a sweep, or what the plug-in of ``tprprobe.edits`` makes whose name is
-    a key of the file.
+    """The table of a recipe file: of a sweep, or of the plug-in of ``tprprobe.edits`` whose name is a key of the file.
+
+    Args:
+        path: A TOML file.
+        model: The model.
+        out: A new folder for the table; default: nothing is written.
+        resume: Go on with that folder.
+
+    Returns:
+        The table, see :func:`sweep`.
 
     Raises:
-        InputError: no such file, or what is in it is wrong for the model or its data.
+        InputError: No such file, or it does not fit the model or its data.
+
+    Examples:
+        >>> tp.interventions.run_recipe("missing.toml", model)
+        Traceback (most recent call last):
+        tprprobe.errors.InputError: ...
     """
     content = read_toml(path)
     plugged = next((each for name, each in plugins.find("edits").items() if name in content), None)
@@ -146,10 +167,22 @@ def run_recipe(
 
 
 def find_data(model: Language, recipe: Chosen) -> Dataset:
-    """The examples of a recipe: those that are scored, and those of reference.
+    """The examples of a recipe: those that are scored, then those of reference.
+
+    Args:
+        model: The model, whose card names the data where the recipe does not.
+        recipe: The recipe.
+
+    Returns:
+        ``n`` + ``reference`` examples.
 
     Raises:
-        InputError: no such data, or no data named by recipe or card.
+        InputError: No such data, or neither recipe nor card names any.
+
+    Examples:
+        >>> recipe = tp.interventions.Recipe(sites=["encoder.*.self.role"], edits=["zero"], n=4, reference=1)
+        >>> len(tp.interventions.find_data(model, recipe))
+        5
     """
     data, split = (recipe.data, recipe.split) if recipe.data else default_data(model, recipe.split)
     return load_data(data, split=split, n=recipe.examples, seed=recipe.seed)

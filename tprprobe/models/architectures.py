@@ -45,10 +45,23 @@ def list_architectures() -> tuple[str, ...]:
 
 
 def build(settings: dict[str, Any], seed: int | None = None) -> Model:
-    """A freshly initialized model from ``{"architecture" or "preset": name, **options}``.
+    """A freshly initialized model.
+
+    Args:
+        settings: The options of the model's configuration, with ``architecture`` or ``preset`` (their names are
+            listed by ``tprprobe models``).
+        seed: The seed of the initialization; default: torch's global generator.
+
+    Returns:
+        The model, in training mode.
 
     Raises:
-        InputError: unknown preset, architecture or option (the nearest name is suggested).
+        InputError: An unknown preset, architecture or option (the nearest name is suggested), or a size that
+            does not fit into memory.
+
+    Examples:
+        >>> tp.models.build({"preset": "tpt-c-t5", "d_model": 64, "n_heads": 4, "n_layers": 1}, seed=0).n_heads
+        4
     """
     settings = expand(settings)
     name = settings.pop("architecture")
@@ -65,7 +78,21 @@ def build(settings: dict[str, Any], seed: int | None = None) -> Model:
 
 
 def expand(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings with preset and architecture written out, every option named, known and typed."""
+    """The settings with preset and architecture written out, every option named, known and of its type.
+
+    Args:
+        settings: As in :func:`build`.
+
+    Returns:
+        The settings without ``preset``.
+
+    Raises:
+        InputError: An unknown preset, architecture or option.
+
+    Examples:
+        >>> tp.models.expand({"preset": "lstm"})["architecture"]
+        'lstm'
+    """
     settings = dict(settings)
     if (preset := settings.pop("preset", None)) is not None:
         presets = list_presets()
@@ -145,7 +172,18 @@ def _check_memory(module_class: type[Model], config: Config) -> None:
 
 
 def count_parameters(settings: dict[str, Any]) -> int:
-    """The number of trainable parameters of a configuration (unique tensors), without allocating them."""
+    """The number of trainable parameters of a configuration, which is not allocated.
+
+    Args:
+        settings: As in :func:`build`.
+
+    Returns:
+        The number of parameters; a tensor that is used twice counts once.
+
+    Examples:
+        >>> tp.models.count_parameters({"preset": "tp-transformer"})
+        49178624
+    """
     with torch.device("meta"):
         return sum(parameter.numel() for parameter in build(settings).parameters())
 

@@ -48,10 +48,25 @@ def save_pretrained(
     dtype: torch.dtype | None = None,
     extra: dict[str, str] | None = None,
 ) -> Path:
-    """The folder that :func:`load_model` reads; ``dtype`` is the weights' precision on disk.
+    """The folder to which a model is written, for :func:`load_model` and transformers' Auto classes to read.
+
+    Args:
+        model: A model of ours.
+        folder: The new folder.
+        card: The text of the model card, in Markdown.
+        recipe: The settings that the model was trained with, kept as ``recipe.toml``; default: none.
+        dtype: The precision of the weights on disk; default: that of the model.
+        extra: Further text files by their names; default: none.
+
+    Returns:
+        The path of the folder.
 
     Raises:
-        InputError: the folder exists already.
+        InputError: The folder exists already, or cannot be written.
+
+    Examples:
+        >>> tp.save_pretrained(model, "copy").name
+        'copy'
     """
     files = checkpoint_files(model, dtype) | {hub.CARD: card}
     if recipe is not None:

@@ -76,18 +76,29 @@ def load_model(
     seed: int = 0,
     dtype: str = "float32",
 ) -> Readable:
-    """The model in evaluation mode: a shipped name, a folder, a hub id, ``hf:PATH``, or a twin of one.
+    """The model of a name, in evaluation mode.
 
-    ``hf:PATH`` is a model of transformers with sites attached. Twins are controls, by ``seed``:
-    ``permuted:NAME`` has the trained weights in another order within every matrix and vector, which
-    keeps their scale; ``untrained:NAME`` is initialized anew, as the configuration says (where
-    ``hf:`` weights have another scale, a warning says so); ``rescaled:NAME`` is initialized anew at
-    the scale of the trained matrices. The model has ``.name``, ``.folder``, ``.config`` and
-    ``.vocabulary`` (None where it is not known). Weights are read in ``dtype``: float32, bfloat16 or
-    float16.
+    Args:
+        name: A shipped checkpoint, a folder, a hub id, or ``hf:PATH``: a model of transformers (hub id, folder or
+            ``.gguf`` file) with sites attached. ``permuted:NAME``, ``untrained:NAME`` and ``rescaled:NAME``
+            are its twins, which serve as controls: the trained weights in another order within every matrix and vector
+            (their scale stays), weights initialized anew, and the same at the scale of the trained matrices.
+        device: Where the weights are put: ``cpu``, ``cuda``, ``cuda:1``, ``mps``.
+        local_files_only: Whether the hub is not asked for files that are not on this machine.
+        seed: The seed with which a twin is drawn.
+        dtype: The precision of the weights: float32, bfloat16 or float16.
+
+    Returns:
+        A torch module with ``.name``, ``.folder``, ``.config`` and ``.vocabulary`` (None where it is unknown).
 
     Raises:
-        InputError: nothing of that name, or files that do not make a model.
+        InputError: Nothing has that name, the files do not make a model, or the dtype is unknown.
+
+    Examples:
+        >>> tp.load_model("tpt-c-arithmetic").config.d_model
+        96
+        >>> tp.load_model("untrained:tpt-c-arithmetic").name
+        'untrained:tpt-c-arithmetic'
     """
     place = find_device(device)
     kind, known = split_name(str(name))
@@ -101,16 +112,23 @@ def load_model(
 def find_twins(
     model: Readable, kinds: Sequence[str] | None = None, seed: int = 0
 ) -> dict[str, Readable]:
-    """The twins of a model by kind: ``permuted``, ``untrained``, ``rescaled`` (see :func:`load_model`).
+    """The twins of a model, which are its controls, by kind (see :func:`load_model`).
 
     Args:
-        model: one of ours, of ``hf:``, or an attached module, of which only ``permuted`` can be made.
-        kinds: by default ``untrained`` for models of ours, which start at the scale that they were
-            trained from, and ``permuted`` for all others.
-        seed: of what is drawn.
+        model: A model of ours or of ``hf:``, or an attached module, of which only ``permuted`` can be made.
+        kinds: ``permuted``, ``untrained`` or ``rescaled``, several of them; default: ``untrained`` for our
+            models, which start at the scale that they are trained from, and ``permuted`` for all others.
+        seed: The seed with which weights are drawn.
+
+    Returns:
+        A model by the name of its kind.
 
     Raises:
-        InputError: an unknown kind, or one that cannot be made of this model.
+        InputError: The kind is unknown, or cannot be made of this model.
+
+    Examples:
+        >>> list(tp.models.find_twins(model, ["permuted", "untrained"]))
+        ['permuted', 'untrained']
     """
     if kinds is None:
         kinds = (UNTRAINED,) if isinstance(model, Model) else (PERMUTED,)

@@ -61,11 +61,22 @@ C = TypeVar("C", bound=Carried)  # what decoding carries from one symbol to the 
 
 
 class Language(nn.Module, ABC):
-    """What a model that predicts symbols has, ours and those of transformers: it reads a source
-    (:meth:`encode`) and gives the logits of what follows (:meth:`decode`).
+    """A model that predicts symbols, of ours or of transformers: it reads a source and gives the logits of what follows.
 
-    Sources are padded with ``config.pad``, and may be of either side; a target begins with a start symbol.
-    Sites are read and edited in all of it.
+    Sources are padded with ``config.pad``, on either side; a target begins with a start symbol.
+
+    Attributes:
+        config: Its configuration.
+        name: Its name.
+        vocabulary: What makes ids of texts; None if it is unknown.
+        folder: Where it lies on disk; None if nowhere.
+        run: The forward pass of a source and a target.
+        pads_look_ahead: Whether a pad that is written reads what follows, so that no cache can be used.
+
+    Examples:
+        >>> source = torch.tensor([model.vocabulary.encode("What is 2 + 3?")])
+        >>> model.predict(source).shape
+        torch.Size([1, 73])
     """
 
     config: Any
@@ -82,11 +93,27 @@ class Language(nn.Module, ABC):
 
     @abstractmethod
     def encode(self, source: Any) -> Any:
-        """The memory of the sources, whose rows can be picked."""
+        """The memory of sources, which the decoder reads.
+
+        Args:
+            source: Ids [batch, seq], or image features.
+
+        Returns:
+            The memory; rows of it can be picked.
+        """
 
     @abstractmethod
     def decode(self, target: Any, memory: Any, cache: Any = None) -> tuple[Tensor, Any]:
-        """Logits of the symbol after each of the target's, and a cache with which it can be continued."""
+        """The logits of the symbol after every symbol of a target.
+
+        Args:
+            target: Ids [batch, seq], the decoder's input.
+            memory: What :meth:`encode` returned.
+            cache: What an earlier call returned, which ``target`` continues; default: it begins here.
+
+        Returns:
+            Logits [batch, seq, vocab], and the cache.
+        """
 
     @torch.no_grad()
     def predict(
@@ -94,12 +121,15 @@ class Language(nn.Module, ABC):
         source: Shaped[Tensor, "batch ..."],
         written: Int[Tensor, "batch target_seq"] | None = None,
     ) -> Float[Tensor, "batch vocab"]:
-        """The distribution of the next symbol, in float32; of a model that fills masks, at the first mask.
+        """The distribution of the next symbol (of a model that fills masks: at the first mask).
 
         Args:
-            source: ids, padded with ``config.pad``.
-            written: what was written behind the source so far, of one length in all rows, without a start
-                symbol; default: nothing.
+            source: Ids, padded with ``config.pad``.
+            written: What was written behind the source so far, of one length in all rows, without a start symbol;
+                default: nothing.
+
+        Returns:
+            Probabilities, in float32.
         """
         start = torch.full((len(source), 1), self.config.sos, device=source.device)
         target = start if written is None else torch.cat([start, written], 1)
@@ -109,13 +139,15 @@ class Language(nn.Module, ABC):
     def score(
         self, source: Shaped[Tensor, "batch ..."], target: Int[Tensor, "batch target_seq"]
     ) -> Float[Tensor, " batch"]:
-        """The log-probability of a continuation, in nats; of a model that fills masks, of its symbols at the
-        masks.
+        """The log-probability of a continuation (of a model that fills masks: of its symbols at the masks).
 
         Args:
-            source: ids, padded with ``config.pad``.
-            target: the continuation's ids without a start symbol, padded with ``config.pad``; an end symbol
-                counts where it is there.
+            source: Ids, padded with ``config.pad``.
+            target: The continuation's ids without a start symbol, padded with ``config.pad``; an end symbol counts where it
+                is there.
+
+        Returns:
+            Log-probabilities in nats.
         """
         start = torch.full((len(source), 1), self.config.sos, device=source.device)
         logits, _ = self.decode(torch.cat([start, target[:, :-1]], 1), self.encode(source))
@@ -125,8 +157,16 @@ class Language(nn.Module, ABC):
     def generate(
         self, source: Shaped[Tensor, "batch ..."], max_length: int = 32, **options: Any
     ) -> Int[Tensor, "batch out"]:
-        """What the model writes behind the sources, greedily, by a beam, or drawn with a seed: see
-        :func:`tprprobe.models.decoding.generation.generate`.
+        """What the model writes behind sources: greedily, by a beam, or drawn with a seed.
+
+        Args:
+            source: Ids, padded with ``config.pad``.
+            max_length: The most symbols that are written.
+            **options: ``beam``, ``min_length``, ``no_repeat``, ``length_penalty``, ``early_stopping``, ``seed`` and
+                ``temperature``, with the meaning of Hugging Face's ``generate``.
+
+        Returns:
+            The ids after the start symbol, up to and with the end symbol, then pads.
         """
         from tprprobe.models.decoding.generation import generate  # which knows this class
 

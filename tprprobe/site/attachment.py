@@ -20,10 +20,25 @@ ENCODING = "encoding"  # the name of a site with one vector a sample
 
 
 class Attached(nn.Module):
-    """A foreign module with sites, called as ``attached(source, target)`` and read as one of our
-    models.
+    """A module of another library with sites, called as ``attached(source, target)``.
 
-    ``vocabulary`` and ``source`` (where it was loaded from) are None until somebody sets them.
+    Args:
+        module: The module.
+        forward: How it is called, see :func:`attach`.
+
+    Attributes:
+        architecture: Always None.
+        folder: Always None.
+        config: The configuration of the module; None if it has none.
+        name: Its name, by default that of its class.
+        vocabulary: What makes ids of texts; None until it is set.
+        source: Where it was loaded from; None until it is set.
+        notes: Facts about its weights, for the manifest of every store.
+
+    Examples:
+        >>> attached = tp.attach(torch.nn.Linear(4, 2), {"encoder.0.hidden": ""})
+        >>> attached(torch.zeros(1, 3, 4)).shape
+        torch.Size([1, 3, 2])
     """
 
     architecture = folder = None
@@ -42,9 +57,13 @@ class Attached(nn.Module):
         self.attach_again: Callable[[nn.Module], Attached] | None = None
 
     def copied(self) -> "Attached":
-        """The same sites on a copy of the module.
+        """The same sites on a copy of the module, whose hooks do not reach the sites here.
 
-        The copy's hooks that lead to the sites here do nothing while nobody reads these.
+        Returns:
+            The copy.
+
+        Raises:
+            InputError: The module cannot be copied.
         """
         if self.attach_again is None:
             raise InputError(f"{self.name} cannot be copied with its sites: attach it anew")
@@ -61,17 +80,37 @@ class Attached(nn.Module):
         return device_of(self)
 
     def forward(self, *batch: Any) -> Any:
+        """The result of the module's own call.
+
+        Args:
+            *batch: What the module takes.
+
+        Returns:
+            What the module returns.
+        """
         module, self.calls = self.get_submodule(FOREIGN), self.calls + 1
         read = any(isinstance(each, Site) and each.is_read for each in self.modules())
         with _padded(module) if read else contextlib.nullcontext():
             return self._call(module, batch) if self._call else module(*batch)
 
     def describe(self) -> dict[str, Any]:
-        """Facts of the module by name, in JSON types."""
+        """Facts about the module by name, in JSON types.
+
+        Returns:
+            A copy of ``notes``.
+        """
         return dict(self.notes)
 
     def run(self, source: Any, target: Any) -> Any:
-        """A pass for the sites' sake, which an extraction makes: a call with source and target."""
+        """A forward pass for the sake of the sites, as an extraction makes it.
+
+        Args:
+            source: The ids that the module reads.
+            target: The decoder's ids.
+
+        Returns:
+            What the module returns.
+        """
         return self(source, target)
 
 
@@ -95,16 +134,30 @@ def attach(
     heads: int | None = None,
     forward: Callable[[nn.Module, tuple], Any] | None = None,
 ) -> Attached:
-    """The module, unedited, with sites: ``{"encoder.0.self.role": "layers.0.W_r"}``.
+    """A module of another library with sites; its code stays as it is.
 
-    A value names a submodule, whose output is the site, or with ``:input`` behind it its first
-    input. Where ``heads`` is given, sites that are per head (query, key, value, role, filler,
-    binding) are read as [batch, seq, head, d_head]; one named ``….attention`` is a map, [batch, head,
-    query, key]; one named ``encoding`` has one vector a sample, [batch, d_model].
-    ``forward(module, batch)`` is how the module is called where that is not ``module(*batch)``.
+    Args:
+        module: The module.
+        mapping: The submodule behind every site, by the site's name: ``path`` is the submodule's output,
+            ``path:input`` its first input. A site named ``….attention`` is a map [batch, head, query, key], one named
+            ``encoding`` one vector a sample [batch, d_model], any other [batch, seq, d_model].
+        heads: The number of heads of query, key, value, role, filler and binding, which are then read as [batch, seq, head,
+            d_head]; default: these sites have no heads.
+        forward: ``forward(module, batch)`` calls the module; default: ``module(*batch)``.
+
+    Returns:
+        The module with sites, for :func:`capture`, :func:`intervene` and :func:`extract`.
 
     Raises:
-        InputError: the module has no such submodule, or a site's name is no dotted name.
+        InputError: The module has no such submodule, or a site's name is no dotted name.
+
+    Examples:
+        >>> module = torch.nn.Sequential(torch.nn.Embedding(10, 8), torch.nn.Linear(8, 8))
+        >>> attached = tp.attach(module, {"encoder.0.self.role": "1"}, heads=2)
+        >>> with tp.capture(attached, "encoder.0.self.role") as vectors:
+        ...     _ = attached(torch.tensor([[1, 2, 3]]))
+        >>> vectors["encoder.0.self.role"].shape
+        torch.Size([1, 3, 2, 4])
     """
     attached = Attached(module, forward)
     attached.attach_again = lambda other: attach(other, mapping, heads, forward)

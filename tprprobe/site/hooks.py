@@ -44,7 +44,19 @@ def find_sites(model: nn.Module) -> dict[str, Site]:
 
 
 def sites(model: nn.Module) -> pd.DataFrame:
-    """The sites of a model: a table of site, axes and width (of the last axis, where it is fixed)."""
+    """The sites of a model: the named tensors that can be read and edited.
+
+    Args:
+        model: A model of :func:`load_model`, or a module of :func:`attach`.
+
+    Returns:
+        One row per site, with the columns site, axes (their names, joined by ``×``) and width (of the last axis;
+        missing where it is not fixed).
+
+    Examples:
+        >>> tp.sites(model).set_index("site").loc["encoder.0.self.role", "axes"]
+        'batch × seq × head × d_head'
+    """
     rows = [(name, " × ".join(site.axes), site.width) for name, site in find_sites(model).items()]
     table = pd.DataFrame(rows, columns=["site", "axes", "width"])
     return table.astype({"width": "Int64"})
@@ -52,12 +64,28 @@ def sites(model: nn.Module) -> pd.DataFrame:
 
 @contextlib.contextmanager
 def capture(model: nn.Module, patterns: str | Iterable[str]) -> Iterator[dict[str, Tensor]]:
-    """A dictionary that holds the tensors of all sites matching ``patterns`` after a forward pass.
+    """A block in which the tensors of sites are kept while the model runs.
 
-    Shapes are those of ``sites(model)``. Tensors keep their gradient history, if any. Of several
-    calls (or decoding steps of ours) the last one remains; where a site of a module that is not ours is
-    passed several times in one call (a cell that is called at each step, a model of transformers that
-    writes), all passes are joined along the axis of positions.
+    Of several calls (or decoding steps of our models) the last one remains. Where one call passes a site of another
+    library's module several times (a recurrent cell, a model that writes), all passes are joined along positions.
+
+    Args:
+        model: The model.
+        patterns: Names of sites, as shell globs; layer -1 is the last.
+
+    Yields:
+        A dictionary of tensors by site, filled by a forward pass. Axes are those of :func:`sites`; tensors
+        keep their gradient history.
+
+    Raises:
+        InputError: A pattern matches no site.
+
+    Examples:
+        >>> source = torch.tensor([model.vocabulary.encode("1/(2/3).")])
+        >>> with tp.capture(model, "encoder.*.self.role") as vectors:
+        ...     _ = model(source, source[:, :1])
+        >>> vectors["encoder.2.self.role"].shape
+        torch.Size([1, 8, 4, 24])
     """
     found = find_sites(model)
     captured: dict[str, Tensor] = {}
@@ -97,14 +125,27 @@ def _joined(tensors: list[Tensor], axes: tuple[str, ...]) -> Tensor:
 
 @contextlib.contextmanager
 def intervene(model: nn.Module, edits: Mapping[str, Edit | PlacedEdit]) -> Iterator[None]:
-    """A block in which each site that matches a pattern passes on ``edit(tensor)`` instead of its
-    tensor.
+    """A block in which sites pass on edited tensors.
 
-    Several edits of one site are made in the order of ``edits``. Captures opened after it see the
-    edited values, those opened before it the original ones.
+    A capture that is opened inside the block sees edited tensors, one opened before it the original ones.
+
+    Args:
+        model: The model.
+        edits: An edit for every pattern of sites: one of :mod:`tprprobe.interventions`, or a function that
+            takes the site's tensor and returns one of the same shape. Edits of one site are made in this order.
+
+    Yields:
+        Nothing.
 
     Raises:
-        InputError: a pattern matches no site, or an edit returns another shape.
+        InputError: A pattern matches no site, or an edit returns another shape.
+
+    Examples:
+        >>> source = torch.tensor([model.vocabulary.encode("1/(2/3).")])
+        >>> with tp.intervene(model, {"encoder.-1.self.role": torch.zeros_like}):
+        ...     edited = model(source, source[:, :1])
+        >>> torch.equal(edited, model(source, source[:, :1]))
+        False
     """
     found = find_sites(model)
 

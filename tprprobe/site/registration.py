@@ -9,13 +9,23 @@ OUTPUT = "register_forward_hook"  # what pyvene calls a place behind a module
 
 
 def register_pyvene(model: nn.Module) -> list[str]:
-    """The components of a model for pyvene's configurations: its sites, by name.
+    """The sites of a model, registered as components for pyvene's configurations.
 
-    ``pyvene.IntervenableModel({"component": "encoder.0.self.role", …}, model)`` then works as with a
-    model of transformers. A site that has no fixed width, such as a map, is none.
+    ``pyvene.IntervenableModel({"component": "encoder.0.self.role"}, model)`` then works as with a model of
+    transformers. Sites without a fixed width, such as attention maps, are left out.
+
+    Args:
+        model: The model.
+
+    Returns:
+        The names of the components.
 
     Raises:
-        InputError: pyvene is not installed, or the model has no sites.
+        InputError: pyvene is not installed, or the model has no sites of fixed width.
+
+    Examples:
+        >>> "encoder.0.self.role" in tp.register_pyvene(model)  # doctest: +SKIP
+        True
     """
     check_extra("pyvene", "interchange", "register_pyvene")
     import pyvene

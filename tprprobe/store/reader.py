@@ -33,13 +33,25 @@ Rows = slice | Integer[np.ndarray, "row"] | Bool[np.ndarray, "token"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Store:
-    """A complete store: the vectors of a model's sites on a data set, one row per token."""
+    """A complete store: the vectors of a model's sites on a data set.
+
+    Attributes:
+        path: The folder.
+        manifest: The store's facts: model, data, sites, sizes, checksums and versions.
+
+    Examples:
+        >>> store.read("encoder.-1.self.role", rows=slice(0, 2), head=0).shape
+        (2, 24)
+        >>> store.tokens["token"].head(3).to_list()
+        ['<sos>', 'W', 'h']
+    """
 
     path: Path
     manifest: Manifest
 
     @property
     def samples(self) -> int:
+        """The number of samples."""
         return self.manifest["samples"]
 
     @functools.cached_property
@@ -56,6 +68,7 @@ class Store:
 
     @property
     def sites(self) -> list[str]:
+        """The names of all sites."""
         return list(self.manifest["sites"])
 
     @functools.cached_property
@@ -65,7 +78,7 @@ class Store:
 
     @functools.cached_property
     def tokens(self) -> "pd.DataFrame":
-        """One row per token, by sample, its source tokens before its target tokens."""
+        """One row per token, by sample, source before target; see [columns](columns.md#tokens)."""
         from tprprobe.store.tokens import read_parquet
 
         file = self.path / layout.TOKENS
@@ -104,16 +117,22 @@ class Store:
 
     @property
     def summary(self) -> "pd.DataFrame":
-        """One row per site: its axes, shape, type and compression, and its bytes on disk."""
+        """One row per site; see [columns](columns.md#sites)."""
         import pandas as pd
 
         return pd.DataFrame(layout.describe_sites(self.manifest), columns=list(layout.DESCRIBED))
 
     def select(self, patterns: str | Iterable[str]) -> list[str]:
-        """The sites that match any of the shell globs; layer -1 is the last.
+        """The names of the sites that match patterns.
+
+        Args:
+            patterns: Shell globs; layer -1 is the last.
+
+        Returns:
+            The names, in the order of the store.
 
         Raises:
-            InputError: none does; the line says that a store has the sites it was extracted with.
+            InputError: No site matches; the line says which sites the store has.
         """
         try:
             return select(patterns, self.sites)
@@ -121,16 +140,26 @@ class Store:
             raise InputError(f"{error}; {self.path} has what `extract --sites` was given") from None
 
     def side(self, site: str) -> str:
-        """The tokens that a site's rows (a map's queries) are, ``source`` or ``target``; or ``sample``,
-        where there is one vector a sample.
+        """The kind of tokens that the rows of a site belong to.
+
+        Args:
+            site: A site; layer -1 is the last.
+
+        Returns:
+            ``source`` or ``target`` (of an attention map: that of its queries), or ``sample`` where there is one vector a
+            sample.
         """
         return self._spec(site)[1].rows.partition("_")[0]
 
     def tokens_of(self, site: str) -> "pd.DataFrame":
-        """The tokens that the rows of a site belong to, one row each, in the same order.
+        """The tokens that the rows of a site belong to.
 
-        Of a site with one vector a sample, a row is the sample: its ``token`` is all its tokens, its
-        ``position`` that of the last one.
+        Args:
+            site: A site; layer -1 is the last.
+
+        Returns:
+            One row per row of the site, in the same order. Where a site has one vector a sample, ``token`` is the sample's whole
+            text and ``position`` that of its last token.
         """
         from tprprobe.store.tokens import join_samples
 
@@ -138,11 +167,14 @@ class Store:
         return join_samples(tokens) if self.side(site) == layout.SAMPLE else tokens
 
     def sequences_of(self, site: str) -> "pd.DataFrame":
-        """The tokens that the vectors of a site are of, a row a token, by sample.
+        """All tokens from which the vectors of a site were made.
 
-        Those of a site of tokens are :meth:`tokens_of`; of a site with one vector a sample (pooled, or
-        an encoding) they are all tokens that it was made of: its n-th vector is of the n-th different
-        ``sample`` here.
+        Args:
+            site: A site; layer -1 is the last.
+
+        Returns:
+            One row per token. For a site of tokens these are :meth:`tokens_of`; where there is one vector a sample, vector n is
+            of the tokens of the n-th different ``sample``.
         """
         side = self.side(site)
         if side == layout.SAMPLE:
@@ -159,9 +191,15 @@ class Store:
     def read(
         self, site: str, rows: Rows | None = None, head: int | None = None
     ) -> Shaped[np.ndarray, "row ..."]:
-        """The vectors of a site: all, or those of some rows, or of one head.
+        """Vectors of a site.
 
-        What lies in 16 bits comes as float32.
+        Args:
+            site: A site; layer -1 is the last.
+            rows: Which rows, as numbers or a slice; default: all.
+            head: Which head; default: all.
+
+        Returns:
+            The vectors [row, head, d_head], [row, d_head] of one head, or [row, d_model]; 16-bit numbers as float32.
         """
         name, spec = self._spec(site)
         index = (slice(None) if rows is None else rows,)
@@ -170,10 +208,17 @@ class Store:
         return np.asarray(self._read(name, index))
 
     def read_finite(self, site: str, rows: slice | np.ndarray) -> Shaped[np.ndarray, "row ..."]:
-        """The vectors of some rows, given by their numbers or a slice.
+        """Vectors of a site, checked to be finite.
+
+        Args:
+            site: A site; layer -1 is the last.
+            rows: Which rows, as numbers or a slice.
+
+        Returns:
+            The vectors, as of :meth:`read`.
 
         Raises:
-            InputError: one is not finite; the line names its site and sample.
+            InputError: A number is not finite; the line names its site and sample.
         """
         values = self.read(site, rows)
         bad = first_infinite(values)
@@ -186,7 +231,14 @@ class Store:
         return values
 
     def count_rows(self, site: str) -> int:
-        """The number of rows of a site: vectors, or pairs of a query and a key."""
+        """The number of rows of a site.
+
+        Args:
+            site: A site; layer -1 is the last.
+
+        Returns:
+            The number of vectors, or of pairs of a query and a key.
+        """
         return layout.arrays_of(self.manifest)[self._spec(site)[0]][1]
 
     def iterate(
@@ -196,8 +248,16 @@ class Store:
         rows_per_block: int = 16384,
         part: slice = slice(None),
     ) -> Iterator[tuple[slice, Shaped[np.ndarray, "row ..."]]]:
-        """All vectors of a site, or of a part of its rows, in blocks, each with the rows it holds:
-        memory for one block.
+        """All vectors of a site in blocks, in the memory of one block.
+
+        Args:
+            site: A site; layer -1 is the last.
+            head: Which head; default: all.
+            rows_per_block: The size of a block.
+            part: Which rows are read; default: all.
+
+        Yields:
+            The rows of a block as a slice, and their vectors as of :meth:`read`.
         """
         first, last, _ = part.indices(self.count_rows(site))
         for start in range(first, last, rows_per_block):
@@ -219,18 +279,39 @@ class Store:
         return known and any(str(each) for each in self.tokens["prediction"].dropna().unique())
 
     def count_maps(self, site: str) -> int:
-        """The number of samples, the first ones, that have attention maps of a site; 0 where it is none."""
+        """The number of samples that have attention maps.
+
+        Args:
+            site: A site; layer -1 is the last.
+
+        Returns:
+            The number of samples, from the first on; 0 where the site holds no maps.
+        """
         return self.manifest["lengths"].get(f"{self._spec(site)[1].rows}_sample", 0)
 
     def map_shapes(self, site: str) -> Integer[np.ndarray, "sample 2"]:
-        """The numbers of queries and keys of every sample that has attention maps of a site."""
+        """The sizes of attention maps.
+
+        Args:
+            site: A site of attention maps; layer -1 is the last.
+
+        Returns:
+            The numbers of queries and keys of every sample that has a map [sample, 2].
+        """
         return self._places[self._spec(site)[1].rows][0]
 
     def attention(self, site: str, sample: int) -> Float[np.ndarray, "head query key"]:
         """The attention maps of one sample.
 
+        Args:
+            site: A site of attention maps; layer -1 is the last.
+            sample: The number of the sample.
+
+        Returns:
+            The weights [head, query, key]; those of a query sum to 1.
+
         Raises:
-            InputError: the site is no attention, or the sample's maps are not kept.
+            InputError: The site holds no attention maps, or none of this sample.
         """
         name, spec = self._spec(site)
         if not spec.is_attention:
@@ -303,11 +384,20 @@ class Store:
 
 
 def open_store(path: str | Path) -> Store:
-    """The store at ``path``, or in the hub's dataset ``hub:owner/name``; nothing of it is read yet but
-    its manifest and what says that its files belong together.
+    """A store, of which only the manifest is read so far.
+
+    Args:
+        path: The folder of the store, or ``hub:owner/name``, a dataset of the hub.
+
+    Returns:
+        The store.
 
     Raises:
-        InputError: there is none, it is not complete, or it is damaged.
+        InputError: There is none, it is not complete, or it is damaged.
+
+    Examples:
+        >>> tp.open_store("runs/arith").samples
+        24
     """
     path = locate_dataset(path)
     manifest = manifests.read_complete(path)

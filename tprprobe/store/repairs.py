@@ -150,7 +150,7 @@ class DamagedStore:
 
 
 def _join(cells: Iterable[int]) -> Sequence[range]:
-    """The ranges of neighbours."""
+    """The ranges of neighbors."""
     found: list[range] = []
     for cell in sorted(set(cells)):
         if found and found[-1].stop == cell:

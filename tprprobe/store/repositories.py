@@ -32,10 +32,23 @@ Tables = Mapping[str, pd.DataFrame | str]  # by name; a text is a file that lies
 
 
 def push_to_hub(folder: str | os.PathLike[str], repo_id: str, private: bool = False) -> str:
-    """The address of the hub repository to which a store, a finished run or a checkpoint was uploaded.
+    """The address of the repository on the hub to which a folder was uploaded.
+
+    Args:
+        folder: A store, a finished run or a checkpoint.
+        repo_id: The repository, ``owner/name``.
+        private: Whether only its owner sees it.
+
+    Returns:
+        The address.
 
     Raises:
-        InputError: the folder holds none of them, or the hub refuses.
+        InputError: The folder holds none of these, or the hub refuses.
+
+    Examples:
+        >>> tp.push_to_hub("runs/nothing", "me/roles")
+        Traceback (most recent call last):
+        tprprobe.errors.InputError: ...
     """
     folder = Path(folder)
     if (folder / hub.CONFIG).is_file():

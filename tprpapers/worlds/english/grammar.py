@@ -78,7 +78,7 @@ Part = tuple[Item, Node | LexicalEntry]
 def join(rule: Rule, parts: Sequence[Part]) -> Node | None:
     """The phrase that a rule makes of its parts, or None where their features disagree.
 
-    A name that could be of several types (`rivals`) only fits where its neighbours leave it one.
+    A name that could be of several types (`rivals`) only fits where its neighbors leave it one.
     """
     bound: dict[str, int] = {}  # what all that share a variable agree on
     slots: dict[str, int] = {}  # the same, but for names

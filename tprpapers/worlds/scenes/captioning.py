@@ -55,7 +55,7 @@ def _plain(group: Group, rng: np.random.Generator) -> Group:
 
 
 def noun(group: Group, article: str = "a") -> Phrase:
-    """`two small black dogs`; persons have hats of a colour: `two small boys with black hats`."""
+    """`two small black dogs`; persons have hats of a color: `two small boys with black hats`."""
     kind = KINDS[group.kind]
     phrase = Phrase(group.kind, "NN") if group.count == 1 else Phrase(kind.plural, "NNS")
     has_hat = group.hats and kind.category == PERSON

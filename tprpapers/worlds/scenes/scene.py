@@ -59,7 +59,7 @@ class Scene:
 
 
 def without_hats(scene: Scene) -> Scene:
-    """The scene of the first version: persons are coloured themselves."""
+    """The scene of the first version: persons are colored themselves."""
     other = scene.other and replace(scene.other, hats=False)
     return replace(scene, main=replace(scene.main, hats=False), other=other)
 

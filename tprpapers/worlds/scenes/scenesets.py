@@ -29,7 +29,7 @@ MOST = 12  # captions that every scene has wordings for
 @dataclass(frozen=True, slots=True)
 class SceneKnobs:
     """The settings of scenes: the noise of images (1 equals the signal), the captions per image, and
-    what of persons has a colour: their ``hats``, or they themselves (``coloured``, the first version,
+    what of persons has a color: their ``hats``, or they themselves (``coloured``, the first version,
     which the shipped models were trained on).
     """
 

@@ -34,13 +34,28 @@ SCALARS = ("site", "head", "k", "seed", "raw", "n_seeds", "inertia", "stability"
 
 @dataclass(frozen=True, eq=False)
 class Clusters:
-    """k clusters of the vectors of a site, numbered by falling size.
+    """Clusters of the vectors of a site, numbered by falling size.
 
-    ``labels`` are the clusters of all tokens on the site's side. ``centers`` lie in the clustered
-    space, (vector - ``mean``) / ``scale``, and ``inertia`` is the sum of squared distances there.
-    ``stability`` is the mean adjusted Rand index between the ``n_seeds`` runs of which this is the
-    best. ``summary`` has a row per cluster: cluster, size, share, top (its commonest tokens),
-    mean_position, entropy (of its tokens, bits).
+    Attributes:
+        site: The site.
+        head: The head; None: all heads.
+        k: The number of clusters.
+        seed: The seed of random choices.
+        raw: Whether vectors were not standardized.
+        n_seeds: The number of runs of k-means, of which this is the best.
+        inertia: The sum of squared distances to the centers, in the clustered space.
+        stability: The mean adjusted Rand index between the runs.
+        labels: The cluster of every token on the site's side.
+        centers: The centers in the clustered space, (vector − ``mean``) / ``scale``.
+        mean: What is subtracted from every vector.
+        scale: What every dimension is divided by.
+        summary: One row per cluster; see [columns](columns.md#clusters).
+
+    Examples:
+        >>> roles.assign(store.read(roles.site, rows=slice(0, 3), head=0)).shape
+        (3,)
+        >>> roles.size == len(roles.labels)
+        True
     """
 
     site: str
@@ -63,7 +78,14 @@ class Clusters:
         return int(self.summary["size"].sum())
 
     def assign(self, vectors: Float[np.ndarray, "row width"]) -> Int32[np.ndarray, "row"]:
-        """The nearest cluster of vectors of the same site, in this store or another."""
+        """The nearest cluster of vectors of the same site, in this store or another.
+
+        Args:
+            vectors: Vectors as :meth:`Store.read` gives them.
+
+        Returns:
+            The numbers of the clusters.
+        """
         return nearest((vectors - self.mean) / self.scale, self.centers)
 
     def _repr_html_(self) -> str:
@@ -78,7 +100,11 @@ class Clusters:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Settings, measures and the summary, in JSON types; no labels and no centers."""
+        """Settings, measures and the summary, in JSON types; no labels and no centers.
+
+        Returns:
+            The values by name; ``clusters`` are the rows of the summary.
+        """
         clusters = json.loads(str(self.summary.to_json(orient="records")))
         return {key: getattr(self, key) for key in SCALARS} | {"clusters": clusters}
 

@@ -37,23 +37,32 @@ def cluster(
     raw: bool = False,
     n_seeds: int = 10,
 ) -> Clusters:
-    """The best of ``n_seeds`` runs of k-means on the vectors of a site, or of one head of it.
+    """Clusters of the vectors of a site, or of one head of it: the best of several runs of k-means.
 
-    Of vectors beyond 1 GiB the centers are those of a sample of 32,768 (or 64 k), and one pass over all of
-    them finds labels and inertia of all runs. Source: schlag §5.1 (k = 20, one head, raw).
+    Of vectors beyond 1 GiB the centers are those of a sample of 32,768 (or 64 k), and one pass over all vectors finds
+    labels and inertia of all runs.
 
     Args:
         store: The store.
         site: A site; layer -1 is the last.
-        head: One head; by default all heads.
+        head: One head; default: all heads.
         k: Number of clusters.
         seed: Seed of random choices.
         raw: Cluster raw vectors, as the paper did, without standardizing dimensions, whose scale is arbitrary.
         n_seeds: Runs of k-means.
 
+    Returns:
+        The clusters, numbered by falling size.
+
     Raises:
-        InputError: no such site or head, a site with heads and none given, k out of range, vectors
-            that are not finite, fewer distinct vectors than k.
+        InputError: No such site or head, no head chosen where the site has several, k out of range, vectors that are not finite,
+            or fewer distinct vectors than k.
+
+    Source: schlag Sec. 5.1 (k = 20, one head, raw vectors).
+
+    Examples:
+        >>> tp.cluster(store, "encoder.-1.self.role", head=1, k=3, n_seeds=2).centers.shape
+        (3, 24)
     """
     return cluster_source(Source.find(store, site, head), k, seed, raw, n_seeds)
 

@@ -70,7 +70,7 @@ class Alternation:
         return table.sort((f @ principal(w.reshape(len(w), -1)), r @ principal(turned)))
 
     def _read(self, table: "Table", long: Factor, short: Factor) -> tuple[Readout, Vectors]:
-        """W, fitted with the main effects, and what these leave of XᵀE, centred."""
+        """W, fitted with the main effects, and what these leave of XᵀE, centered."""
         block = bound_block(table.sort((long, short)), self.part, self.parts)
         *main, w = self.regression.solve((*self.blocks, block), (*self.penalties, READOUT))
         w = w.reshape(*(of.shape[1] for of in table.sort((long, short))), -1)
@@ -79,7 +79,7 @@ class Alternation:
         return (np.swapaxes(w, 0, 1) if table.turned else w), rest
 
     def _image(self, vectors: Vectors) -> Vectors:
-        """XᵀX of vectors of the part's pairs, X centred."""
+        """XᵀX of vectors of the part's pairs, X centered."""
         whole = np.zeros((self.regression.grams.pairs, vectors.shape[1]))
         whole[self.rows] = vectors
         return self.regression.grams.centred(whole)[self.rows]

@@ -62,7 +62,7 @@ class Grams:
         return self.counts.T @ (self.counts @ table)
 
     def centred(self, table: Matrix) -> Matrix:
-        """XᵀX of a table, X centred."""
+        """XᵀX of a table, X centered."""
         return self.times(table) - np.outer(self.n * self.mean, self.mean @ table)
 
     def column_squares(self, block: Block) -> Float64[np.ndarray, " column"]:
@@ -74,7 +74,7 @@ class Grams:
         return np.sum(self.columns(block) ** 2, 0)
 
     def squares(self) -> Float64[np.ndarray, " pair"]:
-        """The diagonal of XᵀX, X centred."""
+        """The diagonal of XᵀX, X centered."""
         found = np.asarray(self.counts.power(2).sum(0)).reshape(-1)
         return np.maximum(found - self.n * self.mean**2, 0)
 

@@ -38,8 +38,17 @@ Sequences = Sequence[Sequence[object]] | pd.DataFrame
 class Decomposition:
     """The decomposition of a site by one role scheme or several.
 
-    ``scores`` is the tidy table of :func:`decompose`; ``fits`` has the fit of every scheme to all
-    sequences, by name. What is asked of the decomposition itself is asked of its first scheme.
+    Attributes:
+        site: The site.
+        plan: The settings: schemes, units, family, rank and seed.
+        scores: The table of :func:`decompose`; see [columns](columns.md#decompositions).
+        fits: The fit of every scheme to all sequences, by name. The methods here use the first.
+
+    Examples:
+        >>> fit.encode([["1", "/", "2"], ["3"]]).shape
+        (4, 96)
+        >>> fit.bindings([("1", "1"), ("2", "1")]).shape
+        (2, 96)
     """
 
     site: str
@@ -74,10 +83,16 @@ class Decomposition:
     def bindings(
         self, pairs: Sequence[tuple[object, object]]
     ) -> Float64[np.ndarray, "binding d_model"]:
-        """V of (filler, role) pairs, a row each.
+        """The vectors V[f, r] of filler–role pairs.
+
+        Args:
+            pairs: Fillers with their roles.
+
+        Returns:
+            One row per pair.
 
         Raises:
-            InputError: a filler or role that the fit does not have.
+            InputError: A filler or role that the fit does not have.
         """
         of = self.fit.pairs
         fillers, roles = ([str(each) for each in given] for given in zip(*pairs, strict=True))
@@ -89,12 +104,16 @@ class Decomposition:
         return self.fit.vectors_of(Pairs(of.fillers, of.roles, *codes))
 
     def encode(self, sequences: Sequences) -> Float64[np.ndarray, "sequence d_model"]:
-        """The vectors that the fit gives to sequences of fillers, a row a sequence (a row a token where
-        tokens are decomposed).
+        """The vectors that the fit gives to sequences of fillers.
 
-        Sequences are lists of fillers, or a table of tokens with ``sample``, the fillers and every
-        column that roles are made of. A filler that no sequence had is as the rare ones that were joined;
-        without these, and of a role that no sequence had, it adds nothing.
+        A filler that no sequence had counts as one of the rare ones that were joined; without these, and with a role that no
+        sequence had, it adds nothing.
+
+        Args:
+            sequences: Lists of fillers, or a table of tokens with ``sample``, the fillers and every column that roles are made of.
+
+        Returns:
+            One row per sequence, or per token where tokens are decomposed.
         """
         tokens = table_of(sequences, self.plan.fillers)
         kind, scheme = self.plan.kind, self.scheme
@@ -168,47 +187,45 @@ def decompose(
     rare: int = RARE,
     report: Report = no_report,
 ) -> Decomposition:
-    """The vectors of a site as sums of role–filler bindings, e ≈ b + Σ V[f, r], held out and beside
-    controls.
+    """The vectors of a site as sums of role–filler bindings, e ≈ b + Σ V[f, r], held out and beside controls.
 
-    roles      a scheme: ``left right left*right wickel tree bag length before after`` (built in),
-               ``offset`` (the distance from the unit's token; ``offset3`` is clipped to 3),
-               ``expression`` (arithmetic), ``POS dependency svo`` (labelled words), a column of the
-               tokens, products ``a*b`` and sums ``a+b`` of these, or a function of a sequence of
-               fillers that gives a role a filler; or a list of schemes
-    fillers    the column of fillers
-    unit       what a vector is of: ``token``; ``sample`` (one vector a sample, or its last token's); or,
-               of a sample's tokens' vectors, the ``mean`` (made of shares of its tokens, all others of
-               counts), the ``first``, the ``last``, or that of the last token that reads as a mark
-               (``.``); by default what the site has a vector of
-    scope      of the unit token: made of itself (``self``), the tokens up to it (``before``), ``all`` of
-               its sample, or itself and the mean of the others (``context``)
-    family     roles, bag, additive, factored or saturated, each of which contains those before; product
-               (bindings alone) or operator (needs ``embedding``)
-    rank       of the factored: auto, a number, or one for fillers and one for roles; auto is the
-               smallest that errs least, but for chance, on sequences held out of the fitting part
-    withheld   the share of pairs that is withheld to be predicted
-    embedding  e(f) of the operator: a vector by filler, or the site whose mean by filler it is; by
-               default the input embeddings of the stack, where the store has them
-    decoder    a function of vectors and their sequences that says which sequences it reads back
-    rare       fillers that fewer groups of sequences have are joined; 0 joins none
-    report     a function that gets the name of every stage of the work as it begins
+    Args:
+        store: The store.
+        site: A site of vectors; layer -1 is the last.
+        roles: A scheme: ``left right left*right wickel tree bag length before after``, ``offset`` (the distance from the
+            unit's token; ``offset3`` is clipped to 3), ``expression`` (arithmetic), ``POS dependency svo`` (labelled words), a
+            column of the tokens, products ``a*b`` and sums ``a+b`` of these, or a function from a sequence of fillers to
+            their roles; or a list of schemes.
+        fillers: The column of fillers.
+        unit: What a vector is of: ``token``; ``sample`` (one vector a sample, or its last token's); or, of the vectors of a
+            sample's tokens, their ``mean`` (then made of shares of tokens instead of counts), the ``first``, the ``last``, or
+            that of the last token that reads as a mark (``.``). Default: what the site has a vector of.
+        scope: What the vector of a token is made of: itself (``self``), the tokens up to it (``before``), ``all`` of
+            its sample, or itself and the mean of the others (``context``).
+        family: ``roles``, ``bag``, ``additive``, ``factored`` or ``saturated``, each of which contains those before;
+            ``product`` (bindings alone); or ``operator`` (needs ``embedding``).
+        rank: The rank of the factored family: ``auto``, a number, or one for fillers and one for roles. ``auto`` is
+            the smallest that errs least, but for chance, on sequences held out of the fitting part.
+        withheld: The share of filler–role pairs that no fit sees, to test whether they are predicted.
+        embedding: e(f) of the operator: a vector by filler, or the site whose mean by filler it is; default: the input
+            embeddings of the stack, where the store has them.
+        decoder: A function of vectors and their sequences that says which sequences it reads back; default: none.
+        seed: Seed of random choices.
+        rare: Fillers in fewer groups of sequences than this are joined to one; 0 joins none.
+        report: A function that gets the name of every stage of the work as it begins; default: none is called.
 
-    ``scores`` has a row per scheme, family and control: nothing, ``shuffled roles`` (within a sequence),
-    ``shuffled fillers`` (across), ``random vectors`` (normal, of the same covariance), ``pca`` (of
-    as many dimensions as the fit has, where these are not all), ``permuted`` and ``untrained`` (the
-    twins that the store has), ``itself`` (the vectors, where there is a decoder).
-    gain       the difference of R² to the family ``over`` (below) which it is, paired, on the same sequences;
-    learnt     the same less the gain of the ``twin`` (permuted or untrained weights) that gains most, where the
-               store has one; networks differ by their random start, which one twin cannot say
-    r2, substitution  on a quarter of the sequences, never fitted; with ``_low`` and ``_high``,
-               95 % intervals over sequences (documents)
-    …_withheld  of a fit without the withheld pairs, on held-out sequences that have one
-    n, n_withheld, n_fit  units that these are of
-    Source: McCoy et al. 2019 (arXiv:1812.08718), whose substitution accuracy this is, by closed form.
+    Returns:
+        The decomposition. Its ``scores`` have a row per scheme, family and control, measured on a quarter of the sequences
+        that no fit sees; see [columns](columns.md#decompositions).
 
     Raises:
-        InputError: no such site, column, scheme or family; attention maps; too few sequences.
+        InputError: No such site, column, scheme or family; attention maps; or too few sequences.
+
+    Source: McCoy et al. 2019 (arXiv:1812.08718), in closed form.
+
+    Examples:
+        >>> fit.scores[["roles", "family", "control", "r2"]].head(1).values.tolist()
+        [['left', 'additive', '', ...]]
     """
     options = {"family": family, "withheld": withheld, "embedding": embedding, "decoder": decoder}
     options |= {"seed": seed, "rare": rare}

@@ -23,17 +23,32 @@ Filled = tuple[np.ndarray, np.ndarray, csr_array]  # fillers, roles, and the row
 
 
 class TPDecomposition(BaseEstimator):
-    """Vectors as sums of role–filler bindings: e ≈ b + Σ W (f ⊗ r).
+    """Vectors as sums of role–filler bindings, e ≈ b + Σ W (f ⊗ r): an estimator of scikit-learn.
 
-    ``pairs`` are, for every vector, the (filler, role) pairs that it is of; or a table whose columns
-    are the roles and whose cells are the fillers (None or NaN: none). ``rank`` and ``family`` are those
-    of :func:`decompose`; ``withheld`` is the share of pairs that is withheld to choose the
-    rank for pairs that no vector has; with 0 it is chosen on held-out vectors, for more like these.
+    Args:
+        rank: As in :func:`decompose`.
+        family: As in :func:`decompose`, but for ``operator``.
+        withheld: The share of pairs that is withheld to choose the rank, for pairs that no vector has; with 0 the
+            rank is chosen on held-out vectors.
+        random_state: The seed of random choices.
 
-    fillers_, roles_   f and r of every filler and role, whose names are in ``filler_names_`` and
-                       ``role_names_``
-    readout_           W [d_filler, d_role, d_model]; ``intercept_`` is b
-    A family other than the product has unit vectors as fillers and roles, and W is its table of V.
+    Attributes:
+        fillers_: The vector f of every filler; their names are ``filler_names_``.
+        roles_: The vector r of every role; their names are ``role_names_``.
+        readout_: W [d_filler, d_role, d_model]. Other families than the product have unit vectors as fillers and
+            roles, and W is their table of V.
+        intercept_: b.
+
+    Source: McCoy et al. 2019 (arXiv:1812.08718).
+
+    Examples:
+        >>> rng = np.random.default_rng(0)
+        >>> table = rng.normal(size=(3, 2, 4))
+        >>> pairs = [[(int(f), role) for role, f in enumerate(rng.integers(3, size=2))] for _ in range(40)]
+        >>> vectors = np.array([sum(table[f, role] for f, role in each) for each in pairs])
+        >>> fit = tp.TPDecomposition(rank=2, random_state=0).fit(pairs, vectors)
+        >>> fit.encode([[(0, 0), (1, 1)]]).shape
+        (1, 4)
     """
 
     def __init__(
@@ -49,10 +64,18 @@ class TPDecomposition(BaseEstimator):
         self.random_state = random_state
 
     def fit(self, pairs: Any, vectors: Any) -> "TPDecomposition":
-        """The decomposition of these vectors.
+        """The estimator, fitted.
+
+        Args:
+            pairs: The (filler, role) pairs of every vector, or a table whose columns are roles and whose cells are fillers (None
+                or NaN: none).
+            vectors: The vectors [row, d_model].
+
+        Returns:
+            Itself.
 
         Raises:
-            InputError: an unknown family, or other numbers of pairs and of vectors.
+            InputError: An unknown family, or different numbers of pairs and vectors.
         """
         if self.family not in FAMILIES or self.family == OPERATOR:
             raise unknown("family", self.family, [f for f in FAMILIES if f != OPERATOR])
@@ -94,7 +117,17 @@ class TPDecomposition(BaseEstimator):
         self.readout_ = table.reshape(*sizes, -1)
 
     def encode(self, pairs: Any) -> np.ndarray:
-        """The vectors of lists of pairs; a filler or role that was not fitted adds nothing."""
+        """The vectors of pairs; a filler or role that was not fitted adds nothing.
+
+        Args:
+            pairs: As in :meth:`fit`.
+
+        Returns:
+            The vectors [row, d_model].
+
+        Raises:
+            InputError: A table with other columns than the fitted one.
+        """
         check_is_fitted(self)
         width = pairs.shape[1] if isinstance(pairs, np.ndarray) and pairs.ndim == 2 else None
         if width not in (None, self.n_features_in_):
@@ -111,9 +144,13 @@ class TPDecomposition(BaseEstimator):
         return members @ at_token + self.intercept_
 
     def unbind(self, vectors: Any) -> np.ndarray:
-        """The filler vector at every role, [sequence, role, d_filler]: 0 where a role is empty.
+        """The filler vector at every role, by least squares of least norm.
 
-        Least squares, of least norm where there are more numbers to find than a vector has.
+        Args:
+            vectors: The vectors [row, d_model].
+
+        Returns:
+            [row, role, d_filler]; 0 where a role is empty.
         """
         check_is_fitted(self)
         e = np.asarray(vectors, np.float64).reshape(len(vectors), -1) - self.intercept_
@@ -122,7 +159,15 @@ class TPDecomposition(BaseEstimator):
         return (e @ inverse).reshape(len(e), *binding.shape[:2])
 
     def score(self, pairs: Any, vectors: Any) -> float:
-        """R² over all numbers of the vectors: 1 − Σ|e − ê|² / Σ|e − ē|²."""
+        """R² over all numbers of the vectors: 1 − Σ|e − ê|² / Σ|e − ē|².
+
+        Args:
+            pairs: As in :meth:`fit`.
+            vectors: The vectors [row, d_model].
+
+        Returns:
+            R²; 1 is perfect.
+        """
         e = check_array(vectors, dtype="float64", ensure_2d=False, input_name="vectors")
         e = e.reshape(len(e), -1)
         errors, whole = np.sum((e - self.encode(pairs)) ** 2), np.sum((e - e.mean(0)) ** 2)

@@ -53,7 +53,7 @@ class Regression:
         return self.mean - self.grams.mean @ table
 
     def left_by(self, table: Matrix) -> Matrix:
-        """XᵀE less what a table predicts, centred."""
+        """XᵀE less what a table predicts, centered."""
         outer = np.outer(self.n * self.grams.mean, self.mean)
         return self.cross - outer - self.grams.centred(table)
 
@@ -97,7 +97,7 @@ class Regression:
         return self._rights[block]
 
     def _solve_dual(self, blocks: Sequence[Block], lambdas: Sequence[float]) -> list[Matrix]:
-        """Λ⁻¹ (c − xᵀ (x Λ⁻¹ xᵀ + I)⁻¹ x Λ⁻¹ c), x centred."""
+        """Λ⁻¹ (c − xᵀ (x Λ⁻¹ xᵀ + I)⁻¹ x Λ⁻¹ c), x centered."""
         g = self.grams
         kernel, held = np.zeros((self.n, self.n)), np.zeros((self.n, len(self.mean)))
         shrunk = []

@@ -117,7 +117,7 @@ def try_roles(
 
 @dataclass(frozen=True, eq=False)
 class PairMoments:
-    """Moments of counts X [unit, pair] and vectors E: ē, x̄, XᵀX and XᵀE, both centred, Σ |e − ē|², and the mean
+    """Moments of counts X [unit, pair] and vectors E: ē, x̄, XᵀX and XᵀE, both centered, Σ |e − ē|², and the mean
     variance of a count, times n: the unit of penalties.
     """
 

@@ -37,21 +37,19 @@ ARITHMETIC_COLUMNS = ("kind", "place", "polarity", "slot", "parent", "number", "
 
 @dataclass(frozen=True, eq=False)
 class RoleSearch:
-    """What a search of role schemes found at a site.
+    """The result of a search of role schemes at a site.
 
-    found     the cheapest scheme whose description is not longer than the shortest one's (95 %
-              interval over sequences), or by less than 1 %; ``bag`` if fillers have no roles; ``no structure`` if it explains
-              nothing of held-out vectors. Fillers are bound to roles where this is shorter than a bag of
-              fillers plus a bag of roles, ``bag+(left)``
-    schemes   a row per scheme that was tried (``control`` is empty) and per control: what the same
-              search finds with ``permuted fields`` (of other tokens), in the ``untrained`` twin and in
-              ``null`` vectors (normal, of the same covariance). Columns: roles, n_roles, pairs, bits (of
-              description a vector, less those of the mean alone; negative is shorter), ``longer``
-              than the shortest with its interval, r2 on held-out sequences with its interval,
-              is_found, stability (share of bootstraps in which it, or the same partition by another name,
-              is the shortest), merged (values that need no role of their own), n and groups (units that
-              are fitted to, groups of sequences that are tested on). A name in brackets is roles without
-              fillers: vectors that depend on the length alone are ``(length)``
+    Attributes:
+        site: The site.
+        found: The cheapest scheme among those whose description is no longer than the shortest one's (95 % interval over
+            sequences), or by less than 1 %: ``bag`` if fillers have no roles, ``no structure`` if nothing explains held-out vectors.
+            ``bag+(left)``: a bag of fillers plus a bag of roles; ``(length)``: roles without fillers.
+        schemes: One row per scheme that was tried, and per control; see [columns](columns.md#role-searches).
+
+    Examples:
+        >>> search = tp.search_roles(store, "encoder.-1.hidden", fields=["left"], unit="mean")
+        >>> sorted(set(search.controls["control"]))
+        ['null', 'permuted fields']
     """
 
     site: str
@@ -95,7 +93,11 @@ class RoleSearch:
         return lines
 
     def as_dict(self) -> dict[str, Any]:
-        """The site, what is found, and the rows, in JSON types."""
+        """The site, the scheme and the rows, in JSON types.
+
+        Returns:
+            The values by name.
+        """
         rows = json.loads(self.schemes.to_json(orient="records"))
         return {"site": self.site, "found": self.found, "schemes": rows}
 
@@ -110,14 +112,27 @@ def search_roles(
     scope: str = "self",
     seed: int = 0,
 ) -> RoleSearch:
-    """The scheme of roles that describes a site's vectors in the fewest bits, named by its fields.
+    """The scheme of roles that describes a site's vectors in the fewest bits.
 
-    ``fields`` are what roles may be made of: built-in names or columns, by default places
-    (left, right, length, before, after), trees of short sequences, and what the store tells of its
-    tokens (labels of words, gold structure of arithmetic). Fillers, unit and scope are those of :func:`decompose`.
+    Args:
+        store: The store.
+        site: A site of vectors; layer -1 is the last.
+        fields: What roles may be made of: built-in names or columns. Default: places (left, right, length, before, after),
+            trees of short sequences, and the store's labels or gold structure of tokens.
+        fillers: As in :func:`decompose`.
+        unit: As in :func:`decompose`.
+        scope: As in :func:`decompose`.
+        seed: Seed of random choices.
+
+    Returns:
+        The scheme with all others that were tried, beside controls.
 
     Raises:
-        InputError: no such site or field, too few sequences, or vectors that are all alike.
+        InputError: No such site or field, too few sequences, or vectors that are all alike.
+
+    Examples:
+        >>> tp.search_roles(store, "encoder.-1.hidden", fields=["left"], unit="mean").schemes["control"].unique()[0]
+        ''
     """
     units, names = read_searched(store, site, fields, fillers, unit, scope)
     evidence = gather_evidence(units, names, seed)

@@ -41,8 +41,8 @@ class SchemeFits:
     """The fits of a design, made when they are asked for; ``ranks`` are given, or chosen.
 
     Penalties and ranks of a fit to all fitting units are chosen on sequences held out of them, which have as
-    many new pairs as any; those of a fit that is to predict withheld pairs, on other pairs that are
-    withheld within its own units. A control is fitted ``like`` the vectors themselves: its sweeps start
+    many new pairs as any. A fit that is to predict withheld pairs has the same ranks; its penalties are
+    chosen on other pairs that are withheld within its own units. A control is fitted ``like`` the vectors themselves: its sweeps start
     from the factors ``given`` by them, so that its rank is theirs; its penalties are its own.
     """
 

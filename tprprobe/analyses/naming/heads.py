@@ -61,24 +61,29 @@ def read_structure(store: Store, side: str) -> Gold:
 
 @takes_paths
 def name_roles(store: Store, roles: Clusters, seed: int = 0) -> pd.DataFrame:
-    """The name of every cluster of a head's vectors: one row per cluster, scored on held-out
-    questions.
+    """The names of a head's clusters, chosen on half of the questions and scored on the other half.
 
-    cluster, name   the shortest conjunction of gold predicates that explains it (`digit ∧ ones ∧
-                    denominator`; of labelled words `NN ∧ nsubj ∧ ARG0`), `unnamed` where none holds
-    candidate       the conjunction that was best on the half of the questions it was chosen on; the
-                    rest is measured on the other half
-    size, coverage  its tokens, and their share of all
-    precision       P(predicate | cluster), with 95 % bootstrap intervals over questions: _low, _high;
-                    the same for recall P(cluster | predicate), f05, lift and npmi
-    q_value         p_value corrected for all pairs of a cluster and one of the ``predicates``
-    A name needs a precision of 0.7, a lift above 1 and q of at most 1 %. ``tprprobe name`` does the
-    same for all heads at once, beside its controls.
-    Source: schlag §5.1, where clusters are named by eye.
+    A name is the shortest conjunction of gold predicates that explains a cluster (`digit ∧ ones ∧ denominator`; of labelled
+    words `NN ∧ nsubj ∧ ARG0`). It needs a precision of 0.7, a lift above 1 and q of at most 1 %; else the cluster is `unnamed`.
+    ``tprprobe name`` names the clusters of all heads, beside controls.
+
+    Args:
+        store: The store.
+        roles: Clusters of a site of it.
+        seed: Seed of the halves and of bootstrap intervals.
+
+    Returns:
+        One row per cluster; see [columns](columns.md#names).
 
     Raises:
-        InputError: the clusters are of another store, the store has neither labels nor questions of
-            arithmetic on that side, or fewer than four samples.
+        InputError: The clusters are of another store, the store has neither labels nor questions of arithmetic on that
+            side, or fewer than four samples.
+
+    Source: schlag Sec. 5.1, where clusters are named by eye.
+
+    Examples:
+        >>> tp.name_roles(store, roles)[["cluster", "name", "precision", "recall"]].shape
+        (8, 4)
     """
     gold = read_structure(store, store.side(roles.site))
     if len(roles.labels) != len(gold.tokens):

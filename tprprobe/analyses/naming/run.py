@@ -39,15 +39,19 @@ Progress = Callable[[Sequence[Part]], Iterable[Part]]
 class Naming:
     """The result of a run of naming: names of all heads' clusters, beside their controls.
 
-    In every table: model (trained; untrained, permuted, rescaled: twins; baseline: another store), vectors (what
-    was clustered: role, query, key, filler, hidden, random projections of LN(z), shuffled labels of
-    the first), site, layer, head, k.
-    names      one row per cluster: the columns of ``name_roles``
-    agreement  one row per (clustering, field, measure, null): ``partition_agreement.agreement``
-    decoding   one row per (clustering, subset, predictor): ``decode_polarity``
-    ones       one row per (clustering, polarity): ``score_ones``
-    summary    one row per clustering: ``summarize``
-    facts      of the questions, and ``missing``: the controls that the store does not have
+    Every table has the columns model, vectors, site, layer, head and k; see [columns](columns.md#names).
+
+    Attributes:
+        names: One row per cluster.
+        agreement: One row per clustering, gold field, measure and null.
+        decoding: One row per clustering, subset and predictor: how well polarity is decoded.
+        ones: One row per clustering and polarity: how well a cluster is the ones' place.
+        summary: One row per clustering.
+        facts: Facts about the questions, and ``missing``: the controls that the store does not have.
+
+    Examples:
+        >>> naming = tp.load_run("runs/names")["."]  # doctest: +SKIP
+        >>> naming.clusters[["site", "head", "name"]]  # doctest: +SKIP
     """
 
     names: pd.DataFrame
@@ -79,7 +83,11 @@ class Naming:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Facts, summary and names in JSON types; what is missing is None."""
+        """Facts, summary and names in JSON types; what is missing is None.
+
+        Returns:
+            ``facts``, and the rows of ``summary`` and ``names``.
+        """
         tables = {"summary": self.summary, "names": self.names}
         return {"facts": self.facts} | {name: _records(table) for name, table in tables.items()}
 

@@ -67,7 +67,7 @@ def fit_linear(
 
 
 class _Fit:
-    """The probes of one vector in a turn, on standardised inputs."""
+    """The probes of one vector in a turn, on standardized inputs."""
 
     def __init__(self, probes: Sequence[Probe], splits: Splits, turn: Turn, x: Inputs):
         self.probes, self.splits, self.turn = probes, splits, turn
@@ -126,7 +126,7 @@ class _Fit:
         return self._raw(self.regressions.solve(penalty, start=start))
 
     def _raw(self, weights: Weights) -> Weights:
-        """Weights for standardised inputs as weights for the inputs as they are."""
+        """Weights for standardized inputs as weights for the inputs as they are."""
         slope = weights[:, :-1] / self.scale[:, None]
         shift = weights[:, -1:] - (self.mean[:, None] * slope).sum(1, keepdim=True)
         return torch.cat([slope, shift], 1)

@@ -43,7 +43,28 @@ SAMPLES = 32  # of a batch
 
 @dataclass(frozen=True, eq=False)
 class SavedProbe:
-    """A trained probe, with its task and the site and states that it reads."""
+    """A trained probe, with its task and the site and states that it reads.
+
+    Attributes:
+        task: What it predicts.
+        labels: The labels that it knows.
+        window: The states around a span that it reads.
+        shape: The sizes of its weights.
+        weights: Its weights by name.
+        mean: What is subtracted from every vector.
+        scale: What every dimension is divided by.
+        site: The site that it reads.
+        head: The head that it reads; None: all heads.
+        side: ``source`` or ``target``.
+        span_mode: Which states of a span it reads: first_state, all_states or last_state.
+        loss: What it was trained with: softmax or sigmoid.
+        metrics: Its scores on held-out documents, by name.
+
+    Examples:
+        >>> saved = tp.load_probe("pos/probes/pos.encoder.1.self.role.seed0")
+        >>> saved.predict(tp.open_store("english")).columns.to_list()
+        ['sample', 'span1', 'span2', 'label', 'predicted', 'probability']
+    """
 
     task: Task
     labels: tuple[str, ...]
@@ -61,16 +82,18 @@ class SavedProbe:
 
     @torch.no_grad()
     def predict(self, store: Store, tokens: pd.DataFrame | None = None) -> pd.DataFrame:
-        """One row per target: sample, spans, label, prediction.
+        """The labels that the probe gives to the words of a store.
 
-        Targets are those that the token table labels. Where it has no such column, a probe of one
-        span predicts for every word, or for every token of a text without words.
+        Args:
+            store: The store, with the probe's site.
+            tokens: A token table in place of the store's; default: the store's. Where it has no labels of the task, every
+                word is a target (every token of a text without words).
 
-        Columns: sample, span1, span2 (texts, half open in words), label (of the table; empty where
-        the probe does not know it), predicted (its likeliest label), probability (of that one).
+        Returns:
+            One row per target; see [columns](columns.md#predictions).
 
         Raises:
-            InputError: the store lacks the site, or vectors of that width, or the spans to ask about.
+            InputError: The store lacks the site, vectors of that width, or the spans to ask about.
         """
         vector = self._vector(store)
         table = self._asked(store.tokens if tokens is None else tokens)
@@ -191,13 +214,20 @@ def _card(config: dict[str, Any]) -> str:
 
 
 def load_probe(name: str | os.PathLike[str]) -> SavedProbe:
-    """The probe in a folder, or of a hub id ``owner/name``.
+    """A trained probe.
 
     Args:
-        name: A folder of OUT/probes of ``tprprobe probe --out OUT``, or a hub id.
+        name: A folder of OUT/probes of ``tprprobe probe --out OUT``, or a hub id ``owner/name``.
+
+    Returns:
+        The probe, which labels words of other stores.
 
     Raises:
-        InputError: there is none, or it is damaged.
+        InputError: There is none, or it is damaged.
+
+    Examples:
+        >>> tp.load_probe("pos/probes/pos.encoder.1.self.role.seed0").task.name
+        'pos'
     """
     folder = locate("probes", name)
     config = read_json(folder / CONFIG)

@@ -63,31 +63,36 @@ def probe(
     device: str = "cpu",
     **settings: Any,
 ) -> pd.DataFrame:
-    """One row per probe: how well a store's vectors predict labels of its words, beside controls.
-
-    Rows have task, side, site, layer, head, seed, control (``real`` for none); f1 and accuracy with
-    95 % intervals over held-out documents; precision, recall, f1 of subsets (``left`` and ``right``:
-    where the second span lies; ``single``: spans of one token); selectivity (accuracy minus that of
-    the control task; ``prefix_selectivity``: of the prefix control), beyond_identity (f1 minus that of
-    the commonest label of the word), and of real labels best_control, best_control_f1 and beyond (the
-    control with the highest f1, and whether f1 is above it by a paired, corrected test), codelength
-    (bits), compression, information (bits a target) and ``added`` (information beyond the other of
-    role and filler).
-    Source: Tenney et al. 2019; jiang §4 for decoders.
+    """Scores of probes: how well a store's vectors predict labels of its words, beside controls.
 
     Args:
         store: The store whose vectors are probed.
-        task: A task, several, or ``all``: those that ship and whose labels the store has.
-        test: Another store to test on (what the model generates, say).
-        tokens: A token table in place of the store's own, with labels that it lacks.
+        task: A task, several, or ``all``: those that ship and whose labels the store has. Any column of labels is a task.
+        test: Another store to test on, for example of what the model generates; default: held-out documents.
+        tokens: A token table in place of the store's, with labels that it lacks; default: the store's.
         out: A folder that gets rows, differences and documents as Parquet and CSV, and the probes of
-            real labels (see :func:`load_probe`).
+            real labels (see :func:`load_probe`); default: nothing is written.
         resume: Go on with a run that was cut off.
         device: Where probes are trained: ``cpu``, ``cuda``, …
-        **settings: See :class:`ProbeSettings`.
+        **settings: The fields of :class:`ProbeSettings`: ``probe`` (``linear`` or ``span-conv``), ``sites``, ``heads``,
+            ``seeds``, ``controls``, ``most`` and others.
+
+    Returns:
+        One row per probe, with f1, accuracy and their intervals over held-out documents, and the best control; see
+        [columns](columns.md#probes).
 
     Raises:
-        InputError: no labels, no such task, site or setting, too few documents, a folder in use.
+        InputError: No labels, no such task, site or setting, too few documents, or a folder in use.
+
+    Source: Tenney et al. 2019; Hewitt and Liang 2019 for control tasks; jiang Sec. 4 for decoders.
+
+    Examples:
+        >>> english = tp.load_model("tpt-d-english")
+        >>> words = tp.load_data("english", n=16)
+        >>> _ = tp.extract(english, words, "encoder.-1.self.role", out="english", control=False)
+        >>> rows = tp.probe("english", "pos", controls=["shuffled"], out="pos")
+        >>> rows["control"].to_list()
+        ['real', 'shuffled', 'majority', 'identity']
     """
     run = ProbingRun.prepare(store, task, test, tokens, ProbeSettings.of(**settings))
     if out is None:

@@ -42,24 +42,7 @@ class Line:
 def reconstruct(
     store: Store, layer: int | None = None, target: str = "input", seed: int = 0
 ) -> pd.DataFrame:
-    """The error of z reconstructed as W v + b from the value vector v of one head, layer by layer.
-
-    One row per layer, training set, predictor and split, with the name of the store's model.
-    predictor    head (with its number) · heads (the mean error over heads, the paper's number) ·
-                 all heads (of all v together) · random (projections of LN(z) as wide as a head) ·
-                 pca (z's own first components, as many: no linear code of that width is better) ·
-                 mean
-    unit, n      the training set: n questions with all their positions, or n positions; the
-                 largest n of questions is all of them
-    penalty      none, or cv: the ridge penalty ``alpha`` that is best in 5-fold cross-validation
-    split        held_out (a quarter of the questions), or in_sample (what the paper seems to print)
-    mse          per dimension of z; a squared norm is ``width`` times that
-    r2           1 − |Z − Ẑ|² / |Z − mean of the training set|²
-    gain         r2 minus that of random projections with the same penalty
-    _low, _high  95 % intervals of these, over questions, where n is all or the paper's 100
-    untrained    the randomly initialized twin's vectors; no such rows where the store has no control
-    effective_rank   participation ratio of z in the training set
-    Source: schlag Sec. 6.1, Eq. 8 (0.017 TP-Transformer, 0.009 Transformer).
+    """The error of a state z that is reconstructed as W v + b from the value vector v of one head, layer by layer.
 
     Args:
         store: The store.
@@ -68,8 +51,19 @@ def reconstruct(
             output) or below (z before LN).
         seed: Seed of random choices.
 
+    Returns:
+        One row per layer, training set, predictor and split, held out and in sample, beside random projections, principal
+        components, the mean and the untrained twin; see [columns](columns.md#reconstruction).
+
     Raises:
-        InputError: no such layer or target, sites missing from the store, too few questions.
+        InputError: No such layer or target, sites missing from the store, or too few questions.
+
+    Source: schlag Sec. 6.1, Eq. 8 (mse 0.017 for the TP-Transformer, 0.009 for the Transformer).
+
+    Examples:
+        >>> rows = tp.reconstruct(store, layer=-1)
+        >>> sorted(rows.loc[rows["split"] == "held_out", "predictor"].unique())
+        ['all heads', 'head', 'heads', 'mean', 'pca', 'random']
     """
     parts = [
         _measure(found, target, untrained, seed)

@@ -164,11 +164,20 @@ def pair_of_text(
     """The one item of a text and of the other text, in which two of its words have changed places.
 
     Args:
-        text: what a model reads, open at its end.
-        words: two words of it; the first place of each counts.
-        answers: the word expected next, and the one expected next in the other text; default: the model's own.
+        text: What a model reads, open at its end.
+        words: Two words of it; the first place of each counts.
+        answers: The word expected next, and the one expected next in the other text; default: the model's answers.
 
-    Raises: InputError for a word that is not in the text, or other than two words or answers.
+    Returns:
+        Minimal pairs with one item, for :func:`measure_pairs`.
+
+    Raises:
+        InputError: A word is not in the text, or there are not two words or not two answers.
+
+    Examples:
+        >>> item = tp.interventions.pair_of_text("Ann paid Bob. The one who paid is", ["Ann", "Bob"])
+        >>> [example.source for example in item]
+        ['Ann paid Bob. The one who paid is', 'Bob paid Ann. The one who paid is']
     """
     if len(words) != 2 or len(answers) != 2:
         raise InputError(f"words {list(words)}, answers {list(answers)}: give two of each")

@@ -42,16 +42,27 @@ def convert(
     config: Config = None,
     vocab: str | os.PathLike[str] | None = None,
 ) -> Path:
-    """The checkpoint folder ``out`` made of a published file (or ``ARCHIVE.tar.gz:MEMBER``).
+    """The checkpoint folder made of a checkpoint that the authors published.
 
-    ``config`` (a dictionary, JSON, or a file of it) gives what the file does not hold: ``n_heads``
-    of the mathematics models, or the whole configuration JSON of jiang's code. ``vocab`` is a
-    torchtext pickle, a tokenizer.json or a SentencePiece model (also a member of an archive), or a
-    folder with one of the latter, as ``source`` may be; without it the model takes ids but no text.
+    Args:
+        source: The file, ``ARCHIVE.tar.gz:MEMBER``, or a folder with one.
+        out: The new folder.
+        config: What the file does not hold, as a dictionary, JSON, or a file of it: ``n_heads`` of the mathematics
+            models, or the whole configuration JSON of jiang's code; default: nothing.
+        vocab: A torchtext pickle, a ``tokenizer.json`` or a SentencePiece model (also a member of an archive), or a
+            folder with one of the latter; default: what lies beside the source. Without a vocabulary the
+            model takes ids but no text.
+
+    Returns:
+        The path of the folder.
 
     Raises:
-        InputError: anything in the file, ``config`` or ``vocab`` that does not fit; nothing is
-            written then.
+        InputError: The file, the configuration or the vocabulary does not fit; nothing is written.
+
+    Examples:
+        >>> tp.convert("tp-transformer_1.7M.pt", "models/tpt-1.7M", config={"n_heads": 8})
+        Traceback (most recent call last):
+        tprprobe.errors.InputError: no file or folder 'tp-transformer_1.7M.pt'
     """
     refuse_existing(out)
     given = read_config(config)

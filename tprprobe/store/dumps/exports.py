@@ -29,14 +29,24 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # of a zip file's members, so that two exports ar
 def export_store(
     store: Store, out: str | os.PathLike[str], sites: str | Iterable[str] | None = None
 ) -> Path:
-    """The file or folder to which sites (globs; default: all) were written.
+    """The file or folder to which vectors of a store were written, for other programs.
 
-    ``out`` ends in ``.npz`` or ``.safetensors``, with the token table beside it (``.parquet``); without
-    an ending it is a folder that `datasets.load_from_disk` reads, a row a sample. bfloat16 stays so
-    in safetensors and is float32 elsewhere.
+    Args:
+        store: The store.
+        out: A new file, ``.npz`` or ``.safetensors``, which gets the token table beside it (``.parquet``); or without
+            an ending a folder for ``datasets.load_from_disk``, a row a sample. bfloat16 becomes float32, except in
+            safetensors.
+        sites: Sites to write, as patterns; default: all.
+
+    Returns:
+        The path of the file or folder.
 
     Raises:
-        InputError: no such site, another ending, or something lies there already.
+        InputError: No such site, another ending, or something lies there already.
+
+    Examples:
+        >>> tp.export_store(store, "roles.npz", "encoder.*.role").name
+        'roles.npz'
     """
     out = Path(out)
     names = store.select("*" if sites is None else sites)

@@ -83,12 +83,12 @@ def import_store(
     compress: str | None = None,
     layers: Sequence[int] | None = None,
 ) -> Store:
-    """The store of the vectors that another program wrote to ``source``.
+    """The store of vectors that another program wrote.
 
     Args:
         source: The file or folder that another program wrote.
         out: The folder of the new store.
-        format: vllm, datasets, neurox, arrays or tpdn; by default what the source looks like.
+        format: vllm, datasets, neurox, arrays or tpdn; default: what the source looks like.
         tokens: The token table (CSV, Parquet) of arrays, where it does not lie beside them, or the tokenizer.json of
             a dump of ids.
         resume: Resume a run that was cut off.
@@ -96,9 +96,17 @@ def import_store(
         compress: The store's compression: none, lz4 (bfloat16's default) or zstd.
         layers: The model's numbers of the layers of a dump that does not have them.
 
+    Returns:
+        The complete store.
+
     Raises:
-        InputError: no such source or format, a damaged file, numbers that are not finite, an existing
-            store, a full disk.
+        InputError: No such source or format, a damaged file, numbers that are not finite, an existing store, or a
+            full disk.
+
+    Examples:
+        >>> _ = tp.export_store(store, "vectors.npz", "encoder.*.role")
+        >>> tp.import_store("vectors.npz", "runs/imported").sites == store.select("encoder.*.role")
+        True
     """
     check_storage(store_dtype, compress)
     path, out = Path(source), Path(out)

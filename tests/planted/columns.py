@@ -1,0 +1,21 @@
+"""Names of columns that the glossary (docs/columns.md) does not explain."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+
+from tprprobe.dashboard.glossary import explain_column
+
+
+def find_unexplained(names: Iterable[object]) -> list[str]:
+    """The names that stand in no first cell of the page."""
+    return sorted({name for name in map(str, names) if not explain_column(name)})
+
+
+def find_unexplained_in(folder: Path) -> dict[str, list[str]]:
+    """The names of columns in a folder's tables that the page does not explain, by file."""
+    tables = [(path, pd.read_csv(path, nrows=0)) for path in folder.rglob("*.csv")]
+    tables += [(path, pd.read_parquet(path)) for path in folder.rglob("*.parquet")]
+    found = {path.name: find_unexplained(table.columns) for path, table in tables}
+    return {name: columns for name, columns in found.items() if columns}
