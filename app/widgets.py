@@ -168,11 +168,11 @@ def jobs():
     return {}
 
 
-def offer_runs(*kinds: str, why: str = "") -> None:
+def offer_runs(*kinds: str, why: str = "", heading: str = "") -> None:
     """A button for every analysis that is missing: it runs here, beside the store; below, why others are impossible."""
     if why:
         st.info(why)
-    refused = []
+    above, refused = st.container(), []
     for kind in kinds:
         at = (state.root(), state.store_name(), kind)
         job = jobs().get(at)
@@ -182,6 +182,8 @@ def offer_runs(*kinds: str, why: str = "") -> None:
             refused.append(f"{tp.dashboard.launches.LAUNCHES[kind][0]}: {error}")
             continue
         _offer_run(at, launch, job)
+    if heading and len(refused) < len(kinds):
+        above.subheader(heading)
     if refused:
         with st.expander(
             "What cannot be asked of this store, and why", key=f"refused-{'-'.join(kinds)}"

@@ -33,7 +33,8 @@ def attention() -> None:
         head = widgets.choose("Head", heads, "head", first)
     with lead:
         widgets.lead(told)
-    title = f"How often heads follow {relation}, in percent" if "follows" in scores else SHARP
+    follows = scores.get("follows", [SHARP])[0]
+    title = follows if follows == SHARP else f"Percent by head: {follows}"
     widgets.show(views.show_heads(scores, title), "heads")
     sample = widgets.choose_sample(store, store.count_maps(site))
     maps = views.read_maps(store, site, sample)

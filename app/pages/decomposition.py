@@ -52,7 +52,7 @@ def decomposition() -> None:
         best = own.index.get_loc(views.find_scheme(of_site)["roles"])
         roles = widgets.choose("Roles", own.index.tolist(), "scheme", best)
     with lead:
-        widgets.lead(views.tell_decomposition(scores, site, roles))
+        widgets.lead(views.tell_decomposition(scores, site, roles).text)  # its link leads here
     widgets.show(views.show_steps(scores, site, roles), "schemes")
     widgets.table(views.list_steps(scores, site), 2)
     with st.expander("All scores"):

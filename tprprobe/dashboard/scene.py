@@ -13,6 +13,8 @@ from tprprobe.analyses.naming import name_roles
 from tprprobe.analyses.naming.heads import read_structure
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.projections import Projection, project
+from tprprobe.dashboard.cluster_labels import name_by_labels
+from tprprobe.dashboard.fields import CLUSTER, list_fields, read_field
 from tprprobe.dashboard.planes import place, place_more
 from tprprobe.dashboard.safe_text import visible
 from tprprobe.dashboard.statements import Statement, link_vectors, number, top
@@ -66,6 +68,9 @@ class Cloud:
         if drawn < total:
             how = ", whole samples drawn at random" if self.layers == 1 else ""
             parts.append(f"{drawn:,} of {total:,} tokens{how}")
+        fitted = int(self.plane.fitted.sum())
+        if fitted < len(self.rows) and self.layers == 1 and self.plane.method != "umap":
+            parts.append(f"clusters and axes are those of {fitted:,} tokens")
         if self.layers > 1:
             parts.append(f"in {self.layers} layers; clusters are of {self.roles.site}")
         if self.left_out:
@@ -80,11 +85,25 @@ class Cloud:
     @functools.cached_property
     def names(self) -> pd.DataFrame | None:
         """The names of the clusters, scored held out: from exact structure, where none of these holds from any column."""
-        from tprprobe.dashboard.cluster_labels import name_by_labels  # which knows this class
-
         exact = _known(lambda: name_roles(self.drawn, self.roles))
         has_names = exact is not None and (exact["name"] != UNNAMED).any()
-        return exact if has_names else name_by_labels(self)
+        if has_names:
+            return exact
+        return name_by_labels(self.tokens, self.gold, self.roles.labels, self.roles.k)
+
+    def list_fields(self) -> list[str]:
+        """The fields by which the tokens can be colored; the first is the cluster."""
+        return [CLUSTER, *list_fields(self.tokens, self.gold)]
+
+    def read_field(self, name: str) -> pd.Series:
+        """The values of a field, one per token, as texts.
+
+        Raises:
+            InputError: no such field.
+        """
+        if name == CLUSTER:
+            return pd.Series(self.roles.labels.astype(str))
+        return read_field(self.tokens, self.gold, name)
 
     def of(self, samples: list[int]) -> tuple[Thinned, Clusters]:
         """The part of the store with some samples, and their vectors' nearest clusters; −1 of what is not finite."""
