@@ -10,7 +10,7 @@ import pytest
 from planted.questions import plant
 
 import tprprobe as tp
-from tprprobe.dashboard import strips
+from tprprobe.dashboard import safe_text, strips
 from tprprobe.errors import InputError
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 
@@ -245,7 +245,14 @@ def test_a_text_is_not_put_to_a_model_of_images():
 
 @pytest.mark.parametrize(
     ("token", "text"),
-    [("Ġthe", " the"), ("▁the", " the"), ("##ing", "-ing"), ("ÃŃa", "ía"), ("Ċ", "\n"), ("ðŁ", "ðŁ")]
+    [
+        ("Ġthe", " the"),
+        ("▁the", " the"),
+        ("##ing", "-ing"),
+        ("ÃŃa", "ía"),
+        ("Ċ", "\n"),
+        ("ðŁ", "ðŁ"),
+    ]
     + [(each, each) for each in ("é", "##", "Łódź", "日本", "", "a b")],
 )
 def test_tokens_are_labelled_as_readers_know_them(token, text):
