@@ -25,7 +25,7 @@ from tprprobe.store.sampling import Thinned, take, thin
 
 MOST, LEAST = 20_000, 2_000  # vectors that are clustered and drawn; a larger store is thinned
 NUMBERS = 2_000_000  # in these: wide vectors are fewer
-MOST_NUMBERS = 40_000_000  # of all vectors of a site that are read to draw every token
+MOST_NUMBERS = 100_000_000  # of all vectors of a site that are read to draw every token
 BLOCK = 65_536  # vectors that are read at a time
 SEEDS = 5  # runs of k-means
 LONG = 90  # characters of a name
