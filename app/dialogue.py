@@ -16,7 +16,7 @@ STAYS = """<style>
 .st-key-asked-lead { max-height: 38vh; overflow-y: auto; }
 @media (max-width: 768px) { [data-testid="stLayoutWrapper"]:has(> .st-key-asked-lead) { top: 3.6rem; } }
 </style>"""
-MAPS = "**Attention of every head** – click a map to ablate its head: its vectors become 0, so that it binds nothing"
+MAPS = "**Attention of every head** – click a map to ablate its head: its vectors become 0, so it binds nothing"
 
 
 def stay() -> Any:
@@ -84,7 +84,7 @@ def ask_next(model, name: str, store, lead) -> None:
         means = state.once(lambda: views.mean_states(store, sites[-1]), "means", sites[-1])
         table = views.tabulate_neighbours(found, *means)
     with lead:
-        widgets.lead(views.tell_exchange(asked, site, *picked, table=table))
+        widgets.lead(views.summarize_exchange(asked, site, *picked, table=table))
     widgets.table(table, 1 if views.has_head(model) else 2)
     st.caption(state.escape(" · ".join(f"{way}: {told}" for way, told in views.TOLD.items())))
 
@@ -110,7 +110,7 @@ def ask_answer(model, name: str, store, lead) -> None:
         change = changes.exchange_tokens(posed, kind, *tokens)
     advice = f"{posed.model.name} has no roles or fillers to exchange."
     marked = [*change.first, *change.second] if change else []
-    heading = "The caption" if posed.is_image else "What was asked"
+    heading = "The caption" if posed.is_image else "All questions"
     _show_tokens(
         heading,
         posed.tokens,
@@ -119,11 +119,13 @@ def ask_answer(model, name: str, store, lead) -> None:
     )
     _offer_pairs(changes.list_pairs(posed) if kind else [])
     with lead:
-        answer = state.once(lambda: views.tell_answer(posed, store), "answer", name, posed.text)
+        answer = state.once(
+            lambda: views.summarize_answer(posed, store), "answer", name, posed.text
+        )
         if change is None:
             widgets.lead(answer)
         else:
-            widgets.lead(tp.dashboard.experiments.tell_experiment(_try(name, posed, change)))
+            widgets.lead(tp.dashboard.experiments.summarize_experiment(_try(name, posed, change)))
             st.caption(state.escape(f"Without the edit: {answer}"))
     _show_heads(posed, name, heads)
     _show_experiments()
@@ -143,11 +145,11 @@ def _show_heads(posed, name: str, heads) -> None:
     named = {of_layer.get(site.rpartition(".")[0]): weights for site, weights in maps.items()}
     named.pop(None, None)
     if not named:
-        st.caption(state.escape(views.example_edits.tell_headless(posed)))
+        st.caption(state.escape(views.example_edits.summarize_headless(posed)))
         return
     st.markdown(MAPS)
     sent = views.attention.pack_heads(named, state.is_dark())
-    canvas.offer_picks("heads", sent | {"advice": "HEAD becomes 0 (click again: as it was)"})
+    canvas.offer_picks("heads", sent | {"advice": "HEAD becomes 0 (click again to undo)"})
 
 
 def _try(name: str, posed, change) -> dict:

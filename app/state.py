@@ -28,7 +28,7 @@ LINKED = {
 NUMBERS = {"head", "k"}
 KEEP: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 SPECIAL = "\\`*_{}[]()#+-.!|<>$~:&^="  # of Markdown
-PLACING = "Clustering and placing the vectors (UMAP: minutes, the first time) …"
+PLACING = "Clustering and projecting the vectors (UMAP takes minutes the first time) …"
 
 
 @st.cache_resource(ttl=30, show_spinner=False)
@@ -95,7 +95,9 @@ def choose_store() -> None:
         chosen = st.sidebar.selectbox("Store", names, first, key="store", **KEEP)
         st.sidebar.caption(escape(chosen or ""))  # whole: a list cuts long names
         if asked and asked not in names:
-            st.sidebar.warning("No store has the name in the address; the one above is shown.")
+            st.sidebar.warning(
+                "No store has the name in the address. The page shows the store above."
+            )
             st.sidebar.text(asked)
     st.sidebar.caption(f"Below `{root()}`; nothing else is read.")
 
@@ -111,7 +113,9 @@ def _opens(name: str) -> bool:
 def store_name() -> str:
     """The name of the chosen store; a page without one ends with what to do."""
     if not st.session_state.get("store"):
-        st.info("No stores here yet. `tprprobe demo` makes one, `tprprobe extract` any other.")
+        st.info(
+            "No stores here yet. `tprprobe demo` makes an example; `tprprobe extract` makes a store of any model."
+        )
         st.stop()
     return st.session_state["store"]
 

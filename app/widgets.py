@@ -15,7 +15,7 @@ EDGES, CHARACTER = 28, 9  # pixels of a box of code, beside its text and of each
 CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["toImage", "autoScale2d"]}
 STYLE = HERE.joinpath("page.css").read_text("utf-8")
 LISTEN = component("tprprobe_page", js=HERE.joinpath("page.js").read_text("utf-8"))
-UNCLAIMED = "Not shown, as they do not say of which store they are (made by an earlier version; make them again): "
+UNCLAIMED = "Not shown, because they do not record their store (an earlier version made them; make them again): "
 KEYS = {
     "← →": "step through the samples",
     "Esc": "unmark",
@@ -186,7 +186,7 @@ def offer_runs(*kinds: str, why: str = "", heading: str = "") -> None:
         above.subheader(heading)
     if refused:
         with st.expander(
-            "What cannot be asked of this store, and why", key=f"refused-{'-'.join(kinds)}"
+            "Analyses that are impossible for this store, and why", key=f"refused-{'-'.join(kinds)}"
         ):
             st.markdown("  \n".join(map(state.escape, refused)))
 
@@ -212,7 +212,7 @@ def _watch(at) -> None:
     failed = (f"It ended with {job.outcome}", "error")
     told: Any = {None: ("It runs …", "running"), 0: ("Done", "complete")}.get(job.outcome, failed)
     with st.status(told[0], state=told[1], expanded=True):
-        st.code(job.tell() or "…", language=None)
+        st.code(job.read_output() or "…", language=None)
     if told[1] == "running":
         st.button("Stop", on_click=job.stop, key=f"stop-{at[-1]}")
     elif told[1] == "complete":

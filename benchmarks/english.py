@@ -1,6 +1,6 @@
 """What the generated English is like, measured: Markdown on standard output.
 
-    python benchmarks/english.py [--reports 2000] [--into docs/english.md]
+    python benchmarks/english.py [--reports 2000] [--into docs/papers/english.md]
 
 With `--into` the sections of that page between `<!-- NAME -->` and `<!-- end NAME -->` are renewed.
 """

@@ -43,9 +43,9 @@ ENCODINGS = "data/example.data_from_dev"  # of a checkout of tpdn
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
 HEAD = """# Benchmarks over commits
 
-Ratios that the scripts of `benchmarks/` print, by the commit they were measured at: how many times as fast (or as
-slow, where the script says so) one side is beside the other, both in one run on one machine. `make bench` writes
-this page from `benchmarks/results/`. Conditions and limits stand in [benchmarks/README](../benchmarks/README.md).
+This page lists the ratios that the scripts of `benchmarks/` print, by commit: how many times as fast (or as
+slow, if the script says so) one side is as the other, both in one run on one machine. `make bench` writes
+this page from `benchmarks/results/`. [How benchmarks are measured](../benchmarks/README.md) has conditions and limits.
 """
 
 

@@ -49,7 +49,7 @@ def sheet(
     out: Annotated[
         Path,
         typer.Option(
-            help="The sheet, FILE.csv; FILE.key.json beside it says which model is which."
+            help="The sheet, FILE.csv. FILE.key.json, beside it, says which model wrote which summary."
         ),
     ],
     kind: Annotated[
@@ -89,7 +89,7 @@ def paper(
     name: Annotated[str, typer.Argument(help="schlag, jiang, huang or all.")] = "all",
     ckpt: Annotated[
         list[str] | None,
-        typer.Option(help="Checkpoints to make it of, the most important first; default: shipped."),
+        typer.Option(help="Checkpoints, the most important first; default: the shipped ones."),
     ] = None,
     out: Annotated[Path, typer.Option(help="The folder of the paper.")] = Path("runs/paper"),
     resume: Resume = False,
@@ -105,9 +105,9 @@ def paper(
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="The folder of the demo, written anew.")] = Path(
-        "runs/demo"
-    ),
+    out: Annotated[
+        Path, typer.Option(help="The folder of the demo. An earlier demo in it is replaced.")
+    ] = Path("runs/demo"),
 ) -> None:
     """Show the roles of a trained TP-Transformer on fresh questions: a report and its figures."""
     from tprpapers.demo import run_demo

@@ -37,7 +37,7 @@ SITES = [
 FIG2, FIG3 = "schlag-fig2", "schlag-fig3"
 CAPTIONS = {
     FIG2: f"schlag Fig 2: head {HEAD}, raw vectors as in the paper.",
-    "role-clusters-standardised": "The same with each dimension standardised.",
+    "role-clusters-standardised": "The same with every dimension standardized.",
     FIG3: "schlag Fig 3: what numbers attend to.",
 }
 SHOWN = 4  # right and wrong answers that are printed, of each

@@ -136,7 +136,7 @@ def add_verdicts(made: Drawing | Table, claims: Sequence[str]) -> Drawing | Tabl
     """
     decided = verdicts_of(made)
     own = {each.claim.id for each in decided}
-    lines = tell_verdicts([each for each in claims if each not in own])
+    lines = summarize_verdicts([each for each in claims if each not in own])
     if own:
         told = [f"{each.claim.id}: {each.outcome}. {each.reason}" for each in decided]
         lines = [HERE, *told, *lines]
@@ -150,7 +150,7 @@ def add_verdicts(made: Drawing | Table, claims: Sequence[str]) -> Drawing | Tabl
     return made
 
 
-def tell_verdicts(claims: Sequence[str]) -> list[str]:
+def summarize_verdicts(claims: Sequence[str]) -> list[str]:
     """A line per claim (and model) with its outcome and numbers, or one per outcome where there are
     many; empty without claims or without the table.
     """

@@ -72,7 +72,7 @@ def examine(
         out: The folder of report.html, the tables as CSV and the stores.
         layers: How many layers' outputs are examined, evenly spaced; default: 6. The input embeddings come first.
         n: How many texts are read.
-        resume: Resume a run that was cut off.
+        resume: Resume an interrupted run.
         seed: Seed of random choices.
 
     Returns:
@@ -191,9 +191,7 @@ def _knowledge(tables: Mapping[str, pd.DataFrame]) -> str:
 
 def _behavior(tables: Mapping[str, pd.DataFrame]) -> str:
     if "behavior" not in tables:
-        return (
-            "Behavior was not asked: it needs minimal pairs and a model that was saved with a head."
-        )
+        return "Behavior was not measured: it needs minimal pairs and a model that was saved with a head."
     rows = tables["behavior"]
     own: Any = rows[(rows["edit"] == "exchange") & (rows["control"] == "")]
     best = own.loc[own["change"].idxmax()]

@@ -17,7 +17,7 @@ def _find_model(store) -> str | None:
         told = (
             f"The store names its model {recorded}, which is neither shipped nor below the folder."
         )
-        st.info(state.escape(f"{told} Where is it? A folder, or hf: with a folder or a hub id."))
+        st.info(state.escape(f"{told} Type its folder, or hf: with a folder or a hub id."))
         name = st.text_input("Model", key="model", max_chars=400).strip() or None
     if name is None or not name.startswith("hf:"):
         return name
@@ -33,7 +33,7 @@ def _find_model(store) -> str | None:
 def ask() -> None:
     store = state.store()
     if "imported" in store.manifest:
-        st.info("These vectors were imported: there is no model here to ask.")
+        st.info("These vectors were imported, so there is no model to run.")
         return
     if (name := _find_model(store)) is None:
         return

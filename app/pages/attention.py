@@ -8,7 +8,7 @@ import widgets
 import tprprobe as tp
 
 ALL = "all relations"
-NOTHING = "This store keeps no attention maps: extract it again with `--attention-samples` and their number."
+NOTHING = "This store has no attention maps. Extract it again with `--attention-samples N`."
 SHARP = "Mean largest weight of every head, in percent"
 
 
@@ -25,7 +25,7 @@ def attention() -> None:
         relation = widgets.choose("Relation", [ALL, *known], "relation") if known else ALL
         asked = "" if relation == ALL else relation
         scores = state.once(lambda: views.score_attention(store, followed, asked), "heads", asked)
-        told = views.tell_attention(scores)
+        told = views.summarize_attention(scores)
         named = told.links[0].query  # what the first line names is shown first
         site = widgets.choose("Sub-layer", sites, "maps", sites.index(named["maps"]))
         heads = range(tp.dashboard.contents.count_heads(store, site))

@@ -41,7 +41,7 @@ def compare() -> None:
     scenes = [each.scene() for each in places]
     agreement = views.show_agreement(*scenes, pairs)
     with lead:
-        widgets.lead(views.comparison.tell_agreement(agreement.data, scenes, names))
+        widgets.lead(views.comparison.summarize_agreement(agreement.data, scenes, names))
     widgets.show(agreement, "agreement")
     pair, mark = (
         pairs.iloc[widgets.choose_sample(stores[0], len(pairs), search=False)],

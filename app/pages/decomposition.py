@@ -6,8 +6,8 @@ import widgets
 
 import tprprobe as tp
 
-NOTHING = "No decomposition of this store yet: what do fillers, roles and their bindings explain of its states?"
-APART = "Take it apart: fit these roles, show which fillers and roles are alike, and one sample"
+NOTHING = "No decomposition of this store yet. It shows how much fillers, roles and their bindings explain of its states."
+APART = "Fit these roles, and show which fillers and roles are similar, and one sample"
 
 
 def _take_apart(store, run, site, roles, rank) -> None:
@@ -15,7 +15,7 @@ def _take_apart(store, run, site, roles, rank) -> None:
     views, folder = tp.dashboard.role_fits, state.runs().folder("decompositions", run)
     key = ("fit", run, site, roles, rank)
     fit = state.once(lambda: views.fit_roles(store, folder, site, roles, rank), *key)
-    st.caption(views.tell_part(store, site))
+    st.caption(views.summarize_part(store, site))
     with st.container(key="pair"):
         columns = st.columns(2)
     axes = ["fillers", "roles"][: 1 + (len(fit.fit.pairs.roles) > 1)]
@@ -52,7 +52,7 @@ def decomposition() -> None:
         best = own.index.get_loc(views.find_scheme(of_site)["roles"])
         roles = widgets.choose("Roles", own.index.tolist(), "scheme", best)
     with lead:
-        widgets.lead(views.tell_decomposition(scores, site, roles).text)  # its link leads here
+        widgets.lead(views.summarize_decomposition(scores, site, roles).text)  # its link leads here
     widgets.show(views.show_steps(scores, site, roles), "schemes")
     widgets.table(views.list_steps(scores, site), 2)
     with st.expander("All scores"):

@@ -6,7 +6,7 @@ import widgets
 
 import tprprobe as tp
 
-NOTHING = "Nothing was edited in the model of this store yet: what do its answers, or what it expects next, need?"
+NOTHING = "No interventions in the model of this store yet. They show which vectors its answers, or its next words, depend on."
 
 
 @state.page("Interventions")
@@ -21,9 +21,9 @@ def interventions() -> None:
     with widgets.controls():
         name = widgets.choose("Run", list(folders), "intervention")
         found = views.read_interventions(folders[name])
-        chosen = widgets.choose("What was done", list(found), "edit")
+        chosen = widgets.choose("All edits", list(found), "edit")
     with first:
-        widgets.lead(views.tell_edits(found[chosen], chosen))
+        widgets.lead(views.summarize_edits(found[chosen], chosen))
     view = views.show_interventions(found[chosen], chosen)
     widgets.show(view, "interventions")
     with st.expander("All numbers"):

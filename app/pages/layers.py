@@ -6,7 +6,7 @@ import widgets
 
 import tprprobe as tp
 
-NOTHING = "Nothing was measured by layer yet: probes, decompositions and edits of several layers are drawn here together."
+NOTHING = "No measurements by layer yet. This page draws probes, decompositions and edits of several layers together."
 
 
 @state.page("Layers")
@@ -21,7 +21,7 @@ def layers() -> None:
     shown = st.multiselect("Measures", panels, panels[:8], key="measures")
     chosen = views.select_panels(lines, shown or panels)
     with lead:
-        widgets.lead(views.tell_layers(chosen))
+        widgets.lead(views.summarize_layers(chosen))
     if rows := widgets.show(views.show_layers(chosen), "layers"):
         picked = chosen.rows.loc[rows].to_dict("records")
         link = tp.dashboard.statements.Link

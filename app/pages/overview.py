@@ -29,10 +29,10 @@ def _show_sizes(store) -> None:
 @state.page("Overview")
 def overview() -> None:
     runs, store, views = state.runs(), state.store(), tp.dashboard
-    widgets.lead(views.contents.tell_store(store))
+    widgets.lead(views.contents.summarize_store(store))
     known = state.once(lambda: views.run_summary.summarize(runs, store), "summary")
     if known.roles or known.results:
-        st.subheader("What was found")
+        st.subheader("Results")
     for each in (*known.roles, *known.results):
         widgets.write(each)
     if len(known.named):
@@ -40,11 +40,13 @@ def overview() -> None:
             widgets.table(known.named)
     with st.expander("Sizes and types"):
         _show_sizes(store)
-    widgets.offer_runs(*views.launches.list_missing(runs, store), heading="What can be asked next")
+    widgets.offer_runs(*views.launches.list_missing(runs, store), heading="What you can do next")
     names = runs.names("store")
     with st.expander(f"Stores of this folder: {len(names)}"):
         widgets.table(views.folders.describe_all(runs, names[:SHOWN]))
-        more = f" {len(names) - SHOWN} more are in the list at the left." * (len(names) > SHOWN)
+        more = f" {len(names) - SHOWN} more stores are in the list on the left." * (
+            len(names) > SHOWN
+        )
         st.caption(f"Chosen: {state.escape(state.store_name())}.{more}")
     if st.button("Write a report of this run"):
         page = views.folders.write_report(runs, state.store_name())

@@ -6,7 +6,7 @@ import widgets
 
 import tprprobe as tp
 
-NOTHING = "Nothing was probed or named in this store yet: what do its vectors know beyond controls?"
+NOTHING = "No probes or names for this store yet. They show what its vectors predict better than controls."
 
 
 def _show_probes(folders) -> None:
@@ -22,10 +22,12 @@ def _show_probes(folders) -> None:
         every = st.toggle("All controls", key="every", **state.KEEP)
     shown = [each for each in (one, other) if each != "none"]
     with first:
-        widgets.lead(views.tell_probes(rows, task, shown, score))
+        widgets.lead(views.summarize_probes(rows, task, shown, score))
     view = views.show_probes(rows, task, score, shown, every)
     chosen = widgets.show(view, "probes")
-    with st.expander("The rows behind the marks" if chosen else "All rows", expanded=bool(chosen)):
+    with st.expander(
+        "The rows of the marked points" if chosen else "All rows", expanded=bool(chosen)
+    ):
         widgets.table(view.data.iloc[chosen] if chosen else view.data, 3)
     _show_mistakes(folders, task)
 
@@ -34,12 +36,12 @@ def _show_mistakes(folders, task: str) -> None:
     """The confusions of a trained probe, and examples of its errors."""
     views, store = tp.dashboard.probe_errors, state.store()
     if not (saved := views.list_probes(folders, task)) or not st.toggle(
-        "What is mistaken for what", key="mistaken", **state.KEEP
+        "Confused labels", key="mistaken", **state.KEEP
     ):
         return
     site = widgets.choose("Probe of", list(saved), "errors_of")
     found = state.once(lambda: views.predict_held_out(store, saved[site]), "predicted", task, site)
-    widgets.lead(views.tell_errors(found, task, site))
+    widgets.lead(views.summarize_errors(found, task, site))
     widgets.show(views.show_confusions(found, task), "confusions")
     widgets.table(views.list_errors(store, found))
 

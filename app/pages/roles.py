@@ -7,7 +7,7 @@ import widgets
 
 import tprprobe as tp
 
-METHODS = {"pca": "PCA", "linear": "linear (parts the clusters)", "umap": "UMAP"}
+METHODS = {"pca": "PCA", "linear": "linear (separates the clusters)", "umap": "UMAP"}
 SHOWN = 4  # samples in strips
 
 
@@ -34,7 +34,7 @@ def roles() -> None:
     drawn, mark = place.scene(), state.mark()
     marked = mark and mark.find(drawn)
     widgets.head(
-        f"{drawn.place}, coloured by {field}", lambda: views.show_map(drawn, field, marked), "map"
+        f"{drawn.place}, colored by {field}", lambda: views.show_map(drawn, field, marked), "map"
     )
     place.show_map(field)
     note = st.container()
@@ -45,7 +45,7 @@ def roles() -> None:
     canvas.feed_mark(mark)
     place.feed_names()
     with lead:
-        widgets.lead(views.scene.tell_roles(scene))
+        widgets.lead(views.scene.summarize_roles(scene))
     whole = place.scene(whole=True) if field == views.maps.CLUSTER else drawn
     if len(whole.rows) > len(drawn.rows):  # other colors are of the sample that is drawn first
         place.feed_points(whole=True)

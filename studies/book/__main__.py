@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from studies.book.drawings import draw_ideas
-from studies.book.executed_pages import DOCS, keep_picture, refresh
+from studies.book.executed_pages import DOCS, TUTORIALS, keep_picture, refresh
 from studies.book.gallery_drawings import draw_gallery
 from tprprobe.errors import unknown
 from tprprobe.figures.style import Drawing
@@ -17,7 +17,7 @@ PICTURED: dict[str, Callable[[Path], Iterator[tuple[str, Drawing]]]] = {
     "ideas": draw_ideas,
     "gallery": draw_gallery,
 }
-RUN = ("index", *(f"tutorials/{path.stem}" for path in sorted((DOCS / "tutorials").glob("*.md"))))
+RUN = ("index", *TUTORIALS)
 
 
 def main(

@@ -127,7 +127,7 @@ def draw_gauge(store: Store) -> Drawing:
     for spread in (1.5, 2, 4, 8):
         for _draw in range(6):
             gauge = np.exp(rng.uniform(-np.log(spread), np.log(spread), vectors.shape[1]))
-            for way in ("raw", "standardised"):
+            for way in ("raw", "standardized"):
                 before, after = (
                     _partition(KMeans, each, way) for each in (vectors, vectors * gauge)
                 )
@@ -164,8 +164,8 @@ def draw_controls(store: Store) -> Drawing:
     rows = rows.set_axis(["name", "value", "low", "high"], axis=1).assign(
         group="mean of heads, lowest to highest head"
     )
-    title = "Numerator or denominator, told by clusters alone"
-    return interval_dots(rows, title, "share of digits that are told right, held out")
+    title = "Numerator or denominator, predicted from clusters alone"
+    return interval_dots(rows, title, "share of digits predicted right, held out")
 
 
 def draw_verdicts(_: Store) -> Drawing:

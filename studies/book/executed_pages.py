@@ -22,6 +22,10 @@ from typer.testing import CliRunner
 from tprprobe.cli import app
 
 DOCS = Path(__file__).parents[2] / "docs"
+TUTORIALS = (
+    *(f"tutorials/{path.stem}" for path in sorted((DOCS / "tutorials").glob("*.md"))),
+    "papers/caption-tutorial",
+)
 BLOCK = re.compile(
     r"^```(python|sh)\n(.*?)^```\n(?:\n```output\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE
 )

@@ -1,4 +1,4 @@
-"""Pages of the site that do not lie in docs/: generated ones, files of other folders, and the laboratory's book.
+"""Pages of the site that do not lie in docs/: generated ones, notebooks, files of other folders, and the laboratory's book.
 
 mkdocs calls the functions whose names begin with ``on_`` (``hooks`` in mkdocs.yml).
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 from studies.book.commands_page import write_commands
 from studies.book.interface_page import write_interface
+from studies.book.notebooks import NOTEBOOKS, add_download, write_notebook
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -77,17 +78,26 @@ def generated() -> Iterator[tuple[str, str]]:
         yield name, write()
     for path, name in PUBLISHED.items():
         yield name, (ROOT / path).read_text("utf-8")
+    for name in NOTEBOOKS:
+        page = (DOCS / f"{name}.md").read_text("utf-8")
+        yield f"{name}.ipynb", write_notebook(_with_links(page, f"{name}.md"))
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """A page's text as the book needs it: lists set apart, links into other folders led to their pages."""
-    name, parts = page.file.src_uri, FENCE.split(markdown)
-    return "".join(part if part.startswith("```") else _prose(part, name) for part in parts)
+    """A page's text as the book needs it: lists set apart, links into other folders led to their pages, notebooks offered."""
+    name = page.file.src_uri
+    text, stem = _with_links(markdown, name), name.removesuffix(".md")
+    return add_download(text, stem) if stem in NOTEBOOKS else text
 
 
 def on_page_content(html: str, **_: Any) -> str:
     """The page without the marks of Sphinx that docstrings have."""
     return ROLE.sub(r"\1", html)
+
+
+def _with_links(markdown: str, page: str) -> str:
+    parts = FENCE.split(markdown)
+    return "".join(part if part.startswith("```") else _prose(part, page) for part in parts)
 
 
 def _prose(text: str, page: str) -> str:

@@ -24,7 +24,7 @@ VERDICTS = {
 }
 
 
-def tell_judged(folder: Path, models: Sequence[str]) -> str:
+def summarize_judged(folder: Path, models: Sequence[str]) -> str:
     """One row per model and exchange of all its layers at once: shares of summaries, with intervals."""
     rows = []
     for model in models:

@@ -19,7 +19,7 @@ from studies.pages.differences import (
     count_seeds,
     signed,
     steps_of,
-    tell_outcome,
+    summarize_outcome,
 )
 from tprpapers.study.comparisons import Answers, subsets
 from tprpapers.study.records import Study
@@ -84,7 +84,7 @@ def measure_contrasts(
     return pd.DataFrame(rows, columns=columns)
 
 
-def tell_answer(study: Study) -> list[str]:
+def summarize_answer(study: Study) -> list[str]:
     """The answer in sentences with its numbers; empty without the variants that give it."""
     rows: Any = measure_contrasts(study).set_index(["contrast", "set"])
 
@@ -95,7 +95,7 @@ def tell_answer(study: Study) -> list[str]:
     if not set(needed) <= set(rows.index):
         return []
     alike = found(ALIKE, "all")
-    outcome = tell_outcome(
+    outcome = summarize_outcome(
         alike,
         "answers more questions right than",
         "answers fewer questions right than",
@@ -142,7 +142,7 @@ def _level(study: Study, rows: Any) -> str:
     )
 
 
-def tell_again(changed: str, study: Study, before: Study) -> str:
+def summarize_again(changed: str, study: Study, before: Study) -> str:
     """A sentence on the same comparison in a companion, after what is changed in it, beside that of the same
     runs without it; empty without the two variants.
     """

@@ -9,11 +9,11 @@ import pandas as pd
 
 from studies.caption_seeds import read_seeds
 from studies.pages import training_times
-from studies.pages.large_store import tell_large_store
+from studies.pages.large_store import summarize_large_store
 from studies.pages.markdown import verdict_table
-from studies.pages.replacements_section import tell_replacements
+from studies.pages.replacements_section import summarize_replacements
 from studies.pages.training_times import judge_time
-from studies.pages.unbinding_section import tell_unbinding
+from studies.pages.unbinding_section import summarize_unbinding
 from studies.templates import fill, table
 from tprpapers.claims import Verdict
 from tprpapers.huang.caption_scores import judge_scores
@@ -48,17 +48,17 @@ def make_page(runs: Path) -> str:
     return fill(
         Path(__file__).parent,
         "captions.md.j2",
-        scores=tell_scores(runs / "captions"),
+        scores=summarize_scores(runs / "captions"),
         time=verdict_table([judge_time(runs / "captions")]),
         timed=training_times,
         weights=[count_parameters({"preset": name}) for name in training_times.PRESETS],
-        unbinding=tell_unbinding(runs / "captions"),
-        large_store=tell_large_store(runs / "captions"),
-        replacements=tell_replacements(runs / "captions"),
+        unbinding=summarize_unbinding(runs / "captions"),
+        large_store=summarize_large_store(runs / "captions"),
+        replacements=summarize_replacements(runs / "captions"),
     )
 
 
-def tell_scores(runs: Path) -> str:
+def summarize_scores(runs: Path) -> str:
     """Scores side by side, with intervals over images."""
     settings = [
         {"name": name, "splits": [_measured(name, split, n, runs) for split, n in splits.items()]}

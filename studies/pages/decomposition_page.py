@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from studies.pages.encodings_section import BOTH, differ, tell_encodings
-from studies.pages.english_states import tell_english
-from studies.pages.letters_section import tell_letters
+from studies.pages.encodings_section import BOTH, differ, summarize_encodings
+from studies.pages.english_states import summarize_english
+from studies.pages.letters_section import summarize_letters
 from studies.pages.markdown import verdict_table
-from studies.pages.own_decompositions import answer_own, tell_own
+from studies.pages.own_decompositions import answer_own, summarize_own
 from studies.pages.printed_cells import draw_cells
 from studies.pages.verdicts import claims_of
 from studies.templates import fill, table
@@ -35,7 +35,7 @@ Cells = Callable[..., dict[int, float]]  # a cell's substitution by seed
 
 def make_page(runs: Path) -> str:
     """The page; models are those of ``studies/tpdn/cells.csv``, the authors' are in ``runs/tpdn``."""
-    encodings = tell_encodings(runs / "tpdn")
+    encodings = summarize_encodings(runs / "tpdn")
     cells = pd.read_csv(CELLS)
     found, recipe = compare(cells), read_recipe(RECIPE)
     evidence = _of_authors(encodings["flags"]) | _of_cells(cells)
@@ -68,9 +68,9 @@ def make_page(runs: Path) -> str:
         tasks=[{"name": task, "table": _task(found, cells, task)} for task in TASKS],
         far=_far(found),
         far_kinds=_kinds(found.far),
-        letters=tell_letters(),
-        own=tell_own(runs / "decomposition"),
-        english=tell_english(runs / "decomposition"),
+        letters=summarize_letters(),
+        own=summarize_own(runs / "decomposition"),
+        english=summarize_english(runs / "decomposition"),
         shipped=answer_own(runs / "decomposition"),
         picture=PICTURE,
     )

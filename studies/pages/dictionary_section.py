@@ -7,7 +7,7 @@ import pandas as pd
 
 from studies.templates import fill, table
 from tprpapers.jiang.discreteness import SUFFIX
-from tprpapers.jiang.role_names import name_dictionary, tell_labels
+from tprpapers.jiang.role_names import name_dictionary, summarize_labels
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.statistics import Interval, interval_text, read_interval
 from tprprobe.store import Store
@@ -16,7 +16,7 @@ FIELDS = ("pos", "dep")
 SHOWN = 2  # names of a head
 
 
-def tell_dictionary(stores: Sequence[tuple[Store, str]]) -> str:
+def summarize_dictionary(stores: Sequence[tuple[Store, str]]) -> str:
     """The section on the role weights of stores, each with the stack that is read of it."""
     heads: list[dict[str, str]] = []
     names: list[dict[str, str]] = []
@@ -35,8 +35,8 @@ def _heads(store: Store, site: str, named: pd.DataFrame) -> Iterator[dict[str, s
     """A row per head: its roles in use, those with names, and what the role tells of labels."""
     twin = store.control
     other = name_dictionary(twin, site) if twin else None
-    told = {field: tell_labels(store, site, field) for field in FIELDS}
-    beside = {field: tell_labels(twin, site, field) if twin else {} for field in FIELDS}
+    told = {field: summarize_labels(store, site, field) for field in FIELDS}
+    beside = {field: summarize_labels(twin, site, field) if twin else {} for field in FIELDS}
     for head, part in named.groupby("head"):
         place = int(head)  # type: ignore[call-overload]
         yield {

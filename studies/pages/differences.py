@@ -43,7 +43,7 @@ def count_seeds(seeds: int) -> str:
     return f"{seeds} seed{'s' if seeds > 1 else ''}"
 
 
-def tell_outcome(value: Interval, more: str, less: str, neither: str) -> str:
+def summarize_outcome(value: Interval, more: str, less: str, neither: str) -> str:
     """What a difference says: the words for one above zero, below it, or of an interval that has it."""
     if not np.isfinite([value.low, value.high]).all():
         return "was compared by one seed with"

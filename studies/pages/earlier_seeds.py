@@ -46,7 +46,7 @@ def join_studies(study: Study, earlier: Study) -> Study:
     return Study("both", runs, pd.DataFrame(), examples.reset_index(drop=True))
 
 
-def tell_seeds(found: pd.DataFrame) -> str:
+def summarize_seeds(found: pd.DataFrame) -> str:
     """A sentence on what the seeds of each study and of both say of all questions."""
     every: Any = found[found["set"] == "all"].set_index(["contrast", "of"])
 
@@ -64,7 +64,7 @@ def tell_seeds(found: pd.DataFrame) -> str:
     )
 
 
-def tell_table(found: pd.DataFrame) -> str:
+def summarize_table(found: pd.DataFrame) -> str:
     """Every contrast, a row for whose seeds tell it, a column a set of questions."""
     counts = found.groupby("set", sort=False)["n"].first()
     rows = []

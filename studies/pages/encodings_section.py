@@ -25,7 +25,7 @@ Sequences = list[list[str]]
 Flags = Callable[[np.ndarray, Sequences], np.ndarray]
 
 
-def tell_encodings(folder: Path) -> dict[str, Any]:
+def summarize_encodings(folder: Path) -> dict[str, Any]:
     """The tables of the section, the evidence of claims, and the numbers of its sentences.
 
     Raises:

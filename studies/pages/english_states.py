@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
-from studies.pages.period_states import tell_periods
+from studies.pages.period_states import summarize_periods
 from studies.pages.state_tables import (
     agreement_texts,
     count_gains,
@@ -35,14 +35,14 @@ BOUND = tuple(
 SCHEMES = ("POS", "dep", "left")
 
 
-def tell_english(runs: Path) -> dict[str, str]:
+def summarize_english(runs: Path) -> dict[str, str]:
     """The section's text, and what it found in a sentence."""
     parts: dict[str, list[pd.DataFrame]] = {"scores": [], "replaced": []}
     for name in TRIPLE:
         for part, measured in measure_once(name, tuple(parts), runs, measure_triple).items():
             parts[part].append(measured.assign(model=name))
     scores, replaced = (pd.concat(each, ignore_index=True) for each in parts.values())
-    periods = tell_periods(runs)
+    periods = summarize_periods(runs)
     text = fill(
         Path(__file__).parent,
         "english_states.md.j2",
@@ -93,11 +93,13 @@ def _answers(scores: pd.DataFrame, replaced: pd.DataFrame) -> Iterator[str]:
         yield (
             f"`{model}`, {site}: a bag of fillers explains {r2_text(bag)}, fillers plus roles {r2_text(added)} (`{added['roles']}`), "
             f"bindings {r2_text(bound)} (`{bound['roles']}`; untrained {r2_text(twin)})."
-            + _tell_behaviour(replaced[(replaced["model"] == model) & (replaced["site"] == site)])
+            + _summarize_behaviour(
+                replaced[(replaced["model"] == model) & (replaced["site"] == site)]
+            )
         )
 
 
-def _tell_behaviour(replaced: pd.DataFrame) -> str:
+def _summarize_behaviour(replaced: pd.DataFrame) -> str:
     """How much of its own answers a model keeps; nothing of a site whose states were not replaced."""
     if replaced.empty:
         return ""

@@ -1,18 +1,23 @@
-"""What a page of results asked and what came out, told first; and its long tables folded.
+"""How a page of results begins: question, answer, picture, how sure; below them, folded, its verdicts in numbers and its tables.
 
-Both are read from the page's own text, so that a headline can say nothing that its verdicts do not.
+The numbers of the verdicts are read from the page's own text, so that they cannot differ from it.
 """
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
+from pathlib import Path
 
 from studies.pages.verdicts import claims_of, read_page
 from tprpapers.claims import SCOPES
 
+OPENINGS = tomllib.loads(Path(__file__).with_name("openings.toml").read_text("utf-8"))
 BEGIN, END = "<!-- headline -->", "<!-- end of headline -->"
-LONG = 12  # rows of a table that a reader need not see first
+FOLDED, OPEN = "<!-- end of numbers -->\n</details>", "<details markdown><summary>"
+IN_NUMBERS = f"{OPEN}The answers in numbers, and how they were measured</summary>"
+LONG = 4  # rows of a table that a reader need not see first
 ANSWERS = {
     "holds": "Yes",
     "fails": "No",
@@ -84,21 +89,6 @@ QUESTIONS = {
         ),
     },
 }
-# page → the picture of its headline: text, and file beside the page
-PICTURES = {
-    "arithmetic": (
-        "Share of digits told right by clusters of roles, queries, keys, random projections, and of the untrained twin",
-        "../../docs/images/ideas/controls.webp",
-    ),
-    "captions": (
-        "Unbinding vectors of words, coloured by part of speech",
-        "report/huang-fig3.svg",
-    ),
-    "interventions": (
-        "Shares of the new, the old and other answers after an exchange of vectors, by what is exchanged",
-        "report/swap.svg",
-    ),
-}
 CASE = re.compile(r"^(.+) (\S+ \[.*\])$")
 FEW = re.compile(r"(\d+) model seed\(s\), must be at least (\d+)")
 PARTS = re.compile(
@@ -108,40 +98,59 @@ PARTS = re.compile(
 
 
 def finish_page(page: str, text: str) -> str:
-    """The text of a page with its headline after the title, and its long tables folded."""
+    """The text of a page with its opening after the title, and its long tables folded."""
     folded = fold_tables(add_headline(page, text))
-    return folded.replace("<details><summary>", "<details markdown><summary>")
+    return folded.replace("<details><summary>", OPEN)
 
 
 def add_headline(page: str, text: str) -> str:
-    """The text with the answers that its verdicts give, after its title; without questions, as it is."""
-    text = re.sub(rf"{BEGIN}.*?{END}\n\n", "", text, flags=re.S)
-    lines = list(_answer(page, text))
-    if not lines:
+    """The text with the page's opening after its title; what stood before its first section is folded below it."""
+    if page not in OPENINGS:
         return text
+    title, body, sections = _part_page(text)
+    opening = OPENINGS[page]
+    picture = f"![{opening['shows']}]({opening['picture']})"
+    body = re.sub(rf"!\[[^\]]*\]\({re.escape(opening['picture'])}\)\n*", "", body).strip()
+    numbers = "\n".join(_answer(page, text))
+    head = (
+        f"**Question.** {opening['question']}",
+        f"**Answer.** {opening['answer']}",
+        picture,
+        f"**How sure.** {opening['sure']}",
+        *([IN_NUMBERS] if numbers or body else []),
+        *([numbers] if numbers else []),
+    )
+    below = [*([body] if body else []), *([FOLDED] if numbers or body else [])]
+    return "\n\n".join([title, f"{BEGIN}\n" + "\n\n".join(head) + f"\n{END}", *below, sections])
+
+
+def _part_page(text: str) -> tuple[str, str, str]:
+    """The title, what stands before the first section, and the sections, without an earlier opening."""
+    text = re.sub(rf"{BEGIN}.*?{END}\n\n", "", text, flags=re.S).replace(f"{FOLDED}\n\n", "")
     title, _, rest = text.partition("\n\n")
-    return "\n\n".join([title, BEGIN + "\n" + "\n".join(lines) + "\n" + END, rest])
+    at = re.search(r"^## ", rest, re.M)
+    start = at.start() if at else len(rest)
+    return title, rest[:start].strip(), rest[start:]
 
 
 def _answer(page: str, text: str) -> Iterator[str]:
+    """A line for every claim with a question: what its verdicts on this page say."""
     verdicts = list(read_page(page, text))
     for claim, (question, number) in QUESTIONS.get(page, {}).items():
-        told = [row for row in verdicts if row[0] == claim]
-        if told:
-            first, *others = (_say(*row[2:]) for row in told)
-            answers = "; ".join([first, *(each[0].lower() + each[1:] for each in others)])
+        rows = [row for row in verdicts if row[0] == claim]
+        if rows:
+            first, *others = (_say(*row[2:]) for row in rows)
+            answers = "; ".join([first, *(other[0].lower() + other[1:] for other in others)])
             yield f"- **{question}** {answers} ({number})."
     if len(claims_of(page)) > 1 and page in QUESTIONS:
-        found = Counter(row[3] for row in verdicts)
+        tally = Counter(row[3] for row in verdicts)
         counts = ", ".join(
-            f"{answer.lower()} {found[outcome]}"
+            f"{answer.lower()} {tally[outcome]}"
             for outcome, answer in ANSWERS.items()
-            if found[outcome]
+            if tally[outcome]
         )
         models = " (a claim counts once for each model)" if any(row[2] for row in verdicts) else ""
         yield f"- Answers to all {len(claims_of(page))} claims of this page{models}: {counts}."
-    if page in PICTURES:
-        yield from ("", "![{}]({})".format(*PICTURES[page]))
 
 
 def _say(model: str, verdict: str, reason: str) -> str:
@@ -171,12 +180,8 @@ def fold_tables(text: str) -> str:
     parts, inside = [], 0
     for is_table, lines in groupby(text.split("\n"), lambda line: line.startswith("|")):
         block = list(lines)
-        if is_table and len(block) - 2 > LONG and not inside and not _of_claims(block):
-            columns = ", ".join(each.strip() for each in block[0].strip("| ").split("|")[:4])
-            summary = (
-                f"<details markdown><summary>Table of {len(block) - 2} rows: {columns} …</summary>"
-            )
-            parts += [summary, "", *block, "", "</details>"]
+        if is_table and len(block) - 2 > LONG and not inside:
+            parts += [f"{OPEN}{_summary_of(block)}</summary>", "", *block, "", "</details>"]
         else:
             inside += sum(line.startswith("<details") for line in block)
             inside -= sum(line.startswith("</details") for line in block)
@@ -184,6 +189,9 @@ def fold_tables(text: str) -> str:
     return "\n".join(parts)
 
 
-def _of_claims(block: list[str]) -> bool:
-    """True for a table of verdicts, which stays open."""
-    return block[0].rstrip().endswith("verdict |")
+def _summary_of(block: list[str]) -> str:
+    """What a folded table has: verdicts, or its first columns."""
+    if block[0].rstrip().endswith("verdict |"):
+        return f"Verdicts on {len(block) - 2} claims"
+    columns = ", ".join(column.strip() for column in block[0].strip("| ").split("|")[:4])
+    return f"Table of {len(block) - 2} rows: {columns} …"

@@ -19,7 +19,7 @@ def read_heads() -> pd.DataFrame | None:
     return pd.read_csv(HEADS) if HEADS.is_file() else None
 
 
-def tell_heads(found: pd.DataFrame | None) -> dict[str, Any]:
+def summarize_heads(found: pd.DataFrame | None) -> dict[str, Any]:
     """The section's table and differences; empty without a measurement."""
     if found is None:
         return {}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from studies.pages.agents_section import tell_judged
-from studies.pages.snapping_section import CONTINUOUS_ROLES, DISCRETE_ROLES, tell_snapping
+from studies.pages.agents_section import summarize_judged
+from studies.pages.snapping_section import CONTINUOUS_ROLES, DISCRETE_ROLES, summarize_snapping
 from studies.templates import fill, table
 from tprpapers.claims import Evidence, find_claim, judge
 from tprpapers.swaps.effect_intervals import best_heads, compare_places, summarise_swaps
@@ -80,9 +80,11 @@ def make_page(runs: Path) -> str:
         heads=_heads(best_heads(measured)),
         harmless=_harmless(swaps),
         agents=_agents(folder),
-        judged=tell_judged(folder, (DISCRETE, CONTINUOUS, PLAIN)),
+        judged=summarize_judged(folder, (DISCRETE, CONTINUOUS, PLAIN)),
         discrete=DISCRETE,
-        snapping=tell_snapping(folder, {DISCRETE: DISCRETE_ROLES, CONTINUOUS: CONTINUOUS_ROLES}),
+        snapping=summarize_snapping(
+            folder, {DISCRETE: DISCRETE_ROLES, CONTINUOUS: CONTINUOUS_ROLES}
+        ),
         ablation=_ablation(sweeps["ablation"]),
         **_snaps(sweeps),
     )
@@ -290,7 +292,7 @@ def _snaps(sweeps: Mapping[str, pd.DataFrame]) -> dict[str, str]:
         name = "roles" if what == "snap" else "fillers"
         for row in found[found["edit"] != "none"].to_dict("records"):
             k = "1 (the mean)" if row["edit"] == "mean" else str(row["k"])
-            rows.append({"vectors": f"{name} of the encoder", "centres": k} | _scored(row))
+            rows.append({"vectors": f"{name} of the encoder", "centers": k} | _scored(row))
     names = {"none": "as trained", "one_hot": "one-hot", "mean": "the mean distribution"}
     discrete = [
         {"distributions": names[row["edit"]]} | _scored(row)

@@ -29,7 +29,7 @@ STORE, COSTS = "large", "costs.csv"  # in the folder of runs
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
 
 
-def tell_large_store(runs: Path) -> str:
+def summarize_large_store(runs: Path) -> str:
     """The costs of the store and of its clusters, and what its centers make of the counted words."""
     about: dict[str, Any] = {"data": DATA, "split": SPLIT, "captions": CAPTIONS, "model": MODEL}
     try:

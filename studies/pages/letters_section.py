@@ -12,7 +12,7 @@ from studies.templates import table
 MODEL = ["task", "architecture"]
 
 
-def tell_letters(fits: pd.DataFrame | None = None) -> dict[str, Any]:
+def summarize_letters(fits: pd.DataFrame | None = None) -> dict[str, Any]:
     """The numbers of the section's sentences and a table a task, of ``studies/letters/fits.csv``."""
     fits = pd.read_csv(FITS) if fits is None else fits
     by_model = fits.groupby([*MODEL, "roles"])["substitution"].mean().unstack()

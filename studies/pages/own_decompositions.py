@@ -64,7 +64,7 @@ OWN = (
 )  # fmt: skip
 
 
-def tell_own(runs: Path) -> str:
+def summarize_own(runs: Path) -> str:
     """The section; what ``studies/decomposed-models`` or the folder has of it already is not measured again."""
     scores, replaced, surgery = _collect(runs)
     return fill(

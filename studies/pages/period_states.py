@@ -131,7 +131,7 @@ def _expected(
     return chance, states
 
 
-def tell_periods(runs: Path) -> dict[str, Any]:
+def summarize_periods(runs: Path) -> dict[str, Any]:
     """The tables of the language model, a line a site, and what was measured."""
     found = measure_once(
         WORDS, ("scores", "replaced", "roles"), runs, measure_periods, runs / WORDS / "model"

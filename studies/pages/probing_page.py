@@ -11,12 +11,12 @@ import pandas as pd
 from studies.pages import contrasts, probing_runs
 from studies.pages.contrasts import Place, compare, count_documents
 from studies.pages.deciding import decide
-from studies.pages.dictionary_section import tell_dictionary
+from studies.pages.dictionary_section import summarize_dictionary
 from studies.pages.markdown import verdict_table
 from studies.pages.probing_runs import CONTINUOUS, DISCRETE, MODELS, TRANSFORMER, Probed
 from studies.pages.seed_roles import gather_seeds
 from studies.pages.seed_tables import describe_seeds, draw_discreteness
-from studies.pages.treebank import tell_treebank
+from studies.pages.treebank import summarize_treebank
 from studies.pages.verdicts import claims_of
 from studies.summary_roles.records import STUDY, Roles, load_companions, load_roles
 from studies.templates import fill, table
@@ -38,7 +38,7 @@ NAMES = {
     "untrained": "untrained twin",
     "previous": "previous word",
     "random_roles": "random roles",
-    "quantised": "quantised filler",
+    "quantised": "quantized filler",
     "indices": "role indices",
 }
 
@@ -90,8 +90,8 @@ def write_page(
         encoders=table([row for name in MODELS for row in _encoder_rows(found["read"][name])]),
         reports=store.samples,
         roles=_roles(store),
-        dictionary=tell_dictionary([(store, "encoder"), (written, "decoder")]),
-        treebank=tell_treebank(folder),
+        dictionary=summarize_dictionary([(store, "encoder"), (written, "decoder")]),
+        treebank=summarize_treebank(folder),
     )
 
 

@@ -21,7 +21,7 @@ RECIPES = Path(__file__).parents[1] / "captions"
 SWAP, SUBSTITUTION = "swap", "substitution"
 
 
-def tell_replacements(runs: Path) -> str:
+def summarize_replacements(runs: Path) -> str:
     """The tables of every shipped TPGN, with the verdict on the plan; a missing model is named."""
     models = [_told(name, runs) for name in MODELS]
     return fill(Path(__file__).parent, "replacements.md.j2", models=models)

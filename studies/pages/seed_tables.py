@@ -37,23 +37,28 @@ SNAPPED = "rougeL"
 def describe_seeds(roles: Roles, companions: Mapping[str, Roles]) -> dict[str, Any]:
     """What the page says of model seeds: the answer, tables, and those of companions by their names."""
     return {
-        "answer": tell_seeds(roles, companions),
+        "answer": summarize_seeds(roles, companions),
         "seeds": len(roles.seeds(DISCRETE)),
         "least": SEEDS,
         "longer": LONGER in companions,
         "steps": find_steps(roles),
         "measured": len(roles.reports),
-        "by_variant": tell_table4(roles),
-        "leads": tell_leads(roles),
-        "along": tell_discreteness(roles),
+        "by_variant": summarize_table4(roles),
+        "leads": summarize_leads(roles),
+        "along": summarize_discreteness(roles),
         "companions": {
-            name: [COMPANIONS[name], tell_leads(each), tell_table4(each), tell_discreteness(each)]
+            name: [
+                COMPANIONS[name],
+                summarize_leads(each),
+                summarize_table4(each),
+                summarize_discreteness(each),
+            ]
             for name, each in companions.items()
         },
     }
 
 
-def tell_seeds(roles: Roles, companions: Mapping[str, Roles] | None = None) -> list[str]:
+def summarize_seeds(roles: Roles, companions: Mapping[str, Roles] | None = None) -> list[str]:
     """The answer in sentences, of the longest training; empty before two models that are compared have a
     common seed.
     """
@@ -78,12 +83,12 @@ def tell_seeds(roles: Roles, companions: Mapping[str, Roles] | None = None) -> l
         + ", ".join(f"{each} points ({task.upper()})" for task, each in leads.items())
         + ".",
         f"Of its role distributions {_peaked(longest, steps)} are nearly one-hot (a maximum above .98).",
-        *tell_peaks(roles, beside),
+        *summarize_peaks(roles, beside),
         f"What its last vectors know of the next word's part of speech, F1: {', '.join(parts)}.",
     ]
 
 
-def tell_peaks(roles: Roles, companions: Mapping[str, Roles]) -> list[str]:
+def summarize_peaks(roles: Roles, companions: Mapping[str, Roles]) -> list[str]:
     """Sentences on how many role distributions are nearly one-hot, after one that says it of the longest
     training: in the middle of the study's (and at its end, if another is longer), and in its companions.
     """
@@ -108,7 +113,7 @@ def _peaked(roles: Roles, step: int) -> str:
     return share_text(mean_measure(roles, {f"{PEAK}.{step}": 1.0}))
 
 
-def tell_table4(roles: Roles) -> str:
+def summarize_table4(roles: Roles) -> str:
     """F1 by task, layer and vector, a column a variant, over seeds and reports."""
     rows = []
     for task in TASKS:
@@ -122,7 +127,7 @@ def tell_table4(roles: Roles) -> str:
     return table(rows)
 
 
-def tell_leads(roles: Roles) -> str:
+def summarize_leads(roles: Roles) -> str:
     """TPT-d's final representation minus the Transformer's, by task, layer and start."""
     return table(
         [
@@ -139,7 +144,7 @@ def tell_leads(roles: Roles) -> str:
     )
 
 
-def tell_discreteness(roles: Roles) -> str:
+def summarize_discreteness(roles: Roles) -> str:
     """The share of role distributions that are nearly one-hot, by step, variant and layer: mean over
     seeds (least and most).
     """
@@ -194,7 +199,7 @@ def draw_discreteness(roles: Roles) -> Drawing:
     return figure
 
 
-def tell_snapped(roles: Roles) -> str:
+def summarize_snapped(roles: Roles) -> str:
     """The scores of summaries that are written with edited roles, and their change, by variant."""
     rows = []
     for variant in _variants(roles):
@@ -210,7 +215,7 @@ def tell_snapped(roles: Roles) -> str:
     return table(rows) if rows else ""
 
 
-def tell_one_hot(roles: Roles) -> str:
+def summarize_one_hot(roles: Roles) -> str:
     """What ROUGE-L loses when the weights over a dictionary become one-hot, and when they become their
     mean; empty before such models were measured.
     """

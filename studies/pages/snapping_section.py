@@ -29,7 +29,7 @@ CONTINUOUS_ROLES = DISCRETE_ROLES.model_copy(
 )
 
 
-def tell_snapping(folder: Path, plans: Mapping[str, Recipe]) -> str:
+def summarize_snapping(folder: Path, plans: Mapping[str, Recipe]) -> str:
     """The section of the page on these checkpoints; results in the folder are not computed again."""
     if not (folder / FILE).is_file():
         rows = [row for name, recipe in plans.items() for row in _measure(name, recipe)]
@@ -71,7 +71,7 @@ def list_edits(
     names = {"one_hot": ONE_HOT, "mean": MEAN}
     for edit in recipe.edits:
         for k in recipe.clusters if edit == "snap" else (0,):
-            told = names.get(edit, f"{k} centres a head")
+            told = names.get(edit, f"{k} centers a head")
             yield told, {site: each.edit(edit, k) for site, each in references.items()}
 
 

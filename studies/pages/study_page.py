@@ -13,12 +13,17 @@ from studies.pages.binding_contrasts import (
     draw_factors,
     draw_modules,
     measure_contrasts,
-    tell_again,
-    tell_answer,
+    summarize_again,
+    summarize_answer,
 )
 from studies.pages.companions import count_runs, load_with_companions, take_runs
-from studies.pages.earlier_seeds import compare_seeds, join_studies, tell_seeds, tell_table
-from studies.pages.heads_section import attention_evidence, read_heads, tell_heads
+from studies.pages.earlier_seeds import (
+    compare_seeds,
+    join_studies,
+    summarize_seeds,
+    summarize_table,
+)
+from studies.pages.heads_section import attention_evidence, read_heads, summarize_heads
 from studies.pages.markdown import share_text, verdict_table
 from studies.templates import fill, table
 from tprpapers.claims import Evidence, judge, load_claims
@@ -73,15 +78,15 @@ def make_page(runs: Path) -> str:
     )
 
 
-def tell_study(
+def summarize_study(
     study: Study, companions: Mapping[str, Study], earlier: Study | None = None
 ) -> list[str]:
     """The answer of the study in sentences, of an earlier one's seeds, and of its companions."""
-    answer = tell_answer(study)
+    answer = summarize_answer(study)
     if answer and earlier:
-        answer.append(tell_seeds(compare_seeds(study, earlier)))
+        answer.append(summarize_seeds(compare_seeds(study, earlier)))
     beside = (
-        tell_again(COMPANIONS[name], each, take_runs(study, each))
+        summarize_again(COMPANIONS[name], each, take_runs(study, each))
         for name, each in companions.items()
     )
     return [*answer, *filter(None, beside)]
@@ -126,13 +131,13 @@ def write_page(
         Path(__file__).parent,
         "study.md.j2",
         **_describe(study, plan),
-        answer=tell_study(
+        answer=summarize_study(
             study,
             {name: each for name, (each, _) in beside.items()},
             earlier[0] if earlier else None,
         ),
         companions={name: _companion(*each) for name, each in beside.items()},
-        heads=tell_heads(heads),
+        heads=summarize_heads(heads),
         verdicts=verdict_table(verdicts),
         contrasts=_contrasts(study),
         scores=_scores(scores, starts),
@@ -162,7 +167,7 @@ def _earlier(study: Study, earlier: Study, plan: Plan) -> dict[str, str]:
     """An earlier study's name, its contrasts beside the study's, and its scores."""
     return {
         "name": earlier.name,
-        "beside": tell_table(compare_seeds(study, earlier)),
+        "beside": summarize_table(compare_seeds(study, earlier)),
         "scores": _scores(compare_variants(earlier, BASELINE), find_starts(plan)),
     }
 

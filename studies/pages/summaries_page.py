@@ -23,7 +23,7 @@ from studies.pages.deciding import (
 )
 from studies.pages.differences import steps_of
 from studies.pages.markdown import share_text, verdict_table
-from studies.pages.seed_tables import tell_one_hot, tell_snapped
+from studies.pages.seed_tables import summarize_one_hot, summarize_snapped
 from studies.pages.summary_contrasts import (
     CONTRASTS,
     DRAWN,
@@ -33,9 +33,9 @@ from studies.pages.summary_contrasts import (
     TEST,
     draw_contrasts,
     measure_contrasts,
-    tell_again,
-    tell_answer,
-    tell_before,
+    summarize_again,
+    summarize_answer,
+    summarize_before,
 )
 from studies.pages.verdicts import claims_of
 from studies.summary_roles.records import COMPANIONS, LONGER, SIX, STUDY, Roles, load_roles
@@ -72,14 +72,14 @@ def make_page(runs: Path) -> str:
     return write_page(study, plan, load_roles(), found)
 
 
-def tell_study(study: Study, companions: Mapping[str, Study]) -> list[str]:
+def summarize_study(study: Study, companions: Mapping[str, Study]) -> list[str]:
     """The answer of the study that decides in sentences, and those of the others."""
     longest = find_longest(study, companions)
-    answer = tell_answer(measure_contrasts(longest), steps_of(longest))
+    answer = summarize_answer(measure_contrasts(longest), steps_of(longest))
     if longest is not study:
-        answer.append(tell_before(measure_contrasts(study), steps_of(study)))
+        answer.append(summarize_before(measure_contrasts(study), steps_of(study)))
     beside = (
-        tell_again(COMPANIONS[name], *map(measure_contrasts, (each, take_runs(study, each))))
+        summarize_again(COMPANIONS[name], *map(measure_contrasts, (each, take_runs(study, each))))
         for name, each in companions.items()
         if each is not longest
     )
@@ -112,7 +112,7 @@ def write_page(
     return fill(
         Path(__file__).parent,
         "summaries.md.j2",
-        answer=tell_study(study, beside),
+        answer=summarize_study(study, beside),
         figure=FIGURE,
         study=STUDY,
         steps=recipe.steps,
@@ -125,8 +125,8 @@ def write_page(
         trained={steps: _tables(each) for steps, each in trained.items()},
         six={split: _means(six, split) for split in SPLITS} if six else {},
         lengths=_lengths(study, longer) if longer else "",
-        snapped=tell_snapped(roles),
-        one_hot=tell_one_hot(roles),
+        snapped=summarize_snapped(roles),
+        one_hot=summarize_one_hot(roles),
         measured=len(roles.reports),
         lead=interval_text(lead["rougeL"]),
         titles=_titles({name: _read(TITLES / f"{name}.json") for name in TITLED}),

@@ -24,7 +24,7 @@ from studies.pages.differences import (
     count_seeds,
     signed,
     steps_of,
-    tell_outcome,
+    summarize_outcome,
 )
 from tprpapers.study.comparisons import Answers, subsets
 from tprpapers.study.records import EXACT, Study
@@ -78,7 +78,7 @@ def measure_contrasts(study: Study) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def tell_answer(rows: pd.DataFrame, steps: int) -> list[str]:
+def summarize_answer(rows: pd.DataFrame, steps: int) -> list[str]:
     """The answer in up to three sentences, of the contrasts that were measured after so many steps: TPT-d
     against T5 of the same start, what the starts do, TPT-c. Empty before the variants that give it have a
     common seed.
@@ -98,7 +98,7 @@ def tell_answer(rows: pd.DataFrame, steps: int) -> list[str]:
             f"summaries true of their report {true}"
         )
 
-    outcome = tell_outcome(
+    outcome = summarize_outcome(
         _on_test(rows)[alike],
         "summarizes better than",
         "summarizes worse than",
@@ -125,25 +125,25 @@ def tell_answer(rows: pd.DataFrame, steps: int) -> list[str]:
     return told
 
 
-def tell_again(changed: str, rows: pd.DataFrame, before: pd.DataFrame) -> str:
+def summarize_again(changed: str, rows: pd.DataFrame, before: pd.DataFrame) -> str:
     """A sentence on the differences of a companion, after what is changed in it, beside those of the same
     runs without it; as far as they were measured.
     """
     without = _on_test(before)
-    return _tell(
+    return _sentence(
         changed,
         rows,
         {name: f" ({OTHERWISE} {signed(without[name])})" for name in TOLD_AGAIN if name in without},
     )
 
 
-def tell_before(rows: pd.DataFrame, steps: int) -> str:
+def summarize_before(rows: pd.DataFrame, steps: int) -> str:
     """A sentence on the differences after fewer steps than decide."""
     names = (_named(ALIKE), *TOLD_AGAIN)
-    return _tell(f"Before, after {steps:,} steps", rows, dict.fromkeys(names, ""))
+    return _sentence(f"Before, after {steps:,} steps", rows, dict.fromkeys(names, ""))
 
 
-def _tell(when: str, rows: pd.DataFrame, beside: Mapping[str, str]) -> str:
+def _sentence(when: str, rows: pd.DataFrame, beside: Mapping[str, str]) -> str:
     """The differences in ROUGE-L that were measured, each with what stands beside it."""
     own = _on_test(rows)
     told = [f"{name} {signed(own[name])}{also}" for name, also in beside.items() if name in own]

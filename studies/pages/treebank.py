@@ -93,7 +93,7 @@ def store_of(run: Path) -> Path:
 # ---- the page ---------------------------------------------------------------------------------------
 
 
-def tell_treebank(folder: Path) -> str:
+def summarize_treebank(folder: Path) -> str:
     """The sections of the page on the runs in the folder."""
     runs = sorted(each.parent for each in folder.glob(f"*.{EWT}-*/{ROWS}"))
     titles = sorted(each.parent for each in folder.glob(f"*.{TITLES}/{ROWS}"))

@@ -18,7 +18,7 @@ from tprpapers.huang.unbinding import (
     measure_conformity,
     part_space,
     read_words,
-    tell_subjects,
+    summarize_subjects,
 )
 from tprpapers.huang.unbinding.conformity import share_whole
 from tprpapers.huang.unbinding.ten_clusters import labels_of
@@ -46,7 +46,7 @@ OF_STEPS = {"huang-plan"}  # told beside the swap
 OF_SCORES = {"huang-table1", "huang-bleu-n", "huang-training-time"}  # told beside the scores
 
 
-def tell_unbinding(runs: Path) -> str:
+def summarize_unbinding(runs: Path) -> str:
     """The tables and verdicts of every shipped TPGN; a missing model is named."""
     models = [_told(name, runs) for name in MODELS]
     return fill(Path(__file__).parent, "unbinding.md.j2", models=models)
@@ -57,7 +57,7 @@ def _told(name: str, runs: Path) -> dict[str, Any]:
     try:
         kept = place(name, "words", runs).with_suffix(".md")
         if not kept.is_file():
-            write_file(kept, "\n".join(_tell(*read_stores(name, runs))))
+            write_file(kept, "\n".join(_list_words(*read_stores(name, runs))))
         return {"name": name, "error": None, "told": kept.read_text("utf-8")}
     except InputError as error:
         return {"name": name, "error": error}
@@ -106,7 +106,7 @@ def _extract(name: str, what: str, runs: Path) -> Store:
     )
 
 
-def _tell(counted: Store, learnt_on: Store, people: Store) -> Iterator[str]:
+def _list_words(counted: Store, learnt_on: Store, people: Store) -> Iterator[str]:
     words = read_words(counted, seed=SEED)
     clusters = find_clusters(words, KS, seed=SEED, learnt_on=learnt_on)
     two, ten = (labels_of(words, clusters[k]) for k in KS)
@@ -125,7 +125,7 @@ def _tell(counted: Store, learnt_on: Store, people: Store) -> Iterator[str]:
     ]
     parsed = read_words(people, seed=SEED)
     try:
-        subjects = tell_subjects(parsed, SEED)
+        subjects = summarize_subjects(parsed, SEED)
     except InputError as error:
         yield f"Subjects and objects: not measured ({error}).\n"
     else:

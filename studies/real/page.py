@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from studies.real.drawings import read_result
+from studies.real.drawings import SCHEMES, read_result
 from studies.real.outcomes import RESULTS, judge
 from studies.real.predictions import load_predictions
 from studies.templates import fill, table
@@ -33,7 +33,7 @@ def write_page(path: Path = PAGE) -> Path:
         Path(__file__).parent,
         "real.md.j2",
         predictions=len(load_predictions()),
-        counts=", ".join(f"{n} {name}" for name, n in counted.items()),
+        counts=_listed([f"{name} {n}" for name, n in counted.items()], ""),
         outcomes=table(_shown(outcomes, pd.concat(found))),
         leads=table(_leads()),
         **facts,
@@ -50,7 +50,11 @@ def _shown(outcomes: pd.DataFrame, estimates: pd.DataFrame) -> pd.DataFrame:
     first = estimates[estimates["seed"] == estimates.groupby("prediction")["seed"].transform("min")]
     texts = {name: _number(of) for name, of in first.groupby("prediction")}
     measured = outcomes["prediction"].map(texts).fillna("")
-    shown = {"prediction": outcomes["says"], "measured": measured, "outcome": outcomes["outcome"]}
+    shown = {
+        "prediction": "“" + outcomes["says"] + "”",
+        "measured": measured,
+        "outcome": outcomes["outcome"],
+    }
     return pd.DataFrame({**shown, "again": outcomes["again"]})
 
 
@@ -104,32 +108,35 @@ def _sentences() -> dict[str, Any]:
             rows, measure=f"own_exchange_first, {passive}", **{**own, "twin": "permuted-0"}
         ),
         "passive": _pick(rows, measure=f"before_exchange, {passive}", **own),
-        "sure": "a second set of words gives the same outcomes; one kind of sentence, no long texts; measured before the decomposition had main effects.",
+        "sure": "A second set of words gives the same outcomes. All sentences are short and of one kind. We used an earlier version of the decomposition, without separate terms for words and places.",
     }
 
 
 def _spelling() -> dict[str, Any]:
     fits, surgery, twins = (read_result(f"spelling-{n}") for n in ("fits", "surgery", "twins"))
     of = {"family": "saturated", "control": "", "seed": 0}
-    keys = {
-        "bag": "bag",
-        "left": "left",
-        "both": "left*right",
-        "syllable": "syllable",
-        "wickel": "wickel",
-    }
+    kept = pd.DataFrame(
+        [
+            {
+                "roles of the letters": f"{label} (`{roles}`)",
+                "preserved": _pick(fits, "kept", roles=roles, **of),
+            }
+            for roles, label in SCHEMES.items()
+            if (fits["roles"] == roles).any()
+        ]
+    )
     operated = {"edit": "exchange", "seed": 0}
     untrained = twins[twins["twin"] == "untrained"]
     return {
         "n": f"{int(fits['n'].iloc[0]):,}",
-        **{key: _pick(fits, "kept", roles=roles, **of) for key, roles in keys.items()},
+        "table": table(kept),
         "untrained": f"R² {untrained['r2_twin'].mean():.3f}",
         "trained": f"{untrained['r2'].mean():.3f}",
         "surgery": _pick(surgery, "exact", roles="wickel", **operated),
         "surgery_best": _best_surgery(surgery),
         "random": _pick(surgery, "exact", roles="wickel", edit="random", seed=0),
         "regular": _pick(read_result("spelling-estimates"), prediction="c-regular", seed=0),
-        "sure": "the order of the schemes is the same for both splits of lemmas; the fits are free vectors a pair, so neighbors have many more of them than places.",
+        "sure": "The order of the schemes is the same for two splits of the lemmas. There are many more pairs of neighbors than places, so neighbors have more free vectors.",
     }
 
 
@@ -144,26 +151,28 @@ def _language_model() -> dict[str, Any]:
     subject, last = by_layer["subject", "exchange"], by_layer["last", "exchange"]
     leaves = subject[subject > 0.5].index.max()
     moving = [leaves, leaves + 1, leaves + 2]
-    right = {
-        name: _pick(turns, "turned", place="none", edit=name)
-        for name in ("attractor", "no attractor")
-    }
-    text = (
-        "[SmolLM2-135M-Instruct](https://huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct) has 30 layers. At the period of the same "
-        "clauses, words bound to places explain more than words and places added; the twin with permuted weights has less of this at "
-        f"almost every layer, and the difference is largest at layer {_number_of(best)}: {interval_text(read_interval(best, 'learnt'), '+.3f')} of a gain "
-        f'of {interval_text(read_interval(best, "gain"), "+.3f")}. Behind "The keys near the cabinet" the model prefers the right verb in '
-        f"{right['attractor']} of texts whose attractor has the other number. Exchanging the subject's state for that of its other number "
-        f"turns the verb in {subject.max():.2f} of texts after the first layer; after layers {_listed(moving, '.0f')} it does so in "
-        f"{_listed(subject[moving], '.2f')}, and at the last token in {_listed(last[moving], '.2f')}: the number moves within two layers. "
-        f"The attractor's number at the last token turns at most {by_layer['last', 'attractor'].max():.2f}."
+    shown = pd.DataFrame(
+        {
+            "replaced after layer": [f"{layer:.0f}" for layer in moving],
+            "at the subject": [f"{share:.2f}" for share in subject[moving]],
+            "at the last token": [f"{share:.2f}" for share in last[moving]],
+        }
     )
-    return {"text": text, "sure": SURE_B}
+    return {
+        "best": _number_of(best),
+        "gain": interval_text(read_interval(best, "gain"), "+.3f"),
+        "learnt": interval_text(read_interval(best, "learnt"), "+.3f"),
+        "right": _pick(turns, "turned", place="none", edit="attractor"),
+        "attractor": f"{by_layer['last', 'attractor'].max():.2f}",
+        "leaves": f"{leaves:.0f}",
+        "table": table(shown),
+        "sure": SURE_B,
+    }
 
 
 def _listed(values: Any, form: str) -> str:
-    """Numbers in a row: 1, 2 and 3."""
-    *most, last = (format(each, form) for each in values)
+    """Values in a row: 1, 2 and 3."""
+    *most, last = (format(value, form) for value in values)
     return f"{', '.join(most)} and {last}"
 
 
@@ -172,8 +181,8 @@ def _number_of(row: pd.Series) -> str:
 
 
 SURE_B = (
-    "the jump is far beyond its intervals, and random directions show nothing like it; the twin was not asked for verbs; one draw of words, 24 sets of them, "
-    "weights of a 4-bit file."
+    "The change between layers is far larger than its intervals, and random directions do not show it. We did not measure agreement in the twin. "
+    "All texts use one draw of 24 sets of words, and one model, whose weights come from a 4-bit file."
 )
 
 

@@ -74,7 +74,7 @@ def ask_beyond(reader: Reader, stores: dict[str, str]) -> str:
 
 def ask_mistakes(reader: Reader, stores: dict[str, str]) -> str:
     ask_beyond(reader, stores)
-    reader.click(reader.page.get_by_text("What is mistaken for what"))
+    reader.click(reader.page.get_by_text("Confused labels"))
     return reader.read("commonest mistake")
 
 
@@ -122,7 +122,7 @@ def ask_difference(reader: Reader, stores: dict[str, str]) -> str:
 QUESTIONS: dict[str, Callable[[Reader, dict[str, str]], str]] = {
     "Which layer knows DEP best?": ask_layer,
     "Beyond what?": ask_beyond,
-    "What is mistaken for what?": ask_mistakes,
+    "Confused labels?": ask_mistakes,
     "Does a layer bind beyond addition?": ask_bindings,
     "Which words of a sentence are worst explained?": ask_words,
     "Which head follows the object relation?": ask_object,

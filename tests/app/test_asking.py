@@ -44,12 +44,12 @@ def test_an_edit_that_changes_nothing_changes_no_answer(asked):
     row = experiments.try_change(asked, nothing)
     assert row["new answer"] == row["old answer"]
     assert row["p now"] == pytest.approx(row["its p"])
-    assert "stays" in experiments.tell_experiment(row)
+    assert "stays" in experiments.summarize_experiment(row)
     every = [(site, head) for site, heads in changes.list_heads(asked).items() for head in heads]
     gone = [experiments.try_change(asked, changes.ablate_head(*each)) for each in every]
     changed = [each for each in gone if each["new answer"] != each["old answer"]]
     assert changed
-    told = experiments.tell_experiment(changed[0])
+    told = experiments.summarize_experiment(changed[0])
     assert f"the answer ‘{asked.told}’" in told
     assert f"becomes ‘{changed[0]['new answer']}’" in told
     assert told.endswith("Nothing predicts an exact answer to this edit.")
@@ -72,17 +72,18 @@ def test_the_start_symbol_is_no_part_of_a_question(asked):
 
 def test_what_is_predicted_is_said_with_whether_it_came(asked):
     row = experiments.try_change(asked, changes.exchange_tokens(asked, "roles", 2, 8))
-    assert "Arithmetic gives ‘-5’ (probability" in experiments.tell_experiment(row)
-    assert experiments.tell_experiment(row).endswith("not as predicted.")
-    came = experiments.tell_experiment(row | {"new answer": "-5", "as predicted": True})
+    assert "Arithmetic gives ‘-5’ (probability" in experiments.summarize_experiment(row)
+    assert experiments.summarize_experiment(row).endswith("not as predicted.")
+    came = experiments.summarize_experiment(row | {"new answer": "-5", "as predicted": True})
     assert came.endswith("Arithmetic gives ‘-5’: as predicted.")
     same = row | {
         "predicted": row["old answer"],
         "new answer": row["old answer"],
         "as predicted": True,
     }
-    assert "gives the old answer, so that nothing should change" in experiments.tell_experiment(
-        same
+    assert (
+        "gives the old answer, so that nothing should change"
+        in experiments.summarize_experiment(same)
     )
 
 
@@ -111,7 +112,7 @@ def test_a_caption_has_words_unbinding_vectors_and_no_heads():
     image = dialogue.pose_image(dialogue.load_asked("tpgn-scenes"), 0)
     assert not image.attend()
     assert " ".join(image.tokens) == image.told
-    assert "no heads" in changes.tell_headless(image)
+    assert "no heads" in changes.summarize_headless(image)
     assert not changes.list_heads(image)
     assert changes.list_pairs(image) == []
 
@@ -180,7 +181,7 @@ def test_two_words_of_any_model_with_a_head_exchange_their_states(make_model):
     assert torch.allclose(found[next_words.OTHER], again[next_words.PLAIN])
     table = next_words.tabulate_words(asked, found)
     assert table[next_words.PLAIN].max() == pytest.approx(float(plain.max()))
-    told = next_words.tell_exchange(asked, site, 1, 8, table)
+    told = next_words.summarize_exchange(asked, site, 1, 8, table)
     assert "‘12’ and ‘45’ exchange their states" in told.text
     with pytest.raises(InputError, match="choose two"):
         next_words.exchange_states(asked, site, 1, 1)

@@ -17,7 +17,7 @@ from tprprobe.dashboard import (
     probes,
     run_summary,
 )
-from tprprobe.dashboard.scene import tell_roles
+from tprprobe.dashboard.scene import summarize_roles
 from tprprobe.errors import InputError
 
 
@@ -45,7 +45,7 @@ def probed(beyond):
 
 
 def test_probes_are_told_with_their_best_place_and_what_is_beyond_controls():
-    told = str(probes.tell_probes(probed([False, False, False, True]), "pos", ["m"]))
+    told = str(probes.summarize_probes(probed([False, False, False, True]), "pos", ["m"]))
     assert "best from decoder.1.self.role: F1 90.0 % [80.0, 95.0]" in told
     assert "0 of 2 sites of the encoder; 1 of 2 sites of the decoder (decoder.1.self.role)" in told
 
@@ -68,7 +68,7 @@ def test_the_best_control_is_a_band_and_a_mark_knows_its_row():
 def test_a_run_tells_its_strongest_roles_with_examples(named):
     store = named.open("runs/store")
     found = run_summary.summarize(named, store)
-    lead = contents.tell_store(store).text
+    lead = contents.summarize_store(store).text
     assert "120 samples" in lead
     assert "75.0 %" in lead
     assert "were answered right" in lead
@@ -79,7 +79,7 @@ def test_a_run_tells_its_strongest_roles_with_examples(named):
     assert len(found.named) >= len(found.roles)
     (folder,) = named.beside(store, "names").values()
     view = names.show_decoding(folder)
-    assert "of the digits" in names.tell_decoding(view.data).text
+    assert "of the digits" in names.summarize_decoding(view.data).text
     assert view.export("csv")
 
 
@@ -104,7 +104,7 @@ def test_a_started_analysis_leaves_its_result_beside_the_store(tmp_path):
     (name,) = runs.names("store")
     job = launches.start(launches.plan(runs, name, "decomposition"))
     assert job.process.wait(120) is not None
-    assert "tprprobe" in job.tell() or job.outcome == 0
+    assert "tprprobe" in job.read_output() or job.outcome == 0
     assert job.process.args[3:5] == ["decompose", str(runs.folder("store", name))]
     assert not list(tmp_path.rglob("y"))
 
@@ -114,11 +114,11 @@ def test_what_a_first_line_names_is_a_link_away(named):
     scores = pd.DataFrame({"site": sites, "layer": [0, 1, 1], "head": [0, 2, 0], "n": 9})
     scores = scores.assign(source=["head", "head", "uniform"], value=[0.1, 0.8, 0.2])
     scores = scores.assign(value_low=0.0, value_high=1.0, follows="words look at their head")
-    told = attention.tell_attention(scores)
+    told = attention.summarize_attention(scores)
     assert "head 2 is the best of 2 heads: 80.0 %" in told.text
     assert told.links[0].query == {"maps": "encoder.1.self.attention", "head": "2"}
     scene = tp.dashboard.build_scene(named.open("runs/store"), "encoder.1.self.role", 0, k=6)
-    roles = tell_roles(scene)
+    roles = summarize_roles(scene)
     assert roles.links[0].query["mark"].removeprefix("cluster:") in roles.text
 
 
@@ -135,9 +135,9 @@ def test_steps_are_told_with_gains_and_controls_of_the_same_fit():
         scores = scores.assign(
             **{f"{name}_low": scores[name] - 0.02, f"{name}_high": scores[name] + 0.02}
         )
-    told = decompositions.tell_decomposition(scores, "s")
+    told = decompositions.summarize_decomposition(scores, "s")
     assert "fillers alone R² 0.500 [0.480, 0.520]" in told.text
     assert "bindings add +0.100 [+0.080, +0.120] (R² 0.700" in told.text
-    assert "of which learnt (beyond the permuted twin) +0.050" in told.text
+    assert "of which learnt (more than in the permuted twin) +0.050" in told.text
     assert told.text.endswith("The same fit (factored) of controls: shuffled roles 0.400.")
     assert told.links[0].query == {"of": "s", "scheme": "left"}

@@ -86,7 +86,7 @@ def test_the_next_head_is_there_before_it_is_chosen(open_page, runs, monkeypatch
 def test_the_map_is_coloured_by_layer(open_page, runs):
     app = open_page(runs, "roles", colour="layer", mark="cluster:0")
     assert not app.exception
-    assert any("coloured by layer" in each.value for each in app.markdown)
+    assert any("colored by layer" in each.value for each in app.markdown)
     assert parts(app)["points"]["layers"] == 2
     assert any("Marked tokens" in each.value for each in app.markdown)
 
@@ -126,7 +126,7 @@ def test_a_decomposition_is_shown_step_by_step_and_fitted_when_that_is_asked_for
     app.toggle(key="apart").set_value(True).run()
     assert not app.exception
     titles = [each.value for each in app.markdown]
-    for told in ("Likeness of fillers", "Likeness of roles", "leaves of every"):
+    for told in ("Similarity of fillers", "Similarity of roles", "does not explain"):
         assert any(told in each for each in titles)
     assert fitted
     app.selectbox(key="token").set_value(2).run()

@@ -22,7 +22,7 @@ from tprprobe.dashboard import (
     probe_errors,
     probes,
 )
-from tprprobe.dashboard.scene import tell_roles
+from tprprobe.dashboard.scene import summarize_roles
 from tprprobe.dashboard.view import Lines
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 
@@ -179,7 +179,7 @@ def facts_of(store):
 @pytest.mark.parametrize(("family", "lacks"), [*product(FAMILIES, MISSING)])
 def test_what_is_said_of_a_store_is_true_of_it(tmp_path, family, lacks):
     store = make_store(tmp_path / "store", family, lacks)
-    check(contents.tell_store(store), store, [facts_of(store)])
+    check(contents.summarize_store(store), store, [facts_of(store)])
     scene = tp.dashboard.build_scene(store, SITES[family], 0 if family == "math" else None, k=3)
     roles = pd.DataFrame({"n": [len(scene.rows), scene.roles.k, scene.roles.stability]})
     names = (
@@ -192,7 +192,7 @@ def test_what_is_said_of_a_store_is_true_of_it(tmp_path, family, lacks):
             ),
         ]
     )
-    check(tell_roles(scene), store, [roles, *names])
+    check(summarize_roles(scene), store, [roles, *names])
     strips = tp.dashboard.strips.pack_strips(scene, [0, 1])["strips"]
     says = {"math", "captions"} if "answers" not in lacks else set()
     assert all(
@@ -200,7 +200,7 @@ def test_what_is_said_of_a_store_is_true_of_it(tmp_path, family, lacks):
     )
     if any(store.count_maps(each) for each in store.sites):
         scores = attention.score_attention(store, attention.follow(store))
-        check(attention.tell_attention(scores), store, [scores])
+        check(attention.summarize_attention(scores), store, [scores])
 
 
 SHARE = st.floats(0.01, 0.99).map(lambda each: round(each, 4))
@@ -246,7 +246,7 @@ def results(draw):
             n_train=draw(st.integers(1, 9999)),
             best_control_f1=draw(SHARE),
         )
-        return (lambda: probes.tell_probes(table, "pos", ["m"])), [table], {"pos"}
+        return (lambda: probes.summarize_probes(table, "pos", ["m"])), [table], {"pos"}
     if kind == "decomposition":
         families = draw(
             st.lists(st.sampled_from(["bag", "additive", "factored"]), min_size=1, unique=True)
@@ -268,7 +268,7 @@ def results(draw):
         )
         table = table if learnt or not has_gain else table.assign(learnt=np.nan)
         return (
-            (lambda: decompositions.tell_decomposition(table, site)),
+            (lambda: decompositions.summarize_decomposition(table, site)),
             [table],
             set(families) | ({"learnt"} if has_gain and learnt else set()),
         )
@@ -279,7 +279,7 @@ def results(draw):
                 for i in range(n)
             ]
         )
-        return (lambda: interventions.tell_edits(table, "zero")), [table], {"right answers"}
+        return (lambda: interventions.summarize_edits(table, "zero")), [table], {"right answers"}
     if kind == "pairs":
         table = pd.DataFrame(
             [
@@ -295,14 +295,18 @@ def results(draw):
                 for i in range(n)
             ]
         )
-        return (lambda: interventions.tell_edits(table, "exchange")), [table], {"next token"}
+        return (lambda: interventions.summarize_edits(table, "exchange")), [table], {"next token"}
     if kind == "words":
         p = {way: np.array([draw(SHARE), draw(SHARE)]) for way in next_words.TOLD}
         table = pd.DataFrame({"next word": ["France", "Italy"]}).assign(**p)
         asked = next_words.OpenText(
             None, "", torch.zeros(1, 2, dtype=torch.long), ("Paris", "Rome"), ((0,), (1,))
         )
-        return (lambda: next_words.tell_exchange(asked, site, 0, 1, table)), [table], {"next word"}
+        return (
+            (lambda: next_words.summarize_exchange(asked, site, 0, 1, table)),
+            [table],
+            {"next word"},
+        )
     if kind == "layers":
         rows = [
             ends(draw, ["value"])
@@ -318,14 +322,14 @@ def results(draw):
         ]
         table = pd.DataFrame(rows).rename(columns={"value_low": "low", "value_high": "high"})
         return (
-            (lambda: layers.tell_layers(Lines(table, table))),
+            (lambda: layers.summarize_layers(Lines(table, table))),
             [table.drop(columns="query")],
             set(),
         )
     labels = draw(st.lists(st.sampled_from(["NN", "VB"]), min_size=2, max_size=6))
     table = pd.DataFrame({"label": labels, "predicted": "NN"})
     right = pd.DataFrame({"n": [(table["label"] == "NN").mean()]})
-    return (lambda: probe_errors.tell_errors(table, "pos", site)), [table, right], {"pos"}
+    return (lambda: probe_errors.summarize_errors(table, "pos", site)), [table, right], {"pos"}
 
 
 @settings(max_examples=200)

@@ -73,7 +73,7 @@ def test_a_map_of_all_layers_has_every_token_in_each(store, scene):
     layers = every.tokens["layer"].value_counts()
     assert layers.to_dict() == dict.fromkeys(range(len(sites)), len(scene.rows))
     shown = tp.dashboard.show_map(every, "layer", np.isin(every.rows, scene.rows[:5]))
-    assert shown.title == "encoder.*.self.role, head 0, coloured by layer"
+    assert shown.title == "encoder.*.self.role, head 0, colored by layer"
     assert len(shown.data) == len(scene.rows) * len(sites)
     assert shown.export("pdf").startswith(b"%PDF")
     few = tp.dashboard.scene.stack_layers(scene, sites, most=len(scene.rows))

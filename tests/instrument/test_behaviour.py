@@ -223,7 +223,7 @@ def test_erasing_leaves_nothing_linear_of_the_places():
 def test_trials_that_cannot_be_made_are_counted(model):
     data = pair_of_text("the dog sees the cat", EXCHANGED, ("dog", "dog"))
     with pytest.raises(
-        InputError, match=r"none of 1 items can be asked .* 1 have answers that begin alike"
+        InputError, match=r"none of 1 items can be run .* 1 have answers that begin alike"
     ):
         make_trials(model, data)
 
@@ -318,7 +318,7 @@ def test_next_symbols_of_our_own_models(make_model):
     [
         ([], "give one of a recipe (FILE.toml), --data pairs:FRAME, or --text"),
         (["--data", "mathematics:arithmetic__mixed"], "give pairs:FRAME, of active"),
-        (["--text", TEXT], "give two of each"),
+        (["--text", TEXT], "give two words and two answers"),
         (["--text", TEXT, "--exchange", "dog,fox"], "no word 'fox' in"),
         (
             ["--text", TEXT, "--exchange", "dog,cat", "--edit", "swap"],

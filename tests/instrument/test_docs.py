@@ -21,7 +21,7 @@ def test_every_page_is_listed_with_its_title(monkeypatch, capsys):
     lines = (line.split("  ", 1) for line in capsys.readouterr().out.splitlines())
     listed = {name.rstrip(): title.strip() for name, title in lines}
     assert listed["training"] == "Train and resume"
-    assert len(listed) == len([*PAGES.glob("*.md"), *PAGES.glob("tutorials/*.md")])
+    assert len(listed) == len([*PAGES.rglob("*.md")])
 
 
 def test_a_page_is_as_written_in_a_pipe_and_formatted_on_a_terminal(monkeypatch, capsys):
@@ -38,8 +38,8 @@ def test_a_page_is_as_written_in_a_pipe_and_formatted_on_a_terminal(monkeypatch,
 def test_words_are_searched_in_all_pages(monkeypatch, capsys):
     """Sections with the words in their heading come first; a comment in code is no heading."""
     assert not _run(monkeypatch, "gauge", "freedom")
-    first, _, second, line = capsys.readouterr().out.splitlines()
-    assert (first, second) == ("ideas: Gauge freedom", "index: Limits")
+    first, _, second, _, third, line = capsys.readouterr().out.splitlines()
+    assert (first, second, third) == ("ideas: Gauge freedom", "ideas: Ideas", "index: Limits")
     assert "[gauge freedom]" in line
     assert not _run(monkeypatch, "sets up .venv")
     assert capsys.readouterr().out.startswith("index: Two commands\n    make demo")

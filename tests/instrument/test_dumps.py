@@ -178,7 +178,7 @@ def test_a_table_may_have_a_row_a_sample_and_targets(tmp_path):
         ({"hidden": np.zeros((6, 2))}, TOKENS.drop(columns="token"), "has no column token"),
         ({"hidden": np.zeros((6, 2))}, TOKENS.iloc[[0, 3, 1, 2, 4, 5]], "do not follow one another"),
         ({"hidden": np.zeros((6, 2))}, TOKENS.assign(side="left"), "'left': a side is source or"),
-        ({"hidden": np.zeros((6, 2))}, None, "says no tokens: put acts.parquet or .csv beside it"),
+        ({"hidden": np.zeros((6, 2))}, None, "has no tokens: put acts.parquet or .csv beside it"),
         ({"hidden": np.array([object()] * 6)}, TOKENS, "cannot be read as arrays"),
     ],
 )  # fmt: skip
@@ -326,7 +326,7 @@ def claim(folder):
         (spoil_lengths, r"2-a1b2.safetensors has 2 tokens and vectors of 3"),
         (spoil_width, r"2 layers of 5 float32 numbers, the first .* 2 layers of 4 bfloat16"),
         (spoil_nan, r"layers.1.hidden, sample 1 has a number that is not finite"),
-        (claim, r"2-a1b2.safetensors cannot be read as arrays: hidden_states ends behind the end"),
+        (claim, r"2-a1b2.safetensors cannot be read as arrays: hidden_states ends after the end"),
         (lambda f: (f / "3.safetensors.zst").touch(), "is compressed: unpack it first"),
         (lambda f: [each.unlink() for each in f.glob("*.safetensors")], "in no format that is known"),
     ],
@@ -375,7 +375,7 @@ def test_a_folder_without_tokens_or_with_gaps_is_refused(tmp_path):
     short = {"hidden": [[[1.0, 2.0]], [[1.0, 2.0]]], "token": [["a"], ["b", "c"]]}
     for number, (columns, line) in enumerate([
         (ragged, "vectors of 2 and of 3 numbers"), (gaps, "has gaps among its numbers"),
-        (silent, "says no tokens"), (short, "sample 1: hidden has 1 vectors for 2 source tokens"),
+        (silent, "has no tokens"), (short, "sample 1: hidden has 1 vectors for 2 source tokens"),
     ]):  # fmt: skip
         datasets.Dataset.from_dict(columns).save_to_disk(tmp_path / f"d{number}")
         with pytest.raises(InputError, match=line):

@@ -165,7 +165,7 @@ def test_attention_of_answers_to_questions(store):
         (MAPS, 7, 0, None, "no attention maps of sample 7"),
         (MAPS, 0, 2, None, "no head 2: it has 0 to 1"),
         (MAPS, 0, 0, [99], "no position 99: sample 0 has 0 to"),
-        (CROSS, 0, 0, [], "no digit behind a '/'"),
+        (CROSS, 0, 0, [], "no digit after a '/'"),
         (HIDDEN, 0, 0, None, "no attention maps"),
     ],
 )

@@ -110,7 +110,7 @@ def test_words_of_one_token(capsys):
     data = load_data("pairs:active,one_token", n=20)
     suited = data.suited_to(Letters(5))
     assert len(suited) == 20
-    assert "pairs:active,one_token: 10 items; passed over" in capsys.readouterr().err
+    assert "pairs:active,one_token: 10 items; left out" in capsys.readouterr().err
     for item in suited.items:
         assert all(len(word.word) <= 5 for word in item.text.exchanged)
     plain = load_data("pairs:active", n=20)

@@ -218,7 +218,7 @@ def test_a_model_that_fills_masks_is_asked_at_them(headed, kind):
     assert model.generate(given["input_ids"], 1).tolist() == [[int(logits.argmax())]]
     with pytest.raises(InputError, match="fills masks, and a text has none: write <mask>"):
         model.predict(torch.tensor([[6, 7, 9]]))
-    with pytest.raises(InputError, match="2 symbols are asked of a text with 1 masks"):
+    with pytest.raises(InputError, match="2 symbols for a text with 1 masks"):
         model.score(given["input_ids"], torch.tensor([[7, 8]]))
 
 

@@ -352,7 +352,7 @@ def test_table_4_is_drawn_and_written(tmp_path):
     assert set(made.cells["role"]) == {"50.0 [40.0, 60.0]"}
     text = made.markdown()
     assert "POS role 56.0" in text
-    assert "commonest label: POS (decoder) 20.0, NEL (decoder) 20.0" in text
+    assert "most frequent label: POS (decoder) 20.0, NEL (decoder) 20.0" in text
     for name in ("t.md", "t.tex", "t.csv", "t.pdf"):
         assert made.save(tmp_path / name).stat().st_size > 100
     assert [axes.get_title(loc="left") for axes in made.draw().axes] == [

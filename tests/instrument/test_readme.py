@@ -40,7 +40,9 @@ def folder(tmp_path):
 
 def test_the_examples_run_as_they_stand(folder):
     text = (ROOT / "README.md").read_text("utf-8")
-    blocks = BLOCK.findall(text[text.index("## Three examples") : text.index("## Where to go on")])
+    blocks = BLOCK.findall(
+        text[text.index("## Three examples") : text.index("## Where to go next")]
+    )
     assert [language for language, _ in blocks] == ["sh", "sh", "python"]
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     env = os.environ | {"PATH": path, "HF_HUB_OFFLINE": "1"}

@@ -12,7 +12,7 @@ from tprprobe.analyses.decomposition import decompose_all, search_all
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.figures.catalogue.decomposition import load_decompositions
-from tprprobe.figures.role_fits import scheme_table, tell_cheapest
+from tprprobe.figures.role_fits import scheme_table, summarize_cheapest
 from tprprobe.figures.tables import Table
 
 
@@ -64,7 +64,7 @@ def test_a_control_that_says_nothing_is_left_out(run):
 def test_the_cheapest_scheme_is_not_the_best_one():
     rows = pd.DataFrame({"roles": ["a", "a*b", "c"], "r2": [0.80, 0.81, 0.1], "pairs": [10, 90, 3]})
     rows["r2_low"], rows["r2_high"] = rows["r2"] - 0.02, rows["r2"] + 0.02
-    told = tell_cheapest("x", rows, "r2")
+    told = summarize_cheapest("x", rows, "r2")
     assert told == (
         "x: best a*b (0.810, 90 pairs); the cheapest within its interval a (0.800, 10 pairs)."
     )

@@ -286,7 +286,7 @@ def test_cards_and_the_page_have_the_scores_of_what_ships(tmp_path, monkeypatch)
     monkeypatch.setattr(cards, "RECOMPUTED", 4)
     monkeypatch.setattr(baselines, "COMPARED", 10)
     monkeypatch.setattr(results, "SETTINGS", {"scenes": {"test": 6}, "nothing": {"test": 6}})
-    monkeypatch.setattr(results, "tell_unbinding", lambda runs: [])  # tests/test_unbinding.py
+    monkeypatch.setattr(results, "summarize_unbinding", lambda runs: [])  # tests/test_unbinding.py
     monkeypatch.setattr(results, "read_seeds", lambda name, shipped: [shipped])
     monkeypatch.setenv("TPRPROBE_PATH", str(tmp_path))
     runs = []
@@ -295,7 +295,7 @@ def test_cards_and_the_page_have_the_scores_of_what_ships(tmp_path, monkeypatch)
         train(settings, tmp_path / kind)
         runs.append(cards.Captioner(tmp_path / kind, settings))
     folders = cards.ship_captions(runs, tmp_path / "models")
-    page = results.tell_scores(tmp_path / "runs")
+    page = results.summarize_scores(tmp_path / "runs")
     for folder in folders:
         model: Any = load_model(folder)
         rows = evaluate(model, load_data("scenes", split="test", n=6))
@@ -308,7 +308,7 @@ def test_cards_and_the_page_have_the_scores_of_what_ships(tmp_path, monkeypatch)
             assert all(name in text for name in baselines.CAPTION_BASELINES)
     assert "tpgn-scenes − cnn-lstm-scenes" in (folders[0] / "README.md").read_text()
     assert "not measured (unknown model" in page  # of captions that do not ship
-    assert results.tell_scores(tmp_path / "runs") == page
+    assert results.summarize_scores(tmp_path / "runs") == page
     rows = read_page("captions", page)
     assert {(row[0], row[2]) for row in rows} == {
         ("huang-table1", "scenes"),

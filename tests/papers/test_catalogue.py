@@ -27,7 +27,7 @@ from planted.values import plant_values
 from typer.testing import CliRunner
 
 from tprpapers.claims import load_claims
-from tprpapers.verdicts import CLAIMS, HEAD, HERE, add_verdicts, tell_verdicts, verdicts_of
+from tprpapers.verdicts import CLAIMS, HEAD, HERE, add_verdicts, summarize_verdicts, verdicts_of
 from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue, style
@@ -169,7 +169,7 @@ def _told(name, store):
 @pytest.mark.parametrize("name", CLAIMS)
 def test_lines_of_verdicts_are_those_of_the_table(name):
     table = pd.read_csv(RESULTS / "verdicts.csv", keep_default_na=False).set_index("claim")
-    head, *lines = tell_verdicts(CLAIMS[name])
+    head, *lines = summarize_verdicts(CLAIMS[name])
     assert "models of the results pages" in head
     for claim in CLAIMS[name]:
         outcomes = set(table.loc[[claim], "verdict"])
@@ -194,19 +194,19 @@ def test_verdicts_lengthen_a_figure_below_and_change_nothing_above(run):
 
 def test_without_the_table_nothing_is_said(monkeypatch):
     monkeypatch.setattr("tprprobe.files.assets.roots", lambda kind: [])
-    assert tell_verdicts(CLAIMS["schlag-fig2"]) == []
+    assert summarize_verdicts(CLAIMS["schlag-fig2"]) == []
 
 
 def test_a_claim_that_is_not_there_is_refused():
     with pytest.raises(InputError, match="schlag-used"):
-        tell_verdicts(["schlag-use"])
+        summarize_verdicts(["schlag-use"])
 
 
 def test_options_reach_the_figure(run):
     figure = catalogue.draw("schlag-fig2", store=run / "store", layer=0, head=1, k=3, raw=False)
     title, caption = (text.get_text() for text in figure.texts)
     assert title.endswith("encoder.0.self.role, head 1")
-    assert "k = 3, standardised" in caption
+    assert "k = 3, standardized" in caption
     raw = catalogue.draw("schlag-fig2", store=run / "store", k=3)  # as in the paper
     assert "k = 3, raw" in raw.texts[1].get_text()
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from studies.pages.binding_contrasts import ALIKE, BINDING, FULL, ROLES, START, measure_contrasts
-from studies.pages.earlier_seeds import compare_seeds, tell_seeds
+from studies.pages.earlier_seeds import compare_seeds, summarize_seeds
 from studies.pages.heads_section import attention_evidence
 from studies.pages.study_page import COMPARED, write_page
 from tprpapers.claims import judge, load_claims
@@ -465,7 +465,7 @@ def test_earlier_seeds_join_on_the_questions_that_both_answered():
     gain = asked[[f"outer-{s}" for s in range(4)]].to_numpy().mean()
     gain -= asked[[f"tp-transformer-{s}" for s in range(4)]].to_numpy().mean()
     assert found.loc[(FULL, "later"), "value"] == pytest.approx(gain)
-    told = tell_seeds(compare_seeds(study, fewer))
+    told = summarize_seeds(compare_seeds(study, fewer))
     assert "(2 seeds), and with the later ones, +0." in told
     page = write_page(study, read_plan(STARTS), (fewer, read_plan(SHIPPED)))
     assert "| full product − its diagonal | both | 6 | +0." in page

@@ -384,7 +384,7 @@ def test_the_grammars_judgments_are_on_the_page(tmp_path):
         vectors=["none", "none", "role", "role"], at=["pair", "pair", "pair", "elsewhere"]
     )
     kept.to_parquet(tmp_path / "judged-planted.parquet")
-    lines = agents_section.tell_judged(tmp_path, ["planted"]).splitlines()
+    lines = agents_section.summarize_judged(tmp_path, ["planted"]).splitlines()
     assert [line.split(" | ")[1:3] for line in lines[2:]] == [
         ["nothing", "2"],
         ["roles, pair", "1"],

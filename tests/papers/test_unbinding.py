@@ -19,7 +19,7 @@ from tprpapers.huang.unbinding import (
     measure_conformity,
     part_space,
     read_words,
-    tell_subjects,
+    summarize_subjects,
 )
 from tprpapers.huang.unbinding.categories import SIDES, TAGS, categorize
 from tprpapers.huang.unbinding.conformity import PRINTED, TOTAL, share_whole, split_initial
@@ -243,12 +243,12 @@ def test_centers_of_another_store_count_its_words(words, tmp_path):
 
 
 def test_subjects_are_told_beyond_place_only_where_vectors_tell_them(words, tmp_path):
-    plain = tell_subjects(words).set_index("vectors")
+    plain = summarize_subjects(words).set_index("vectors")
     assert plain.loc["position", "auc"] > 0.8  # subjects come first
     assert plain.loc["position", "matched_low"] < 0.5 < plain.loc["position", "matched_high"]
     assert plain.loc["u", "matched_low"] < 0.5
     marked = read_words(plant_captions(tmp_path / "marked", subjects=1.0))
-    told = tell_subjects(marked).set_index("vectors")
+    told = summarize_subjects(marked).set_index("vectors")
     assert told.loc["u", "matched_low"] > 0.8
     assert told.loc["u, tags permuted", "matched_low"] < 0.6
 
@@ -276,7 +276,7 @@ def test_what_cannot_be_read_is_told(tmp_path):
         read_words(plant_captions(tmp_path / "plain", 6, tagged=False))
     few = read_words(plant_captions(tmp_path / "some", 8))
     with pytest.raises(InputError, match="of both are needed"):
-        tell_subjects(few)
+        summarize_subjects(few)
     with pytest.raises(InputError, match="give 4 or more"):
         read_words(plant_captions(tmp_path / "few", 3))
     with pytest.raises(InputError, match="holds source tokens"):
@@ -293,7 +293,7 @@ def test_the_page_has_a_verdict_on_every_claim_and_keeps_what_it_measured(tmp_pa
         return counted, plant_captions(runs / "learnt", 50), counted
 
     monkeypatch.setattr(unbinding, "read_stores", extracted)
-    page = unbinding.tell_unbinding(tmp_path)
+    page = unbinding.summarize_unbinding(tmp_path)
     every = [name for name in load_claims() if name.startswith("huang-")]
     elsewhere = unbinding.OF_SCORES | unbinding.OF_STEPS
     ids = [name for name in every if name not in elsewhere]
@@ -308,4 +308,4 @@ def test_the_page_has_a_verdict_on_every_claim_and_keeps_what_it_measured(tmp_pa
     assert "Not measured (no tagger)" in page
     assert "nan" not in re.sub("“.*?”", "", page)
     monkeypatch.setattr(unbinding, "_tell", None)
-    assert unbinding.tell_unbinding(tmp_path) == page
+    assert unbinding.summarize_unbinding(tmp_path) == page

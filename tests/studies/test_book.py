@@ -1,21 +1,35 @@
 """The book: what its pages print is what their code prints, and every command on a page exists."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
 from studies.book.commands_page import read_commands, write_commands
-from studies.book.executed_pages import DOCS, Block, command_lines, pictures, refresh, run_page
+from studies.book.executed_pages import (
+    BLOCK,
+    DOCS,
+    TUTORIALS,
+    Block,
+    command_lines,
+    pictures,
+    refresh,
+    run_page,
+)
 from studies.book.gallery_page import write_gallery
 from studies.book.generated_pages import RESULTS, on_page_markdown
 from studies.book.interface_page import write_interface
+from studies.book.notebooks import NOTEBOOKS, SHELL, write_notebook
 from tprprobe.figures.catalogue.entries import FIGURES
 
 ROOT = DOCS.parent
 PLUGGED = "norms"  # the command of the plug-in that its page installs
-IN_SOAK = ("captions", "own-text", "huggingface")  # each takes ten seconds of processor time
-TUTORIALS = sorted(path.stem for path in (DOCS / "tutorials").glob("*.md"))
+IN_SOAK = (
+    "tutorials/own-text",
+    "tutorials/huggingface",
+    "papers/caption-tutorial",
+)  # each takes ten seconds
 
 
 def check_page(name, folder):
@@ -29,18 +43,30 @@ def check_page(name, folder):
         assert (DOCS / f"images/tutorials/{picture}.webp").is_file()
 
 
-@pytest.mark.parametrize(
-    "name", ["index", *(f"tutorials/{each}" for each in TUTORIALS if each not in IN_SOAK)]
-)
+@pytest.mark.parametrize("name", ["index", *(name for name in TUTORIALS if name not in IN_SOAK)])
 def test_code_of_the_book_prints_what_stands_there(name, tmp_path):
     check_page(name, tmp_path)
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_notebook_has_the_cells_that_the_test_of_its_page_runs(name):
+    text = (DOCS / f"{name}.md").read_text("utf-8")
+    notebook = json.loads(write_notebook(text))
+    code = [cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    run = [(language, block) for language, block, _ in BLOCK.findall(text)]
+    assert code == [(SHELL if lang == "sh" else "") + block.rstrip("\n") for lang, block in run]
+    prose = "".join(cell["source"] for cell in notebook["cells"] if cell["cell_type"] != "code")
+    assert prose.startswith("# ")
+    assert "```output" not in prose
+    assert ".md)" not in prose
+    assert len({cell["id"] for cell in notebook["cells"]}) == len(notebook["cells"])
 
 
 @pytest.mark.soak
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 @pytest.mark.parametrize("name", IN_SOAK)
 def test_long_code_of_the_book_prints_what_stands_there(name, tmp_path):
-    check_page(f"tutorials/{name}", tmp_path)
+    check_page(name, tmp_path)
 
 
 def commands_of(path):
@@ -128,7 +154,7 @@ def test_links_out_of_the_pages_lead_to_pages_of_the_book():
         "[a](measurements.md#x) [b](stores.md) c [d](https://e.f)"
     )
     told = "[a](../../CONTRIBUTING.md)\nlist:\n- one\n- two"
-    assert on_page_markdown(told, Page("tutorials/roles.md")) == (
+    assert on_page_markdown(told, Page("tutorials/other.md")) == (
         "[a](../contributing.md)\nlist:\n\n- one\n- two"
     )
     assert on_page_markdown("[a](docs/probing.md)", Page("contributing.md")) == "[a](probing.md)"
@@ -136,6 +162,11 @@ def test_links_out_of_the_pages_lead_to_pages_of_the_book():
         on_page_markdown("```\n[c](../studies)\n```", Page("stores.md"))
         == "```\n[c](../studies)\n```"
     )
+
+
+def test_a_tutorial_offers_its_notebook():
+    page = on_page_markdown("# T\n\nText.\n", Page("tutorials/roles.md"))
+    assert page == "# T\n\n[Download this page as a notebook](roles.ipynb){ download }\n\nText.\n"
 
 
 def test_pictures_of_the_book_are_there():

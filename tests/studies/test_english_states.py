@@ -53,7 +53,7 @@ def kept(tmp_path, monkeypatch):
 
 
 def test_the_sentences_are_the_tables(kept):
-    told = section.tell_english(kept)
+    told = section.summarize_english(kept)
     assert told["found"].startswith("in 1 of 3 pairs of a site and a scheme bindings explain more")
     assert "0.100 [0.080, 0.120]: `tpt-d-english`, decoder.1.hidden, `POS`), in 3" in told["found"]
     assert "more than fillers alone in 3 (" in told["found"]

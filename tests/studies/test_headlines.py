@@ -1,12 +1,15 @@
 """Headlines of pages of results are read from verdicts; long tables are folded."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from studies.pages.__main__ import PAGES
 from studies.pages.headlines import (
     BEGIN,
     LONG,
+    OPENINGS,
     QUESTIONS,
     _shorten,
     add_headline,
@@ -23,11 +26,29 @@ def test_every_question_is_of_a_claim_that_its_page_decides():
         assert {page_of(claim) for claim in questions} == {page}
 
 
-@pytest.mark.parametrize("page", sorted(QUESTIONS))
-def test_a_page_that_ships_has_the_headline_of_its_verdicts(page):
+@pytest.mark.parametrize("page", sorted(OPENINGS))
+def test_a_page_that_ships_has_its_opening_and_the_headline_of_its_verdicts(page):
     text = (RESULTS / f"{page}.md").read_text("utf-8")
     assert finish_page(page, text) == text
     assert text.count(BEGIN) == 1
+    assert (RESULTS / OPENINGS[page]["picture"]).is_file()
+
+
+@pytest.mark.parametrize("page", sorted(OPENINGS))
+def test_an_answer_has_two_sentences_and_numbers_of_its_page(page):
+    text = (RESULTS / f"{page}.md").read_text("utf-8")
+    opening = OPENINGS[page]
+    rest = text[text.index("**How sure.**") :].replace(opening["sure"], "")
+    for number in re.findall(r"[-+]?\d[\d.,]*\d", f"{opening['answer']} {opening['sure']}"):
+        assert number in rest, f"{page}: {number}"
+    sentences = re.split(r"(?<=[.?]) (?=[A-Z])", opening["answer"])
+    assert len(sentences) == 2
+    for sentence in sentences:  # a value with its interval is one number
+        assert len(re.findall(r"(?<![\w-])[-+]?\d[\d.]*(?: \[.*?\])?", sentence)) <= 2
+
+
+def test_every_page_of_results_has_an_opening():
+    assert {*OPENINGS} == {*PAGES}
 
 
 def test_a_headline_follows_its_verdict():
@@ -42,12 +63,12 @@ def test_a_headline_of_many_cases_has_the_least_and_the_most():
     assert _shorten(reason) == "from a: -0.2 [-0.3, 0.1] to c: 0.3 [0.2, 0.4]"
 
 
-def test_long_tables_are_folded_once_and_those_of_verdicts_stay_open():
+def test_long_tables_are_folded_once():
     row = "| 1 | 2 |\n"
     short, long = ("| a | b |\n| --- | --- |\n" + row * n for n in (LONG, LONG + 1))
-    claims = long.replace("| b |", "| verdict |")
     assert fold_tables(short) == short
-    assert fold_tables(claims) == claims
     folded = fold_tables(long + "\nend")
-    assert folded.startswith("<details markdown><summary>Table of 13 rows: a, b …</summary>\n\n| a")
+    assert folded.startswith("<details markdown><summary>Table of 5 rows: a, b …</summary>\n\n| a")
     assert fold_tables(folded) == folded
+    claims = fold_tables(long.replace("| b |", "| verdict |"))
+    assert claims.startswith("<details markdown><summary>Verdicts on 5 claims</summary>")

@@ -36,7 +36,7 @@ def test_what_the_store_holds_and_cost_is_told(measured, monkeypatch):
     assert sizes["bytes"] > sizes["vectors"] * sizes["width"]
     monkeypatch.setattr(section, "read_stores", lambda name, runs: (store,))
     monkeypatch.setattr(section, "measure_costs", None)  # it is not measured again
-    text = section.tell_large_store(measured)
+    text = section.summarize_large_store(measured)
     assert f"{sizes['words']:,} words" in text
     assert f"{sizes['words'] / 2:,.0f} words a second" in text
     assert "| `extract` | 2 | 3 | 500 |" in text
@@ -54,4 +54,4 @@ def test_a_command_alone_has_its_own_costs_and_a_failed_one_is_told(tmp_path, mo
         raise InputError("no such model")
 
     monkeypatch.setattr(section, "place", fail)
-    assert "Not measured (no such model)" in section.tell_large_store(tmp_path)
+    assert "Not measured (no such model)" in section.summarize_large_store(tmp_path)

@@ -8,7 +8,7 @@ import torch
 
 from studies.letters.letter_fits import SCHEMES, SEEDS, TokenDecoder
 from studies.letters.letter_models import list_models
-from studies.pages.letters_section import tell_letters
+from studies.pages.letters_section import summarize_letters
 from tprprobe.data.vocabularies.characters import SPECIALS
 from tprprobe.models import build
 from tprprobe.site.hooks import capture, find_sites, intervene
@@ -43,7 +43,7 @@ def test_the_section_says_what_the_fits_are():
         )
         for seed in range(2)
     ]
-    told = tell_letters(pd.DataFrame(rows))
+    told = summarize_letters(pd.DataFrame(rows))
     assert (told["fits"], told["all_fits"], told["models"], told["best"]) == (20, 600, 2, 1)
     assert told["seconds"] == 5
     assert [round(each["most"], 3) for each in told["bags"]] == [0.005, 0.905]

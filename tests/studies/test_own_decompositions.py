@@ -55,7 +55,7 @@ def kept(tmp_path, monkeypatch):
 
 
 def test_the_sentences_are_the_tables(kept):
-    told = section.tell_own(kept)
+    told = section.summarize_own(kept)
     assert "explain 0.30 to 0.40 of the variance" in told
     assert "of 2 pairs of a site and a role scheme" in told
     assert "that are only added in 1 (at most 0.100 [0.080, 0.120]: `planted" in told
@@ -69,7 +69,7 @@ def test_the_sentences_are_the_tables(kept):
 
 
 def test_the_tables_have_every_row(kept):
-    lines = section.tell_own(kept).splitlines()
+    lines = section.summarize_own(kept).splitlines()
     scores = [line for line in lines if line.startswith(f"| {NAME} | encoder.0.hidden | ")]
     assert len(scores) == 2 + 6
     assert "| 0.800 |" in scores[0]

@@ -14,10 +14,10 @@ from studies.pages.contrasts import Place, compare
 from studies.pages.deciding import decide
 from studies.pages.probing_runs import DISCRETE, MODELS, Probed
 from studies.pages.seed_roles import gather_seeds, mean_measure, seed_evidence
-from studies.pages.seed_tables import tell_leads, tell_peaks, tell_seeds
+from studies.pages.seed_tables import summarize_leads, summarize_peaks, summarize_seeds
 from studies.pages.verdicts import claims_of, read_page
 from tprpapers.claims import judge, load_claims
-from tprpapers.jiang.role_names import name_dictionary, read_fields, tell_labels
+from tprpapers.jiang.role_names import name_dictionary, read_fields, summarize_labels
 from tprprobe.analyses.probing.document_counts import TERMS
 from tprprobe.analyses.probing.result_table import Score, describe
 from tprprobe.gold.labels import WORD
@@ -182,8 +182,8 @@ def test_three_seeds_of_the_longer_training_decide():
         assert better.reason.endswith(f"; after {step:,} steps")
         assert ("both torch" if step == 9000 else "started alike") in better.reason
         assert (more.outcome, more.reason[-17:]) == ("holds", "after 3,750 steps")
-        assert tell_seeds(study, beside)[0].startswith(f"After {step:,} steps, ")
-        told = " ".join(tell_peaks(study, beside))
+        assert summarize_seeds(study, beside)[0].startswith(f"After {step:,} steps, ")
+        told = " ".join(summarize_peaks(study, beside))
         assert ("At their end, after 3,750 steps, 0.7" in told) == (step == 9000)
         assert ("With three times the steps and reports, " in told) == (step == 3750)
 
@@ -213,9 +213,9 @@ def test_the_answer_and_tables_of_seeds_are_told(page):
         == 2
     )
     assert lines_of(page, "| task | layer | vector | t5 | tpt-d |")  # of six decoder layers
-    told = tell_leads(plant_roles([0, 1, 2]))
+    told = summarize_leads(plant_roles([0, 1, 2]))
     assert "| POS | started alike | +" in told
-    assert tell_seeds(plant_roles([0], variants=("t5", "tpt-c"))) == []
+    assert summarize_seeds(plant_roles([0], variants=("t5", "tpt-c"))) == []
 
 
 def test_tables_stand_beside_the_verdicts(page):
@@ -272,10 +272,10 @@ def test_statistics_of_scores(statistic, expected):
 
 def test_what_a_role_tells_of_a_label_is_scored_on_other_texts(tmp_path):
     store = write_store(tmp_path / "store", 300)
-    found = tell_labels(store, "decoder.-1.cross.role_weights", "pos")
+    found = summarize_labels(store, "decoder.-1.cross.role_weights", "pos")
     assert 0.97 < found[0].low <= found[0].value <= 1
     assert found[1].value == pytest.approx(0, abs=0.01)  # one role for all words tells nothing
-    of_place = tell_labels(store, "decoder.-1.cross.role_weights", "place")
+    of_place = summarize_labels(store, "decoder.-1.cross.role_weights", "place")
     assert of_place[0].low < 0.01  # the place is drawn apart
 
 

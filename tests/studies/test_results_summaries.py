@@ -9,7 +9,7 @@ from planted.summary_study import plant_roles, plant_study
 from studies.pages.companions import take_runs
 from studies.pages.deciding import decide, find_alike
 from studies.pages.summaries_page import gather_evidence, judge_external, order, write_page
-from studies.pages.summary_contrasts import measure_contrasts, tell_again, tell_answer
+from studies.pages.summary_contrasts import measure_contrasts, summarize_again, summarize_answer
 from studies.pages.verdicts import claims_of, read_page
 from studies.summary_roles.records import STUDY
 from tprpapers.claims import judge
@@ -72,7 +72,7 @@ def test_a_study_that_has_not_finished_tells_what_it_has():
     assert "jiang-factual" not in gather_evidence(plant_study(level, [0, 1, 2]), LEAD)
     found = verdicts(level, [0, 1, 2])
     assert found["jiang-table2-better"].outcome == "undecided"
-    assert tell_answer(measure_contrasts(plant_study(level, [0, 1])), 3750) == []
+    assert summarize_answer(measure_contrasts(plant_study(level, [0, 1])), 3750) == []
 
 
 def test_the_page_opens_with_the_answer_and_shows_every_claim():
@@ -141,12 +141,12 @@ def test_companions_are_paired_run_by_run():
     rows = measure_contrasts(own).set_index("contrast")["seeds"]
     assert rows["TPT-d − T5, as published"].iloc[0] == 1
     assert "TPT-d − T5, both torch" not in rows
-    assert tell_again("Changed", measure_contrasts(own)[:0], measure_contrasts(own)) == ""
+    assert summarize_again("Changed", measure_contrasts(own)[:0], measure_contrasts(own)) == ""
 
 
 def test_a_training_without_continuous_roles_is_told():
     level = {name: BETTER[name] for name in BETTER if name != "tpt-c"}
-    told = tell_answer(measure_contrasts(plant_study(level, [0, 1, 2])), 3750)
+    told = summarize_answer(measure_contrasts(plant_study(level, [0, 1, 2])), 3750)
     assert len(told) == 2
     assert "over both starts" in told[0]
 

@@ -18,7 +18,7 @@ from tprpapers.huang.unbinding import (
     measure_conformity,
     part_space,
     read_words,
-    tell_subjects,
+    summarize_subjects,
 )
 from tprpapers.huang.unbinding.categories import KINDS
 from tprpapers.huang.unbinding.conformity import TOTAL, share_whole, split_initial
@@ -204,7 +204,7 @@ def tabulate_stability(store: Store, tagger: str = "", seed: int = 0) -> Table:
 
 def tabulate_subjects(store: Store, tagger: str = "", seed: int = 0) -> Table:
     words = read(store, tagger, seed)
-    found = tell_subjects(words, seed)
+    found = summarize_subjects(words, seed)
     return tables.subjects_table(found, note_words(words), judge_subjects(found))
 
 

@@ -36,7 +36,7 @@ def role_peaks(
     _finish_shares(left)
     _finish_heads(right, heads)
     if cost is not None:
-        lines = [_tell(row) for row in cost.to_dict("records")]
+        lines = [_describe(row) for row in cost.to_dict("records")]
         figure.supxlabel("every distribution made one-hot: " + "; ".join(lines), fontsize=7)
     return figure
 
@@ -83,7 +83,7 @@ def _finish_heads(axes: Axes, heads: pd.DataFrame) -> None:
     tidy(axes, "Every head")
 
 
-def _tell(row: Mapping[Any, Any]) -> str:
+def _describe(row: Mapping[Any, Any]) -> str:
     difference = Interval(row["one_hot"] - row["as_trained"], row["low"], row["high"])
     return (
         f"{row['score']} {row['as_trained']:.3f} → {row['one_hot']:.3f} "

@@ -44,7 +44,7 @@ def name_dictionary(store: Store, site: str, seed: int = 0) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True).drop(columns="cluster")
 
 
-def tell_labels(store: Store, site: str, field: str, seed: int = 0) -> dict[int, Interval]:
+def summarize_labels(store: Store, site: str, field: str, seed: int = 0) -> dict[int, Interval]:
     """The share of a field's entropy that the strongest role tells, by head of ``….role_weights``.
 
     1 − H(label | role) / H(label) in cross-entropies: how often a label comes with a role is counted on one
@@ -88,9 +88,7 @@ def read_fields(tokens: pd.DataFrame, ahead: bool) -> tuple[np.ndarray, pd.DataF
     """
     for column in (WORD, "pos"):
         if column not in tokens:
-            raise InputError(
-                f"the token table has no column {column!r}: extract from labelled data"
-            )
+            raise InputError(f"the token table has no column {column!r}: extract labeled data")
     table = tokens.reset_index(drop=True)
     known = _words(table)
     about = table[["sample", WORD]].shift(-1 if ahead else 0)

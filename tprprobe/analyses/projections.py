@@ -80,7 +80,7 @@ def project(
     elif method == "umap":
         plane = _neighbours(known, seed)
     elif labels is None:
-        raise InputError("the linear projection parts classes: give a label of each vector")
+        raise InputError("the linear projection separates classes: give a label for every vector")
     else:
         plane = _discriminant(known, labels[fitted])
     points = np.empty((len(vectors), 2), np.float32)

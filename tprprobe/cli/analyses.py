@@ -36,7 +36,7 @@ def cluster(
     as_json: Json = False,
     **options: Any,
 ) -> None:
-    """Cluster the vectors of a site by k-means: sizes, commonest tokens, stability over seeds."""
+    """Cluster the vectors of a site by k-means: sizes, most frequent tokens, stability over seeds."""
     from tprprobe.analyses.clustering import cluster as run
     from tprprobe.analyses.clustering import find_heads, save_clusters
     from tprprobe.console import track
@@ -70,7 +70,7 @@ def reconstruct(
     as_json: Json = False,
     **options: Any,
 ) -> None:
-    """Reconstruct a layer's state from one head's value vector (an affine map), beside controls."""
+    """Reconstruct a layer's state from one head's value vector (an affine map), and compare it with controls."""
     import pandas as pd
 
     from tprprobe.analyses.reconstruction import reconstruct as run
@@ -99,18 +99,18 @@ def intervene(
         typer.Argument(help="A recipe of edits or swaps (TOML), see docs/interventions.md."),
     ] = None,
     data: Annotated[
-        str | None, typer.Option(help="In place of a recipe: minimal pairs, pairs:FRAME.")
+        str | None, typer.Option(help="Instead of a recipe: minimal pairs, pairs:FRAME.")
     ] = None,
     text: Annotated[
-        str | None, typer.Option(help="In place of a recipe: a text that is open at its end.")
+        str | None, typer.Option(help="Instead of a recipe: a text to continue.")
     ] = None,
     exchange: Annotated[
-        str | None, typer.Option(help="The two words of the text that change places: Paris,Rome.")
+        str | None, typer.Option(help="The two words of the text to exchange: Paris,Rome.")
     ] = None,
     answers: Annotated[
         str | None,
         typer.Option(
-            help="What should follow the text, and the other text: Italy,France; default: the model's own."
+            help="The answers to the text and to the exchanged text: Italy,France; default: those of the model."
         ),
     ] = None,
     n: Number = None,
@@ -121,7 +121,7 @@ def intervene(
     as_json: Json = False,
     **of_edits: Any,
 ) -> None:
-    """Edit or exchange vectors while a model runs, and score its answers: by a recipe, or of minimal pairs."""
+    """Edit or exchange vectors while a model runs, and score its answers, by a recipe or on minimal pairs."""
     if sum(given is not None for given in (recipe, data, text)) != 1:
         raise InputError(
             "give one of a recipe (FILE.toml), --data pairs:FRAME, or --text TEXT --exchange WORD,WORD"
@@ -188,9 +188,9 @@ def _draw_behaviour(rows: "pd.DataFrame", folder: Path) -> None:
 def name(
     store: StoreFolder, scheduler: Scheduler = None, as_json: Json = False, **options: Any
 ) -> None:
-    """Name the clusters of all heads by gold structure, on held-out questions, beside controls.
+    """Name the clusters of all heads by gold structure, on held-out questions, and compare them with controls.
 
-    Of words with exact labels, by these (default sites: *.role), beside the untrained twin.
+    Words with exact labels are named by their labels (default sites: *.role), and compared with the twins.
     """
     from tprprobe.analyses.naming import name_all, name_words
     from tprprobe.analyses.naming.word_labels import list_exact
@@ -205,7 +205,7 @@ def name(
     if of_words:
         first, *others = options.pop("k", [20])
         if others or "baseline" in options:
-            raise InputError("labelled words are named with one --k, and without --baseline")
+            raise InputError("labeled words are named with one --k, and without --baseline")
         options["k"] = first
     elif "baseline" in options:
         options["baseline"] = open_store(options["baseline"])

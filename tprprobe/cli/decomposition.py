@@ -63,7 +63,7 @@ def decompose(
     scheduler: Scheduler = None,
     as_json: Json = False,
 ) -> None:
-    """Decompose vectors into role–filler bindings: how much of them, held out, beside all controls."""
+    """Measure how much of a site's vectors role–filler bindings explain, held out, and compare it with controls."""
     from tprprobe.analyses.decomposition import decompose_all, summarize
     from tprprobe.console import track_stages
     from tprprobe.store import open_store
@@ -103,7 +103,7 @@ def roles(
     fields: Annotated[
         list[str] | None,
         typer.Option(
-            help="Fields that roles may be made of; default: places, and what tokens tell."
+            help="Fields that roles may combine; default: places, and the columns of the tokens."
         ),
     ] = None,
     fillers: Fillers = "token",
@@ -114,7 +114,7 @@ def roles(
     resume: Resume = False,
     as_json: Json = False,
 ) -> None:
-    """Find the scheme of roles that describes vectors in the fewest bits, beside controls."""
+    """Search for the role scheme that describes vectors in the fewest bits, and compare it with controls."""
     from tprprobe.analyses.decomposition import search_all
     from tprprobe.console import track
     from tprprobe.store import open_store

@@ -19,10 +19,10 @@ HEADING = re.compile(r"^```.*?^```|^#+ +([^\n]*)", re.DOTALL | re.MULTILINE)  # 
 def docs(
     words: Annotated[
         list[str] | None,
-        typer.Argument(help="A page, or words to search for; without any, all pages are listed."),
+        typer.Argument(help="A page, or words to search for; default: list all pages."),
     ] = None,
 ) -> None:
-    """Read a page of the documentation here (formatted; Markdown into a pipe), or search all of them."""
+    """Read a page of the documentation in the terminal, or search all pages."""
     pages, asked = find_pages(), " ".join(words or [])
     if not asked:
         width = max(map(len, pages), default=0)
@@ -40,7 +40,7 @@ def find_pages() -> dict[str, Path]:
     """The pages by name (``training``, ``tutorials/roles``): of a checkout, or as they are installed."""
     found: dict[str, Path] = {}
     for root in assets.roots("docs"):
-        for path in sorted([*root.glob("*.md"), *root.glob("tutorials/*.md")]):
+        for path in sorted(root.rglob("*.md")):
             found.setdefault(path.relative_to(root).with_suffix("").as_posix(), path)
     return found
 

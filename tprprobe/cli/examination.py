@@ -20,7 +20,7 @@ def examine(
     as_json: Json = False,
     **options: Any,
 ) -> None:
-    """Examine a model: what its states are made of by layer, what of it is learnt, known and used."""
+    """Examine a model layer by layer: what its states represent, what training added, and what the model uses."""
     from tprprobe.data import load_data
     from tprprobe.examination import TEXTS, examine
     from tprprobe.models import load_model

@@ -71,7 +71,7 @@ def extract(
     dtype: Dtype = "float32",
     **options: Any,
 ) -> None:
-    """Write the vectors of a model's sites on a data set into a store; under torchrun or srun, on all their processes."""
+    """Write the vectors of a model's sites on a dataset into a store; under torchrun or srun, on all their processes."""
     from tprprobe.data.annotated.sentencesets import join_labels, set_source
     from tprprobe.extraction import extract as run
     from tprprobe.files.processes import Ranks
@@ -101,7 +101,7 @@ def inspect(
         bool,
         typer.Option(
             "--verify",
-            help="Read every file of a store, or a run's tables and weights, and name what is damaged.",
+            help="Read every file of a store, or a run's tables and weights, and list what is damaged.",
         ),
     ] = False,
     as_json: Json = False,
@@ -129,7 +129,7 @@ def _verify(given: Path, as_json: bool) -> None:
     if finished_in(folder) and not STORE.is_in(folder):
         run = verify_run(folder)
         listed = ", ".join(f"{place} ({kind})" for place, kind in run["kinds"].items())
-        text = f"{given}: {listed} can be read, {run['files']} tables are as they were written"
+        text = f"{given}: {listed} can be read, {run['files']} tables are undamaged"
         return print_json(run) if as_json else typer.echo(text)
     found = verify(folder)
     if as_json:

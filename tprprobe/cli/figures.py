@@ -9,9 +9,7 @@ from tprprobe.cli.options import Out, say
 
 
 def figure(
-    name: Annotated[
-        str | None, typer.Argument(help="The figure; without a name, they are listed.")
-    ] = None,
+    name: Annotated[str | None, typer.Argument(help="The name of the figure.")] = None,
     store: Annotated[Path | None, typer.Option(help="The store to read.")] = None,
     ckpt: Annotated[
         list[str] | None,
@@ -22,7 +20,7 @@ def figure(
     k: Annotated[int | None, typer.Option(help="Number of clusters.")] = None,
     sample: Annotated[int | None, typer.Option(help="The number of a sample.")] = None,
     every: Annotated[
-        bool, typer.Option("--every", help="Questions answered wrong too (schlag-fig2).")
+        bool, typer.Option("--every", help="Include questions with wrong answers (schlag-fig2).")
     ] = False,
     position: Annotated[
         list[int] | None,
@@ -46,7 +44,7 @@ def figure(
         ),
     ] = None,
 ) -> None:
-    """Draw a figure or table; without a name, list all, or with --store those of that store."""
+    """Draw a figure or table. Without a name, list all figures, or with --store those of the store."""
     from tprprobe.figures import catalogue
 
     if name is None:
@@ -79,7 +77,7 @@ def open_app(
         int | None, typer.Option(help="The port; default: the first free one from 8501.")
     ] = None,
 ) -> None:
-    """Open the dashboard over the stores and results in a folder, for this machine only."""
+    """Open the dashboard for the stores and results in a folder, on this machine only."""
     from tprprobe.cli.server import serve
 
     serve(runs, port)

@@ -37,7 +37,7 @@ Scheduler = Annotated[
     str | None,
     typer.Option(help="A Dask scheduler (tcp://HOST:8786), whose workers read the store in parts."),
 ]
-Resume = Annotated[bool, typer.Option("--resume", help="Resume a run that was cut off.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Resume an interrupted run.")]
 
 
 def model_and_data(

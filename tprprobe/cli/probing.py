@@ -45,7 +45,7 @@ def probe(
     ckpt: Annotated[
         str | None,
         typer.Option(
-            help="A checkpoint to extract from, in place of a store.", rich_help_panel=MODEL
+            help="A checkpoint to extract from, instead of a store.", rich_help_panel=MODEL
         ),
     ] = None,
     data: Data = None,
@@ -55,7 +55,7 @@ def probe(
         bool,
         typer.Option(
             "--refine",
-            help="Then train span-conv probes of the sites that linear ones find beyond their controls.",
+            help="Then train span-conv probes for sites on which linear probes beat their controls.",
             rich_help_panel=PROBES,
         ),
     ] = False,
@@ -70,16 +70,14 @@ def probe(
     budget: Annotated[
         float, typer.Option(help="GB of memory for probes and vectors.", rich_help_panel=PROBES)
     ] = 2.0,
-    test: Annotated[
-        Path | None, typer.Option(help="Another store, whose labels the probes are tested on.")
-    ] = None,
+    test: Annotated[Path | None, typer.Option(help="Another store to test the probes on.")] = None,
     device: Device = "cpu",
     out: Out = None,
     resume: Resume = False,
     as_json: Json = False,
     **settings: Any,
 ) -> None:
-    """Train probes on the vectors of every site of a labelled store, beside their controls."""
+    """Train probes on the vectors of every site of a labeled store, and compare them with controls."""
     is_bilinear = settings.get("probe") == BILINEAR
     if is_bilinear:
         strange = [name.replace("_", "-") for name in settings if name not in OF_BILINEAR]
@@ -193,24 +191,24 @@ def predict(
     what: Annotated[
         str,
         typer.Argument(
-            help="A text, with --ckpt; or a kept probe: a folder of OUT/probes of `tprprobe probe --out OUT`."
+            help="A text, with --ckpt; or a probe: a folder of OUT/probes that `tprprobe probe --out OUT` wrote."
         ),
     ],
     store: Annotated[
         Path | None,
-        typer.Argument(help="With a probe: a store of the same model, with labels or without."),
+        typer.Argument(help="With a probe: a store of the same model, labeled or not."),
     ] = None,
     ckpt: Annotated[
         str | None, typer.Option(help="The model that reads the text: a name, a folder or hf:PATH.")
     ] = None,
-    k: Annotated[int, typer.Option("-k", help="How many next words of a text.")] = 10,
+    k: Annotated[int, typer.Option("-k", help="The number of next words to print.")] = 10,
     device: Device = "cpu",
     out: Annotated[
         Path | None, typer.Option(help="The table to write: a .csv or .parquet file.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Predict the next words of a typed text by a model, or labels of a store's words by a trained probe."""
+    """Predict the next words of a text with a model, or the labels of a store's words with a trained probe."""
     from tprprobe.files.runs import write_table
 
     if out is not None and out.suffix not in (".csv", ".parquet"):

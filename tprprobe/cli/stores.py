@@ -17,13 +17,13 @@ def import_vectors(
     layers: Annotated[
         str | None,
         typer.Option(
-            help="The layers of the model that a dump holds, in its order: 1,2,3; default: from 0."
+            help="The numbers of the layers in a dump, in its order: 1,2,3; default: from 0."
         ),
     ] = None,
     as_json: Json = False,
     **options: Any,
 ) -> None:
-    """Bring the vectors that another program wrote into a store."""
+    """Import the vectors that another program wrote into a store."""
     from tprprobe.store.dumps import import_store
 
     numbers = None if layers is None else _numbers(layers)
@@ -58,7 +58,9 @@ def export(
 def push(
     folder: Annotated[Path, typer.Argument(help="A store, a finished run, or a checkpoint.")],
     repo_id: Annotated[str, typer.Argument(help="The repository on the hub, owner/name.")],
-    private: Annotated[bool, typer.Option("--private", help="Only you may see it.")] = False,
+    private: Annotated[
+        bool, typer.Option("--private", help="Make the repository private.")
+    ] = False,
 ) -> None:
     """Upload a store or a run to the Hugging Face hub as a dataset, a checkpoint as a model."""
     from tprprobe.store.repositories import push_to_hub

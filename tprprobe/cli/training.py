@@ -47,7 +47,7 @@ def train(
     resume: Resume = False,
     device: Device = "cpu",
 ) -> None:
-    """Train by a recipe, or train all runs of a study's plan; under torchrun, on all its processes."""
+    """Train a model by a recipe, or all runs of a study's plan; under torchrun, on all its processes."""
     from tprprobe import plugins
     from tprprobe.files.settings import read_toml
     from tprprobe.training.loop import train as run
@@ -66,22 +66,20 @@ def convert(
     out: Annotated[Path, typer.Argument(help="The checkpoint folder to write.")],
     config: Annotated[
         str | None,
-        typer.Option(
-            help='Options that the source does not hold, as JSON or a JSON file: {"n_heads": 4}.'
-        ),
+        typer.Option(help='Options that the source lacks, as JSON or a JSON file: {"n_heads": 4}.'),
     ] = None,
     vocab: Annotated[
         Path | None,
         typer.Option(help="The source's vocabulary: vocab.pt, tokenizer.json or spiece.model."),
     ] = None,
 ) -> None:
-    """Convert a published checkpoint into a checkpoint folder of ours."""
+    """Convert a published checkpoint into a checkpoint folder of tprprobe."""
     from tprprobe.models.checkpoint import READERS
     from tprprobe.models.published.convert import convert as run
 
     folder = run(source, out, config=config, vocab=vocab)
     known = any((folder / file).is_file() for file in READERS)
-    unread = "" if known else " (vocabulary: unknown; text needs --vocab, of which --help tells)"
+    unread = "" if known else " (vocabulary: unknown; text needs --vocab, see --help)"
     say(f"converted: {folder}{unread}")
 
 

@@ -207,7 +207,7 @@ def show_heads(scores: pd.DataFrame, title: str) -> View:
     return View(title, scores, grid, partial(interval_dots, dots, title, "share"), "percent")
 
 
-def tell_attention(scores: pd.DataFrame) -> Statement:
+def summarize_attention(scores: pd.DataFrame) -> Statement:
     """Which head follows a gold relation most (scores with a column ``follows``), beside what needs no head; else which head
     has the largest weights.
     """

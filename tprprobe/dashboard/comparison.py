@@ -79,7 +79,7 @@ def _label(scene: Cloud, samples: pd.Series) -> pd.DataFrame:
     return tokens[tokens["cluster"] >= 0]
 
 
-def tell_agreement(
+def summarize_agreement(
     joined: pd.DataFrame, scenes: Sequence[Cloud], names: Sequence[str]
 ) -> Statement:
     """How far two stores' clusters agree on the same tokens, and how many of each have a name."""

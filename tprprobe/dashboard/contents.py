@@ -110,7 +110,7 @@ def write_size(n: float) -> str:
     return f"{n:.3g} TB"
 
 
-def tell_store(store: Store) -> Statement:
+def summarize_store(store: Store) -> Statement:
     """What was read, how well it was answered where that is known, which labels and twins the store has."""
     facts, holds = describe_store(store), list_contents(store)
     read = f"{facts['samples']} samples ({facts['tokens']} tokens) of {facts['data']}"

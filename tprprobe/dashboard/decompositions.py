@@ -14,7 +14,7 @@ from tprprobe.errors import InputError
 from tprprobe.statistics import interval_text, read_interval
 
 FAMILIES = {"bag": "fillers alone", "additive": "+ roles", "factored": "+ bindings"}
-FAMILIES |= {"saturated": "+ a vector a pair"}
+FAMILIES |= {"saturated": "+ a vector for every pair"}
 STEPS = {"bag": "fillers alone", "additive": "roles", "factored": "bindings"}  # of a sentence
 STEP = ["roles", "step", "r2", "r2_low", "r2_high", "gain", "gain_low", "gain_high"]
 STEP += ["learnt", "learnt_low", "learnt_high", "twin", "rank", "n", "n_fit"]
@@ -81,7 +81,7 @@ def find_scheme(scores: pd.DataFrame) -> Any:
     return top(next(each for each in (asked, has_roles, own) if len(each)), "r2")
 
 
-def tell_decomposition(scores: pd.DataFrame, site: str, roles: str = "") -> Statement:
+def summarize_decomposition(scores: pd.DataFrame, site: str, roles: str = "") -> Statement:
     """What fillers, then roles, then bindings explain of a state, step by step, and controls of the last step."""
     of_site = scores[scores["site"] == site]
     roles = roles or str(find_scheme(of_site)["roles"])
@@ -89,7 +89,7 @@ def tell_decomposition(scores: pd.DataFrame, site: str, roles: str = "") -> Stat
     own, controls = (of_scheme[(of_scheme["control"] == "") == is_own] for is_own in (True, False))
     rows = {row["family"]: row for row in own.to_dict("records")}
     steps = [name for name in STEPS if name in rows] or list(rows)[:1]
-    told = [_tell_step(rows[name], name, is_first=name == steps[0]) for name in steps]
+    told = [_summarize_step(rows[name], name, is_first=name == steps[0]) for name in steps]
     text = f"{site}, roles ‘{roles}’, held out: {'; '.join(told)}."
     same = controls[controls["family"] == steps[-1]].sort_values("r2").to_dict("records")
     if same:
@@ -100,7 +100,7 @@ def tell_decomposition(scores: pd.DataFrame, site: str, roles: str = "") -> Stat
     )
 
 
-def _tell_step(row: dict[Any, Any], name: str, is_first: bool) -> str:
+def _summarize_step(row: dict[Any, Any], name: str, is_first: bool) -> str:
     """One step: its R², what it adds to the step below, and how much of that is learnt."""
     word, r2 = STEPS.get(name, name), f"R² {number(row, 'r2')}"
     if is_first:
@@ -108,11 +108,11 @@ def _tell_step(row: dict[Any, Any], name: str, is_first: bool) -> str:
     if np.isnan(row.get("gain", np.nan)):
         return f"with {word} {r2}"
     gain = read_interval(row, "gain")
-    surely = "add" if gain.low > 0 else "lose" if gain.high < 0 else "add nothing sure,"
+    surely = "add" if gain.low > 0 else "lose" if gain.high < 0 else "add nothing measurable,"
     told = f"{word} {surely} {interval_text(gain, '+.3f')} ({r2})"
     if np.isnan(row.get("learnt", np.nan)):
         return told
     learnt = number(row, "learnt", "+.3f")
     if row["learnt"] < 0:
         return f"{told}, less than in the {row['twin']} twin ({learnt})"
-    return f"{told}, of which learnt (beyond the {row['twin']} twin) {learnt}"
+    return f"{told}, of which learnt (more than in the {row['twin']} twin) {learnt}"

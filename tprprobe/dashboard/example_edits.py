@@ -63,7 +63,7 @@ def list_heads(posed: Posed) -> dict[str, range]:
     }
 
 
-def tell_headless(posed: Posed) -> str:
+def summarize_headless(posed: Posed) -> str:
     """Why a model without heads has none to ablate."""
     why = ""
     if {"sentence.tpr", "word.unbinding"} <= {*find_sites(posed.model)}:

@@ -94,7 +94,7 @@ def _changed_text(text: str, change: Change, offset: int) -> str:
     return exchanged(text, first, second)
 
 
-def tell_experiment(row: Mapping[str, Any]) -> str:
+def summarize_experiment(row: Mapping[str, Any]) -> str:
     """What an edit did to the answer, and whether that is what was predicted."""
     edit, old, new = row["edit"][0].upper() + row["edit"][1:], row["old answer"], row["new answer"]
     before, now = write_share(row["its p"]), write_share(row["p now"])
@@ -103,10 +103,10 @@ def tell_experiment(row: Mapping[str, Any]) -> str:
     else:
         written = write_share(row["p of it"])
         told = f"{edit}: the answer ‘{old}’ (probability {before}, now {now}) becomes ‘{new}’ (now {written})"
-    return f"{told}. {_tell_predicted(row)}"
+    return f"{told}. {_summarize_predicted(row)}"
 
 
-def _tell_predicted(row: Mapping[str, Any]) -> str:
+def _summarize_predicted(row: Mapping[str, Any]) -> str:
     """What was predicted, by what, and whether it came."""
     if not row["by"]:
         return "Nothing predicts an exact answer to this edit."

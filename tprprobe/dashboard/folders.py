@@ -56,7 +56,7 @@ class Runs:
         path = self.folder("control" if name in self.folders["control"] else "store", name)
         for part in (MANIFEST, TOKENS, ARRAYS, *TWINS):
             if (path / part).exists() and not is_within(path / part, self.root):
-                raise InputError(f"{name}: its {part} lies outside {self.root}, it is not read")
+                raise InputError(f"{name}: its {part} is outside {self.root} and is not read")
         return open_store(path)
 
     def run_of(self, name: str) -> Path:

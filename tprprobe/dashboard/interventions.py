@@ -72,11 +72,11 @@ def show_interventions(rows: pd.DataFrame, name: str) -> View:
     return _show_snap(rows) if (rows["head"] < 0).any() else _show_heads(rows, name)
 
 
-def tell_edits(rows: pd.DataFrame, name: str) -> Statement:
+def summarize_edits(rows: pd.DataFrame, name: str) -> Statement:
     """What one of :func:`read_interventions` changed, in a sentence."""
     if "kl" in rows:
-        return _tell_pairs(rows)
-    return _tell_swaps(rows, name) if "counterfactual" in rows else _tell_sweep(rows)
+        return _summarize_pairs(rows)
+    return _summarize_swaps(rows, name) if "counterfactual" in rows else _summarize_sweep(rows)
 
 
 def _show_pairs(rows: pd.DataFrame, edit: str) -> View:
@@ -97,7 +97,7 @@ def _show_pairs(rows: pd.DataFrame, edit: str) -> View:
     return View(f"What ‘{edit}’ does to what is expected next, by layer", rows, drawn, None, note)
 
 
-def _tell_pairs(rows: pd.DataFrame) -> Statement:
+def _summarize_pairs(rows: pd.DataFrame) -> Statement:
     """At which site an edit of two words moves what is expected next furthest, beside its strongest control."""
     beyond = rows["beyond"] if "beyond" in rows else pd.Series(np.nan, rows.index)
     edited = rows[(rows["control"] == "real") & beyond.notna()]
@@ -143,7 +143,7 @@ def _show_heads(rows: pd.DataFrame, edit: str) -> View:
     return View(title, rows, grid, partial(ablation_map, rows), note)
 
 
-def _tell_sweep(rows: pd.DataFrame) -> Statement:
+def _summarize_sweep(rows: pd.DataFrame) -> Statement:
     """What an edit changed most in the answers."""
     edited = rows[rows["edit"] != "none"]
     if "change" not in edited or edited["change"].isna().all():
@@ -174,7 +174,10 @@ def _show_snap(rows: pd.DataFrame) -> View:
     ]
     alone = float(rows.loc[rows["edit"] == "none", "exact_match"].iloc[0])
     drawn = Lines(
-        own, own.assign(value=alone, low=alone, high=alone), "exact match", "log2 of centers a head"
+        own,
+        own.assign(value=alone, low=alone, high=alone),
+        "exact match",
+        "log2 of the number of centers",
     )
     title = "Vectors snapped to the nearest of k centers, 95 % intervals"
     return View(title, points, drawn, partial(snap_curve, rows), "dotted: as trained; 0: the mean")
@@ -214,14 +217,14 @@ def _show_swaps(rows: pd.DataFrame, kind: str) -> View:
     return View(title, chosen, dots, partial(swap_shares, rows, [kind]), note)
 
 
-def _tell_swaps(rows: pd.DataFrame, kind: str) -> Statement:
+def _summarize_swaps(rows: pd.DataFrame, kind: str) -> Statement:
     """How often an exchange gave the predicted answer."""
     chosen = rows[(rows["subset"] == "answered") & (rows["head"] == -1) & (rows["at"] == "pair")]
     whole = chosen[(chosen["layer"] == -1) & ~chosen["vectors"].isin(["none", "question"])]
     whole = whole[~whole["model"].astype(str).str.startswith("untrained")]
     if whole.empty:
         return Statement(
-            f"No pair of {kind} whose two questions the model answers: nothing can be said of exchanges."
+            f"No pair of {kind} whose two questions the model answers: exchanges cannot be evaluated."
         )
     best = top(whole, "counterfactual")
     return Statement(

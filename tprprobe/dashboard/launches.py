@@ -63,7 +63,7 @@ class Job:
         """The exit status; None while it runs."""
         return self.process.poll()
 
-    def tell(self) -> str:
+    def read_output(self) -> str:
         """The last lines of its output, as text."""
         written = CODES.sub("", self.log.read_text("utf-8", errors="replace"))
         lines = [
@@ -171,7 +171,7 @@ def _sweep(runs: Runs, store: Store) -> Plan:
 
 def _swaps(runs: Runs, store: Store) -> Plan:
     is_arithmetic = list_contents(store).arithmetic
-    _require(is_arithmetic, "numbers change places in questions of arithmetic only")
+    _require(is_arithmetic, "numbers can be exchanged in questions of arithmetic only")
     return _intervene(runs, store, SWAPPED)
 
 
@@ -196,7 +196,7 @@ def _intervene(runs: Runs, store: Store, edits: str) -> Plan:
         "the model of this store is neither shipped nor below the folder: put its checkpoint there"
     )
     _require(name, where)
-    _require(data.get("name"), "this store does not say of which data it is")
+    _require(data.get("name"), "this store does not record its data")
     of = f'data = "{_quoted(data["name"])}"\nsplit = "{_quoted(data.get("split") or "test")}"\n'
     return ("intervene", RECIPE, "--ckpt", str(name)), of + edits
 
@@ -208,7 +208,7 @@ def _quoted(value: object) -> str:
         InputError: it has characters that no name of data has.
     """
     is_plain = re.fullmatch(r"[\w:+/.,=@ -]{1,200}", str(value))
-    _require(is_plain, f"data of a strange name: {visible(value, 60)}")
+    _require(is_plain, f"data with an unusual name: {visible(value, 60)}")
     return str(value)
 
 

@@ -21,7 +21,7 @@ from tprprobe.store import Store
 COLUMNS = ["panel", "line", "x", "value", "low", "high", "told", "sure", "site", "page", "query"]
 BANDS = ["panel", "x", "value", "low", "high"]
 CONTROLS = ["shuffled roles", "shuffled fillers", "random vectors", "permuted", "untrained"]
-GAINS = {"gain": "gained by bindings", "learnt": "learnt of the gain"}
+GAINS = {"gain": "gain of bindings", "learnt": "learnt of the gain"}
 Measured = Iterator[
     tuple[pd.DataFrame, pd.DataFrame]
 ]  # lines, and the bands of their strongest controls
@@ -65,10 +65,10 @@ def show_layers(lines: Lines) -> View:
         tprprobe.errors.InputError: nothing was measured by layer yet
     """
     if lines.rows.empty:
-        raise InputError("nothing was measured by layer yet")
-    note = "grey: the strongest control; filled: beyond it"
+        raise InputError("no measurements by layer yet")
+    note = "gray: the strongest control; filled: above it"
     data = lines.rows.drop(columns="query")
-    return View("What is measured by layer, with 95 % intervals", data, lines, None, note)
+    return View("Measurements by layer, with 95 % intervals", data, lines, None, note)
 
 
 def select_panels(lines: Lines, panels: list[str]) -> Lines:
@@ -77,7 +77,7 @@ def select_panels(lines: Lines, panels: list[str]) -> Lines:
     return Lines(rows.reset_index(drop=True), bands, percent=False)
 
 
-def tell_layers(lines: Lines) -> Statement:
+def summarize_layers(lines: Lines) -> Statement:
     """The layer where every measure is largest."""
     told, links = [], []
     for panel, part in lines.rows.groupby("panel", sort=False):

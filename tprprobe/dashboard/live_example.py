@@ -101,7 +101,7 @@ def pose(model: Model, text: str) -> Posed:
     """
     text = " ".join(text.split())
     if isinstance(model, CaptionModel):
-        raise InputError(f"{model.name} writes captions of images: a text cannot be put to it")
+        raise InputError(f"{model.name} writes captions of images: it cannot read a text")
     if not text:
         raise InputError("an empty text: type a question or a text")
     if len(text) > LONGEST:
@@ -162,7 +162,7 @@ def find_reference(store: Store, text: str) -> str:
     return str(answers.iloc[0]) if len(answers) else ""
 
 
-def tell_answer(posed: Posed, store: Store) -> str:
+def summarize_answer(posed: Posed, store: Store) -> str:
     """What the model answers, how probable that is, and whether it is right where that is known."""
     p = write_share(posed.probability(posed.source, [posed.answer], {})[0])
     about = f" writes of {posed.text}" if posed.is_image else " answers"

@@ -53,7 +53,7 @@ def show_map(
     data = scene.tokens.assign(row=scene.rows, x=scene.points[:, 0], y=scene.points[:, 1])
     data = data.assign(cluster=scene.roles.labels, value=values.to_numpy())
     known = marked if marked is not None and marked.any() else None
-    title = f"{scene.place}, coloured by {field}"
+    title = f"{scene.place}, colored by {field}"
     drawn = (scene.points, values.tolist(), order_values(values), title, name_axes(scene))
     return View(title, data, None, partial(map_points, *drawn, scene.note, known), scene.note)
 
@@ -77,7 +77,7 @@ def pack_map(scene: Cloud, field: str = CLUSTER) -> dict[str, Any]:
         {"text": str(each), "x": float(x), "y": float(y)} for each, x, y in named.itertuples()
     ]
     sent = {
-        "title": f"{scene.place}, coloured by {field}",
+        "title": f"{scene.place}, colored by {field}",
         "axes": name_axes(scene),
         "values": order,
     }

@@ -40,11 +40,11 @@ def show_decoding(folder: Path) -> View:
     both = pd.concat([own.assign(name=own["vectors"] + heads, group=own["model"]), rules])
     ends = {"accuracy": "value", "accuracy_low": "low", "accuracy_high": "high"}
     table = both[["name", "group", *ends]].rename(columns=ends)
-    title = f"Numerator or denominator, told by clusters alone ({int(rows['n'].max())} digits, held out)"
+    title = f"Numerator or denominator, predicted from clusters alone ({int(rows['n'].max())} digits, held out)"
     return View(title, table, Dots(table, "accuracy"), None, polarity_table(naming).caption)
 
 
-def tell_decoding(table: pd.DataFrame) -> Statement:
+def summarize_decoding(table: pd.DataFrame) -> Statement:
     """The trained model's roles beside the best of all other vectors and the best rule, from :func:`show_decoding`."""
     is_rule = table["group"] == "rule"
     is_role = (table["group"] == TRAINED) & table["name"].str.startswith("role")
@@ -54,7 +54,7 @@ def tell_decoding(table: pd.DataFrame) -> Statement:
         top(each, "value") for each in (rest if len(own) else own, table[is_rule]) if len(each)
     ]
     beside = "; ".join(f"{row['name']} ({row['group']}) {percent(row)}" for row in others)
-    text = f"Numerator or denominator? Clusters of {best['name']} alone tell {percent(best)} of the digits."
+    text = f"Numerator or denominator? Clusters of {best['name']} alone predict it for {percent(best)} of the digits."
     return Statement(f"{text} Beside them: {beside}." if beside else text)
 
 
@@ -69,7 +69,7 @@ def show_word_names(folder: Path) -> View:
     return View(title, rows, Dots(rows, "share of words"), None, words_table(named).caption)
 
 
-def tell_words(rows: pd.DataFrame) -> Statement:
+def summarize_words(rows: pd.DataFrame) -> Statement:
     """How many clusters of words have a name, model by model, from the data of :func:`show_word_names`."""
     told = [
         f"{model} {part['named'].sum()} of {part['clusters'].sum()} (the best head’s cover {100 * part['value'].max():.0f} % of the words)"
@@ -113,10 +113,10 @@ def find_roles(runs: Runs, store: Store, named: pd.DataFrame) -> Iterator[Statem
             if is_known
             else np.zeros(len(texts), bool)
         )
-        yield _tell_role(row, tuple(_examples(gold.tokens, inside)))
+        yield _summarize_role(row, tuple(_examples(gold.tokens, inside)))
 
 
-def _tell_role(row: pd.Series, examples: tuple[str, ...]) -> Statement:
+def _summarize_role(row: pd.Series, examples: tuple[str, ...]) -> Statement:
     text = (
         f"‘{visible(row['name'], 90)}’: cluster {row['cluster']} of {place(row['site'], row['head'])}, "
         f"precision {percent(row, 'precision', 0)}, recall {percent(row, 'recall', 0)}, held out"
@@ -145,4 +145,4 @@ def _examples(tokens: pd.DataFrame, inside: np.ndarray) -> Iterator[str]:
 
 
 SHOWN = {"names": show_decoding, "word_names": show_word_names}
-TOLD = {"names": tell_decoding, "word_names": tell_words}
+TOLD = {"names": summarize_decoding, "word_names": summarize_words}

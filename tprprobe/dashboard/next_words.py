@@ -29,9 +29,9 @@ ROLE, OTHER = "wrong role", "words exchanged"
 TOLD = {
     PLAIN: "nothing is edited",
     EXCHANGED: "the two words exchange their states at the site",
-    BACK: "control: the states are put back as they are",
-    ROLE: "control: the words stay, with the states that they have at each other’s place",
-    OTHER: "the ceiling: the text with the two words exchanged",
+    BACK: "control: the same states are put back",
+    ROLE: "control: every word keeps its place, with the state that it has at the other place",
+    OTHER: "the upper bound: the text with the two words exchanged",
 }
 
 
@@ -181,7 +181,7 @@ def mean_states(store: Store, site: str) -> tuple[Float[np.ndarray, "sample d_mo
     return sums / np.bincount(at)[:, None], read_texts(store).loc[samples].tolist()
 
 
-def tell_exchange(
+def summarize_exchange(
     asked: OpenText, site: str, first: int, second: int, table: pd.DataFrame
 ) -> Statement:
     """What the exchange does to the likeliest next word (or the nearest sample), beside its controls and its ceiling."""

@@ -35,7 +35,7 @@ def place_more(
         InputError: places on this plane are known only of the vectors it was made of (UMAP).
     """
     if plane.place is None or plane.method == "umap":
-        raise InputError(f"{plane.method} places no more vectors: choose pca or linear")
+        raise InputError(f"{plane.method} cannot place new vectors: choose pca or linear")
     return plane.place(_scale(roles, vectors)).astype(np.float32)
 
 

@@ -88,7 +88,7 @@ def show_confusions(found: pd.DataFrame, task: str) -> View:
     told = np.char.add(np.char.add(percents, " % ("), np.char.add(counts.astype(str), ")"))
     names = (f"{task} label", "predicted")
     title = f"What a probe of {task} predicts for every label, held out"
-    note = f"percent of a row; the {len(counts)} commonest of {found['label'].nunique()} labels"
+    note = f"percent of a row; the {len(counts)} most frequent of {found['label'].nunique()} labels"
     grid = Squares(shares, [*common], columns, names, texts, told)
     return View(
         title,
@@ -122,7 +122,7 @@ def _mark(words: list[str], span: str) -> str:
     return visible(" ".join(signs[max(first - AROUND, 0) : last + AROUND]), 120)
 
 
-def tell_errors(found: pd.DataFrame, task: str, site: str) -> Statement:
+def summarize_errors(found: pd.DataFrame, task: str, site: str) -> Statement:
     """How many predictions are right, and the commonest confusion."""
     right = int((found["label"] == found["predicted"]).sum())
     text = f"{site} predicts {right:,} of {len(found):,} held-out {task} labels right ({100 * right / len(found):.1f} %)"
@@ -130,5 +130,5 @@ def tell_errors(found: pd.DataFrame, task: str, site: str) -> Statement:
     if len(wrong):
         counts: Any = wrong.value_counts(["label", "predicted"])
         (label, predicted), n = next(iter(counts.items()))
-        text += f"; commonest mistake: {label} taken for {predicted}, {n} times"
+        text += f"; most frequent mistake: {label} predicted as {predicted}, {n} times"
     return Statement(f"{text}.")

@@ -14,7 +14,7 @@ from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.figures.probes import strongest_control
 
 SCORES = {"f1": "F1", "accuracy": "accuracy"}
-SIGNS = "filled: beyond every control (paired, Holm); grey: the best control with its 95 % interval"
+SIGNS = "filled: above every control (paired, Holm); gray: the best control with its 95 % interval"
 FEW = 3  # places that are named
 
 
@@ -110,7 +110,7 @@ def _controls(rows: pd.DataFrame, own: pd.DataFrame, real: pd.DataFrame, score: 
         yield found.assign(told=told).dropna(subset=["value"])
 
 
-def tell_probes(
+def summarize_probes(
     rows: pd.DataFrame, task: str, models: Sequence[str], score: str = "f1"
 ) -> Statement:
     """Where a task's labels are read best, and at how many places beyond every control."""
@@ -120,7 +120,7 @@ def tell_probes(
         return Statement(f"No vectors were probed for {task}.")
     best = top(real, score)
     text = (
-        f"{task.upper()} is read best from {best['site']}: {SCORES[score]} {percent(best, score)}, held out, "
+        f"{task.upper()} is predicted best from {best['site']}: {SCORES[score]} {percent(best, score)}, held out, "
         f"learnt from {best['n_train']:,} targets"
     )
     if isinstance(best["best_control"], str):
@@ -129,15 +129,17 @@ def tell_probes(
         )
     tested = real[real["beyond"].notna()]
     stacks = tested["site"].astype(str).str.split(".").str[0]
-    parts = [_tell_beyond(str(stack), part) for stack, part in tested.groupby(stacks, sort=False)]
-    beyond = f" Beyond every control (paired, Holm): {'; '.join(parts)}." if parts else ""
+    parts = [
+        _summarize_beyond(str(stack), part) for stack, part in tested.groupby(stacks, sort=False)
+    ]
+    beyond = f" Above every control (paired, Holm): {'; '.join(parts)}." if parts else ""
     told = f"Show {best['site']} by {task}"
     return Statement(
         f"{text}.{beyond}", (link_vectors(best["site"], None, told, colour=f"gold {task}"),)
     )
 
 
-def _tell_beyond(stack: str, tested: pd.DataFrame) -> str:
+def _summarize_beyond(stack: str, tested: pd.DataFrame) -> str:
     is_beyond = tested["beyond"].astype(bool)
     found = tested.loc[is_beyond, "site"].unique().tolist()
     more = f" and {len(found) - FEW} more" if len(found) > FEW else ""

@@ -38,7 +38,7 @@ def take_part(store: Store, site: str, *samples: int) -> Store:
     return take(store, np.union1d(part.kept, samples))
 
 
-def tell_part(store: Store, site: str) -> str:
+def summarize_part(store: Store, site: str) -> str:
     """How much of a store is fitted; empty if all of it is."""
     fitted, total = (
         each.tokens_of(site)["sample"].size for each in (take_part(store, site), store)
@@ -67,7 +67,7 @@ def show_similarity(fit: Decomposition, of: str = "fillers") -> View:
     flat = vectors.reshape(len(symbols), -1)
     flat = flat - flat.mean(0)
     flat = flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-12)
-    likeness, title = flat @ flat.T, f"Likeness of {of} in {fit.site} by {fit.scheme.name}"
+    likeness, title = flat @ flat.T, f"Similarity of {of} in {fit.site} by {fit.scheme.name}"
     table = pd.DataFrame(likeness, columns=pd.Index(symbols)).assign(symbol=symbols)
     labels = [*map(sign, symbols)]
     grid = Squares(likeness, labels, labels, signed=True)
@@ -127,9 +127,7 @@ def read_sample(store: Store, fit: Decomposition, sample: int) -> SampleStates:
 
 def show_residuals(states: SampleStates) -> View:
     """What a decomposition leaves of every token's vector of a sample (or of the sample's one vector)."""
-    title = (
-        f"What the decomposition leaves of every vector, sample {states.tokens['sample'].iloc[0]}"
-    )
+    title = f"The part of every vector that the decomposition does not explain, sample {states.tokens['sample'].iloc[0]}"
     return _show_tokens(states, states.residual, title, "|e − ê|² / |e − ē|²")
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from tprprobe.dashboard.decompositions import read_scores, tell_decomposition
+from tprprobe.dashboard.decompositions import read_scores, summarize_decomposition
 from tprprobe.dashboard.folders import Runs
-from tprprobe.dashboard.interventions import read_interventions, tell_edits
-from tprprobe.dashboard.probes import tell_probes
+from tprprobe.dashboard.interventions import read_interventions, summarize_edits
+from tprprobe.dashboard.probes import summarize_probes
 from tprprobe.dashboard.safe_text import visible
 from tprprobe.dashboard.statements import Link, Statement
 from tprprobe.errors import InputError
@@ -52,19 +52,21 @@ def _results(runs: Runs, store: Store) -> Iterator[Statement]:
 def _probes(_: str, folder: Path) -> Iterator[Statement]:
     rows = load_probes([folder])
     for task in rows["task"].unique():
-        found = tell_probes(rows, str(task), rows["model"].unique().tolist())
+        found = summarize_probes(rows, str(task), rows["model"].unique().tolist())
         link = Link("Show on Probes", "probes", {"task": str(task)})
         yield Statement(found.text, (link, *found.links))
 
 
 def _decompositions(_: str, folder: Path) -> Iterator[Statement]:
     scores = read_scores([folder])
-    yield from (tell_decomposition(scores, str(site)) for site in scores["site"].unique()[:SITES])
+    yield from (
+        summarize_decomposition(scores, str(site)) for site in scores["site"].unique()[:SITES]
+    )
 
 
 def _interventions(name: str, folder: Path) -> Iterator[Statement]:
     for edit, rows in read_interventions(folder).items():
-        found = tell_edits(rows, edit)
+        found = summarize_edits(rows, edit)
         link = Link("Show on Interventions", "interventions", {"intervention": name, "edit": edit})
         yield Statement(found.text, (link, *found.links))
 

@@ -254,13 +254,13 @@ def _finite(store: Store, site: str, known: Bool[np.ndarray, " token"]) -> tuple
     return take(whole, good), len(bad)
 
 
-def tell_roles(scene: Cloud) -> Statement:
+def summarize_roles(scene: Cloud) -> Statement:
     """Which clusters of a head have a name, and how sure the surest one is."""
     names, roles = scene.names, scene.roles
     if names is None:
         return Statement(
-            f"{roles.k} clusters of {len(scene.rows):,} vectors of {scene.place}, alike from seed to seed "
-            f"by {roles.stability:.2f} (ARI; 1: the same)."
+            f"{roles.k} clusters of {len(scene.rows):,} vectors of {scene.place}, with a stability "
+            f"of {roles.stability:.2f} over seeds (ARI; 1: the same clusters)."
         )
     known = names[names["name"] != UNNAMED]
     if known.empty:
@@ -270,7 +270,7 @@ def tell_roles(scene: Cloud) -> Statement:
     best = top(known, "f05")
     text = (
         f"{len(known)} of {len(names)} clusters of {scene.place} have a name that holds on held-out samples; they cover "
-        f"{100 * known['coverage'].sum():.0f} % of the tokens. Surest: ‘{visible(best['name'], LONG)}’ (cluster "
+        f"{100 * known['coverage'].sum():.0f} % of the tokens. The most certain name is ‘{visible(best['name'], LONG)}’ (cluster "
         f"{best['cluster']}, precision {number(best, 'precision', '.2f')}, recall {number(best, 'recall', '.2f')})."
     )
     query = {"mark": f"cluster:{best['cluster']}", "k": str(roles.k)}

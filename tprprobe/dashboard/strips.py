@@ -82,7 +82,7 @@ def find_marked(
     return np.isin(tokens["row"].to_numpy(), scene.rows[mark.find(scene)])
 
 
-def tell_sample(first: pd.Series) -> str:
+def summarize_sample(first: pd.Series) -> str:
     """The heading of a sample by its first token: what the model wrote, and whether it is right, where that is known."""
     text = f"sample {first['sample']}"
     if "prediction" not in first:
@@ -115,7 +115,7 @@ def pack_strips(
             tokens[name] = tokens["position"].map(other[name]).fillna(-1).astype(int)
     parts = [whole.head(LONGEST) for _, whole in tokens.groupby("sample")]
     strips = [
-        {"heading": tell_sample(part.iloc[0]), "signs": [*map(sign, part["token"])]}
+        {"heading": summarize_sample(part.iloc[0]), "signs": [*map(sign, part["token"])]}
         | {f"{name}s": part[name].tolist() for name in ("row", "position", "cluster", "label")}
         for part in parts
     ]

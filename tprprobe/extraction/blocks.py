@@ -79,7 +79,7 @@ def extract(
         attention_samples: How many samples get attention maps, from the first on.
         target: The decoder's input: the reference (teacher forcing), or what the model itself writes (generated).
         control: Whether twins are read.
-        resume: Resume a run that was cut off, to a store identical to an uninterrupted one.
+        resume: Resume an interrupted run; the store is identical to that of an uninterrupted one.
         vocabulary: What makes ids of texts, for an attached module, which has nothing of its own: a tokenizer of
             transformers, a ``tokenizers.Tokenizer``, a function from a text to its ids, or the ids of all examples.
         labellers: What labels the words of sources and targets, generated ones too.
@@ -89,10 +89,10 @@ def extract(
         repair: Make the damaged files of a complete store again, the same to the byte (see `inspect --verify`).
         twins: Controls: permuted, untrained, rescaled (several times), or none; default: untrained for our models,
             permuted for others (:func:`tprprobe.models.find_twins`).
-        pool: One vector a sample: mean (over all tokens, start and end symbols among them), first, last, or that
+        pool: One vector for every sample: mean (over all tokens, start and end symbols among them), first, last, or that
             of the last token that reads as a mark, such as '.'. Attention maps are left out.
-        words: One row a word instead of sub-words: the mean or the last one's vector. Attention maps are left out; with
-            ``pool`` the pooled vectors stand beside a table of words.
+        words: One row for every word instead of sub-words: the mean or the last one. Attention maps are left out; with
+            ``pool`` the token table lists words.
 
     Returns:
         The complete store.

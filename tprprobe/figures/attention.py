@@ -57,7 +57,7 @@ def attention_rows(
     chosen = _digits_behind(relation, queries) if positions is None else list(positions)
     if not chosen:
         raise InputError(
-            f"sample {sample} has no digit behind a {relation.operator!r}: give positions"
+            f"sample {sample} has no digit after a {relation.operator!r}: give positions"
         )
     if bad := [p for p in chosen if not 0 <= p < len(queries)]:
         raise InputError(f"no position {bad[0]}: sample {sample} has 0 to {len(queries) - 1}")

@@ -65,7 +65,7 @@ def role_clusters(
     strips = [_strip(groups[sample], colours, overlay) for sample in chosen]
     place = roles.site if roles.head is None else f"{roles.site}, head {roles.head}"
     caption = (
-        f"k-means, k = {roles.k}, {'raw' if roles.raw else 'standardised'} vectors · agreement of "
+        f"k-means, k = {roles.k}, {'raw' if roles.raw else 'standardized'} vectors · agreement of "
         f"{roles.n_seeds} seeds (ARI) {roles.stability:.2f} · # start, % end"
     )
     legend = marks_legend((letter for strip in strips for letter in strip.gold), framed=True)

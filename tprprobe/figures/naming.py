@@ -23,7 +23,7 @@ AGREEMENTS = {
 }
 RULES = {"majority": "majority rule", "surface": "surface rule"}
 KINDS = ["model", "vectors", "layer", "k"]
-WORDS = ["site", "head", "cluster", "name", "tokens", "precision", "recall", "commonest tokens"]
+WORDS = ["site", "head", "cluster", "name", "tokens", "precision", "recall", "most frequent tokens"]
 COUNTS = ["heads", "named", "tell polarity"]
 
 
@@ -61,9 +61,7 @@ def polarity_table(naming: Naming) -> Table:
         polar = f"{heads['with_polarity'].sum():.0f}"
         counts = dict(zip(COUNTS, (str(len(heads)), named, polar), strict=True))
         rows.append(dict(zip(KINDS, map(str, place), strict=True)) | counts | accuracies | agreed)
-    title = (
-        "Numerator or denominator, told by clusters alone: held out, mean over heads (best head)"
-    )
+    title = "Numerator or denominator, predicted from clusters alone: held out, mean over heads (best head)"
     return Table(pd.DataFrame(rows).fillna("–"), title, _questions_note(naming), (len(RULES),))
 
 
@@ -161,7 +159,7 @@ def words_table(named: pd.DataFrame) -> Table:
             "tokens": f"{row['coverage']:.0%}",
             "precision": _interval(row, "precision", ".2f"),
             "recall": _interval(row, "recall", ".2f"),
-            "commonest tokens": str(row["commonest"]),
+            "most frequent tokens": str(row["commonest"]),
         }
         for row in known.to_dict("records")
     ]

@@ -47,7 +47,7 @@ def scheme_table(scores: pd.DataFrame) -> Table:
         ruled.append(len(rows))
         found: Any = of_site.groupby("roles", sort=False)
         rows += [_row(name, site, roles, of_roles, measure) for roles, of_roles in found]
-        told.append(tell_cheapest(f"{name} {site}", of_site, measure))
+        told.append(summarize_cheapest(f"{name} {site}", of_site, measure))
     cells = pd.DataFrame(rows)
     empty = [str(name) for name in cells if cells[name].eq("–").all()]
     what = "Substitution accuracy" if is_decoded else "R²"
@@ -102,7 +102,7 @@ def _number(value: float) -> str:
     return f"{value:.3f}" if np.isfinite(value) else "–"
 
 
-def tell_cheapest(of: str, scores: pd.DataFrame, measure: str) -> str:
+def summarize_cheapest(of: str, scores: pd.DataFrame, measure: str) -> str:
     """A sentence: the scheme with the highest score, and that with the fewest pairs that reaches its
     interval.
     """

@@ -29,7 +29,7 @@ CONTROLS = ("same polarity", "sum")  # exchanges after which the answer stays
 NOTE = "Of pairs of questions that the model answers both (n); lines: 95 % intervals of the blue share, over questions."
 PLACES = {  # controls, by where the vectors come from
     "elsewhere": "elsewhere: the same vectors exchanged at two other symbols, as far apart",
-    "alike": "alike: at another pair of the question that stands on the surface as this one does",
+    "alike": "alike: at another pair of the question with the same surface form",
 }
 
 

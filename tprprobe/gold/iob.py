@@ -48,7 +48,7 @@ def check_tag(tag: str, before: str) -> None:
     if not TAG.fullmatch(tag):
         raise InputError(f"tag {tag!r}: tags are O, B-TYPE and I-TYPE (IOB2)")
     if tag[0] == "I" and before[1:] != tag[1:]:
-        raise InputError(f"tag {tag!r} behind {before!r}: in IOB2 an entity begins with B-")
+        raise InputError(f"tag {tag!r} after {before!r}: in IOB2 an entity begins with B-")
 
 
 def decode_tags(tags: Sequence[str]) -> tuple[Target, ...]:

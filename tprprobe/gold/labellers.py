@@ -167,7 +167,7 @@ def _find(tasks: Sequence[str], source: str) -> Labeller:
         return load_pipeline(source.removeprefix(SPACY), tasks)
     if source != NAME or list(tasks) != ["srl"]:
         raise InputError(
-            f"{','.join(tasks)}={source}: text is labelled by spacy:PIPELINE, semantic roles by srl={NAME}"
+            f"{','.join(tasks)}={source}: text is labeled by spacy:PIPELINE, semantic roles by srl={NAME}"
         )
     return RoleRules()
 

@@ -82,8 +82,8 @@ def read_states(
             of_samples = store.side(fit.site) not in SIDES
             if (fit.plan.unit == SAMPLE) != of_samples:
                 raise InputError(
-                    f"{fit.site}: only vectors of tokens, or of samples that have one each, are replaced in "
-                    "a model: decompose a site with the unit that it has"
+                    f"{fit.site}: a model can replace vectors of tokens, or the only vector of a sample: "
+                    "decompose the site with the unit that it has"
                 )
             units = fit.plan.read(store, fit.site, fewest=1)
             sample, shape = units.tokens["sample"].to_numpy(), store.specs[fit.site].shape

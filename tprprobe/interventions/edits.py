@@ -416,7 +416,7 @@ def _rows(plan: Tensor, x: Tensor) -> Tensor:
     times, rest = divmod(len(x), len(plan))
     if rest:
         raise InputError(
-            f"an edit for {len(plan)} samples met {len(x)} rows: give one row a sample"
+            f"an edit for {len(plan)} samples was used on {len(x)} rows: give one row for every sample"
         )
     return plan if times == 1 else plan.repeat_interleave(times, 0)
 

@@ -60,7 +60,7 @@ def make_trials(model: Language, data: MinimalPairs) -> Trials:
     if not asked:
         reasons = ", ".join(f"{n} have {reason}" for reason, n in left_out.items())
         raise InputError(
-            f"{data.name}: none of {len(items)} items can be asked of this model: {reasons}"
+            f"{data.name}: none of {len(items)} items can be run on this model: {reasons}"
         )
     before, behind = map(len, require_vocabulary(model).source_frame)
     aside = [_aside(each.places, len(each.source), (before, behind)) for each in asked]

@@ -60,7 +60,7 @@ class Recipe(Chosen, strict=True):
         if strange := [edit for edit in self.edits if edit not in EDITS]:
             raise unknown("edit", strange[0], EDITS)
         if ("snap" in self.edits) != bool(self.clusters):
-            raise ValueError("edit 'snap' and clusters = [K, …] are given together or not at all")
+            raise ValueError("edit 'snap' needs clusters = [K, …], and clusters need edit 'snap'")
         return self
 
 

@@ -152,8 +152,8 @@ def _twin_of(model: Readable, kind: str, seed: int) -> Readable:
         twin = model.copied()
     else:
         raise InputError(
-            f"{model.name} is an attached module, which cannot be initialized anew: its twin is "
-            f"{PERMUTED}, or none"
+            f"{model.name} is an attached module, which cannot be initialized again: its only "
+            f"twin is {PERMUTED}"
         )
     return _changed(kind, twin, model, model.name, seed)
 

@@ -235,8 +235,8 @@ def require_head(model: Readable, purpose: str) -> Language:
     is_language = isinstance(model, Language)
     kind = "has no head that predicts symbols" if is_language else "is an attached module"
     raise InputError(
-        f"{model.name} {kind}, and {purpose} needs a model that predicts symbols: give one of ours, or hf: of "
-        "a causal, masked or sequence-to-sequence model"
+        f"{model.name} {kind}, and {purpose} needs a model that predicts symbols: give a model of "
+        "tprprobe, or hf: with a causal, masked or sequence-to-sequence model"
     )
 
 

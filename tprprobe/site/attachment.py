@@ -66,7 +66,7 @@ class Attached(nn.Module):
             InputError: The module cannot be copied.
         """
         if self.attach_again is None:
-            raise InputError(f"{self.name} cannot be copied with its sites: attach it anew")
+            raise InputError(f"{self.name} cannot be copied with its sites: call tp.attach again")
         try:
             copied = self.attach_again(copy.deepcopy(self.get_submodule(FOREIGN)))
         except (RuntimeError, TypeError) as error:
@@ -188,7 +188,7 @@ def place_site(root: nn.Module, name: str, site: Site) -> None:
             root.add_module(part, nn.Module())
         root = getattr(root, part)
     if not isinstance(root, nn.Module) or isinstance(root, Site) or hasattr(root, last):
-        raise InputError(f"site {name!r}: this name, or a part of it, is taken already")
+        raise InputError(f"site {name!r}: this name, or a part of it, is already used")
     root.add_module(last, site)
 
 
@@ -199,7 +199,7 @@ def _through(site: Site, where: str, heads: int | None, tensor: Tensor) -> Tenso
     if "query" in site.axes and tensor.ndim != len(site.axes):
         raise InputError(
             f"{where!r} has shape {tuple(tensor.shape)}, a map of attention is [batch, head, query, "
-            "key]: give the submodule that puts it out, such as a softmax or the dropout behind it"
+            "key]: give the submodule that returns it, such as a softmax or the dropout after it"
         )
     if heads is None:
         return site(tensor)

@@ -137,7 +137,7 @@ class Store:
         try:
             return select(patterns, self.sites)
         except InputError as error:
-            raise InputError(f"{error}; {self.path} has what `extract --sites` was given") from None
+            raise InputError(f"{error}; {self.path} has the sites of `extract --sites`") from None
 
     def side(self, site: str) -> str:
         """The kind of tokens that the rows of a site belong to.

@@ -5,7 +5,7 @@ from tprpapers.huang.unbinding.generations import GeneratedWords, read_words
 from tprpapers.huang.unbinding.interpretation import interpret
 from tprpapers.huang.unbinding.regions import part_space
 from tprpapers.huang.unbinding.stability import compare_ks, find_clusters, load_learnt
-from tprpapers.huang.unbinding.subjects import tell_subjects
+from tprpapers.huang.unbinding.subjects import summarize_subjects
 
 __all__ = [
     "GeneratedWords",
@@ -16,5 +16,5 @@ __all__ = [
     "measure_conformity",
     "part_space",
     "read_words",
-    "tell_subjects",
+    "summarize_subjects",
 ]

@@ -17,12 +17,12 @@ NEAR = 3  # steps; pairs further apart are one row
 
 
 def summarize_unbindings(rows: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
-    """One row per exchange and steps to the other position (as ``tell_steps`` has them, and all): shares
+    """One row per exchange and steps to the other position (as ``summarize_steps`` has them, and all): shares
     of own, other and neither word, with 95 % intervals over captions.
     """
     parts = []
     rows = rows.assign(neither=~(rows["own"] | rows["other"]))
-    by_steps = rows.assign(steps=tell_steps(rows["steps"]))
+    by_steps = rows.assign(steps=summarize_steps(rows["steps"]))
     both = pd.concat([rows.assign(steps=ALL_STEPS), by_steps], ignore_index=True)
     groups: Any = both.groupby(["exchanged", "steps"], sort=False)
     for (name, steps), group in groups:
@@ -34,13 +34,13 @@ def summarize_unbindings(rows: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
             )
             row |= found.columns(column)
         parts.append(row)
-    order = [ALL_STEPS, *dict.fromkeys(tell_steps(pd.Series(range(-NEAR - 1, NEAR + 2))))]
+    order = [ALL_STEPS, *dict.fromkeys(summarize_steps(pd.Series(range(-NEAR - 1, NEAR + 2))))]
     found = pd.DataFrame(parts)
     keys = found["exchanged"].map(EXCHANGES.index) * 100 + found["steps"].map(order.index)
     return found.loc[keys.sort_values(kind="stable").index].reset_index(drop=True)
 
 
-def tell_steps(steps: pd.Series) -> pd.Series:
+def summarize_steps(steps: pd.Series) -> pd.Series:
     """`-2` (written two steps before) to `+3` (to come in three); further ones are `before`, `to come`."""
     near = steps.map(_signed).where(steps.abs() <= NEAR, "further to come")
     return near.mask(steps < -NEAR, "further before")

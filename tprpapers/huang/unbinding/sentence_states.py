@@ -85,7 +85,7 @@ def fit_states(
     shares[BEST] = _held(states[counted], np.linalg.svd(states[counted])[2], fits)
     groups = table["group"].to_numpy()
     return StateFit(
-        _tell_shares(shares, fits, groups[counted], seed),
+        _summarize_shares(shares, fits, groups[counted], seed),
         _check_duals(vectors, learned, groups, fits, seed),
         len(counted),
         len(np.unique(groups[counted])),
@@ -160,7 +160,7 @@ def dual_basis(
     return _duals(strongest)
 
 
-def _tell_shares(
+def _summarize_shares(
     shares: Shares, fits: Sequence[int], groups: Int[np.ndarray, " word"], seed: int
 ) -> pd.DataFrame:
     """One row per kind of roles (or difference of two) and number of directions."""

@@ -35,7 +35,7 @@ LABEL = re.compile(r"^[^\[\s]*")
 Mask = Bool[np.ndarray, " noun"]
 
 
-def tell_subjects(words: GeneratedWords, seed: int = 0) -> pd.DataFrame:
+def summarize_subjects(words: GeneratedWords, seed: int = 0) -> pd.DataFrame:
     """One row per kind of vectors: auc of all pairs of a subject and an object, and matched: of pairs
     at one position after one tag; with _low and _high over images.
 

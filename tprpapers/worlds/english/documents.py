@@ -107,7 +107,7 @@ class Outline:
         self.rest += [partial(narrator.identity, w) for w in unnamed if w not in referrer.apposed]
 
 
-def tell(narrator: Narrator, story: Story, length: int, most: int) -> list[Node] | None:
+def narrate(narrator: Narrator, story: Story, length: int, most: int) -> list[Node] | None:
     """The sentences of a document, or None where the split does not allow one that it needs.
 
     There are `length` of them, or a few more, where somebody has not been named in passing.
@@ -118,13 +118,13 @@ def tell(narrator: Narrator, story: Story, length: int, most: int) -> list[Node]
     rest = narrator.chance.shuffled([*outline.rest, *[distraction] * lacking])
     told = []
     for move in (*outline.opening, *rest):
-        told.append(narrator.tell(move))
+        told.append(narrator.narrate(move))
         if told[-1] is None:
             return None
     for who in outline.named:
         if "surname" not in narrator.referrer.known[who]:
-            told.append(narrator.tell(partial(narrator.identity, who)))
+            told.append(narrator.narrate(partial(narrator.identity, who)))
     while len(told) < length:
-        told.append(narrator.tell(distraction))
+        told.append(narrator.narrate(distraction))
     found = [tree for tree in told if tree]
     return found if len(found) == len(told) <= most else None

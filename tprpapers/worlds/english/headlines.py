@@ -2,16 +2,17 @@
 
 The summary is one sentence about the first event of the story:
 
-1. its subject is the topic: the participant who did or suffered something else that is told, or
-   else the one who acts, or else the one to whom it is done; so the verb is passive where the
-   topic is not the one who acts;
-2. what the topic did or suffered before is a relative clause, what later a second verb phrase
-   (not after a statement, of which it would seem to be a part), each the first that is told;
-3. all that is known of these events is told: who, to whom, at what price, where, when;
-4. persons have their full names, organizations and places their latest, with the kind behind it
-   where names of several types can stand; who has no name is `a` and the kind, or so many of them;
-5. a recipient comes before the gift if it is a person, else after it with `to`;
-6. whom a clause below means by the topic is a pronoun.
+1. Its subject is the topic: the participant who did or suffered another event of the document. If
+   there is none, it is the one who acts, or else the one to whom it is done. The verb is passive if
+   the topic does not act.
+2. The first event that the topic did or suffered before becomes a relative clause. The first later
+   one becomes a second verb phrase, but not after a statement, where it would seem to be part of it.
+3. The summary has everything that the document says about these events: who, to whom, at what
+   price, where, when.
+4. Persons have their full names, organizations and places their latest ones. The kind follows the
+   name if names of several types are possible. Without a name, it is `a` and the kind, or a number.
+5. A recipient comes before the gift if it is a person, else after it with `to`.
+6. A pronoun refers to the topic in lower clauses.
 """
 
 from collections.abc import Iterator

@@ -38,7 +38,7 @@ class Narrator:
     depth: int  # how many complements a statement can have below it
     allows: Callable[[Node], bool]
 
-    def tell(self, move: Callable[[], Node]) -> Node | None:
+    def narrate(self, move: Callable[[], Node]) -> Node | None:
         """A sentence that the split allows, or None if none is found."""
         for _ in range(TRIES):
             before = self.referrer.state

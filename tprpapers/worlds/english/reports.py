@@ -14,7 +14,7 @@ from tprpapers.worlds.english.cast import Cast
 from tprpapers.worlds.english.chance import Chance
 from tprpapers.worlds.english.constructions import HELD_OUT, pairs
 from tprpapers.worlds.english.discourse import read
-from tprpapers.worlds.english.documents import tell
+from tprpapers.worlds.english.documents import narrate
 from tprpapers.worlds.english.headlines import possible_topics, summarize
 from tprpapers.worlds.english.labelling import label_sentences
 from tprpapers.worlds.english.narration import Narrator
@@ -160,7 +160,7 @@ def _attempt(chance: Chance, split: str, knobs: ReportKnobs) -> Report | None:
     referrer = Referrer(chance, cast, knobs.pronouns)
     narrator = Narrator(chance, planner, referrer, knobs.depth, ALLOWED[split == COMPOSITIONAL])
     low, high = knobs.sentences
-    told = tell(narrator, story, low + chance.below(high - low + 1), high)
+    told = narrate(narrator, story, low + chance.below(high - low + 1), high)
     if not told or cast.exhausted:
         return None
     return Report(tuple(analyze(t).sentence() for t in told), analyze(tree).sentence())

@@ -91,7 +91,7 @@ class Clusters:
     def _repr_html_(self) -> str:
         of = self.site if self.head is None else f"{self.site}, head {self.head}"
         agreement = f"agreement of {self.n_seeds} seeds (ARI) {self.stability:.2f}"
-        vectors = "raw" if self.raw else "standardised"
+        vectors = "raw" if self.raw else "standardized"
         return as_html(
             f"{self.k} clusters of {of}",
             self.summary,

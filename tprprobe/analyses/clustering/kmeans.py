@@ -45,7 +45,7 @@ def cluster(
     Args:
         store: The store.
         site: A site; layer -1 is the last.
-        head: One head; default: all heads.
+        head: A head; default: all heads.
         k: Number of clusters.
         seed: Seed of random choices.
         raw: Cluster raw vectors, as the paper did, without standardizing dimensions, whose scale is arbitrary.

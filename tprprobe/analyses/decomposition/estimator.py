@@ -210,8 +210,8 @@ def read_pairs(pairs: Any) -> Filled:
         lists = [[(str(filler), str(role)) for filler, role in row] for row in pairs]
     except (TypeError, ValueError):
         raise InputError(
-            "pairs: give a list of (filler, role) pairs for every vector, or a table with a column a "
-            "role (Expected 2D array, got another one; Reshape your data)"
+            "pairs: give a list of (filler, role) pairs for every vector, or a table with one column for "
+            "every role (Expected 2D array, got another one; Reshape your data)"
         ) from None
     if not any(lists):
         raise InputError("pairs: found array with 0 sample(s), no pair at all: give some")
@@ -225,7 +225,7 @@ def _read_table(cells: np.ndarray, roles: Sequence[str]) -> Filled:
     if not cells.size:
         raise InputError(
             f"pairs: a table with {cells.shape[1]} feature(s) (shape={cells.shape}) while a minimum of 1 "
-            "is required: give a column a role"
+            "is required: give one column for every role"
         )
     held = ~pd.isna(cells)
     filler = np.array(list(map(str, cells[held])), object)

@@ -17,10 +17,10 @@ TOKEN = "token"
 SELF, BEFORE, ALL, CONTEXT = SCOPES = ("self", "before", "all", "context")
 UNITS = (TOKEN, SAMPLE, MEAN, FIRST, LAST)
 OF_TOKENS = {
-    SELF: "a token's vector, made of its own filler and role",
-    BEFORE: "a token's vector, made of counts of the tokens up to it",
-    ALL: "a token's vector, made of counts of all tokens of its sample",
-    CONTEXT: "a token's vector, made of its own filler and role and of shares of the others",
+    SELF: "the vector of a token, explained by its filler and role",
+    BEFORE: "the vector of a token, explained by counts of the tokens up to it",
+    ALL: "the vector of a token, explained by counts of all tokens of its sample",
+    CONTEXT: "the vector of a token, explained by its filler and role and by shares of the others",
 }
 OF_SAMPLES = (
     "offset is relative to a token, but a vector is of all tokens of a sample: give left, right or another place "
@@ -28,7 +28,7 @@ OF_SAMPLES = (
 )
 OF_ITSELF = f"with scope {SELF} the offset is always 0: give scope {CONTEXT}, {BEFORE} or {ALL}"
 OF_ALL = (
-    f"with scope {ALL} every token of a sample has the same sum of bindings, so they cannot tell tokens apart: "
+    f"with scope {ALL} every token of a sample has the same sum of bindings, so it cannot distinguish tokens: "
     f"give scope {CONTEXT}, or the roles offset"
 )
 
@@ -112,7 +112,7 @@ def read_kind(store: Store, site: str, unit: str | None = None, scope: str = SEL
     pool = store.pool or SAMPLE
     if stored and unit not in (None, SAMPLE, pool):
         raise InputError(
-            f"{site} has one vector a sample ({pool}): give the unit {pool}, not {unit}"
+            f"{site} has one vector for every sample ({pool}): give the unit {pool}, not {unit}"
         )
     unit = pool if stored else LAST if unit == SAMPLE else unit or TOKEN
     if unit != TOKEN and scope != SELF:

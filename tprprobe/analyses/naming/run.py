@@ -121,7 +121,7 @@ def name_all(
         seed: Seed of random choices.
         baseline: A store of a Transformer on the same questions, as a baseline.
         out: A new folder for the tables (CSV), the labels (Parquet) and, until then, the parts of the run.
-        resume: Resume a run that was cut off.
+        resume: Resume an interrupted run.
         progress: What shows the parts of the run as they are done.
         projections: How many random projections of LN(z) are a control; default: as many as there are heads.
 

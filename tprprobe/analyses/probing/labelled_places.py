@@ -93,7 +93,7 @@ def read_places(store: Store, site: str, task: str, mode: str = MODES[0]) -> Lab
     counts = np.bincount(place[has & (place < MOST_PLACES)], minlength=1)
     usual = np.flatnonzero(counts >= FEWEST)
     if not len(usual):
-        raise InputError(f"{task}: no place is labelled in {FEWEST} samples: extract more")
+        raise InputError(f"{task}: no place has a label in {FEWEST} samples: extract more")
     grid = np.full((sample.max() + 1, usual.max() + 1), NONE)
     of_type = np.zeros_like(grid)
     inside = place <= usual.max()

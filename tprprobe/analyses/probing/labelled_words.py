@@ -106,7 +106,7 @@ def read_words(tokens: pd.DataFrame, tasks: Sequence[Task]) -> Words:
     """The words of the tokens of one side."""
     if WORD not in tokens:
         raise InputError(
-            f"the token table has no column {WORD!r}: labels lie on words, extract from labelled data"
+            f"the token table has no column {WORD!r}: labels belong to words; extract labeled data"
         )
     at = np.flatnonzero(tokens[WORD].to_numpy() >= 0)
     sample, number = tokens["sample"].to_numpy()[at], tokens[WORD].to_numpy()[at]

@@ -15,15 +15,15 @@ CONTROLS = {
     "prefix": "labels drawn once for every pair of a word type and the word before",
     "shuffled": "the same labels at random places",
     "permuted": "the real labels from the vectors of the twin whose weights are permuted",
-    "untrained": "the real labels from the vectors of the randomly initialised twin",
+    "untrained": "the real labels from the vectors of the randomly initialized twin",
     "rescaled": "the same, its matrices on the scale of the trained ones",
     "static": "the real labels from the input embeddings, before any layer",
     "previous": "the real labels from the identity of the word before",
-    "dictionary": "random roles, quantised fillers and role indices, where there is a dictionary",
+    "dictionary": "random roles, quantized fillers and role indices, if there is a dictionary",
 }
 BASELINES = {
-    "majority": "the commonest label of the training data",
-    "identity": "the commonest label of the word's type (in a decoder, of the word to come)",
+    "majority": "the most frequent label of the training data",
+    "identity": "the most frequent label of the word's type (in a decoder, of the next word)",
 }
 HIDDEN = 256
 SCREENED = 8192  # targets that a linear probe learns from: layers then rank as with all
@@ -72,7 +72,7 @@ class ProbeSettings:
         heads: One probe per head, instead of one for all heads side by side.
         seeds: How many probes with different initialization and dropout; ``seed`` is the first.
         controls: ``control``, ``prefix``, ``shuffled``, ``permuted``, ``untrained``, ``rescaled``,
-            ``static``, ``previous``, ``dictionary``; by default all that apply. The commonest label, of all and of the word, needs no training.
+            ``static``, ``previous``, ``dictionary``; by default all that apply. Majority and identity need no training.
         span_mode: Which states of a span are read: ``all_states`` (default of an encoder),
             ``first_state`` (default of a decoder, where later states have read a part of the span)
             or ``last_state``.

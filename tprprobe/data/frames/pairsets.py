@@ -93,10 +93,10 @@ class MinimalPairs(Dataset[PairText]):
             suited += [item] if has_single_tokens(item, vocabulary) else []
         if not suited:
             raise InputError(
-                f"{self.name}: no item whose two words are one token each for this model"
+                f"{self.name}: no item has two words that are single tokens of this model"
             )
         if left := drawn - len(suited):
-            passed = f"passed over {left}, whose two words are not one token each"
+            passed = f"left out {left}, whose two words are not single tokens"
             note(f"{self.name}: {len(suited)} items; {passed}")
         return replace(self, items=tuple(suited), rows=range(2 * len(suited))[: len(self.rows)])
 
@@ -180,14 +180,16 @@ def pair_of_text(
         ['Ann paid Bob. The one who paid is', 'Bob paid Ann. The one who paid is']
     """
     if len(words) != 2 or len(answers) != 2:
-        raise InputError(f"words {list(words)}, answers {list(answers)}: give two of each")
+        raise InputError(
+            f"words {list(words)}, answers {list(answers)}: give two words and two answers"
+        )
     pattern, lists = text, {}
     for slot, word in zip(EXCHANGED, words, strict=True):
         pattern, n = re.subn(
             rf"(?<![\w{{]){re.escape(word)}(?![\w}}])", f"{{{slot}}}", pattern, count=1
         )
         if not n:
-            raise InputError(f"no word {word!r} in {text!r}: give words as they stand there")
+            raise InputError(f"no word {word!r} in {text!r}: give words of the text")
         lists[slot] = {"forms": "word", "words": word}
     answer, other = answers
     patterns = [{"text": pattern, "answer": answer, "other": other}]

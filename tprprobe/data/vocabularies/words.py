@@ -1,7 +1,7 @@
 """Words and their ids: captions split into words as the COCO toolkit does, in lower case.
 
 The toolkit runs Stanford's PTBTokenizer (Java) and drops punctuation; the expressions below stand
-in for it (docs/scenes.md has how often the two agree).
+in for it (docs/papers/scenes.md has how often the two agree).
 Source: github.com/tylin/coco-caption, pycocoevalcap/tokenizer.
 """
 

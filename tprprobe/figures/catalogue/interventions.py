@@ -30,7 +30,9 @@ def load_behaviour(sources: Iterable[Source]) -> pd.DataFrame:
     """The table of edits of minimal pairs in a folder."""
     first, *others = sources
     if others:
-        raise InputError(f"behaviour: one folder is drawn at a time: given {len(others) + 1}")
+        raise InputError(
+            f"the figure `behaviour` draws one folder, not {len(others) + 1}: give one --ckpt"
+        )
     return load_tables([first], BEHAVIOURS).fillna({"control": ""})
 
 
@@ -40,17 +42,21 @@ load_swaps = partial(load_tables, kind=SWAPS)
 
 def draw_surgery(swaps: pd.DataFrame) -> Drawing:
     if not swaps["at"].str.startswith(swap.SURGERY).any():
-        raise InputError('surgery: none in these swaps; give surgery = "left" (a scheme of roles)')
+        raise InputError(
+            'these swaps have no surgery: put surgery = "left" (a scheme of roles) into the recipe'
+        )
     return swap.swap_shares(swaps, surgery=True)
 
 
 def draw_snap(sweeps: pd.DataFrame) -> Drawing:
     if not (sweeps["edit"] == "snap").any():
-        raise InputError('snap: no such edit in these sweeps; give edits = ["snap"] and clusters')
+        raise InputError(
+            'these sweeps have no edit snap: put edits = ["snap"] and clusters into the recipe'
+        )
     return snap.snap_curve(sweeps)
 
 
 def draw_ablation(sweeps: pd.DataFrame) -> Drawing:
     if not (sweeps["head"] >= 0).any():
-        raise InputError('ablation-map: no single heads in these sweeps; give heads = "each"')
+        raise InputError('these sweeps have no single heads: put heads = "each" into the recipe')
     return ablation.ablation_map(sweeps)

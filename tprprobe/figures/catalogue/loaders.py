@@ -180,7 +180,7 @@ INPUTS = {
         DECOMPOSITIONS.find_finished,
     ),
     "roles": Input(
-        "roles that were found: give --ckpt with folders of `roles --out`",
+        "this figure needs a search of roles: give --ckpt with folders of `roles --out`",
         load_searches,
         ROLES.find_finished,
     ),

@@ -41,8 +41,8 @@ def clusters_section(heads: Sequence[Clusters], figures: Mapping[str, Figure]) -
     of = first.site if first.head is None else f"{first.site}, head {first.head}"
     text = (
         "k-means on the vectors of every token. Raw vectors have an arbitrary scale in each dimension "
-        "(the network computes the same for any), so clusters are of standardised ones unless a figure "
-        f"says raw. The second table is of {of}."
+        "(the network computes the same for any), so vectors are standardized before clustering, unless a "
+        f"figure says raw. The second table is about {of}."
     )
     return Section("Clusters", text, figures, [stability, first.summary])
 
@@ -53,14 +53,14 @@ def names_section(naming: Naming) -> Section:
     polarity = polarity_table(naming)
     text = (
         "A cluster's name is the shortest conjunction of exact facts about characters that explains it, "
-        "chosen on half of the questions and scored on the other; without one that holds it is "
+        "chosen on half of the questions and scored on the other; a cluster without such a name is "
         f"{UNNAMED}.\nNumerator or denominator can be guessed without looking far: the rule 'denominator if "
         f"right after /' is right on {best['surface']:.1%} of these digits. Discordant digits have the "
-        "opposite place in the whole fraction to the one in their own division. The table has what clusters "
-        "alone tell, held out, mean over heads (best head): what any projection of the same states shows is "
-        f"no property of roles.\n{polarity.caption}"
+        "opposite place in the whole fraction to the one in their own division. The table shows how well "
+        "clusters alone predict the place, held out, mean over heads (best head). If projections of the same "
+        f"states do so too, it is no property of roles.\n{polarity.caption}"
     )
-    return Section("What the clusters stand for", text, {}, [polarity, _named(naming, best)])
+    return Section("What the clusters mean", text, {}, [polarity, _named(naming, best)])
 
 
 def _named(naming: Naming, of: pd.Series) -> Table:

@@ -196,7 +196,7 @@ class Pretrained(Attached, Language):
         if not there.any(1).all():
             symbol = self.vocabulary.tokenizer.mask_token
             raise InputError(
-                f"{self.name} fills masks, and a text has none: write {symbol} where a word is asked for"
+                f"{self.name} fills masks, and a text has none: write {symbol} for the missing word"
             )
         logits = _first_of(self._pass(self.module, given))
         order = torch.argsort((~there).int(), dim=1, stable=True)[:, : int(there.sum(1).max())]
@@ -209,7 +209,7 @@ class Pretrained(Attached, Language):
         end = begun + target.shape[1]
         if end > masks:
             raise InputError(
-                f"{self.name}: {end} symbols are asked of a text with {masks} masks: give a mask a symbol"
+                f"{self.name}: {end} symbols for a text with {masks} masks: write one mask for every symbol"
             )
         return memory.logits[:, begun:end], replace(memory, length=end)
 

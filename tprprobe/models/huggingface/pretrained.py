@@ -101,8 +101,8 @@ def attach_layers(module: Any, tokenizer: Any, name: str, source: str | None = N
         anatomy = explore(module, run, both)
     if not anatomy.stacks:
         raise InputError(
-            f"{name}: {type(module).__name__} has no list of layers that return a vector a token: name its "
-            "sites with tp.attach"
+            f"{name}: {type(module).__name__} has no list of layers that return one vector for every token: "
+            "name its sites with tp.attach"
         )
     with refusing(f"the tokenizer of {name} cannot be used"):
         attached = Pretrained(module, tokenizer, anatomy, head_of(module))

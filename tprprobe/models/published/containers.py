@@ -62,7 +62,7 @@ def read_checkpoint(source: str | os.PathLike[str]) -> PublishedFile:
     content, name, digest = read_bytes(source, SUFFIXES)
     if name.endswith((".npz", ".npy", ".h5", ".onnx")):
         raise InputError(
-            f"{name} is no checkpoint of PyTorch ({', '.join(SUFFIXES)}): load it into a module of yours, and give "
+            f"{name} is no checkpoint of PyTorch ({', '.join(SUFFIXES)}): load it into your module, and give "
             "that to tp.attach"
         )
     loaded = _load(content, name)

@@ -79,7 +79,7 @@ def convert(
         raise InputError(f"{'' if name in str(error) else f'{name}: '}{error}{other}") from error
     if schlag.is_ours(found.state) and "n_heads" not in given:
         note(
-            f"{found.name}: {model.config.n_heads} heads are a guess, no shape tells them: "
+            f"{found.name}: {model.config.n_heads} heads are a guess, because no shape determines them: "
             "--config '{\"n_heads\": N}'"
         )
     if (file := vocab or _beside(Path(source))) is not None:
@@ -152,7 +152,7 @@ def settle(
         default = fields[name] if fields[name] in values else values[0]
         if name not in settings and default != fields[name] and len(values) > 1:
             key, accepted = spelled.get(name, name), ", ".join(map(str, values))
-            raise InputError(f"shapes do not tell {key}: config needs one of {accepted}")
+            raise InputError(f"shapes do not determine {key}: config needs one of {accepted}")
         settings.setdefault(name, default)
     return settings
 

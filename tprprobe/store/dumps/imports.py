@@ -91,7 +91,7 @@ def import_store(
         format: vllm, datasets, neurox, arrays or tpdn; default: what the source looks like.
         tokens: The token table (CSV, Parquet) of arrays, where it does not lie beside them, or the tokenizer.json of
             a dump of ids.
-        resume: Resume a run that was cut off.
+        resume: Resume an interrupted run.
         store_dtype: The type of the store's numbers: float32, float16 or bfloat16; default: that on disk.
         compress: The store's compression: none, lz4 (bfloat16's default) or zstd.
         layers: The model's numbers of the layers of a dump that does not have them.
@@ -137,7 +137,9 @@ def import_store(
                 _check_finite(path, dump.specs, block)
                 writer.append(*block)
         except MemoryError as error:
-            raise InputError(f"{path}: a sample of it is larger than the memory here") from error
+            raise InputError(
+                f"{path}: one sample is larger than the memory of this machine"
+            ) from error
         writer.finish()
     return open_store(out)
 

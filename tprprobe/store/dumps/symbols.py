@@ -16,8 +16,8 @@ SUFFIXES = (".parquet", ".csv", ".tsv")
 SEQUENCE = "sequence"
 TOKENIZER = "tokenizer.json"
 WANTED = (
-    "a table of tokens has a row a token with columns sample and token, or a row a sample with a column "
-    "sequence (symbols with blanks between)"
+    "a table of tokens has one row for every token, with the columns sample and token, or one row for every "
+    "sample, with the column sequence (symbols separated by blanks)"
 )
 
 
@@ -56,7 +56,7 @@ def find_table(source: Path, given: Path | None) -> Path:
     found = next((path for path in near if path.is_file()), None)
     if found is None:
         raise InputError(
-            f"{source} says no tokens: put {source.stem}.parquet or .csv beside it, or give --tokens "
+            f"{source} has no tokens: put {source.stem}.parquet or .csv beside it, or give --tokens "
             f"FILE; {WANTED}"
         )
     return found

@@ -141,7 +141,7 @@ def _tensor(path: Path, name: str, about: Mapping[str, Any], start: int) -> Tens
     if min(shape, default=0) < 0 or end - begin != math.prod(shape) * dtype.itemsize:
         raise ValueError(f"{name} of shape {shape} does not take {end - begin} bytes")
     if start + end > path.stat().st_size or begin < 0:
-        raise ValueError(f"{name} ends behind the end of the file")
+        raise ValueError(f"{name} ends after the end of the file")
     if not math.prod(shape):
         return Tensor(np.empty(shape, dtype), about["dtype"] == "BF16")
     data = np.memmap(path, dtype, "r", start + begin, shape)

@@ -47,14 +47,14 @@ class TokenArrays(Dump):
         if rows is None:
             raise InputError(
                 f"{self.path}: {name} has shape {tuple(array.shape)}, but the table has {tokens} {side} "
-                f"tokens of {samples} samples: an array has a row a token, or a row a sample"
+                f"tokens of {samples} samples: an array has one row for every token, or one for every sample"
             )
         if (
             rows == SAMPLE
             and self.table.loc[self.table["side"] == SIDES[0], "sample"].nunique() < samples
         ):
             raise InputError(
-                f"{self.path}: {name} has a row a sample, but some have no source tokens"
+                f"{self.path}: {name} has one row for every sample, but some samples have no source tokens"
             )
         return vector_spec(name, rows, array.shape[1:], array.kind, self.path)
 
