@@ -1,6 +1,7 @@
 """Fixtures of the whole suite."""
 
 import os
+import random
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -19,6 +20,33 @@ jaxtyping.jaxtyped = check  # which its import hook puts around every function
 ROOT = Path(__file__).parent.parent
 settings.register_profile("tprprobe", deadline=None)  # a shared core may be slow, not wrong
 settings.load_profile("tprprobe")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of the suite: an order at random, and how much, and which inputs, the long runs try."""
+    parser.addoption(
+        "--shuffle", metavar="SEED", help="modules, and the tests in each, in an order of this seed"
+    )
+    parser.addoption(
+        "--soak-seed", type=int, default=0, help="other inputs in `-m soak` (default 0)"
+    )
+    parser.addoption("--soak-inputs", type=int, help="inputs of each target in `-m soak`")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With ``--shuffle``, orders the modules and the tests inside each at random."""
+    if seed := config.getoption("--shuffle"):
+        rng = random.Random(seed)
+        modules = {item.path: rng.random() for item in items}
+        items.sort(key=lambda item: (modules[item.path], rng.random()))
+
+
+@pytest.fixture
+def soaking(pytestconfig: pytest.Config) -> Callable[[int], tuple[int, int]]:
+    """The number of inputs of a target, whose usual one is given, and their seed."""
+    most, seed = (pytestconfig.getoption(f"--soak-{name}") for name in ("inputs", "seed"))
+    return lambda usual: (most or usual, seed)
 
 
 @pytest.hookimpl(tryfirst=True)

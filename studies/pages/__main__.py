@@ -19,6 +19,7 @@ PAGES = (
     "arithmetic",
     "captions",
     "decomposition",
+    "film",
     "interventions",
     "probing",
     "study",

@@ -20,6 +20,7 @@ from tprprobe.statistics import Interval, read_interval
 
 RIVALS = ("uniform", "offset", "nearest")
 CONTROLS = ("query", "key", "filler", "random")
+PAIRINGS = "other_pairings_that_fail"
 GATE, PAIR_GATE = "discordant_exact_match", "pair_exact_match"
 
 Cases = dict[str, Interval]
@@ -33,7 +34,7 @@ def gather_evidence(found: Analyses) -> dict[str, Evidence]:
     roles = {name: (cases, halves) for name, cases in _of_roles(found).items()}
     of_states = of_reconstruction(found.reconstruction) | of_capture(found.captured)
     states = {name: (cases, halves // 2) for name, cases in of_states.items()}
-    rooms = _rooms(found)
+    rooms = _rooms(found) | {"schlag-role-signifies-relation": _pairings(found)}
     evidence = {
         name: Evidence(cases, "question", units, gates | rooms.get(name, {}))
         for name, (cases, units) in (roles | _of_attention(found) | states).items()
@@ -109,6 +110,12 @@ def _of_attention(found: Analyses) -> dict[str, tuple[Cases, int]]:
         "schlag-skipped-numerator": _scores(found, "rows", "skip"),
         "schlag-skipped-beyond-offset": _scores(found, "rows", "skip", beyond=True),
     }
+
+
+def _pairings(found: Analyses) -> Cases:
+    """The share of other pairings of heads in which the claim would fail."""
+    coupled = found.coupling.query("layer == @found.last and attended == 'symbol'")
+    return {PAIRINGS: exact(1 - float(coupled["pairings"].iloc[0]))}
 
 
 def _scores(found: Analyses, way: str, score: str, beyond: bool = False) -> tuple[Cases, int]:

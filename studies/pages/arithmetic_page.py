@@ -238,6 +238,7 @@ def _coupling(found: Analyses) -> str:
                 "permuted": f"{row['chance']:.3f}",
                 "other heads": f"{row['others']:.3f}",
                 "advantage": interval_text(read_interval(row, "advantage")),
+                "other pairings": f"{row['pairings']:.0%}",
             }
             for row in found.coupling.to_dict("records")
         ]

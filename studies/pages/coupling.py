@@ -1,11 +1,14 @@
 """Coupling of roles and attention: does a head's role say what the head attends to?"""
 
 from collections.abc import Iterable
+from itertools import permutations
+from operator import ne
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
+from scipy.stats import norm
 
 from tprprobe.analyses.attention.gold_maps import annotated_tokens
 from tprprobe.errors import InputError
@@ -14,6 +17,7 @@ from tprprobe.statistics import bootstrap_mean, permute_within
 from tprprobe.store import Store
 
 FOLDS, PERMUTATIONS = 5, 5
+PAIRINGS, ALPHA = 24, 0.025
 
 Codes = Int[np.ndarray, " token"]
 Bits = Float[np.ndarray, " token"]
@@ -48,6 +52,8 @@ def couple_roles(store: Store, clusters: Iterable[HeadClusters], seed: int = 0) 
                   head with good clusters has none by these, nor one whose keys every cluster tells;
                   _low, _high are 95 % intervals over questions
     share         information / H(attended)
+    pairings      the share of the other pairings of clusters with heads (every head's clusters with what another head
+                  attends to) in which one head or more would have such an advantage
     Source: schlag Sec. 1 (a role signifies the relation whose filler its head retrieves).
 
     Raises:
@@ -112,6 +118,7 @@ def _couple(
         h: np.stack([_gains(each, keys, folds) for keys in attended]) for h, each in labels.items()
     }
     rows = {}
+    pairings = _other_pairings(known, questions, seed)
     for head, own in known.items():
         shuffled = [labels[head][permute_within(questions, rng)] for _ in range(PERMUTATIONS)]
         chance = np.mean([_gains(each, attended[head], folds).mean() for each in shuffled])
@@ -128,8 +135,24 @@ def _couple(
             "advantage_low": advantage.low,
             "advantage_high": advantage.high,
             "share": told.value / surprise,
+            "pairings": pairings,
         }
     return rows
+
+
+def _other_pairings(
+    known: dict[int, Float[np.ndarray, "head token"]], questions: Codes, seed: int
+) -> float:
+    """The share of pairings without a head's own in which some head would have an advantage; at most PAIRINGS."""
+    heads = sorted(known)
+    others = [each for each in permutations(heads) if all(map(ne, each, heads))]
+    wider = norm.isf(ALPHA / len(heads)) / norm.isf(ALPHA)  # as verdicts do where one head would do
+    hold = []
+    for pairing in others[:: max(1, len(others) // PAIRINGS)]:
+        paired = {h: known[h][[heads.index(each) for each in pairing]] for h in heads}
+        found = (bootstrap_mean(_double_centred(paired, h), questions, seed=seed) for h in heads)
+        hold.append(any(each.value > wider * (each.value - each.low) for each in found))
+    return float(np.mean(hold))
 
 
 def _double_centred(known: dict[int, Float[np.ndarray, "head token"]], head: int) -> Bits:

@@ -143,7 +143,7 @@ def _operate(
     rng = np.random.default_rng(0)
     long = [i for i, each in enumerate(tested[0]) if len(each) >= LONG]
     sequences, vectors = [tested[0][i] for i in long], tested[1][long]
-    replaced = [_replacement(each, rng) for each in sequences]
+    replaced = [replacement_of(each, rng) for each in sequences]
     exchanged = [_exchange(each, rng) for each in sequences]
     rows = []
     for kind, drawn in (("replace", replaced), ("exchange", exchanged)):
@@ -170,7 +170,7 @@ def _role(sequence: Sequence[str], place: int) -> str:
     return f"{place}*{len(sequence) - 1 - place}"
 
 
-def _replacement(sequence: list[str], rng: np.random.Generator) -> tuple[list[str], tuple]:
+def replacement_of(sequence: list[str], rng: np.random.Generator) -> tuple[list[str], tuple]:
     """A sequence with another digit somewhere, and the change as surgery takes it."""
     place = int(rng.integers(len(sequence)))
     new = str((int(sequence[place]) + int(rng.integers(1, 10))) % 10)

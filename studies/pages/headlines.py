@@ -89,6 +89,24 @@ QUESTIONS = {
         ),
     },
 }
+# claim → what a fuller look says beside its number, how the page's table begins that it reads, and the cells
+BESIDE: dict[str, tuple[str, str, str]] = {
+    "schlag-polarity-clusters": (
+        "above the rule “after '/', '/(' or '/(-'” at best {most}",
+        "| vectors | '/', '/(' or '/(-' |",
+        r"^\| role, head \d+ \| (?P<most>[^|]*) \|",
+    ),
+    "schlag-used": (
+        "with roles of the partner's digit P(new) is {other} of the other polarity, {same} of the same",
+        "| model | exchanged |",
+        r"roles of: other digit, (?P<which>other|same) polarity \|(?:[^|]*\|){4} (?P<cell>[^|]*) \|",
+    ),
+    "jiang-filler-semantic": (
+        "of one model, with the filler quantised to as many bits, {lead:.3f}",
+        "| model | task | site | F1 | selectivity |",
+        r"^\| tpt-d-english \| (?P<which>nel|pos) \| decoder\.1\.cross\.role \|(?:[^|]*\|){5} (?P<filler>[\d.]+) \| (?P<role>[\d.]+) \|",
+    ),
+}
 CASE = re.compile(r"^(.+) (\S+ \[.*\])$")
 FEW = re.compile(r"(\d+) model seed\(s\), must be at least (\d+)")
 PARTS = re.compile(
@@ -141,7 +159,7 @@ def _answer(page: str, text: str) -> Iterator[str]:
         if rows:
             first, *others = (_say(*row[2:]) for row in rows)
             answers = "; ".join([first, *(other[0].lower() + other[1:] for other in others)])
-            yield f"- **{question}** {answers} ({number})."
+            yield f"- **{question}** {answers} ({number}){_beside(claim, text)}."
     if len(claims_of(page)) > 1 and page in QUESTIONS:
         tally = Counter(row[3] for row in verdicts)
         counts = ", ".join(
@@ -151,6 +169,23 @@ def _answer(page: str, text: str) -> Iterator[str]:
         )
         models = " (a claim counts once for each model)" if any(row[2] for row in verdicts) else ""
         yield f"- Answers to all {len(claims_of(page))} claims of this page{models}: {counts}."
+
+
+def _beside(claim: str, text: str) -> str:
+    """What the page's tables say beside the number of a claim, if they have it."""
+    said, begin, cells = BESIDE.get(claim, ("", "no table", ""))
+    below = text.partition(begin)[2].partition("\n\n")[0]
+    rows = [each.groupdict() for each in re.finditer(cells, below, re.M)] if below else []
+    if not rows:
+        return ""
+    if "most" in rows[0]:
+        return "; " + said.format(
+            most=max((r["most"] for r in rows), key=lambda m: float(m.split()[0]))
+        )
+    if "cell" in rows[0]:
+        return "; " + said.format(**{row["which"]: row["cell"] for row in rows})
+    leads = {row["which"]: (float(row["filler"]) - float(row["role"])) / 100 for row in rows}
+    return "; " + said.format(lead=leads["nel"] - leads["pos"])
 
 
 def _say(model: str, verdict: str, reason: str) -> str:

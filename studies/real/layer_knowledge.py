@@ -56,8 +56,10 @@ def summarize(
     name: str, documents: pd.DataFrame, seed: int
 ) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
     """A row a layer and task: F1, what it adds to the embeddings, what is learnt; and the estimates."""
-    sites = documents["site"].unique().tolist()
-    first, layers = sites[0], sites[1:]
+    found_sites = documents.loc[documents["control"] == REAL, "site"].unique().tolist()
+    layers = sorted((site for site in found_sites if layer_of(site) is not None), key=layer_of)
+    [first] = set(found_sites) - set(layers)
+    sites = [first, *layers]
     numbers = np.array([layer_of(site) for site in layers], float)
     rows, found, best = [], [], {}
     for task in ORDER:

@@ -66,10 +66,10 @@ def train_missing(runs: Path, models: Iterable[Any]) -> None:
     for model in models:
         with held(runs / model.name / "shared.lock", wait=False) as mine:
             if mine and not model.folder(runs).exists():
-                train(model.recipe, runs / model.name, resume=True, load_pool=_load_pool)
+                train(model.recipe, runs / model.name, resume=True, load_pool=load_pool)
 
 
-def _load_pool(mixes: list[Mix], vocabulary: Codec, device: torch.device) -> Pool:
+def load_pool(mixes: list[Mix], vocabulary: Codec, device: torch.device) -> Pool:
     """The examples of a stage, loaded once for all models of a task."""
     return _loaded(tuple(each.model_dump_json() for each in mixes), vocabulary, device)
 

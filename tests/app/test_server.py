@@ -166,13 +166,13 @@ def test_twenty_sessions_at_once_and_hundreds_of_pages_leave_no_memory_behind(ru
         with ThreadPoolExecutor(20) as pool:
             sent = list(pool.map(partial(_visit, port), [PAGES[i % len(PAGES)] for i in range(20)]))
         assert min(sent) > 1000
-        soaked.add("dashboard", "sessions at once", 20)
+        soaked.add("dashboard", "sessions at once", soaked.Tried(20))
         held = [_memory(process.pid)]
         for loads in soaked.ahead("dashboard", "page loads", LOADS, LOADS // 5):
             for number in loads:
                 _visit(port, PAGES[number % len(PAGES)])
             held.append(_memory(process.pid))
-            soaked.add("dashboard", "page loads", len(loads))
+            soaked.add("dashboard", "page loads", soaked.Tried(len(loads)))
     finally:
         process.kill()
         process.wait()

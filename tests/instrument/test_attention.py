@@ -9,7 +9,7 @@ import pytest
 from planted.questions import ANSWERS, CROSS, HIDDEN, LAST, plant, tokens_of
 from planted.relations import FOLLOWS, plant_relations
 
-from studies.pages.coupling import couple_roles
+from studies.pages.coupling import _attended, couple_roles
 from tprpapers.schlag.attention_examples import pick_examples
 from tprpapers.schlag.relation_scores import score_relations
 from tprprobe.analyses.attention.gold_maps import mark_questions
@@ -253,6 +253,18 @@ def test_role_that_names_what_its_head_attends_to(coupled):
     assert row.advantage_low > 0.5
     assert abs(row.others) < 0.1
     assert pick(found, attended="gold", head=0).information > 0.5
+
+
+def test_other_pairings_of_heads_have_no_advantage_where_roles_signify_relations(coupled):
+    store, symbol, _ = coupled
+    attended = _attended(store, MAPS, join(store.tokens_of(MAPS)))
+    clear = {
+        head: symbol[keys] for head, keys in enumerate(attended)
+    }  # of what their own heads attend to
+    given = [Given("encoder.0.self.role", head, own) for head, own in clear.items()]
+    assert set(couple_roles(store, given)["pairings"]) == {0.0}
+    crossed = [Given("encoder.0.self.role", head, clear[1 - head]) for head in clear]
+    assert set(couple_roles(store, crossed)["pairings"]) == {1.0}
 
 
 def test_a_target_that_every_cluster_tells_is_no_advantage(coupled):

@@ -89,6 +89,11 @@ def reshape(state):
     state[name] = state[name][:, :-1].contiguous()
 
 
+def whole_numbers(state):
+    name = "encoder.layer.1.output.dense.weight"
+    state[name] = (100 * state[name]).to(torch.int8)
+
+
 def without_symbols(content):
     content["model"]["vocab"] = {"<unk>": 0}
     content["added_tokens"] = []
@@ -134,6 +139,7 @@ DAMAGE = {
     "normalizer unknown": (tokens(lambda c: c.update(normalizer={"type": "x"})), "no transformers model"),
     "weights renamed": (weights(rename), "lacks encoder.layer.0.output.dense.weight, which config.json asks"),
     "weights of another shape": (weights(reshape), r"weight \(16, 23\) for \(16, 24\)"),
+    "weights of whole numbers": (weights(whole_numbers), r"has whole numbers \(I8\) for weights: encoder.layer.1"),
     "weights NaN": (weights(spoil(torch.nan)), "no finite numbers: encoder.layer.0.output.dense.weight"),
     "weights infinite": (weights(spoil(torch.inf)), "no finite numbers: encoder.layer.0.output.dense.weight"),
 }  # fmt: skip
@@ -171,6 +177,22 @@ def test_what_is_left_over_or_new_is_noted(sound, folder, tmp_path, make_data, c
     store = tp.extract(model, make_data([("the dog", "")]), None, tmp_path / "store", control=False)
     assert store.manifest["model"]["unused weights"] == "more.weight"
     assert load_model(f"hf:{sound}").notes == {}
+
+
+def test_a_frame_beyond_the_embedding_is_refused(tmp_path):
+    made = save_foreign("llama", tmp_path / "llama", "causal")
+    tokens(lambda c: c["post_processor"]["special_tokens"]["<s>"].update(ids=[10**6]))(made)
+    with pytest.raises(InputError, match="framing symbol has the id 1000000"):
+        load_model(f"hf:{made}")
+
+
+def test_a_tokenizer_that_knows_few_of_the_models_symbols_is_noted(folder):
+    rows = load_model(f"hf:{folder}").config.vocab_size
+    tokens(lambda c: [c["model"]["vocab"].pop(each) for each in list(c["model"]["vocab"])[12:]])(
+        folder
+    )
+    notes = load_model(f"hf:{folder}").notes
+    assert notes["symbols"] == f"the tokenizer knows 12 of the model's {rows}: is it this model's?"
 
 
 def test_states_that_are_no_numbers_are_refused_with_site_and_sample(sound, tmp_path, make_data):

@@ -18,6 +18,7 @@ from tprprobe.errors import InputError
 from tprprobe.extraction.alignment import place_source
 from tprprobe.gold.labels import place_words, words_of_tokens
 from tprprobe.models import load_model
+from tprprobe.models.huggingface import pretrained
 from tprprobe.models.huggingface.pretrained import attach_layers
 from tprprobe.site.hooks import find_sites
 
@@ -472,3 +473,18 @@ def test_a_start_symbol_that_is_not_named_is_one_line(tmp_path, foreign):
         (tmp_path / "t5" / name).write_text(json.dumps(settings))
     with pytest.raises(InputError, match=r"names no decoder_start_token_id: add it .*config\.json"):
         load_model(f"hf:{tmp_path / 't5'}")
+
+
+def test_a_revision_of_a_hub_is_asked_for(foreign, monkeypatch):
+    asked, read, folder = [], pretrained._read, str(foreign("t5"))
+
+    def look(path, options, *rest):
+        asked.append((path, options.pop("revision", None)))
+        return read(folder, options | {"local_files_only": True}, *rest)
+
+    monkeypatch.setattr(pretrained, "_read", look)
+    monkeypatch.setattr(pretrained.hub, "is_offline", lambda: False)
+    assert load_model("hf:owner/name@step512").name == "hf:name@step512"
+    assert asked == [("owner/name", "step512")]
+    with pytest.raises(InputError, match="no folder"):
+        load_model(f"hf:{folder}@step512")

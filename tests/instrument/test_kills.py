@@ -341,6 +341,6 @@ def test_killed_commands_go_on_to_the_same_results(name, places, tmp_path):
 def test_commands_killed_many_times_go_on_to_the_same_results(name, places, tmp_path, capsys):
     for tries in soaked.ahead("kills", name, MOST, MOST):
         killed = _kill(name, len(tries), tries.start, places, tmp_path / str(tries.start))
-        soaked.add("kills", name, killed)
+        soaked.add("kills", name, soaked.Tried(killed))
     with capsys.disabled():
         print(f"{name}: killed {soaked.so_far('kills', name).tried} times so far, the same results")

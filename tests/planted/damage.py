@@ -10,13 +10,14 @@ import resource
 import shutil
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
-from planted import soaked, structures
+from planted import schemas, soaked, structures
 
 from tprprobe.errors import InputError
 
@@ -71,79 +72,99 @@ HOSTILE = [
 ]
 
 
-def damage_each(
-    folder: Path, read: Callable[[Path], Any], seeds: range, name: str
-) -> tuple[int, list[str]]:
-    """How many damaged files were refused by one line (the others were read), and the faults: seeds of those
-    that ended in another error, or not at all.
+Reader = Callable[[Path], Any]
+
+
+@dataclass
+class Outcome:
+    """How many damaged inputs were refused by one line (the others were read), and the faults: those that ended
+    in another error, or not at all.
     """
-    read(folder)  # as it is
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    refused, faults = 0, []
-    for seed in seeds:
-        rng = random.Random(f"{name} {seed}")
-        file = rng.choice(files)
-        kept = file.read_bytes()
-        damage(file, rng)
+
+    refused: int = 0
+    faults: list[str] = field(default_factory=list)
+    hangs: int = 0
+
+    def read(self, read: Reader, folder: Path, what: str) -> None:
+        """Reads a damaged folder."""
         try:
             with _limited():
                 read(folder)
         except InputError:  # which is one line, whatever the file says
-            refused += 1
+            self.refused += 1
         except BaseException as error:  # a library in Rust raises one of these
             if isinstance(error, KeyboardInterrupt):
                 raise
-            faults.append(f"seed {seed}, {file.name}: {error!r:.300}")
+            self.hangs += isinstance(error, TimeoutError)
+            self.faults.append(f"{what}: {error!r:.300}")
+
+
+def damage_each(folder: Path, read: Reader, seeds: range, name: str, seed: int = 0) -> Outcome:
+    """What files whose bytes are damaged come to."""
+    read(folder)  # as it is
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    found = Outcome()
+    for number in seeds:
+        rng = random.Random(f"{name} {seed} {number}")
+        file = rng.choice(files)
+        kept = file.read_bytes()
+        damage(file, rng)
+        found.read(read, folder, f"{number}, {file.name}")
         file.write_bytes(kept)
-    return refused, faults
+    return found
 
 
-def damage_on(folder: Path, read: Callable[[Path], Any], name: str, most: int) -> str:
-    """What the next so many damaged files came to, those of earlier runs not among them.
+def damage_folders(folder: Path, read: Reader, seeds: range, name: str, seed: int = 0) -> Outcome:
+    """What copies of a folder come to that are damaged by structure (:mod:`planted.structures`)."""
+    read(folder)  # as it is
+    found = Outcome()
+    for number in seeds:
+        rng = random.Random(f"structure of {name} {seed} {number}")
+        with copied(folder) as copy:
+            done = [structures.damage(copy, rng) for _ in range(rng.choice([1, 1, 1, 2]))]
+            found.read(read, copy, f"{number}, {', '.join(done)}")
+    return found
+
+
+def draw_folders(folder: Path, read: Reader, seeds: range, name: str, seed: int = 0) -> Outcome:
+    """What copies of a folder come to of whose files some are drawn anew (:mod:`planted.schemas`)."""
+    read(folder)  # as it is
+    found, known = Outcome(), schemas.Schemas.of(folder)
+    for number, drawing in zip(
+        seeds, known.draw(len(seeds), f"{name} {seed} {seeds.start}"), strict=False
+    ):
+        with copied(folder) as copy:
+            done = schemas.write(copy, drawing)
+            found.read(read, copy, f"{number}, {done}")
+    return found
+
+
+GENERATORS = {"bytes": damage_each, "structure": damage_folders, "schemas": draw_folders}
+
+
+@contextmanager
+def copied(folder: Path) -> Iterator[Path]:
+    """A copy of a folder, while the block runs."""
+    with TemporaryDirectory(dir=folder.parent) as place:
+        yield Path(shutil.copytree(folder, Path(place) / folder.name))
+
+
+def soak(kind: str, folder: Path, read: Reader, name: str, most: int, seed: int) -> str:
+    """What the next so many damaged inputs of a generator came to, those of earlier runs not among them.
 
     Raises:
         AssertionError: of the faults.
     """
-    return _soak("damaged files", damage_each, folder, read, name, most)
-
-
-def damage_folders_on(folder: Path, read: Callable[[Path], Any], name: str, most: int) -> str:
-    """As :func:`damage_on`, of folders that are damaged by structure."""
-    return _soak("damaged structure", damage_folders, folder, read, name, most)
-
-
-def _soak(kind: str, damage_all: Any, folder: Path, read: Any, name: str, most: int) -> str:
-    found = []
-    for seeds in soaked.ahead(kind, name, most, PIECE):
-        refused, faults = damage_all(folder, read, seeds, name)
-        soaked.add(kind, name, len(seeds), refused, len(faults))
-        found += faults
-    assert not found, "\n".join(found)
-    tried = soaked.so_far(kind, name)
-    return f"{name}: {tried.tried:,} so far, {tried.refused:,} refused, the others read"
-
-
-def damage_folders(
-    folder: Path, read: Callable[[Path], Any], seeds: range, name: str
-) -> tuple[int, list[str]]:
-    """As :func:`damage_each`, of copies of a whole folder that are damaged by structure."""
-    read(folder)  # as it is
-    refused, faults = 0, []
-    for seed in seeds:
-        rng = random.Random(f"structure of {name} {seed}")
-        with TemporaryDirectory(dir=folder.parent) as place:
-            copied = Path(shutil.copytree(folder, Path(place) / folder.name))
-            done = [structures.damage(copied, rng) for _ in range(rng.choice([1, 1, 1, 2]))]
-            try:
-                with _limited():
-                    read(copied)
-            except InputError:
-                refused += 1
-            except BaseException as error:
-                if isinstance(error, KeyboardInterrupt):
-                    raise
-                faults.append(f"seed {seed}, {', '.join(done)}: {error!r:.300}")
-    return refused, faults
+    faults = []
+    for seeds in soaked.ahead(kind, name, most, PIECE, seed):
+        _forget_peak()
+        found = GENERATORS[kind](folder, read, seeds, name, seed)
+        now = len(seeds), found.refused, len(found.faults), found.hangs, _held("VmHWM") >> 20
+        soaked.add(kind, name, soaked.Tried(*now), seed)
+        faults += found.faults
+    assert not faults, "\n".join(faults)
+    tried = soaked.so_far(kind, name, seed)
+    return f"{kind} of {name}: {tried.tried:,} so far, {tried.refused:,} refused, the others read"
 
 
 @contextmanager
@@ -166,12 +187,17 @@ def _limited() -> Iterator[None]:
             signal.signal(number, before[number])
 
 
-def _held() -> int:
-    """The bytes of data of this process."""
+def _held(what: str = "VmData") -> int:
+    """The bytes of data of this process, or the most that it had since they were forgotten."""
     status = Path("/proc/self/status")
     return (
-        int(status.read_text().split("VmData:")[1].split()[0]) * 1024 if status.exists() else 2**40
+        int(status.read_text().split(f"{what}:")[1].split()[0]) * 1024 if status.exists() else 2**40
     )
+
+
+def _forget_peak() -> None:
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
 
 
 def damage(path: Path, rng: random.Random) -> None:

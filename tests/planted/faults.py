@@ -5,6 +5,7 @@ import resource
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -100,12 +101,22 @@ FAULTS: dict[str, tuple[Any, Any, bool]] = {
 }
 
 
+def plant_each(folder: Path) -> Callable[[str], Path]:
+    """The store that a fault is put before, by the fault's name; each is written once, to be copied."""
+
+    @cache
+    def planted(fault: str) -> Path:
+        FAULTS[fault][0](folder / fault)
+        return folder / fault
+
+    return planted
+
+
 def run(
     command: str, fault: str, folder: Path, call: Callable[[list[str]], tuple[int, list[str]]]
 ) -> tuple[int, list[str]]:
-    """The exit code of a command under a fault, and the lines in which it says why."""
-    make, during, closed = FAULTS[fault]
-    make(folder / "store")
+    """The exit code of a command under a fault, before the store in a folder, and the lines in which it says why."""
+    _, during, closed = FAULTS[fault]
     out = Path("/proc/tprprobe") if closed else folder / "out"
     words = [
         str(each).replace("STORE", str(folder / "store")).replace("OUT", str(out))

@@ -148,3 +148,56 @@ def save_tokenizer(family: str, folder: Any, texts: list[str], kind: str = "") -
     fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special)
     fast.save_pretrained(folder)
     return len(fast)
+
+
+SYMBOLS = ["<unk>", "<s>", "</s>", *(chr(97 + i) for i in range(26)), "Ġ", "ab"]
+
+
+def save_gguf(folder: Any) -> Any:
+    """A tiny random Llama, which lies in the folder as a GGUF file of its weights (F32)."""
+    import gguf
+    import transformers
+
+    config = transformers.LlamaConfig(
+        vocab_size=len(SYMBOLS), hidden_size=32, num_hidden_layers=2, num_attention_heads=2,
+        num_key_value_heads=2, intermediate_size=64, max_position_embeddings=64, tie_word_embeddings=False,
+    )  # fmt: skip
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        own = transformers.LlamaForCausalLM(config).eval()
+    folder.mkdir()
+    _write_gguf(gguf, own, folder / "tiny.gguf")
+    return own
+
+
+def _write_gguf(gguf: Any, own: Any, file: Any) -> None:
+    config, state = own.config, own.state_dict()
+    writer = gguf.GGUFWriter(file, "llama")
+    writer.add_context_length(64)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(2)
+    writer.add_head_count_kv(2)
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    writer.add_rope_freq_base(10000.0)
+    writer.add_vocab_size(config.vocab_size)
+    writer.add_name("tiny")
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("smollm")
+    writer.add_token_list(SYMBOLS)
+    writer.add_token_types([3, 3, 3, *[1] * (len(SYMBOLS) - 3)])
+    writer.add_token_merges(["a b"])
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+    writer.add_unk_token_id(0)
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, config.num_hidden_layers)
+    for name, tensor in state.items():
+        stem, _, kind = name.rpartition(".")
+        if stem.endswith(("q_proj", "k_proj")):  # rotated as llama.cpp does
+            tensor = tensor.view(2, 2, -1, tensor.shape[-1]).transpose(1, 2).reshape(tensor.shape)
+        writer.add_tensor(f"{names.get_name(stem)}.{kind}", tensor.numpy())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()

@@ -1,4 +1,4 @@
-"""What the long runs have tried so far, in ``tests/soaked.csv``: one that was cut off goes on behind it."""
+"""What the long runs have tried, in ``tests/soaked.csv``: one that was cut off goes on behind it."""
 
 import csv
 import io
@@ -11,50 +11,54 @@ from tprprobe.files.writing import write_file
 
 FILE = Path(__file__).parents[1] / "soaked.csv"
 LOCK = Path(gettempdir()) / f"{FILE.name}.lock"
+KEYS = ("kind", "name", "seed")
 
 
 class Tried(NamedTuple):
-    """How many were tried of a kind and name, how many of them refused in one line, and how many faults
-    were found, which had to be mended.
+    """How many were tried of a kind, name and seed, how many of them refused in one line, ended in another
+    error or not in time, and the most megabytes that the process held.
     """
 
     tried: int = 0
     refused: int = 0
     faults: int = 0
+    hangs: int = 0
+    megabytes: int = 0
 
 
-def so_far(kind: str, name: str) -> Tried:
+def so_far(kind: str, name: str, seed: int = 0) -> Tried:
     """What was tried before."""
-    return _read().get((kind, name), Tried())
+    return _read().get((kind, name, str(seed)), Tried())
 
 
-def add(kind: str, name: str, tried: int, refused: int = 0, faults: int = 0) -> None:
+def add(kind: str, name: str, now: Tried, seed: int = 0) -> None:
     """Adds what was tried now; processes may run side by side."""
     with held(LOCK):
-        known = _read()
-        before = known.get((kind, name), Tried())
-        known[kind, name] = Tried(*map(sum, zip(before, (tried, refused, faults), strict=True)))
+        known, key = _read(), (kind, name, str(seed))
+        before = known.get(key, Tried())
+        counts = (one + other for one, other in zip(before[:-1], now[:-1], strict=True))
+        known[key] = Tried(*counts, max(before.megabytes, now.megabytes))
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerows(
-            [("kind", "name", *Tried._fields), *((*key, *known[key]) for key in sorted(known))]
+            [(*KEYS, *Tried._fields), *((*each, *known[each]) for each in sorted(known))]
         )
         write_file(FILE, stream.getvalue())
 
 
-def ahead(kind: str, name: str, most: int, piece: int) -> list[range]:
+def ahead(kind: str, name: str, most: int, piece: int, seed: int = 0) -> list[range]:
     """The numbers of the next tries, in pieces: up to ``most`` of them, or what a cut-off run left."""
-    start = so_far(kind, name).tried
+    start = so_far(kind, name, seed).tried
     end = (start // most + 1) * most
     return [range(first, min(first + piece, end)) for first in range(start, end, piece)]
 
 
-def _read() -> dict[tuple[str, str], Tried]:
+def _read() -> dict[tuple[str, ...], Tried]:
     if not FILE.exists():
         return {}
     with FILE.open(newline="") as file:
         rows = list(csv.DictReader(file))
     return {
-        (row["kind"], row["name"]): Tried(*(int(row[name]) for name in Tried._fields))
+        tuple(row[key] for key in KEYS): Tried(*(int(row[name]) for name in Tried._fields))
         for row in rows
     }

@@ -48,6 +48,8 @@ SIZES: list[Any] = [
 def damage(folder: Path, rng: random.Random) -> str:
     """Changes one file of a folder, or which files it has; what was done, in words."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
+    if not files:
+        return "nothing is left"
     file = rng.choice(files)
     ways: list[Way] = [*BY_SUFFIX.get(file.suffix, [_cut])] * 3
     ways += [_cut, _remove, _exchange, _become_folder]

@@ -17,8 +17,8 @@ from tprprobe.cli.options import (
     Out,
     Seed,
     Split,
+    labelled,
     model_and_data,
-    pairs,
     print_json,
     say,
 )
@@ -72,20 +72,15 @@ def extract(
     **options: Any,
 ) -> None:
     """Write the vectors of a model's sites on a dataset into a store; under torchrun or srun, on all their processes."""
-    from tprprobe.data.annotated.sentencesets import join_labels, set_source
+    from tprprobe.data.annotated.sentencesets import set_source
     from tprprobe.extraction import extract as run
     from tprprobe.files.processes import Ranks
-    from tprprobe.gold.labellers import find_labellers, is_labeller
 
     ranks = Ranks.of()
-    sources = pairs(labels or [])
-    files = {task: source for task, source in sources.items() if not is_labeller(source)}
-    labellers = find_labellers({k: v for k, v in sources.items() if k not in files})
     model, examples = model_and_data(ckpt, data, split, n, seed, ranks.place(device), dtype)
     if source:
         examples = set_source(examples, source.value)
-    if files:
-        examples = join_labels(examples, files)
+    examples, labellers = labelled(examples, labels or [])
     out = out or Path("runs") / model.name.replace(":", "-")
     if options.get("twins") == ["none"]:
         no_control = bool(options.pop("twins"))

@@ -11,6 +11,7 @@ from tprprobe.errors import InputError
 
 if TYPE_CHECKING:
     from tprprobe.data.dataset import Dataset
+    from tprprobe.gold.labellers import Labeller
     from tprprobe.models.protocol import Readable
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document to stdout.")]
@@ -61,12 +62,18 @@ def model_and_data(
     return model, examples
 
 
-def pairs(given: list[str]) -> dict[str, str]:
-    """The given TASK=FILE pairs as a dictionary."""
-    for each in given:
+def labelled(examples: "Dataset", labels: list[str]) -> "tuple[Dataset, list[Labeller]]":
+    """The data with the labels of TASK=FILE, and what labels them while they are read."""
+    from tprprobe.data.annotated.sentencesets import join_labels
+    from tprprobe.gold.labellers import find_labellers, is_labeller
+
+    for each in labels:
         if "=" not in each:
             raise InputError(f"--labels {each!r}: give TASK=FILE, for example nel=entities.iob2")
-    return dict(each.split("=", 1) for each in given)
+    sources = dict(each.split("=", 1) for each in labels)
+    files = {task: source for task, source in sources.items() if not is_labeller(source)}
+    labellers = find_labellers({k: v for k, v in sources.items() if k not in files})
+    return join_labels(examples, files) if files else examples, labellers
 
 
 def print_json(content: Any) -> None:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from tprprobe.errors import InputError
 
 LONGEST = 200  # characters of a reason
+PANIC = "PanicException"  # of libraries in Rust, which derives from BaseException
 MOST = 1000  # how many times smaller compression may make numbers
 
 
@@ -22,9 +23,16 @@ def as_input_error(said: str, remedy: str = "") -> Iterator[None]:
         yield
     except InputError:
         raise
-    except Exception as error:
+    except BaseException as error:
+        if not is_of_library(error):
+            raise
         line = f"{said} ({reason(error)}): {remedy}" if remedy else f"{said}: {reason(error)}"
         raise InputError(line) from error
+
+
+def is_of_library(error: BaseException) -> bool:
+    """False for what ends the program: a signal, an exit."""
+    return isinstance(error, Exception) or type(error).__name__ == PANIC
 
 
 def check_claim(claimed: int, held: int, where: str) -> None:

@@ -141,11 +141,11 @@ def is_offline() -> bool:
     return False
 
 
-def in_cache(repo_id: str) -> bool:
-    """True if a model's configuration lies in the hub's cache."""
+def in_cache(repo_id: str, revision: str | None = None) -> bool:
+    """True if the configuration of a model's revision lies in the hub's cache."""
     from huggingface_hub import try_to_load_from_cache
 
-    return isinstance(try_to_load_from_cache(repo_id, CONFIG), str)
+    return isinstance(try_to_load_from_cache(repo_id, CONFIG, revision=revision), str)
 
 
 def is_plain_id(text: str) -> bool:

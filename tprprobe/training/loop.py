@@ -244,7 +244,7 @@ def _train(run: Run, out: Path) -> None:
     log = Log(out, run.step) if run.worker.rank == 0 else None
     with progress(shown=log is not None) as bars:
         bar = bars.add_task(recipe.name, total=recipe.steps, completed=run.step, note="")
-        for rate, loss in _steps(run):
+        for rate, loss in _steps(run, out / STEPS):
             note = f"loss {loss:.3f} · {run.tokens / run.seconds:,.0f} tokens/s"
             bars.update(bar, completed=run.step, note=note)
             if log:
@@ -273,8 +273,11 @@ def cut_note(pairs: Pairs, vocabulary: Codec) -> str:
     return f"of {len(pairs):,} examples {', '.join(parts)}"
 
 
-def _steps(run: Run) -> Iterator[tuple[float, float]]:
-    """Trains to the end; yields the learning rate and mean loss of every REPORT_EVERY steps."""
+def _steps(run: Run, kept: Path) -> Iterator[tuple[float, float]]:
+    """Trains to the end and keeps checkpoints on the way; yields the learning rate and mean loss of every
+    REPORT_EVERY steps.
+    """
+    kept_steps = set() if run.worker.rank else run.recipe.kept_steps
     recipe, began = run.recipe, time.perf_counter() - run.seconds
     number, pool, batches, rate = -1, None, iter(()), 0.0
     while run.step < recipe.steps:
@@ -286,6 +289,9 @@ def _steps(run: Run) -> Iterator[tuple[float, float]]:
         assert pool is not None
         rate = learning_rate(recipe.stages[number], step)
         run.update(pool, next(batches), rate)
+        if run.step in kept_steps:
+            shutil.rmtree(kept / str(run.step), ignore_errors=True)  # of a run that was cut off
+            _keep(run, kept / str(run.step))
         if run.step % REPORT_EVERY == 0 or run.step == recipe.steps:
             loss = run.mean_loss()
             run.seconds = time.perf_counter() - began
@@ -305,7 +311,7 @@ def held_out_loss(model: Model, pairs: Pairs, batch_size: int = 256) -> float:
 
 
 def _after(run: Run, log: Log, out: Path) -> None:
-    """Evaluates, saves and keeps a checkpoint after the steps that the recipe names."""
+    """Evaluates and saves after the steps that the recipe names."""
     recipe, last = run.recipe, run.step == run.recipe.steps
     if last or run.step % recipe.evaluate_every < REPORT_EVERY:
         run.model.eval()
@@ -316,9 +322,5 @@ def _after(run: Run, log: Log, out: Path) -> None:
                 log.add("exact_match", float(correct.mean()), run.at, *named)
             log.add("held_out_loss", round(held_out_loss(run.model, pairs), 5), run.at, *named)
         run.model.train()
-    if recipe.keep_every and run.step % recipe.keep_every < REPORT_EVERY:
-        kept = out / STEPS / str(run.step)
-        shutil.rmtree(kept, ignore_errors=True)  # of a run that was cut off before it saved
-        _keep(run, kept)
     if last or run.step % recipe.save_every < REPORT_EVERY:
         run.save(out / STATE)

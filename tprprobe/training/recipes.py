@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
 from tprprobe.data import pin_version
@@ -92,8 +93,9 @@ class Optimizer(Settings):
 class Recipe(Settings):
     """One training run.
 
-    ``batch_size`` counts examples over all processes; a checkpoint is kept of every ``keep_every``
-    steps.
+    ``batch_size`` counts examples over all processes. Checkpoints are kept of every ``keep_every`` steps, and
+    of at most ``keep_spaced`` steps that are evenly spaced on a logarithmic scale, the first and the last
+    among them.
     """
 
     name: str
@@ -110,6 +112,7 @@ class Recipe(Settings):
     evaluate_every: Annotated[int, Field(gt=0)] = 1000
     save_every: Annotated[int, Field(gt=0)] = 1000
     keep_every: Annotated[int, Field(gt=0)] | None = None
+    keep_spaced: Annotated[int, Field(gt=1)] | None = None
 
     @model_validator(mode="after")
     def _used(self) -> "Recipe":
@@ -124,9 +127,16 @@ class Recipe(Settings):
         return sum(stage.steps for stage in self.stages)
 
     @property
+    def kept_steps(self) -> set[int]:
+        """The steps after which a checkpoint is kept."""
+        every = range(self.keep_every, self.steps + 1, self.keep_every) if self.keep_every else ()
+        spaced = np.geomspace(1, self.steps, self.keep_spaced or 0).round().astype(int)
+        return {*every, *spaced.tolist()}
+
+    @property
     def training(self) -> dict[str, Any]:
         """All settings with their defaults but those that change nothing of what is trained."""
-        return self.model_dump(mode="json", exclude={"keep_every"})
+        return self.model_dump(mode="json", exclude={"keep_every", "keep_spaced"})
 
 
 def read_recipe(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> Recipe:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from planted import folders
-from planted.damage import damage_each, damage_on
+from planted.damage import damage_each, soak
 from planted.questions import LAST, plant
 
 import tprprobe as tp
@@ -96,17 +96,17 @@ READERS = {  # what writes a folder, and what reads it
 @pytest.mark.parametrize("name", READERS)
 def test_a_damaged_file_is_a_result_or_one_line(name, tmp_path):
     make, read = READERS[name]
-    refused, faults = damage_each(make(tmp_path), read, SEEDS, name)
-    assert not faults
-    assert refused
+    found = damage_each(make(tmp_path), read, SEEDS, name)
+    assert not found.faults
+    assert found.refused
 
 
 @pytest.mark.soak
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", READERS)
-def test_a_thousand_damaged_files_are_a_result_or_one_line(name, tmp_path, capsys):
+def test_a_thousand_damaged_files_are_a_result_or_one_line(name, tmp_path, capsys, soaking):
     make, read = READERS[name]
-    said = damage_on(make(tmp_path), read, name, 1000)
+    said = soak("bytes", make(tmp_path), read, name, *soaking(1000))
     with capsys.disabled():
         print(said)
 

@@ -18,7 +18,7 @@ import safetensors.torch
 import torch
 import zarr
 from parity import publishedfiles
-from planted.damage import damage_each, damage_on
+from planted.damage import damage_each, soak
 
 import tprprobe as tp
 from tprpapers.huang.caption_files import read_annotations
@@ -372,17 +372,17 @@ FEWER = {"features hdf5": 200}  # each read by a process of its own first
 def test_a_hostile_file_is_a_result_or_one_line(name, tmp_path):
     make, read = READERS[name]
     make(tmp_path / "given")
-    _, faults = damage_each(tmp_path / "given", read, ALWAYS, name)
-    assert not faults
+    assert not damage_each(tmp_path / "given", read, ALWAYS, name).faults
 
 
 @pytest.mark.soak
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", READERS)
-def test_thousands_of_hostile_files_are_results_or_one_line(name, tmp_path, capsys):
+def test_thousands_of_hostile_files_are_results_or_one_line(name, tmp_path, capsys, soaking):
     make, read = READERS[name]
     make(tmp_path / "given")
-    said = damage_on(tmp_path / "given", read, name, FEWER.get(name, SOAK))
+    most = soaking(FEWER.get(name, SOAK))
+    said = soak("bytes", tmp_path / "given", read, name, *most)
     with capsys.disabled():
         print(said)
 

@@ -12,10 +12,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import torch
 from parity import publishedfiles
-from planted import exchanges, folders
+from planted import exchanges, folders, foreign
 from planted.bindings import STATE, left, plant_bindings
-from planted.damage import damage_folders, damage_folders_on
+from planted.damage import damage_folders, soak
 from planted.questions import LAST, plant
 from properties import test_foreign_files as files
 from typer.testing import CliRunner
@@ -118,12 +119,43 @@ def _plans(folder: Path) -> None:
     shutil.copy(ROOT / "models" / "tpt-c-arithmetic" / "recipe.toml", folder)
 
 
+def _wordpiece(folder: Path) -> None:
+    foreign.save_foreign("bert", folder)
+
+
+def _metaspace(folder: Path) -> None:
+    foreign.save_foreign("llama", folder, "causal")
+
+
+def _spiece(folder: Path) -> None:
+    """A T5 whose tokenizer is a SentencePiece model."""
+    files._spiece(folder)
+    foreign.build_foreign("t5", 40).save_pretrained(folder)
+    said = {"tokenizer_class": "T5Tokenizer", "extra_ids": 0}
+    (folder / "tokenizer_config.json").write_text(json.dumps(said))
+
+
+def _read_transformers(folder: Path) -> Any:
+    """A model, what its tokenizer makes of a text, and one pass over it."""
+    model: Any = tp.load_model(f"hf:{next(iter(folder.glob('*.gguf')), folder)}")
+    known = model.vocabulary
+    known.all_offsets(["the naïve dog sees", ""])
+    ids, _ = known.encode_all(["the naïve dog sees"])
+    given = torch.tensor([[*known.first, *map(int, ids), *known.last] or [0]])
+    with torch.no_grad():
+        return model.run(given[:, : known.limit], given[:, :1])
+
+
 TARGETS: dict[str, tuple[Made, Callable[[Path], Any]]] = {
     "store": (_store, lambda folder: exchanges.contents(folder / "store")),
     "conversion": (_published, _convert),
     "conversion of a folder": (_t5, _convert),
     "checkpoint": (_checkpoint, tp.load_model),
     "untrained": (_checkpoint, lambda folder: tp.load_model(f"untrained:{folder}")),
+    "transformers, words": (_wordpiece, _read_transformers),
+    "transformers, causal": (_metaspace, _read_transformers),
+    "transformers, SentencePiece": (_spiece, _read_transformers),
+    "transformers, GGUF": (foreign.save_gguf, _read_transformers),
     "plans": (_plans, lambda f: (read_plan(f / "plan.toml"), read_recipe(f / "recipe.toml"))),
     "clusters": (_result("cluster", "--site", LAST, "--head", 0, "--k", 3), _read_results),
     "names": (_result("name", "--site", LAST, "--k", 3), _read_results),
@@ -141,17 +173,16 @@ TARGETS: dict[str, tuple[Made, Callable[[Path], Any]]] = {
 def test_a_damaged_structure_is_a_result_or_one_line(name, tmp_path):
     make, read = TARGETS[name]
     make(tmp_path / "made")
-    _, faults = damage_folders(tmp_path / "made", read, ALWAYS, name)
-    assert not faults
+    assert not damage_folders(tmp_path / "made", read, ALWAYS, name).faults
 
 
 @pytest.mark.soak
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", TARGETS)
-def test_thousands_of_damaged_structures_are_results_or_one_line(name, tmp_path, capsys):
+def test_thousands_of_damaged_structures_are_results_or_one_line(name, tmp_path, capsys, soaking):
     make, read = TARGETS[name]
     make(tmp_path / "made")
-    said = damage_folders_on(tmp_path / "made", read, name, SOAK)
+    said = soak("structure", tmp_path / "made", read, name, *soaking(SOAK))
     with capsys.disabled():
         print(said)
 
@@ -182,15 +213,17 @@ def _run_folder(folder: Path) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_pages_of_damaged_folders_show_no_exception(tmp_path, open_page):
     _run_folder(tmp_path / "made")
-    _, faults = damage_folders(tmp_path / "made", _open_each(open_page), range(2), "pages")
-    assert not faults
+    assert not damage_folders(tmp_path / "made", _open_each(open_page), range(2), "pages").faults
 
 
 @pytest.mark.soak
 @pytest.mark.filterwarnings("ignore")
-def test_pages_of_hundreds_of_damaged_folders_show_no_exception(tmp_path, open_page, capsys):
+def test_pages_of_hundreds_of_damaged_folders_show_no_exception(
+    tmp_path, open_page, capsys, soaking
+):
     _run_folder(tmp_path / "made")
-    said = damage_folders_on(tmp_path / "made", _open_each(open_page), "pages", 300)
+    most = soaking(300)
+    said = soak("structure", tmp_path / "made", _open_each(open_page), "pages", *most)
     with capsys.disabled():
         print(said)
 

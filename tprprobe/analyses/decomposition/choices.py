@@ -195,9 +195,9 @@ class Chooser:
         if not min(_ranks(bases)):
             return nothing
         found = self._best(stage, bound_block(bases, part, self.parts))
+        if self.ranks is None and not self._gains(stage, found):
+            return nothing
         if ranks is None:
-            if not self._gains(stage, found):
-                return nothing
             bases = self._cut(stage, found, bases, part)
         return self._sweep(stage, part, bases, self._variance(found))
 

@@ -14,12 +14,10 @@ SPACE = "▁"
 
 def read_spiece(content: bytes) -> "tokenizers.Tokenizer":
     """The tokenizer of a SentencePiece unigram model, with its pieces, scores and normalization."""
-    for package in ("sentencepiece", "tokenizers"):
-        check_extra(package, "summarization", "a SentencePiece model")
-    from sentencepiece import sentencepiece_model_pb2 as schema
+    check_extra("tokenizers", "summarization", "a SentencePiece model")
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-    proto = schema.ModelProto.FromString(content)  # type: ignore[attr-defined]
+    proto = _parse(content)
     if proto.trainer_spec.model_type != UNIGRAM:
         raise InputError("a SentencePiece model that is no unigram model; T5's are")
     tokenizer = Tokenizer(
@@ -35,6 +33,19 @@ def read_spiece(content: bytes) -> "tokenizers.Tokenizer":
         [decoders.ByteFallback(), decoders.Metaspace(SPACE), decoders.Fuse()]
     )
     return tokenizer
+
+
+def check_spiece(content: bytes) -> None:
+    """Checks the table of characters of a SentencePiece model of any type."""
+    if table := _parse(content).normalizer_spec.precompiled_charsmap:
+        check_charsmap(table)
+
+
+def _parse(content: bytes) -> Any:
+    check_extra("sentencepiece", "summarization", "a SentencePiece model")
+    from sentencepiece import sentencepiece_model_pb2 as schema
+
+    return schema.ModelProto.FromString(content)  # type: ignore[attr-defined]
 
 
 def _normalizer(charsmap: bytes) -> Any:

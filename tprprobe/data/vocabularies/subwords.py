@@ -19,6 +19,7 @@ from tprprobe.data.vocabularies.charsmap import check_charsmaps
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.spiece import read_spiece
 from tprprobe.errors import InputError, check_extra
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import parse_json, read_json
 from tprprobe.files.settings import Document, parse
 
@@ -202,12 +203,10 @@ def read_subwords(
 ) -> Subwords:
     """The tokenizer in the content of a tokenizer.json or of a SentencePiece model of T5's."""
     try:
-        return Subwords(_read(content, name), max_source, max_target)
+        with as_input_error("it is no tokenizer", "restore the file"):
+            return Subwords(_read(content, name), max_source, max_target)
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
-    except Exception as error:  # the library raises plain Exceptions
-        reason = str(error).splitlines()[0]
-        raise InputError(f"{name} is no tokenizer ({reason}); restore the file") from None
 
 
 def _read(content: bytes, name: str) -> "tokenizers.Tokenizer":
@@ -217,5 +216,8 @@ def _read(content: bytes, name: str) -> "tokenizers.Tokenizer":
 
         text = content.decode("utf-8")
         check_charsmaps(parse_json(text, name))
-        return Tokenizer.from_str(text)
+        tokenizer = Tokenizer.from_str(text)
+        tokenizer.no_padding()  # of sizes that end the process
+        tokenizer.no_truncation()
+        return tokenizer
     return read_spiece(content)

@@ -7,21 +7,27 @@ write pages to the terminal. Here alone is decided what that becomes; sizes are 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
+from importlib.util import find_spec
 from io import StringIO
 from math import prod
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
+from tprprobe.data.vocabularies.charsmap import check_charsmaps
+from tprprobe.data.vocabularies.spiece import check_spiece
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import as_input_error, reason
+from tprprobe.files.file_errors import PANIC, as_input_error, is_of_library, reason
+from tprprobe.files.jsonfiles import parse_json
 
 VERBOSE = "TPRPROBE_VERBOSE"  # set by --verbose: what libraries write is shown
-PANIC = "PanicException"  # of Rust, which derives from BaseException
 SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size", "intermediate_size",
          "max_position_embeddings")  # fmt: skip
+TOKENIZER = "tokenizer.json"
+SPIECES = ("spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
 NEW = {"pooler", "classifier", "score", "qa_outputs"}  # are random where a file lacks them
 NAMED = 3  # tensors that an error names
+FEW = 0.9  # of a model's symbols, which a tokenizer made for it knows
 SLACK = 2  # how many times fewer weights a file may hold than the least that its sizes ask for
 
 
@@ -40,7 +46,7 @@ def refusing(said: str) -> Iterator[None]:
         raise
     except BaseException as error:
         kind, text = type(error).__name__, reason(error)
-        if not isinstance(error, Exception) and kind != PANIC:
+        if not is_of_library(error):
             raise
         cause = text if text == kind or kind == PANIC else f"{kind}: {text}"
         raise InputError(f"{said}: {cause}") from error
@@ -91,17 +97,42 @@ def check_sizes(path: str, config: Any) -> None:
 
 def count_weights(path: str) -> int:
     """The number of weights in a folder's safetensors files, by their headers; 0 where that is not known."""
+    return sum(prod(each.get_shape()) for _, each in _slices(path))
+
+
+def _slices(path: str) -> Iterator[tuple[str, Any]]:
+    """The tensors of a folder's safetensors files by name, of which only the headers are read."""
     import safetensors
 
-    total = 0
     for file in sorted(Path(path).glob("*.safetensors")):
         with (
             as_input_error(f"{file} is damaged or no safetensors file"),
             safetensors.safe_open(file, "pt") as opened,
         ):
-            shapes = [opened.get_slice(name).get_shape() for name in opened.keys()]  # noqa: SIM118
-            total += sum(map(prod, shapes))
-    return total
+            yield from ((name, opened.get_slice(name)) for name in opened.keys())  # noqa: SIM118
+
+
+def _check_types(path: str, module: Any) -> None:
+    """Checks that no weights are whole numbers in the file and fractions in the model: their scale is not known."""
+    fractions = {name for name, each in module.named_parameters() if each.is_floating_point()}
+    for name, each in _slices(path):
+        kind = each.get_dtype()
+        if (
+            kind[0] in "IUB"
+            and kind != "BF16"
+            and any(known.endswith(name) or name.endswith(f".{known}") for known in fractions)
+        ):
+            raise InputError(f"{path} has whole numbers ({kind}) for weights: {name}: get it again")
+
+
+def compare_symbols(tokenizer: Any, config: Any) -> dict[str, str]:
+    """A note where a tokenizer knows far fewer symbols than the model."""
+    known, rows = len(tokenizer), config.get_text_config().vocab_size
+    if known > FEW * rows:
+        return {}
+    return {
+        "symbols": f"the tokenizer knows {known:,} of the model's {rows:,}: is it this model's?"
+    }
 
 
 def read_report(path: str, module: Any, report: dict[str, Any]) -> dict[str, str]:
@@ -111,28 +142,43 @@ def read_report(path: str, module: Any, report: dict[str, Any]) -> dict[str, str
     lacking = [key for key in missing if key not in new]
     if lacking:
         raise InputError(
-            f"{path} lacks {_listed(lacking)}, which config.json asks for: get it again"
+            f"{path} lacks {listed(lacking)}, which config.json asks for: get it again"
         )
     if report["mismatched_keys"]:
         shapes = [
             f"{key} {tuple(has)} for {tuple(asked)}"
             for key, has, asked in sorted(report["mismatched_keys"])
         ]
-        raise InputError(f"{path} has weights of other shapes than config.json: {_listed(shapes)}")
+        raise InputError(f"{path} has weights of other shapes than config.json: {listed(shapes)}")
+    _check_types(path, module)
     for name, weights in module.named_parameters():
         if not bool(weights.isfinite().all()):
             raise InputError(f"{path} has weights that are no finite numbers: {name}: get it again")
     notes = {}
     if new:
-        notes["new weights"] = f"{_listed(new)}: the file lacks them, they are random"
+        notes["new weights"] = f"{listed(new)}: the file lacks them, they are random"
     if report["unexpected_keys"]:
-        notes["unused weights"] = _listed(sorted(report["unexpected_keys"]))
+        notes["unused weights"] = listed(sorted(report["unexpected_keys"]))
     return notes
+
+
+def check_tables(path: str) -> None:
+    """Checks the tables of characters of a folder's tokenizers, in which wrong numbers end the process."""
+    readable = SPIECES if find_spec("sentencepiece") else ()
+    for file in (Path(path) / name for name in (TOKENIZER, *readable)):
+        content = file.read_bytes() if file.is_file() else b""
+        try:
+            if file.name in SPIECES and content:
+                check_spiece(content)
+            elif b"precompiled_charsmap" in content:
+                check_charsmaps(parse_json(content, file))
+        except InputError as error:
+            raise InputError(f"the tokenizer {file} is damaged: {error}") from None
 
 
 def check_tokenizer(path: str, tokenizer: Any) -> None:
     """Checks that a tokenizer has files and symbols."""
-    names = sorted({*getattr(tokenizer, "vocab_files_names", {}).values(), "tokenizer.json"})
+    names = sorted({*getattr(tokenizer, "vocab_files_names", {}).values(), TOKENIZER})
     if Path(path).is_dir() and not any((Path(path) / name).is_file() for name in names):
         raise InputError(
             f"{path} has no tokenizer: it lacks {' and '.join(names)}; put the tokenizer's files there"
@@ -143,6 +189,6 @@ def check_tokenizer(path: str, tokenizer: Any) -> None:
         raise InputError(f"{path} has a slow tokenizer, which does not say where tokens stand")
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: list[str]) -> str:
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return ", ".join(names[:NAMED]) + more

@@ -12,7 +12,14 @@ from tprprobe.console import note
 from tprprobe.errors import InputError, check_extra
 from tprprobe.files import hub
 from tprprobe.models.checkpoint import TRANSFORMERS, UNTRAINED
-from tprprobe.models.huggingface.faults import check_sizes, check_tokenizer, read_report, refusing
+from tprprobe.models.huggingface.faults import (
+    check_sizes,
+    check_tables,
+    check_tokenizer,
+    compare_symbols,
+    read_report,
+    refusing,
+)
 from tprprobe.models.huggingface.gguf_files import find_gguf, read_once
 from tprprobe.models.huggingface.language import CAUSAL, MASKED, SEQ2SEQ, TEXT, Pretrained
 
@@ -20,16 +27,22 @@ from tprprobe.models.huggingface.language import CAUSAL, MASKED, SEQ2SEQ, TEXT, 
 def read_transformers(
     path: str, local_files_only: bool, seed: int | None, dtype: torch.dtype = torch.float32
 ) -> Pretrained:
-    """The attached model with its vocabulary; randomly initialized where there is a seed."""
+    """The attached model with its vocabulary, of a hub's ID or ID@REVISION; randomly initialized where there is a
+    seed.
+    """
     check_extra("transformers", "huggingface", f"{TRANSFORMERS}{path}")
     options: dict[str, Any] = {"local_files_only": local_files_only, "trust_remote_code": False}
-    file = find_gguf(path)
+    file, named, revision = find_gguf(path), *path.partition("@")[::2]
+    if revision and hub.is_plain_id(named) and not os.path.exists(named):
+        options["revision"] = revision
+    else:
+        named = path
     if file is None:
-        options["local_files_only"] = check_place(path, local_files_only)
+        options["local_files_only"] = check_place(named, local_files_only, options.get("revision"))
     else:
         options["gguf_file"] = file.name
     with refusing(f"no transformers model {path!r} here or on the hub"), read_once(file) as weights:
-        place = path if file is None else str(file.parent)
+        place = named if file is None else str(file.parent)
         module, tokenizer, notes = _read(place, options, seed, dtype)
     notes = weights | notes
     twin = UNTRAINED if seed is not None else ""
@@ -50,21 +63,23 @@ def _read(
     config = transformers.AutoConfig.from_pretrained(path, **options)
     check_sizes(path, config)
     kind = _model_class(path, config, "gguf_file" in options)
+    check_tables(path)
     tokenizer = transformers.AutoTokenizer.from_pretrained(path, **options)
     if "gguf_file" not in options:
         check_tokenizer(path, tokenizer)
+    notes = compare_symbols(tokenizer, config)
     if seed is not None:
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            return kind._from_config(config, dtype=dtype, **_attending(kind)), tokenizer, {}
+            return kind._from_config(config, dtype=dtype, **_attending(kind)), tokenizer, notes
     module, report = kind.from_pretrained(
         path, config=config, dtype=dtype, output_loading_info=True, ignore_mismatched_sizes=True,
         **options, **_attending(kind),
     )  # fmt: skip
-    return module, tokenizer, read_report(path, module, report)
+    return module, tokenizer, notes | read_report(path, module, report)
 
 
-def check_place(path: str, local_files_only: bool) -> bool:
+def check_place(path: str, local_files_only: bool, revision: str | None = None) -> bool:
     """Whether only this machine is asked, which has a folder, or the hub cannot be."""
     here = Path(path)
     if here.is_dir():
@@ -78,7 +93,7 @@ def check_place(path: str, local_files_only: bool) -> bool:
         raise InputError(f"no folder {path!r} here{near}: give hf:FOLDER, hf:FILE.gguf or a hub id")
     if local_files_only or not hub.is_offline():
         return local_files_only
-    if hub.in_cache(path):
+    if hub.in_cache(path, revision):
         return True
     raise InputError(
         f"no folder {path!r} here{hub.near_folders(path)}, it is not in the hub's cache, and the hub cannot be "

@@ -45,11 +45,7 @@ class Tokens(Codec):
         end = _first(tokenizer.sep_token_id, tokenizer.eos_token_id)
         pad, limit = getattr(module.config, "pad_token_id", None), _limit(tokenizer, module)
         rows = module.get_input_embeddings().weight.shape[0]
-        for name, symbol in (("start", start), ("end", end), ("padding", pad)):
-            if symbol is not None and not 0 <= symbol < rows:
-                raise InputError(
-                    f"the {name} symbol has the id {symbol}, the model's embedding has {rows} rows"
-                )
+        _check_rows(rows, {"start": start, "end": end, "padding": pad})
         if module.config.is_encoder_decoder:
             sos, eos, pad = _required(module, end, pad)
             return cls(tokenizer, pad, sos, eos, (), (eos,), limit, rows)
@@ -57,6 +53,8 @@ class Tokens(Codec):
             pad = NO_PAD
         if is_causal or start is None or end is None:
             first, last = _frame(tokenizer)
+            for symbol in (*first, *last):
+                _check_rows(rows, {"framing": symbol})
         else:
             first, last = (start,), (end,)
         sos, eos = _first(start, end, 0), _first(end, start, 0)
@@ -127,6 +125,14 @@ class Tokens(Codec):
     def files(self) -> dict[str, str]:
         """No files: the tokenizer stays in the model's folder."""
         return {}
+
+
+def _check_rows(rows: int, symbols: dict[str, int | None]) -> None:
+    for name, symbol in symbols.items():
+        if symbol is not None and not 0 <= symbol < rows:
+            raise InputError(
+                f"the {name} symbol has the id {symbol}, the model's embedding has {rows} rows"
+            )
 
 
 def _first(*ids: Any) -> int | None:

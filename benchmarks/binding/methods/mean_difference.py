@@ -1,0 +1,28 @@
+"""Difference of means: a pair's vector is the mean of the vectors that have it, less that of all at its role."""
+
+import numpy as np
+
+from benchmarks.binding.structure import Array, Fitted, Pair, Structure, Swaps
+
+TITLE, PRIMARY = "difference of means", "states"
+GRID: dict[str, list[float]] = {}
+CANNOT = {"accuracy": "makes vectors, reads no fillers", "accuracy_withheld": "reads no fillers"}
+CANNOT |= dict.fromkeys(("r2_withheld", "interchange_withheld"), "a pair never seen has no mean")
+
+
+def fit(states: Array, structure: Structure, _swaps: Swaps, _seed: int) -> Fitted:
+    has, mean = structure.count(structure.known) > 0, states.mean(0)
+    roles = np.array([role for _, role in structure.known])
+    vectors: dict[Pair, Array] = {}
+    for pair, at in structure.known.items():
+        at_role = has[:, roles == pair[1]].any(1)
+        vectors[pair] = states[has[:, at]].mean(0) - states[at_role].mean(0)
+
+    def predict(_: Array, of: Structure) -> Array:
+        known = [[vectors[p] for p in pairs if p in vectors] for pairs in of.pairs]
+        return np.stack([mean + np.sum([0 * mean, *found], 0) for found in known])
+
+    def change(_: int, old: Pair, new: Pair) -> Array | None:
+        return vectors[new] - vectors[old] if old in vectors and new in vectors else None
+
+    return Fitted(predict, lambda swaps: swaps.edit(change), len(vectors) * len(mean))

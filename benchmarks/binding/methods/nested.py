@@ -1,0 +1,58 @@
+"""Nested decomposition (ours): fillers, roles and few-dimensional bindings, one penalty a block, by `tp.decompose`."""
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import tprprobe as tp
+from benchmarks.binding.structure import Array, Fitted, Structure, Swaps
+
+TITLE, PRIMARY = "nested decomposition (ours)", "states"
+GRID: dict[str, list[Any]] = {}  # rank and penalties are chosen by itself
+CANNOT = {"accuracy": "makes vectors, reads no fillers", "accuracy_withheld": "reads no fillers"}
+
+
+@contextlib.contextmanager
+def store_of(states: Array, structure: Structure) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """A store of vectors, a row a sequence; of means a row a token, each with its sequence's vector."""
+    sequences = structure.sequences
+    table: dict[str, Any] = {"sample": range(len(states)), "sequence": map(" ".join, sequences)}
+    if structure.shares:
+        at = [(i, j, f) for i, s in enumerate(sequences) for j, f in enumerate(s)]
+        table = dict(zip(("sample", "position", "token"), zip(*at, strict=True), strict=True))
+        states = states[list(table["sample"])]
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch) / "states.npz"
+        np.savez(file, state=states.astype(np.float32))
+        pd.DataFrame(table).to_csv(file.with_suffix(".csv"), index=False)
+        options = {"unit": "mean"} if structure.shares else {}
+        yield tp.import_store(file, Path(scratch) / "store"), options
+
+
+def fit(states: Array, structure: Structure, _swaps: Swaps, seed: int) -> Fitted:
+    def roles(fillers: Any) -> list[str]:
+        return structure.scheme(tuple(fillers))
+
+    with store_of(states, structure) as (store, options):
+        found = tp.decompose(store, "state", roles, seed=seed, **options)
+
+    def encode(of: Structure) -> Array:
+        return found.encode(of.sequences)
+
+    row = found.scores[(found.scores["control"] == "") & (found.scores["family"] == "factored")]
+    return Fitted(
+        lambda _, of: encode(of),
+        lambda swaps: swaps.states + encode(swaps.after) - encode(swaps.before),
+        int(row["parameters"].iloc[0]),
+        bool(row["gain_low"].iloc[0] > 0),
+    )
+
+
+def name_roles(states: Array, structure: Structure) -> str:
+    with store_of(states, structure) as (store, options):
+        return tp.search_roles(store, "state", **options).found

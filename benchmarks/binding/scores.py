@@ -1,0 +1,199 @@
+"""What a method does on a case: recovered shares, edits, claims of binding, the scheme that it names, noise, cost."""
+
+import math
+import time
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from benchmarks.binding.schemes import CANDIDATES, SCHEMES, shuffled
+from benchmarks.binding.structure import Array, Fitted, Method, Scheme, Swaps
+from benchmarks.binding.subject import KEY, Case, read_edits, twin_of
+from tprprobe.statistics import bootstrap
+
+REPLICATES, RESEED = 1000, 1000
+SYNONYMS: dict[str, str] = {"left*length": "left*right", "right*length": "left*right"}
+KINDS = {"seen": "", "withheld": "_withheld"}
+MEASURES = {  # what a cell has, NaN where a method cannot answer
+    "r2": "variance recovered",
+    "r2_withheld": "the same, with a withheld pair",
+    "accuracy": "fillers read",
+    "accuracy_withheld": "withheld fillers read",
+    "interchange": "interchange, seen pairs",
+    "interchange_withheld": "interchange, withheld pairs",
+    "others_kept": "edits that change nothing else",
+    "ceiling": "interchange by the model itself",
+    "claims_chance": "claims binding: beats chance",
+    "claims_shuffled": "claims binding: beats shuffled roles",
+    "claims": "claims binding: by a test of its own",
+    "claims_learnt": "claims learnt binding: beats the twin",
+    "named_right": "scheme named right",
+    "reseed": "difference after another seed",
+    "seconds": "processor seconds to fit",
+    "parameters": "parameters",
+}
+
+
+def fit(
+    case: Case, method: Method, chosen: dict[str, Any], seed: int, scheme: Scheme | None = None
+) -> Fitted:
+    """A method fitted to a case, with its roles or others."""
+    states, structure = case.part(case.train)
+    scheme = scheme or structure.scheme
+    swaps = case.swaps["train"].by(scheme)
+    return method.fit(states, replace(structure, scheme=scheme), swaps, seed, **chosen)
+
+
+def errors(case: Case, method: Method, fitted: Fitted, scheme: Scheme | None = None) -> Array:
+    """By tested item, the error of the primary prediction and that of knowing nothing: [item, 2]."""
+    scheme = scheme or case.structure.scheme
+    if method.PRIMARY == "swaps" and fitted.swap:
+        swaps = case.swaps["seen"].by(scheme)
+        found = fitted.swap(swaps)
+        return _squares(np.where(np.isnan(found), swaps.states, found), swaps.states, swaps.targets)
+    assert fitted.predict
+    states, structure = case.part(case.test)
+    structure = replace(structure, scheme=scheme)
+    predicted = fitted.predict(states, structure)
+    if method.PRIMARY == "states":
+        return _squares(predicted, case.mean, states)
+    counts: dict[str, Counter[str]] = {}
+    for pairs in replace(case.structure.rows(case.train), scheme=scheme).pairs:
+        for filler, role in pairs:
+            counts.setdefault(role, Counter())[filler] += 1
+    usual = {role: of.most_common(1)[0][0] for role, of in counts.items()}
+    rows = []
+    for pairs, read in zip(structure.pairs, predicted, strict=True):
+        asked = [(f, r, said) for (f, r), said in zip(pairs, read, strict=True) if r != KEY]
+        wrong = [(f != said, f != usual.get(r)) for f, r, said in asked]
+        rows.append(np.sum(wrong, 0))
+    return np.array(rows, float)
+
+
+def _squares(found: Array, nothing: Array, wanted: Array) -> Array:
+    return np.stack([np.sum((each - wanted) ** 2, 1) for each in (found, nothing)], 1)
+
+
+def share(totals: Array) -> Array:
+    """1 − Σ error / Σ error of knowing nothing; 0 where nothing is to be known."""
+    known = totals[:, 1] > 1e-9
+    return np.where(known, 1 - totals[:, 0] / np.where(known, totals[:, 1], 1), 0.0)
+
+
+def total(items: Array) -> float:
+    """The share recovered over all items."""
+    return float(share(items.sum(0, keepdims=True))[0])
+
+
+def beats(items: Array, control: Array | None = None) -> bool:
+    """True if the share recovered is above that of a control (or 0), with its 95 % interval over items."""
+    if control is None:
+        return bootstrap(items, share, REPLICATES).low > 0
+    both = np.concatenate([items, control], 1)
+    return bootstrap(both, lambda of: share(of[:, :2]) - share(of[:, 2:]), REPLICATES).low > 0
+
+
+def measure(case: Case, method: Method, chosen: dict[str, Any], seed: int) -> dict[str, Any]:
+    """The row of a cell."""
+    begun = time.process_time()
+    fitted = fit(case, method, chosen, seed)
+    cost = {"seconds": time.process_time() - begun, "parameters": float(fitted.parameters)}
+    row: dict[str, Any] = dict.fromkeys(MEASURES, math.nan) | cost | {"named": ""}
+    row |= _predictions(case, fitted) | _edits(case, fitted)
+    if method.PRIMARY:
+        row |= _claims(case, method, fitted, chosen, seed)
+    if case.subject.named and not seed and "named_right" not in method.CANNOT:  # once: six fits
+        named = name_scheme(case, method, fitted, chosen, seed)
+        row |= {"named": named, "named_right": float(_is_right(named, case.subject.named))}
+    return row | dict.fromkeys(method.CANNOT, math.nan)
+
+
+def _predictions(case: Case, fitted: Fitted) -> dict[str, float]:
+    """R² of vectors, or the share of fillers that are read; of test sequences with a withheld pair too."""
+    found, known = {}, case.structure.rows(case.train).known
+    for suffix, rows in (("", case.test), ("_withheld", case.test_withheld)):
+        states, structure = case.part(rows)
+        predicted = fitted.predict(states, structure) if fitted.predict and len(rows) else None
+        if isinstance(predicted, np.ndarray):
+            found["r2" + suffix] = total(_squares(predicted, case.mean, states))
+        elif predicted is not None:
+            asked = [
+                pair[0] == said
+                for pairs, read in zip(structure.pairs, predicted, strict=True)
+                for pair, said in zip(pairs, read, strict=True)
+                if pair[1] != KEY and not (suffix and pair in known)
+            ]
+            found["accuracy" + suffix] = float(np.mean(asked)) if asked else math.nan
+    return found
+
+
+def _edits(case: Case, fitted: Fitted) -> dict[str, float]:
+    """The shares of edits after which all symbols are right, and after which those not edited are."""
+    found: dict[str, float] = {}
+    for kind, suffix in KINDS.items() if case.subject.reads and fitted.swap else ():
+        swaps = case.swaps[kind]
+        edited = fitted.swap(swaps) if fitted.swap and len(swaps.places) else np.zeros((0, 1))
+        able = np.flatnonzero(~np.isnan(edited).any(1))
+        if able.size:
+            right, others = judge_edits(case, edited[able], swaps.take(able))
+            found["interchange" + suffix] = right
+            if kind == "seen":
+                found["others_kept"] = others
+                found["ceiling"] = judge_edits(case, swaps.targets, swaps)[0]
+    return found
+
+
+def judge_edits(case: Case, edited: Array, swaps: Swaps) -> tuple[float, float]:
+    """The share of edits after which all symbols are right, and that after which those not edited are."""
+    right, others, said = [], [], read_edits(case, edited, swaps)
+    before, after = swaps.before.sequences, swaps.after.sequences
+    for read, old, new, place in zip(said, before, after, swaps.places, strict=True):
+        right.append(read == case.subject.says(new))
+        rest = old[:place] + old[place + 1 :]
+        kept = read[:place] + read[place + 1 :] == rest
+        others.append(kept if case.subject.ordered else not Counter(rest) - Counter(read))
+    return float(np.mean(right)), float(np.mean(others))
+
+
+def _claims(
+    case: Case, method: Method, fitted: Fitted, chosen: dict[str, Any], seed: int
+) -> dict[str, float]:
+    """What a method says about binding, by four rules; and how far another seed leads."""
+    items, scheme = errors(case, method, fitted), shuffled(case.structure.scheme, seed)
+    control = errors(case, method, fit(case, method, chosen, seed, scheme), scheme)
+    again = errors(case, method, fit(case, method, chosen, seed + RESEED))
+    found = {"claims_chance": beats(items), "claims_shuffled": beats(items, control)}
+    if fitted.claims is not None:
+        found["claims"] = fitted.claims
+    if (twin := twin_of(case, seed)) is not None:
+        of_twin = errors(twin, method, fit(twin, method, chosen, seed))
+        found["claims_learnt"] = beats(items, of_twin)
+    return {k: float(v) for k, v in found.items()} | {"reseed": abs(total(items) - total(again))}
+
+
+def name_scheme(
+    case: Case, method: Method, fitted: Fitted, chosen: dict[str, Any], seed: int
+) -> str:
+    """The scheme that a method finds by itself; else the one of fewest roles that is not worse than the best by
+    more than chance, by its primary score.
+    """
+    if (search := getattr(method, "name_roles", None)) is not None:
+        return str(search(*case.part(case.train)))
+    found = {case.subject.scheme: errors(case, method, fitted)}
+    for name in (name for name in CANDIDATES if name not in found):
+        scheme = SCHEMES[name]
+        found[name] = errors(case, method, fit(case, method, chosen, seed, scheme), scheme)
+    best = max(found.values(), key=total)
+    if not beats(best):
+        return "no structure"
+    structures = {name: replace(case.structure, scheme=SCHEMES[name]) for name in found}
+    cheapest = sorted(found, key=lambda name: len(structures[name].names(1)))
+    return next(name for name in cheapest if not beats(best, found[name]))
+
+
+def _is_right(named: str, accepted: tuple[str, ...]) -> bool:
+    """True for an accepted name; where nothing is bound, for roles without fillers beside a bag, too."""
+    unbound = "no structure" in accepted and named.startswith(("(", "bag+("))
+    return unbound or SYNONYMS.get(named, named) in accepted

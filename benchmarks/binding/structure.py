@@ -1,0 +1,137 @@
+"""What vectors are of: sequences of fillers at roles. This, and edits, is all that a method sees."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+Symbols = tuple[str, ...]
+Scheme = Callable[[Symbols], list[str]]
+Pair = tuple[str, str]  # filler, role
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Sequences, the function that gives a sequence's fillers their roles, and whether a vector is a sum over
+    fillers (counts) or a mean (shares).
+    """
+
+    sequences: tuple[Symbols, ...]
+    scheme: Scheme
+    shares: bool = False
+
+    @cached_property
+    def pairs(self) -> list[list[Pair]]:
+        """The (filler, role) pairs of every sequence."""
+        return [list(zip(s, self.scheme(s), strict=True)) for s in self.sequences]
+
+    @cached_property
+    def known(self) -> dict[Pair, int]:
+        """The number of every pair that occurs."""
+        return {pair: i for i, pair in enumerate(sorted({p for of in self.pairs for p in of}))}
+
+    def names(self, part: int) -> list[str]:
+        """The fillers (0) or roles (1) that occur."""
+        return sorted({pair[part] for pair in self.known})
+
+    def count(self, known: Mapping[Pair, int]) -> Array:
+        """How often (or as which share) every sequence has every numbered pair: [sequence, pair]."""
+        found = np.zeros((len(self.pairs), len(known)))
+        for row, pairs in zip(found, self.pairs, strict=True):
+            for pair in pairs:
+                if (at := known.get(pair)) is not None:
+                    row[at] += 1 / len(pairs) if self.shares else 1
+        return found
+
+    def of(self, sequences: Sequence[Symbols]) -> "Structure":
+        """Other sequences with the same kind of roles."""
+        return replace(self, sequences=tuple(sequences))
+
+    def rows(self, at: Array) -> "Structure":
+        """The sequences of these numbers."""
+        return self.of([self.sequences[i] for i in at])
+
+
+@dataclass(frozen=True)
+class Swaps:
+    """Edits: in every sequence the filler at one place is replaced.
+
+    states, targets  the vectors before, and the model's after the symbol was replaced: [edit, d]
+    donors           vectors of other sequences, as long, that have the new filler at its role: [edit, d]
+    """
+
+    states: Array
+    before: Structure
+    after: Structure
+    places: Array
+    donors: Array
+    targets: Array
+
+    @cached_property
+    def pairs(self) -> list[tuple[Pair, Pair]]:
+        """Of every edit the pair that leaves and the pair that comes."""
+        both = zip(self.before.pairs, self.after.pairs, self.places, strict=True)
+        return [(before[place], after[place]) for before, after, place in both]
+
+    def edit(self, change: Callable[[int, Pair, Pair], Array | None]) -> Array:
+        """The vectors with a change each, NaN where it is None."""
+        edited = np.full_like(self.states, np.nan)
+        for i, (old, new) in enumerate(self.pairs):
+            if (moved := change(i, old, new)) is not None:
+                edited[i] = self.states[i] + moved
+        return edited
+
+    def by(self, scheme: Scheme) -> "Swaps":
+        """The same edits with other roles."""
+        before, after = (replace(of, scheme=scheme) for of in (self.before, self.after))
+        return replace(self, before=before, after=after)
+
+    def take(self, at: Array) -> "Swaps":
+        """Some of the edits."""
+        arrays = {k: getattr(self, k)[at] for k in ("states", "places", "donors", "targets")}
+        return replace(self, before=self.before.rows(at), after=self.after.rows(at), **arrays)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What a method has learnt.
+
+    predict  from vectors and their structure: vectors, or the filler of every pair; None if it predicts neither
+    swap     the vectors after edits, NaN where a pair is unknown; None if it edits nothing
+    claims   whether it says by a test of its own that fillers are bound to roles
+    """
+
+    predict: Callable[[Array, Structure], Any] | None
+    swap: Callable[[Swaps], Array] | None
+    parameters: int
+    claims: bool | None = None
+
+
+class Method(Protocol):
+    """A file in ``methods``; it may have ``name_roles(states, structure)``, the scheme that it finds by itself.
+
+    TITLE    its name in tables
+    PRIMARY  what it is judged by: predicted ``states`` or ``fillers``, ``swaps``, or nothing if it claims nothing
+    GRID     values of settings, of which the validation subject chooses
+    CANNOT   measures that it cannot have, with the reason
+    """
+
+    TITLE: str
+    PRIMARY: str
+    GRID: Mapping[str, Sequence[Any]]
+    CANNOT: Mapping[str, str]
+
+    def fit(
+        self, states: Array, structure: Structure, swaps: Swaps, seed: int, **chosen: Any
+    ) -> Fitted:
+        """What is learnt of vectors; swaps are of these vectors, for methods that train on them."""
+        ...
+
+
+def standardize(states: Array) -> tuple[Array, Array, float]:
+    """Vectors less their mean and of one scale, the mean, and the scale."""
+    mean, scale = states.mean(0), float(states.std()) + 1e-12
+    return (states - mean) / scale, mean, scale

@@ -1,0 +1,202 @@
+"""Subjects: vectors whose binding is known, the split that withholds pairs, and edits with their answers."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import nn
+
+from benchmarks.binding.schemes import SCHEMES
+from benchmarks.binding.structure import Array, Pair, Structure, Swaps, Symbols
+
+WITHHELD, TESTED = 0.08, 0.25  # shares of pairs and of sequences
+EDITS = {"train": 600, "seen": 120, "withheld": 120}
+KEY = "key"  # the role of what is no filler
+Run = Callable[[Sequence[Symbols]], Array]
+Read = Callable[[Array, Sequence[Symbols]], list[Symbols]]
+
+
+@dataclass(frozen=True)
+class World:
+    """Sequences and a model of them.
+
+    run    the vectors of sequences, without noise: what the model does after an edit of its input
+    states the vectors that methods see, [sequence, d]
+    read   which symbols are read from vectors, of sequences of these lengths, in their order; None if
+           the nearest vector of the model decides
+    twin   the same of a twin that learnt nothing; None if there is none
+    best   R² of the truth itself, as far as noise lets it
+    """
+
+    sequences: tuple[Symbols, ...]
+    run: Run
+    states: Array
+    read: Read | None = None
+    twin: Run | None = None
+    best: float = float("nan")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A source of worlds.
+
+    binding  True if fillers are bound to the asked roles, False if not, None if nobody knows
+    named    the names that a scheme may be given; empty if it is not asked
+    reads    True if symbols can be read from vectors, so that edits can be judged
+    ordered  False if they are read in sorted order
+    """
+
+    name: str
+    family: str
+    scheme: str
+    make: Callable[[int], World]
+    binding: bool | None
+    size: str = ""
+    named: tuple[str, ...] = ()
+    reads: bool = True
+    shares: bool = False
+    ordered: bool = True
+
+    def says(self, sequence: Symbols) -> Symbols:
+        """What is read from the vector of a sequence, if all is right."""
+        return sequence if self.ordered else tuple(sorted(sequence))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A world of one seed, split: methods are fitted to ``train`` alone."""
+
+    subject: Subject
+    world: World
+    structure: Structure
+    train: Array
+    test: Array
+    test_withheld: Array
+    swaps: dict[str, Swaps]
+
+    @cached_property
+    def mean(self) -> Array:
+        """The mean vector of what is fitted to."""
+        return self.world.states[self.train].mean(0)
+
+    def part(self, rows: Array) -> tuple[Array, Structure]:
+        """The vectors and structure of some rows."""
+        return self.world.states[rows], self.structure.rows(rows)
+
+
+def draw(subject: Subject, seed: int) -> Case:
+    """The case of a seed."""
+    return divide(subject, subject.make(seed), seed)
+
+
+def twin_of(case: Case, seed: int) -> Case | None:
+    """The same sequences, split and edits in the twin; None if there is none."""
+    if (run := case.world.twin) is None:
+        return None
+    world = replace(case.world, run=run, states=run(case.world.sequences))
+    return divide(case.subject, world, seed)
+
+
+def divide(subject: Subject, world: World, seed: int) -> Case:
+    """The case of a world: rows to fit to and to test on, and edits."""
+    rng = np.random.default_rng((seed, 7))
+    structure = Structure(world.sequences, SCHEMES[subject.scheme], subject.shares)
+    withheld = _withhold(structure, rng)
+    has = np.array([not withheld.isdisjoint(pairs) for pairs in structure.pairs])
+    tested = rng.random(len(has)) < TESTED
+    rows = [np.flatnonzero(where) for where in (~tested & ~has, tested & ~has, tested & has)]
+    case = Case(subject, world, structure, rows[0], rows[1], rows[2], {})
+    seen = {p for i in rows[0] for p in structure.pairs[i]} - withheld
+    for kind, n in EDITS.items():
+        base = rows[0] if kind == "train" else rows[1]
+        new = withheld if kind == "withheld" else seen
+        case.swaps[kind] = _draw_swaps(case, base, new, seen, n, rng)
+    return case
+
+
+def _withhold(structure: Structure, rng: np.random.Generator) -> set[Pair]:
+    """Pairs that no fit sees, of fillers and roles that it sees otherwise."""
+    counts = Counter(pair for of in structure.pairs for pair in of)
+    by_filler, by_role = (Counter(pair[i] for pair in counts) for i in (0, 1))
+    usual = sorted(p for p in counts if by_role[p[1]] > 2 and by_filler[p[0]] > 1)
+    chosen = rng.permutation(len(usual))[: max(1, round(WITHHELD * len(counts)))]
+    return {usual[i] for i in chosen}
+
+
+def _draw_swaps(
+    case: Case, base: Array, new: set[Pair], seen: set[Pair], n: int, rng: np.random.Generator
+) -> Swaps:
+    """Up to n edits of ``base`` that bring in one of ``new`` and else seen pairs only."""
+    of, world, found = case.structure, case.world, list[tuple[int, Symbols, int, int]]()
+    among = set(base.tolist()) if base is case.train else range(len(of.pairs))
+    donors: dict[Pair, list[int]] = {}
+    for i, pairs in enumerate(of.pairs):
+        for pair in pairs:
+            if pair in new and i in among:
+                donors.setdefault(pair, []).append(i)
+    for _ in range(30 * n if len(base) else 0):
+        if len(found) == n:
+            break
+        at = int(rng.choice(base))
+        place, sequence = int(rng.integers(len(of.sequences[at]))), of.sequences[at]
+        comes = sorted(pair for pair in donors if pair[1] == of.pairs[at][place][1])
+        if not comes:
+            continue
+        pair = comes[int(rng.integers(len(comes)))]
+        after = (*sequence[:place], pair[0], *sequence[place + 1 :])
+        pairs = list(zip(after, of.scheme(after), strict=True))
+        rows = [i for i in donors[pair] if i != at and len(of.sequences[i]) == len(sequence)]
+        fits = pairs.pop(place) == pair and seen.issuperset(pairs)
+        if fits and pair[1] != KEY and after != sequence and rows:
+            found.append((at, after, place, rows[int(rng.integers(len(rows)))]))
+    rows, places, given = (np.array([each[k] for each in found], int) for k in (0, 2, 3))
+    before, after, states = of.rows(rows), of.of([each[1] for each in found]), world.states[rows]
+    targets = states
+    if found:  # the noise of a vector stays
+        targets = world.run(after.sequences) + states - world.run(before.sequences)
+    return Swaps(states, before, after, places, world.states[given], targets)
+
+
+def read_edits(case: Case, edited: Array, swaps: Swaps) -> list[Symbols]:
+    """The symbols that edited vectors say: by the model's decoder, else the nearest vectors of the model, the
+    edited place first and then every other.
+    """
+    before, world = swaps.before.sequences, case.world
+    if world.read is not None:
+        return world.read(edited, before)
+    fillers = sorted({filler for filler, _ in case.structure.known})
+    said = list(before)
+    for turn in range(max(map(len, before), default=0)):
+        tried, owner = list[Symbols](), list[int]()
+        for i, edited_place in enumerate(swaps.places.tolist()):
+            if turn < len(before[i]):
+                at = (edited_place, *(k for k in range(len(before[i])) if k != edited_place))[turn]
+                tried += [(*said[i][:at], f, *said[i][at + 1 :]) for f in fillers]
+                owner += [i] * len(fillers)
+        apart = np.sum((world.run(tried) - edited[owner]) ** 2, 1)
+        best: dict[int, int] = {}
+        for k, i in enumerate(owner):
+            if i not in best or apart[k] < apart[best[i]]:
+                best[i] = k
+        said = [tried[best[i]] if i in best else now for i, now in enumerate(said)]
+    return said
+
+
+def by_length(sequences: Sequence[Symbols], make: Callable[[list[Symbols]], Array]) -> Array:
+    """The vectors of sequences, which are made for those of one length together."""
+    lengths = np.array([len(s) for s in sequences])
+    parts = {n: np.flatnonzero(lengths == n) for n in np.unique(lengths).tolist()}
+    made = np.concatenate([make([sequences[i] for i in rows.tolist()]) for rows in parts.values()])
+    return made[np.argsort(np.concatenate([*parts.values()]))]
+
+
+def permute(module: nn.Module, seed: int) -> nn.Module:
+    """The module with the weights of every matrix and vector in another order."""
+    generator = torch.Generator().manual_seed(seed)
+    for weight in module.parameters():
+        order = torch.randperm(weight.numel(), generator=generator)
+        weight.data = weight.data.flatten()[order].reshape(weight.shape)
+    return module

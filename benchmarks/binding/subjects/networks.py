@@ -1,0 +1,140 @@
+"""Trained networks whose answer is known: a copying GRU by its decoder, a TP-Transformer by its equations.
+
+The GRU is that of McCoy et al. 2019: it reads digits, and its decoder says from one vector whether they are all there.
+The TP-Transformer binds by ``v ⊙ r``: its own fillers of digits and roles of places, captured at its first layer,
+are led through that layer in every combination, and a vector is the sum of ``W_o (v ⊙ r) + b`` over digits.
+"""
+
+from collections.abc import Sequence
+from functools import cache, partial
+from pathlib import Path
+from string import digits
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+import tprprobe as tp
+from benchmarks.binding.structure import Array, Symbols
+from benchmarks.binding.subject import Subject, World, by_length, permute
+from benchmarks.binding.subjects.planted import draw_sequences
+
+MODEL, LAYER = "tpt-c-arithmetic", "encoder.0.self"
+FORM = "Calculate {}*({}+{})-{}/({}-{})."  # a digit has one of six places
+SLOTS, QUESTIONS, GRU_SEQUENCES = 6, 400, 1600
+
+
+class Coder(nn.Module):
+    """TPDN's GRUs of digits; a random one where no folder of weights is given."""
+
+    def __init__(self, folder: Path | None, seed: int = 0):
+        super().__init__()
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            self.embedding = nn.Embedding(10, 10)
+            self.reader, self.writer = (nn.GRU(10, 60, batch_first=True) for _ in "rw")
+            self.out = nn.Linear(60, 10)
+        if folder is not None:
+            read, write = (load_file(folder / f"{n}.safetensors") for n in ("encoder", "decoder"))
+            self.embedding.weight.data = read.pop("embedding.weight")
+            self.reader.load_state_dict({k.removeprefix("rnn."): v for k, v in read.items()})
+            self.out.load_state_dict(
+                {k[4:]: write.pop(k) for k in [*write] if k.startswith("out.")}
+            )
+            of = {k.removeprefix("rnn."): v for k, v in write.items() if k.startswith("rnn.")}
+            self.writer.load_state_dict(of)
+
+    @torch.no_grad()
+    def encode(self, sequences: Sequence[Symbols]) -> Array:
+        """The last state of every sequence."""
+        return by_length(sequences, lambda of: self.reader(self.embedding(_ids(of)))[1][0].numpy())
+
+    @torch.no_grad()
+    def read(self, states: Array, sequences: Sequence[Symbols]) -> list[Symbols]:
+        """The digits that the decoder says, as many as the sequence has."""
+        start = torch.from_numpy(states).float().relu()[None]
+        steps = self.writer(torch.zeros(len(states), max(map(len, sequences)), 10), start)[0]
+        said = self.out(steps).argmax(-1).tolist()
+        return [tuple(map(str, row[: len(s)])) for row, s in zip(said, sequences, strict=True)]
+
+
+def _ids(sequences: Sequence[Symbols]) -> Tensor:
+    return torch.tensor([[int(c) for c in s] for s in sequences])
+
+
+def make_gru(folder: Path | None, twin: str, seed: int) -> World:
+    """The world of the GRU, or of its untrained or permuted twin."""
+    sequences = draw_sequences(np.random.default_rng((seed, 5)), digits, n=GRU_SEQUENCES)
+
+    def twin_of(kind: str, seed: int) -> Any:
+        of = Coder(None, seed) if kind == "untrained" else Coder(folder)
+        return permute(of, seed) if kind == "permuted" else of
+
+    model = Coder(folder) if not twin else twin_of(twin, seed)
+    control = twin_of(twin or "permuted", seed + 100)
+    read = None if twin else model.read
+    return World(sequences, model.encode, model.encode(sequences), read, control.encode)
+
+
+@cache
+@torch.no_grad()
+def bind_all(name: str) -> tuple[Array, Array]:
+    """What a layer of a TP-Transformer makes of the digits' fillers at the slots' roles, [digit, slot, d]: by the
+    model itself, whose fillers and roles are set, and by W_o (v ⊙ r) + b.
+    """
+    model: Any = tp.load_model(name)
+    rng = np.random.default_rng(0)
+    drawn = rng.integers(10, size=(QUESTIONS, SLOTS))
+    ids = torch.tensor([model.vocabulary.encode(FORM.format(*row)) for row in drawn.tolist()])
+    at = [i for i, c in enumerate(FORM.format(*"000000")) if c == "0"]
+    start = torch.full((len(ids), 1), model.config.sos)
+    sites = [f"{LAYER}.{site}" for site in ("filler", "role", "tpr")]
+    with tp.capture(model, sites[:2]) as acts:
+        model(ids, start)
+    fillers, roles = (acts[site][:, at] for site in sites[:2])  # [question, slot, head, d_head]
+    by_digit = torch.stack([fillers[torch.from_numpy(drawn == d)].mean(0) for d in range(10)])
+    by_slot = roles.mean(0)
+    set_to = {
+        sites[0]: by_digit[:, None].expand(-1, SLOTS, -1, -1),
+        sites[1]: by_slot.expand(10, -1, -1, -1),
+    }
+    edits = {site: partial(_replace, value) for site, value in set_to.items()}
+    with tp.intervene(model, edits), tp.capture(model, sites[2:]) as acts:
+        model(ids[:10, :SLOTS], start[:10])
+    layer: Any = model.get_submodule(LAYER)
+    bound = (set_to[sites[0]] * set_to[sites[1]]).flatten(-2)
+    return acts[sites[2]].double().numpy(), layer.output(bound).double().numpy()
+
+
+def _replace(value: Tensor, _tensor: Tensor) -> Tensor:
+    return value.contiguous()
+
+
+def _add_up(table: Array, sequences: Sequence[Symbols]) -> Array:
+    return np.stack([table[[int(c) for c in s], range(len(s))].sum(0) for s in sequences])
+
+
+def make_tpt(twin: str, seed: int) -> World:
+    """The world of the TP-Transformer's binding, or of a twin's."""
+    prefix = f"{twin}:" if twin else ""
+    table = bind_all(prefix + MODEL)[0]
+    sequences = draw_sequences(np.random.default_rng((seed, 6)), digits)
+    control = bind_all(f"{'untrained' if twin == 'permuted' else 'permuted'}:{MODEL}")[0]
+    run = partial(_add_up, table)
+    return World(sequences, run, run(sequences), None, partial(_add_up, control), 1.0)
+
+
+def list_subjects(tpdn: Path | None) -> list[Subject]:
+    """The networks; without the folder of TPDN's weights, the TP-Transformer alone."""
+    name, size, twin = "TP-Transformer v⊙r", "10 digits at 6 places, 1,000 × 96", "permuted"
+    found = [Subject(name, "network", "left", partial(make_tpt, ""), True, size, ("left",))]
+    made = partial(make_tpt, twin)
+    found.append(Subject(f"{twin} TP-Transformer", "twin", "left", made, True, size))
+    size = f"10 digits, {GRU_SEQUENCES:,} × 60"
+    for twin in ("", "untrained", "permuted") if tpdn is not None else ():
+        name, family = (f"{twin} GRU", "twin") if twin else ("GRU of TPDN", "network")
+        made, binding = partial(make_gru, tpdn, twin), None if twin else True
+        found.append(Subject(name, family, "left*right", made, binding, size, reads=not twin))
+    return found

@@ -1,0 +1,113 @@
+"""Models that people use, whose truth nobody knows: shown apart from the others."""
+
+from collections.abc import Sequence
+from functools import cache, partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+import tprprobe as tp
+from benchmarks.binding.structure import Array, Symbols
+from benchmarks.binding.subject import Subject, World, by_length, permute
+
+LETTERS = ["<pad>", "<unk>", "</s>", *"abcdefghijklmnopqrstuvwxyz"]
+NOUNS = [
+    "dog",
+    "cat",
+    "man",
+    "woman",
+    "girl",
+    "boy",
+    "king",
+    "doctor",
+    "teacher",
+    "lion",
+    "horse",
+    "farmer",
+]
+VERBS = ["sees", "likes", "follows", "hears", "finds", "helps", "fears", "knows"]
+WORDS, SITE = 3000, "encoder.-1.hidden"
+
+
+def make_speller(folder: Path, words: tuple[str, ...], seed: int) -> World:
+    """The state of g2p's encoder after a word; its twin has permuted weights."""
+    rng = np.random.default_rng((seed, 8))
+    sequences = tuple(tuple(words[i]) for i in rng.permutation(len(words))[:WORDS])
+    weights = np.load(folder / "checkpoint20.npz")
+    run, twin = (partial(_spell, *_speller(weights, at)) for at in (None, seed))
+    return World(sequences, run, run(sequences), None, twin)
+
+
+def _speller(weights: dict[str, Array], permuted: int | None) -> tuple[nn.Embedding, nn.GRU]:
+    kinds = [(kind, of) for kind in ("weight", "bias") for of in ("ih", "hh")]
+    names = {f"{kind}_{of}_l0": f"enc_{kind[0]}_{of}" for kind, of in kinds}
+    embedding = nn.Embedding.from_pretrained(torch.from_numpy(weights["enc_emb"]))
+    gru = nn.GRU(embedding.embedding_dim, len(weights["enc_b_hh"]) // 3, batch_first=True)
+    gru.load_state_dict({to: torch.from_numpy(weights[name]) for to, name in names.items()})
+    if permuted is not None:
+        permute(embedding, permuted)
+        permute(gru, permuted)
+    return embedding, gru
+
+
+@torch.no_grad()
+def _spell(embedding: nn.Embedding, gru: nn.GRU, sequences: Sequence[Symbols]) -> Array:
+    def encode(words: list[Symbols]) -> Array:
+        ids = [[LETTERS.index(c) for c in (*word, "</s>")] for word in words]
+        return gru(embedding(torch.tensor(ids)))[1][0].double().numpy()
+
+    return by_length(sequences, encode)
+
+
+def make_sentences(name: str, seed: int) -> World:
+    """The mean state of "the SUBJECT VERB the OBJECT." in a sentence encoder; its twin has permuted weights."""
+    rng = np.random.default_rng((seed, 9))
+    every = [s for s in product(NOUNS, VERBS, NOUNS) if s[0] != s[2]]
+    sequences = tuple(every[i] for i in rng.permutation(len(every)))
+    run, twin = partial(_pool, name), partial(_pool, f"permuted:{name}")
+    return World(sequences, run, run(sequences), None, twin)
+
+
+_load = cache(tp.load_model)
+_known: dict[tuple[str, Symbols], Array] = {}
+
+
+@torch.no_grad()
+def _pool(name: str, sequences: Sequence[Symbols]) -> Array:
+    """Means over tokens, by text: what was computed is kept."""
+    new = [s for s in dict.fromkeys(sequences) if (name, s) not in _known]
+    model: Any = _load(name) if new else None
+    for start in range(0, len(new), 128):
+        part = new[start : start + 128]
+        ids = [model.vocabulary.encode(f"the {s} {v} the {o}.") for s, v, o in part]
+        for n in {len(each) for each in ids}:
+            rows = [i for i, each in enumerate(ids) if len(each) == n]
+            with tp.capture(model, [SITE]) as acts:
+                model(torch.tensor([ids[i] for i in rows]))
+            pooled = next(iter(acts.values())).mean(1).double().numpy()
+            _known.update({(name, part[i]): row for i, row in zip(rows, pooled, strict=True)})
+    return np.stack([_known[name, s] for s in sequences])
+
+
+def list_subjects(folder: Path | None) -> list[Subject]:
+    """g2p on words of MiniLM's vocabulary, and MiniLM; without their folder none."""
+    if folder is None:
+        return []
+    found = []
+    vocabulary = (folder / "minilm/vocab.txt").read_text("utf-8").split()
+    words = tuple(w for w in vocabulary if w.isascii() and w.isalpha() and 4 <= len(w) <= 7)
+    made = partial(make_speller, folder / "g2p", words)
+    found.append(
+        Subject(
+            "g2p", "real", "left*right", made, None, f"26 letters, {WORDS:,} × 256", reads=False
+        )
+    )
+    made = partial(make_sentences, f"hf:{folder / 'minilm'}")
+    found.append(
+        Subject("MiniLM", "real", "left", made, None, "20 words, 1,056 × 384", reads=False)
+    )
+    return found

@@ -1,0 +1,166 @@
+"""The benchmark of binding: subjects are what they say, cells are kept, and its page has the numbers of its tables."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks.binding import methods, runner
+from benchmarks.binding.page import PAGE, RESULTS, judge, over_seeds, read_table, write_page
+from benchmarks.binding.schemes import SCHEMES, both, offset, shuffled, tree
+from benchmarks.binding.scores import MEASURES, beats, judge_edits
+from benchmarks.binding.structure import Structure
+from benchmarks.binding.subject import draw
+from benchmarks.binding.subjects import compiled, networks, planted
+
+PLANTED = {subject.name: subject for subject in planted.SUBJECTS}
+BOUND = [subject.name for subject in planted.SUBJECTS if subject.binding]
+
+
+@pytest.mark.parametrize("name", [*compiled.ROLES])
+def test_a_compiled_program_is_right_on_all_its_inputs(name):
+    program, inputs = compiled.compile_program(name), compiled.all_inputs(name)
+    said = compiled.read_out(program, name, program.encode(inputs), inputs)
+    assert said == [tuple(sorted(s)) if name == "sort" else s for s in inputs]
+
+
+def unexplained(design: np.ndarray, vectors: np.ndarray) -> float:
+    """The share of vectors that the best linear map of a design leaves."""
+    design, vectors = design - design.mean(0), vectors - vectors.mean(0)
+    left = vectors - design @ np.linalg.lstsq(design, vectors, rcond=None)[0]
+    return float((left**2).sum() / (vectors**2).sum())
+
+
+@pytest.mark.parametrize("name", BOUND)
+def test_planted_vectors_are_sums_of_the_pairs_that_they_are_said_to_be_of(name):
+    subject = PLANTED[name]
+    world = subject.make(0)
+    of = Structure(world.sequences, SCHEMES[subject.scheme], subject.shares)
+    clean = world.run(world.sequences)
+    assert unexplained(of.count(of.known), clean) < 1e-12
+    noise = ((world.states - clean) ** 2).sum() / ((world.states - world.states.mean(0)) ** 2).sum()
+    assert noise == pytest.approx(1 - world.best, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "name", ["null bag", "null additive", "null length", "null hash", "null neighbors"]
+)
+def test_planted_nulls_hold_nothing_of_fillers_at_places(name):
+    world = PLANTED[name].make(0)
+    of, clean = Structure(world.sequences, SCHEMES["left"]), world.run(world.sequences)
+    bags = np.column_stack([[[s.count(f) for f in "abcdefgh"] for s in world.sequences]])
+    lengths = np.array([[len(s) == n for n in (3, 4, 5, 6)] for s in world.sequences])
+    added = unexplained(np.column_stack([bags, lengths]), clean)
+    pairs = unexplained(np.column_stack([of.count(of.known), lengths]), clean)
+    chance = (len(of.known) - 8) / len(clean)  # of what free vectors explain of noise
+    assert added - pairs <= 2 * chance * added + 1e-9
+
+
+def test_schemes_and_their_shuffled_control():
+    assert both(("a", "b")) == ["0*1", "1*0"]
+    assert offset(("a", "b", "c")) == ["-1", "+0", "+1"]
+    assert tree(("5", "2", "3", "1", "4")) == ["L", "RLL", "RLR", "RRL", "RRR"]
+    permuted = shuffled(both, 0)
+    assert sorted(permuted(("a", "b", "c"))) == sorted(both(("a", "b", "c")))
+    assert permuted(("a", "b", "c")) == permuted(("a", "b", "c"))
+    assert any(permuted(tuple(s)) != both(tuple(s)) for s in ("abc", "bca", "cab"))
+
+
+def test_a_tp_transformer_binds_by_its_equation():
+    found, wanted = networks.bind_all(networks.MODEL)
+    assert found.shape == (10, networks.SLOTS, 96)
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+def test_the_gru_reads_its_own_vectors(shared):
+    world = networks.make_gru(shared / "data/tpdn", "", 0)
+    assert world.read
+    read = world.read(world.states, world.sequences)
+    assert np.mean([a == b for a, b in zip(read, world.sequences, strict=True)]) > 0.99
+
+
+def test_edits_are_judged_by_all_symbols_and_withheld_pairs_are_never_fitted():
+    case = draw(PLANTED["planted left"], 0)
+    swaps = case.swaps["withheld"]
+    known = case.structure.rows(case.train).known
+    assert not any(new in known for _, new in swaps.pairs)
+    assert not any(pair in known for swap in swaps.pairs for pair in swap[1:])
+    right, others = judge_edits(case, swaps.targets, swaps)
+    assert right > 0.8
+    assert others >= right
+    assert judge_edits(case, swaps.states, swaps)[0] == 0  # nothing was edited
+    assert judge_edits(case, swaps.states, swaps)[1] > 0.8
+
+
+def test_a_claim_is_an_interval_above_its_control():
+    rng = np.random.default_rng(0)
+    items = np.column_stack([rng.uniform(0.4, 0.6, 50), np.ones(50)])
+    assert beats(items)
+    assert not beats(items, items)
+    assert beats(items, np.column_stack([items[:, 0] + 0.1, items[:, 1]]))
+    assert not beats(np.ones((50, 2)))
+
+
+MINE = '''
+"""A method that knows the mean alone."""
+from benchmarks.binding.structure import Fitted
+TITLE, PRIMARY, GRID = "mean", "states", {}
+CANNOT = {"interchange": "edits nothing"}
+
+def fit(states, structure, _swaps, _seed):
+    return Fitted(lambda found, _: 0 * found + states.mean(0), None, states.shape[1])
+'''
+
+
+def test_a_file_is_a_method_and_a_run_that_was_cut_off_goes_on(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(MINE)
+    monkeypatch.setattr(methods, "__path__", [*methods.__path__, str(tmp_path)])
+    monkeypatch.syspath_prepend(str(tmp_path))
+    every = runner.list_methods()
+    used = runner.choose(every, ["mean_difference", "mine"], "method")
+    subjects = runner.choose(runner.list_subjects(), ["planted left", "null bag"], "subject")
+    out, measured = tmp_path / "run", []
+    measure = runner.measure
+    monkeypatch.setattr(runner, "measure", lambda *given: measured.append(given) or measure(*given))
+    cells = runner.run(out, subjects, used, 1, lambda _: None)
+    assert len(cells) == len(measured) == 4
+    mine = cells[cells["method"] == "mine"]
+    assert mine["r2"].abs().max() < 0.02
+    assert mine["interchange"].isna().all()
+    assert (mine["claims_chance"] == 0).all()
+    shutil.rmtree(out / "parts/null_bag-mine-0")
+    again = runner.run(out, subjects, used, 1, lambda _: None)
+    assert len(measured) == 5
+    pd.testing.assert_frame_equal(again.drop(columns="seconds"), cells.drop(columns="seconds"))
+
+
+def test_every_method_is_whole():
+    for name, method in runner.list_methods().items():
+        assert {*method.CANNOT} <= {*MEASURES}, name
+        assert method.PRIMARY in ("states", "fillers", "swaps", ""), name
+
+
+def test_intervals_are_over_seeds():
+    cells = pd.DataFrame({"seed": [0, 0, 1, 1], "r2": [0.4, 0.6, 0.7, 0.9]})
+    found = over_seeds(cells, "r2")
+    assert found.value == pytest.approx(0.65)
+    assert found.high - found.value == pytest.approx(12.706 * 0.15, rel=1e-3)
+
+
+def test_the_page_has_the_numbers_of_the_tables_beside_the_benchmark(root):
+    assert (root / PAGE).read_text("utf-8") == write_page()
+    cells = read_table(RESULTS / "cells.csv")
+    assert {"planted", "null", "compiled", "network", "twin"} <= {*cells["family"]}
+    assert cells.groupby(["subject", "method", "seed"]).size().max() == 1
+    assert "not measured" not in {*judge(cells)["outcome"]}
+
+
+def test_the_benchmark_enters_by_the_doors_of_a_stranger():
+    texts = [path.read_text("utf-8") for path in Path(runner.__file__).parent.rglob("*.py")]
+    assert not any(
+        f"import {house}" in text or f"from {house}" in text
+        for house in ("studies", "tprpapers")
+        for text in texts
+    )

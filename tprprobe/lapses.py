@@ -1,0 +1,126 @@
+"""A film of learning: questions that every checkpoint of a training is asked, weights that occur twice only once."""
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from tprprobe.analyses.moments import find_curves, find_moments, pair_controls
+from tprprobe.console import note
+from tprprobe.errors import InputError
+from tprprobe.figures.lapses import lapse_curves
+from tprprobe.files.locks import alone
+from tprprobe.files.runs import PARTS, KeptRun
+from tprprobe.models import load_model
+from tprprobe.models.architectures import fingerprint
+from tprprobe.models.checkpoint import TRANSFORMERS
+from tprprobe.models.protocol import Readable
+
+MANIFEST, TABLE, STEPS, NUMBER = "lapse.json", "table", "steps", re.compile(r"(\d+)/*$")
+WriteStore = Callable[[Readable, Path], Any]
+
+
+class Checkpoint(NamedTuple):
+    """A checkpoint: what :func:`load_model` takes, the number of its series (seed), and its step."""
+
+    name: str
+    seed: int
+    step: int
+
+
+class Question(NamedTuple):
+    """A question to a checkpoint: ``answer`` gets its name and its store, which has ``sites`` (None: needs no store)."""
+
+    name: str
+    text: str
+    sites: list[str] | None
+    answer: Callable[[str, Path], pd.DataFrame]
+
+
+def find_checkpoints(given: Sequence[str]) -> list[Checkpoint]:
+    """The checkpoints: a folder of steps is a series, and all others together are one, by the numbers that end
+    their names, or in their order where one has none.
+
+    Raises:
+        InputError: a step occurs twice in a series.
+    """
+    series = [found for each in given if (found := _steps_in(each))]
+    if listed := [each for each in given if not _steps_in(each)]:
+        ends = [NUMBER.search(each) for each in listed]
+        series.append({e: int(of[1]) if of and all(ends) else i for i, (e, of) in enumerate(zip(listed, ends, strict=True), 1)})  # fmt: skip
+    for of in series:
+        if len({*of.values()}) < len(of):
+            raise InputError(f"{next(iter(of))}, …: a step occurs twice; give each series a folder")
+    ordered = [sorted(of.items(), key=lambda each: each[1]) for of in series]
+    return [Checkpoint(name, i, step) for i, of in enumerate(ordered) for name, step in of]
+
+
+def _steps_in(given: str) -> dict[str, int]:
+    """The checkpoints in a folder, or in its folder ``steps``, each with the number that ends its name."""
+    prefix = TRANSFORMERS if given.startswith(TRANSFORMERS) else ""
+    folder = Path(given.removeprefix(prefix))
+    inside = (folder / STEPS if (folder / STEPS).is_dir() else folder).glob("*/")
+    return {f"{prefix}{each}": int(of[1]) for each in inside if (of := NUMBER.search(each.name))}
+
+
+def run_lapse(
+    checkpoints: Sequence[Checkpoint],
+    questions: Sequence[Question],
+    out: str | os.PathLike[str],
+    write_store: WriteStore | None = None,
+    about: Any = None,
+    resume: bool = False,
+    device: str = "cpu",
+) -> dict[str, pd.DataFrame]:
+    """The tables of all questions over all checkpoints by name, ``curves`` and ``moments`` among them, kept in the
+    folder ``out`` beside one figure.
+
+    ``write_store`` writes a model's vectors for questions that read them, ``about`` says which. Identical weights
+    are measured once. Raises: InputError for no such model, an answer without an interval, another folder.
+    """
+    folder, asked = Path(out), {each.name: each.text for each in questions}
+    settings = {"checkpoints": checkpoints, "asked": asked, "about": about}
+    with alone(folder):
+        run = KeptRun.open(folder, {**settings, "tprprobe": version("tprprobe")}, resume, MANIFEST)
+        if not run.is_done:
+            _measure(run, checkpoints, questions, write_store, device)
+    return {name: pd.read_csv(folder / f"{name}.csv") for name in [*asked, "curves", "moments"]}
+
+
+def _measure(run: KeptRun, checkpoints: Any, questions: Any, write: Any, device: str) -> None:
+    """Asks checkpoint by checkpoint; then all tables, the figure, and which checkpoints have the same weights."""
+    same, rows = dict[str, list[str]](), dict[str, list[Any]]()
+    for number, (name, seed, step) in enumerate(checkpoints, 1):
+        note(f"checkpoint {number} of {len(checkpoints)}: {name}")
+        model = load_model(name, device=device)
+        weights = fingerprint(model)[:16]
+        same.setdefault(weights, []).append(name)
+        store = run.folder / PARTS / f"store-{weights}"
+        for question in questions:
+            ask = partial(_answer, question, name, store, None if question.sites is None else partial(write, model))  # fmt: skip
+            part = run.part(f"{question.name}-{weights}", ask)
+            part.finish()
+            at = pd.DataFrame({"step": [step], "seed": [seed]})
+            rows.setdefault(question.name, []).append(at.merge(part.read(TABLE), how="cross"))
+        shutil.rmtree(store, ignore_errors=True)
+    identical = [names for names in same.values() if len(names) > 1]
+    if identical:
+        note(f"identical weights, measured once: {'; '.join(map(' = '.join, identical))}")
+    tables: Any = {name: pd.concat(of, ignore_index=True) for name, of in rows.items()}
+    pairs = pd.concat([pair_controls(of, name) for name, of in tables.items()], ignore_index=True)
+    tables |= {"curves": find_curves(pairs), "moments": find_moments(pairs)}
+    lapse_curves(tables["curves"], tables["moments"]).savefig(run.folder / "lapse.pdf")
+    files = {f"{name}.csv": table for name, table in tables.items()}
+    run.finish(files, {"identical": identical})
+
+
+def _answer(question: Question, name: str, store: Path, write: Any) -> dict[str, pd.DataFrame]:
+    if write is not None:
+        write(store)
+    return {TABLE: question.answer(name, store)}
