@@ -832,7 +832,7 @@ class Attend {
       pen.moveTo(0, middle(query));
       pen.lineTo(box.width, middle(key));
       pen.stroke();
-      if (this.at) (this.at[0] ? query : key).style.background = `color-mix(in srgb, #56B4E9 ${Math.round(100 * weight)}%, transparent)`;
+      if (this.at) (this.at[0] ? query : key).style.background = `color-mix(in srgb, #0072B2 ${Math.round(55 * weight)}%, transparent)`;
     }));
     const [end, i] = this.at ?? [], most = this.at && (end ? queries : keys).map((_, j) => [end ? this.weight(j, i) : this.weight(i, j), j]).sort(([a], [b]) => b - a).slice(0, 3);
     const signs = end ? this.data.queries.signs : this.data.keys.signs;

@@ -49,7 +49,7 @@ def keep_for(*asked: str) -> None:
 def _show_tokens(heading: str, tokens, marked, advice: str) -> None:
     strip = {
         "heading": heading,
-        "signs": [tp.dashboard.safe_text.visible(each) for each in tokens[:600]],
+        "signs": [tp.dashboard.safe_text.sign(each) for each in tokens[:600]],
     }
     sent = {"strips": [strip], "marked": marked, "many": 2, "advice": advice}
     canvas.offer_picks("tokens", sent)

@@ -22,12 +22,18 @@ NEEDED = (
     "tprprobe.dashboard.folders",
     "tprprobe.dashboard.run_summary",
 )
+LATER = ("tprprobe.dashboard.scene", "tprprobe.dashboard.role_fits", "tprprobe.dashboard.plots")
+FIRST = 4  # seconds that the first page is left alone
 
 
 def prepare() -> None:
+    """Imports what the first page needs, then what the others need."""
     while not Runtime.exists():
         time.sleep(0.05)
     for name in NEEDED:
+        importlib.import_module(name)
+    time.sleep(FIRST)
+    for name in LATER:
         importlib.import_module(name)
 
 

@@ -27,7 +27,9 @@ KEYS = {
 
 def surround() -> None:
     """The looks of every page, and the keys behind `?`."""
-    st.html(f"<style>{STYLE.replace('LINK', '#56B4E9' if state.is_dark() else '#0072B2')}</style>")
+    dark = state.is_dark()
+    style = STYLE.replace("LINK", "#56B4E9" if dark else "#0072B2")
+    st.html(f"<style>{style.replace('PAGE', tp.dashboard.theme.look(dark).page)}</style>")
     with st.sidebar.container(key="keys"):
         st.button("Keys ( ? )", on_click=_show_keys, key="show-keys")
     LISTEN(key="listen")
@@ -166,11 +168,11 @@ def jobs():
     return {}
 
 
-def offer_runs(*kinds: str, why: str = "") -> None:
+def offer_runs(*kinds: str, why: str = "", heading: str = "") -> None:
     """A button for every analysis that is missing: it runs here, beside the store; below, why others are impossible."""
     if why:
         st.info(why)
-    refused = []
+    above, refused = st.container(), []
     for kind in kinds:
         at = (state.root(), state.store_name(), kind)
         job = jobs().get(at)
@@ -180,6 +182,8 @@ def offer_runs(*kinds: str, why: str = "") -> None:
             refused.append(f"{tp.dashboard.launches.LAUNCHES[kind][0]}: {error}")
             continue
         _offer_run(at, launch, job)
+    if heading and len(refused) < len(kinds):
+        above.subheader(heading)
     if refused:
         with st.expander(
             "Analyses that are impossible for this store, and why", key=f"refused-{'-'.join(kinds)}"

@@ -15,6 +15,7 @@ def _take_apart(store, run, site, roles, rank) -> None:
     views, folder = tp.dashboard.role_fits, state.runs().folder("decompositions", run)
     key = ("fit", run, site, roles, rank)
     fit = state.once(lambda: views.fit_roles(store, folder, site, roles, rank), *key)
+    st.caption(views.summarize_part(store, site))
     with st.container(key="pair"):
         columns = st.columns(2)
     axes = ["fillers", "roles"][: 1 + (len(fit.fit.pairs.roles) > 1)]
@@ -23,12 +24,12 @@ def _take_apart(store, run, site, roles, rank) -> None:
             widgets.show(views.show_similarity(fit, of), f"likeness-{of}")
     states = views.read_sample(store, fit, widgets.choose_sample(store, store.samples))
     widgets.show(views.show_residuals(states), "residuals")
-    visible, tokens = tp.dashboard.safe_text.visible, states.tokens["filler"].tolist()
-    told = {i: f"{i}: {visible(token)}" for i, token in enumerate(tokens)}
+    sign, tokens = tp.dashboard.safe_text.sign, states.tokens["filler"].tolist()
+    told = {i: f"{i}: {sign(token)}" for i, token in enumerate(tokens)}
     with st.container(horizontal=True):
         at = st.selectbox("Token", told, len(told) // 2, key="token", format_func=told.__getitem__)
         fillers = [each for each in map(str, fit.fit.pairs.fillers) if each != tokens[at]]
-        filler = st.selectbox("becomes", fillers, 0, key="filler", format_func=visible)
+        filler = st.selectbox("becomes", fillers, 0, key="filler", format_func=sign)
     widgets.show(views.show_change(states, at, filler), "changed")
 
 
@@ -51,7 +52,7 @@ def decomposition() -> None:
         best = own.index.get_loc(views.find_scheme(of_site)["roles"])
         roles = widgets.choose("Roles", own.index.tolist(), "scheme", best)
     with lead:
-        widgets.lead(views.summarize_decomposition(scores, site, roles))
+        widgets.lead(views.summarize_decomposition(scores, site, roles).text)  # its link leads here
     widgets.show(views.show_steps(scores, site, roles), "schemes")
     widgets.table(views.list_steps(scores, site), 2)
     with st.expander("All scores"):

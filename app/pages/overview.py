@@ -40,9 +40,7 @@ def overview() -> None:
             widgets.table(known.named)
     with st.expander("Sizes and types"):
         _show_sizes(store)
-    if left := views.launches.list_missing(runs, store):
-        st.subheader("What you can do next")
-        widgets.offer_runs(*left)
+    widgets.offer_runs(*views.launches.list_missing(runs, store), heading="What you can do next")
     names = runs.names("store")
     with st.expander(f"Stores of this folder: {len(names)}"):
         widgets.table(views.folders.describe_all(runs, names[:SHOWN]))

@@ -27,7 +27,7 @@ def roles() -> None:
         method = widgets.choose("Map", METHODS, "map", format_func=METHODS.__getitem__)
         scene = state.build_scene(state.root(), state.store_name(), site, head, k, method)
         alike, layer = contents.like(sites, site), views.maps.LAYER
-        fields = views.maps.list_fields(scene) + [layer] * (len(alike) > 1)
+        fields = scene.list_fields() + [layer] * (len(alike) > 1)
         field = widgets.choose("Colour", fields, "colour")
     layers = tuple(alike) if field == layer and len(alike) > 1 else ()
     place = canvas.Place(state.root(), state.store_name(), (site, head, k, method), layers)

@@ -10,7 +10,7 @@ import pytest
 from planted.questions import plant
 
 import tprprobe as tp
-from tprprobe.dashboard import strips
+from tprprobe.dashboard import safe_text, strips
 from tprprobe.errors import InputError
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 
@@ -241,3 +241,24 @@ def test_a_text_is_not_put_to_a_model_of_images():
         tp.dashboard.live_example.pose(
             tp.dashboard.live_example.load_asked("tpgn-scenes"), "What is 1+1?"
         )
+
+
+@pytest.mark.parametrize(
+    ("token", "text"),
+    [
+        ("Ġthe", " the"),
+        ("▁the", " the"),
+        ("##ing", "-ing"),
+        ("ÃŃa", "ía"),
+        ("Ċ", "\n"),
+        ("ðŁ", "ðŁ"),
+    ]
+    + [(each, each) for each in ("é", "##", "Łódź", "日本", "", "a b")],
+)
+def test_tokens_are_labelled_as_readers_know_them(token, text):
+    assert safe_text.spell(token) == text
+
+
+def test_the_pieces_of_a_word_are_joined():
+    assert safe_text.join(["Ġjur", "ists"]) == "jurists"
+    assert safe_text.join(["em", "##bed"]) == "embed"

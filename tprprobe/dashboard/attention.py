@@ -16,7 +16,7 @@ from tprprobe.analyses.attention.head_relations import TASK, follow_relations, s
 from tprprobe.analyses.attention.head_relations import list_relations as list_relations
 from tprprobe.analyses.attention.relations import DIVISION, Relation
 from tprprobe.dashboard.contents import list_contents
-from tprprobe.dashboard.safe_text import visible
+from tprprobe.dashboard.safe_text import sign
 from tprprobe.dashboard.statements import Link, Statement, percent, place, top
 from tprprobe.dashboard.theme import look
 from tprprobe.dashboard.view import Squares, View
@@ -248,7 +248,7 @@ def pack_attention(store: Store, maps: Maps, head: int, dark: bool) -> dict[str,
     pairs, told = gold_pairs(store, maps)
     sent = {"map": pack_weights(maps.weights[head], CELLS), "pairs": [list(each) for each in pairs]}
     for name, part in (("queries", maps.queries), ("keys", maps.keys)):
-        signs, side = [*map(visible, part["token"])], str(part["side"].iloc[0])
+        signs, side = [*map(sign, part["token"])], str(part["side"].iloc[0])
         sent[name] = {"signs": signs, "rows": part["row"].tolist(), "side": side}
     return sent | {"gold": told, "ramp": look(dark).scale}
 

@@ -6,37 +6,34 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.naming.names import UNNAMED
-from tprprobe.dashboard.maps import CLUSTER, NONE, OTHER, list_fields, read_field
-from tprprobe.dashboard.scene import Cloud
+from tprprobe.dashboard.fields import NONE, OTHER, list_fields, read_field
 from tprprobe.statistics import Interval, bootstrap_ratio
 from tprprobe.store.groups import group_tokens
 
-LEFT_OUT = (CLUSTER, "position", "word", "document", "module")  # these say where a token stands
+LEFT_OUT = ("position", "word", "document", "module")  # these say where a token stands
 LEAST = 0.3  # F0.5 of a name
 UNKNOWN = Interval(np.nan, np.nan, np.nan)
 
 
-def name_by_labels(scene: Cloud) -> pd.DataFrame | None:
+def name_by_labels(
+    tokens: pd.DataFrame, gold: pd.DataFrame | None, labels: np.ndarray, k: int
+) -> pd.DataFrame | None:
     """One row per cluster: the value of a column (``pos NN``, ``token the``) with the highest F0.5 on every second group of
     samples; precision, recall with 95 % intervals and f05 on the others; coverage. None without columns to name by.
     """
-    fields = [each for each in list_fields(scene) if each not in LEFT_OUT]
-    if not fields or len(scene.tokens) < 2:
+    fields = [each for each in list_fields(tokens, gold) if each not in LEFT_OUT]
+    if not fields or len(tokens) < 2:
         return None
-    values = {field: read_field(scene, field) for field in fields}
+    values = {field: read_field(tokens, gold, field) for field in fields}
     named = {field.removeprefix("gold "): known for field, known in values.items()}
-    tokens = pd.DataFrame(
-        {
-            name: (f"{name} " + known).mask(known.isin([NONE, OTHER]))
-            for name, known in named.items()
-        }
+    words = {
+        name: (f"{name} " + known).mask(known.isin([NONE, OTHER])) for name, known in named.items()
+    }
+    group = np.asarray(group_tokens(tokens.reset_index(drop=True)))
+    table = pd.DataFrame(words)
+    return pd.DataFrame(
+        [_name(table, labels == each, group) | {"cluster": each} for each in range(k)]
     )
-    group = np.asarray(group_tokens(scene.tokens.reset_index(drop=True)))
-    clusters = range(scene.roles.k)
-    rows = [
-        _name(tokens, scene.roles.labels == each, group) | {"cluster": each} for each in clusters
-    ]
-    return pd.DataFrame(rows)
 
 
 def _name(tokens: pd.DataFrame, inside: np.ndarray, group: np.ndarray) -> dict[str, Any]:

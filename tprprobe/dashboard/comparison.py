@@ -16,6 +16,8 @@ from tprprobe.errors import InputError
 from tprprobe.figures.dots import count_squares
 from tprprobe.store import Store
 
+SAMPLES = 1000  # that are compared
+
 
 def match_samples(first: Store, second: Store) -> pd.DataFrame:
     """The samples that both stores have, by their texts: text, first, second.
@@ -50,10 +52,8 @@ def show_agreement(first: Cloud, second: Cloud, pairs: pd.DataFrame) -> View:
         Traceback (most recent call last):
         tprprobe.errors.InputError: the two have no token in common: choose sites of the same side
     """
-    one, two = (
-        each.tokens[["sample", "position"]].assign(cluster=each.roles.labels)
-        for each in (first, second)
-    )
+    common = pairs.head(SAMPLES)
+    one, two = _label(first, common["first"]), _label(second, common["second"])
     mapped = one.merge(pairs[["first", "second"]], left_on="sample", right_on="first")
     joined = mapped.merge(two, left_on=["second", "position"], right_on=["sample", "position"])
     if joined.empty:
@@ -72,6 +72,13 @@ def show_agreement(first: Cloud, second: Cloud, pairs: pd.DataFrame) -> View:
     return View(title, joined, grid, partial(count_squares, counts, title, names), note)
 
 
+def _label(scene: Cloud, samples: pd.Series) -> pd.DataFrame:
+    """The cluster of every token of some samples, drawn or not: sample, position, cluster."""
+    part, roles = scene.of(samples.tolist())
+    tokens = part.tokens_of(roles.site)[["sample", "position"]].assign(cluster=roles.labels)
+    return tokens[tokens["cluster"] >= 0]
+
+
 def summarize_agreement(
     joined: pd.DataFrame, scenes: Sequence[Cloud], names: Sequence[str]
 ) -> Statement:
@@ -83,7 +90,7 @@ def summarize_agreement(
     ]
     rand = adjusted_rand_score(joined["cluster_x"], joined["cluster_y"])
     text = (
-        f"On the {len(joined):,} tokens that both have, the clusters of {names[0]} and of {names[1]} agree by "
+        f"On {len(joined):,} tokens that both have, the clusters of {names[0]} and of {names[1]} agree by "
         f"{rand:.2f} (adjusted Rand index; 0: chance, 1: the same clusters)."
     )
     return Statement(text + (f" {', '.join(counts)}." if counts else ""))

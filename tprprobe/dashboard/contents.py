@@ -1,6 +1,6 @@
 """What a store holds: its sites, samples, labels and twins, and so what a sentence about it may name."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -77,11 +77,19 @@ def describe_store(store: Store) -> dict[str, str]:
         "model": _name(store.manifest.get("model")),
         "data": _name(store.manifest.get("data")),
         "samples": f"{store.samples:,}",
-        "tokens": " + ".join(f"{lengths[side]:,}" for side in SIDES if lengths.get(side)) or "0",
+        "tokens": _count_tokens(lengths),
         "sites": f"{len(store.sites)}",
         "size": write_size(int(store.summary["bytes"].sum())),
         "twins": ", ".join(twins_in(store.path)) or "none",
     }
+
+
+def _count_tokens(lengths: Mapping[str, int]) -> str:
+    """The number of tokens; of two sides, that of each."""
+    found = {side: f"{lengths[side]:,}" for side in SIDES if lengths.get(side)}
+    if len(found) < 2:
+        return "".join(found.values()) or "0"
+    return " + ".join(f"{n} {side}" for side, n in found.items())
 
 
 def _name(value: object) -> str:

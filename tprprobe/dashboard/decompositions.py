@@ -62,7 +62,7 @@ def show_steps(scores: pd.DataFrame, site: str, roles: str) -> View:
         found,
         dots,
         table.draw,
-        table.caption.splitlines()[-1],
+        "on samples that were not fitted, with 95 % intervals",
     )
 
 
@@ -93,7 +93,7 @@ def summarize_decomposition(scores: pd.DataFrame, site: str, roles: str = "") ->
     text = f"{site}, roles ‘{roles}’, held out: {'; '.join(told)}."
     same = controls[controls["family"] == steps[-1]].sort_values("r2").to_dict("records")
     if same:
-        beside = ", ".join(f"{row['control']} {row['r2']:.3f}" for row in same)
+        beside = ", ".join(f"{row['control']} {row['r2']:z.3f}" for row in same)
         text += f" The same fit ({steps[-1]}) of controls: {beside}."
     return Statement(
         text, (Link(f"Show ‘{roles}’", "decomposition", {"of": site, "scheme": roles}),)
@@ -109,10 +109,10 @@ def _summarize_step(row: dict[Any, Any], name: str, is_first: bool) -> str:
         return f"with {word} {r2}"
     gain = read_interval(row, "gain")
     surely = "add" if gain.low > 0 else "lose" if gain.high < 0 else "add nothing measurable,"
-    has_twin = not np.isnan(row.get("learnt", np.nan))
-    learnt = (
-        f", of which learnt (more than in the {row['twin']} twin) {number(row, 'learnt', '+.3f')}"
-        if has_twin
-        else ""
-    )
-    return f"{word} {surely} {interval_text(gain, '+.3f')} ({r2}){learnt}"
+    told = f"{word} {surely} {interval_text(gain, '+.3f')} ({r2})"
+    if np.isnan(row.get("learnt", np.nan)):
+        return told
+    learnt = number(row, "learnt", "+.3f")
+    if row["learnt"] < 0:
+        return f"{told}, less than in the {row['twin']} twin ({learnt})"
+    return f"{told}, of which learnt (more than in the {row['twin']} twin) {learnt}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tprprobe.dashboard.live_example import Edits, Posed
 from tprprobe.dashboard.next_words import find_words
-from tprprobe.dashboard.safe_text import visible
+from tprprobe.dashboard.safe_text import join, visible
 from tprprobe.errors import InputError, unknown
 from tprprobe.interventions.edits import exchange, swap, zero
 from tprprobe.interventions.number_pairs import find_swaps, vectors_of
@@ -26,7 +26,6 @@ CAPTION = {
     "unbinding vectors and TPRs": ("word.unbinding", "sentence.tpr"),
 }
 BOUND = (".role", ".filler", ".value")  # what an ablated head has no more, the first that there is
-PIECE = "▁"  # what the first piece of a word begins with
 PAIRS = {
     "polarity": "numerator and denominator",
     "argument": "the two sides of a minus",
@@ -117,8 +116,8 @@ def exchange_tokens(posed: Posed, kind: str, first: int, second: int) -> Change:
 
 
 def _show(posed: Posed, span: Sequence[int]) -> str:
-    """Tokens in quotes, without the sign of a word's first piece."""
-    return f"‘{visible(''.join(posed.tokens[at] for at in span).removeprefix(PIECE))}’"
+    """Tokens in quotes."""
+    return f"‘{visible(join(posed.tokens[at] for at in span))}’"
 
 
 def ablate_head(site: str, head: int) -> Change:

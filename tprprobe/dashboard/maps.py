@@ -4,8 +4,8 @@ The browser draws its own (`app/canvas.js`) from small numbers in Arrow tables, 
 are marked without asking the server; paper and notebooks have :func:`tprprobe.figures.map_points`.
 """
 
+import re
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,70 +14,19 @@ import pyarrow as pa
 from jaxtyping import Bool
 
 from tprprobe.analyses.naming.names import UNNAMED
-from tprprobe.analyses.naming.word_labels import LABELS, label_words
-from tprprobe.dashboard.safe_text import visible
+from tprprobe.dashboard.fields import CLUSTER, NONE, OTHER, order_values
+from tprprobe.dashboard.safe_text import sign, visible
 from tprprobe.dashboard.scene import Cloud
 from tprprobe.dashboard.theme import NEITHER, colours, inks
 from tprprobe.dashboard.view import View
-from tprprobe.errors import unknown
 from tprprobe.figures import map_points
 from tprprobe.figures.style import palette
-from tprprobe.gold.labels import WORD
 from tprprobe.statistics import read_interval
 
-CLUSTER, OTHER, NONE = "cluster", "other", "–"
 LAYER = "layer"  # of the same tokens in all layers: a map of its own
-MOST = 20  # values that have a color of their own
-WHOLE = ("question", "answer", "prediction", "source", "target", "side", "sample", "id")
 GRID = 65_535  # steps of a point's place on either axis
+SHARES = re.compile(r"\S+(?= \d+%)")  # tokens of a cluster's summary
 RUN = ("row", "sample", "position")  # of the first of tokens that follow one another
-
-
-def list_fields(scene: Cloud) -> list[str]:
-    """The fields by which the tokens of a scene can be colored; the first is the cluster."""
-    gold = [] if scene.gold is None else [f"gold {name}" for name in scene.gold]
-    columns = [
-        str(name) for name in scene.tokens if name not in WHOLE and f"gold {name}" not in gold
-    ]
-    return [CLUSTER, *(each for each in columns if scene.tokens[each].nunique() > 1), *gold]
-
-
-def read_field(scene: Cloud, name: str) -> pd.Series:
-    """The values of a field, one per token, as texts: the commonest by name, the others together.
-
-    Raises:
-        InputError: no such field.
-    """
-    if name == CLUSTER:
-        return pd.Series(scene.roles.labels.astype(str))
-    gold = scene.gold if name.startswith("gold ") else None
-    if gold is not None and name[5:] in gold:
-        values = gold[name[5:]]
-    elif name in scene.tokens and name not in WHOLE:
-        is_label = name in LABELS and WORD in scene.tokens
-        values = label_words(scene.tokens, name) if is_label else scene.tokens[name]
-    else:
-        raise unknown("field", name, list_fields(scene))
-    return _group(values.reset_index(drop=True))
-
-
-def _group(values: pd.Series) -> pd.Series:
-    """Numbers in up to eight ranges of about as many values; texts, of which only the commonest keep their names."""
-    if pd.api.types.is_numeric_dtype(values) and values.nunique() > MOST:
-        edges: list[float] = np.unique(np.nanquantile(values, np.linspace(0, 1, 9))).tolist()
-        names = [f"{low:g}…{high:g}" for low, high in pairwise(edges)]
-        ranges = pd.cut(values.astype(float), edges, labels=names, include_lowest=True)
-        return ranges.astype(object).fillna(NONE)
-    texts = values.astype(object).map(visible, na_action="ignore").astype(object).fillna(NONE)
-    return texts.where(texts.isin(texts.value_counts().index[:MOST]), OTHER)
-
-
-def order_values(values: pd.Series) -> list[str]:
-    """The values in the order in which they are given colors: numbers by size, texts by count."""
-    found = values.value_counts().index.tolist()
-    if all(each.isdigit() for each in found):
-        return sorted(found, key=int)
-    return sorted(found, key=lambda each: each in (OTHER, NONE))
 
 
 def show_map(
@@ -100,7 +49,7 @@ def show_map(
         >>> len(tp.dashboard.show_map(scene).data) == len(scene.rows)
         True
     """
-    values = read_field(scene, field)
+    values = scene.read_field(field)
     data = scene.tokens.assign(row=scene.rows, x=scene.points[:, 0], y=scene.points[:, 1])
     data = data.assign(cluster=scene.roles.labels, value=values.to_numpy())
     known = marked if marked is not None and marked.any() else None
@@ -120,7 +69,7 @@ def pack_map(scene: Cloud, field: str = CLUSTER) -> dict[str, Any]:
 
     By cluster no codes are sent: the points have theirs.
     """
-    values = read_field(scene, field)
+    values = scene.read_field(field)
     order = order_values(values)
     middle = pd.DataFrame(scene.points, columns=["x", "y"]).groupby(values.to_numpy()).median()
     named = middle.reindex([each for each in order if each not in (OTHER, NONE)])
@@ -144,7 +93,12 @@ def _clusters(scene: Cloud) -> list[dict[str, Any]]:
     looks = pack_colours(scene)
     rows = scene.roles.summary[["cluster", "size", "top"]].itertuples(index=False)
     return [
-        {"cluster": int(c), "tokens": int(n), "top": visible(top, 60)} | looks[c]
+        {
+            "cluster": int(c),
+            "tokens": int(n),
+            "top": visible(SHARES.sub(lambda each: sign(each[0]), top), 60),
+        }
+        | looks[c]
         for c, n, top in rows
     ]
 
@@ -175,7 +129,7 @@ def pack_points(scene: Cloud) -> dict[str, Any]:
         "bounds": [*low.tolist(), *(low + span).tolist()],
         "points": pa.table(columns),
         "runs": pa.table(runs),
-        "vocabulary": [visible(each) for each in words],
+        "vocabulary": [sign(each) for each in words],
     }
 
 

@@ -13,7 +13,7 @@ from tprprobe.analyses.naming.run import LABELS
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.naming.word_names import count_names
 from tprprobe.dashboard.folders import Runs
-from tprprobe.dashboard.safe_text import visible
+from tprprobe.dashboard.safe_text import sign, visible
 from tprprobe.dashboard.statements import Statement, link_vectors, percent, place, top
 from tprprobe.dashboard.view import Dots, View
 from tprprobe.errors import InputError
@@ -138,7 +138,7 @@ def _examples(tokens: pd.DataFrame, inside: np.ndarray) -> Iterator[str]:
     first = tokens[inside].drop_duplicates("sample").head(EXAMPLES)
     for row, sample in zip(first.index, first["sample"], strict=True):
         near = tokens.loc[max(row - AROUND, 0) : row + AROUND]
-        signs = near.loc[near["sample"] == sample, "token"].map(visible)
+        signs = near.loc[near["sample"] == sample, "token"].map(sign)
         yield "".join(
             f"⟨{sign}⟩" if i == row else sign.replace("␣", " ") for i, sign in signs.items()
         )

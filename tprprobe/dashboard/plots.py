@@ -82,6 +82,9 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
         title=lines.label, col=1
     )
     chart.update_xaxes(title=lines.x, row=down).update_xaxes(showgrid=False)
+    if lines.x == "layer":  # whole numbers
+        first, last = lines.rows["x"].min(), lines.rows["x"].max()
+        chart.update_xaxes(dtick=max(1, round((last - first) / 6)), range=[first - 0.6, last + 0.6])
     return chart, 130 + 210 * down
 
 
@@ -107,6 +110,8 @@ def _points(
 
 
 def _band(band: pd.DataFrame, dark: bool) -> list[go.Scatter]:
+    if len(band) == 1:  # as wide as a mark
+        band = pd.concat([band.assign(x=band["x"] + by) for by in (-0.3, 0.3)])
     grey = {"x": band["x"], "mode": "lines", "hoverinfo": "skip", "showlegend": False}
     edge, dotted = {"color": look(dark).faint, "width": 6}, {"color": look(dark).soft, "width": 1, "dash": "dot"}  # fmt: skip
     drawn = [("low", None, edge), ("high", "tonexty", edge), ("value", None, dotted)]

@@ -11,7 +11,7 @@ import pandas as pd
 
 from tprprobe.analyses.probing import load_probe
 from tprprobe.analyses.probing.labelled_words import TEST, read_corpus
-from tprprobe.dashboard.safe_text import visible
+from tprprobe.dashboard.safe_text import join, visible
 from tprprobe.dashboard.statements import Statement
 from tprprobe.dashboard.view import Squares, View
 from tprprobe.errors import InputError
@@ -104,7 +104,7 @@ def list_errors(store: Store, found: pd.DataFrame) -> pd.DataFrame:
     wrong = found[found["label"] != found["predicted"]].nlargest(ERRORS, "probability")
     tokens = store.tokens[store.tokens["side"] == "source"]
     known = tokens[(tokens[WORD] >= 0) & tokens["sample"].isin(wrong["sample"])]
-    words = known.groupby(["sample", WORD])["token"].agg(lambda each: "".join(map(str, each)))
+    words = known.groupby(["sample", WORD])["token"].agg(join)
     texts = [
         _mark(words[s].tolist(), str(span))
         for s, span in zip(wrong["sample"], wrong["span1"], strict=True)

@@ -10,21 +10,41 @@ from jaxtyping import Float64
 
 from tprprobe.analyses.decomposition import Decomposition, fit_scheme
 from tprprobe.analyses.kinds import DECOMPOSITIONS
+from tprprobe.dashboard.safe_text import sign
+from tprprobe.dashboard.scene import count_drawn
 from tprprobe.dashboard.view import Squares, View
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures.role_fits import residual_bars, similarity_map
-from tprprobe.figures.strips import SIGNS
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE
+from tprprobe.store.sampling import Thinned, take, thin
 
 MOST = 40  # fillers or roles of a map, the commonest
 
 
 def fit_roles(store: Store, folder: Path, site: str, roles: str, rank: str) -> Decomposition:
-    """The decomposition of a site that a finished run's settings describe, fitted to all its samples."""
+    """The decomposition of a site that a finished run's settings describe, fitted to its samples; of a large store to some."""
     options = read_json(folder / DECOMPOSITIONS.file)["options"]
-    return fit_scheme(store, site, roles, **(options | {"rank": rank or "auto"}))
+    part = take_part(store, site)
+    return fit_scheme(part, site, roles, **(options | {"rank": rank or "auto"}))
+
+
+def take_part(store: Store, site: str, *samples: int) -> Store:
+    """The part of a store that is fitted, whole samples drawn at random, and these samples."""
+    part = thin(store, store.select(site)[0], count_drawn(store, site))
+    if not samples or not isinstance(part, Thinned):
+        return part
+    return take(store, np.union1d(part.kept, samples))
+
+
+def summarize_part(store: Store, site: str) -> str:
+    """How much of a store is fitted; empty if all of it is."""
+    fitted, total = (
+        each.tokens_of(site)["sample"].size for each in (take_part(store, site), store)
+    )
+    some = f"Fitted to {fitted:,} of {total:,} vectors, whole samples drawn at random."
+    return some if fitted < total else ""
 
 
 def show_similarity(fit: Decomposition, of: str = "fillers") -> View:
@@ -49,7 +69,8 @@ def show_similarity(fit: Decomposition, of: str = "fillers") -> View:
     flat = flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-12)
     likeness, title = flat @ flat.T, f"Similarity of {of} in {fit.site} by {fit.scheme.name}"
     table = pd.DataFrame(likeness, columns=pd.Index(symbols)).assign(symbol=symbols)
-    grid = Squares(likeness, symbols, symbols, signed=True)
+    labels = [*map(sign, symbols)]
+    grid = Squares(likeness, labels, labels, signed=True)
     return View(title, table, grid, partial(similarity_map, likeness, symbols, title))
 
 
@@ -92,10 +113,11 @@ def read_sample(store: Store, fit: Decomposition, sample: int) -> SampleStates:
     Raises:
         InputError: there is no such sample.
     """
+    store = take_part(store, fit.site, sample)
     units = fit.plan.read(store, fit.site)
     rows = np.flatnonzero(units.tokens["sample"].to_numpy() == sample)
     if not len(rows):
-        raise InputError(f"no sample {sample} at {fit.site}: it has 0 to {store.samples - 1}")
+        raise InputError(f"no sample {sample} at {fit.site}: choose another")
     numbers = pd.factorize(units.tokens["sample"])[0]
     own = rows if fit.plan.unit != SAMPLE else numbers[rows[:1]]
     whole = store.read(fit.site, units.vectors.rows).reshape(len(units), -1).astype(np.float64)
@@ -118,7 +140,7 @@ def show_change(states: SampleStates, position: int, filler: str) -> View:
     size = np.linalg.norm(states.vectors - states.mean, axis=1)
     moved = np.linalg.norm(states.change(position, filler), axis=1) / np.maximum(size, 1e-12)
     old = states.tokens["filler"].iloc[position]
-    title = f"Encoded again with {filler!r} in place of {old!r} at {position}: how far vectors move"
+    title = f"Encoded again with ‘{sign(filler)}’ in place of ‘{sign(old)}’ at {position}: how far vectors move"
     return _show_tokens(states, moved, title, "|change| / |e − ē|")
 
 
@@ -127,8 +149,7 @@ def _show_tokens(
 ) -> View:
     """A square a token, with its percent."""
     is_whole = states.fit.plan.unit == SAMPLE
-    tokens = ["the sample"] if is_whole else [str(each) for each in states.tokens["filler"]]
-    tokens = [SIGNS.get(each) or each for each in tokens]
+    tokens = ["the sample"] if is_whole else [*map(sign, states.tokens["filler"])]
     rows = pd.DataFrame({"position": range(len(values)), "token": tokens, "residual": values})
     texts = np.char.mod("%.0f", 100 * values)[None]
     grid = Squares(

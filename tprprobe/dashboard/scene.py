@@ -13,6 +13,8 @@ from tprprobe.analyses.naming import name_roles
 from tprprobe.analyses.naming.heads import read_structure
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.projections import Projection, project
+from tprprobe.dashboard.cluster_labels import name_by_labels
+from tprprobe.dashboard.fields import CLUSTER, list_fields, read_field
 from tprprobe.dashboard.planes import place, place_more
 from tprprobe.dashboard.safe_text import visible
 from tprprobe.dashboard.statements import Statement, link_vectors, number, top
@@ -21,8 +23,9 @@ from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 from tprprobe.store.sampling import Thinned, take, thin
 
-MOST = 20_000  # vectors that are clustered and drawn; a larger store is thinned
-MOST_NUMBERS = 400_000_000  # of all vectors of a site that are read to draw every token
+MOST, LEAST = 20_000, 2_000  # vectors that are clustered and drawn; a larger store is thinned
+NUMBERS = 2_000_000  # in these: wide vectors are fewer
+MOST_NUMBERS = 100_000_000  # of all vectors of a site that are read to draw every token
 BLOCK = 65_536  # vectors that are read at a time
 SEEDS = 5  # runs of k-means
 LONG = 90  # characters of a name
@@ -65,6 +68,9 @@ class Cloud:
         if drawn < total:
             how = ", whole samples drawn at random" if self.layers == 1 else ""
             parts.append(f"{drawn:,} of {total:,} tokens{how}")
+        fitted = int(self.plane.fitted.sum())
+        if fitted < len(self.rows) and self.layers == 1 and self.plane.method != "umap":
+            parts.append(f"clusters and axes are those of {fitted:,} tokens")
         if self.layers > 1:
             parts.append(f"in {self.layers} layers; clusters are of {self.roles.site}")
         if self.left_out:
@@ -79,11 +85,25 @@ class Cloud:
     @functools.cached_property
     def names(self) -> pd.DataFrame | None:
         """The names of the clusters, scored held out: from exact structure, where none of these holds from any column."""
-        from tprprobe.dashboard.cluster_labels import name_by_labels  # which knows this class
-
         exact = _known(lambda: name_roles(self.drawn, self.roles))
         has_names = exact is not None and (exact["name"] != UNNAMED).any()
-        return exact if has_names else name_by_labels(self)
+        if has_names:
+            return exact
+        return name_by_labels(self.tokens, self.gold, self.roles.labels, self.roles.k)
+
+    def list_fields(self) -> list[str]:
+        """The fields by which the tokens can be colored; the first is the cluster."""
+        return [CLUSTER, *list_fields(self.tokens, self.gold)]
+
+    def read_field(self, name: str) -> pd.Series:
+        """The values of a field, one per token, as texts.
+
+        Raises:
+            InputError: no such field.
+        """
+        if name == CLUSTER:
+            return pd.Series(self.roles.labels.astype(str))
+        return read_field(self.tokens, self.gold, name)
 
     def of(self, samples: list[int]) -> tuple[Thinned, Clusters]:
         """The part of the store with some samples, and their vectors' nearest clusters; −1 of what is not finite."""
@@ -107,7 +127,7 @@ def build_scene(
     method: str = "pca",
     raw: bool = False,
     seed: int = 0,
-    most: int = MOST,
+    most: int | None = None,
 ) -> Cloud:
     """The scene of a site: tokens with their clusters and their places on a plane.
 
@@ -124,6 +144,8 @@ def build_scene(
     Returns:
         The scene, for :func:`show_map` and :func:`show_strips`.
 
+    A larger store is thinned to ``most`` vectors (default: MOST, of wide vectors fewer), whole samples drawn at random.
+
     Raises:
         InputError: No such site or head, attention maps, no finite vectors, or fewer distinct vectors than k.
 
@@ -131,13 +153,20 @@ def build_scene(
         >>> tp.dashboard.build_scene(store, "encoder.-1.self.role", head=0, k=3).roles.k
         3
     """
-    thinned = thin(store, store.select(site)[0], most, seed)
+    thinned = thin(store, store.select(site)[0], most or count_drawn(store, site), seed)
     vectors = read_vectors(thinned, site, head)
     drawn, left_out = _finite(thinned, site, np.asarray(np.isfinite(vectors).all(1)))
     rows = drawn.rows(site) if isinstance(drawn, Thinned) else np.arange(len(vectors))
     roles = cluster(drawn, site, head, min(k, len(rows)), seed, raw, SEEDS)
     plane = place(drawn, roles, method, seed)
     return Cloud(store, drawn, roles, plane, drawn.tokens_of(roles.site), rows, left_out)
+
+
+def count_drawn(store: Store, site: str) -> int:
+    """How many vectors of a site (or of a head of it) a first view is made of."""
+    spec = store.specs[store.select(site)[0]]
+    width = int(np.prod(spec.shape)) // (spec.heads or 1)
+    return min(MOST, max(LEAST, NUMBERS // max(width, 1)))
 
 
 def stack_layers(

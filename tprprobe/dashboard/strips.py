@@ -13,7 +13,7 @@ from jaxtyping import Bool
 from tprprobe.analyses.clustering import Clusters
 from tprprobe.dashboard.maps import pack_colours
 from tprprobe.dashboard.marks import Mark
-from tprprobe.dashboard.safe_text import visible
+from tprprobe.dashboard.safe_text import sign, visible
 from tprprobe.dashboard.scene import Cloud
 from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError
@@ -115,7 +115,7 @@ def pack_strips(
             tokens[name] = tokens["position"].map(other[name]).fillna(-1).astype(int)
     parts = [whole.head(LONGEST) for _, whole in tokens.groupby("sample")]
     strips = [
-        {"heading": summarize_sample(part.iloc[0]), "signs": [*map(visible, part["token"])]}
+        {"heading": summarize_sample(part.iloc[0]), "signs": [*map(sign, part["token"])]}
         | {f"{name}s": part[name].tolist() for name in ("row", "position", "cluster", "label")}
         for part in parts
     ]
