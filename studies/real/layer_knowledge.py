@@ -56,9 +56,12 @@ def summarize(
     name: str, documents: pd.DataFrame, seed: int
 ) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
     """A row a layer and task: F1, what it adds to the embeddings, what is learnt; and the estimates."""
-    found_sites = documents.loc[documents["control"] == REAL, "site"].unique().tolist()
-    layers = sorted((site for site in found_sites if layer_of(site) is not None), key=layer_of)
-    [first] = set(found_sites) - set(layers)
+    probed = documents.loc[documents["control"] == REAL, "site"].unique().tolist()
+    layers = sorted(
+        (site for site in probed if layer_of(site) is not None),
+        key=lambda site: layer_of(site) or 0,
+    )
+    [first] = set(probed) - set(layers)
     sites = [first, *layers]
     numbers = np.array([layer_of(site) for site in layers], float)
     rows, found, best = [], [], {}
