@@ -272,11 +272,14 @@ def fewest(whole: Ranks, measure: Callable[[Ranks], Errors]) -> Ranks:
 
 
 def _loses(one: Errors, other: Errors, times: float = 1.0) -> bool:
-    """True if the first errs more, by more than so many standard errors of the difference over groups."""
+    """True if the first errs more, by more than so many standard errors over groups: of the difference, or,
+    where one group decides that, of the second's errors.
+    """
     apart = one - other
     if len(apart) < 2:
         return True  # nothing to judge by: all that is asked for is kept
-    return float(apart.sum()) > times * float(np.sqrt(len(apart)) * apart.std(ddof=1))
+    spread = min(apart.std(ddof=1), other.std(ddof=1))
+    return float(apart.sum()) > times * float(np.sqrt(len(apart)) * spread)
 
 
 def _lower(ranks: Ranks, step: float) -> list[Ranks]:
