@@ -420,7 +420,7 @@ def test_a_decoder_scores_substitution(store):
         ({"rank": "0x2"}, "rank '0x2'"),
         ({"withheld": 1.5}, "withheld 1.5"),
         ({"scope": "some", "site": HIDDEN}, "unknown scope"),
-        ({"unit": "token"}, "one vector a sample"),
+        ({"unit": "token"}, "one vector for every sample"),
         ({"fillers": "word"}, "unknown column of fillers"),
         ({"site": "encoder.9.hidden"}, "unknown site"),
     ],
