@@ -176,6 +176,7 @@ def draw_language_model() -> Drawing:
 def draw_layers() -> Drawing:
     """What every layer adds to the input embeddings, by task and model."""
     rows = read_result("layer-knowledge")
+    rows = rows[(rows["seed"] == 0) & rows["layer"].notna()]
     models = rows["model"].unique().tolist()
     figure = drawing(7, 2.9)
     panels = figure.subplots(1, len(models), sharey=True, squeeze=False)[0]

@@ -108,7 +108,7 @@ def _sentences() -> dict[str, Any]:
             rows, measure=f"own_exchange_first, {passive}", **{**own, "twin": "permuted-0"}
         ),
         "passive": _pick(rows, measure=f"before_exchange, {passive}", **own),
-        "sure": "A second set of words gives the same outcomes. All sentences are short and of one kind. We used an earlier version of the decomposition, without separate terms for words and places.",
+        "sure": "A second set of words gives the same outcomes. All sentences are short and of one kind.",
     }
 
 
@@ -182,31 +182,30 @@ def _number_of(row: pd.Series) -> str:
 
 SURE_B = (
     "The change between layers is far larger than its intervals, and random directions do not show it. We did not measure agreement in the twin. "
-    "All texts use one draw of 24 sets of words, and one model, whose weights come from a 4-bit file."
+    "A second draw of 24 sets of words gives the same outcomes. All texts are of one kind and read by one model, whose weights come from a 4-bit file."
 )
 
 
 def _layers() -> dict[str, Any]:
     rows = read_result("layer-knowledge")
     rows = rows[rows["seed"] == 0]
-    told = []
+    lines = []
     for model, of in rows.groupby("model", sort=False):
-        centers = of[of["site"] == "expected layer"].sort_values("f1")
-        best = of[of["site"] != "expected layer"].sort_values("added").groupby("task").tail(1)
-        adds = ", ".join(
-            f"{str(row['task']).upper()} {interval_text(read_interval(row, 'added'), '+.3f')} (layer {row['layer']:.0f})"
+        centers = of[of["layer"].isna()].sort_values("f1")
+        best = of[of["layer"].notna()].sort_values("added").groupby("task", sort=False).tail(1)
+        adds = "; ".join(
+            f"{str(row['task']).upper()} {interval_text(read_interval(row, 'added'), '+.3f')} at layer {row['layer']:.0f}"
             for _, row in best.iterrows()
         )
-        order = " < ".join(
+        order = ", ".join(
             f"{str(t).upper()} {v:.1f}" for t, v in zip(centers["task"], centers["f1"], strict=True)
         )
-        told.append(
-            f"What the best layer of {model} adds to the input embeddings: {adds}. Expected layers: {order}."
+        lines.append(
+            f"- **{model}.** The best layer adds to the F1 of the input embeddings: {adds}. Expected layers, in their order: {order}."
         )
     return {
-        "text": " ".join(told)
-        + " The published order (Tenney et al. 2019) is POS < DEP < NEL < SRL.",
-        "sure": "linear probes on one part of one treebank; expected layers depend on the probe.",
+        "text": "\n".join(lines),
+        "sure": "A second seed of the probes gives the same outcomes, but for the order in the language model, which it rejects. The probes are linear, and all words are of one part of one treebank. An expected layer depends on the probe.",
     }
 
 
