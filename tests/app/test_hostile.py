@@ -215,7 +215,7 @@ def test_links_do_not_lead_out_of_the_folder(tmp_path):
     tokens = tmp_path / "runs" / "inside" / "tokens.parquet"
     tokens.unlink()
     tokens.symlink_to(tmp_path / "outside" / "tokens.parquet")
-    with pytest.raises(InputError, match="lies outside"):
+    with pytest.raises(InputError, match="is outside"):
         tp.dashboard.folders.find_runs(tmp_path / "runs").open("runs/inside")
 
 

@@ -7,6 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tprprobe
 from tprprobe import algebra
 from tprprobe.algebra import bind, duals, unbind
 from tprprobe.errors import InputError
@@ -24,8 +25,8 @@ def whole(seed: int, *shapes: tuple[int, ...]) -> list[torch.Tensor]:
 
 
 def test_the_examples_of_the_papers():
-    assert doctest.testmod(algebra).attempted > 8
-    assert doctest.testmod(algebra).failed == 0
+    assert doctest.testmod(algebra, extraglobs={"tp": tprprobe}).attempted > 8
+    assert doctest.testmod(algebra, extraglobs={"tp": tprprobe}).failed == 0
 
 
 @given(SEEDS, st.integers(1, 6), st.integers(6, 9))

@@ -115,7 +115,7 @@ def test_words_of_one_token(capsys):
         assert all(len(word.word) <= 5 for word in item.text.exchanged)
     plain = load_data("pairs:active", n=20)
     assert plain.suited_to(Letters(5)) is plain
-    with pytest.raises(InputError, match="no item whose two words"):
+    with pytest.raises(InputError, match="no item has two words"):
         load_data("pairs:capital,one_token", n=2).suited_to(Letters(1))
 
 

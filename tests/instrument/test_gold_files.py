@@ -119,14 +119,14 @@ WRONG = {
     "a.conllup": [
         (PLUS.replace("NER", "NERD"), r"line 1: unknown column 'NERD'; did you mean 'NER'"),
         (PLUS.replace("ID FORM", "ID FORN"), r"line 1: unknown column 'FORN'"),
-        (PLUS.replace("I-LOC", "I-PER"), r"line 3: tag 'I-PER' behind 'B-LOC'"),
+        (PLUS.replace("I-LOC", "I-PER"), r"line 3: tag 'I-PER' after 'B-LOC'"),
         (PLUS.replace("4-4", "4-9"), r"line 4: span \[3, 9\) in a sentence of 4 words"),
         (PLUS.replace("A0:1-2", "A0:1"), r"line 4: argument 'A0:1'"),
     ],
     "a.iob2": [
         ("", "is empty"),
         ("a B-PER\nb X\n", r"line 2: tag 'X'"),
-        ("a O\nb I-PER\n", r"line 2: tag 'I-PER' behind 'O'"),
+        ("a O\nb I-PER\n", r"line 2: tag 'I-PER' after 'O'"),
         ("1\ta\tO\n3\tb\tO\n", r"line 2: token number '3', expected 2"),
         ("a\n", r"line 1: 1 columns"),
     ],

@@ -542,10 +542,10 @@ def test_two_sites_of_one_submodule():
         ({"encoder.0.role": "embedding:output"}, None, "its input 'path:input'"),
         ({"encoder..role": "embedding"}, None, "give a dotted name"),
         ({"": "embedding"}, None, "give a dotted name"),
-        ({"encoder": "embedding", "encoder.role": "embedding"}, None, "taken"),
-        ({"encoder.role": "embedding", "encoder": "embedding"}, None, "taken"),
-        ({"forward": "embedding"}, None, "taken"),
-        ({"train.role": "embedding"}, None, "taken"),
+        ({"encoder": "embedding", "encoder.role": "embedding"}, None, "already used"),
+        ({"encoder.role": "embedding", "encoder": "embedding"}, None, "already used"),
+        ({"forward": "embedding"}, None, "already used"),
+        ({"train.role": "embedding"}, None, "already used"),
     ],
 )
 def test_attach_refuses_what_it_cannot_do(mapping, heads, message):

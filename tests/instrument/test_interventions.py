@@ -168,7 +168,7 @@ def test_swapping_whole_states_of_the_last_layer_changes_no_logits_but_rounding(
         (edits.zero(heads=[2]), "head 2: this site has heads 0 to 1"),
         (edits.patch(torch.zeros(3, 4, 2, 8)), "patch has 4 positions, the site 5"),
         (edits.swap(torch.tensor([[5]])), "swap reads a position"),
-        (edits.swap(torch.zeros(2, 5).long()), "an edit for 2 samples met 3 rows"),
+        (edits.swap(torch.zeros(2, 5).long()), "an edit for 2 samples was used on 3 rows"),
     ],
 )
 def test_an_edit_that_does_not_fit_says_why(edit, message):

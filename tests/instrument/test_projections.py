@@ -94,7 +94,7 @@ def test_random_labels_part_only_the_rows_they_were_fitted_to():
     ("change", "words"),
     [
         ({"method": "tsne"}, "unknown projection 'tsne'"),
-        ({"method": "linear"}, "give a label of each vector"),
+        ({"method": "linear"}, "give a label for every vector"),
         ({"method": "linear", "labels": np.zeros(300)}, "of one class"),
         ({"fit": np.arange(300) < 2}, "2 vectors to find axes on"),
         ({"vectors": np.full((9, 3), np.nan)}, "not finite"),

@@ -157,5 +157,5 @@ def test_surgery_is_drawn_from_a_folder_of_swaps(tmp_path):
     ]
     assert len(ticks) == 6  # exchanged roles are the figure swap's
     pd.DataFrame(rows[:3]).to_csv(tmp_path / "swaps.csv", index=False)
-    with pytest.raises(InputError, match="give surgery"):
+    with pytest.raises(InputError, match="put surgery"):
         catalogue.draw("surgery", swaps=[tmp_path])

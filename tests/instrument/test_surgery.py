@@ -124,7 +124,7 @@ def test_states_are_replaced_by_their_decompositions(asked):
 def test_only_vectors_that_a_model_has_are_replaced(asked):
     model, data, store = asked
     last = tp.decompose(store, HIDDEN, "left", unit="sample", family="saturated")
-    with pytest.raises(tp.InputError, match="only vectors of tokens"):
+    with pytest.raises(tp.InputError, match="can replace vectors of tokens"):
         tp.substitute(model, data, last)
 
 

@@ -91,7 +91,7 @@ def test_an_attached_module_has_a_permuted_twin_with_sites_of_its_own():
     first = weights["_foreign.0.weight"][ids] @ weights["_foreign.1.weight"].T
     expected = torch.tanh(first + weights["_foreign.1.bias"])
     torch.testing.assert_close(of_twin["encoder.0.hidden"], expected)
-    with pytest.raises(InputError, match="cannot be initialized anew: its twin is permuted"):
+    with pytest.raises(InputError, match="cannot be initialized again: its only twin is permuted"):
         find_twins(model, ["untrained"])
 
 

@@ -45,6 +45,7 @@ OTHERS: dict[type[Settings], Mapping[str, Any]] = {
         "precision": "bf16", "seed": 1, "optimizer": {"name": "muon"}, "label_smoothing": 0.1,
         "subwords": {}, "words": {}, "evaluate": [MIX], "evaluate_every": 2, "save_every": 2,
         "keep_every": 2,
+        "keep_spaced": 3,
     },
     Plan: {
         "name": "b", "seeds": [1], "longest": 9, "recipe": {"model": {}, "stages": [STAGE]},

@@ -307,5 +307,5 @@ def test_the_page_has_a_verdict_on_every_claim_and_keeps_what_it_measured(tmp_pa
     assert "vectors of other captions" in page
     assert "Not measured (no tagger)" in page
     assert "nan" not in re.sub("“.*?”", "", page)
-    monkeypatch.setattr(unbinding, "_tell", None)
+    monkeypatch.setattr(unbinding, "_list_words", None)
     assert unbinding.summarize_unbinding(tmp_path) == page

@@ -48,7 +48,7 @@ def show_agreement(first: Cloud, second: Cloud, pairs: pd.DataFrame) -> View:
 
     Examples:
         >>> scene = tp.dashboard.build_scene(store, "encoder.-1.self.role", head=0, k=3)
-        >>> tp.dashboard.show_agreement(scene, scene, pd.DataFrame({"first": [], "second": []}))
+        >>> tp.dashboard.show_agreement(scene, scene, pd.DataFrame({"first": [], "second": []}, dtype=int))
         Traceback (most recent call last):
         tprprobe.errors.InputError: the two have no token in common: choose sites of the same side
     """

@@ -62,7 +62,7 @@ def show_layers(lines: Lines) -> View:
         >>> nothing = tp.dashboard.view.Lines(pd.DataFrame(), pd.DataFrame())
         >>> tp.dashboard.show_layers(nothing)
         Traceback (most recent call last):
-        tprprobe.errors.InputError: nothing was measured by layer yet
+        tprprobe.errors.InputError: no measurements by layer yet
     """
     if lines.rows.empty:
         raise InputError("no measurements by layer yet")
