@@ -16,6 +16,7 @@ from tprprobe.errors import InputError
 from tprprobe.figures.dots import count_squares
 from tprprobe.store import Store
 
+APART = "the two have no token in common: choose sites of the same side"
 SAMPLES = 1000  # that are compared
 
 
@@ -52,12 +53,14 @@ def show_agreement(first: Cloud, second: Cloud, pairs: pd.DataFrame) -> View:
         Traceback (most recent call last):
         tprprobe.errors.InputError: the two have no token in common: choose sites of the same side
     """
+    if pairs.empty:
+        raise InputError(APART)
     common = pairs.head(SAMPLES)
     one, two = _label(first, common["first"]), _label(second, common["second"])
     mapped = one.merge(pairs[["first", "second"]], left_on="sample", right_on="first")
     joined = mapped.merge(two, left_on=["second", "position"], right_on=["sample", "position"])
     if joined.empty:
-        raise InputError("the two have no token in common: choose sites of the same side")
+        raise InputError(APART)
     a, b = joined["cluster_x"].to_numpy(), joined["cluster_y"].to_numpy()
     counts = np.zeros((first.roles.k, second.roles.k), int)
     np.add.at(counts, (a, b), 1)
