@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,7 +75,12 @@ def _stop(words: list[str], number: int, begun: Callable[[int], bool]) -> str:
     return "" if killed else said.splitlines()[-1]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def soaked(number: signal.Signals) -> Any:
+    """A signal that `make soak` tries, too."""
+    return pytest.param(number, marks=pytest.mark.soak)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, soaked(signal.SIGTERM)])
 def test_a_stopped_extraction_says_how_to_go_on(tmp_path, number):
     out = tmp_path / "store"
     journal = out / "journal.json"
@@ -84,7 +90,7 @@ def test_a_stopped_extraction_says_how_to_go_on(tmp_path, number):
     assert not [path for path in tmp_path.rglob("*") if ".partial." in path.name]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [soaked(signal.SIGINT), soaked(signal.SIGTERM), signal.SIGKILL])
 def test_processes_that_make_data_end_with_the_command(tmp_path, number):
     (tmp_path / "r.toml").write_text(RECIPE)
     words = ["train", str(tmp_path / "r.toml"), "--out", str(tmp_path / "run")]
