@@ -54,7 +54,7 @@ def tree(sequence: Symbols) -> list[str]:
 
 
 def after_key(sequence: Symbols) -> list[str]:
-    """Of keys and values in turns: a value has its key as role, keys have none."""
+    """Roles of alternating keys and values: the role of a value is its key; a key has none."""
     return [f"of {sequence[i - 1]}" if i % 2 else "key" for i in range(len(sequence))]
 
 

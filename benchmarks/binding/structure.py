@@ -72,7 +72,7 @@ class Swaps:
 
     @cached_property
     def pairs(self) -> list[tuple[Pair, Pair]]:
-        """Of every edit the pair that leaves and the pair that comes."""
+        """The pair that every edit removes, and the pair that it adds."""
         both = zip(self.before.pairs, self.after.pairs, self.places, strict=True)
         return [(before[place], after[place]) for before, after, place in both]
 
@@ -85,7 +85,7 @@ class Swaps:
         return edited
 
     def by(self, scheme: Scheme) -> "Swaps":
-        """The same edits with other roles."""
+        """These edits, with the roles replaced by those of ``scheme``."""
         before, after = (replace(of, scheme=scheme) for of in (self.before, self.after))
         return replace(self, before=before, after=after)
 

@@ -93,7 +93,7 @@ def draw(subject: Subject, seed: int) -> Case:
 
 
 def twin_of(case: Case, seed: int) -> Case | None:
-    """The same sequences, split and edits in the twin; None if there is none."""
+    """The twin's case, with the same sequences, split and edits; None without a twin."""
     if (run := case.world.twin) is None:
         return None
     world = replace(case.world, run=run, states=run(case.world.sequences))

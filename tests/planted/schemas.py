@@ -272,7 +272,7 @@ def _read(file: Path) -> tuple[Any, Any]:
 
 @st.composite
 def _containers(draw: Any, content: bytes, odds: int) -> Any:
-    """Of a file of tensors: others, or the same under another header."""
+    """Files of tensors: other tensors, or the same tensors with another header."""
     if draw(st.booleans()):
         return draw(states(safetensors.numpy.load(content), odds))
     (size,) = struct.unpack("<Q", content[:8])

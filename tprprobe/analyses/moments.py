@@ -1,6 +1,6 @@
 """Curves over the steps of a training, and the moment from which on a measure lies above its control.
 
-A measure is a column with an interval (NAME, NAME_low, NAME_high); rows are told apart by KEYS and ``control``.
+A measure is a column with an interval (NAME, NAME_low, NAME_high); KEYS and ``control`` identify a row.
 """
 
 from itertools import product

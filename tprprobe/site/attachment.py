@@ -57,7 +57,7 @@ class Attached(nn.Module):
         self.attach_again: Callable[[nn.Module], Attached] | None = None
 
     def copied(self) -> "Attached":
-        """The same sites on a copy of the module, whose hooks do not reach the sites here.
+        """A copy of the module with the same sites; hooks on the copy do not act on the original.
 
         Returns:
             The copy.
