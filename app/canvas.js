@@ -254,8 +254,8 @@ function make(name, given = {}, ...inside) {
 
 const probe = document.createElement("canvas").getContext("2d");
 
-function channels(colour) {
-  probe.fillStyle = colour;
+function channels(color) {
+  probe.fillStyle = color;
   const number = parseInt(probe.fillStyle.slice(1, 7), 16);
   return [number >> 16, (number >> 8) & 255, number & 255];
 }
@@ -316,7 +316,7 @@ class Map2D {
     if (data.scene !== this.data?.scene) this.view = null;
     this.data = data;
     this.codes = data.codes?.getChild("code").toArray() ?? null;
-    this.shades = data.colours.map(channels);
+    this.shades = data.colors.map(channels);
     this.canvas.setAttribute("aria-label", `${data.title}. Clusters are marked in the table.`);
     for (const axis of [0, 1]) this.axes[axis].textContent = data.axes[axis];
     this.renew();
@@ -413,9 +413,9 @@ class Map2D {
         this.full[i] = this.pale[i] = 0;
         continue;
       }
-      const alpha = alphas[Math.min(n, 63)] | 0, colour = ((blue[i] / n) << 16) | ((green[i] / n) << 8) | (red[i] / n);
-      this.full[i] = (alpha << 24) | colour;
-      this.pale[i] = ((alpha * 0.25) << 24) | colour;
+      const alpha = alphas[Math.min(n, 63)] | 0, color = ((blue[i] / n) << 16) | ((green[i] / n) << 8) | (red[i] / n);
+      this.full[i] = (alpha << 24) | color;
+      this.pale[i] = ((alpha * 0.25) << 24) | color;
     }
     this.place();
   }
@@ -473,7 +473,7 @@ class Map2D {
     this.head.replaceChildren(...heads.map((each) => make("th", { scope: "col", textContent: each })));
     this.body.replaceChildren(...clusters.map((each, i) => {
       const number = make("button", { textContent: each.cluster, "aria-label": `cluster ${each.cluster}`, "aria-pressed": "false" });
-      Object.assign(number.style, { background: each.colour, color: each.ink });
+      Object.assign(number.style, { background: each.color, color: each.ink });
       const cell = (text, title = text, kind = "") => make("td", { textContent: text, title, className: kind });
       const count = points ? Math.round(points.sizes[each.cluster] / points.layers) : each.tokens;
       const cells = [make("td", {}, number)];
@@ -661,11 +661,11 @@ class Strips {
   }
 
   cell(strip, at, sign, i) {
-    const label = strip.labels[i], look = this.data.colours[label] ?? { colour: "#9aa3b2", ink: "black" };
+    const label = strip.labels[i], look = this.data.colors[label] ?? { color: "#9aa3b2", ink: "black" };
     const text = make("span", { className: "sign", textContent: sign });
     const number = make("span", { className: "number", textContent: label < 0 ? "–" : label });
     const cell = make("button", { tabIndex: i ? -1 : 0 }, text, number);
-    Object.assign(text.style, { background: look.colour, color: look.ink });
+    Object.assign(text.style, { background: look.color, color: look.ink });
     const place = `‘${sign}’ · token ${strip.positions[i]}`;
     return Object.assign(cell, { row: strip.rows[i], cluster: strip.clusters[i], strip: at, label, place });
   }
@@ -740,9 +740,9 @@ class Strips {
 const codesOf = ({ weights }) => Uint8Array.from(atob(weights), (each) => each.charCodeAt(0));
 
 // Weights from 0 to 255 as a picture, a pixel a pair.
-function paintMap(map, colours) {
+function paintMap(map, colors) {
   const { rows, columns } = map, canvas = make("canvas", { width: columns, height: rows }), pen = canvas.getContext("2d");
-  const image = pen.createImageData(columns, rows), ramp = colours.map(channels), last = ramp.length - 1;
+  const image = pen.createImageData(columns, rows), ramp = colors.map(channels), last = ramp.length - 1;
   codesOf(map).forEach((code, i) => {
     const at = (code / 255) * last, low = Math.min(Math.floor(at), last - 1), share = at - low;
     for (const channel of [0, 1, 2]) image.data[4 * i + channel] = ramp[low][channel] * (1 - share) + ramp[low + 1][channel] * share;

@@ -82,7 +82,7 @@ def ask_next(model, name: str, store, lead) -> None:
         table = views.tabulate_words(asked, found)
     else:
         means = state.once(lambda: views.mean_states(store, sites[-1]), "means", sites[-1])
-        table = views.tabulate_neighbours(found, *means)
+        table = views.tabulate_neighbors(found, *means)
     with lead:
         widgets.lead(views.summarize_exchange(asked, site, *picked, table=table))
     widgets.table(table, 1 if views.has_head(model) else 2)

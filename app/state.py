@@ -17,7 +17,7 @@ LINKED = {
     "maps",
     "head",
     "k",
-    "colour",
+    "color",
     "task",
     "names",
     "of",

@@ -153,7 +153,7 @@ def seconds(call: Callable[[], Any]) -> tuple[float, Any]:
 def compare(sequences: Sequences, vectors: np.ndarray, authors: Path | None) -> None:
     """Prints the first tables."""
     train = len(sequences) * 3 // 4
-    centred = vectors[train:] - vectors[:train].mean(0)
+    centered = vectors[train:] - vectors[:train].mean(0)
     print("| roles | pairs | closed form, s | MSE | R² |\n|---|---:|---:|---:|---:|")
     spent: dict[str, tuple[float, Any]] = {}
     fit_closed(sequences[:50], vectors[:50], "left", 40)  # what is loaded once
@@ -162,7 +162,7 @@ def compare(sequences: Sequences, vectors: np.ndarray, authors: Path | None) -> 
         fit, counts = spent[roles][1]
         errors = (vectors[train:] - fit.predict(csr_array(counts[train:]))) ** 2
         row = f"| {roles} | {len(fit.pairs)} | {spent[roles][0]:.2f} | {errors.mean():.4f} "
-        print(f"{row}| {1 - errors.sum() / np.sum(centred**2):.3f} |", flush=True)
+        print(f"{row}| {1 - errors.sum() / np.sum(centered**2):.3f} |", flush=True)
     print(f"\nAll six in closed form: {sum(s for s, _ in spent.values()):.1f} s.")
     if authors is not None:
         print("\n| the authors' training | s | MSE | ratio |\n|---|---:|---:|---:|")

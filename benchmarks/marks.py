@@ -35,7 +35,7 @@ window.scatter = (n) => {
   }
   return { n, x, y, cluster };
 };
-window.colours = Array.from({ length: 12 }, (_, i) => `hsl(${30 * i} 60% 50%)`);
+window.colors = Array.from({ length: 12 }, (_, i) => `hsl(${30 * i} 60% 50%)`);
 const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
 window.time = async (act) => {
   const start = performance.now();
@@ -128,7 +128,7 @@ window.ours = {
     const style = document.createElement("style");
     style.textContent = CSS_TEXT;
     part.append(style);
-    send({ kind: "map", scene: "s", title: "", axes: ["", ""], advice: "", colours, labels: [], clusters: [] });
+    send({ kind: "map", scene: "s", title: "", axes: ["", ""], advice: "", colors, labels: [], clusters: [] });
     const one = (value) => Int32Array.of(value);
     send({ kind: "points", scene: "s", side: "source", layers: 1, bounds: [0, 0, 65535, 65535], vocabulary: ["a"],
       points: table({ x, y, cluster, token: new Uint16Array(n) }),

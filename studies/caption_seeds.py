@@ -17,7 +17,7 @@ from tprprobe.files.writing import write_file
 from tprprobe.models import load_model
 from tprprobe.models.answers import evaluate
 
-DATA, SPLIT, N = "scenes:persons=coloured", "test", 1000
+DATA, SPLIT, N = "scenes:persons=colored", "test", 1000
 MODELS = ("tpgn-scenes", "cnn-lstm-scenes")
 CAPTIONS = assets.find("studies", "captions") / "seeds.csv"
 

@@ -37,7 +37,7 @@ SITES = [
 FIG2, FIG3 = "schlag-fig2", "schlag-fig3"
 CAPTIONS = {
     FIG2: f"schlag Fig 2: head {HEAD}, raw vectors as in the paper.",
-    "role-clusters-standardised": "The same with every dimension standardized.",
+    "role-clusters-standardized": "The same with every dimension standardized.",
     FIG3: "schlag Fig 3: what numbers attend to.",
 }
 SHOWN = 4  # right and wrong answers that are printed, of each
@@ -112,7 +112,7 @@ def _draw(store: Store, standardized: Clusters) -> dict[str, Figure]:
     """The figures by file name."""
     return {
         FIG2: catalogue.draw(FIG2, store=store, head=HEAD, k=K),
-        "role-clusters-standardised": figures.role_clusters(store, standardized, gold=True),
+        "role-clusters-standardized": figures.role_clusters(store, standardized, gold=True),
         FIG3: catalogue.draw(FIG3, store=store),
     }
 

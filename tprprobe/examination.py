@@ -21,7 +21,7 @@ from tprprobe.figures.dots import interval_dots
 from tprprobe.figures.report.page import write_report
 from tprprobe.figures.report.sections import Section
 from tprprobe.files.runs import KeptRun
-from tprprobe.interventions.behaviour import measure_pairs
+from tprprobe.interventions.behavior import measure_pairs
 from tprprobe.models.architectures import fingerprint
 from tprprobe.models.protocol import Readable
 from tprprobe.site.hooks import find_sites

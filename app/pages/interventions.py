@@ -12,8 +12,8 @@ NOTHING = "No interventions in the model of this store yet. They show which vect
 @state.page("Interventions")
 def interventions() -> None:
     runs, views = state.runs(), tp.dashboard.interventions
-    folders = runs.beside(state.store(), "interventions", "behaviours")
-    widgets.list_unclaimed("interventions", "behaviours")
+    folders = runs.beside(state.store(), "interventions", "behaviors")
+    widgets.list_unclaimed("interventions", "behaviors")
     if not folders:
         widgets.offer_runs("sweep", "swaps", "pairs", why=NOTHING)
         return

@@ -28,7 +28,7 @@ def roles() -> None:
         scene = state.build_scene(state.root(), state.store_name(), site, head, k, method)
         alike, layer = contents.like(sites, site), views.maps.LAYER
         fields = scene.list_fields() + [layer] * (len(alike) > 1)
-        field = widgets.choose("Colour", fields, "colour")
+        field = widgets.choose("Color", fields, "color")
     layers = tuple(alike) if field == layer and len(alike) > 1 else ()
     place = canvas.Place(state.root(), state.store_name(), (site, head, k, method), layers)
     drawn, mark = place.scene(), state.mark()

@@ -21,7 +21,7 @@ from tprprobe.store import Store
 
 ROOT = Path(__file__).parents[2]
 SITE, HEAD, K, QUESTIONS = "encoder.-1.self.role", 0, 8, 300
-COLOURS = {"holds": 2, "fails": 3, "undecided": 5, "not decidable here": 0, "not comparable": 1}
+COLORS = {"holds": 2, "fails": 3, "undecided": 5, "not decidable here": 0, "not comparable": 1}
 
 
 def draw_named_roles(store: Store, rows: int = 5) -> Drawing:
@@ -33,8 +33,8 @@ def draw_named_roles(store: Store, rows: int = 5) -> Drawing:
         _strips(store, roles, rows), "The role of every character, clustered and named", caption
     )
     named = [
-        Patch(color=colour, label=f"{cluster}  {name}")
-        for (cluster, name), colour in zip(names.items(), palette(roles.k), strict=True)
+        Patch(color=color, label=f"{cluster}  {name}")
+        for (cluster, name), color in zip(names.items(), palette(roles.k), strict=True)
         if name != UNNAMED
     ]
     figure.legend(
@@ -46,12 +46,12 @@ def draw_named_roles(store: Store, rows: int = 5) -> Drawing:
 def _strips(store: Store, roles: Clusters, rows: int) -> list[Strip]:
     tokens = store.tokens_of(roles.site).assign(label=roles.labels)
     short = tokens.groupby("sample").size().sort_values(kind="stable").index[5 : 5 + 12 * rows : 12]
-    colours = palette(roles.k)
+    colors = palette(roles.k)
     groups = [tokens[tokens["sample"] == sample] for sample in short]
     return [
         Strip(
             tokens=group["token"].tolist(),
-            colours=[colours[label] for label in group["label"]],
+            colors=[colors[label] for label in group["label"]],
             notes=[str(label) for label in group["label"]],
         )
         for group in groups
@@ -88,8 +88,8 @@ def draw_unbinding(_: Store) -> Drawing:
     figure = drawing(6, 2.6)
     axes = figure.add_subplot()
     named = {"outer": "f ⊗ r, unbound by the dual of r", "hadamard": "f ⊙ r, unbound by 1/r"}
-    for (kind, errors), colour in zip(found.items(), (palette(6)[5], palette(4)[3]), strict=True):
-        axes.plot(counts, errors, "o-", markersize=3, color=colour, label=named[kind])
+    for (kind, errors), color in zip(found.items(), (palette(6)[5], palette(4)[3]), strict=True):
+        axes.plot(counts, errors, "o-", markersize=3, color=color, label=named[kind])
     axes.axvline(width, color=MUTED, linewidth=0.8, linestyle=":")
     axes.text(
         width - 0.3,
@@ -177,17 +177,17 @@ def draw_verdicts(_: Store) -> Drawing:
     figure = drawing(6.4, 2)
     axes = figure.add_subplot()
     left = np.zeros(len(counts))
-    order = [name for name in COLOURS if name in counts] + sorted(
-        map(str, set(counts) - set(COLOURS))
+    order = [name for name in COLORS if name in counts] + sorted(
+        map(str, set(counts) - set(COLORS))
     )
-    colours = palette(len(COLOURS) + 4)
+    colors = palette(len(COLORS) + 4)
     for number, verdict in enumerate(order):
         values = counts[verdict].to_numpy()
         bars = axes.barh(
             counts.index.tolist(),
             values,
             left=left,
-            color=colours[COLOURS.get(verdict, number)],
+            color=colors[COLORS.get(verdict, number)],
             label=verdict,
         )
         axes.bar_label(

@@ -192,13 +192,13 @@ def draw_factors(study: Study) -> Drawing:
     panels = figure.subplots(1, len(chosen), squeeze=False)[0]
     for panel, (name, rows) in zip(panels, chosen.items(), strict=True):
         answers = Answers(study, rows)
-        for bound, colour in zip((False, True), palette(2), strict=True):
+        for bound, color in zip((False, True), palette(2), strict=True):
             means = [answers.mean(FACTORS[learnt, bound]) for learnt in (False, True)]
             x = np.arange(2) + (0.04 if bound else -0.04)
             values = np.array([each.value for each in means])
             spread = [[v.value - v.low for v in means], [v.high - v.value for v in means]]
             panel.errorbar(
-                x, values, spread, color=colour, marker="s" if bound else "o", markersize=4.5,
+                x, values, spread, color=color, marker="s" if bound else "o", markersize=4.5,
                 linewidth=1.2, capsize=2, label="embedding binding" if bound else "no embedding binding",
             )  # fmt: skip
         panel.set_xticks([0, 1], ["roles one", "roles learnt"])

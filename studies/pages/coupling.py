@@ -124,7 +124,7 @@ def _couple(
         chance = np.mean([_gains(each, attended[head], folds).mean() for each in shuffled])
         surprise = -_log_shares(np.zeros_like(folds), attended[head], folds).mean()
         told = bootstrap_mean(own[head], questions, seed=seed)
-        advantage = bootstrap_mean(_double_centred(known, head), questions, seed=seed)
+        advantage = bootstrap_mean(_double_centered(known, head), questions, seed=seed)
         rows[head] = {
             "information": told.value,
             "information_low": told.low,
@@ -150,12 +150,12 @@ def _other_pairings(
     hold = []
     for pairing in others[:: max(1, len(others) // PAIRINGS)]:
         paired = {h: known[h][[heads.index(each) for each in pairing]] for h in heads}
-        found = (bootstrap_mean(_double_centred(paired, h), questions, seed=seed) for h in heads)
+        found = (bootstrap_mean(_double_centered(paired, h), questions, seed=seed) for h in heads)
         hold.append(any(each.value > wider * (each.value - each.low) for each in found))
     return float(np.mean(hold))
 
 
-def _double_centred(known: dict[int, Float[np.ndarray, "head token"]], head: int) -> Bits:
+def _double_centered(known: dict[int, Float[np.ndarray, "head token"]], head: int) -> Bits:
     """I(h, h) less what its clusters tell of other heads, and other clusters of this one."""
     rest = np.mean([each for other, each in known.items() if other != head], axis=0)
     contrast = known[head] - rest

@@ -83,7 +83,7 @@ def measure_triple(model: Model) -> Iterator[pd.DataFrame]:
 
 def _answers(scores: pd.DataFrame, replaced: pd.DataFrame) -> Iterator[str]:
     """A line a model and site: how much a bag of fillers, added roles and bound roles explain, and what the
-    twin's and the behaviour say."""
+    twin's and the behavior say."""
     for (model, site), rows in scores.groupby(["model", "site"], sort=False):
         bag = rows[rows["family"] == "bag"].iloc[0]
         added, bound, twin = (
@@ -93,13 +93,13 @@ def _answers(scores: pd.DataFrame, replaced: pd.DataFrame) -> Iterator[str]:
         yield (
             f"`{model}`, {site}: a bag of fillers explains {r2_text(bag)}, fillers plus roles {r2_text(added)} (`{added['roles']}`), "
             f"bindings {r2_text(bound)} (`{bound['roles']}`; untrained {r2_text(twin)})."
-            + _summarize_behaviour(
+            + _summarize_behavior(
                 replaced[(replaced["model"] == model) & (replaced["site"] == site)]
             )
         )
 
 
-def _summarize_behaviour(replaced: pd.DataFrame) -> str:
+def _summarize_behavior(replaced: pd.DataFrame) -> str:
     """How much of its own answers a model keeps; nothing of a site whose states were not replaced."""
     if replaced.empty:
         return ""

@@ -10,7 +10,7 @@ from studies.pages.agents_section import summarize_judged
 from studies.pages.snapping_section import CONTINUOUS_ROLES, DISCRETE_ROLES, summarize_snapping
 from studies.templates import fill, table
 from tprpapers.claims import Evidence, find_claim, judge
-from tprpapers.swaps.effect_intervals import best_heads, compare_places, summarise_swaps
+from tprpapers.swaps.effect_intervals import best_heads, compare_places, summarize_swaps
 from tprpapers.swaps.exchanges import ALIKE, ALL, ELSEWHERE, PAIR
 from tprpapers.swaps.shifts import OWN, RANDOM, SHIFTED
 from tprpapers.swaps.swap_recipes import read_recipe
@@ -70,10 +70,10 @@ def make_page(runs: Path) -> str:
         swaps=read_recipe(RECIPES / "swaps.toml"),
         deciding=read_recipe(RECIPES / f"{DECIDING}.toml"),
         exchanged=_differences(compare_places(moved), ["role", "filler", "key", "binding"]),
-        donors=_donors(summarise_swaps(moved)),
+        donors=_donors(summarize_swaps(moved)),
         shifting=read_recipe(RECIPES / f"{SHIFTING}.toml"),
         beyond=_differences(compare_places(shifted, f"{OWN} × 1", f"{RANDOM} × 1"), ["role"]),
-        shifts=_shifts(summarise_swaps(shifted)),
+        shifts=_shifts(summarize_swaps(shifted)),
         sections=[{"name": NAMES[kind], "table": _swaps(kind, swaps)} for kind in CHANGING],
         alike=_differences(compare_places(moved, PAIR, ALIKE), ["role", "filler", "binding"]),
         elsewhere=_elsewhere(compare_places(measured), compare_places(measured, PAIR, ALIKE)),

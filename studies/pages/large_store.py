@@ -24,7 +24,7 @@ from tprprobe.console import stderr
 from tprprobe.errors import InputError
 from tprprobe.store import Store, open_store
 
-MODEL, DATA, SPLIT, CAPTIONS = "tpgn-scenes", "scenes:persons=coloured,captions=1", "train", 140_000
+MODEL, DATA, SPLIT, CAPTIONS = "tpgn-scenes", "scenes:persons=colored,captions=1", "train", 140_000
 STORE, COSTS = "large", "costs.csv"  # in the folder of runs
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
 

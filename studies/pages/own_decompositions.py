@@ -15,7 +15,7 @@ from studies.pages.state_tables import (
     score_rows,
 )
 from studies.templates import fill, table
-from tprpapers.swaps.effect_intervals import summarise_swaps
+from tprpapers.swaps.effect_intervals import summarize_swaps
 from tprpapers.swaps.exchanges import measure_swaps
 from tprpapers.swaps.surgical_swaps import DIRECTION, ROLE, SURGERY, measure_surgeries
 from tprprobe.analyses.decomposition import Decomposition, decompose
@@ -115,7 +115,7 @@ def _run(model: Model, own: OwnStates) -> Iterator[pd.DataFrame]:
     if own.is_arithmetic:
         swaps = find_swaps([each.source for each in asked], KINDS)
         rows = [measure_swaps(model, swaps, []), measure_surgeries(model, swaps, fits)]
-        yield summarise_swaps(pd.concat(rows, ignore_index=True).assign(model=model.name))
+        yield summarize_swaps(pd.concat(rows, ignore_index=True).assign(model=model.name))
 
 
 def _decompose(model: Model, own: OwnStates, data: Dataset, out: Path) -> Iterator[Decomposition]:

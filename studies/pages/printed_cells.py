@@ -18,10 +18,10 @@ def draw_cells(table: pd.DataFrame, able: float) -> Drawing:
     figure = drawing(5.5, 4.3)
     axes = figure.add_subplot()
     axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1, zorder=1)
-    for name, colour in zip(SCHEMES, palette(len(SCHEMES)), strict=True):
+    for name, color in zip(SCHEMES, palette(len(SCHEMES)), strict=True):
         own = cells[cells["roles"] == name]
         shown = own["accuracy"] >= able
-        points = {"s": 16, "color": colour, "linewidths": 0}
+        points = {"s": 16, "color": color, "linewidths": 0}
         axes.scatter(own["published"][shown], own["substitution"][shown], label=name, **points)
         axes.scatter(own["published"][~shown], own["substitution"][~shown], alpha=0.3, **points)
     axes.set(

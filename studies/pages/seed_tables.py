@@ -175,15 +175,15 @@ def draw_discreteness(roles: Roles) -> Drawing:
     figure = drawing(7, 2.6)
     panels = figure.subplots(1, len(places), sharey=True, squeeze=False)[0]
     for panel, place in zip(panels, places, strict=True):
-        for layer, colour in zip(layers, palette(len(layers)), strict=True):
+        for layer, color in zip(layers, palette(len(layers)), strict=True):
             part = found[(found["sublayer"] == place) & (found["layer"] == layer)]
             for run, line in part.groupby("run"):
                 alike = str(run).startswith(f"{DISCRETE_T5}-")
                 panel.plot(
-                    line["step"], line["above_98"], "--" if alike else "-", color=colour, linewidth=1.1,
+                    line["step"], line["above_98"], "--" if alike else "-", color=color, linewidth=1.1,
                     marker=".", markersize=3, alpha=0.9,
                 )  # fmt: skip
-            panel.plot([], [], color=colour, label=f"layer {layer}")
+            panel.plot([], [], color=color, label=f"layer {layer}")
         panel.axhline(0.9, color="0.5", linewidth=0.7, linestyle=":")
         panel.set(ylim=(0, 1), xlabel="step")
         panel.grid(axis="y", color=FAINT, linewidth=0.5)

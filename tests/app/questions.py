@@ -101,7 +101,7 @@ def ask_roles(reader: Reader, stores: dict[str, str]) -> str:
 
 
 def ask_exchange(reader: Reader, stores: dict[str, str]) -> str:
-    reader.open("Ask", stores["behaviours"])
+    reader.open("Ask", stores["behaviors"])
     reader.click(reader.page.get_by_role("button", name=re.compile("^Load")))
     reader.write("Text", TEXT)
     for word in ("Paris", "Italy"):
@@ -110,7 +110,7 @@ def ask_exchange(reader: Reader, stores: dict[str, str]) -> str:
 
 
 def ask_pairs(reader: Reader, stores: dict[str, str]) -> str:
-    reader.open("Interventions", stores["behaviours"])
+    reader.open("Interventions", stores["behaviors"])
     return reader.read("expected next")
 
 
@@ -140,7 +140,7 @@ def find_stores(runs: Path) -> dict[str, str]:
 
     found = find_runs(runs)
     stores = {name: found.open(name) for name in found.names("store")}
-    kinds = ("probes", "decompositions", "behaviours")
+    kinds = ("probes", "decompositions", "behaviors")
     has = {kind: [n for n, each in stores.items() if found.beside(each, kind)] for kind in kinds}
     has["maps"] = [n for n, s in stores.items() if list_maps(s) and list_contents(s).labels]
     return {kind: names[0] for kind, names in has.items() if names}

@@ -52,15 +52,15 @@ def test_points_rows_and_tokens_can_be_read_back(store, scene):
         assert sent["points"].nbytes == 7 * len(each.rows)
 
 
-def test_another_colouring_sends_a_byte_a_point(scene):
+def test_another_coloring_sends_a_byte_a_point(scene):
     by_cluster, by_token = (maps.pack_map(scene, field) for field in ("cluster", "token"))
     assert "codes" not in by_cluster
     assert by_token["codes"].nbytes == len(scene.rows)
     values = np.array(by_token["values"])[unpacked(by_token["codes"], "code")]
     expected = scene.read_field("token")
     assert values.tolist() == expected.tolist()
-    assert len(by_token["colours"]) == len(by_token["values"])
-    assert len(by_cluster["colours"]) == len(by_cluster["clusters"]) == 6
+    assert len(by_token["colors"]) == len(by_token["values"])
+    assert len(by_cluster["colors"]) == len(by_cluster["clusters"]) == 6
 
 
 def test_names_come_with_what_they_hold(scene):

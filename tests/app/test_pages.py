@@ -57,10 +57,10 @@ def test_names_of_words_are_shown_beside_their_store(open_page, tmp_path):
     assert charts(app)
 
 
-def test_another_head_changes_the_map_and_another_colour_leaves_the_points(open_page, runs):
+def test_another_head_changes_the_map_and_another_color_leaves_the_points(open_page, runs):
     app = open_page(runs, "roles")
     before = linked(app)
-    app.selectbox(key="colour").set_value("token").run()
+    app.selectbox(key="color").set_value("token").run()
     assert not app.exception
     kept = [old == new for old, new in zip(before, linked(app), strict=True)]
     assert kept == [False, *[True] * 4]  # the map; strips, points, mark and names are as they were
@@ -83,8 +83,8 @@ def test_the_next_head_is_there_before_it_is_chosen(open_page, runs, monkeypatch
     assert "head 1," in parts(app)["map"]["title"]
 
 
-def test_the_map_is_coloured_by_layer(open_page, runs):
-    app = open_page(runs, "roles", colour="layer", mark="cluster:0")
+def test_the_map_is_colored_by_layer(open_page, runs):
+    app = open_page(runs, "roles", color="layer", mark="cluster:0")
     assert not app.exception
     assert any("colored by layer" in each.value for each in app.markdown)
     assert parts(app)["points"]["layers"] == 2

@@ -127,7 +127,7 @@ def test_marks_in_a_map_are_drawn_and_every_value_is_written(scene):
     view = tp.dashboard.show_map(scene, "cluster", scene.roles.labels == 2)
     assert len(view.data) == len(scene.rows)
     texts = {each.get_text() for each in view.draw().axes[0].texts}
-    assert texts == {str(label) for label in range(6)}  # not by colour alone
+    assert texts == {str(label) for label in range(6)}  # not by color alone
 
 
 def test_a_notebook_shows_views_without_a_network(store, scene):

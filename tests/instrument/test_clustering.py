@@ -86,7 +86,7 @@ def test_same_seed_same_clusters_numbered_by_size(store, roles):
 
 @given(st.lists(st.floats(1e-3, 1e3), min_size=8, max_size=8))
 @settings(max_examples=6, deadline=None)
-def test_standardised_clusters_do_not_depend_on_the_scale_of_dimensions(tmp_path_factory, scale):
+def test_standardized_clusters_do_not_depend_on_the_scale_of_dimensions(tmp_path_factory, scale):
     path = tmp_path_factory.mktemp("scaled")
     plain, scaled = (plant(path / str(i), 8, scale=s) for i, s in enumerate((1.0, np.array(scale))))
     one, other = (cluster(each, LAST, head=0, k=GROUPS, n_seeds=5) for each in (plain, scaled))

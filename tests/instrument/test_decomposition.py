@@ -89,7 +89,7 @@ def test_built_in_roles(scheme, expected):
     assert roles_of(scheme, ["5", "1", "3"]) == expected
 
 
-def test_neighbours_do_not_cross_sequences():
+def test_neighbors_do_not_cross_sequences():
     label = read_scheme("before").label(table([["a", "b"], ["c"]]))[0]
     assert list(map(str, label)) == ["#", "a", "#"]
 

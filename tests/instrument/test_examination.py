@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from test_behaviour import folder, frame, model  # noqa: F401 (fixtures)
+from test_behavior import folder, frame, model  # noqa: F401 (fixtures)
 
 from tprprobe.data import load_data
 from tprprobe.errors import InputError

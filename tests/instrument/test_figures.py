@@ -96,7 +96,7 @@ def test_a_legend_names_only_what_is_drawn(letters, said, unsaid):
     assert unsaid not in told
 
 
-def test_role_clusters_colour_each_cluster(store, roles):
+def test_role_clusters_color_each_cluster(store, roles):
     figure = figures.role_clusters(store, roles, samples=[0])
     (squares,) = figure.axes[0].collections
     shown = roles.labels[: len(squares.get_facecolor())]
@@ -211,7 +211,7 @@ def test_learning_curve_draws_every_run_and_set():
         figures.learning_curve({"one": log[:0]})
 
 
-# ---------------------------------------------------------------- files and colours
+# ---------------------------------------------------------------- files and colors
 
 
 def test_files_are_the_same_bytes_in_every_process(tmp_path):
@@ -258,11 +258,11 @@ def test_files_are_whole_or_absent(tmp_path):
 
 
 @given(st.tuples(*[st.floats(0, 1)] * 3))
-def test_text_can_be_read_on_any_colour(background):
+def test_text_can_be_read_on_any_color(background):
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in background]
     luminance = np.dot(linear, (0.2126, 0.7152, 0.0722))
     ratio = {"white": 1.05 / (luminance + 0.05), "black": (luminance + 0.05) / 0.05}
-    assert ratio[style.text_colour(background)] >= 4.5  # WCAG 2, AA
+    assert ratio[style.text_color(background)] >= 4.5  # WCAG 2, AA
 
 
 # Machado, Oliveira and Fernandes (2009), severity 1: how linear RGB looks to such eyes.
@@ -274,9 +274,9 @@ DEFICIENCIES = {
 
 
 @pytest.mark.parametrize("kind", DEFICIENCIES)
-def test_colours_differ_to_colour_blind_eyes(kind):
-    colours = np.array(style.palette(20))
-    linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
+def test_colors_differ_to_color_blind_eyes(kind):
+    colors = np.array(style.palette(20))
+    linear = np.where(colors <= 0.04045, colors / 12.92, ((colors + 0.055) / 1.055) ** 2.4)
     seen = np.clip(linear @ np.transpose(DEFICIENCIES[kind]), 0, 1)
     seen = np.where(seen <= 0.0031308, 12.92 * seen, 1.055 * seen ** (1 / 2.4) - 0.055)
     gaps = np.linalg.norm(seen[:, None] - seen[None], axis=-1) + 9 * np.eye(20)

@@ -63,7 +63,7 @@ def test_figure_of_a_store_lists_what_it_has(store, monkeypatch, capsys):
     assert not run(monkeypatch, "figure", "--store", store)
     captured = capsys.readouterr()
     assert "figures can be drawn: give a name" in captured.err
-    assert not {"learning-curve", "swap", "behaviour"} & {
+    assert not {"learning-curve", "swap", "behavior"} & {
         line.split()[0] for line in captured.out.splitlines()
     }
     assert run(monkeypatch, "figure", "swap", "--store", store) == 2

@@ -39,7 +39,7 @@ def test_numbers_are_framed_by_their_value(store):
     a, b, c, d = (part.strip("(-).") for part in text[text.index("(") :].split("/"))
     assert numbers == [a, b, c, d]
     looks = [overlay.LOOKS[name] for name in ("numerator", "denominator") * 1]
-    assert [(f.colour, f.style) for f in frames] == [looks[0], looks[1], looks[1], looks[0]]
+    assert [(f.color, f.style) for f in frames] == [looks[0], looks[1], looks[1], looks[0]]
     assert "".join(letters[frames[0].start : frames[0].stop]) == "n" * len(a)
     assert "".join(letters[frames[2].start : frames[2].stop]) == "D" * len(c)
     assert "".join(letters[frames[3].start : frames[3].stop]) == "N" * len(d)

@@ -114,8 +114,8 @@ def test_penalty_is_the_best_of_scikit_learns_cross_validation(planted):
                 ridge = Ridge(strength * mean_eigenvalue, solver="svd").fit(v[rest], rows[rest])
                 error += np.square(ridge.predict(v[folds == fold]) - rows[folds == fold]).sum()
             errors.append(error)
-        centred = v[train] - v[train].mean(0)
-        best = affine.STRENGTHS[int(np.argmin(errors))] * np.square(centred).sum() / WIDTH
+        centered = v[train] - v[train].mean(0)
+        best = affine.STRENGTHS[int(np.argmin(errors))] * np.square(centered).sum() / WIDTH
         row = pick(table, predictor="head", head=head, penalty="cv", split="held_out")
         assert row.alpha == pytest.approx(best, abs=1e-9)
         fitted = Ridge(best, solver="svd").fit(v[train], rows[train])

@@ -1,4 +1,4 @@
-"""Surgery on vectors, and behaviour when states are replaced by their decompositions."""
+"""Surgery on vectors, and behavior when states are replaced by their decompositions."""
 
 import numpy as np
 import pytest

@@ -27,9 +27,9 @@ from tprpapers.scoring.meteor import meteor_missing
 from tprpapers.scoring.rouge import longest_common
 from tprpapers.worlds.scenes import Group, Scene, SceneKnobs, describe, render, sample
 from tprpapers.worlds.scenes.captioning import noun
-from tprpapers.worlds.scenes.nouns import COLOURS, KINDS, PERSON
+from tprpapers.worlds.scenes.nouns import COLORS, KINDS, PERSON
 from tprpapers.worlds.scenes.rendering import facts
-from tprpapers.worlds.scenes.scene import draw, split_of, unseen_colour
+from tprpapers.worlds.scenes.scene import draw, split_of, unseen_color
 from tprpapers.worlds.scenes.trees import label
 from tprprobe.data import load_data
 from tprprobe.data.captions import Captioned
@@ -481,7 +481,7 @@ def test_a_scene_is_worded_as_its_facts_are():
     assert words == told
 
 
-def test_persons_have_hats_of_a_colour_and_no_colour_themselves():
+def test_persons_have_hats_of_a_color_and_no_color_themselves():
     rng = np.random.default_rng(0)
     boys = a_scene(main=Group("boy", 1, "orange", "small"))
     texts = {s.text for _ in range(300) for s in describe(boys, rng, 8)}
@@ -493,11 +493,11 @@ def test_persons_have_hats_of_a_colour_and_no_colour_themselves():
     for scene in load_data("scenes", n=200):
         for sentence in scene.sentences:
             told = {(w.form, sentence.words[w.head - 1].form) for w in sentence.words if w.head}
-            assert not {(colour, person) for colour in COLOURS for person in persons} & told
+            assert not {(color, person) for color in COLORS for person in persons} & told
 
 
-def test_the_first_version_has_the_same_scenes_with_coloured_persons():
-    now, then = (load_data(spec, n=80) for spec in ("scenes", "scenes:persons=coloured"))
+def test_the_first_version_has_the_same_scenes_with_colored_persons():
+    now, then = (load_data(spec, n=80) for spec in ("scenes", "scenes:persons=colored"))
     assert [each.features.tolist() for each in now] == [each.features.tolist() for each in then]
     assert "a small orange boy" in {
         label(noun(Group("boy", 1, "orange", "small", hats=False))).text
@@ -508,7 +508,7 @@ def test_the_first_version_has_the_same_scenes_with_coloured_persons():
 
 
 def test_every_form_has_the_one_tag_of_the_lexicon():
-    for spec in ("scenes:captions=12", "scenes:persons=coloured"):
+    for spec in ("scenes:captions=12", "scenes:persons=colored"):
         for example in load_data(spec, n=200):
             for sentence in example.sentences:
                 for word in sentence.words:
@@ -527,16 +527,16 @@ def test_scenes_are_the_same_whatever_is_read_before_and_by_whom():
     assert data[0].target == data[0].captions[0]
 
 
-def test_no_scene_is_in_two_splits_and_unseen_colours_are_unseen():
+def test_no_scene_is_in_two_splits_and_unseen_colors_are_unseen():
     rng = np.random.default_rng(0)
     for split in ("train", "dev", "test"):
         for _ in range(60):
             scene = draw(rng, split)
             assert split_of(scene) == split
-            assert scene.main.colour != unseen_colour(scene.main.kind)
+            assert scene.main.color != unseen_color(scene.main.kind)
     for _ in range(60):
         scene = draw(rng, "compositional")
-        assert scene.main.colour == unseen_colour(scene.main.kind)
+        assert scene.main.color == unseen_color(scene.main.kind)
 
 
 def test_an_image_is_its_facts_mixed_and_noise():

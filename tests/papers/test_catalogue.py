@@ -85,7 +85,7 @@ def test_a_folder_shows_what_it_holds(run, tmp_path):
 
 
 ELSEWHERE = {
-    "behaviours",
+    "behaviors",
     "probes",
     "study",
     "sweeps",

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from planted.evaluations import plant_evaluations
 
-from tprpapers.schlag.module_table import summarise_modules, table1
+from tprpapers.schlag.module_table import summarize_modules, table1
 from tprprobe.errors import InputError
 
 
@@ -20,7 +20,7 @@ def evaluations():
 
 
 def test_table1_averages_over_modules(evaluations):
-    big, small = summarise_modules(evaluations).to_dict("records")
+    big, small = summarize_modules(evaluations).to_dict("records")
     assert big["interpolate"] == pytest.approx(73)
     assert big["interpolate_margin"] == pytest.approx(100 * np.hypot(0.04, 0.10) / 2)
     assert (big["interpolate_above"], big["interpolate_modules"]) == (1, 2)

@@ -16,7 +16,7 @@ from tprpapers.swaps.effect_intervals import (
     best_heads,
     compare_places,
     find_answered,
-    summarise_swaps,
+    summarize_swaps,
 )
 from tprpapers.swaps.erasures import Eraser
 from tprpapers.swaps.exchanges import (
@@ -230,7 +230,7 @@ def test_ways_cover_layers_heads_and_controls(make_model):
 
 
 def test_shares_are_between_0_and_1_and_add_up(measured):
-    table = summarise_swaps(measured)
+    table = summarize_swaps(measured)
     everything = table[table["subset"] == "all"]
     changing = everything[everything["kind"].isin(CHANGING)]
     total = changing[["original", "counterfactual", "other"]].sum(axis=1)

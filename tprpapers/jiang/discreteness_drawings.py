@@ -29,10 +29,10 @@ def role_peaks(
     """
     figure = drawing(7, 3.1 if cost is None else 3.4)
     left, right = figure.subplots(1, 2)
-    colours = palette(len(peaks))
+    colors = palette(len(peaks))
     for i, (name, values) in enumerate(peaks.items()):
-        _draw_share(left, name, values, colours[i], LINES[i % len(LINES)])
-        _draw_heads(right, heads[heads["sublayer"] == name], i, colours[i], len(peaks))
+        _draw_share(left, name, values, colors[i], LINES[i % len(LINES)])
+        _draw_heads(right, heads[heads["sublayer"] == name], i, colors[i], len(peaks))
     _finish_shares(left)
     _finish_heads(right, heads)
     if cost is not None:
@@ -41,13 +41,13 @@ def role_peaks(
     return figure
 
 
-def _draw_share(axes: Axes, name: str, values: np.ndarray, colour: Any, line: Any) -> None:
+def _draw_share(axes: Axes, name: str, values: np.ndarray, color: Any, line: Any) -> None:
     ordered = np.sort(values)
     share = 1 - np.arange(len(ordered)) / len(ordered)
     kept = np.unique(np.linspace(0, len(ordered) - 1, 400).astype(int))
     above = (values > PEAK).mean()
     label = f"{name}: {above:.0%} above {PEAK}"
-    axes.plot(ordered[kept], share[kept], line, color=colour, linewidth=1.6, label=label)
+    axes.plot(ordered[kept], share[kept], line, color=color, linewidth=1.6, label=label)
 
 
 def _finish_shares(axes: Axes) -> None:
@@ -57,14 +57,14 @@ def _finish_shares(axes: Axes) -> None:
     tidy(axes, "Role distributions")
 
 
-def _draw_heads(axes: Axes, heads: pd.DataFrame, place: int, colour: Any, n: int) -> None:
+def _draw_heads(axes: Axes, heads: pd.DataFrame, place: int, color: Any, n: int) -> None:
     offset = (place - (n - 1) / 2) * 0.22
     axes.scatter(
         heads["layer"].to_numpy(float) + offset,
         heads["above_98"],
         marker=MARKERS[place % len(MARKERS)],
         s=22,
-        color=colour,
+        color=color,
         edgecolor=INK,
         linewidth=0.4,
         label=str(heads["sublayer"].iloc[0]),

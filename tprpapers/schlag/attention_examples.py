@@ -102,10 +102,10 @@ def _relate(
     kind = relation.related if target >= 0 else relation.contrast
     about = f"‘{query['token']}’ at {position}, {kind}:"
     if target >= 0:
-        colour, style = LOOKS[kind]
+        color, style = LOOKS[kind]
         return f"{about} {weights[target]:.0%} on its '{relation.operator}'", [
             *frames,
-            StripFrame(target, target + 1, colour, style),
+            StripFrame(target, target + 1, color, style),
         ]
     on_any = weights[relation.operators(question)].sum()
     return f"{about} {on_any:.0%} on any '{relation.operator}'", frames

@@ -73,12 +73,12 @@ def binding_accuracy(probed: pd.DataFrame) -> Drawing:
     panels = figure.subplots(1, len(BARS), sharey=True)
     models = list(probed["model"].unique())
     for bar, axes in zip(BARS, panels, strict=True):
-        for at, (model, colour) in enumerate(zip(models, palette(len(models)), strict=True)):
+        for at, (model, color) in enumerate(zip(models, palette(len(models)), strict=True)):
             found: Any = probed[(probed["model"] == model) & (probed["bar"] == bar)]
             for untrained, each in found.groupby("untrained"):
                 name = f"{model}, untrained" if untrained else str(model)
                 shift = (at - (len(models) - 1) / 2) * 0.08
-                _draw_line(axes, each, name, (colour, MARKERS[at % len(MARKERS)], shift))
+                _draw_line(axes, each, name, (color, MARKERS[at % len(MARKERS)], shift))
         axes.axhline(0.25, color=MUTED, linewidth=0.8, linestyle=":")
         axes.set(xlabel="attention layers read", ylim=(-0.03, 1.05))
         axes.set_xticks(sorted(probed["depth"].unique()))
@@ -98,12 +98,12 @@ def binding_accuracy(probed: pd.DataFrame) -> Drawing:
 
 
 def _draw_line(axes: Axes, found: Any, name: str, style: tuple) -> None:
-    rows, (colour, marker, shift) = found.sort_values("depth"), style
+    rows, (color, marker, shift) = found.sort_values("depth"), style
     values = rows["paired_accuracy"]
     errors = [values - rows["paired_accuracy_low"], rows["paired_accuracy_high"] - values]
     untrained = bool(rows["untrained"].iloc[0])
     axes.errorbar(
-        rows["depth"] + shift, values, errors, color=colour, marker=marker, markersize=4.5,
+        rows["depth"] + shift, values, errors, color=color, marker=marker, markersize=4.5,
         linestyle="--" if untrained else "-", linewidth=1.1, capsize=2,
-        markerfacecolor="white" if untrained else colour, label=name,
+        markerfacecolor="white" if untrained else color, label=name,
     )  # fmt: skip

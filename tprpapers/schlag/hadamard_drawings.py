@@ -81,10 +81,10 @@ def _draw_bases(axes: Axes, captured: pd.DataFrame) -> None:
     heads: Any = captured[captured["head"].notna()]
     places = {basis: len(BASES) - 1 - i for i, basis in enumerate(BASES)}
     for untrained, found in heads.groupby("untrained"):
-        colour, marker = UNTRAINED if untrained else TRAINED
+        color, marker = UNTRAINED if untrained else TRAINED
         y = found["basis"].map(places).astype(float) + (-0.16 if untrained else 0.16)
         axes.plot(
-            found["captured"], y, marker, color=colour, markersize=4, alpha=0.75, linestyle="none",
+            found["captured"], y, marker, color=color, markersize=4, alpha=0.75, linestyle="none",
             markeredgewidth=0, label="untrained" if untrained else "trained",
         )  # fmt: skip
     axes.set_yticks(list(places.values()), [BASES[basis] for basis in places])
@@ -94,11 +94,11 @@ def _draw_bases(axes: Axes, captured: pd.DataFrame) -> None:
 
 def _draw_unbinding(axes: Axes, unbound: pd.DataFrame) -> None:
     model: Any = unbound[(unbound["vectors"] == "model") & ~unbound["untrained"]]
-    for (binding, unbinding), (name, colour, marker, dashes) in METHODS.items():
+    for (binding, unbinding), (name, color, marker, dashes) in METHODS.items():
         found = model[(model["binding"] == binding) & (model["unbinding"] == unbinding)]
         mean = found.groupby("n")["accuracy"].mean()
         axes.plot(
-            mean.index, mean, dashes, color=colour, marker=marker, markersize=4, linewidth=1.2,
+            mean.index, mean, dashes, color=color, marker=marker, markersize=4, linewidth=1.2,
             label=name,
         )  # fmt: skip
     width = int(unbound["d_head"].iloc[0])

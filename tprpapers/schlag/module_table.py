@@ -34,7 +34,7 @@ def printed_table1() -> pd.DataFrame:
         return pd.read_csv(file)
 
 
-def summarise_modules(evaluations: pd.DataFrame) -> pd.DataFrame:
+def summarize_modules(evaluations: pd.DataFrame) -> pd.DataFrame:
     """The rows of Table 1 for our models, in percent; margins are half of a 95 % interval.
 
     ``evaluations`` has a row per model, split and module: model, parameters, split, module, n,
@@ -68,9 +68,9 @@ def _mean(evaluations: pd.DataFrame) -> dict[str, float]:
 
 
 def table1(evaluations: pd.DataFrame) -> Table:
-    """schlag's Table 1: our models (:func:`summarise_modules`), then the rows the paper prints."""
+    """schlag's Table 1: our models (:func:`summarize_modules`), then the rows the paper prints."""
     printed = printed_table1().assign(**{f"{split}_modules": n for split, n in MODULES.items()})
-    ours = summarise_modules(evaluations)
+    ours = summarize_modules(evaluations)
     rows = pd.concat([ours, printed], ignore_index=True)
     cells = {
         "model": rows["model"].tolist(),

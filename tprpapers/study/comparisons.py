@@ -118,9 +118,9 @@ def _parts(
     """
     seeds, examples = d.shape
     by_example = d.mean(0)
-    centred = d - by_example - d.mean(1, keepdims=True) + d.mean()
+    centered = d - by_example - d.mean(1, keepdims=True) + d.mean()
     both = max((seeds - 1) * (examples - 1), 1)
-    residual = float(np.sum(centred**2)) / both / (seeds * examples)
+    residual = float(np.sum(centered**2)) / both / (seeds * examples)
     across = float(by_example.var(ddof=1)) / examples if examples > 1 else 0.0
     degrees = np.array([freedom, max(examples - 1, 1), both], float)
     return np.array([between / seeds, across, residual]), degrees

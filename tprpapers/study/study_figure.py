@@ -35,21 +35,19 @@ def matched_study(
             "this study's runs have no exact match: give its recipe [[recipe.evaluate]]"
         )
     variants = list(dict.fromkeys(runs["variant"]))
-    looks = dict(
-        zip(variants, zip(_colours(variants, reference), MARKS, strict=False), strict=True)
-    )
+    looks = dict(zip(variants, zip(_colors(variants, reference), MARKS, strict=False), strict=True))
     cost = runs.groupby("variant", sort=False)["gigaflops"].mean() / 1e3  # teraflops
     figure = drawing(7, 6.6)
     mosaic: Any = [["steps", "cost"], ["gain", "gain"]]
     places = figure.subplot_mosaic(mosaic, height_ratios=[2, 3])
-    for variant, (colour, mark) in looks.items():
+    for variant, (color, mark) in looks.items():
         for place, unit in (("steps", 1.0), ("cost", cost[variant])):
             rate = 1.0 if place == "steps" else cost[reference]
             bands = _differences(curves, variant, reference, unit / rate)
             x, axes = bands.index * unit, places[place]
-            axes.fill_between(x, bands["min"], bands["max"], color=colour, alpha=0.15, linewidth=0)
+            axes.fill_between(x, bands["min"], bands["max"], color=color, alpha=0.15, linewidth=0)
             axes.plot(
-                x, bands["mean"], color=colour, marker=mark, markersize=3, linewidth=1.2,
+                x, bands["mean"], color=color, marker=mark, markersize=3, linewidth=1.2,
                 label=variant,
             )  # fmt: skip
     _finish(places["steps"], "At equal steps", "step")
@@ -61,7 +59,7 @@ def matched_study(
     return figure
 
 
-def _colours(variants: Sequence[str], reference: str) -> list[tuple[float, float, float]]:
+def _colors(variants: Sequence[str], reference: str) -> list[tuple[float, float, float]]:
     """A color per variant, in their order; the reference, which all lie about, is of the color of ink."""
     hues = iter(palette(len(variants)))
     return [to_rgb(INK) if each == reference else next(hues) for each in variants]
@@ -98,10 +96,10 @@ def _gains(
         for place, variant in enumerate(others):
             score = scores[(scores["variant"] == variant) & (scores["set"] == name)].iloc[0]
             y = row + 0.7 * ((place + 0.5) / len(others) - 0.5)
-            colour, mark = looks[variant]
+            color, mark = looks[variant]
             bounds = [score["difference_low"], score["difference_high"]]
-            axes.plot(bounds, [y, y], color=colour, linewidth=1.4)
-            axes.plot(score["difference"], y, color=colour, marker=mark, markersize=5)
+            axes.plot(bounds, [y, y], color=color, linewidth=1.4)
+            axes.plot(score["difference"], y, color=color, marker=mark, markersize=5)
             axes.annotate(
                 variant, (1.01, y), xycoords=("axes fraction", "data"), va="center", fontsize=6,
                 color=INK, annotation_clip=False,

@@ -25,7 +25,7 @@ def find_answered(measured: pd.DataFrame) -> Bool[np.ndarray, " row"]:
     return able.reindex(index).to_numpy(bool)
 
 
-def summarise_swaps(measured: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
+def summarize_swaps(measured: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     """One row per model, kind, way and subset (all swaps; answered: both questions right before).
 
     Columns: n, then with 95 % intervals over questions (_low, _high) p_original, p_counterfactual,

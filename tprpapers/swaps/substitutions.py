@@ -61,7 +61,7 @@ def sweep_captions(
             open_run(folder, model, data, recipe, resume),
             (SAMPLES, TABLE),
             partial(_measure, model, data, recipe),
-            partial(summarise_captions, seed=recipe.seed),
+            partial(summarize_substitutions, seed=recipe.seed),
         )
 
 
@@ -114,7 +114,7 @@ def _write(model: Language, images: Sequence[Any], own: Pairs, variant: Variant)
     return pd.DataFrame(columns)
 
 
-def summarise_captions(samples: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
+def summarize_substitutions(samples: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     """One row per point of the samples: the columns of :func:`sweep_captions`."""
     alone = samples[samples["edit"] == UNEDITED].sort_values("example")
     rows = []

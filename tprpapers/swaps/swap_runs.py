@@ -10,7 +10,7 @@ from tprpapers.swaps.agent_patient import AGENTS, find_agent_swaps
 from tprpapers.swaps.digit_vectors import read_digits
 from tprpapers.swaps.donor_roles import KIND as POLARITY
 from tprpapers.swaps.donor_roles import measure_donors
-from tprpapers.swaps.effect_intervals import summarise_swaps
+from tprpapers.swaps.effect_intervals import summarize_swaps
 from tprpapers.swaps.erasures import fit_erasers, measure_erasures
 from tprpapers.swaps.exchanges import ALL, list_ways, measure_swaps
 from tprpapers.swaps.shifts import SHIFTED, measure_shifts, name_directions
@@ -38,7 +38,7 @@ def run_swaps(
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
 ) -> pd.DataFrame:
-    """The table of ``summarise_swaps`` of a model and its untrained twin (all layers and heads at once);
+    """The table of ``summarize_swaps`` of a model and its untrained twin (all layers and heads at once);
     of unbinding vectors that of :func:`run_unbindings`.
 
     ``out`` is a new folder: swaps.csv, swaps.parquet (every swap) and, until it is done, the parts of
@@ -56,7 +56,7 @@ def run_swaps(
             open_run(folder, model, data, recipe, resume),
             (EXCHANGES, TABLE),
             partial(_measure, model, swaps, others, recipe),
-            partial(summarise_swaps, seed=recipe.seed),
+            partial(summarize_swaps, seed=recipe.seed),
         )
 
 

@@ -78,7 +78,7 @@ def project(
     if method == "pca":
         plane = _principal(known, seed)
     elif method == "umap":
-        plane = _neighbours(known, seed)
+        plane = _neighbors(known, seed)
     elif labels is None:
         raise InputError("the linear projection separates classes: give a label for every vector")
     else:
@@ -156,7 +156,7 @@ def _place(
     return (vectors - center) @ plane
 
 
-def _neighbours(vectors: Float32[np.ndarray, "row width"], seed: int) -> Plane:
+def _neighbors(vectors: Float32[np.ndarray, "row width"], seed: int) -> Plane:
     check_extra("umap", "umap", "the projection umap (others: pca, linear)")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # on small graphs, and of its own dependencies

@@ -91,7 +91,7 @@ def reconstruct(
     return None
 
 
-@options_of("interventions.behaviour:measure_pairs", only=["edits", "sites"], edits="edit")
+@options_of("interventions.behavior:measure_pairs", only=["edits", "sites"], edits="edit")
 def intervene(
     ckpt: Ckpt,
     recipe: Annotated[
@@ -136,9 +136,9 @@ def intervene(
         raise InputError(
             f"no recipe {str(recipe)!r} here; minimal pairs are --data pairs:FRAME, a text is --text TEXT --exchange WORD,WORD"
         )
-    from tprprobe.figures.behaviour import behaviour_table
+    from tprprobe.figures.behavior import behavior_table
     from tprprobe.interventions import run_recipe
-    from tprprobe.interventions.behaviour import measure_pairs
+    from tprprobe.interventions.behavior import measure_pairs
     from tprprobe.models import load_model
     from tprprobe.models.protocol import require_head
 
@@ -152,8 +152,8 @@ def intervene(
         shown = rows[columns].round(3).to_string(index=False)
     else:
         rows = measure_pairs(model, pairs, out=out, resume=resume, seed=seed, **of_edits)
-        _draw_behaviour(rows, out)
-        shown = behaviour_table(rows)
+        _draw_behavior(rows, out)
+        shown = behavior_table(rows)
     return print_json(rows) if as_json else typer.echo(shown)
 
 
@@ -166,7 +166,7 @@ def _find_pairs(
     seed: int,
 ) -> "MinimalPairs":
     from tprprobe.data.frames.pairsets import find_pairs, pair_of_text
-    from tprprobe.interventions.behaviour import ITEMS
+    from tprprobe.interventions.behavior import ITEMS
 
     if text is None:
         return find_pairs(str(data), n, seed, 2 * ITEMS)
@@ -174,14 +174,14 @@ def _find_pairs(
     return pair_of_text(text, words, expected or ("", ""))
 
 
-def _draw_behaviour(rows: "pd.DataFrame", folder: Path) -> None:
-    from tprprobe.figures.behaviour import behaviour_by_layer
+def _draw_behavior(rows: "pd.DataFrame", folder: Path) -> None:
+    from tprprobe.figures.behavior import behavior_by_layer
     from tprprobe.figures.style import save
 
     if len(rows) > 2:
         for ending in (".pdf", ".svg"):
-            save(behaviour_by_layer(rows), folder / f"behaviour{ending}")
-        say(f"{folder / 'behaviour.pdf'}")
+            save(behavior_by_layer(rows), folder / f"behavior{ending}")
+        say(f"{folder / 'behavior.pdf'}")
 
 
 @options_of("analyses.naming.run:name_all", without=["progress", "projections"], patterns="site")

@@ -13,7 +13,7 @@ from tprprobe.figures.ablation import ablation_map, at_full_strength
 from tprprobe.figures.catalogue.interventions import load_swaps, load_sweeps
 from tprprobe.figures.snap import snap_curve
 from tprprobe.figures.swap import TITLES, list_ways, swap_shares, way_label
-from tprprobe.interventions.kinds import BEHAVIOURS, SWAPS, SWEEPS
+from tprprobe.interventions.kinds import BEHAVIORS, SWAPS, SWEEPS
 
 ALL = "all"  # points of a sweep that are no single head and no number of centers
 SNAP = "snap"
@@ -29,8 +29,8 @@ def read_interventions(folder: Path) -> dict[str, pd.DataFrame]:
     Raises:
         InputError: the folder holds no finished run.
     """
-    if BEHAVIOURS.is_in(folder):
-        rows = BEHAVIOURS.load(folder)
+    if BEHAVIORS.is_in(folder):
+        rows = BEHAVIORS.load(folder)
         rows = rows.assign(control=rows["control"].fillna("").replace("", "real"))
         edits = rows.loc[(rows["control"] == "real") & ~rows["edit"].isin(UNSET), "edit"]
         is_edit, others = rows["edit"].isin(edits), [str(each) for each in edits.unique()]

@@ -225,7 +225,7 @@ RESULTS = {  # what an analysis leaves beside the store
     "names": ("names", "word-names"),
     "probes": ("probes",),
     "decomposition": ("decompositions",),
-    "pairs": ("behaviours",),
+    "pairs": ("behaviors",),
     "sweep": ("interventions",),
 }
 

@@ -168,7 +168,7 @@ def _reconstructed(runs: Runs, store: Store) -> Measured:
 
 def _edited(runs: Runs, store: Store) -> Measured:
     """Changes of what is answered or expected, by the layer whose vectors are edited."""
-    for name, folder in runs.beside(store, "interventions", "behaviours").items():
+    for name, folder in runs.beside(store, "interventions", "behaviors").items():
         for edit, rows in read_interventions(folder).items():
             if "change" in rows and "counterfactual" not in rows:
                 yield from _effects(rows, name, edit)

@@ -17,7 +17,7 @@ from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.dashboard.fields import CLUSTER, NONE, OTHER, order_values
 from tprprobe.dashboard.safe_text import sign, visible
 from tprprobe.dashboard.scene import Cloud
-from tprprobe.dashboard.theme import NEITHER, colours, inks
+from tprprobe.dashboard.theme import NEITHER, colors, inks
 from tprprobe.dashboard.view import View
 from tprprobe.figures import map_points
 from tprprobe.figures.style import palette
@@ -83,14 +83,14 @@ def pack_map(scene: Cloud, field: str = CLUSTER) -> dict[str, Any]:
     }
     sent |= {"labels": labels, "clusters": _clusters(scene)}
     if field == CLUSTER:  # also of a cluster that none of the drawn points is in
-        return sent | {"colours": colours(scene.roles.k)}
-    shades = dict(zip(order, colours(len(order)), strict=True)) | {OTHER: NEITHER, NONE: NEITHER}
+        return sent | {"colors": colors(scene.roles.k)}
+    shades = dict(zip(order, colors(len(order)), strict=True)) | {OTHER: NEITHER, NONE: NEITHER}
     codes = pd.Categorical(values, order).codes.astype(np.uint8)
-    return sent | {"colours": [shades[each] for each in order], "codes": pa.table({"code": codes})}
+    return sent | {"colors": [shades[each] for each in order], "codes": pa.table({"code": codes})}
 
 
 def _clusters(scene: Cloud) -> list[dict[str, Any]]:
-    looks = pack_colours(scene)
+    looks = pack_colors(scene)
     rows = scene.roles.summary[["cluster", "size", "top"]].itertuples(index=False)
     return [
         {
@@ -103,10 +103,10 @@ def _clusters(scene: Cloud) -> list[dict[str, Any]]:
     ]
 
 
-def pack_colours(scene: Cloud) -> list[dict[str, str]]:
+def pack_colors(scene: Cloud) -> list[dict[str, str]]:
     """The color of every cluster, and of a text on it."""
-    shades = zip(colours(scene.roles.k), inks(palette(scene.roles.k)), strict=True)
-    return [{"colour": colour, "ink": ink} for colour, ink in shades]
+    shades = zip(colors(scene.roles.k), inks(palette(scene.roles.k)), strict=True)
+    return [{"color": color, "ink": ink} for color, ink in shades]
 
 
 def pack_points(scene: Cloud) -> dict[str, Any]:

@@ -151,7 +151,7 @@ def tabulate_words(asked: OpenText, found: Mapping[str, Tensor]) -> pd.DataFrame
     return rows.assign(**{way: each[most] for way, each in values.items()})
 
 
-def tabulate_neighbours(
+def tabulate_neighbors(
     found: Mapping[str, Tensor], means: Float[np.ndarray, "sample d_model"], texts: list[str]
 ) -> pd.DataFrame:
     """The samples nearest as it is and after the exchange: the cosine of the mean states in every way."""

@@ -15,7 +15,7 @@ from tprprobe.files.writing import whole
 from tprprobe.store import Store
 
 FOLDER = "views"  # in the store
-NEIGHBOURS = 5_000  # rows that UMAP is fitted on
+NEIGHBORS = 5_000  # rows that UMAP is fitted on
 
 
 def place(store: Store, roles: Clusters, method: str = "pca", seed: int = 0) -> Projection:
@@ -63,7 +63,7 @@ def _kept(
         return Projection(points, "umap", ("UMAP 1", "UMAP 2"), nothing, kept["fitted"].to_numpy())
     chosen = np.zeros(len(vectors), bool)
     rng = np.random.default_rng(seed)
-    chosen[rng.permutation(len(vectors))[:NEIGHBOURS]] = True
+    chosen[rng.permutation(len(vectors))[:NEIGHBORS]] = True
     found = project(vectors, "umap", seed=seed, fit=chosen, progress=_tracked)
     points = pd.DataFrame(found.points, columns=["x", "y"]).assign(fitted=found.fitted)
     try:

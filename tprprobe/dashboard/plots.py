@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from tprprobe.dashboard.safe_text import plotted, visible
-from tprprobe.dashboard.theme import FONT, MONO, colours, inks, look, shade
+from tprprobe.dashboard.theme import FONT, MONO, colors, inks, look, shade
 from tprprobe.dashboard.view import Dots, Lines, Squares
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star")
@@ -47,7 +47,7 @@ def _plot_dots(dots: Dots, dark: bool) -> tuple[go.Figure, int]:
     chart = go.Figure(
         [
             _points(part, "at", str(group), shade, SYMBOLS[n % 8], mode="markers", orientation="h")
-            for n, ((group, part), shade) in enumerate(zip(rows.groupby("group", sort=False), colours(len(groups)), strict=True))
+            for n, ((group, part), shade) in enumerate(zip(rows.groupby("group", sort=False), colors(len(groups)), strict=True))
         ]
     )  # fmt: skip
     chart.update_layout(showlegend=True).update_xaxes(title=dots.label, tickformat=form)
@@ -64,7 +64,7 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
         down, across, subplot_titles=[_title(each) for each in panels], horizontal_spacing=0.16 / across,
         vertical_spacing=min(0.3, 0.42 / down),
     )  # fmt: skip
-    shades = dict(zip(names, colours(max(len(names), 6))[::-1][: len(names)], strict=True))
+    shades = dict(zip(names, colors(max(len(names), 6))[::-1][: len(names)], strict=True))
     seen: set[str] = set()
     for number, panel in enumerate(panels):
         at: Any = {"row": number // across + 1, "col": number % across + 1}
@@ -95,7 +95,7 @@ def _title(panel: str) -> str:
 
 
 def _points(
-    part: pd.DataFrame, place: str, name: str, colour: str, symbol: str, **given: Any
+    part: pd.DataFrame, place: str, name: str, color: str, symbol: str, **given: Any
 ) -> go.Scatter:
     """Values with intervals, upright unless their orientation is h; custom data are the rows of the table."""
     high, low = part["high"] - part["value"], part["value"] - part["low"]
@@ -103,7 +103,7 @@ def _points(
     x, y, error = ("value", place, "x") if "orientation" in given else (place, "value", "y")
     return go.Scatter(
         x=part[x], y=part[y], name=visible(name, 40), legendgroup=name, customdata=part.index.to_numpy()[:, None],
-        hovertext=[plotted(each, 160) for each in part["told"]], hoverinfo="text", line={"color": colour, "width": 2},
+        hovertext=[plotted(each, 160) for each in part["told"]], hoverinfo="text", line={"color": color, "width": 2},
         marker={"size": 9, "symbol": np.where(part["sure"].astype(bool), symbol, f"{symbol}-open").tolist()},
         **{f"error_{error}": errors}, **({"mode": "lines+markers"} | given),
     )  # fmt: skip

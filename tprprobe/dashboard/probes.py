@@ -135,7 +135,7 @@ def summarize_probes(
     beyond = f" Above every control (paired, Holm): {'; '.join(parts)}." if parts else ""
     told = f"Show {best['site']} by {task}"
     return Statement(
-        f"{text}.{beyond}", (link_vectors(best["site"], None, told, colour=f"gold {task}"),)
+        f"{text}.{beyond}", (link_vectors(best["site"], None, told, color=f"gold {task}"),)
     )
 
 

@@ -75,5 +75,5 @@ RESULTS: dict[str, Callable[[str, Path], Iterator[Statement]]] = {
     "probes": _probes,
     "decompositions": _decompositions,
     "interventions": _interventions,
-    "behaviours": _interventions,
+    "behaviors": _interventions,
 }

@@ -11,7 +11,7 @@ import pandas as pd
 from jaxtyping import Bool
 
 from tprprobe.analyses.clustering import Clusters
-from tprprobe.dashboard.maps import pack_colours
+from tprprobe.dashboard.maps import pack_colors
 from tprprobe.dashboard.marks import Mark
 from tprprobe.dashboard.safe_text import sign, visible
 from tprprobe.dashboard.scene import Cloud
@@ -119,4 +119,4 @@ def pack_strips(
         | {f"{name}s": part[name].tolist() for name in ("row", "position", "cluster", "label")}
         for part in parts
     ]
-    return {"side": (beside or scene).side, "colours": pack_colours(scene), "strips": strips}
+    return {"side": (beside or scene).side, "colors": pack_colors(scene), "strips": strips}

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.colors import LinearSegmentedColormap, to_rgb
 
-from tprprobe.figures.style import palette, text_colour
+from tprprobe.figures.style import palette, text_color
 
 FONT = '"Source Sans Pro", "Source Sans", system-ui, sans-serif'
 MONO = '"Source Code Pro", ui-monospace, "DejaVu Sans Mono", monospace'
@@ -36,22 +36,22 @@ def look(dark: bool) -> Look:
     return DARK if dark else LIGHT
 
 
-def colours(n: int) -> list[str]:
+def colors(n: int) -> list[str]:
     """n colors that are told apart with any of the common color-vision deficiencies."""
-    return [css(colour) for colour in palette(n)]
+    return [css(color) for color in palette(n)]
 
 
-def css(colour: tuple[float, float, float] | str) -> str:
-    red, green, blue = (round(255 * part) for part in to_rgb(colour))
+def css(color: tuple[float, float, float] | str) -> str:
+    red, green, blue = (round(255 * part) for part in to_rgb(color))
     return f"rgb({red},{green},{blue})"
 
 
 def shade(weights: Float[np.ndarray, " weight"], dark: bool) -> list[tuple[float, float, float]]:
     """The colors of weights from 0 to 1."""
     ramp = LinearSegmentedColormap.from_list("weights", look(dark).scale)
-    return [tuple(colour[:3]) for colour in ramp(np.clip(weights, 0, 1)).tolist()]
+    return [tuple(color[:3]) for color in ramp(np.clip(weights, 0, 1)).tolist()]
 
 
 def inks(backgrounds: Sequence[Sequence[float]]) -> list[str]:
     """Black or white on each background, whichever is read more easily."""
-    return [text_colour(each) for each in backgrounds]
+    return [text_color(each) for each in backgrounds]

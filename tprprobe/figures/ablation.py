@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from tprprobe.figures.style import MUTED, Drawing, drawing, text_colour, tidy
+from tprprobe.figures.style import MUTED, Drawing, drawing, text_color, tidy
 
 BRACKETS = "(In brackets): the interval includes 0."
 
@@ -70,8 +70,8 @@ def _draw(
         low, high = (bounds[row, column] for bounds in (wide["change_low"], wide["change_high"]))
         text = f"{points:+d}" if (points := round(100 * value)) else "0"
         text = f"({text})" if low <= 0 <= high else text
-        colour = text_colour(np.asarray(image.cmap(image.norm(value))).tolist())
-        axes.text(column, row, text, ha="center", va="center", fontsize=7, color=colour)
+        color = text_color(np.asarray(image.cmap(image.norm(value))).tolist())
+        axes.text(column, row, text, ha="center", va="center", fontsize=7, color=color)
     axes.set_xticks(range(len(heads)), [str(head) for head in heads])
     axes.set_yticks(range(len(sites)), [site.removesuffix(".role") for site in sites])
     axes.spines[:].set_color(MUTED)

@@ -57,10 +57,10 @@ def module_bars(evaluations: pd.DataFrame, split: str) -> Drawing:
 def _draw_modules(axes: Axes, shown: pd.DataFrame, models: Sequence[str]) -> None:
     """A bar per module and model of one split."""
     modules = sorted(set(shown["module"]))
-    for number, (model, colour) in enumerate(zip(models, palette(len(models)), strict=True)):
+    for number, (model, color) in enumerate(zip(models, palette(len(models)), strict=True)):
         of_model = shown.loc[shown["model"] == model]
         place = of_model["module"].map(modules.index) + 0.8 * ((number + 0.5) / len(models) - 0.5)
-        axes.barh(place, of_model["exact_match"], 0.8 / len(models), color=colour, label=model)
+        axes.barh(place, of_model["exact_match"], 0.8 / len(models), color=color, label=model)
         axes.hlines(place, of_model["low"], of_model["high"], color=INK, linewidth=0.8)
     names = [module.replace("__", " · ") for module in modules]
     axes.set(xlim=(0, 1.005), ylim=(len(modules) - 0.5, -0.5))

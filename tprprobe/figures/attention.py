@@ -14,7 +14,7 @@ from tprprobe.figures.strips import PLAIN, SIGNS, Strip, StripFrame, draw_strips
 from tprprobe.figures.style import INK, MUTED, Drawing, drawing, tidy
 from tprprobe.store import Store
 
-COLOURS = "Blues"
+COLORS = "Blues"
 LEAST = 0.05  # attention that is printed
 FEWEST = 20  # tokens that an axis has room for
 LONGEST = 14  # characters of a token along an axis
@@ -77,7 +77,7 @@ def weight_squares(keys: Sequence[str], weights: Float[np.ndarray, " key"]) -> d
     """Characters, darker the more attention they get, and the weights that are printed."""
     return {
         "tokens": keys,
-        "colours": [matplotlib.colormaps[COLOURS](weight) for weight in weights],
+        "colors": [matplotlib.colormaps[COLORS](weight) for weight in weights],
         "notes": [f"{weight:.0%}".rstrip("%") if weight >= LEAST else "" for weight in weights],
     }
 
@@ -106,7 +106,7 @@ def attention_matrix(store: Store, site: str, sample: int, head: int) -> Drawing
     figure = drawing(width + 1.6, height + 1.0)
     figure.set_layout_engine("compressed")
     axes = figure.add_subplot()
-    image = axes.imshow(weights, cmap=COLOURS, vmin=0, vmax=1, interpolation="nearest")
+    image = axes.imshow(weights, cmap=COLORS, vmin=0, vmax=1, interpolation="nearest")
     axes.set_xticks(range(len(keys)), _signs(keys), **PLAIN)
     axes.set_yticks(range(len(queries)), _signs(queries), **PLAIN)
     tidy(axes, _title(store, site, sample, head))

@@ -61,8 +61,8 @@ def role_clusters(
     groups = dict(list(tokens.groupby("sample")))
     if missing := [sample for sample in chosen if sample not in groups]:
         raise InputError(f"no sample {missing[0]} in {store.path}: it has {store.samples}, from 0")
-    colours = palette(roles.k)
-    strips = [_strip(groups[sample], colours, overlay) for sample in chosen]
+    colors = palette(roles.k)
+    strips = [_strip(groups[sample], colors, overlay) for sample in chosen]
     place = roles.site if roles.head is None else f"{roles.site}, head {roles.head}"
     caption = (
         f"k-means, k = {roles.k}, {'raw' if roles.raw else 'standardized'} vectors · agreement of "
@@ -94,19 +94,19 @@ def _mixed(samples: list[int], overlay: pd.DataFrame, n_rows: int) -> list[int]:
 
 
 def _strip(
-    question: pd.DataFrame, colours: Sequence[tuple[float, ...]], overlay: pd.DataFrame | None
+    question: pd.DataFrame, colors: Sequence[tuple[float, ...]], overlay: pd.DataFrame | None
 ) -> Strip:
     first = question.iloc[0]
-    after, colour = _answer_text(first)
+    after, color = _answer_text(first)
     frames, letters = (), ()
     if overlay is not None:
         frames, letters = mark_polarity(overlay[overlay["sample"] == first["sample"]])
     return Strip(
         tokens=question["token"].astype(str).tolist(),
-        colours=[colours[label] for label in question["label"]],
+        colors=[colors[label] for label in question["label"]],
         notes=question["label"].astype(str).tolist(),
         after=after,
-        after_colour=colour,
+        after_color=color,
         frames=frames,
         gold=letters,
     )

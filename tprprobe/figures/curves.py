@@ -34,14 +34,14 @@ def learning_curve(runs: Mapping[str, pd.DataFrame]) -> Drawing:
     figure = drawing(7, 3)
     left, right = figure.subplots(1, 2)
     sets = sorted({name for log in runs.values() for name, _ in _sets(log)})
-    for (run, log), colour in zip(runs.items(), palette(len(runs)), strict=True):
+    for (run, log), color in zip(runs.items(), palette(len(runs)), strict=True):
         loss = log.loc[log["metric"] == "loss"]
-        left.plot(loss["step"], loss["value"], color=colour, linewidth=1, label=run)
+        left.plot(loss["step"], loss["value"], color=color, linewidth=1, label=run)
         for name, rows in _sets(log):
             dash = DASHES[sets.index(name) % len(DASHES)]
             label = f"{run}: {name}"
             right.plot(
-                rows["step"], rows["value"], dash, color=colour, linewidth=1.4, marker=".",
+                rows["step"], rows["value"], dash, color=color, linewidth=1.4, marker=".",
                 markersize=4, label=label,
             )  # fmt: skip
     left.set_yscale("log")

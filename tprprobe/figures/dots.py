@@ -19,13 +19,13 @@ def interval_dots(rows: pd.DataFrame, title: str, label: str = "") -> Drawing:
     names, groups = rows["name"].unique().tolist(), rows["group"].unique().tolist()
     figure = drawing(6.4, 0.24 * len(names) + 1.3)
     panel = figure.add_subplot()
-    for number, (group, colour) in enumerate(zip(groups, palette(len(groups)), strict=True)):
+    for number, (group, color) in enumerate(zip(groups, palette(len(groups)), strict=True)):
         part = rows[rows["group"] == group]
         place = part["name"].map(names.index) + 0.5 * ((number + 0.5) / len(groups) - 0.5)
-        panel.hlines(place, part["low"], part["high"], color=colour, linewidth=1.2)
+        panel.hlines(place, part["low"], part["high"], color=color, linewidth=1.2)
         marker = MARKERS[number % len(MARKERS)]
         panel.plot(
-            part["value"], place, marker, color=colour, markersize=4.5, label=group, linestyle=""
+            part["value"], place, marker, color=color, markersize=4.5, label=group, linestyle=""
         )
     panel.set(ylim=(len(names) - 0.5, -0.5), xlabel=label)
     panel.set_yticks(range(len(names)), names, parse_math=False)

@@ -41,15 +41,15 @@ def map_points(
     figure = drawing(5.6, 4.6)
     panel = figure.add_subplot()
     names = np.asarray(values, object)
-    colours = dict(zip(order, palette(len(order)), strict=True)) | dict.fromkeys(NEITHER, GREY)
+    colors = dict(zip(order, palette(len(order)), strict=True)) | dict.fromkeys(NEITHER, GREY)
     size, pale = (9, 0.2) if len(points) < 5000 else (3, 0.2)
-    shown = [colours[name] for name in names]
+    shown = [colors[name] for name in names]
     panel.scatter(
         *points.T, s=size, c=shown, alpha=0.8 if marked is None else pale, linewidths=0,
         rasterized=True,
     )  # fmt: skip
     if marked is not None:
-        ringed = [colours[name] for name in names[marked]]
+        ringed = [colors[name] for name in names[marked]]
         panel.scatter(
             *points[marked].T, s=2 * size, c=ringed, edgecolors=INK, linewidths=0.6, rasterized=True
         )

@@ -244,18 +244,18 @@ def _lines(
     panel: Axes, part: Any, models: Sequence[str], kinds: Sequence[str]
 ) -> Iterator[tuple[str, object]]:
     known = [*KINDS, *(kind for kind in kinds if kind not in KINDS)]
-    colours: dict[str, Any] = dict(zip(known, palette(len(known)), strict=True))
+    colors: dict[str, Any] = dict(zip(known, palette(len(known)), strict=True))
     for (model, kind), line in part.groupby(["model", "kind"], sort=False):
         x = line["layer"].to_numpy(float)
-        colour, dash = colours[str(kind)], DASHES[models.index(str(model)) % len(DASHES)]
-        panel.fill_between(x, line["f1_low"], line["f1_high"], color=colour, alpha=0.2, linewidth=0)
+        color, dash = colors[str(kind)], DASHES[models.index(str(model)) % len(DASHES)]
+        panel.fill_between(x, line["f1_low"], line["f1_high"], color=color, alpha=0.2, linewidth=0)
         if len(x) == 1:  # a band of no width is not seen
-            panel.vlines(x, line["f1_low"], line["f1_high"], color=colour, linewidth=1)
+            panel.vlines(x, line["f1_low"], line["f1_high"], color=color, linewidth=1)
         (drawn,) = panel.plot(
             x,
             line["f1"],
             dash,
-            color=colour,
+            color=color,
             marker=MARKERS[known.index(str(kind)) % len(MARKERS)],
             markersize=4,
             linewidth=1.4,

@@ -109,11 +109,11 @@ def _draw_sweep(axes: Axes, found: Any, others: Mapping[str, float]) -> None:
     """Error against n positions: held out filled, in-sample hollow, beside errors of others."""
     of = found[(found["unit"] == "position") & (found["penalty"] == "none")]
     for predictor in ("heads", "random", "pca"):
-        name, colour, marker, dashes = STYLES[predictor]
-        for split, fill in (("held_out", colour), ("in_sample", "white")):
+        name, color, marker, dashes = STYLES[predictor]
+        for split, fill in (("held_out", color), ("in_sample", "white")):
             rows = of[(of["predictor"] == predictor) & (of["split"] == split)].sort_values("n")
             axes.plot(
-                rows["n"], rows["mse"], dashes, color=colour, marker=marker, markersize=4.5,
+                rows["n"], rows["mse"], dashes, color=color, marker=marker, markersize=4.5,
                 markerfacecolor=fill, linewidth=1.2, label=f"{name}, {split.replace('_', ' ')}",
             )  # fmt: skip
     for marker, (name, error) in zip("x+", others.items(), strict=False):
@@ -133,12 +133,12 @@ def _draw_layers(axes: Axes, of_model: Any) -> None:
     for untrained, predictors in ((False, ("heads", "random", "pca")), (True, ("heads",))):
         found = of_model[of_model["untrained"] == untrained]
         for predictor in predictors if len(found) else ():
-            _, colour, marker, _ = STYLES[predictor]
+            _, color, marker, _ = STYLES[predictor]
             rows = _whole(found, "held_out")
             rows = rows[rows["predictor"] == predictor].sort_values("layer")
             errors = [rows["r2"] - rows["r2_low"], rows["r2_high"] - rows["r2"]]
             axes.errorbar(
-                rows["layer"], rows["r2"], errors, color="#CC79A7" if untrained else colour,
+                rows["layer"], rows["r2"], errors, color="#CC79A7" if untrained else color,
                 marker="d" if untrained else marker, markersize=4.5, linestyle="none", capsize=2,
                 label="one head (mean), untrained" if untrained else None,
             )  # fmt: skip

@@ -136,7 +136,7 @@ def step_bars(scores: pd.DataFrame) -> Drawing:
     panel.set(ylim=(len(groups) - 0.5, -0.5), xlim=(0, 1), xlabel="R², held out")
     panel.grid(axis="x", color=FAINT, linewidth=0.5)
     tidy(panel, "Fillers, roles, bindings: what every step explains")
-    told = [Patch(color=colour, label=word) for colour, (_, word) in zip(HUES, STEPS, strict=False)]
+    told = [Patch(color=color, label=word) for color, (_, word) in zip(HUES, STEPS, strict=False)]
     has_twin = scores["control"].isin(TWINS).any()
     told += [Patch(color=MUTED, alpha=PALE, label="twin, the same steps")] if has_twin else []
     figure.legend(handles=told, loc="outside lower right", ncols=4, fontsize=7, frameon=False)
@@ -146,14 +146,14 @@ def step_bars(scores: pd.DataFrame) -> Drawing:
 def _draw_steps(panel: Axes, i: int, rows: pd.DataFrame, pale: bool = False) -> None:
     start, height, y = 0.0, (0.14 if pale else 0.34), i + (0.24 if pale else -0.06)
     texts = []
-    for colour, (family, word) in zip(HUES, STEPS, strict=False):
+    for color, (family, word) in zip(HUES, STEPS, strict=False):
         of = rows[rows["family"] == family]
         if of.empty:
             continue
         row: Any = of.iloc[0]
         end = max(start, float(row["r2"]))
         alpha = PALE if pale else 1.0
-        panel.barh(y, end - start, height, start, color=colour, alpha=alpha, linewidth=0)
+        panel.barh(y, end - start, height, start, color=color, alpha=alpha, linewidth=0)
         if not pale:
             panel.hlines(y, row["r2_low"], row["r2_high"], color=INK, linewidth=0.8)
             texts += [f"{word.strip('+ ')} {row['gain']:+.3f}"] if family in BELOW else []
@@ -218,8 +218,8 @@ def _draw_search(axes: Axes, found: RoleSearch) -> None:
     axes.plot(curve["pairs"], curve["bits"], color=HUES[5], linewidth=1.2, drawstyle="steps-post")
     axes.plot(tried["pairs"], tried["bits"], "o", color=MUTED, markersize=2.5, alpha=0.5)
     axes.axhline(0, color=MUTED, linewidth=0.8, linestyle=":")
-    for marker, (x, y, text, colour) in zip(MARKERS, _places(tried), strict=False):
-        axes.plot(x, y, marker, color=colour, markersize=6, linestyle="", label=text)
+    for marker, (x, y, text, color) in zip(MARKERS, _places(tried), strict=False):
+        axes.plot(x, y, marker, color=color, markersize=6, linestyle="", label=text)
     controls = found.controls
     told = [f"{a}: {b}" for a, b in zip(controls["control"], controls["roles"], strict=True)]
     below = f"pairs of filler and role\ncontrols find {'; '.join(told)}"
@@ -239,8 +239,8 @@ def _places(tried: pd.DataFrame) -> Iterator[tuple[float, float, str, str]]:
         names = same["roles"].tolist()
         text = " = ".join(names[:2]) + (" = …" if len(names) > 2 else "")
         first = same.iloc[0]
-        colour = WRONG if first["is_found"] else INK
-        yield first["pairs"], first["bits"], f"{text}\nR² {first['r2']:.2f}", colour
+        color = WRONG if first["is_found"] else INK
+        yield first["pairs"], first["bits"], f"{text}\nR² {first['r2']:.2f}", color
 
 
 def similarity_map(

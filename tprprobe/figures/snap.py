@@ -23,9 +23,9 @@ def snap_curve(sweeps: pd.DataFrame) -> Drawing:
         points = points.assign(k=points["k"].where(points["edit"] == "snap", 1)).sort_values("k")
         values = points["exact_match"]
         errors = [values - points["exact_match_low"], points["exact_match_high"] - values]
-        colour = palette(at + 1)[-1]
+        color = palette(at + 1)[-1]
         axes.errorbar(
-            points["k"], values, errors, color=colour, marker=MARKERS[at % len(MARKERS)],
+            points["k"], values, errors, color=color, marker=MARKERS[at % len(MARKERS)],
             markersize=4.5, capsize=2, linewidth=1.2, label=f"{_words(points)} ({name})",
             linestyle=("-", "--", "-.", ":")[at % 4],
         )  # fmt: skip

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.patches import Rectangle
 
-from tprprobe.figures.style import INK, MUTED, Drawing, drawing, text_colour
+from tprprobe.figures.style import INK, MUTED, Drawing, drawing, text_color
 
 SIGNS = {"<sos>": "#", "<eos>": "%", " ": ""}  # as in the paper; a blank is an empty square
 CELL = 0.165  # inches
@@ -20,7 +20,7 @@ MARGIN, HEAD, FOOT, NARROWEST = 0.12, 0.36, 0.3, 5.2  # inches
 PLAIN: dict[str, Any] = {"parse_math": False}  # a token is no formula
 MIDDLE: dict[str, Any] = {"ha": "center", "va": "center_baseline", **PLAIN}
 
-Colour = tuple[float, ...]
+Color = tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class StripFrame:
 
     start: int
     stop: int
-    colour: str = INK
+    color: str = INK
     style: str = "solid"
 
     @property
@@ -45,11 +45,11 @@ class Strip:
     """One row: characters, their colors, notes under each, and what stands above and behind."""
 
     tokens: Sequence[str]
-    colours: Sequence[Colour]
+    colors: Sequence[Color]
     notes: Sequence[str]
     heading: str = ""
     after: str = ""
-    after_colour: str = MUTED
+    after_color: str = MUTED
     frames: Sequence[StripFrame] = ()
     gold: Sequence[str] = ()  # a second row of notes
 
@@ -108,24 +108,24 @@ def _draw(axes: Axes, strip: Strip, top: float) -> None:
         top += HEADING
     squares = []
     under = strip.gold or [""] * len(strip.tokens)
-    for number, (token, colour, note, gold) in enumerate(
-        zip(strip.tokens, strip.colours, strip.notes, under, strict=True)
+    for number, (token, color, note, gold) in enumerate(
+        zip(strip.tokens, strip.colors, strip.notes, under, strict=True)
     ):
         line, x = divmod(number, COLUMNS)
         y = top + line * strip.line_height
-        squares.append(Rectangle((x, y), 1, 1, facecolor=colour, edgecolor="white", linewidth=0.5))
-        sign, ink = SIGNS.get(token, token), text_colour(colour)
+        squares.append(Rectangle((x, y), 1, 1, facecolor=color, edgecolor="white", linewidth=0.5))
+        sign, ink = SIGNS.get(token, token), text_color(color)
         written = [(0.54, sign, ink, 8.0), (1.29, note, INK, 5.5), (1.29 + NOTE, gold, INK, 5.5)]
-        for below, text, colour, size in written:
+        for below, text, color, size in written:
             if text:
-                axes.text(x + 0.5, y + below, text, color=colour, fontsize=size, **MIDDLE)
+                axes.text(x + 0.5, y + below, text, color=color, fontsize=size, **MIDDLE)
     axes.add_collection(PatchCollection(squares, match_original=True))
     for frame in strip.frames:
         for line, x, width in frame.boxes:
             corner = (x, top + line * strip.line_height)
-            look: Any = {"edgecolor": frame.colour, "linestyle": frame.style, "linewidth": 1.4}
+            look: Any = {"edgecolor": frame.color, "linestyle": frame.style, "linewidth": 1.4}
             axes.add_patch(Rectangle(corner, width, 1, fill=False, zorder=3, **look))
     line, x = strip.after_place
     y = top + line * strip.line_height + 0.54
-    look = {"fontsize": 7, "color": strip.after_colour, **PLAIN}
+    look = {"fontsize": 7, "color": strip.after_color, **PLAIN}
     axes.text(x + 0.5, y, strip.after, va="center_baseline", **look)

@@ -99,14 +99,14 @@ def palette(n: int) -> list[tuple[float, float, float]]:
     return [shades[i % len(shades)] for i in range(n)]
 
 
-def _shade(colour: str, shade: float) -> tuple[float, float, float]:
+def _shade(color: str, shade: float) -> tuple[float, float, float]:
     """The color mixed with white below 1, with black above."""
-    rgb = np.array(to_rgb(colour))
+    rgb = np.array(to_rgb(color))
     red, green, blue = (1 - (1 - rgb) * shade if shade <= 1 else rgb / shade).tolist()
     return red, green, blue
 
 
-def text_colour(background: Sequence[float]) -> str:
+def text_color(background: Sequence[float]) -> str:
     """Black or white, whichever stands out more (relative luminance, WCAG 2)."""
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in background[:3]]
     luminance = float(np.dot(linear, (0.2126, 0.7152, 0.0722)))

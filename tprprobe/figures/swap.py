@@ -38,7 +38,7 @@ def swap_shares(
 ) -> Drawing:
     """A panel per kind of swap, a bar per way: the shares of the predicted, another and the old answer.
 
-    ``swaps`` has the rows of ``summarise_swaps``; drawn are swaps whose two questions the model
+    ``swaps`` has the rows of ``summarize_swaps``; drawn are swaps whose two questions the model
     answers (how many, by model, is in brackets), whole layers, all heads. The mark is the 95 %
     interval of the first share. Without ``kinds`` all that should change an answer. ``surgery`` draws
     the ways that exchange bindings of a decomposition, in place of those that exchange vectors.
@@ -112,10 +112,10 @@ def _draw(axes: Axes, rows: pd.DataFrame, ways: list[tuple[str, str, int, str]])
     known = rows.set_index(["model", "vectors", "layer", "at"])
     left = np.zeros(len(ways))
     found = known.reindex(pd.MultiIndex.from_tuples(ways))
-    for column, name, colour, hatch in PARTS:
+    for column, name, color, hatch in PARTS:
         width = found[column].fillna(0).to_numpy(float)
         axes.barh(
-            range(len(ways)), width, left=left, height=0.72, color=colour, hatch=hatch,
+            range(len(ways)), width, left=left, height=0.72, color=color, hatch=hatch,
             edgecolor=MUTED, linewidth=0.5, label=name,
         )  # fmt: skip
         left += width

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
 
 ROWS = 20
 WIDTH, HEIGHT = 90, 12  # of a picture, in pixels
-COLOUR = "#0072B2"
-PICTURE = f'<svg width="{WIDTH}" height="{HEIGHT}" role="img" fill="{COLOUR}" stroke="{COLOUR}">'
+COLOR = "#0072B2"
+PICTURE = f'<svg width="{WIDTH}" height="{HEIGHT}" role="img" fill="{COLOR}" stroke="{COLOR}">'
 
 
 def as_html(

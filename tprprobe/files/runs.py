@@ -168,7 +168,7 @@ def keep_table(
     run: KeptRun,
     names: tuple[str, str],
     measure: Callable[[KeptRun], pd.DataFrame],
-    summarise: Callable[[pd.DataFrame], pd.DataFrame],
+    summarize: Callable[[pd.DataFrame], pd.DataFrame],
 ) -> pd.DataFrame:
     """The summary of what is measured, read from the folder of the run if it was finished there.
 
@@ -176,7 +176,7 @@ def keep_table(
     """
     if not run.is_done:
         measured = measure(run)
-        run.finish({names[0]: measured, names[1]: summarise(measured)}, {})
+        run.finish({names[0]: measured, names[1]: summarize(measured)}, {})
     return pd.read_csv(run.folder / names[1])
 
 

@@ -1,5 +1,5 @@
-from .behaviour import measure_pairs as measure_pairs
-from .behaviour import pair_of_text as pair_of_text
+from .behavior import measure_pairs as measure_pairs
+from .behavior import pair_of_text as pair_of_text
 from .edits import Chain as Chain
 from .edits import exchange as exchange
 from .edits import mean as mean

@@ -122,7 +122,7 @@ def sweep(
             open_run(folder, model, data, recipe, resume),
             (SAMPLES, TABLE),
             partial(_measure, model, data, recipe),
-            partial(summarise_sweep, seed=recipe.seed),
+            partial(summarize_sweep, seed=recipe.seed),
         )
 
 
@@ -228,7 +228,7 @@ def _score(
     return pd.concat(parts, ignore_index=True)
 
 
-def summarise_sweep(samples: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
+def summarize_sweep(samples: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     """One row per point of the samples: the columns of :func:`sweep`."""
     alone = samples[samples["edit"] == UNEDITED].sort_values("example")
     before = {name: alone[name].to_numpy(float) for name in ("correct", "nats")}

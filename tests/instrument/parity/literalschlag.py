@@ -83,8 +83,8 @@ def affine(state: State, name: str, x: Tensor) -> Tensor:
 
 
 def norm(state: State, name: str, x: Tensor) -> Tensor:
-    centred = x - x.mean(-1, keepdim=True)
-    scaled = centred / torch.sqrt(centred.pow(2).mean(-1, keepdim=True) + 1e-5)
+    centered = x - x.mean(-1, keepdim=True)
+    scaled = centered / torch.sqrt(centered.pow(2).mean(-1, keepdim=True) + 1e-5)
     return scaled * state[f"{name}.weight"] + state[f"{name}.bias"]
 
 

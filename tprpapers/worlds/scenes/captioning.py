@@ -18,7 +18,7 @@ from tprpapers.worlds.scenes.nouns import (
 from tprpapers.worlds.scenes.scene import Group, Scene
 from tprpapers.worlds.scenes.trees import Phrase, label
 
-OMITTED = {"colour": 0.3, "size": 0.3, "manner": 0.3, "place": 0.35, "other": 0.15}
+OMITTED = {"color": 0.3, "size": 0.3, "manner": 0.3, "place": 0.35, "other": 0.15}
 DEFINITE = 0.15  # how often the other group has `the`
 TRIES = 200
 
@@ -50,8 +50,8 @@ def _less(scene: Scene, rng: np.random.Generator) -> Scene:
 
 
 def _plain(group: Group, rng: np.random.Generator) -> Group:
-    colour = group.colour if rng.random() >= OMITTED["colour"] else ""
-    return replace(group, colour=colour, size=group.size if rng.random() >= OMITTED["size"] else "")
+    color = group.color if rng.random() >= OMITTED["color"] else ""
+    return replace(group, color=color, size=group.size if rng.random() >= OMITTED["size"] else "")
 
 
 def noun(group: Group, article: str = "a") -> Phrase:
@@ -59,9 +59,9 @@ def noun(group: Group, article: str = "a") -> Phrase:
     kind = KINDS[group.kind]
     phrase = Phrase(group.kind, "NN") if group.count == 1 else Phrase(kind.plural, "NNS")
     has_hat = group.hats and kind.category == PERSON
-    if group.colour and has_hat:
+    if group.color and has_hat:
         phrase = phrase.behind("nmod", prepositional("with", hat(group)))
-    for adjective in filter(None, ("" if has_hat else group.colour, group.size)):
+    for adjective in filter(None, ("" if has_hat else group.color, group.size)):
         phrase = phrase.before("amod", Phrase(adjective, "JJ"))
     if group.count == 1 or article == "the":
         return phrase.before("det", Phrase(article, "DT"))
@@ -73,10 +73,10 @@ def noun(group: Group, article: str = "a") -> Phrase:
 
 def hat(group: Group) -> Phrase:
     """`a black hat`, or `black hats` of several persons."""
-    colour = Phrase(group.colour, "JJ")
+    color = Phrase(group.color, "JJ")
     if group.count > 1:
-        return Phrase("hats", "NNS").before("amod", colour)
-    return Phrase("hat", "NN").before("amod", colour).before("det", Phrase("a", "DT"))
+        return Phrase("hats", "NNS").before("amod", color)
+    return Phrase("hat", "NN").before("amod", color).before("det", Phrase("a", "DT"))
 
 
 def prepositional(preposition: str, phrase: Phrase) -> Phrase:

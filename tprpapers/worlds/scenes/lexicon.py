@@ -2,7 +2,7 @@
 
 from tprpapers.worlds.scenes.nouns import (
     ADVERBS,
-    COLOURS,
+    COLORS,
     COUNTS,
     KINDS,
     PLACES,
@@ -16,7 +16,7 @@ _ACTIONS = POSTURES | VERBS
 _FORMS = {
     "NN": [*KINDS, *PLACES, "hat"],
     "NNS": [*(kind.plural for kind in KINDS.values()), "hats"],
-    "JJ": [*COLOURS, *SIZES, COUNTS[3]],
+    "JJ": [*COLORS, *SIZES, COUNTS[3]],
     "CD": COUNTS[1:3],
     "RB": ADVERBS,
     "VBG": _ACTIONS,

@@ -51,7 +51,7 @@ KINDS = {
     "car": NounKind("support", "cars"),
     "tree": NounKind("support", "trees"),
 }
-COLOURS = (  # of animals and things, and of the hats of persons
+COLORS = (  # of animals and things, and of the hats of persons
     "white",
     "black",
     "brown",

@@ -12,7 +12,7 @@ from jaxtyping import Float32
 
 from tprpapers.worlds.scenes.nouns import (
     ADVERBS,
-    COLOURS,
+    COLORS,
     COUNTS,
     KINDS,
     PLACES,
@@ -39,7 +39,7 @@ def facts(scene: Scene) -> list[Fact]:
         if group:
             own += [
                 (whose, name, str(getattr(group, name)))
-                for name in ("kind", "count", "colour", "size")
+                for name in ("kind", "count", "color", "size")
             ]
     return [fact for fact in own if fact[2]]
 
@@ -54,7 +54,7 @@ def render(scene: Scene, rng: np.random.Generator, noise: float) -> Float32[np.n
 @cache
 def _mixing() -> tuple[Float32[np.ndarray, "fact width"], dict[Fact, int]]:
     """M and the row of every fact."""
-    group = {"kind": KINDS, "count": range(1, len(COUNTS) + 1), "colour": COLOURS, "size": SIZES}
+    group = {"kind": KINDS, "count": range(1, len(COUNTS) + 1), "color": COLORS, "size": SIZES}
     scene = {"action": POSTURES | VERBS, "manner": ADVERBS, "relation": PREPOSITIONS}
     known = {"main": group, "other": group, "scene": scene | {"place": PLACES}}
     rows = [

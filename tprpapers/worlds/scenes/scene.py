@@ -7,7 +7,7 @@ import numpy as np
 
 from tprpapers.worlds.scenes.nouns import (
     ADVERBS,
-    COLOURS,
+    COLORS,
     COUNTS,
     KINDS,
     PLACES,
@@ -27,12 +27,12 @@ CHANCES = {"size": 0.5, "manner": 0.3, "other": 0.75}
 class Group:
     """One or more of a kind that look alike; `size` may be empty.
 
-    Persons' `colour` is that of their hats, or without ``hats`` their own, as in the first version.
+    Persons' `color` is that of their hats, or without ``hats`` their own, as in the first version.
     """
 
     kind: str
     count: int
-    colour: str
+    color: str
     size: str
     hats: bool = field(default=True, repr=False)  # the repr says the split
 
@@ -55,7 +55,7 @@ class Scene:
     @property
     def is_unseen(self) -> bool:
         """True if the main group has a color that no scene of train, dev or test gives its kind."""
-        return self.main.colour == unseen_colour(self.main.kind)
+        return self.main.color == unseen_color(self.main.kind)
 
 
 def without_hats(scene: Scene) -> Scene:
@@ -64,9 +64,9 @@ def without_hats(scene: Scene) -> Scene:
     return replace(scene, main=replace(scene.main, hats=False), other=other)
 
 
-def unseen_colour(kind: str) -> str:
+def unseen_color(kind: str) -> str:
     """The color that things of this kind have as a main group in `compositional` only."""
-    return COLOURS[list(KINDS).index(kind) * SKIPPED % len(COLOURS)]
+    return COLORS[list(KINDS).index(kind) * SKIPPED % len(COLORS)]
 
 
 def split_of(scene: Scene) -> str:
@@ -86,7 +86,7 @@ def draw(rng: np.random.Generator, split: str) -> Scene:
 def _drawn(rng: np.random.Generator, unseen: bool) -> Scene:
     main = _group(rng, ("person", "animal"))
     if unseen:
-        main = Group(main.kind, main.count, unseen_colour(main.kind), main.size)
+        main = Group(main.kind, main.count, unseen_color(main.kind), main.size)
     kind = KINDS[main.kind]
     manner = _one(rng, ADVERBS) if rng.random() < CHANCES["manner"] else ""
     place = _one(rng, list(PLACES))
@@ -107,7 +107,7 @@ def _group(rng: np.random.Generator, categories: Sequence[str], but: str = "") -
     kinds = [name for name, kind in KINDS.items() if kind.category in categories and name != but]
     count = int(rng.choice(len(COUNTS), p=[0.55, 0.25, 0.12, 0.08])) + 1
     size = _one(rng, SIZES) if rng.random() < CHANCES["size"] else ""
-    return Group(_one(rng, kinds), count, _one(rng, COLOURS), size)
+    return Group(_one(rng, kinds), count, _one(rng, COLORS), size)
 
 
 def _one(rng: np.random.Generator, values: Sequence[str]) -> str:

@@ -22,14 +22,14 @@ from tprprobe.errors import InputError, unknown
 from tprprobe.gold.labels import Labelled, Target
 
 NAME = "scenes"
-PERSONS = ("hats", "coloured")
+PERSONS = ("hats", "colored")
 MOST = 12  # captions that every scene has wordings for
 
 
 @dataclass(frozen=True, slots=True)
 class SceneKnobs:
     """The settings of scenes: the noise of images (1 equals the signal), the captions per image, and
-    what of persons has a color: their ``hats``, or they themselves (``coloured``, the first version,
+    what of persons has a color: their ``hats``, or they themselves (``colored``, the first version,
     which the shipped models were trained on).
     """
 
@@ -97,7 +97,7 @@ def sample(
         3
     )
     scene = draw(scene_rng, split)
-    if knobs.persons == "coloured":
+    if knobs.persons == "colored":
         scene = without_hats(scene)
     sentences = describe(scene, word_rng, knobs.captions)
     features = render(scene, image_rng, knobs.noise)
@@ -113,7 +113,7 @@ def is_scenes(spec: str) -> bool:
 def draw_scenes(request: Request) -> DrawnScenes:
     """The generated scenes; by default 1,000 of `test`.
 
-    Knobs stand behind a colon: `scenes:noise=0.5,captions=8`, `scenes:persons=coloured`.
+    Knobs stand behind a colon: `scenes:noise=0.5,captions=8`, `scenes:persons=colored`.
     Raises: InputError for an unknown split or knob, or a value that a knob cannot have.
     """
     split = request.split or "test"

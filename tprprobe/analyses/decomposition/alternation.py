@@ -82,7 +82,7 @@ class Alternation:
         """XᵀX of vectors of the part's pairs, X centered."""
         whole = np.zeros((self.regression.grams.pairs, vectors.shape[1]))
         whole[self.rows] = vectors
-        return self.regression.grams.centred(whole)[self.rows]
+        return self.regression.grams.centered(whole)[self.rows]
 
     def _fit_long(
         self, table: "Table", long: Factor, short: Factor, w: Readout, rest: Vectors

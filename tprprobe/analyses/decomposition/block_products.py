@@ -61,7 +61,7 @@ class Grams:
             return self._gram @ table
         return self.counts.T @ (self.counts @ table)
 
-    def centred(self, table: Matrix) -> Matrix:
+    def centered(self, table: Matrix) -> Matrix:
         """XᵀX of a table, X centered."""
         return self.times(table) - np.outer(self.n * self.mean, self.mean @ table)
 

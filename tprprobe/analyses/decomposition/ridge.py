@@ -55,7 +55,7 @@ class Regression:
     def left_by(self, table: Matrix) -> Matrix:
         """XᵀE less what a table predicts, centered."""
         outer = np.outer(self.n * self.grams.mean, self.mean)
-        return self.cross - outer - self.grams.centred(table)
+        return self.cross - outer - self.grams.centered(table)
 
     def solve(
         self,
@@ -131,7 +131,7 @@ class Regression:
             return np.concatenate([each.basis.T @ table for each in blocks])
 
         def apply(v: Matrix) -> Matrix:
-            return gather(g.centred(table_of(blocks, split_rows(v, widths)))) + penalty * v
+            return gather(g.centered(table_of(blocks, split_rows(v, widths)))) + penalty * v
 
         def precondition(rest: Matrix) -> Matrix:
             found = rest / diagonal

@@ -176,9 +176,9 @@ def reduce_width(
     vectors: Float64[np.ndarray, "unit d_model"],
 ) -> Float64[np.ndarray, "unit dimension"]:
     """Vectors along their first principal axes, as many as hold VARIANCE, MOST_DIMENSIONS at most."""
-    centred = vectors - vectors.mean(0)
-    values, axes = eigh(centred.T @ centred)
+    centered = vectors - vectors.mean(0)
+    values, axes = eigh(centered.T @ centered)
     values, axes = values[::-1], axes[:, ::-1]
     share = np.cumsum(values) / max(values.sum(), 1e-300)
     kept = min(MOST_DIMENSIONS, int(np.searchsorted(share, VARIANCE)) + 1)
-    return centred @ axes[:, :kept]
+    return centered @ axes[:, :kept]

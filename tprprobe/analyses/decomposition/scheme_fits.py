@@ -67,9 +67,9 @@ class SchemeFits:
         if self.like and self.like.vectors is self.vectors:
             return self.like.axes
         of = self.fitting
-        centred = of.left_by(np.zeros_like(of.cross))
+        centered = of.left_by(np.zeros_like(of.cross))
         often = np.asarray(of.grams.counts.power(2).sum(0)).reshape(-1) + 1
-        axes = np.linalg.eigh((centred / often[:, None]).T @ centred)[1][:, ::-1]
+        axes = np.linalg.eigh((centered / often[:, None]).T @ centered)[1][:, ::-1]
         largest, rest = axes[:, :LARGEST], axes[:, LARGEST:]
         if (n := rest.shape[1]) <= OTHERS:
             return axes

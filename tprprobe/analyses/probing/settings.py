@@ -48,13 +48,13 @@ class Schedule:
     watch: Literal["loss", "f1"] = "loss"
     clip: float = 5.0
     smallest_rate: float = 1e-6
-    standardise: bool = True
+    standardize: bool = True
 
 
 SCHEDULES = {
     "short": Schedule(),
     # Source: Tenney et al. 2019, jiant/config/defaults.conf
-    "tenney": Schedule(1e-4, 32, 1000, 5, 20, 250, "f1", standardise=False),
+    "tenney": Schedule(1e-4, 32, 1000, 5, 20, 250, "f1", standardize=False),
 }
 
 

@@ -130,7 +130,7 @@ def fit_span_conv(
     """Probes of one vector, each trained to its end on the first turn of the splits, and tested."""
     turn, examples = splits.turns[0], splits.examples
     train, dev = examples.take(turn.train), examples.take(turn.dev)
-    if schedule.standardise:
+    if schedule.standardize:
         mean, scale = _moments(reader, train)
         reader = replace(reader, mean=mean, scale=scale)
     descent = Descent(probes, train, dev, reader, shape, schedule)

@@ -23,8 +23,8 @@ class Moments:
     @classmethod
     def of(cls, vectors: Float64[np.ndarray, "row width"]) -> "Moments":
         mean = vectors.mean(0) if len(vectors) else np.zeros(vectors.shape[1])
-        centred = vectors - mean
-        return cls(len(vectors), mean, centred.T @ centred)
+        centered = vectors - mean
+        return cls(len(vectors), mean, centered.T @ centered)
 
     def __add__(self, other: "Moments") -> "Moments":
         count = self.count + other.count

@@ -81,9 +81,9 @@ FIGURES = {
             "catalogue.stores:RECONSTRUCTION_TABLE",
         ),
         (
-            "behaviour",
+            "behavior",
             "What is expected next after two words' states change places, by layer",
-            "behaviour:behaviour_by_layer",
+            "behavior:behavior_by_layer",
         ),
         (
             "swap",

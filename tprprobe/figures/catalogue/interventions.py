@@ -11,7 +11,7 @@ from tprprobe.errors import InputError
 from tprprobe.figures import ablation, snap, swap
 from tprprobe.figures.style import Drawing
 from tprprobe.files.kinds import Kind
-from tprprobe.interventions.kinds import BEHAVIOURS, SWAPS, SWEEPS
+from tprprobe.interventions.kinds import BEHAVIORS, SWAPS, SWEEPS
 
 Source = str | os.PathLike[str]
 
@@ -26,14 +26,14 @@ def load_tables(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def load_behaviour(sources: Iterable[Source]) -> pd.DataFrame:
+def load_behavior(sources: Iterable[Source]) -> pd.DataFrame:
     """The table of edits of minimal pairs in a folder."""
     first, *others = sources
     if others:
         raise InputError(
-            f"the figure `behaviour` draws one folder, not {len(others) + 1}: give one --ckpt"
+            f"the figure `behavior` draws one folder, not {len(others) + 1}: give one --ckpt"
         )
-    return load_tables([first], BEHAVIOURS).fillna({"control": ""})
+    return load_tables([first], BEHAVIORS).fillna({"control": ""})
 
 
 load_sweeps = partial(load_tables, kind=SWEEPS)

@@ -12,12 +12,12 @@ from pydantic import Field
 from tprprobe.analyses.kinds import DECOMPOSITIONS, PROBES, ROLES
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.decomposition import load_decompositions, load_searches
-from tprprobe.figures.catalogue.interventions import load_behaviour, load_swaps, load_sweeps
+from tprprobe.figures.catalogue.interventions import load_behavior, load_swaps, load_sweeps
 from tprprobe.figures.catalogue.makers import Input
 from tprprobe.files import assets
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.settings import Document, parse
-from tprprobe.interventions.kinds import BEHAVIOURS, SWAPS, SWEEPS
+from tprprobe.interventions.kinds import BEHAVIORS, SWAPS, SWEEPS
 from tprprobe.store import Store, open_store
 from tprprobe.store.kinds import STORE
 from tprprobe.training.kinds import RUNS
@@ -159,10 +159,10 @@ INPUTS = {
         load_sweeps,
         SWEEPS.find_finished,
     ),
-    "behaviours": Input(
+    "behaviors": Input(
         "edits of minimal pairs: give --ckpt with the folder of `intervene --data pairs:FRAME --out`",
-        load_behaviour,
-        BEHAVIOURS.find_finished,
+        load_behavior,
+        BEHAVIORS.find_finished,
     ),
     "swaps": Input(
         "swaps: give --ckpt with folders of `intervene --out`",

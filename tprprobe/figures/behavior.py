@@ -20,21 +20,21 @@ ANSWERS = {
 }
 
 
-def behaviour_by_layer(behaviours: pd.DataFrame) -> Drawing:
+def behavior_by_layer(behaviors: pd.DataFrame) -> Drawing:
     """A row per edit and kind of site: the two answers against each other, and their probabilities, by layer.
 
-    ``behaviours`` has the rows of :func:`tprprobe.interventions.behaviour.measure_pairs`. Bands are 95 %
+    ``behaviors`` has the rows of :func:`tprprobe.interventions.behavior.measure_pairs`. Bands are 95 %
     intervals over items; filled dots differ from the strongest control (Holm, 5 %).
     """
-    real = behaviours[behaviours["control"].eq("") & ~behaviours["edit"].isin((*LEVELS, "any"))]
+    real = behaviors[behaviors["control"].eq("") & ~behaviors["edit"].isin((*LEVELS, "any"))]
     kinds = real["site"].map(kind_of)
     panels = list(dict.fromkeys(zip(real["edit"], kinds, strict=True)))
     figure = drawing(7, 0.9 + 2.1 * len(panels))
     axes = figure.subplots(len(panels), 2, squeeze=False)
     for (edit, kind), (left, right) in zip(panels, axes, strict=True):
-        here = behaviours[behaviours["site"].map(kind_of).eq(kind)]
-        _draw_difference(left, here, behaviours, edit)
-        _draw_answers(right, here[here["edit"].eq(edit) & here["control"].eq("")], behaviours)
+        here = behaviors[behaviors["site"].map(kind_of).eq(kind)]
+        _draw_difference(left, here, behaviors, edit)
+        _draw_answers(right, here[here["edit"].eq(edit) & here["control"].eq("")], behaviors)
         tidy(left, f"{edit}, {kind}")
         tidy(right, "probabilities of both answers")
         left.set_ylabel("log-odds of the other answer")
@@ -45,7 +45,7 @@ def behaviour_by_layer(behaviours: pd.DataFrame) -> Drawing:
     for column, where in enumerate(("outside lower left", "outside lower right")):
         handles, labels = axes[0, column].get_legend_handles_labels()
         figure.legend(handles, labels, loc=where, fontsize=6.5, frameon=False, ncols=2)
-    figure.put_below(_notes(behaviours))
+    figure.put_below(_notes(behaviors))
     return figure
 
 
@@ -55,9 +55,9 @@ def kind_of(site: str) -> str:
     return "hidden" if last == "embedding" else last
 
 
-def _draw_difference(axes: Axes, here: pd.DataFrame, behaviour: pd.DataFrame, edit: str) -> None:
+def _draw_difference(axes: Axes, here: pd.DataFrame, behavior: pd.DataFrame, edit: str) -> None:
     for name, said in LEVELS.items():
-        value = behaviour.loc[behaviour["edit"].eq(name), "difference"].iloc[0]
+        value = behavior.loc[behavior["edit"].eq(name), "difference"].iloc[0]
         dash = "-" if name == "none" else (0, (1, 1))
         axes.axhline(value, color=MUTED, linewidth=0.8, linestyle=dash, label=said)
     for control, (color, dash) in CONTROLS.items():
@@ -74,14 +74,14 @@ def _draw_difference(axes: Axes, here: pd.DataFrame, behaviour: pd.DataFrame, ed
     axes.plot(beyond["layer"], beyond["difference"], "o", color=INK, markersize=3.5)
 
 
-def _draw_answers(axes: Axes, rows: pd.DataFrame, behaviour: pd.DataFrame) -> None:
+def _draw_answers(axes: Axes, rows: pd.DataFrame, behavior: pd.DataFrame) -> None:
     for name, (color, said) in ANSWERS.items():
         words = rows[name.replace("p_", "")].dropna().unique()
         said = f"{said}: {words[0]}" if len(words) else said
         axes.plot(rows["layer"], rows[name], color=color, linewidth=1.6, label=said)
         axes.fill_between(rows["layer"], rows[f"{name}_low"], rows[f"{name}_high"], color=color, alpha=0.15,
                           linewidth=0)  # fmt: skip
-        floor = behaviour.loc[behaviour["edit"].eq("none"), name].iloc[0]
+        floor = behavior.loc[behavior["edit"].eq("none"), name].iloc[0]
         axes.axhline(floor, color=color, linewidth=0.8, linestyle=":")
     axes.set_ylim(0, None)
     axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
@@ -94,14 +94,14 @@ def _ticks(here: pd.DataFrame) -> tuple[list[int], list[str]]:
     return some, ["emb" if layer < 0 else str(layer) for layer in some]
 
 
-def _notes(behaviour: pd.DataFrame) -> list[str]:
-    counts = behaviour["n"].to_numpy()
+def _notes(behavior: pd.DataFrame) -> list[str]:
+    counts = behavior["n"].to_numpy()
     n = (
         f"{counts.max()} {'item' if counts.max() == 1 else 'items'}"
         if counts.min() == counts.max()
         else f"{counts.min()} to {counts.max()} items"
     )
-    missing = int(np.nanmax(behaviour["missing"]))
+    missing = int(np.nanmax(behavior["missing"]))
     lines = [
         f"n = {n}; trials that cannot be made: at most {missing} at a point. Dotted: unedited."
     ]
@@ -112,9 +112,9 @@ def _notes(behaviour: pd.DataFrame) -> list[str]:
     return lines
 
 
-def behaviour_table(behaviour: pd.DataFrame) -> str:
+def behavior_table(behavior: pd.DataFrame) -> str:
     """The rows for a terminal: texts without an edit, then every edit, and beside it its strongest control."""
-    shown = behaviour[behaviour["control"].eq("") & behaviour["edit"].ne("any")]
+    shown = behavior[behavior["control"].eq("") & behavior["edit"].ne("any")]
     names = ["site", "edit", "n", "missing", "agrees", "difference", "kl", "p_answer", "p_other"]
     names += [
         name for name in ("against", "beyond", "beyond_low", "beyond_high", "p") if name in shown

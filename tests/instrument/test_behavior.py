@@ -13,9 +13,9 @@ from tprprobe.cli import main
 from tprprobe.data import load_data
 from tprprobe.data.frames.pairsets import find_pairs, pair_of_text
 from tprprobe.errors import InputError
-from tprprobe.figures.behaviour import behaviour_by_layer
+from tprprobe.figures.behavior import behavior_by_layer
 from tprprobe.interventions import edits
-from tprprobe.interventions.behaviour import measure_pairs, summarise_pairs
+from tprprobe.interventions.behavior import measure_pairs, summarize_pairs
 from tprprobe.interventions.pair_trials import make_trials
 from tprprobe.interventions.word_edits import EDITS, Words, list_ways
 from tprprobe.models import load_model
@@ -238,7 +238,7 @@ def test_holm_corrects_over_the_sites_of_an_edit():
                 rows.append({"site": site, "layer": 0, "edit": edit, "control": control, "item": str(item),
                              "made": True, "left_out": 2, "answer": "a", "other": "b", "agrees": 0.0, "kl": 0.0,
                              "difference": value, "p_answer": 0.1, "p_other": 0.1})  # fmt: skip
-    table = summarise_pairs(pd.DataFrame(rows)).set_index(["site", "control"])
+    table = summarize_pairs(pd.DataFrame(rows)).set_index(["site", "control"])
     assert table.loc[("one", ""), "p"] == pytest.approx(3 * 2 * 0.5**12)
     assert table.loc[("one", ""), "beyond"] == pytest.approx(3.0)
     assert table.loc[("two", ""), "p"] == 1
@@ -257,7 +257,7 @@ def test_a_run_goes_on_to_the_same_table(model, frame, tmp_path):
 
 
 def test_the_picture_has_a_row_an_edit(table):
-    figure = behaviour_by_layer(table)
+    figure = behavior_by_layer(table)
     titles = [axes.get_title(loc="left") for axes in figure.axes[::2]]
     assert titles == [f"{edit}, hidden" for edit in EDITS]
     lines = {line.get_label(): np.asarray(line.get_ydata()) for line in figure.axes[0].lines}
@@ -279,14 +279,12 @@ def test_one_command_for_a_typed_text(folder, tmp_path, monkeypatch, capsys):
     assert [row["site"] for row in rows if row["edit"] == "exchange" and row["control"] == ""] == [
         "layers.embedding", "layers.0.hidden", "layers.1.hidden"
     ]  # fmt: skip
-    assert {"behaviour.pdf", "behaviour.svg", "behaviour.csv"} <= {
+    assert {"behavior.pdf", "behavior.svg", "behavior.csv"} <= {
         p.name for p in (tmp_path / "run").iterdir()
     }
-    figure = ["figure", "behaviour", "--ckpt", tmp_path / "run", "--out", tmp_path / "again.svg"]
+    figure = ["figure", "behavior", "--ckpt", tmp_path / "run", "--out", tmp_path / "again.svg"]
     assert not run(monkeypatch, *figure)
-    assert (tmp_path / "again.svg").read_bytes() == (
-        tmp_path / "run" / "behaviour.svg"
-    ).read_bytes()
+    assert (tmp_path / "again.svg").read_bytes() == (tmp_path / "run" / "behavior.svg").read_bytes()
 
 
 def test_next_words_of_a_typed_text(folder, model, monkeypatch, capsys):

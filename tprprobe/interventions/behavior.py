@@ -21,7 +21,7 @@ from tprprobe.data.frames.pairsets import MinimalPairs
 from tprprobe.data.frames.pairsets import pair_of_text as pair_of_text
 from tprprobe.files.runs import KeptRun, Tables, keep_table, kept, sum_bytes
 from tprprobe.interventions.folders import MANIFEST, MEASURED, measure_parts
-from tprprobe.interventions.kinds import BEHAVIOURS
+from tprprobe.interventions.kinds import BEHAVIORS
 from tprprobe.interventions.pair_trials import NOWHERE, Trials, make_trials
 from tprprobe.interventions.word_edits import ANY, REAL, SetAt, Way, Words, check_edits, list_ways
 from tprprobe.models.architectures import fingerprint
@@ -30,7 +30,7 @@ from tprprobe.site.hooks import capture, find_sites, intervene
 from tprprobe.site.patterns import layer_of, match, select, side_of
 from tprprobe.statistics import adjust, bootstrap_mean, sign_test
 
-TABLE, TRIALS = BEHAVIOURS.file, "trials.parquet"
+TABLE, TRIALS = BEHAVIORS.file, "trials.parquet"
 SITES = ("*.embedding", "*.hidden")
 EDITS, ITEMS = ("exchange",), 32  # by default
 NONE, CEILING = "none", "other text"
@@ -57,7 +57,7 @@ def measure_pairs(
         sites: Sites of pairs' edits, as patterns; default: what the first layer reads, and every layer's output,
             of the source's side.
         edits: exchange (default), substitute, surgery or erase, of pairs.
-        out: A new folder for behaviour.csv and trials.parquet (every trial); default: nothing is written.
+        out: A new folder for behavior.csv and trials.parquet (every trial); default: nothing is written.
         resume: Go on with that folder.
         seed: Seed of random directions, and of the draws of intervals.
 
@@ -86,7 +86,7 @@ def measure_pairs(
         settings = about | {"tprprobe": version("tprprobe")}
         run = KeptRun.open(folder, settings, resume, MANIFEST)
         measure = partial(_measure, model.eval(), data, names, edits, seed)
-        table = keep_table(run, (TRIALS, TABLE), measure, partial(summarise_pairs, seed=seed))
+        table = keep_table(run, (TRIALS, TABLE), measure, partial(summarize_pairs, seed=seed))
         return table.fillna({"control": REAL})  # which a CSV does not tell from nothing
 
 
@@ -230,7 +230,7 @@ class Asked:
         return pd.DataFrame({**place, **items, "made": made, **table, "left_out": missing})
 
 
-def summarise_pairs(trials: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
+def summarize_pairs(trials: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     """The table of :func:`measure_pairs` from its trials."""
     floor = trials[trials["edit"] == NONE].set_index("item")["difference"]
     trials = trials.assign(change=trials["difference"] - trials["item"].map(floor))
