@@ -26,7 +26,7 @@ from tprprobe.data.dataset import Dataset
 from tprprobe.extraction import blocks, extract
 from tprprobe.files.writing import write_file
 from tprprobe.models import load_model
-from tprprobe.store import checksums
+from tprprobe.store import manifests
 
 MODEL, DATA, SPLIT = "tpt-c-arithmetic", "mathematics:arithmetic__mul", "small-test"
 ROLES = "encoder.*.self.role"
@@ -41,7 +41,7 @@ def without(part: str) -> contextlib.AbstractContextManager[object]:
     """A block in which extractions go without a safeguard, or with all of them."""
     if part == "checksums":
         return patch.multiple(
-            checksums, _extend=lambda _c, _d: 0, sum_file=lambda _: checksums.EMPTY
+            manifests, _extend=lambda _c, _d: 0, sum_file=lambda _: manifests.EMPTY
         )
     if part == "the lock":
         return patch.object(blocks, "alone", unlocked)

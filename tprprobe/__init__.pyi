@@ -17,7 +17,7 @@ from .analyses.reconstruction import reconstruct as reconstruct
 from .data import load_data as load_data
 from .errors import InputError as InputError
 from .extraction import extract as extract
-from .files.results import load_run as load_run
+from .files.kinds import load_run as load_run
 from .interventions.decomposed_states import substitute as substitute
 from .models import load_model as load_model
 from .models.checkpoint import save_pretrained as save_pretrained

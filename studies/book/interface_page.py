@@ -28,7 +28,7 @@ CLASSES = (
     "models.protocol.Language",
     "site.attachment.Attached",
     "store.reader.Store",
-    "files.results.RunContents",
+    "files.kinds.RunContents",
     "analyses.clustering.clusters.Clusters",
     "analyses.naming.run.Naming",
     "analyses.decomposition.decompositions.Decomposition",

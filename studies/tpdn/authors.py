@@ -8,8 +8,7 @@ import torch
 from jaxtyping import Float64
 
 from tprpapers.worlds.sequences import SYMBOLS
-from tprprobe.data.vocabularies.characters import SPECIALS
-from tprprobe.data.vocabularies.symbols import SymbolTable
+from tprprobe.data.vocabularies.characters import SPECIALS, SymbolTable
 from tprprobe.errors import InputError
 from tprprobe.files.lines import read_lines
 from tprprobe.models import build

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import tprprobe as tp
-from tprprobe.data.encoding import encode_sources
+from tprprobe.data.pairs import encode_sources
 from tprprobe.errors import InputError
 from tprprobe.models import load_model
 from tprprobe.models.checkpoint import save_pretrained

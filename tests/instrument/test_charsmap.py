@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tprprobe.data.vocabularies.charsmap import check_charsmap, check_charsmaps
+from tprprobe.data.vocabularies.spiece import check_charsmap, check_charsmaps
 from tprprobe.errors import InputError
 
 pytest.importorskip("sentencepiece", reason="sentencepiece is not installed")

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tprprobe.errors import InputError
-from tprprobe.gold.annotations import add_labels, is_annotated, read_annotated
+from tprprobe.gold.annotations import add_labels, is_annotated, read_annotated, read_edges
 from tprprobe.gold.conllu import check_heads
-from tprprobe.gold.edges import read_edges
 from tprprobe.gold.labels import (
     Labelled,
     Target,

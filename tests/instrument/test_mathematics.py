@@ -13,8 +13,7 @@ import pytest
 from tprprobe.data import load_data
 from tprprobe.data.generated import CHUNK
 from tprprobe.data.mathematics.generator import LEVELS, is_test, samplers, samples
-from tprprobe.data.mathematics.modulesets import SPLITS, Generated
-from tprprobe.data.mathematics.questions import modules
+from tprprobe.data.mathematics.questions import SPLITS, Generated, modules
 from tprprobe.data.vocabularies.characters import characters
 from tprprobe.errors import InputError
 

@@ -8,8 +8,8 @@ from test_store import LENGTHS, ROLE, extract
 
 import tprprobe as tp
 from tprprobe.analyses.decomposition.role_findings import RoleSearch
+from tprprobe.files.kinds import RunContents
 from tprprobe.files.notebook import ROWS, as_html
-from tprprobe.files.results import RunContents
 from tprprobe.interventions import Chain, mean, one, zero
 
 HOSTILE = '<script>alert("1")</script>'

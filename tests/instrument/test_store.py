@@ -28,7 +28,7 @@ from tprprobe.errors import InputError
 from tprprobe.store import SiteSpec, StoreWriter, concatenate, layout, manifests, open_store, tokens
 from tprprobe.store import dtypes as numbers
 from tprprobe.store.arrays import write_at
-from tprprobe.store.checksums import sum_manifest
+from tprprobe.store.manifests import sum_manifest
 from tprprobe.store.verification import verify
 
 SITES = {

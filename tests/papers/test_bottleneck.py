@@ -15,8 +15,7 @@ from tprpapers.mccoy.bottleneck import CODERS
 from tprpapers.mccoy.tree_coders import join_order
 from tprprobe.analyses.decomposition.role_schemes import join_smallest
 from tprprobe.data.pairs import encode_pairs
-from tprprobe.data.vocabularies.characters import SPECIALS
-from tprprobe.data.vocabularies.symbols import SymbolTable
+from tprprobe.data.vocabularies.characters import SPECIALS, SymbolTable
 from tprprobe.files.settings import parse, read_toml
 from tprprobe.interventions.surgeries import surgery
 from tprprobe.models import build

@@ -3,8 +3,7 @@
 import pytest
 
 import tprprobe as tp
-from tprprobe.data.vocabularies.characters import SPECIALS
-from tprprobe.data.vocabularies.symbols import SymbolTable
+from tprprobe.data.vocabularies.characters import SPECIALS, SymbolTable
 from tprprobe.models.checkpoint import READERS
 
 TASKS = {

@@ -15,8 +15,7 @@ from studies.tpdn.cells import CELL, PUBLISHED, collect_cells, compare, compare_
 from studies.tpdn.substitutions import FAMILY, SCHEMES, SCORES, SITE, Decoder, pair_up
 from studies.tpdn.trainings import list_models
 from tprpapers.claims import judge, load_claims
-from tprprobe.data.vocabularies.characters import SPECIALS
-from tprprobe.data.vocabularies.symbols import SymbolTable
+from tprprobe.data.vocabularies.characters import SPECIALS, SymbolTable
 from tprprobe.files.writing import write_file
 from tprprobe.models import build
 from tprprobe.models.decoding.generation import generate

@@ -13,8 +13,7 @@ from tprpapers.study.records import FLAGS, TEST, read_records
 from tprprobe import gold
 from tprprobe.data import load_data
 from tprprobe.data.batching import Ragged
-from tprprobe.data.encoding import encode_sources
-from tprprobe.data.pairs import Pairs
+from tprprobe.data.pairs import Pairs, encode_sources
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
 from tprprobe.files.locks import held

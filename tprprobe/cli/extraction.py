@@ -115,8 +115,7 @@ def inspect(
 
 def _verify(given: Path, as_json: bool) -> None:
     from tprprobe.files.hub import locate_dataset
-    from tprprobe.files.kinds import finished_in
-    from tprprobe.files.results import verify_run
+    from tprprobe.files.kinds import finished_in, verify_run
     from tprprobe.store.kinds import STORE
     from tprprobe.store.verification import verify
 

@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterable
 from tprprobe import plugins
 from tprprobe.data.annotated.sentencesets import is_annotated_file, open_annotated
 from tprprobe.data.dataset import Dataset, Request, no_data
-from tprprobe.data.documents.corpora import choose, is_corpus, open_corpus
+from tprprobe.data.documents.corpora import choose, is_corpus, open_corpus, open_list
 from tprprobe.data.documents.hubsets import is_hub_set, open_hub_set
-from tprprobe.data.documents.textfiles import open_list
 from tprprobe.data.frames.pairsets import draw_pairs, is_pairs
 from tprprobe.data.mathematics.modulefiles import is_folder, open_folder
-from tprprobe.data.mathematics.modulesets import generate_questions, is_generated
+from tprprobe.data.mathematics.questions import generate_questions, is_generated
 
 
 def is_plugged(spec: str) -> bool:

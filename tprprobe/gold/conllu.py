@@ -14,9 +14,8 @@ from pathlib import Path
 from tprprobe.console import note
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.lines import Numbered
-from tprprobe.gold.iob import check_tag, decode_tags
+from tprprobe.gold.iob import check_tag, comments, decode_tags, located, read_blocks, rows
 from tprprobe.gold.labels import Labelled, Target, check_target, is_made_of
-from tprprobe.gold.textlines import comments, located, read_blocks, rows
 
 PLAIN = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 MORE = ("NER", "UP:PRED", "UP:PREDS", "UP:ARGHEADS", "UP:ARGSPANS")

@@ -37,8 +37,7 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.errors import InputError
-from tprprobe.gold.expression_tree import BEHIND, DIV, FIELDS, MISSING, OPERATORS, walk
-from tprprobe.gold.formulas import TEMPLATES, parse
+from tprprobe.gold.formulas import BEHIND, DIV, FIELDS, MISSING, OPERATORS, TEMPLATES, parse, walk
 
 SYMBOLS = {" ": "space", "(": "lpar", ")": "rpar", ".": "point", "-": "sign"}
 SYMBOLS |= dict.fromkeys("0123456789", "digit")

@@ -116,3 +116,110 @@ def _value(node: ast.expr, text: str) -> Fraction:
     if isinstance(node, ast.UnaryOp):
         return -_value(node.operand, text)
     return Fraction(text[node.col_offset : node.end_col_offset])
+
+
+MISSING = -1
+OPERATORS = ("+", "-", "*", "/")
+CODES = {ast.Add: 0, ast.Sub: 1, ast.Mult: 2, ast.Div: 3}
+SUMS, SUB, DIV = (0, 1), 1, 3
+
+
+class Above(NamedTuple):
+    """The context of a node of the tree: its parent and the divisions, term and sign above it."""
+
+    slot: int = MISSING  # which argument of its parent, 1 or 2
+    parent: int = MISSING  # index into OPERATORS
+    parent_position: int = MISSING
+    tree_depth: int = 0
+    flips: int = 0  # divisions that have it on their right
+    net: int = 0  # the same, below the nearest + or −
+    div_second: int = MISSING  # position of the innermost of them
+    term: int = MISSING  # its multiplicative term; MISSING directly below + and −
+    sign: int = 1  # with which a term that starts here enters its sum
+
+
+BEHIND = ("", "/…", "/(-", "/")  # nothing; `/` and any brackets and signs; `/(` or `/(-`; `/` alone
+FIELDS = (
+    *("start", "stop"),  # of its characters in the question
+    "point",  # where a number has its decimal point, its end if it has none
+    "surface",  # how near before it a `/` stands: an index of BEHIND
+    "neg",  # whether a unary minus is directly above
+    *Above._fields,
+)
+
+
+def walk(expression: Expression) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+    """A row of FIELDS for every number, from left to right, and for every operator.
+
+    The sign of a number is that of its term, its own minus is `neg`.
+    """
+    numbers, operators, signs = [], [], []
+    stack: list[tuple[ast.expr, bool, Above]] = [(expression.tree, False, Above())]
+    while stack:
+        node, neg, above = stack.pop()
+        if isinstance(node, ast.UnaryOp):
+            leaf = isinstance(node.operand, ast.Constant)
+            stack.append((node.operand, leaf, above if leaf else _negated(above, signs)))
+        elif isinstance(node, ast.BinOp):
+            code = CODES[type(node.op)]
+            position = expression.start + operator_position(expression.text, node)
+            above = above if code in SUMS else _in_term(above, signs)
+            operators.append((position, position + expression.symbols, 0, 0, 0, *above))
+            left, right = _sides(above, code, position)
+            stack += [(node.right, False, right), (node.left, False, left)]
+        else:
+            numbers.append((*_span(node, expression), neg, *_in_term(above, signs)))
+    return [(*row[:-1], signs[row[-2]]) for row in numbers], operators
+
+
+def _span(node: ast.expr, expression: Expression) -> tuple[int, int, int, int]:
+    """The first four FIELDS of a number."""
+    text, shift = expression.text, expression.start
+    start, stop = node.col_offset, node.end_col_offset or 0
+    point = text.find(".", start, stop)
+    return (
+        shift + start,
+        shift + stop,
+        shift + (stop if point < 0 else point),
+        _behind(text[:start]),
+    )
+
+
+def _behind(before: str) -> int:
+    """The narrowest of BEHIND that holds for what stands before a number."""
+    if before.endswith("/"):
+        return BEHIND.index("/")
+    if before.endswith(("/(", "/(-")):
+        return BEHIND.index("/(-")
+    return BEHIND.index("/…" if before.rstrip("(-").endswith("/") else "")
+
+
+def _in_term(above: Above, signs: list[int]) -> Above:
+    """The context within a multiplicative term, which begins here if none has begun yet."""
+    if above.term != MISSING:
+        return above
+    signs.append(above.sign)
+    return above._replace(term=len(signs) - 1)
+
+
+def _negated(above: Above, signs: list[int]) -> Above:
+    """The context under a unary minus, which changes the sign of its term or of the next one to begin."""
+    if above.term != MISSING:
+        signs[above.term] *= -1
+        return above
+    return above._replace(sign=-above.sign)
+
+
+def _sides(above: Above, code: int, position: int) -> tuple[Above, Above]:
+    """The contexts of an operator's two arguments."""
+    left = above._replace(
+        slot=1, parent=code, parent_position=position, tree_depth=above.tree_depth + 1
+    )
+    if code in SUMS:
+        sign = above.sign if above.term == MISSING else 1
+        left = left._replace(net=0, term=MISSING, sign=sign)
+        return left, left._replace(slot=2, sign=-sign if code == SUB else sign)
+    if code == DIV:
+        flipped = left._replace(flips=left.flips + 1, net=left.net + 1, div_second=position)
+        return left, flipped._replace(slot=2)
+    return left, left._replace(slot=2)

@@ -14,11 +14,10 @@ import safetensors.torch
 import tomli_w
 import torch
 
-from tprprobe.data.vocabularies import characters, subwords, symbols, words
-from tprprobe.data.vocabularies.characters import Vocabulary
+from tprprobe.data.vocabularies import subwords
+from tprprobe.data.vocabularies.characters import SymbolTable, Vocabulary
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.subwords import load_subwords
-from tprprobe.data.vocabularies.symbols import SymbolTable
 from tprprobe.data.vocabularies.words import Words
 from tprprobe.errors import InputError, unknown
 from tprprobe.files import hub
@@ -33,10 +32,10 @@ UNTRAINED, TRANSFORMERS = "untrained:", "hf:"  # how names begin
 SUM = "crc32c"  # of the weights, in the metadata of their file
 FOREIGN_KEYS = ("model_type", "architectures", "transformers_version", "dtype")
 READERS: dict[str, Callable[[Path], Any]] = {  # by the file that a vocabulary is kept in
-    characters.FILE: Vocabulary.load,
+    Vocabulary.file: Vocabulary.load,
     subwords.FILE: load_subwords,
-    words.FILE: Words.load,
-    symbols.FILE: SymbolTable.load,
+    Words.file: Words.load,
+    SymbolTable.file: SymbolTable.load,
 }
 
 

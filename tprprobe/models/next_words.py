@@ -3,7 +3,7 @@
 import pandas as pd
 import torch
 
-from tprprobe.data.encoding import encode_sources
+from tprprobe.data.pairs import encode_sources
 from tprprobe.errors import InputError
 from tprprobe.models.protocol import Language, require_vocabulary
 

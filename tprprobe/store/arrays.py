@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Shaped
 
-from tprprobe.store.checksums import Ledger
 from tprprobe.store.dtypes import compress, disk_type, zarr_codec
 from tprprobe.store.layout import BEGUN, SiteSpec, dimension_names
+from tprprobe.store.manifests import Ledger
 
 
 def write_rows(

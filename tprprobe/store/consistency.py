@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import parse_json
-from tprprobe.store.checksums import CHANGED, change_of, checksums_of, is_as_written
 from tprprobe.store.dtypes import disk_type
 from tprprobe.store.layout import (
     ARRAYS,
@@ -24,7 +23,15 @@ from tprprobe.store.layout import (
     dimension_names,
     parts_of,
 )
-from tprprobe.store.manifests import Manifest, check_files, undamaged
+from tprprobe.store.manifests import (
+    CHANGED,
+    Manifest,
+    change_of,
+    check_files,
+    checksums_of,
+    is_as_written,
+    undamaged,
+)
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,10 +6,18 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from tprprobe.store.checksums import CHANGED, change_of, checksums_of, is_as_written
 from tprprobe.store.command import making_command
 from tprprobe.store.layout import MANIFEST, parts_of, twins_in
-from tprprobe.store.manifests import Manifest, fault_of, read_complete, undamaged
+from tprprobe.store.manifests import (
+    CHANGED,
+    Manifest,
+    change_of,
+    checksums_of,
+    fault_of,
+    is_as_written,
+    read_complete,
+    undamaged,
+)
 
 NAMED = 3  # damaged files in a line
 

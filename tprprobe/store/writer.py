@@ -20,10 +20,9 @@ from jaxtyping import Shaped
 
 from tprprobe.errors import InputError
 from tprprobe.store import arrays, layout, manifests, tokens
-from tprprobe.store.checksums import Ledger, with_checksums
 from tprprobe.store.dtypes import as_stored, first_overflow
 from tprprobe.store.layout import SAMPLE, SIDES, SiteSpec
-from tprprobe.store.manifests import Manifest
+from tprprobe.store.manifests import Ledger, Manifest, with_checksums
 
 Rows = Shaped[np.ndarray, "_token ..."]  # _: as many as the site's side has
 Map = Shaped[np.ndarray, "_head _query _key"]

@@ -12,10 +12,9 @@ from tprprobe.data import load_data
 from tprprobe.data.batching import buckets
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import Pairs, encode_mix, encode_pairs
-from tprprobe.data.vocabularies.characters import SPECIALS, characters
+from tprprobe.data.vocabularies.characters import SPECIALS, SymbolTable, characters
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.subwords import load_subwords, train_subwords
-from tprprobe.data.vocabularies.symbols import SymbolTable
 from tprprobe.data.vocabularies.words import count_words
 from tprprobe.errors import InputError
 from tprprobe.training.recipes import Mix, Recipe

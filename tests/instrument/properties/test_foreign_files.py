@@ -25,9 +25,8 @@ from tprpapers.huang.caption_files import read_annotations
 from tprpapers.huang.image_features import open_features
 from tprpapers.study.plans import read_plan
 from tprprobe.analyses.probing.task import read_task
-from tprprobe.data.vocabularies.characters import SPECIALS, Vocabulary, characters
+from tprprobe.data.vocabularies.characters import SPECIALS, SymbolTable, Vocabulary, characters
 from tprprobe.data.vocabularies.subwords import load_subwords, train_subwords
-from tprprobe.data.vocabularies.symbols import SymbolTable
 from tprprobe.data.vocabularies.words import Words
 from tprprobe.errors import InputError
 from tprprobe.files import hdf5

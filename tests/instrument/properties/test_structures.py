@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 import tprprobe as tp
 from tprpapers.study.plans import read_plan
 from tprprobe.cli import app
-from tprprobe.files.results import load_run, verify_run
+from tprprobe.files.kinds import load_run, verify_run
 from tprprobe.training.recipes import read_recipe
 
 ROOT = Path(__file__).parents[3]

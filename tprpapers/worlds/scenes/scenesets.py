@@ -16,8 +16,7 @@ from tprpapers.worlds.scenes.rendering import render
 from tprpapers.worlds.scenes.scene import COMPOSITIONAL, draw, without_hats
 from tprprobe.data.captions import Captioned
 from tprprobe.data.dataset import Dataset, Labels, Request
-from tprprobe.data.generated import make
-from tprprobe.data.hashing import SHARES
+from tprprobe.data.generated import SHARES, make
 from tprprobe.errors import InputError, unknown
 from tprprobe.gold.labels import Labelled, Target
 

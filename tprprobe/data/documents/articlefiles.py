@@ -1,6 +1,6 @@
 """Articles in files: JSON lines, lines of a `.source` and a `.target` file, columns of a Parquet table."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,12 +8,60 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tprprobe.data.dataset import ALL, Dataset, Request
-from tprprobe.data.documents.articles import Article, as_text, find_columns
+from tprprobe.data.dataset import ALL, Dataset, Labels, Request
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.lines import Lines, scan_lines
+
+# What hub data sets call them: XSum, CNN/DailyMail, arXiv and PubMed, Wikihow.
+COLUMNS = (
+    ("document", "summary"),
+    ("article", "highlights"),
+    ("article", "abstract"),
+    ("text", "headline"),
+    ("text", "text"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Article:
+    """A document and its summary."""
+
+    document: str
+    summary: str
+    document_name: str | None = None
+    has_one_answer, module = False, ""
+
+    @property
+    def source(self) -> str:
+        return self.document
+
+    @property
+    def target(self) -> str:
+        return self.summary
+
+    def labels(self, _written: str | None) -> Labels:
+        """No labels: the words of an article are not known."""
+        return None, None
+
+
+def find_columns(names: Collection[str], where: str, column: str | None = None) -> tuple[str, str]:
+    """The names of document and summary among these, or twice that of the column of texts."""
+    for columns in COLUMNS if column is None else [(column, column)]:
+        if set(columns) <= set(names):
+            return columns
+    given = ", ".join(map(repr, names)) or "nothing"
+    wanted = "'text' (and no 'document' with 'summary')" if column is None else repr(column)
+    raise InputError(f"{where} has {given}, but no {wanted}: name the column of texts, FILE:COLUMN")
+
+
+def as_text(value: object, kind: str, where: str) -> str:
+    """The value as a text: an empty one where there is none."""
+    if not isinstance(value, str | None):
+        raise InputError(f"{where}: the {kind} is {value!r}, not a text")
+    return value or ""
+
 
 AGAIN = "write it again"
 ROWS = 1024  # of a Parquet file, that are decoded at a time

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tprprobe.data.dataset import ALL, Dataset, Request
-from tprprobe.data.documents.articles import Article, as_text, find_columns
+from tprprobe.data.documents.articlefiles import Article, as_text, find_columns
 from tprprobe.data.documents.corpora import ALIASES, SPLITS, choose
 from tprprobe.errors import InputError, check_extra, unknown
 

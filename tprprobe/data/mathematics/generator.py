@@ -19,7 +19,7 @@ from types import ModuleType
 
 import numpy as np
 
-from tprprobe.data.hashing import hash_byte
+from tprprobe.data.generated import hash_byte
 from tprprobe.errors import check_extra
 
 MAX_QUESTION, MAX_ANSWER = 160, 30  # characters

@@ -1,5 +1,7 @@
 """Characters and their ids: the text of a question as numbers, and back."""
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +14,6 @@ from tprprobe.errors import InputError
 
 SPECIALS = ("<unk>", "<pad>", "<sos>", "<eos>")
 CHARACTERS = " !'()*+,-./0123456789:<=>?ACDEFGHILMPRSTWabcdefghijklmnopqrstuvwxyz{}"
-FILE = "vocabulary.json"
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Vocabulary(Listed):
     symbols: tuple[str, ...]
     source_start = True
     has_words = False
-    file = FILE
+    file = "vocabulary.json"
 
     def __post_init__(self):
         missing = [special for special in SPECIALS if special not in self.symbols]
@@ -87,3 +88,58 @@ class Vocabulary(Listed):
 def characters() -> Vocabulary:
     """The 73 symbols of the Mathematics Dataset: unk, pad, sos, eos, then its 69 characters."""
     return Vocabulary(SPECIALS + tuple(CHARACTERS))
+
+
+@dataclass(frozen=True)
+class Separated(Listed):
+    """Symbols with blanks between, `<unk> <pad> <sos> <eos>` first. Raises: InputError if one is missing or there twice."""
+
+    symbols: tuple[str, ...]
+    unk, pad, sos, eos = range(len(SPECIALS))
+
+    def __post_init__(self):
+        if self.symbols[: len(SPECIALS)] != SPECIALS:
+            raise InputError(f"a vocabulary that does not begin with {' '.join(SPECIALS)}")
+        if len(self._ids) < len(self):
+            twice, _ = Counter(self.symbols).most_common(1)[0]
+            raise InputError(f"a vocabulary with {twice!r} twice; every symbol has one id")
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        return {symbol: number for number, symbol in enumerate(self.symbols)}
+
+    def spell(self, ids: list[int]) -> str:
+        """The symbols of these ids, every one of them."""
+        return " ".join(self.symbols[i] for i in ids)
+
+
+@dataclass(frozen=True)
+class SymbolTable(Separated):
+    """A vocabulary of texts that are symbols with blanks between; no symbol has a blank in it.
+
+    A source is its symbols and nothing else, so that roles are counted from its first and last one.
+    """
+
+    file = "symbols.json"
+
+    def __post_init__(self):
+        super().__post_init__()
+        if blank := [each for each in self.symbols if each.split() != [each]]:
+            raise InputError(f"a vocabulary with {blank[0]!r}: a symbol has no blank")
+
+    @property
+    def source_frame(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        return (), ()
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of the symbols of a text; no start or end symbol is added."""
+        try:
+            return [self._ids[symbol] for symbol in text.split()]
+        except KeyError as error:
+            accepted = " ".join(self.symbols[len(SPECIALS) :])
+            raise InputError(
+                f"symbol {error.args[0]!r} of {text!r} is not in the vocabulary (accepted: {accepted})"
+            ) from None
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        return [match.span() for match in re.finditer(r"\S+", text)]

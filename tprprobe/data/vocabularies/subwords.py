@@ -15,9 +15,8 @@ import numpy as np
 from jaxtyping import Int64, Integer
 from pydantic import Field
 
-from tprprobe.data.vocabularies.charsmap import check_charsmaps
 from tprprobe.data.vocabularies.codecs import Codec
-from tprprobe.data.vocabularies.spiece import read_spiece
+from tprprobe.data.vocabularies.spiece import check_charsmaps, read_spiece
 from tprprobe.errors import InputError, check_extra
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import parse_json, read_json

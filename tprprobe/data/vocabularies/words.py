@@ -9,13 +9,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
-from tprprobe.data.vocabularies.characters import SPECIALS
-from tprprobe.data.vocabularies.codecs import Listed
+from tprprobe.data.vocabularies.characters import SPECIALS, Separated
 from tprprobe.errors import InputError
-
-FILE = "words.json"
 
 TOKEN = re.compile(
     r"""
@@ -54,40 +50,18 @@ def _found(caption: str) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 @dataclass(frozen=True)
-class Words(Listed):
-    """A vocabulary of words, `<unk> <pad> <sos> <eos>` first; a word's place is its id.
+class Words(Separated):
+    """A vocabulary of words; what is not in it is read as `<unk>`."""
 
-    What is not in it is read as `<unk>`.
-    Raises: InputError if a symbol is missing or there twice.
-    """
-
-    symbols: tuple[str, ...]
-    unk, pad, sos, eos = range(len(SPECIALS))
     reads_images = True
-    file, indent = FILE, 0
-
-    def __post_init__(self):
-        if self.symbols[: len(SPECIALS)] != SPECIALS:
-            raise InputError(f"a vocabulary of words that does not begin with {' '.join(SPECIALS)}")
-        if len(self._ids) < len(self):
-            twice, _ = Counter(self.symbols).most_common(1)[0]
-            raise InputError(f"a vocabulary with {twice!r} twice; every word has one id")
-
-    @cached_property
-    def _ids(self) -> dict[str, int]:
-        return {word: number for number, word in enumerate(self.symbols)}
+    file, indent = "words.json", 0
 
     def encode(self, text: str) -> list[int]:
         """The ids of the words of a text; no start or end symbol is added."""
         return [self._ids.get(word, self.unk) for word in tokenize(text)]
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
-        """The start and end of each word of `encode` in the text, in characters."""
         return [span for _, span in _found(text)]
-
-    def spell(self, ids: list[int]) -> str:
-        """The words of these ids, every one of them."""
-        return " ".join(self.symbols[i] for i in ids)
 
 
 def count_words(texts: Iterable[str], threshold: int = 5) -> Words:

@@ -14,8 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from tprprobe.data.vocabularies.charsmap import check_charsmaps
-from tprprobe.data.vocabularies.spiece import check_spiece
+from tprprobe.data.vocabularies.spiece import check_charsmaps, check_spiece
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import PANIC, as_input_error, is_of_library, reason
 from tprprobe.files.jsonfiles import parse_json

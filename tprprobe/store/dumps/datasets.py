@@ -20,11 +20,9 @@ from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.site.patterns import ATTENTION, side_of
-from tprprobe.store.dumps.attention_maps import Maps
-from tprprobe.store.dumps.dump import count_rows
-from tprprobe.store.dumps.layered import natural
+from tprprobe.store.dumps.dump import count_rows, natural
 from tprprobe.store.dumps.symbols import complete_table, find_table, read_pieces, read_table
-from tprprobe.store.dumps.token_arrays import TokenArrays
+from tprprobe.store.dumps.token_arrays import Maps, TokenArrays
 
 STATE = "state.json"
 TOKEN_IDS = "token_ids"

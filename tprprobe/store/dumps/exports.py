@@ -16,8 +16,8 @@ import numpy as np
 from tprprobe.errors import InputError
 from tprprobe.files.writing import refuse_existing, whole
 from tprprobe.store.dtypes import BFLOAT16, as_stored, disk_type
-from tprprobe.store.dumps.attention_maps import SHAPE
 from tprprobe.store.dumps.dataset_folders import write_dataset
+from tprprobe.store.dumps.token_arrays import SHAPE
 from tprprobe.store.layout import TOKENS, SiteSpec
 from tprprobe.store.reader import Store
 

@@ -18,7 +18,7 @@ from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error, check_claim
 from tprprobe.files.hdf5 import open_hdf5
 from tprprobe.files.jsonfiles import parse_json
-from tprprobe.store.dumps.layered import LayeredDump, Sample
+from tprprobe.store.dumps.dump import LayeredDump, Sample
 
 INDEX = "sentence_to_index"
 AGAIN = re.compile(r" \(Occurrence \d+\)$")  # behind a sentence that NeuroX met before

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from tprprobe.errors import InputError
-from tprprobe.store.dumps.layered import LayeredDump, Sample, natural
+from tprprobe.store.dumps.dump import LayeredDump, Sample, natural
 from tprprobe.store.dumps.symbols import read_pieces
 from tprprobe.store.dumps.tensors import Tensor, read_tensors
 

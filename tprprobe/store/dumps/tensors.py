@@ -17,9 +17,8 @@ from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error, check_claim
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.store.dtypes import BFLOAT16
-from tprprobe.store.dumps.attention_maps import Numbers, take_maps
 from tprprobe.store.dumps.symbols import find_table, read_table
-from tprprobe.store.dumps.token_arrays import TokenArrays
+from tprprobe.store.dumps.token_arrays import Numbers, TokenArrays, take_maps
 
 # of safetensors; numpy has no bfloat16, whose bits are the upper half of a float32
 TYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}
