@@ -14,6 +14,7 @@ from .analyses.naming import name_roles as name_roles
 from .analyses.probing import load_probe as load_probe
 from .analyses.probing import probe as probe
 from .analyses.reconstruction import reconstruct as reconstruct
+from .cli.repositories import push_to_hub as push_to_hub
 from .data import load_data as load_data
 from .errors import InputError as InputError
 from .extraction import extract as extract
@@ -30,4 +31,3 @@ from .site.registration import register_pyvene as register_pyvene
 from .store import open_store as open_store
 from .store.dumps import export_store as export_store
 from .store.dumps import import_store as import_store
-from .store.repositories import push_to_hub as push_to_hub

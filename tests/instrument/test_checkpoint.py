@@ -11,6 +11,7 @@ import safetensors.torch
 import torch
 from safetensors.torch import load_file, save_file
 
+from tprprobe.cli.repositories import push_to_hub
 from tprprobe.data.vocabularies.characters import characters
 from tprprobe.errors import InputError
 from tprprobe.files import assets, hub
@@ -22,7 +23,6 @@ from tprprobe.models.checkpoint import (
     save_pretrained,
     untrained_twin,
 )
-from tprprobe.store.repositories import push_to_hub
 
 SOURCE, TARGET = torch.tensor([[2, 9, 8, 3]]), torch.tensor([[2, 9]])
 CARD = "---\nlicense: mit\ntprprobe:\n  data: mathematics:arithmetic__mixed\n  split: small-test\n---\n# T\n"

@@ -8,9 +8,11 @@ import pytest
 import tprprobe as tp
 from tprprobe.analyses.decomposition import decompose_all
 from tprprobe.cli import main
+from tprprobe.cli.remaking import describe_damage, making_command
 from tprprobe.errors import InputError
 from tprprobe.extraction import blocks, division
 from tprprobe.store import layout
+from tprprobe.store.manifests import read_complete
 from tprprobe.store.verification import verify
 
 SITES = ["encoder.*.self.role", "decoder.0.self.attention"]
@@ -111,7 +113,8 @@ def test_what_cannot_be_repaired_is_one_line(extract, wholes, tmp_path, monkeypa
     out = shutil.copytree(wholes / "plain", tmp_path / "store")
     monkeypatch.setattr(layout, "CHUNK_BYTES", 2**11)
     _flip(out / "arrays.zarr/encoder.0.self.role/c.0.0.0")
-    assert str(verify(out)).endswith("--repair` makes these files again")
+    said = describe_damage(verify(out), making_command(out, read_complete(out)))
+    assert said.endswith("--repair` makes these files again")
     damaged = _contents(out)
     with pytest.raises(InputError, match="was begun with attention_samples 6, now it is 7"):
         extract(out, repair=True, attention_samples=7)

@@ -12,9 +12,9 @@ from huggingface_hub import DatasetCard
 import tprprobe as tp
 from tprprobe.analyses.clustering import save_clusters
 from tprprobe.cli import app
+from tprprobe.cli.repositories import describe
 from tprprobe.errors import InputError
 from tprprobe.store import SiteSpec, StoreWriter
-from tprprobe.store.repositories import describe
 from tprprobe.store.verification import verify
 
 ROLE, HIDDEN, MAPS = "encoder.0.self.role", "encoder.0.hidden", "encoder.0.self.attention"

@@ -1,5 +1,6 @@
 """Commands that read vectors out of models and describe models and stores."""
 
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -114,9 +115,11 @@ def inspect(
 
 
 def _verify(given: Path, as_json: bool) -> None:
+    from tprprobe.cli.remaking import describe_damage, making_command
     from tprprobe.files.hub import locate_dataset
     from tprprobe.files.kinds import finished_in, verify_run
     from tprprobe.store.kinds import STORE
+    from tprprobe.store.manifests import read_complete
     from tprprobe.store.verification import verify
 
     folder = locate_dataset(given)
@@ -126,10 +129,13 @@ def _verify(given: Path, as_json: bool) -> None:
         text = f"{given}: {listed} can be read, {run['files']} tables are undamaged"
         return print_json(run) if as_json else typer.echo(text)
     found = verify(folder)
+    command = making_command(folder, read_complete(folder))
     if as_json:
-        print_json(found.as_dict())
+        facts = {"store": str(folder), "files": found.files, "checksums": not found.unchecked}
+        facts |= {"unchecked": found.unchecked, "damage": [asdict(each) for each in found.damage]}
+        print_json(facts | {"command": command if found.damage else None})
     if found.damage:
-        raise InputError(str(found))
+        raise InputError(describe_damage(found, command))
     if not as_json:
-        typer.echo(str(found))
+        typer.echo(describe_damage(found, command))
     return None

@@ -63,7 +63,7 @@ def push(
     ] = False,
 ) -> None:
     """Upload a store or a run to the Hugging Face hub as a dataset, a checkpoint as a model."""
-    from tprprobe.store.repositories import push_to_hub
+    from tprprobe.cli.repositories import push_to_hub
 
     typer.echo(push_to_hub(folder, repo_id, private))
 

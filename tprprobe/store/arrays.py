@@ -43,17 +43,15 @@ def write_rows(
 def chunk_bytes(spec: SiteSpec, rows: Shaped[np.ndarray, "token ..."], size: int) -> bytes:
     """The file of a whole chunk with these rows, of ``size`` bytes before it is compressed."""
     data = rows.tobytes().ljust(size, b"\0")
-    return _packed(spec, data) if spec.is_compressed else data
-
-
-def _packed(spec: SiteSpec, data: bytes | memoryview) -> bytes:
-    return compress(data, spec.compression, disk_type(spec.dtype).itemsize)
+    if spec.is_compressed:
+        return compress(data, spec.compression, disk_type(spec.dtype).itemsize)
+    return data
 
 
 def _write_compressed(file: Path, spec: SiteSpec, data: bytes | memoryview, ledger: Ledger) -> None:
-    packed = _packed(spec, data)
+    packed = compress(data, spec.compression, disk_type(spec.dtype).itemsize)
     write_at(file, 0, packed)
-    ledger.add_compressed(file, packed)
+    ledger.add(file, packed, is_new=True, packed=True)
 
 
 def begun(file: Path) -> Path:
@@ -66,12 +64,6 @@ def remove_begun(folder: Path, spec: SiteSpec, start: int, added: int) -> None:
     index, within = divmod(start, spec.chunk_rows)
     if spec.is_compressed and within and within + added >= spec.chunk_rows:
         begun(folder / spec.chunk_file(index)).unlink(missing_ok=True)
-
-
-def remove_all_begun(root: Path) -> None:
-    """Removes what lies beside the compressed chunks of a complete store."""
-    for file in root.glob(f"*/*{BEGUN}"):
-        file.unlink()
 
 
 def write_at(file: Path, offset: int, data: bytes | memoryview) -> None:

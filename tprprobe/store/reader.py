@@ -16,7 +16,7 @@ from tprprobe.errors import InputError
 from tprprobe.files.hub import locate_dataset
 from tprprobe.files.notebook import as_html
 from tprprobe.site.patterns import select, side_of
-from tprprobe.store import consistency, layout, manifests
+from tprprobe.store import layout, manifests, verification
 from tprprobe.store.dtypes import first_infinite
 from tprprobe.store.manifests import Manifest
 
@@ -83,7 +83,7 @@ class Store:
 
         file = self.path / layout.TOKENS
         with manifests.undamaged(self.path):
-            return consistency.check_tokens(file, self.manifest, read_parquet(file))
+            return verification.check_tokens(file, self.manifest, read_parquet(file))
 
     @functools.cached_property
     def arrays(self) -> "xr.Dataset":
@@ -401,7 +401,7 @@ def open_store(path: str | Path) -> Store:
     """
     path = locate_dataset(path)
     manifest = manifests.read_complete(path)
-    consistency.check_store(path, manifest)
+    verification.check_store(path, manifest)
     return Store(path, manifest)
 
 

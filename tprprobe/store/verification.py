@@ -1,25 +1,128 @@
-"""What of a store is not as it was written: files that are missing, cut short or changed."""
+"""What of a store is not as it was written: what opening it checks, cheaply, and what reading every file finds.
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
-from functools import reduce
+Opening checks that manifest, metadata and token table speak of the same rows: files of numbers are measured, not
+read; the others are small, and read whole. A table that comes without a checksum is asked for its number of rows.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tprprobe.store.command import making_command
-from tprprobe.store.layout import MANIFEST, parts_of, twins_in
+from tprprobe.errors import InputError
+from tprprobe.files.jsonfiles import parse_json
+from tprprobe.store import layout
+from tprprobe.store.dtypes import disk_type
+from tprprobe.store.layout import ARRAYS, MANIFEST, METADATA, SIDES, TOKENS, Part
 from tprprobe.store.manifests import (
-    CHANGED,
     Manifest,
-    change_of,
+    check_files,
     checksums_of,
     fault_of,
-    is_as_written,
     read_complete,
+    sum_file,
+    sum_manifest,
     undamaged,
 )
 
-NAMED = 3  # damaged files in a line
+if TYPE_CHECKING:
+    import pandas as pd
+
+CHANGED = "is not what was written"
+ORDER = "endian"
+COLUMNS = {"side": "UO", "sample": "iu", "token": "UO"}  # and the kinds of their types
+
+
+def check_store(path: Path, manifest: Manifest) -> None:
+    """Checks the lengths of all files and the content of those that say what the numbers are."""
+    check_files(path, manifest)
+    with undamaged(path):
+        if not is_as_written(manifest):
+            raise _damage(path / MANIFEST, CHANGED)
+        for part in layout.parts_of(manifest):
+            if part.rows is None and (fault := _change_of(path, part, manifest)):
+                raise _damage(path / part.file, fault)
+        _check_metadata(path / ARRAYS, manifest)
+        if TOKENS not in checksums_of(manifest):
+            import pyarrow.parquet as pq
+
+            rows, lengths = pq.read_metadata(path / TOKENS).num_rows, manifest["lengths"]
+            if rows != (wanted := sum(lengths.get(side, 0) for side in SIDES)):
+                raise _damage(path / TOKENS, f"has {rows} rows where the manifest says {wanted}")
+
+
+def check_tokens(path: Path, manifest: Manifest, table: "pd.DataFrame") -> "pd.DataFrame":
+    """The token table of a store, if it has a row for every row of the arrays, sample by sample."""
+    for name, kinds in COLUMNS.items() if manifest["samples"] else ():
+        if name not in table:
+            raise _damage(path, f"lacks the column {name}")
+        held = getattr(table[name].dtype, "categories", table[name]).dtype
+        if held.kind not in kinds:
+            raise _damage(path, f"has {held} in the column {name}")
+    wanted = {side: manifest["lengths"].get(side, 0) for side in SIDES}
+    wanted |= {"rows": sum(wanted.values()), "samples": manifest["samples"]}
+    count = {"rows": len(table), "samples": table["sample"].nunique()}
+    count |= {side: int((table["side"] == side).sum()) for side in SIDES}
+    for name, number in wanted.items():
+        if count[name] != number:
+            raise _damage(path, f"has {count[name]} {name} where the manifest says {number}")
+    keys = table["sample"].to_numpy() * len(SIDES) + (table["side"] == SIDES[1]).to_numpy()
+    if (keys[1:] < keys[:-1]).any():
+        raise _damage(path, "is not in the order of samples and sides")
+    return table
+
+
+def _check_metadata(root: Path, manifest: Manifest) -> None:
+    arrays = layout.arrays_of(manifest)
+    names = layout.dimension_names({name: spec for name, (spec, _) in arrays.items()})
+    group = parse_json((root / METADATA).read_bytes(), root / METADATA)
+    inline = group["consolidated_metadata"]["metadata"]
+    if inline.keys() != arrays.keys():
+        other = ", ".join(sorted(inline.keys() ^ arrays.keys()))
+        raise _damage(root / METADATA, f"has other arrays than the manifest ({other})")
+    for name, (spec, rows) in arrays.items():
+        wanted = {
+            "shape": [rows, *spec.shape],
+            "dtype": disk_type(spec.dtype).newbyteorder("=").name,
+            "chunks": [max(1, min(rows, spec.chunk_rows)), *spec.shape],
+            "axes": list(names[name]),
+            ORDER: "little",
+        }
+        file = root / name / METADATA
+        documents = {file: parse_json(file.read_bytes(), file), root / METADATA: inline[name]}
+        for place, document in documents.items():
+            for key, value in _facts(document).items():
+                if value != wanted[key]:
+                    said, known = json.dumps(value), json.dumps(wanted[key])
+                    raise _damage(place, f"says {key} {said} of {name}, the manifest {known}")
+
+
+def _facts(document: Mapping[str, Any]) -> dict[str, Any]:
+    """What the metadata of an array says of it."""
+    return {
+        "shape": document["shape"],
+        "dtype": document["data_type"],
+        "chunks": document["chunk_grid"]["configuration"]["chunk_shape"],
+        "axes": document["dimension_names"],
+        ORDER: document["codecs"][0]["configuration"][ORDER],
+    }
+
+
+def _damage(file: Path, fault: str) -> InputError:
+    return InputError(f"{file} {fault}: the store is damaged, extract it again")
+
+
+def is_as_written(manifest: Manifest) -> bool:
+    """True unless a manifest contradicts its checksum."""
+    written = checksums_of(manifest).get(MANIFEST)
+    return written is None or written == sum_manifest(manifest)
+
+
+def _change_of(path: Path, part: Part, manifest: Manifest) -> str | None:
+    """What a file's checksum says against it, if one was kept."""
+    written = checksums_of(manifest).get(part.file)
+    return CHANGED if written not in (None, sum_file(path / part.file)) else None
 
 
 @dataclass(frozen=True)
@@ -40,7 +143,7 @@ class Damage:
 
 @dataclass(frozen=True)
 class Verification:
-    """The damage of a store and its control; of ``unchecked`` files, which have no checksum, only the
+    """The damage of a store and its twins; of ``unchecked`` files, which have no checksum, only the
     lengths could be compared.
     """
 
@@ -48,68 +151,26 @@ class Verification:
     files: int
     unchecked: int
     damage: list[Damage]
-    command: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """The verification in JSON types; the command, if there is damage."""
-        return {
-            "store": str(self.store),
-            "files": self.files,
-            "checksums": not self.unchecked,
-            "unchecked": self.unchecked,
-            "damage": [asdict(each) for each in self.damage],
-            "command": self.command if self.damage else None,
-        }
-
-    def __str__(self) -> str:
-        if self.damage:
-            more = len(self.damage) - NAMED
-            named = "; ".join(map(str, self.damage[:NAMED]))
-            rest = f"; and {more} files more (--json lists all)" if more > 0 else ""
-            return f"{self.store} is damaged: {named}{rest}: {self._remedy}"
-        if not self.unchecked:
-            return f"{self.store}: all {self.files} files are as they were written"
-        return (
-            f"{self.store}: all {self.files} files have their lengths, but {self.unchecked} of them have "
-            "no checksum in the manifest, so changed bytes in these would go unnoticed"
-        )
-
-    @property
-    def _remedy(self) -> str:
-        """What to type: only of what this program extracted can single files be made again."""
-        manifests_too = any(each.file.endswith(MANIFEST) for each in self.damage)
-        if manifests_too or not self.command.startswith("tprprobe extract"):
-            return f"remove it and run `{self.command}`"
-        return f"`{self.command} --repair` makes these files again"
 
 
 def verify(path: Path) -> Verification:
     """The damage of a store and its twins, every file read once."""
-    manifest = read_complete(path)
-    with undamaged(path):
-        damage = list(find_damage(path, manifest))
-        files = [MANIFEST, *(part.file for part in parts_of(manifest))]
-        unchecked = sum(file not in checksums_of(manifest) for file in files)
-        command = making_command(path, manifest)
-    found = Verification(path, len(files), unchecked, damage, command)
-    return reduce(_with_twin, twins_in(path), found)
-
-
-def _with_twin(found: Verification, kind: str) -> Verification:
-    twin = verify(found.store / kind)
-    return replace(
-        found,
-        files=found.files + twin.files,
-        unchecked=found.unchecked + twin.unchecked,
-        damage=found.damage + [replace(each, file=f"{kind}/{each.file}") for each in twin.damage],
-    )
+    files, damage, unchecked = 0, [], 0
+    for kind, store in {"": path, **layout.twins_in(path)}.items():
+        manifest = read_complete(store)
+        with undamaged(store):
+            found = list(find_damage(store, manifest))
+            names = [MANIFEST, *(part.file for part in layout.parts_of(manifest))]
+            unchecked += len({*names} - checksums_of(manifest).keys())
+        files += len(names)
+        damage += [replace(each, file=f"{kind}/{each.file}") if kind else each for each in found]
+    return Verification(path, files, unchecked, damage)
 
 
 def find_damage(path: Path, manifest: Manifest) -> Iterator[Damage]:
     """The damaged files of a store, its twins' left out; every file is read once."""
-    sums = checksums_of(manifest)
     if not is_as_written(manifest):
         yield Damage(MANIFEST, CHANGED)
-    for part in parts_of(manifest):
-        if fault := fault_of(path, part) or change_of(path, part, sums):
+    for part in layout.parts_of(manifest):
+        if fault := fault_of(path, part) or _change_of(path, part, manifest):
             yield Damage(part.file, fault, part.site, part.rows)

@@ -126,7 +126,8 @@ class StoreWriter:
                 done = {"complete": True, "token_bytes": table.stat().st_size, **ledger.as_dict()}
                 self._commit(with_checksums(self.path, {**self._journal, **done}))
             if not manifests.is_finished(self.path):
-                arrays.remove_all_begun(self.path / layout.ARRAYS)
+                for file in (self.path / layout.ARRAYS).glob(f"*/*{layout.BEGUN}"):
+                    file.unlink()
                 (self.path / layout.TOKENS_BEGUN).unlink(missing_ok=True)
                 os.replace(self.path / layout.JOURNAL, self.path / layout.MANIFEST)
 

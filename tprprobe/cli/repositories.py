@@ -1,0 +1,155 @@
+"""Stores, finished runs and checkpoints on the Hugging Face hub.
+
+A store or a run is a *dataset* repository: its files as they are, a card (README.md), and tables that
+the hub's viewer shows (``viewer/*.parquet``). Checkpoints are model repositories.
+"""
+
+import contextlib
+import os
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.cli.remaking import making_command
+from tprprobe.errors import InputError
+from tprprobe.files import hub
+from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.kinds import finished_in, list_kinds
+from tprprobe.files.runs import encode
+from tprprobe.files.tables import read_table
+from tprprobe.store.kinds import STORE
+from tprprobe.store.layout import TOKENS
+from tprprobe.store.reader import Store, open_store
+
+SHOWN = 64  # rows of every site in the viewer
+VIEWER = "viewer"
+TAGS = ["tprprobe", "tensor-product-representation", "interpretability"]
+READING = "```python\nimport tprprobe as tp\n\n{}\n```\n"
+
+Tables = Mapping[str, pd.DataFrame | str]  # by name; a text is a file that lies there already
+
+
+def push_to_hub(folder: str | os.PathLike[str], repo_id: str, private: bool = False) -> str:
+    """The address of the repository on the hub to which a folder was uploaded.
+
+    Args:
+        folder: A store, a finished run or a checkpoint.
+        repo_id: The repository, ``owner/name``.
+        private: Whether only its owner sees it.
+
+    Returns:
+        The address.
+
+    Raises:
+        InputError: The folder holds none of these, or the hub refuses.
+
+    Examples:
+        >>> tp.push_to_hub("runs/nothing", "me/roles")
+        Traceback (most recent call last):
+        tprprobe.errors.InputError: ...
+    """
+    folder = Path(folder)
+    if (folder / hub.CONFIG).is_file():
+        read_json(folder / hub.CONFIG)
+        return hub.upload(folder, repo_id, "model", private)
+    return hub.upload(folder, repo_id, "dataset", private, describe(folder, repo_id))
+
+
+def describe(folder: Path, repo_id: str) -> dict[str, bytes]:
+    """The card of a dataset repository, and the tables of its viewer, by their paths in it."""
+    if STORE.is_in(folder):
+        store = open_store(folder)
+        tables, text = _tables_of_store(store), _text_of_store(store, repo_id)
+    elif runs := finished_in(folder):
+        tables, text = _tables_of_runs(folder, runs), _text_of_runs(runs, repo_id)
+    else:
+        raise InputError(
+            f"{folder} holds nothing to share: give a store, a checkpoint, or the folder of a finished "
+            "command (--out)"
+        )
+    files, made = {}, {}
+    for name, table in tables.items():
+        files[name] = table if isinstance(table, str) else f"{VIEWER}/{name}.parquet"
+        if not isinstance(table, str):
+            made[files[name]] = encode(table)
+    return {hub.CARD: _card(files, text).encode(), **made}
+
+
+def _card(files: Mapping[str, str], text: str) -> str:
+    from huggingface_hub import DatasetCardData
+
+    configs = [{"config_name": name, "data_files": file} for name, file in files.items()]
+    front: Any = {"tags": TAGS, "configs": configs} if configs else {"tags": TAGS}
+    return f"---\n{DatasetCardData(**front).to_yaml()}\n---\n\n{text}"
+
+
+def _tables_of_store(store: Store) -> Tables:
+    """The token table, and the first vectors of every site."""
+    tables = []
+    for site in (site for site, spec in store.specs.items() if not spec.is_attention):
+        rows = store.read(site, slice(0, SHOWN))
+        tokens = store.tokens_of(site).iloc[: len(rows)]
+        columns = {name: tokens[name] for name in ("sample", "position", "token") if name in tokens}
+        flat = rows.reshape(len(rows), int(np.prod(rows.shape[1:]))).astype(np.float32)
+        tables.append(pd.DataFrame({"site": site, **columns, "vector": list(flat)}))
+    vectors = {"vectors": pd.concat(tables, ignore_index=True)} if tables else {}
+    return {"tokens": TOKENS, **vectors}
+
+
+def _text_of_store(store: Store, repo_id: str) -> str:
+    manifest, name = store.manifest, repo_id.split("/")[-1]
+    model, data = (
+        each if isinstance(each := manifest.get(key), dict) else {"name": each}
+        for key in ("model", "data")
+    )
+    split = "" if data.get("split") is None else f", split `{data['split']}`"
+    twins = ", ".join(f"`{kind}/`" for kind in store.twins)
+    sites = [
+        f"| {row.site} | {row.axes} | {row.shape} | {row.dtype} | {row.compression} |"
+        for row in store.summary.itertuples()
+    ]
+    lines = [
+        f"# {name}\n",
+        f"Vectors of the model `{model.get('name')}` on `{data.get('name')}`{split}: {store.samples} samples, "
+        f"{len(store.tokens)} tokens, {len(store.sites)} sites, {store.summary['bytes'].sum() / 1e6:.1f} MB. "
+        f"A store of tprprobe {manifest.get('tprprobe', version('tprprobe'))}.\n",
+        READING.format(f'store = tp.open_store("{hub.HUB}{repo_id}")\nstore.read(store.sites[0])'),
+        "Without tprprobe, `xarray.open_zarr` reads `arrays.zarr`, pandas reads `tokens.parquet`. The viewer shows "
+        f"the tokens and the first {SHOWN} vectors of every site.\n",
+        "| site | axes | shape | type | compression |\n|---|---|---|---|---|",
+        *sites,
+        f"\nThe vectors of twins, which are controls, are in {twins}.\n" if twins else "\n\n",
+        f"Made by `{making_command(store.path, manifest).replace(str(store.path), name)}`.\n",
+    ]
+    return "\n".join(lines)
+
+
+def _tables_of_runs(folder: Path, runs: Mapping[str, str]) -> Tables:
+    """The tables of finished runs, CSV files as Parquet; those that cannot be read are left out."""
+    tables: dict[str, pd.DataFrame | str] = {}
+    places = [place for place, kind in runs.items() if kind not in ("store", "checkpoint")]
+    for file in (file for place in places for file in sorted((folder / place).iterdir())):
+        name = file.relative_to(folder).with_suffix("").as_posix().replace("/", "-")
+        if file.suffix == ".parquet":
+            tables[name] = file.relative_to(folder).as_posix()
+        elif file.suffix == ".csv":
+            with contextlib.suppress(InputError):
+                tables[name] = read_table(file, {}, "make it again")
+    return tables
+
+
+def _text_of_runs(runs: Mapping[str, str], repo_id: str) -> str:
+    kinds = list_kinds()
+    lines = [
+        f"# {repo_id.split('/')[-1]}\n",
+        f"Results of tprprobe {version('tprprobe')}.\n",
+        READING.format(f'results = tp.load_run("{hub.HUB}{repo_id}")    # by folder'),
+        "The viewer shows their tables.\n",
+        "| folder | holds | made by |\n|---|---|---|",
+        *(f"| `{at}` | {kind} | `tprprobe {kinds[kind].command} …` |" for at, kind in runs.items()),
+    ]
+    return "\n".join(lines) + "\n"
