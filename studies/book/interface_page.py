@@ -28,6 +28,7 @@ CLASSES = (
     "models.protocol.Language",
     "site.attachment.Attached",
     "store.reader.Store",
+    "store.contents.StoreContents",
     "files.kinds.RunContents",
     "analyses.clustering.clusters.Clusters",
     "analyses.naming.run.Naming",

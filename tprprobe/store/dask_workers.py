@@ -4,6 +4,7 @@ A part is a range of rows. The results come in the order of the parts wherever t
 parts do not depend on who computes them, so that what is summed up is the same to the last bit.
 """
 
+import operator
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -44,15 +45,11 @@ def each_part(function: Callable[[slice], Result], parts: Sequence[slice]) -> It
         ahead = AHEAD * sum(client.nthreads().values())
         begun: deque[Any] = deque()
         for part in parts:
-            begun.append(client.submit(_compute, sent, part, pure=False))
+            begun.append(client.submit(operator.call, sent, part, pure=False))
             if len(begun) > ahead:
                 yield begun.popleft().result()
         while begun:
             yield begun.popleft().result()
-
-
-def _compute(function: Callable[[slice], Any], part: slice) -> Any:
-    return function(part)
 
 
 def _find_client() -> Any:

@@ -41,12 +41,9 @@ def _sequences(
 ) -> pd.Series:
     """A key of every sample's sequence."""
     codes = pd.factorize(tokens[column or "token"])[0]
-    ends = [*first[1:], len(codes)]
-    symbols = [codes[span].tobytes() for span in map(slice, first, ends)]
-    keys = pd.Series(symbols, dtype=object)
-    if column is not None:
-        return keys
-    read = _texts(tokens, QUESTION, first).str.casefold()
+    spans = map(slice, first, [*first[1:], len(codes)])
+    keys = pd.Series([codes[span].tobytes() for span in spans], dtype=object)
+    read = _texts(tokens, QUESTION if column is None else "", first).str.casefold()
     return keys.where(read == "", read)
 
 

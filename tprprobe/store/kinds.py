@@ -1,10 +1,6 @@
-"""The kind of folder that holds a store."""
+"""The kind of folder that holds a store, known by these files."""
 
 from tprprobe.files.kinds import Kind
-from tprprobe.store.names import JOURNAL, MANIFEST
 
-STORE = Kind(
-    (MANIFEST, JOURNAL),
-    "extract --ckpt CKPT --out",
-    "tprprobe.store:open_store",
-)
+MANIFEST, JOURNAL = "manifest.json", "journal.json"
+STORE = Kind((MANIFEST, JOURNAL), "extract --ckpt CKPT --out", "tprprobe.store:open_store")

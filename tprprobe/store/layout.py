@@ -8,6 +8,7 @@ STORE/journal.json, tokens.arrow   only while the store is written; so is SITE/c
                           a chunk that will be compressed when it is full
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -17,8 +18,8 @@ import numpy as np
 
 from tprprobe.site.patterns import head_axis
 from tprprobe.store.dtypes import BFLOAT16, NONE, disk_type
-from tprprobe.store.names import JOURNAL as JOURNAL
-from tprprobe.store.names import MANIFEST as MANIFEST
+from tprprobe.store.kinds import JOURNAL as JOURNAL
+from tprprobe.store.kinds import MANIFEST as MANIFEST
 
 ARRAYS, METADATA = "arrays.zarr", "zarr.json"
 TOKENS, TOKENS_BEGUN = "tokens.parquet", "tokens.arrow"
@@ -71,20 +72,15 @@ class SiteSpec:
     def kept_as(self, dtype: str | None, compression: str | None) -> "SiteSpec":
         """The layout with another type and compression; None keeps the type, and compresses bfloat16 by LZ4."""
         dtype = dtype or self.dtype
-        if dtype == BFLOAT16 and compression == NONE:
+        if compression == NONE and dtype == BFLOAT16:
             dtype = "float32"
-        return replace(
-            self, dtype=dtype, compression=compression or ("lz4" if dtype == BFLOAT16 else NONE)
-        )
+        default = "lz4" if dtype == BFLOAT16 else NONE
+        return replace(self, dtype=dtype, compression=compression or default)
 
     def as_dict(self) -> dict[str, Any]:
         """The layout as a manifest tells it, which says nothing of no compression."""
-        layout = asdict(self)
-        return (
-            layout
-            if self.is_compressed
-            else {k: v for k, v in layout.items() if k != "compression"}
-        )
+        hidden = () if self.is_compressed else ("compression",)
+        return {key: value for key, value in asdict(self).items() if key not in hidden}
 
     @property
     def chunk_rows(self) -> int:
@@ -178,20 +174,14 @@ def parts_of(manifest: Mapping[str, Any]) -> Iterator[Part]:
         yield Part(TOKENS if complete else TOKENS_BEGUN, manifest["token_bytes"])
 
 
-def bytes_of(manifest: Mapping[str, Any], site: str) -> int:
-    """The bytes of a site's numbers on disk, in a complete store."""
-    spec, rows = arrays_of(manifest)[site]
-    if not spec.is_compressed:
-        return rows * spec.row_bytes
-    return sum(size for file, size in manifest.get(SIZES, {}).items() if file.split("/")[1] == site)
-
-
 def describe_sites(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What DESCRIBED names of every site: axes, shape, type, compression, and bytes on disk."""
-    rows = []
+    rows, sizes, arrays = [], Counter[str](), arrays_of(manifest)
+    for file, size in manifest.get(SIZES, {}).items():
+        sizes[file.split("/")[1]] += size
     for name in manifest["sites"]:
-        spec, count = arrays_of(manifest)[name]
+        spec, count = arrays[name]
+        size = sizes[name] if spec.is_compressed else count * spec.row_bytes
         layout = (" × ".join(spec.axes), (count, *spec.shape), spec.dtype, spec.compression)
-        values = (name, *layout, bytes_of(manifest, name))
-        rows.append(dict(zip(DESCRIBED, values, strict=True)))
+        rows.append(dict(zip(DESCRIBED, (name, *layout, size), strict=True)))
     return rows

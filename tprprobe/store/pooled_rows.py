@@ -40,8 +40,10 @@ def pool_spans(
 def _marks(tokens: pd.DataFrame, mark: str) -> Int[np.ndarray, " sample"]:
     """The last token of every sample that reads as the mark."""
     symbols = tokens["token"].astype("category").cat
-    codes = [code for code, each in enumerate(symbols.categories) if _reads(str(each)) == mark]
-    found = np.isin(symbols.codes, codes)
+    read = symbols.categories.astype(str)
+    for affix in AFFIXES:
+        read = read.str.removeprefix(affix)
+    found = np.isin(symbols.codes, np.flatnonzero(read == mark))
     samples = tokens["sample"].to_numpy()
     lacking = np.setdiff1d(samples, samples[found])
     if len(lacking):
@@ -51,9 +53,3 @@ def _marks(tokens: pd.DataFrame, mark: str) -> Int[np.ndarray, " sample"]:
         )
     at = np.flatnonzero(found)
     return at[np.append(np.diff(samples[at]) != 0, True)]
-
-
-def _reads(symbol: str) -> str:
-    for affix in AFFIXES:
-        symbol = symbol.removeprefix(affix)
-    return symbol

@@ -1,5 +1,6 @@
 """Which stores a kept result was made of: its JSON files name them, or their models, by fingerprint."""
 
+import contextlib
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -27,14 +28,15 @@ class Origin:
 
     def has(self, store: Store) -> bool:
         """True if the result was made of the store; a result that names no store, of the store's model."""
-        if self.stores:
-            return store.fingerprint in self.stores
-        return store.model in self.models
+        return store.fingerprint in self.stores if self.stores else store.model in self.models
 
 
 def read_origin(folder: str | os.PathLike[str]) -> Origin:
     """The fingerprints of stores and models that the JSON files of a result name, all together."""
-    named = [pair for file in sorted(Path(folder).glob("*.json")) for pair in _read(file)]
+    named: list[tuple[str, str]] = []
+    for file in Path(folder).glob("*.json"):
+        with contextlib.suppress(InputError):  # something else, of which nothing is known
+            named += _walk("", read_json(file))
     stores, models = (
         frozenset(value for key, value in named if key in keys) for keys in (STORES, MODELS)
     )
@@ -52,20 +54,11 @@ def sort_results(
     return own, others, unknown
 
 
-def _read(file: Path) -> Iterator[tuple[str, str]]:
-    try:
-        yield from _walk("", read_json(file))
-    except InputError:  # something else, of which nothing is known
-        return
-
-
 def _walk(key: str, value: Any) -> Iterator[tuple[str, str]]:
     """Every text in a JSON value with the key under which it stands; in ``stores`` all stand under it."""
     if isinstance(value, str):
         yield key, value
-    elif isinstance(value, dict):
-        for name, each in value.items():
+    elif isinstance(value, dict | list):
+        pairs = value.items() if isinstance(value, dict) else ((key, each) for each in value)
+        for name, each in pairs:
             yield from _walk(key if key in STORES else name, each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _walk(key, each)

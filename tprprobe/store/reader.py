@@ -1,10 +1,8 @@
 """Reading a store: labelled arrays and tokens from disk, no more of them than asked for."""
 
 import functools
-import hashlib
-import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -14,11 +12,10 @@ from jaxtyping import Bool, Float, Integer, Shaped
 
 from tprprobe.errors import InputError
 from tprprobe.files.hub import locate_dataset
-from tprprobe.files.notebook import as_html
-from tprprobe.site.patterns import select, side_of
+from tprprobe.site.patterns import side_of
 from tprprobe.store import layout, manifests, verification
+from tprprobe.store.contents import StoreContents
 from tprprobe.store.dtypes import first_infinite
-from tprprobe.store.manifests import Manifest
 
 if TYPE_CHECKING:
     # both take longer to import than what a store says without its arrays and tokens
@@ -32,12 +29,8 @@ Rows = slice | Integer[np.ndarray, "row"] | Bool[np.ndarray, "token"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Store:
-    """A complete store: the vectors of a model's sites on a data set.
-
-    Attributes:
-        path: The folder.
-        manifest: The store's facts: model, data, sites, sizes, checksums and versions.
+class Store(StoreContents):
+    """A complete store: the vectors of a model's sites on a data set, and what it says of itself.
 
     Examples:
         >>> store.read("encoder.-1.self.role", rows=slice(0, 2), head=0).shape
@@ -45,36 +38,6 @@ class Store:
         >>> store.tokens["token"].head(3).to_list()
         ['<sos>', 'W', 'h']
     """
-
-    path: Path
-    manifest: Manifest
-
-    @property
-    def samples(self) -> int:
-        """The number of samples."""
-        return self.manifest["samples"]
-
-    @functools.cached_property
-    def fingerprint(self) -> str:
-        """The digest of what the store is of, which is the same wherever the store lies."""
-        content = {key: value for key, value in self.manifest.items() if key != manifests.CHECKSUMS}
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-    @property
-    def model(self) -> str | None:
-        """The fingerprint of the model that the store is of; None where the store does not say."""
-        model = self.manifest.get("model")
-        return model.get("sha256") if isinstance(model, dict) else None
-
-    @property
-    def sites(self) -> list[str]:
-        """The names of all sites."""
-        return list(self.manifest["sites"])
-
-    @functools.cached_property
-    def specs(self) -> dict[str, layout.SiteSpec]:
-        """Axes, shape of a row and type of every site."""
-        return layout.sites_of(self.manifest)
 
     @functools.cached_property
     def tokens(self) -> "pd.DataFrame":
@@ -98,58 +61,20 @@ class Store:
         """The stores of the model's twins on (a sample of) the same inputs, by kind: ``permuted``,
         ``untrained``, ``rescaled``, in this order.
         """
-        paths = layout.twins_in(self.path)
-        return {kind: self._same_sites(open_store(path)) for kind, path in paths.items()}
-
-    def _same_sites(self, twin: "Store") -> "Store":
-        for site, spec in twin.specs.items():
-            own = self.specs.get(site)
-            if own is None or (own.axes, own.shape) != (spec.axes, spec.shape):
-                raise InputError(
-                    f"{twin.path} is no twin of {self.path}: its {site} has another shape; extract it again"
-                )
-        return twin
+        twins = {kind: open_store(path) for kind, path in layout.twins_in(self.path).items()}
+        for twin in twins.values():
+            for site, spec in twin.specs.items():
+                own = self.specs.get(site)
+                if own is None or (own.axes, own.shape) != (spec.axes, spec.shape):
+                    raise InputError(
+                        f"{twin.path} is no twin of {self.path}: its {site} has another shape; extract it again"
+                    )
+        return twins
 
     @property
     def control(self) -> "Store | None":
         """The store of the first of ``twins``; None if there is none."""
         return next(iter(self.twins.values()), None)
-
-    @property
-    def summary(self) -> "pd.DataFrame":
-        """One row per site; see [columns](columns.md#sites)."""
-        import pandas as pd
-
-        return pd.DataFrame(layout.describe_sites(self.manifest), columns=list(layout.DESCRIBED))
-
-    def select(self, patterns: str | Iterable[str]) -> list[str]:
-        """The names of the sites that match patterns.
-
-        Args:
-            patterns: Shell globs; layer -1 is the last.
-
-        Returns:
-            The names, in the order of the store.
-
-        Raises:
-            InputError: No site matches; the line says which sites the store has.
-        """
-        try:
-            return select(patterns, self.sites)
-        except InputError as error:
-            raise InputError(f"{error}; {self.path} has the sites of `extract --sites`") from None
-
-    def side(self, site: str) -> str:
-        """The kind of tokens that the rows of a site belong to.
-
-        Args:
-            site: A site; layer -1 is the last.
-
-        Returns:
-            ``source`` or ``target`` (of an attention map: that of its queries), or ``sample`` where there is one vector a
-            sample.
-        """
-        return self._spec(site)[1].rows.partition("_")[0]
 
     def tokens_of(self, site: str) -> "pd.DataFrame":
         """The tokens that the rows of a site belong to.
@@ -181,13 +106,6 @@ class Store:
             side = side_of(self.select(site)[0]) if self.pool else layout.SIDES[0]
         return self.tokens.loc[self.tokens["side"] == side].reset_index(drop=True)
 
-    @property
-    def pool(self) -> str | None:
-        """How the vectors of a sample's tokens were made one (``mean``, ``first``, ``last`` or a mark);
-        None where they were not.
-        """
-        return self.manifest.get("pool")
-
     def read(
         self, site: str, rows: Rows | None = None, head: int | None = None
     ) -> Shaped[np.ndarray, "row ..."]:
@@ -203,9 +121,15 @@ class Store:
         """
         name, spec = self._spec(site)
         index = (slice(None) if rows is None else rows,)
-        if head is not None:
-            index = (*index, self._head(name, spec, head))
-        return np.asarray(self._read(name, index))
+        if head is None:
+            return self._read(name, index)
+        if spec.heads is None:
+            raise InputError(
+                f"{name} holds {' × '.join(spec.axes)}: it has no heads to choose from"
+            )
+        if not -spec.heads <= head < spec.heads:
+            raise InputError(f"{name} has no head {head}: it has heads 0 to {spec.heads - 1}")
+        return self._read(name, (*index, head % spec.heads))
 
     def read_finite(self, site: str, rows: slice | np.ndarray) -> Shaped[np.ndarray, "row ..."]:
         """Vectors of a site, checked to be finite.
@@ -221,25 +145,13 @@ class Store:
             InputError: A number is not finite; the line names its site and sample.
         """
         values = self.read(site, rows)
-        bad = first_infinite(values)
-        if bad is not None:
+        if (bad := first_infinite(values)) is not None:
             samples = self.tokens_of(site)["sample"].to_numpy()
             raise InputError(
                 f"{self.path}: {site}, sample {samples[rows][bad]} has a number that is not finite (NaN "
                 "or infinite): extract without this sample"
             )
         return values
-
-    def count_rows(self, site: str) -> int:
-        """The number of rows of a site.
-
-        Args:
-            site: A site; layer -1 is the last.
-
-        Returns:
-            The number of vectors, or of pairs of a query and a key.
-        """
-        return layout.arrays_of(self.manifest)[self._spec(site)[0]][1]
 
     def iterate(
         self,
@@ -274,20 +186,9 @@ class Store:
         """True if the store's own model wrote texts; beside a twin's tokens stand those of the trained model."""
         model = self.manifest.get("model")
         name = str(model.get("name") if isinstance(model, dict) else model)
-        is_twin = name.partition(":")[0] in layout.TWINS
-        known = "prediction" in self.tokens and not is_twin
-        return known and any(str(each) for each in self.tokens["prediction"].dropna().unique())
-
-    def count_maps(self, site: str) -> int:
-        """The number of samples that have attention maps.
-
-        Args:
-            site: A site; layer -1 is the last.
-
-        Returns:
-            The number of samples, from the first on; 0 where the site holds no maps.
-        """
-        return self.manifest["lengths"].get(f"{self._spec(site)[1].rows}_sample", 0)
+        if name.partition(":")[0] in layout.TWINS or "prediction" not in self.tokens:
+            return False
+        return any(map(str, self.tokens["prediction"].dropna().unique()))
 
     def map_shapes(self, site: str) -> Integer[np.ndarray, "sample 2"]:
         """The sizes of attention maps.
@@ -327,22 +228,6 @@ class Store:
         pairs = self._read(name, (slice(start, start + int(queries * keys)),))
         return pairs.reshape(queries, keys, *spec.shape).transpose(2, 0, 1)
 
-    def _spec(self, site: str) -> tuple[str, layout.SiteSpec]:
-        names = self.select(site)
-        if len(names) > 1:
-            raise InputError(f"{site!r} names {len(names)} sites ({names[0]}, …): give one of them")
-        return names[0], self.specs[names[0]]
-
-    def _head(self, name: str, spec: layout.SiteSpec, head: int) -> int:
-        heads = spec.heads
-        if heads is None:
-            raise InputError(
-                f"{name} holds {' × '.join(spec.axes)}: it has no heads to choose from"
-            )
-        if not -heads <= head < heads:
-            raise InputError(f"{name} has no head {head}: it has heads 0 to {heads - 1}")
-        return head % heads
-
     @functools.cached_property
     def _opened(self) -> dict[str, Any]:
         """The arrays that were read from: opening one takes longer than reading a few rows of it."""
@@ -370,17 +255,6 @@ class Store:
     def __reduce__(self) -> tuple[Any, ...]:
         """Sent to another process, a store is its path, where it is opened again."""
         return _reopen, (str(self.path.absolute()), self.fingerprint)
-
-    def __repr__(self) -> str:
-        lengths = self.manifest["lengths"]
-        size = self.summary["bytes"].sum() / 1e6
-        return (
-            f"Store({str(self.path)!r}: {self.samples} samples, {lengths.get('source', 0)} source and "
-            f"{lengths.get('target', 0)} target tokens, {len(self.sites)} sites, {size:.1f} MB)"
-        )
-
-    def _repr_html_(self) -> str:
-        return as_html(repr(self), self.summary, bar="bytes")
 
 
 def open_store(path: str | Path) -> Store:

@@ -107,7 +107,7 @@ class DamagedStore:
             return range(0) if part.file.endswith("zarr.json") else all_samples
         if part.rows is None or part.site is None:
             return range(0)
-        rows = self._spec(part).rows
+        rows = layout.arrays_of(self.store.manifest)[part.site][0].rows
         if rows == SAMPLE:
             return range(*part.rows)
         if rows not in SIDES:  # maps, and where they lie
@@ -121,20 +121,13 @@ class DamagedStore:
 
         assert part.site is not None
         assert part.rows is not None
-        spec, before = self._spec(part), 0
+        (spec, total), before = layout.arrays_of(self.store.manifest)[part.site], 0
         if samples.start and spec.rows in (*SIDES, SAMPLE):
-            before = samples.start
-            if spec.rows != SAMPLE:
-                before = int((samples_of(self.store.tokens, spec.rows) < samples.start).sum())
+            before = int((samples_of(self.store.tokens, spec.rows) < samples.start).sum())
         array = zarr.open_array(made.path / layout.ARRAYS / part.site, mode="r")
         first, last = part.rows
-        total = layout.arrays_of(self.store.manifest)[part.site][1]
         size = spec.chunk_sizes(total, padded=True)[first // spec.chunk_rows]
         return arrays.chunk_bytes(spec, np.asarray(array[first - before : last - before]), size)
-
-    def _spec(self, part: Part) -> layout.SiteSpec:
-        assert part.site is not None
-        return layout.arrays_of(self.store.manifest)[part.site][0]
 
     def _replace(self, part: Part, content: bytes) -> None:
         """Writes a file if it is what was written before."""
@@ -153,8 +146,6 @@ def _join(cells: Iterable[int]) -> Sequence[range]:
     """The ranges of neighbors."""
     found: list[range] = []
     for cell in sorted(set(cells)):
-        if found and found[-1].stop == cell:
-            found[-1] = range(found[-1].start, cell + 1)
-        else:
-            found.append(range(cell, cell + 1))
+        start = found.pop().start if found and found[-1].stop == cell else cell
+        found.append(range(start, cell + 1))
     return found

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Integer
+from jaxtyping import Integer
 
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE, SIDES
@@ -24,11 +24,7 @@ class Thinned(Store):
     @functools.cached_property
     def tokens(self) -> pd.DataFrame:
         table = self.whole.tokens
-        return table.loc[self._chosen].reset_index(drop=True)
-
-    @functools.cached_property
-    def _chosen(self) -> Bool[np.ndarray, " token"]:
-        return np.isin(self.whole.tokens["sample"].to_numpy(), self.kept)
+        return table.loc[np.isin(table["sample"].to_numpy(), self.kept)].reset_index(drop=True)
 
     def rows(self, site: str) -> Integer[np.ndarray, " row"]:
         """The rows of a site in the whole store."""
@@ -48,10 +44,9 @@ class Thinned(Store):
 
 def take(store: Store, samples: Integer[np.ndarray, " sample"]) -> Thinned:
     """The store of these samples only."""
-    tokens = store.tokens
-    chosen = np.isin(tokens["sample"].to_numpy(), samples)
-    counts = {side: int(((tokens["side"] == side) & chosen).sum()) for side in SIDES}
-    lengths = {**store.manifest["lengths"], **counts, SAMPLE: len(samples)}
+    side = store.tokens.loc[np.isin(store.tokens["sample"].to_numpy(), samples), "side"]
+    counts = {name: int((side == name).sum()) for name in SIDES} | {SAMPLE: len(samples)}
+    lengths = {**store.manifest["lengths"], **counts}
     manifest = {**store.manifest, "lengths": lengths, "samples": len(samples)}
     return Thinned(store.path, manifest, store, np.asarray(samples))
 

@@ -2,8 +2,9 @@
 
 import io
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -39,35 +40,30 @@ def join_samples(source: pd.DataFrame) -> pd.DataFrame:
 def join_texts(source: pd.DataFrame) -> list[str]:
     """The tokens of each sample, which follow one another, with blanks between."""
     texts = source["token"].astype(str).to_numpy(object).tolist()
-    samples = source["sample"].to_numpy()
-    starts = [0, *(np.flatnonzero(np.diff(samples)) + 1).tolist(), len(texts)]
-    return [" ".join(texts[start:end]) for start, end in pairwise(starts)] if texts else []
+    starts = np.flatnonzero(np.diff(source["sample"].to_numpy(), prepend=-1)).tolist()
+    return [" ".join(texts[start:end]) for start, end in pairwise([*starts, len(texts)])]
 
 
 def encode_block(tokens: pd.DataFrame) -> bytes:
     """One block of the table as a self-contained Arrow stream; every text column is a category."""
     table = pa.Table.from_pandas(tokens, preserve_index=False).replace_schema_metadata(None)
-    table = table.cast(pa.schema([_storable(field) for field in table.schema]))
+    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary, pa.types.is_null)
+    is_text = [any(test(field.type) for test in texts) for field in table.schema]
+    fields = zip(table.schema, is_text, strict=True)
+    table = table.cast(pa.schema([f.with_type(CATEGORY) if text else f for f, text in fields]))
     stream = io.BytesIO()
     with pa.ipc.new_stream(stream, table.schema) as writer:
         writer.write_table(table)
     return stream.getvalue()
 
 
-def _storable(field: pa.Field) -> pa.Field:
-    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary, pa.types.is_null)
-    return field.with_type(CATEGORY) if any(test(field.type) for test in texts) else field
-
-
 def write_parquet(blocks: Path, size: int, file: Path) -> None:
     """Writes the first ``size`` bytes of blocks as one Parquet file, the same however they were cut."""
     groups = _groups(_read_blocks(blocks, size))
     first = next(groups, NO_TOKENS)
-    with pq.ParquetWriter(
-        file, first.schema, compression="zstd", dictionary_pagesize_limit=2**28
-    ) as writer:
-        writer.write_table(first)
-        for group in groups:
+    options: Any = {"compression": "zstd", "dictionary_pagesize_limit": 2**28}
+    with pq.ParquetWriter(file, first.schema, **options) as writer:
+        for group in chain([first], groups):
             writer.write_table(group)
 
 
@@ -95,13 +91,12 @@ def _compact(table: pa.Table) -> pa.Table:
     table = table.unify_dictionaries().combine_chunks()
     for index, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type):
-            table = table.set_column(index, field, _used(table.column(index).chunk(0)))
+            column = table.column(index).chunk(0)
+            used = column.indices.dictionary_encode()
+            names = column.dictionary.take(used.dictionary)
+            compact = pa.DictionaryArray.from_arrays(used.indices, names)
+            table = table.set_column(index, field, compact)
     return table
-
-
-def _used(column: pa.DictionaryArray) -> pa.DictionaryArray:
-    used = column.indices.dictionary_encode()
-    return pa.DictionaryArray.from_arrays(used.indices, column.dictionary.take(used.dictionary))
 
 
 def read_parquet(file: Path) -> pd.DataFrame:

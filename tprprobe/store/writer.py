@@ -58,7 +58,17 @@ class StoreWriter:
         begun = manifests.read_manifest(path)
         wanted = manifests.describe(sites, settings)
         if begun is not None:
-            _check_resumable(path, begun, wanted, resume)
+            if not resume and manifests.is_finished(path):
+                raise InputError(
+                    f"{path} already holds a complete store; give another folder or remove it"
+                )
+            if not resume:
+                raise InputError(
+                    f"{path} holds a store that was not finished; go on with --resume, give another folder "
+                    "or remove it"
+                )
+            manifests.check_same(path, begun, wanted)
+            manifests.check_files(path, begun, growing=True)
             return cls(path, begun)
         writer = cls(path, wanted)
         with writer._explained():
@@ -140,8 +150,7 @@ class StoreWriter:
         if values.shape[1:] != spec.shape:
             raise ValueError(f"{name}: rows of shape {values.shape[1:]}, declared {spec.shape}")
         stored = as_stored(values, spec.dtype)
-        row = first_overflow(values, stored)
-        if row is not None:
+        if (row := first_overflow(values, stored)) is not None:
             number = np.abs(values[row][np.isinf(stored[row])]).max()
             sample = tokens.samples_of(table, spec.rows)[row]
             raise InputError(
@@ -158,8 +167,8 @@ class StoreWriter:
         for name, maps in attention.items():
             spec = self._sites[name]
             flat = [weights.transpose(1, 2, 0).reshape(-1, *spec.shape) for weights in maps]
-            none = np.empty((0, *spec.shape), np.float32)
-            rows[name] = as_stored(np.concatenate([none, *flat]), spec.dtype)
+            flat = np.concatenate([np.empty((0, *spec.shape), np.float32), *flat])
+            rows[name] = as_stored(flat, spec.dtype)
             shape = np.array([weights.shape[1:] for weights in maps], "<i8").reshape(-1, 2)
             before = np.cumsum(shape.prod(1)) - shape.prod(1)
             rows[f"{spec.rows}.offset"] = lengths.get(spec.rows, 0) + before
@@ -176,7 +185,7 @@ class StoreWriter:
         if missing := needed - rows.keys():
             raise ValueError(f"a block lacks {', '.join(sorted(missing))}")
         added = {side: int(np.sum(table["side"] == side)) for side in SIDES}
-        if any(spec.rows == SAMPLE for spec in self._sites.values()):
+        if SAMPLE in {spec.rows for spec in self._sites.values()}:
             added[SAMPLE] = table["sample"].nunique()
         for name, array in rows.items():
             axis = self._arrays[name].rows
@@ -202,15 +211,3 @@ class StoreWriter:
                 f"the disk of {self.path} is full: its first {self.samples_done} samples are kept; "
                 "free some space and go on with --resume"
             ) from error
-
-
-def _check_resumable(path: Path, begun: Manifest, wanted: Manifest, resume: bool) -> None:
-    if not resume and manifests.is_finished(path):
-        raise InputError(f"{path} already holds a complete store; give another folder or remove it")
-    if not resume:
-        raise InputError(
-            f"{path} holds a store that was not finished; go on with --resume, give another folder "
-            "or remove it"
-        )
-    manifests.check_same(path, begun, wanted)
-    manifests.check_files(path, begun, growing=True)

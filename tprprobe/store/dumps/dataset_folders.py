@@ -37,15 +37,9 @@ def write_dataset(store: Store, specs: Mapping[str, SiteSpec], path: Path) -> No
         for first, last in spans(np.sum(sizes, 0)):
             writer.write_batch(_batch(store, specs, schema, first, last))
     info = {"citation": "", "description": "", "features": features, "homepage": "", "license": ""}
-    state = {
-        "_data_files": [{"filename": DATA}],
-        "_fingerprint": store.fingerprint[:16],
-        "_format_columns": None,
-        "_format_kwargs": {},
-        "_format_type": None,
-        "_output_all_columns": False,
-        "_split": None,
-    }
+    state = {"_data_files": [{"filename": DATA}], "_fingerprint": store.fingerprint[:16]}
+    state |= {"_format_columns": None, "_format_kwargs": {}, "_format_type": None}
+    state |= {"_output_all_columns": False, "_split": None}
     for name, content in ((INFO, info), (STATE, state)):
         (path / name).write_text(json.dumps(content, indent=2), "utf-8")
 
@@ -64,14 +58,8 @@ def _columns(tokens: pd.DataFrame) -> list[pa.Field]:
 
 
 def _is_of_samples(tokens: pd.DataFrame, name: str) -> bool:
-    values, samples = tokens[name], tokens["sample"].to_numpy()
-    codes = (
-        values.cat.codes
-        if isinstance(values.dtype, pd.CategoricalDtype)
-        else pd.factorize(values)[0]
-    )
-    changes = np.diff(np.asarray(codes)) != 0
-    return not (changes & (np.diff(samples) == 0)).any()
+    changes = np.diff(pd.factorize(tokens[name])[0]) != 0
+    return not (changes & (np.diff(tokens["sample"]) == 0)).any()
 
 
 def _type(spec: SiteSpec) -> pa.DataType:
@@ -108,18 +96,17 @@ def _batch(
     samples = store.tokens["sample"].to_numpy()
     edges = np.searchsorted(samples, np.arange(first, last + 1))
     table = store.tokens.iloc[edges[0] : edges[-1]]
-    arrays = []
-    for field in schema:
-        if field.name in specs:
-            arrays.append(_vectors(store, field.name, specs[field.name], first, last))
-        elif pa.types.is_list(field.type):
-            values = pa.array(table[field.name], from_pandas=True).cast(field.type.value_type)
-            offsets = pa.array(edges - edges[0], pa.int32())
-            arrays.append(pa.ListArray.from_arrays(offsets, values))
-        else:
-            of_sample = table[field.name].iloc[edges[:-1] - edges[0]]
-            arrays.append(pa.array(of_sample, from_pandas=True).cast(field.type))
-    return pa.record_batch(arrays, schema=schema)
+    starts = edges - edges[0]
+
+    def column(name: str, kind: Any) -> pa.Array:
+        if name in specs:
+            return _vectors(store, name, specs[name], first, last)
+        if pa.types.is_list(kind):
+            values = pa.array(table[name], from_pandas=True).cast(kind.value_type)
+            return pa.ListArray.from_arrays(pa.array(starts, pa.int32()), values)
+        return pa.array(table[name].iloc[starts[:-1]], from_pandas=True).cast(kind)
+
+    return pa.record_batch([column(field.name, field.type) for field in schema], schema=schema)
 
 
 def _vectors(store: Store, name: str, spec: SiteSpec, first: int, last: int) -> pa.Array:
@@ -131,17 +118,15 @@ def _vectors(store: Store, name: str, spec: SiteSpec, first: int, last: int) -> 
         array = pa.FixedSizeListArray.from_arrays(array, size)
     if spec.rows == SAMPLE:
         return array
-    if spec.is_attention:
-        return _maps(array, store.map_shapes(name)[first:last], last - first)
-    offsets = pa.array(ends[first : last + 1] - ends[first], pa.int32())
-    return pa.ListArray.from_arrays(offsets, array)
+    if not spec.is_attention:
+        return _lists(np.diff(ends[first : last + 1]), array)
+    # lists of queries of keys; null for samples behind the last that has maps
+    queries, keys = store.map_shapes(name)[first:last].T
+    lacking = np.arange(last - first) >= len(queries)
+    by_sample = np.append(queries, np.zeros(lacking.sum(), int))
+    return _lists(by_sample, _lists(np.repeat(keys, queries), array), pa.array(lacking))
 
 
-def _maps(pairs: pa.Array, shapes: np.ndarray, samples: int) -> pa.Array:
-    """The maps of samples as lists of queries of keys; null for those behind the last that has one."""
-    queries, keys = shapes.T
-    by_query = np.concatenate([[0], np.cumsum(np.repeat(keys, queries))])
-    by_sample = np.concatenate([[0], np.cumsum(queries), [queries.sum()] * (samples - len(shapes))])
-    lists = pa.ListArray.from_arrays(pa.array(by_query, pa.int32()), pairs)
-    lacking = pa.array(np.arange(samples) >= len(shapes))
-    return pa.ListArray.from_arrays(pa.array(by_sample, pa.int32()), lists, mask=lacking)
+def _lists(lengths: np.ndarray, values: pa.Array, mask: pa.Array | None = None) -> pa.Array:
+    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
+    return pa.ListArray.from_arrays(offsets, values, mask=mask)

@@ -59,24 +59,23 @@ def is_dataset(path: Path) -> bool:
     return path.is_dir() and bool(_folders(path))
 
 
-def open_dataset(path: Path, tokens: Path | None) -> TokenArrays:
+def open_dataset(path: Path, tokens: Path | None, _layers: object = None) -> TokenArrays:
     """The columns of vectors of a folder, with the tokens that it has, or those of a table beside it."""
     with as_input_error(f"{path} cannot be read as a datasets folder"):
         table = pa.concat_tables([_read(file) for file in _files(path)])
-        kinds = {name: _depth(table.schema.field(name).type) for name in table.schema.names}
         if not table.num_rows:
             raise InputError(f"{path} has no rows")
+        kinds = {field.name: _depth(field.type) for field in table.schema}
         vectors = [
-            name
-            for name, (depth, numeric, fixed) in kinds.items()
-            if numeric and (depth > 1 or (depth == 1 and fixed))
+            n for n, (depth, numeric, fixed) in kinds.items() if numeric and depth + fixed > 1
         ]
         others = table.drop_columns(vectors)
-        maps = {n: _maps(n, _chunks(table, n)) for n in vectors if n.endswith(ATTENTION)}
-        arrays = {n: Column(n, _chunks(table, n)) for n in vectors if n not in maps}
+        chunks = {name: [_plain(each) for each in table.column(name).chunks] for name in vectors}
+        maps = {n: _maps(n, each) for n, each in chunks.items() if n.endswith(ATTENTION)}
+        arrays = {n: Column(n, each) for n, each in chunks.items() if n not in maps}
         symbols = _tokens(path, others, tokens)
         for name in [name for name in arrays if kinds[name][0] > 1]:
-            _check_lengths(path, name, table.column(name), symbols)
+            _check_lengths(path, name, chunks[name], symbols)
         return TokenArrays(path, arrays, symbols, maps)
 
 
@@ -87,12 +86,11 @@ def _folders(path: Path) -> list[Path]:
 
 
 def _files(path: Path) -> Iterator[Path]:
-    folders = _folders(path)
-    if not folders:
+    if not _folders(path):
         raise InputError(
             f"{path} has no {STATE}: give a folder that `datasets` saved (save_to_disk)"
         )
-    for folder in folders:
+    for folder in _folders(path):
         state = read_json(folder / STATE)
         if state.get("_indices_data_files"):
             raise InputError(
@@ -105,10 +103,6 @@ def _files(path: Path) -> Iterator[Path]:
 def _read(file: Path) -> pa.Table:
     """The table of an Arrow stream, mapped into memory."""
     return pa.ipc.open_stream(pa.memory_map(str(file))).read_all().replace_schema_metadata(None)
-
-
-def _chunks(table: pa.Table, name: str) -> list[pa.Array]:
-    return [_plain(each) for each in table.column(name).chunks]
 
 
 def _depth(kind: pa.DataType) -> tuple[int, bool, bool]:
@@ -162,18 +156,16 @@ def _maps(name: str, chunks: Sequence[Any]) -> Maps:
     return Maps(pairs, np.stack([queries, keys], 1).astype(np.int64))
 
 
-def _check_lengths(path: Path, name: str, column: Any, table: pd.DataFrame) -> None:
+def _check_lengths(path: Path, name: str, chunks: list[Any], table: pd.DataFrame) -> None:
     """Checks that every sample has as many vectors as tokens."""
-    found = np.concatenate(
-        [pc.list_value_length(_plain(each)).to_numpy() for each in column.chunks]
-    )
+    found = np.concatenate([pc.list_value_length(each).to_numpy() for each in chunks])
     count = count_rows(table, side_of(name), len(found))
-    if len(count) != len(found) or (count != found).any():
-        sample = int((count[: len(found)] != found[: len(count)]).argmax())
+    if len(count) != len(found):
+        raise InputError(f"{path}: {name} has {len(found)} samples, the table {len(count)}")
+    if (count != found).any():
+        sample = int((count != found).argmax())
         raise InputError(
-            f"{path}: {name} has {len(found)} samples, the table {len(count)}"
-            if len(count) != len(found)
-            else f"{path}, sample {sample}: {name} has {found[sample]} vectors for {count[sample]} "
+            f"{path}, sample {sample}: {name} has {found[sample]} vectors for {count[sample]} "
             f"{side_of(name)} tokens"
         )
 

@@ -13,7 +13,6 @@ from jaxtyping import Integer
 
 from tprprobe.errors import InputError
 from tprprobe.store.dtypes import disk_type
-from tprprobe.store.dumps import dump
 from tprprobe.store.layout import SAMPLE, SIDES, SiteSpec
 from tprprobe.store.writer import Map, Rows
 
@@ -123,16 +122,17 @@ class LayeredDump(Dump):
         first = next(self.samples(), None)
         if first is None:
             raise InputError(f"{path} holds no samples")
-        self.first = _checked(first, None)
+        _check(first, first)
+        self.first = first
         numbers = list(range(first.shape[0]) if layers is None else layers)
         if len({*numbers}) != first.shape[0]:
             raise InputError(
                 f"{path} has {first.shape[0]} layers, --layers {','.join(map(str, numbers))} names "
                 f"{len({*numbers})}"
             )
-        names = [f"layers.{number}.hidden" for number in numbers]
         self.specs = {
-            name: vector_spec(name, SIDES[0], first.shape[2:], first.kind, path) for name in names
+            name: vector_spec(name, SIDES[0], first.shape[2:], first.kind, path)
+            for name in (f"layers.{number}.hidden" for number in numbers)
         }
 
     @abstractmethod
@@ -144,17 +144,16 @@ class LayeredDump(Dump):
         held: list[Sample] = []
         size = 0
         for number, sample in enumerate(self.samples()):
-            _checked(sample, self.first)
+            _check(sample, self.first)
             if sample.ids is None:
                 known = [ids.setdefault(symbol, len(ids)) for symbol in sample.symbols]
                 sample = sample._replace(ids=known)
-            if number < first:
-                continue
-            if held and size + sample.bytes > dump.BLOCK_BYTES:
+            if held and size + sample.bytes > BLOCK_BYTES:
                 yield self._block(held, first)
                 first, held, size = number, [], 0
-            held.append(sample)
-            size += sample.bytes
+            if number >= first:
+                held.append(sample)
+                size += sample.bytes
         if held:
             yield self._block(held, first)
 
@@ -175,25 +174,22 @@ class LayeredDump(Dump):
         return Block(rows, table)
 
 
-def _checked(sample: Sample, first: Sample | None) -> Sample:
-    """The sample, if its shapes fit together and those of the first."""
-    if len(sample.shape) != 3 or not all(sample.shape):
+def _check(sample: Sample, first: Sample) -> None:
+    """Checks that the sample's shapes fit together, and those of the first."""
+    shape = sample.shape
+    if len(shape) != 3 or not all(shape):
         raise InputError(
-            f"{sample.where} has vectors of shape {sample.shape}; a sample has layers × tokens × d_model, none of them 0"
+            f"{sample.where} has vectors of shape {shape}; a sample has layers × tokens × d_model, none of them 0"
         )
-    if len(sample.symbols) != sample.shape[1]:
+    if len(sample.symbols) != shape[1]:
         raise InputError(
-            f"{sample.where} has {len(sample.symbols)} tokens and vectors of {sample.shape[1]}"
+            f"{sample.where} has {len(sample.symbols)} tokens and vectors of {shape[1]}"
         )
-    if first and (sample.shape[::2], sample.kind) != (first.shape[::2], first.kind):
-        raise InputError(
-            f"{sample.where} has {_sizes(sample)}, the first ({first.where}) {_sizes(first)}"
+    if (shape[::2], sample.kind) != (first.shape[::2], first.kind):
+        has, other = (
+            f"{s.shape[0]} layers of {s.shape[2]} {s.kind} numbers" for s in (sample, first)
         )
-    return sample
-
-
-def _sizes(sample: Sample) -> str:
-    return f"{sample.shape[0]} layers of {sample.shape[2]} {sample.kind} numbers"
+        raise InputError(f"{sample.where} has {has}, the first ({first.where}) {other}")
 
 
 def natural(path: Path) -> list[Any]:

@@ -4,6 +4,7 @@ What is written is read back by `import_store`, bit for bit. A block of rows is 
 """
 
 import json
+import math
 import os
 import shutil
 import zipfile
@@ -71,12 +72,7 @@ class Array(NamedTuple):
 
     dtype: str
     shape: tuple[int, ...]
-    blocks: Iterator[np.ndarray]
-
-    @property
-    def bytes(self) -> int:
-        size = 2 if self.dtype == BFLOAT16 else disk_type(self.dtype).itemsize
-        return int(np.prod(self.shape, dtype=int)) * size
+    blocks: Iterable[np.ndarray]
 
 
 def _arrays(store: Store, specs: Mapping[str, SiteSpec]) -> dict[str, Array]:
@@ -87,12 +83,12 @@ def _arrays(store: Store, specs: Mapping[str, SiteSpec]) -> dict[str, Array]:
         found[name] = Array(spec.dtype, shape, _blocks(store, name, spec))
         if spec.is_attention:
             shapes = store.map_shapes(name).astype("<i8")
-            found[spec.rows + SHAPE] = Array("int64", shapes.shape, iter([shapes]))
+            found[spec.rows + SHAPE] = Array("int64", shapes.shape, [shapes])
     return found
 
 
 def _blocks(store: Store, name: str, spec: SiteSpec) -> Iterator[np.ndarray]:
-    for _rows, values in store.iterate(name, rows_per_block=CHUNKS * spec.chunk_rows):
+    for _, values in store.iterate(name, rows_per_block=CHUNKS * spec.chunk_rows):
         yield as_stored(values, spec.dtype)
 
 
@@ -112,9 +108,11 @@ def _write_safetensors(store: Store, specs: Mapping[str, SiteSpec], path: Path) 
     arrays, start = _arrays(store, specs), 0
     header: dict[str, object] = {"__metadata__": {"format": "pt"}}
     for name, array in arrays.items():
+        width = 2 if array.dtype == BFLOAT16 else disk_type(array.dtype).itemsize
+        end = start + math.prod(array.shape) * width
         about = {"dtype": SAFE[array.dtype], "shape": array.shape}
-        header[name] = about | {"data_offsets": [start, start + array.bytes]}
-        start += array.bytes
+        header[name] = about | {"data_offsets": [start, end]}
+        start = end
     text = json.dumps(header).encode()
     text = text.ljust(-(-len(text) // 8) * 8)
     with open(path, "wb") as stream:

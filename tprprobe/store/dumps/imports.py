@@ -14,8 +14,8 @@ from tprprobe.store.dumps.datasets import is_dataset, open_dataset
 from tprprobe.store.dumps.dump import Block, Dump
 from tprprobe.store.dumps.neurox import Sentences
 from tprprobe.store.dumps.requests import Requests
-from tprprobe.store.dumps.tensors import is_array_file, open_arrays
-from tprprobe.store.layout import SiteSpec
+from tprprobe.store.dumps.tensors import READERS, open_arrays
+from tprprobe.store.layout import SAMPLE, SiteSpec
 from tprprobe.store.manifests import sum_file
 from tprprobe.store.reader import Store, open_store
 from tprprobe.store.tokens import samples_of
@@ -47,30 +47,17 @@ FORMATS = {
     "datasets": Format(
         "a folder of datasets, SAELens's cached activations",
         is_dataset,
-        lambda path, tokens, _layers: open_dataset(path, tokens),
+        open_dataset,
         frozenset({"tokens"}),
     ),
-    "neurox": Format(
-        "NeuroX's .hdf5 or .json",
-        Sentences.reads,
-        lambda path, _tokens, layers: Sentences(path, layers),
-        frozenset({"layers"}),
-    ),
+    "neurox": Format("NeuroX's .hdf5 or .json", Sentences.reads, Sentences, frozenset({"layers"})),
     "arrays": Format(
         ".npz, .npy or .safetensors with a token table",
-        is_array_file,
-        lambda path, tokens, _layers: open_arrays(path, tokens),
+        lambda path: path.is_file() and path.suffix in READERS,
+        open_arrays,
         frozenset({"tokens"}),
     ),
 }
-
-
-def find_format(name: str) -> Format:
-    """The format of that name, ours or a plug-in's."""
-    plugged = plugins.find("formats")
-    if name not in FORMATS and name not in plugged:
-        raise unknown("format", name, (*FORMATS, *plugged))
-    return FORMATS[name] if name in FORMATS else plugged[name].load()
 
 
 def import_store(
@@ -114,7 +101,9 @@ def import_store(
     if not path.exists():
         raise InputError(f"no file or folder {path} to import")
     name = format or _recognize(path)
-    form = find_format(name)
+    if name not in FORMATS | plugins.find("formats"):
+        raise unknown("format", name, FORMATS | plugins.find("formats"))
+    form = FORMATS.get(name) or plugins.find("formats")[name].load()
     for option, value in {"tokens": tokens, "layers": layers}.items():
         if value is not None and option not in form.options:
             raise InputError(f"{path} of the format {name} takes no --{option}")
@@ -160,17 +149,15 @@ def _recognize(path: Path) -> str:
 
 
 def _check_finite(path: Path, specs: Mapping[str, SiteSpec], block: Block) -> None:
-    found = {
-        site: (samples_of(block.table, specs[site].rows), first_infinite(rows))
-        for site, rows in block.rows.items()
-    }
-    samples = block.table["sample"].unique()
+    bad = {site: first_infinite(rows) for site, rows in block.rows.items()}
     for site, maps in block.maps.items():
-        bad = (number for number, each in enumerate(maps) if first_infinite(each) is not None)
-        found[site] = samples, next(bad, None)
-    for site, (numbers, row) in found.items():
+        bad[site] = next(
+            (i for i, each in enumerate(maps) if first_infinite(each) is not None), None
+        )
+    for site, row in bad.items():
         if row is not None:
+            samples = samples_of(block.table, SAMPLE if site in block.maps else specs[site].rows)
             raise InputError(
-                f"{path}: {site}, sample {numbers[row]} has a number that is not finite "
+                f"{path}: {site}, sample {samples[row]} has a number that is not finite "
                 "(NaN or infinite): leave the sample out, or mend it"
             )

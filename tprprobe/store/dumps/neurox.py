@@ -29,7 +29,7 @@ LONGEST = 2**30  # characters of a line
 class Sentences(LayeredDump):
     """The sentences of a file of NeuroX, HDF5 or JSON as its name ends."""
 
-    def __init__(self, path: Path, layers: Sequence[int] | None):
+    def __init__(self, path: Path, _tokens: object, layers: Sequence[int] | None):
         if not self.reads(path):
             raise InputError(f"{path} is no .hdf5 or .json file of NeuroX")
         own = LAYER.search(path.stem)
@@ -62,26 +62,23 @@ class Sentences(LayeredDump):
 
     def _lines(self) -> Iterator[Sample]:
         with open(self.path, encoding="utf-8") as stream:
-            number = 0
-            while line := stream.readline(LONGEST):
-                number += 1
+            for number, line in enumerate(iter(partial(stream.readline, LONGEST), ""), 1):
                 if line.strip():
-                    yield self._sentence(
-                        parse_json(line, f"{self.path}, line {number}")["features"], number
-                    )
+                    yield _sentence(line, f"{self.path}, line {number}")
 
-    def _sentence(self, features: list[dict[str, Any]], number: int) -> Sample:
-        where = f"{self.path}, line {number}"
-        values = [[layer["values"] for layer in word["layers"]] for word in features]
-        try:
-            array = np.array(values, np.float32)
-        except ValueError as error:
-            raise InputError(f"{where}: words with other layers or widths than others") from error
-        if array.ndim != 3:
-            raise InputError(f"{where}: a sentence has words, each with layers of values")
-        array = array.transpose(1, 0, 2)
-        words = [str(word["token"]) for word in features]
-        return Sample(where, words, None, array.shape, "float32", partial(_read, array))
+
+def _sentence(line: str, where: str) -> Sample:
+    features = parse_json(line, where)["features"]
+    values = [[layer["values"] for layer in word["layers"]] for word in features]
+    try:
+        array = np.array(values, np.float32)
+    except ValueError as error:
+        raise InputError(f"{where}: words with other layers or widths than others") from error
+    if array.ndim != 3:
+        raise InputError(f"{where}: a sentence has words, each with layers of values")
+    array = array.transpose(1, 0, 2)
+    words = [str(word["token"]) for word in features]
+    return Sample(where, words, None, array.shape, "float32", partial(_read, array))
 
 
 def _read(values: Any, layers: Sequence[np.ndarray]) -> None:

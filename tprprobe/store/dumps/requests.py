@@ -39,9 +39,7 @@ class Requests(LayeredDump):
     @staticmethod
     def reads(path: Path) -> bool:
         """True for a folder with such files."""
-        return path.is_dir() and any(
-            True for end in ("", PACKED) for _ in path.glob(f"*{ENDING}{end}")
-        )
+        return path.is_dir() and any(any(path.glob(f"*{ENDING}{end}")) for end in ("", PACKED))
 
     def samples(self) -> Iterator[Sample]:
         for file in self.files:
@@ -57,19 +55,13 @@ class Requests(LayeredDump):
                     f"{file}: {STATES} has shape {states.shape} and {IDS} {ids.shape}; they are "
                     "[token, layer, d_model] and [token], whole numbers"
                 )
-            tokens, layers, width = states.shape
             numbers = ids.tolist()
             if not 0 <= min(numbers, default=0) <= max(numbers, default=0) <= LARGEST:
                 raise InputError(f"{file}: {IDS} holds numbers that are no ids of tokens")
-            yield Sample(
-                str(file),
-                self.symbols(numbers),
-                numbers,
-                (layers, tokens, width),
-                states.kind,
-                partial(_read, states),
-                {"request": file.stem},
-            )
+            about = str(file), self.symbols(numbers), numbers
+            tokens, layers, width = states.shape
+            shape, read = (layers, tokens, width), partial(_read, states)
+            yield Sample(*about, shape, states.kind, read, {"request": file.stem})
 
 
 def _read(states: Tensor, layers: Sequence[np.ndarray]) -> None:

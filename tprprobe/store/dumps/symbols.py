@@ -64,13 +64,22 @@ def find_table(source: Path, given: Path | None) -> Path:
 
 def read_table(path: Path) -> pd.DataFrame:
     """The tokens of a table: side, sample (from 0), position, id, token, question, and its own columns."""
-    return complete_table(_read(path), path)
+    with as_input_error(f"{path} cannot be read as a table", WANTED):
+        if path.suffix == ".parquet":
+            table = pd.read_parquet(path)
+        else:
+            texts, separator = {"token": str, SEQUENCE: str}, "\t" if path.suffix == ".tsv" else ","
+            table = pd.read_csv(path, sep=separator, dtype=texts, keep_default_na=False)
+    return complete_table(table, path)
 
 
 def complete_table(table: pd.DataFrame, path: Path) -> pd.DataFrame:
     """The table that was read from ``path``, with the columns that it lacks."""
-    if SEQUENCE in table and "token" not in table:
-        table = _split(table)
+    if SEQUENCE in table and "token" not in table:  # one row a sample
+        table = table.drop(columns="sample", errors="ignore")
+        symbols = table[SEQUENCE].astype(str).str.split()
+        table = table.drop(columns=SEQUENCE).assign(sample=range(len(table)), token=symbols)
+        table = table.explode("token", ignore_index=True)
     if lacking := {"sample", "token"} - {*table}:
         raise InputError(f"{path} has no column {', '.join(sorted(lacking))}: {WANTED}")
     side = table["side"] if "side" in table else pd.Series(SIDES[0], table.index)
@@ -85,13 +94,15 @@ def complete_table(table: pd.DataFrame, path: Path) -> pd.DataFrame:
     token = table["token"]
     if not _are_categories(token):
         token = token.astype(str).astype("category")
+    source = table.loc[table["side"] == SIDES[0]]
+    texts = pd.Series(join_texts(source), source["sample"].unique(), dtype=object)
     filled = {
         "side": table["side"],
         "sample": table["sample"],
         "position": table.groupby(["sample", "side"], observed=True).cumcount(),
         "id": token.cat.codes.astype(np.int32),
         "token": token,
-        "question": _questions(table),
+        "question": table["sample"].map(texts).fillna("").astype("category"),
     }
     kept = {name: table[name] for name in table if name not in ("side", "sample", "token")}
     return pd.DataFrame(filled | kept)
@@ -100,32 +111,5 @@ def complete_table(table: pd.DataFrame, path: Path) -> pd.DataFrame:
 def _are_categories(column: pd.Series) -> bool:
     """True for texts that are categories already, without gaps."""
     kind = column.dtype
-    return (
-        isinstance(kind, pd.CategoricalDtype)
-        and pd.api.types.is_string_dtype(kind.categories)
-        and not column.hasnans
-    )
-
-
-def _read(path: Path) -> pd.DataFrame:
-    with as_input_error(f"{path} cannot be read as a table", WANTED):
-        if path.suffix == ".parquet":
-            return pd.read_parquet(path)
-        texts = {"token": str, SEQUENCE: str}
-        separator = "\t" if path.suffix == ".tsv" else ","
-        return pd.read_csv(path, sep=separator, dtype=texts, keep_default_na=False)
-
-
-def _split(table: pd.DataFrame) -> pd.DataFrame:
-    """One row a symbol of a table with one row a sample."""
-    table = table.drop(columns="sample", errors="ignore")
-    symbols = table[SEQUENCE].astype(str).str.split()
-    table = table.drop(columns=SEQUENCE).assign(sample=range(len(table)), token=symbols)
-    return table.explode("token", ignore_index=True)
-
-
-def _questions(table: pd.DataFrame) -> pd.Series:
-    """The source of every token's sample: its symbols with blanks between."""
-    source = table.loc[table["side"] == SIDES[0]]
-    texts = pd.Series(join_texts(source), source["sample"].unique(), dtype=object)
-    return table["sample"].map(texts).fillna("").astype("category")
+    texts = isinstance(kind, pd.CategoricalDtype) and pd.api.types.is_string_dtype(kind.categories)
+    return texts and not column.hasnans

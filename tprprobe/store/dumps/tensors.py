@@ -42,11 +42,9 @@ class Tensor:
         return BFLOAT16 if self.is_bfloat16 else self.data.dtype.newbyteorder("=").name
 
     def __getitem__(self, rows: slice) -> np.ndarray:
-        values = np.asarray(self.data[rows])
         if not self.is_bfloat16:
-            return values
-        numbers = np.empty(values.shape, "<f4")
-        self.read_into(rows, numbers)
+            return np.asarray(self.data[rows])
+        self.read_into(rows, numbers := np.empty(self.data[rows].shape, "<f4"))
         return numbers
 
     def read_into(self, place: slice | tuple[slice, int], numbers: np.ndarray) -> None:
@@ -57,22 +55,14 @@ class Tensor:
             numbers[...] = self.data[place]
 
 
-Tensors = Mapping[str, Tensor]
-
-
-def open_arrays(path: Path, tokens: Path | None = None) -> TokenArrays:
+def open_arrays(path: Path, tokens: Path | None, _layers: object = None) -> TokenArrays:
     """The arrays of a file, read from disk as they are needed, with their token table."""
     arrays: dict[str, Numbers] = dict(read_tensors(path))
     maps = take_maps(path, arrays)
     return TokenArrays(path, arrays, read_table(find_table(path, tokens)), maps)
 
 
-def is_array_file(path: Path) -> bool:
-    """True if the file's name ends like one of arrays."""
-    return path.is_file() and path.suffix in READERS
-
-
-def read_tensors(path: Path) -> Tensors:
+def read_tensors(path: Path) -> Mapping[str, Tensor]:
     """The arrays of a file by name, mapped into memory; those of a compressed file are read."""
     with as_input_error(f"{path} cannot be read as arrays"):
         found = READERS[path.suffix](path)
@@ -81,16 +71,14 @@ def read_tensors(path: Path) -> Tensors:
     return found
 
 
-def _read_npy(path: Path) -> Tensors:
+def _read_npy(path: Path) -> dict[str, Tensor]:
     return {path.stem: Tensor(np.load(path, mmap_mode="r", allow_pickle=False))}
 
 
-def _read_npz(path: Path) -> Tensors:
+def _read_npz(path: Path) -> dict[str, Tensor]:
     with zipfile.ZipFile(path) as archive:
-        return {
-            info.filename.removesuffix(".npy"): Tensor(_member(path, archive, info))
-            for info in archive.infolist()
-        }
+        infos = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        return {name: Tensor(_member(path, archive, info)) for name, info in infos.items()}
 
 
 def _member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
@@ -99,12 +87,10 @@ def _member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.n
         if info.compress_type != zipfile.ZIP_STORED:
             check_claim(info.file_size, info.compress_size, info.filename)
             return np.lib.format.read_array(stream, allow_pickle=False)
-        version = np.lib.format.read_magic(stream)
-        read: Any = (
-            np.lib.format.read_array_header_1_0
-            if version == (1, 0)
-            else np.lib.format.read_array_header_2_0
-        )
+        form = np.lib.format
+        read: Any = form.read_array_header_2_0
+        if form.read_magic(stream) == (1, 0):
+            read = form.read_array_header_1_0
         shape, fortran, dtype = read(stream)
         header = stream.tell()
     if dtype.hasobject:
@@ -118,17 +104,14 @@ def _member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.n
     return np.memmap(path, dtype, "r", start, shape, "F" if fortran else "C")
 
 
-def _read_safetensors(path: Path) -> Tensors:
+def _read_safetensors(path: Path) -> dict[str, Tensor]:
     with open(path, "rb") as file:
         size = int.from_bytes(file.read(8), "little")
         if size > path.stat().st_size:
             raise ValueError("its header is cut short")
         header = parse_json(file.read(size), "its header")
-    return {
-        name: _tensor(path, name, about, 8 + size)
-        for name, about in header.items()
-        if name != "__metadata__"
-    }
+    header.pop("__metadata__", None)
+    return {name: _tensor(path, name, about, 8 + size) for name, about in header.items()}
 
 
 def _tensor(path: Path, name: str, about: Mapping[str, Any], start: int) -> Tensor:
@@ -141,9 +124,8 @@ def _tensor(path: Path, name: str, about: Mapping[str, Any], start: int) -> Tens
         raise ValueError(f"{name} of shape {shape} does not take {end - begin} bytes")
     if start + end > path.stat().st_size or begin < 0:
         raise ValueError(f"{name} ends after the end of the file")
-    if not math.prod(shape):
-        return Tensor(np.empty(shape, dtype), about["dtype"] == "BF16")
-    data = np.memmap(path, dtype, "r", start + begin, shape)
+    is_empty = not math.prod(shape)
+    data = np.empty(shape, dtype) if is_empty else np.memmap(path, dtype, "r", start + begin, shape)
     return Tensor(data, about["dtype"] == "BF16")
 
 

@@ -63,26 +63,22 @@ def rows_of_maps(name: str) -> str:
 
 def take_maps(path: Path, arrays: dict[str, Numbers]) -> dict[str, Maps]:
     """Takes the attention maps, and the arrays of their shapes, out of the arrays of a file."""
-    maps = {}
+    maps, keys = {}, set()
     for name in [name for name in arrays if name.endswith(ATTENTION)]:
-        key = rows_of_maps(name) + SHAPE
+        keys.add(key := rows_of_maps(name) + SHAPE)
         if key not in arrays:
             raise InputError(
                 f"{path}: {name} needs an array {key} [sample, 2]: the queries and keys of every sample"
             )
-        maps[name] = _joined(path, name, arrays.pop(name), arrays[key])
-    for key in {rows_of_maps(name) + SHAPE for name in maps}:
+        shapes = arrays[key][slice(0, None)]
+        if shapes.ndim != 2 or shapes.shape[1] != 2 or shapes.dtype.kind not in "iu":
+            raise InputError(
+                f"{path}: the shapes of {name} are {shapes.shape} {shapes.dtype}, not [sample, 2] whole numbers"
+            )
+        maps[name] = Maps(arrays.pop(name), shapes.astype(np.int64))
+    for key in keys:
         del arrays[key]
     return maps
-
-
-def _joined(path: Path, name: str, pairs: Numbers, stored: Numbers) -> Maps:
-    shapes = stored[slice(0, None)]
-    if shapes.ndim != 2 or shapes.shape[1] != 2 or shapes.dtype.kind not in "iu":
-        raise InputError(
-            f"{path}: the shapes of {name} are {shapes.shape} {shapes.dtype}, not [sample, 2] whole numbers"
-        )
-    return Maps(pairs, shapes.astype(np.int64))
 
 
 def spec_of_maps(path: Path, name: str, maps: Maps, table: pd.DataFrame) -> SiteSpec:
@@ -135,15 +131,13 @@ class TokenArrays(Dump):
         side, samples = side_of(name), self.table["sample"].nunique()
         tokens = int((self.table["side"] == side).sum())
         rows = {samples: SAMPLE, tokens: side}.get(array.shape[0] if array.shape else -1)
+        sources = self.table.loc[self.table["side"] == SIDES[0], "sample"].nunique()
         if rows is None:
             raise InputError(
                 f"{self.path}: {name} has shape {tuple(array.shape)}, but the table has {tokens} {side} "
                 f"tokens of {samples} samples: an array has one row for every token, or one for every sample"
             )
-        if (
-            rows == SAMPLE
-            and self.table.loc[self.table["side"] == SIDES[0], "sample"].nunique() < samples
-        ):
+        if rows == SAMPLE and sources < samples:
             raise InputError(
                 f"{self.path}: {name} has one row for every sample, but some samples have no source tokens"
             )
@@ -164,9 +158,9 @@ class TokenArrays(Dump):
             for name, array in self.arrays.items():
                 row, end = ends[self.specs[name].rows][[start, stop]].tolist()
                 values[name] = np.asarray(array[row:end])
-            yield Block(values, self.table.iloc[place], self._maps(start, stop))
-
-    def _maps(self, first: int, last: int) -> dict[str, list[np.ndarray]]:
-        """The maps of samples, if there are any of these."""
-        held = {name: range(first, min(last, len(each.shapes))) for name, each in self.maps.items()}
-        return {name: [self.maps[name][i] for i in some] for name, some in held.items() if some}
+            maps = {
+                name: [each[i] for i in range(start, min(stop, len(each.shapes)))]
+                for name, each in self.maps.items()
+                if start < len(each.shapes)
+            }
+            yield Block(values, self.table.iloc[place], maps)
