@@ -18,17 +18,18 @@ def is_plugged(spec: str) -> bool:
     return spec.partition(":")[0] in plugins.find("data")
 
 
-def open_plugged(request: Request) -> Dataset:
-    """The data set that the plug-in of the prefix loads, called with the options that were given."""
-    return plugins.find("data")[request.spec.partition(":")[0]].load()(
-        request.spec, **request.options
-    )
+def _plugged(spec: str) -> Callable[..., Dataset]:
+    """What loads the data sets of a prefix, called with a whole name and the options that were given."""
+    return plugins.find("data")[spec.partition(":")[0]].load()
 
 
 SOURCES: dict[str, tuple[Callable[[str], bool], Callable[[Request], Dataset]]] = {
     "mathematics:MODULE (or a+b, or all)": (is_generated, generate_questions),
     "pairs:FRAME (or a+b, all, FILE.toml, with ,asked and ,one_token)": (is_pairs, draw_pairs),
-    "PREFIX or PREFIX:… of a plug-in": (is_plugged, open_plugged),
+    "PREFIX or PREFIX:… of a plug-in": (
+        is_plugged,
+        lambda request: _plugged(request.spec)(request.spec, **request.options),
+    ),
     "FILE.conllu, FILE.conllup, FILE.iob2, edge-probing FILE.jsonl": (
         is_annotated_file,
         open_annotated,
@@ -91,5 +92,4 @@ def pin_version(spec: str) -> str:
     """The name of a data set with the version that it means today, where its plug-in has versions."""
     if not is_plugged(spec) or is_generated(spec):
         return spec
-    load = plugins.find("data")[spec.partition(":")[0]].load()
-    return getattr(load, "pin_version", str)(spec)
+    return getattr(_plugged(spec), "pin_version", str)(spec)

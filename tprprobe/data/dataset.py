@@ -170,17 +170,10 @@ class Dataset(ABC, Generic[E]):
 
 def spread(name: str, numbers: Sequence[int]) -> dict[str, Any]:
     """The row of a table: the mean of some numbers, what 5 and 95 % are below, the largest, and how many."""
-    ranked = sorted(numbers)
-    low, high = (ranked[int(share * (len(ranked) - 1))] for share in (0.05, 0.95))
-    mean = sum(ranked) / len(ranked)
-    return {
-        "of": name,
-        "mean": mean,
-        "low": low,
-        "high": high,
-        "most": ranked[-1],
-        "n": len(ranked),
-    }
+    ranked, n = sorted(numbers), len(numbers)
+    low, high = (ranked[int(share * (n - 1))] for share in (0.05, 0.95))
+    ends = {"low": low, "high": high, "most": ranked[-1]}
+    return {"of": name, "mean": sum(ranked) / n, **ends, "n": n}
 
 
 @dataclass(frozen=True)
@@ -224,14 +217,12 @@ WAYS = (
 
 def no_data(spec: str, names: Iterable[str] = ()) -> InputError:
     """The error for what is no data: whether there is such a file, what is near, the likeliest ways."""
-    path = Path(spec)
+    path, said = Path(spec), "there is no such file here"
     if path.is_dir():
-        said = f"no data {spec!r}: the folder has no file of a split (train.txt, test.jsonl …)"
+        said = "the folder has no file of a split (train.txt, test.jsonl …)"
     elif path.is_file():
-        said = f"no data {spec!r}: the file is there, but its ending says no format that is read"
-    else:
-        said = f"no data {spec!r}: there is no such file here"
+        said = "the file is there, but its ending says no format that is read"
     beside = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
     near = difflib.get_close_matches(path.name, [*beside, *names], 1) if not path.exists() else []
     near = near or difflib.get_close_matches(spec.partition(":")[0], [*names], 1)
-    return InputError(f"{said}{f', but {near[0]!r}' if near else ''}; {WAYS}")
+    return InputError(f"no data {spec!r}: {said}{f', but {near[0]!r}' if near else ''}; {WAYS}")

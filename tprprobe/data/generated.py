@@ -46,19 +46,17 @@ def make(function: Callable[[range], list[T]], rows: range, workers: int) -> Ite
 def _in_order(function: Callable, chunks: Iterator[range], workers: int) -> Iterator:
     """The function of every chunk in order, made by processes that stay a few chunks ahead."""
     with ProcessPoolExecutor(workers, get_context("spawn"), _end_with_parent) as pool:
-        ahead = deque(_submit(pool, function, chunk) for chunk in islice(chunks, 2 * workers))
+        ahead: deque[Future] = deque()
         try:
-            while ahead:
+            while True:
+                for chunk in islice(chunks, 2 * workers - len(ahead)):
+                    with _uninterrupted():  # a process may start for it, which nothing cuts short
+                        ahead.append(pool.submit(function, chunk))
+                if not ahead:
+                    return
                 yield ahead.popleft().result()
-                ahead.extend(_submit(pool, function, chunk) for chunk in islice(chunks, 1))
         finally:
             pool.shutdown(cancel_futures=True)
-
-
-def _submit(pool: ProcessPoolExecutor, function: Callable, chunk: range) -> Future:
-    """The function's result to come; a process may start for it, which nothing cuts short."""
-    with _uninterrupted():
-        return pool.submit(function, chunk)
 
 
 @contextmanager

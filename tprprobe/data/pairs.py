@@ -67,10 +67,11 @@ class Spool:
 
 def encode_sources(texts: Sequence[str], vocabulary: Codec) -> Flat:
     """The ids of sources, with the symbols that the vocabulary puts around them."""
+    found = _enclosed(texts, vocabulary, *vocabulary.source_frame)
     if vocabulary.most is None:
         check_length("question", max(texts, key=len))
-        return _enclosed(texts, vocabulary, *vocabulary.source_frame)
-    found = _cut(_enclosed(texts, vocabulary, *vocabulary.source_frame), vocabulary.most[0])
+        return found
+    found = _cut(found, vocabulary.most[0])
     if not found.lengths.all():
         raise InputError("an empty text has no token that this model reads: leave it out")
     return found

@@ -1,5 +1,6 @@
 """Annotated files as data sets: models read the sentences; the labels come with them."""
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -51,18 +52,13 @@ class AnnotatedFile(Dataset[Annotated]):
     context: Source = "same"
 
     def read(self, rows: range) -> Iterator[Annotated]:
-        documents = self._documents if self.context == "document" else {}
+        documents: dict[str, list[str]] = {}
+        for each in self.sentences if self.context == "document" else ():
+            documents.setdefault(each.document, []).append(each.text)
         for row in rows:
             sentence = self.sentences[row]
-            texts = {"same": sentence.text, "empty": ""}
-            yield Annotated(sentence, documents.get(sentence.document, texts.get(self.context, "")))
-
-    @property
-    def _documents(self) -> dict[str, str]:
-        texts: dict[str, list[str]] = {}
-        for sentence in self.sentences:
-            texts.setdefault(sentence.document, []).append(sentence.text)
-        return {name: " ".join(parts) for name, parts in texts.items()}
+            source = " ".join(documents.get(sentence.document, ()))
+            yield Annotated(sentence, sentence.text if self.context == "same" else source)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -88,17 +84,15 @@ class AnnotatedFile(Dataset[Annotated]):
 
 def is_annotated_file(spec: str) -> bool:
     """True if a data set is an annotated file, by its name; for JSON lines by the first one."""
-    if not is_annotated(spec) or not Path(spec).is_file():
+    path = Path(spec)
+    if not is_annotated(spec) or not path.is_file():
         return False
-    return ".jsonl" not in Path(spec).suffixes or "targets" in _first_object(Path(spec))
-
-
-def _first_object(path: Path) -> Mapping[str, object]:
-    try:
+    if ".jsonl" not in path.suffixes:
+        return True
+    with contextlib.suppress(InputError, StopIteration):
         found = parse_json(next(read_lines(path))[1], path)
-    except (InputError, StopIteration):
-        return {}
-    return found if isinstance(found, dict) else {}
+        return isinstance(found, dict) and "targets" in found
+    return False
 
 
 def open_annotated(request: Request) -> AnnotatedFile:

@@ -1,8 +1,9 @@
 """Articles in files: JSON lines, lines of a `.source` and a `.target` file, columns of a Parquet table."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ from tprprobe.data.dataset import ALL, Dataset, Labels, Request
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import parse_json
-from tprprobe.files.lines import Lines, scan_lines
+from tprprobe.files.lines import scan_lines
 
 # What hub data sets call them: XSum, CNN/DailyMail, arXiv and PubMed, Wikihow.
 COLUMNS = (
@@ -68,48 +69,42 @@ ROWS = 1024  # of a Parquet file, that are decoded at a time
 
 
 @dataclass(frozen=True)
-class JsonLines(Dataset[Article]):
-    """The articles of a file with a JSON object a line."""
+class Articles(Dataset[Article]):
+    """Articles, which a function reads by their rows."""
 
-    lines: Lines
-    column: str | None = None
+    reader: Callable[[range], Iterator[Article]]
 
-    def read(self, rows: range) -> Iterator[Article]:
-        for number, line in self.lines.read(rows):
-            yield _parsed(line, f"{self.lines.path}, line {number}", self.column)
-
-
-def _parsed(line: str, where: str, column: str | None) -> Article:
-    row = parse_json(line, where)
-    if not isinstance(row, dict):
-        raise InputError(f"{where} is no JSON object, but {type(row).__name__}")
-    names = find_columns(list(row), where, column)
-    return Article(*(as_text(row[name], name, where) for name in names))
-
-
-@dataclass(frozen=True)
-class TwoFiles(Dataset[Article]):
-    """The articles of two files, a document and a summary on lines of the same number."""
-
-    documents: Lines
-    summaries: Lines
+    @classmethod
+    def of(cls, request: Request, count: int, reader: Callable[[range], Any]) -> "Articles":
+        """So many articles, not divided."""
+        return cls(request.spec, ALL, request.seed, range(count), reader)
 
     def read(self, rows: range) -> Iterator[Article]:
-        both = zip(self.documents.read(rows), self.summaries.read(rows), strict=True)
-        for (_, document), (_, summary) in both:
-            yield Article(document, summary)
+        return self.reader(rows)
 
 
-def open_jsonl(path: Path, request: Request) -> JsonLines:
-    """The articles of a `.jsonl` file."""
+def open_jsonl(path: Path, request: Request) -> Articles:
+    """The articles of a `.jsonl` file, a JSON object a line."""
     lines = scan_lines(path)
-    return JsonLines(request.spec, ALL, request.seed, range(len(lines)), lines, request.column)
+
+    def read(rows: range) -> Iterator[Article]:
+        for number, line in lines.read(rows):
+            where = f"{path}, line {number}"
+            row = parse_json(line, where)
+            if not isinstance(row, dict):
+                raise InputError(f"{where} is no JSON object, but {type(row).__name__}")
+            names = find_columns(list(row), where, request.column)
+            yield Article(*(as_text(row[name], name, where) for name in names))
+
+    return Articles.of(request, len(lines), read)
 
 
-def open_two(path: Path, request: Request) -> TwoFiles:
-    """The articles of a `.source` and a `.target` file, or the first n."""
-    source = path.with_name(path.name.replace(".target", ".source"))
-    target = path.with_name(path.name.replace(".source", ".target"))
+def open_two(path: Path, request: Request) -> Articles:
+    """The articles of a `.source` and a `.target` file, on lines of the same number."""
+    source, target = (
+        path.with_name(path.name.replace(old, new))
+        for old, new in ((".target", ".source"), (".source", ".target"))
+    )
     for file in (source, target):
         if not file.is_file():
             raise InputError(f"no {file.name} beside {path}; both files are needed")
@@ -120,64 +115,38 @@ def open_two(path: Path, request: Request) -> TwoFiles:
             f"{source} has {len(documents)} lines, {target.name} {len(summaries)}: from line "
             f"{less + 1} on there is no pair; every document needs the summary on its line"
         )
-    rows = range(len(documents))
-    return TwoFiles(request.spec, ALL, request.seed, rows, documents, summaries)
+
+    def read(rows: range) -> Iterator[Article]:
+        both = zip(documents.read(rows), summaries.read(rows), strict=True)
+        return (Article(document, summary) for (_, document), (_, summary) in both)
+
+    return Articles.of(request, len(documents), read)
 
 
-@dataclass(frozen=True)
-class Table(Dataset[Article]):
-    """The articles of a Parquet file, made of two of its columns."""
-
-    path: Path
-    starts: tuple[int, ...]  # first row of every row group
-    columns: tuple[str, str]
-
-    def read(self, rows: range) -> Iterator[Article]:
-        for columns in self._tables(rows):
-            yield from map(Article, *columns)
-
-    def blocks(self, size: int = ROWS) -> Iterator[tuple[list[str], list[str]]]:
-        del size  # a batch is decoded as a whole
-        return self._tables(self.rows)
-
-    def _tables(self, rows: range) -> Iterator[tuple[list[str], list[str]]]:
-        """The columns of the rows, in a new part wherever another row group begins."""
-        numbers = np.array(rows)
-        groups = np.searchsorted(self.starts, numbers, side="right") - 1
-        runs = np.split(numbers, np.flatnonzero(np.diff(groups)) + 1) if len(rows) else []
-        with pq.ParquetFile(self.path) as file:
-            for run in runs:
-                group = int(np.searchsorted(self.starts, run[0], side="right")) - 1
-                yield from self._group(file, group, run)
-
-    def _group(
-        self, file: pq.ParquetFile, group: int, run: np.ndarray
-    ) -> Iterator[tuple[list[str], list[str]]]:
-        """The columns of the rows `run` of a row group, which is never decoded as a whole."""
-        start = self.starts[group]
-        batches = file.iter_batches(ROWS, row_groups=[group], columns=list(self.columns))
-        while len(run):
-            with as_input_error(f"{self.path} is damaged", AGAIN):
-                batch = next(batches)
-                inside = np.isin(run, np.arange(start, start + len(batch)))
-                taken = batch.take(pa.array(run[inside] - start))
-                first, second = (self._checked(n, taken, run[inside]) for n in self.columns)
-            if inside.any():
-                yield first, second
-            run, start = run[~inside], start + len(batch)
-
-    def _checked(self, name: str, batch: pa.RecordBatch, rows: np.ndarray) -> list[str]:
-        return [
-            as_text(text, name, f"{self.path}, row {row + 1}")
-            for row, text in zip(rows, batch[name].to_pylist(), strict=True)
-        ]
-
-
-def open_parquet(path: Path, request: Request) -> Table:
-    """The articles of a Parquet file."""
+def open_parquet(path: Path, request: Request) -> Articles:
+    """The articles of a Parquet file, made of two of its columns; no row group is decoded as a whole."""
     with as_input_error(f"{path} is no readable Parquet file", AGAIN):
-        file = pq.read_metadata(path)
-    sizes = [file.row_group(i).num_rows for i in range(file.num_row_groups)]
-    starts = tuple(np.cumsum([0, *sizes[:-1]]).tolist())
-    columns = find_columns(file.schema.to_arrow_schema().names, str(path), request.column)
-    return Table(request.spec, ALL, request.seed, range(file.num_rows), path, starts, columns)
+        about = pq.read_metadata(path)
+    sizes = [about.row_group(i).num_rows for i in range(about.num_row_groups)]
+    starts = np.cumsum([0, *sizes])
+    columns = find_columns(about.schema.to_arrow_schema().names, str(path), request.column)
+
+    def read(rows: range) -> Iterator[Article]:
+        if rows.step < 0:
+            yield from reversed([*read(rows[::-1])])
+        elif rows:
+            first, last = np.searchsorted(starts, [rows[0], rows[-1]], side="right") - 1
+            start = int(starts[first])
+            with pq.ParquetFile(path) as file:
+                batches = file.iter_batches(ROWS, range(first, last + 1), list(columns))
+                while start <= rows[-1]:
+                    with as_input_error(f"{path} is damaged", AGAIN):
+                        batch = next(batches)
+                        taken = [i for i in range(len(batch)) if start + i in rows]
+                        texts = batch.take(pa.array(taken, pa.int64())).to_pylist()
+                    for i, each in zip(taken, texts, strict=True):
+                        where = f"{path}, row {start + i + 1}"
+                        yield Article(*(as_text(each[name], name, where) for name in columns))
+                    start += len(batch)
+
+    return Articles.of(request, about.num_rows, read)

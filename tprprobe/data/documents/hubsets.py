@@ -6,14 +6,14 @@ texts. `NAME:PATH` reads a local copy instead: a folder of Parquet files, or
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tprprobe.data.dataset import ALL, Dataset, Request
-from tprprobe.data.documents.articlefiles import Article, as_text, find_columns
-from tprprobe.data.documents.corpora import ALIASES, SPLITS, choose
-from tprprobe.errors import InputError, check_extra, unknown
+from tprprobe.data.documents.articlefiles import Article, Articles, as_text, find_columns
+from tprprobe.data.documents.corpora import SPLITS, choose, find_split
+from tprprobe.errors import InputError, check_extra
 
 HUB = {  # repository, configuration
     "xsum": ("EdinburghNLP/xsum", None),
@@ -25,24 +25,6 @@ ANY = "datasets"  # the prefix of an id
 ROWS = 256  # that are decoded at a time
 
 
-@dataclass(frozen=True)
-class HubTable(Dataset[Article]):
-    """The articles of a table of the library `datasets`."""
-
-    table: Any
-    columns: tuple[str, str]
-
-    def read(self, rows: range) -> Iterator[Article]:
-        for start in range(0, len(rows), ROWS):
-            some = rows[start : start + ROWS]
-            texts = self.table[list(some)]
-            for row, *pair in zip(some, *(texts[name] for name in self.columns), strict=True):
-                where = f"{self.name} {self.split}, row {row + 1}"
-                yield Article(
-                    *(as_text(*each, where) for each in zip(pair, self.columns, strict=True))
-                )
-
-
 def is_hub_set(spec: str) -> bool:
     """True if a data set is one of the hub's, by its id or a short name."""
     return spec.partition(":")[0] in (ANY, *HUB)
@@ -52,22 +34,22 @@ def open_hub_set(request: Request) -> Dataset:
     """The articles of a split (of `test` where none is named), or the first n."""
     name, _, path = request.spec.partition(":")
     place, _, column = path.partition(":") if name == ANY else (path, "", "")
-    tables = _tables(name, place)
-    split = _split(request, list(tables))
-    table = tables[split]
+    tables, split = _tables(name, place), request.split or "test"
+    if len(tables) == 1 and split in (*SPLITS, ALL):  # a whole
+        split = next(iter(tables))
+    table = tables[split := find_split(request.spec, split, list(tables))]
     columns = find_columns(table.column_names, f"{request.spec} {split}", column or None)
-    whole = HubTable(request.spec, split, request.seed, range(len(table)), table, columns)
+
+    def read(rows: range) -> Iterator[Article]:
+        for start in range(0, len(rows), ROWS):
+            some = rows[start : start + ROWS]
+            texts = table[list(some)]
+            for row, *pair in zip(some, *(texts[name] for name in columns), strict=True):
+                where = f"{request.spec} {split}, row {row + 1}"
+                yield Article(*(as_text(*each, where) for each in zip(pair, columns, strict=True)))
+
+    whole = replace(Articles.of(request, len(table), read), split=split)
     return choose(whole, request, divided=len(tables) == 1)
-
-
-def _split(request: Request, there: list[str]) -> str:
-    wanted = request.split or "test"
-    if len(there) == 1 and wanted in (*SPLITS, ALL):  # a whole
-        return there[0]
-    for name in (wanted, *ALIASES.get(wanted, ())):
-        if name in there:
-            return name
-    raise unknown(f"split of {request.spec}", wanted, there)
 
 
 def _tables(name: str, path: str) -> Any:

@@ -113,13 +113,12 @@ class Item:
 
 def read_frame(name: str) -> tuple[str, Frame]:
     """The frame of a name or of a user's TOML file, with the lists of words that its slots name."""
-    path = Path(name)
+    path, where = FOLDER / f"{name}{SUFFIX}", name
     if name.endswith(SUFFIX):
-        frame, name = parse(Frame, read_toml(path), path.name), path.stem
-    elif name in list_frames():
-        frame = parse(Frame, read_toml(FOLDER / f"{name}{SUFFIX}"), name)
-    else:
+        path, where, name = Path(name), Path(name).name, Path(name).stem
+    elif name not in list_frames():
         raise unknown("frame", name, [*list_frames(), "FILE.toml"])
+    frame = parse(Frame, read_toml(path), where)
     shipped = read_toml(FOLDER / f"{LISTS}{SUFFIX}")
     lists = {key: parse(Words, value, LISTS) for key, value in shipped.items()} | frame.words
     if strange := [key for key in frame.slots.values() if key not in lists]:

@@ -86,11 +86,11 @@ def _library() -> ModuleType:
 
 def _entropy(split: str) -> Callable[[Bounds], Bounds]:
     """The range of entropies that a split draws from, within the training set's."""
-    if split not in LEVELS:
-        return lambda bounds: SMALL[bounds]
+    if (level := LEVELS.get(split)) is None:
+        return SMALL.__getitem__
 
     def third(bounds: Bounds) -> Bounds:
-        low, width, level = bounds[0], bounds[1] - bounds[0], LEVELS[split]
+        low, width = bounds[0], bounds[1] - bounds[0]
         return low + level / 3 * width, low + (level + 1) / 3 * width
 
     return third
@@ -100,10 +100,8 @@ def _entropy(split: str) -> Callable[[Bounds], Bounds]:
 def samplers(split: str) -> dict[str, Callable]:
     """The function that draws a problem, for every module of a split, named `area__module`."""
     library = _library()
-    if split == "interpolate":
-        areas = library.test()
-    elif split == "extrapolate":
-        areas = library.test_extra()
+    if split in ("interpolate", "extrapolate"):
+        areas = library.test() if split == "interpolate" else library.test_extra()
     elif split in LEVELS:
         areas = library.train(_entropy(split))
     else:
@@ -138,22 +136,18 @@ def is_test(question: str) -> bool:
     return hash_byte(question) % 2 == 1
 
 
-def _belongs(question: str, answer: str, module: str, split: str) -> bool:
-    if len(question) > MAX_QUESTION or len(answer) > MAX_ANSWER:
-        return False
-    if split == "small-test":
-        return is_test(question)
-    if split == "small" or (split in LEVELS and module.startswith(AREA)):
-        return not is_test(question)
-    return True
-
-
 def _draw(module: str, split: str) -> tuple[str, str]:
     draw = samplers(split)[module]
+    halves = {False, True}
+    if split == "small-test":
+        halves = {True}
+    elif split == "small" or (split in LEVELS and module.startswith(AREA)):
+        halves = {False}
     while True:
         problem = draw()
         question, answer = str(problem.question), str(problem.answer)
-        if _belongs(question, answer, module, split):
+        fits = len(question) <= MAX_QUESTION and len(answer) <= MAX_ANSWER
+        if fits and is_test(question) in halves:
             return question, answer
 
 

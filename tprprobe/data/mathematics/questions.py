@@ -51,9 +51,10 @@ def parts(
     selection: str, split: str, available: Callable[[str], Collection[str]]
 ) -> tuple[Part, ...]:
     """The modules that `a`, `a+b` or `all` names in a split, chosen from those ``available``."""
-    splits = levels(split)
-    wanted = _chosen(selection)
-    having = {module: _within(module, split, available(splits[0])) for module in modules()}
+    splits, wanted = levels(split), _chosen(selection)
+    # in `extrapolate`, `arithmetic__mixed` becomes its `_longer` form
+    suffixes, there = SUFFIXES if split == "extrapolate" else ("",), available(splits[0])
+    having = {name: [name + end for end in suffixes if name + end in there] for name in modules()}
     lacking = [module for module in wanted if not having[module]]
     if lacking and selection != "all":
         names = ", ".join(module for module in having if having[module])
@@ -61,29 +62,17 @@ def parts(
     return tuple((name, level) for level in splits for m in wanted for name in having[m])
 
 
-def _within(module: str, split: str, available: Collection[str]) -> list[str]:
-    """The module's names in a split; in `extrapolate`, `arithmetic__mixed` becomes its `_longer` form."""
-    suffixes = SUFFIXES if split == "extrapolate" else ("",)
-    return [module + suffix for suffix in suffixes if module + suffix in available]
-
-
 def _chosen(selection: str) -> Sequence[str]:
-    if selection == "all":
-        return modules()
-    chosen = selection.split("+")
+    chosen = modules() if selection == "all" else selection.split("+")
     for module in chosen:
+        full = [name for name in modules() if name.endswith(f"__{module}")]
+        if module not in modules() and len(full) == 1:
+            raise InputError(f"unknown module {module!r}; write its full name, {full[0]!r}")
         if module not in modules():
-            raise _unknown_module(module)
+            raise unknown("module", module, [*modules(), "all"])
     if len(set(chosen)) < len(chosen):
         raise InputError(f"a module is named twice in {selection!r}; name every module once")
     return chosen
-
-
-def _unknown_module(module: str) -> InputError:
-    full = [name for name in modules() if name.endswith(f"__{module}")]
-    if len(full) == 1:
-        return InputError(f"unknown module {module!r}; write its full name, {full[0]!r}")
-    return unknown("module", module, [*modules(), "all"])
 
 
 def check_length(kind: str, text: str, where: str = "") -> None:

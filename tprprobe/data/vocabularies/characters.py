@@ -41,7 +41,6 @@ class Vocabulary(Listed):
 
     @property
     def dtype(self) -> np.dtype:
-        """The smallest integer type of torch that holds every id."""
         return next(np.dtype(t) for t in ("u1", "i2", "i4") if len(self) <= np.iinfo(t).max + 1)
 
     @cached_property
@@ -53,13 +52,11 @@ class Vocabulary(Listed):
         return table
 
     def encode(self, text: str) -> list[int]:
-        """The ids of the characters of a text; no start or end symbol is added."""
         return self.encode_all([text])[0].tolist()
 
     def encode_all(
         self, texts: Sequence[str]
     ) -> tuple[Integer[np.ndarray, " token"], Int64[np.ndarray, " offset"]]:
-        """The ids of all texts one after another, and where each begins (and the last ends)."""
         codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
         ids = self._ids[np.minimum(codes, len(self._ids) - 1)]
         if (ids < 0).any():
@@ -68,7 +65,6 @@ class Vocabulary(Listed):
         return ids.astype(self.dtype), np.concatenate([[0], lengths.cumsum()])
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
-        """The start and end of each symbol of `encode` in the text: one character each."""
         return [(i, i + 1) for i in range(len(text))]
 
     def _foreign(self, texts: Iterable[str]) -> InputError:
@@ -81,7 +77,6 @@ class Vocabulary(Listed):
         )
 
     def spell(self, ids: list[int]) -> str:
-        """The text of these ids, every one of them."""
         return "".join(self.symbols[i] for i in ids)
 
 
@@ -109,7 +104,6 @@ class Separated(Listed):
         return {symbol: number for number, symbol in enumerate(self.symbols)}
 
     def spell(self, ids: list[int]) -> str:
-        """The symbols of these ids, every one of them."""
         return " ".join(self.symbols[i] for i in ids)
 
 
@@ -132,7 +126,6 @@ class SymbolTable(Separated):
         return (), ()
 
     def encode(self, text: str) -> list[int]:
-        """The ids of the symbols of a text; no start or end symbol is added."""
         try:
             return [self._ids[symbol] for symbol in text.split()]
         except KeyError as error:

@@ -104,7 +104,6 @@ class Listed(Codec):
     def __init__(self, symbols: tuple[str, ...]): ...
 
     def files(self) -> dict[str, str]:
-        """The file of it that a checkpoint folder keeps."""
         content = json.dumps(list(self.symbols), ensure_ascii=False, indent=self.indent)
         return {self.file: content + "\n"}
 

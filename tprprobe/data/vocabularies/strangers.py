@@ -1,9 +1,10 @@
 """What turns texts into ids for a module that is not ours: a tokenizer, a function, or the ids themselves."""
 
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from tprprobe.data.dataset import Dataset
@@ -67,11 +68,16 @@ def read_codec(vocabulary: Any, data: Dataset, rows: int) -> Codec:
     if hasattr(vocabulary, "convert_ids_to_tokens"):
         return _of_transformers(vocabulary, rows)
     if hasattr(vocabulary, "id_to_token"):
-        return _of_tokenizers(vocabulary, rows)
+        pad = (vocabulary.padding or {}).get("pad_id", 0)
+        return Stranger(partial(_read, vocabulary), vocabulary.id_to_token, rows, pad)
     if callable(vocabulary):
         return _of_function(vocabulary, data, rows)
     if isinstance(vocabulary, Sequence) and not isinstance(vocabulary, str):
-        ids = _ids_by_text(vocabulary, data)
+        if len(vocabulary) != len(data):
+            raise InputError(
+                f"ids of {len(vocabulary)} examples for the {len(data)} of {data.name}: give all of them"
+            )
+        ids = {each.source: row for each, row in zip(data, vocabulary, strict=True)} | {"": []}
         return _of_function(lambda text: ids.get(text, ()), data, rows)
     raise InputError(f"vocabulary {type(vocabulary).__name__}: give {ACCEPTED}")
 
@@ -88,12 +94,9 @@ def _of_transformers(tokenizer: Any, rows: int) -> Stranger:
     return Stranger(read, names.get, rows, pad, tokenizer.unk_token_id)
 
 
-def _of_tokenizers(tokenizer: Any, rows: int) -> Stranger:
-    def read(text: str) -> tuple[Sequence[int], Sequence[Span]]:
-        found = tokenizer.encode(text)
-        return found.ids, found.offsets
-
-    return Stranger(read, tokenizer.id_to_token, rows, (tokenizer.padding or {}).get("pad_id", 0))
+def _read(tokenizer: Any, text: str) -> tuple[Sequence[int], Sequence[Span]]:
+    found = tokenizer.encode(text)
+    return found.ids, found.offsets
 
 
 def _of_function(function: Callable[[str], Any], data: Dataset, rows: int) -> Stranger:
@@ -114,17 +117,5 @@ def _of_function(function: Callable[[str], Any], data: Dataset, rows: int) -> St
 def _placed(text: str, ids: Any) -> tuple[Sequence[int], Sequence[Span]]:
     """The ids with the places of the text's words, if they are as many; else with no places."""
     ids = ids.tolist() if hasattr(ids, "tolist") else list(ids)
-    places, end = [], 0
-    for word in text.split():
-        start = text.index(word, end)
-        end = start + len(word)
-        places.append((start, end))
+    places = [match.span() for match in re.finditer(r"\S+", text)]
     return ids, places if len(places) == len(ids) else [NOWHERE] * len(ids)
-
-
-def _ids_by_text(listed: Sequence[Any], data: Dataset) -> Mapping[str, Any]:
-    if len(listed) != len(data):
-        raise InputError(
-            f"ids of {len(listed)} examples for the {len(data)} of {data.name}: give all of them"
-        )
-    return {example.source: ids for example, ids in zip(data, listed, strict=True)} | {"": []}

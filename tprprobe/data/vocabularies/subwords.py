@@ -58,41 +58,31 @@ class Subwords(Codec):
 
     @property
     def most(self) -> tuple[int, int]:
-        """The largest number of ids of a source and of a target."""
         return self.max_source, self.max_target
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """All sub-words; a sub-word's place is its id."""
         return tuple(self.tokenizer.id_to_token(i) or "" for i in range(len(self)))
 
     @property
     def dtype(self) -> np.dtype:
-        """The smaller integer that holds every id."""
         return np.dtype("i2" if len(self) <= np.iinfo("i2").max + 1 else "i4")
 
     def encode(self, text: str) -> list[int]:
-        """The ids of the sub-words of a text; no start or end symbol is added, nothing is cut."""
         return self.tokenizer.encode(text, add_special_tokens=False).ids
 
     def encode_all(
         self, texts: Sequence[str]
     ) -> tuple[Integer[np.ndarray, " token"], Int64[np.ndarray, " offset"]]:
-        """The ids of all texts one after another, and where each begins (and the last ends)."""
         encoded = self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
         return self._joined([each.ids for each in encoded])
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
-        """The start and end of each sub-word of `encode` in the text, in characters, without the
-        space.
-
-        A character that takes several sub-words (bytes) is where each of them stands.
-        """
+        """Without the space; a character that takes several sub-words (bytes) is where each of them stands."""
         spans = self.tokenizer.encode(text, add_special_tokens=False).offsets
         return [(start + _spaces(text[start:end]), end) for start, end in spans]
 
     def spell(self, ids: list[int]) -> str:
-        """The text of these ids, every one of them."""
         return self.tokenizer.decode(ids, skip_special_tokens=False)
 
     def _ended(self) -> dict[str, Any]:
@@ -109,7 +99,6 @@ class Subwords(Codec):
         return settings | {"post_processor": settings["post_processor"] or template}
 
     def files(self) -> dict[str, str]:
-        """The files a checkpoint folder keeps of it, as the hub names them."""
         settings = {
             "tokenizer_class": "PreTrainedTokenizerFast",
             "pad_token": SPECIALS[self.pad],
@@ -140,13 +129,15 @@ def train_subwords(
     if size < least:
         raise InputError(f"a vocabulary of {size} sub-words; {least - 1} are special or bytes")
     check_extra("tokenizers", "summarization", "a vocabulary of sub-words")
-    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE(unk_token=SPECIALS[2], byte_fallback=True))
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.Metaspace(SPACE), pre_tokenizers.Punctuation("isolated")]
     )
-    tokenizer.decoder = _decoder()
+    # spaces for marks and characters for bytes, without a space before the first word
+    steps: list[Any] = [decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse()]
+    tokenizer.decoder = decoders.Sequence([*steps, decoders.Strip(" ", 1, 0)])
     trainer = trainers.BpeTrainer(
         vocab_size=size,
         special_tokens=[*SPECIALS, *BYTES],
@@ -154,28 +145,10 @@ def train_subwords(
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)
-    return Subwords(_without_added_bytes(tokenizer), max_source, max_target)
-
-
-def _decoder() -> Any:
-    """A decoder that puts spaces for marks and characters for bytes, without a space before the first word."""
-    from tokenizers import decoders
-
-    return decoders.Sequence(
-        [
-            decoders.Replace(SPACE, " "),
-            decoders.ByteFallback(),
-            decoders.Fuse(),
-            decoders.Strip(" ", 1, 0),
-        ]
-    )
-
-
-def _without_added_bytes(tokenizer: "tokenizers.Tokenizer") -> "tokenizers.Tokenizer":
-    """The tokenizer that reads "<0x41>" in a text as these six characters, not as a byte."""
+    # the tokenizer reads "<0x41>" in a text as these six characters, not as a byte
     content = json.loads(tokenizer.to_str())
     content["added_tokens"] = [t for t in content["added_tokens"] if t["content"] in SPECIALS]
-    return tokenizer.from_str(json.dumps(content))
+    return Subwords(Tokenizer.from_str(json.dumps(content)), max_source, max_target)
 
 
 class _Lengths(Document):

@@ -57,7 +57,6 @@ class Words(Separated):
     file, indent = "words.json", 0
 
     def encode(self, text: str) -> list[int]:
-        """The ids of the words of a text; no start or end symbol is added."""
         return [self._ids.get(word, self.unk) for word in tokenize(text)]
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
