@@ -71,11 +71,8 @@ def _check_keys(kind: str, record: dict[str, Any], accepted: tuple[str, ...]) ->
 
 
 FORMATS = {
-    ".conllu": lambda path, task: read_conllu(path),
-    ".conllup": lambda path, task: read_conllu(path),
-    ".iob2": lambda path, task: read_iob(path, task or "nel"),
-    ".iob": lambda path, task: read_iob(path, task or "nel"),
-    ".bio": lambda path, task: read_iob(path, task or "nel"),
+    **dict.fromkeys((".conllu", ".conllup"), lambda path, _: read_conllu(path)),
+    **dict.fromkeys((".iob2", ".iob", ".bio"), lambda path, task: read_iob(path, task or "nel")),
     ".jsonl": lambda path, task: read_edges(path, task or path.name.split(".")[0]),
 }
 

@@ -45,7 +45,10 @@ def read_conllu(path: Path) -> list[Labelled]:
         if "global.columns" in found:
             columns = found["global.columns"].split()
             with located(path, block[0][0]):
-                _check_columns(columns)
+                if strange := [each for each in columns if each not in (*PLAIN, *MORE)]:
+                    raise unknown("column", strange[0], (*PLAIN, *MORE))
+                if not {"ID", "FORM"} <= {*columns}:
+                    raise InputError("the columns lack ID or FORM")
         document = found.get("newdoc id", document)
         words, joined = _words(path, rows(block), columns)
         if words:
@@ -53,16 +56,10 @@ def read_conllu(path: Path) -> list[Labelled]:
             forms = [word["FORM"] for _, word in words]
             odd.update(oddities(_heads(path, words), text, forms, spell(forms, joined)))
             sentences.append(_sentence(path, words, name, document or name, text))
-    note_oddities(path, odd, len(sentences))
+    if odd:
+        listed = ", ".join(f"{count} with {what}" for what, count in sorted(odd.items()))
+        note(f"{path}: of {len(sentences)} sentences {listed}")
     return sentences
-
-
-def _check_columns(columns: Sequence[str]) -> None:
-    for column in columns:
-        if column not in (*PLAIN, *MORE):
-            raise unknown("column", column, (*PLAIN, *MORE))
-    if not {"ID", "FORM"} <= {*columns}:
-        raise InputError("the columns lack ID or FORM")
 
 
 def _words(
@@ -82,9 +79,9 @@ def _words(
                     f"({' '.join(columns)})"
                 )
             word = dict(zip(columns, fields, strict=True))
+            if ends := JOINED.fullmatch(word["ID"]):
+                joined[int(ends[1]), int(ends[2])] = word["FORM"]
             if PASSED_OVER.fullmatch(word["ID"]):
-                if ends := JOINED.fullmatch(word["ID"]):
-                    joined[int(ends[1]), int(ends[2])] = word["FORM"]
                 continue
             if word["ID"] != str(len(words) + 1):
                 raise InputError(f"word number {word['ID']!r}, expected {len(words) + 1}")
@@ -117,7 +114,8 @@ def _sentence(
                 check_target(target, len(words))
                 targets.setdefault(task, []).append(target)
             if "NER" in word:
-                tags.append(_entity(word["NER"], tags))
+                tags.append("O" if word["NER"] == "_" else word["NER"])
+                check_tag(tags[-1], tags[-2] if len(tags) > 1 else "O")
     if tags:
         targets["nel"] = list(decode_tags(tags))
     forms = tuple(word["FORM"] for _, word in words)
@@ -126,32 +124,20 @@ def _sentence(
     return Labelled(name, document, forms, text, {k: tuple(v) for k, v in targets.items()})
 
 
-def _entity(tag: str, before: list[str]) -> str:
-    tag = "O" if tag == "_" else tag
-    check_tag(tag, before[-1] if before else "O")
-    return tag
-
-
 def _targets(word: Word, i: int, n_words: int) -> list[tuple[str, Target]]:
     here = (i, i + 1)
-    found = [
-        (task, Target(word[column], here))
-        for task, column in (("pos", "XPOS"), ("upos", "UPOS"))
-        if word.get(column, "_") != "_"
-    ]
-    if word.get("DEPREL", "_") != "_":
+    known = {column: value for column, value in word.items() if value != "_"}
+    tasks = {"pos": "XPOS", "upos": "UPOS"}.items()
+    found = [(task, Target(known[column], here)) for task, column in tasks if column in known]
+    if "DEPREL" in known:
+        head = _number(known.get("HEAD", "_"), n_words) - 1
         found.append(
-            ("dep", Target(word["DEPREL"], here, _head(word.get("HEAD", "_"), i, n_words)))
+            ("dep", Target(known["DEPREL"], here, (head, head + 1) if head >= 0 else here))
         )
     predicate = word.get("UP:PRED", word.get("UP:PREDS", "_"))
-    if predicate != "_" and word.get("UP:ARGSPANS", "_") != "_":
-        found += [("srl", each) for each in _arguments(word["UP:ARGSPANS"], here)]
+    if predicate != "_" and "UP:ARGSPANS" in known:
+        found += [("srl", each) for each in _arguments(known["UP:ARGSPANS"], here)]
     return found
-
-
-def _head(text: str, i: int, n_words: int) -> tuple[int, int]:
-    head = _number(text, n_words) - 1
-    return (i, i + 1) if head < 0 else (head, head + 1)
 
 
 def _number(text: str, n_words: int) -> int:
@@ -212,10 +198,3 @@ def spell(forms: Sequence[str], joined: Mapping[tuple[int, int], str]) -> list[s
         spelled.append(form)
         word = max(last, word) + 1
     return spelled
-
-
-def note_oddities(path: Path, counts: Counter[str], sentences: int) -> None:
-    """Says in one line what is odd about a file, if anything is."""
-    if counts:
-        listed = ", ".join(f"{count} with {what}" for what, count in sorted(counts.items()))
-        note(f"{path}: of {sentences} sentences {listed}")

@@ -30,6 +30,7 @@ Only binary + and − bound a multiplicative term. The tree is Python's, a*b/c i
 polarity do not depend on that, slot and tree_depth do.
 """
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -108,7 +109,9 @@ def annotate(questions: Iterable[str]) -> pd.DataFrame:
     char = [*"".join(texts)]
     columns = {"question": question, "position": position, "char": pd.array(char, "str")}
     spans, numbers, operators = _read(texts)
-    nodes = _table([*numbers, *operators])
+    names = ("question", "number", *FIELDS)  # a row more for what has none
+    table = np.array([*numbers, *operators, (0,) * len(names)])
+    nodes = dict(zip(names, table.T, strict=True))
     owner = _owners(nodes, np.cumsum(lengths) - lengths, len(char))
     at = {name: column[owner] for name, column in nodes.items()}
     is_op = owner >= len(numbers)
@@ -141,26 +144,16 @@ def _read(texts: Sequence[str]) -> tuple[np.ndarray, list[tuple], list[tuple]]:
     operators, the question and their number in it before their FIELDS."""
     spans, numbers, operators = np.zeros((len(texts), 4), int), [], []
     for question, text in enumerate(texts):
-        try:
+        spans[question, 0] = UNPARSED
+        with contextlib.suppress(InputError):
             expression = parse(text)
-        except InputError:
-            spans[question, 0] = UNPARSED
-            continue
-        if expression is None:
             spans[question, 0] = WORDED
-            continue
-        template, inside, start, *_ = expression
-        spans[question] = TEMPLATE, TEMPLATES.index(template), start, start + len(inside)
-        for known, new in zip((numbers, operators), walk(expression), strict=True):
-            known += [(question, number, *row) for number, row in enumerate(new)]
+            if expression is not None:
+                template, inside, start, *_ = expression
+                spans[question] = TEMPLATE, TEMPLATES.index(template), start, start + len(inside)
+                for known, new in zip((numbers, operators), walk(expression), strict=True):
+                    known += [(question, number, *row) for number, row in enumerate(new)]
     return spans, numbers, operators
-
-
-def _table(rows: Sequence[tuple[int, ...]]) -> dict[str, np.ndarray]:
-    """The columns of rows, and of one row more for what has none."""
-    names = ("question", "number", *FIELDS)
-    table = np.array([*rows, (0,) * len(names)])
-    return dict(zip(names, table.T, strict=True))
 
 
 def _owners(nodes: dict[str, np.ndarray], offsets: np.ndarray, characters: int) -> np.ndarray:

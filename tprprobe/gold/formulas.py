@@ -60,11 +60,9 @@ def parse(question: str) -> Expression | None:
     spoken = SPOKEN.fullmatch(question)
     words = (spoken["by"] or spoken["divided"]) if spoken else "/"
     match = QUESTION.fullmatch(question.replace(words, "/".ljust(len(words))))
-    if (
-        match is None
-        or (match[1] == "Divide " and not spoken)
-        or not any(map(str.isdigit, match[2]))
-    ):
+    if match is None or (match[1] == "Divide " and not spoken):
+        return None
+    if not any(map(str.isdigit, match[2])):
         return None
     if foreign := FOREIGN.search(match[2]):
         raise unreadable(question, f"{foreign[0]!r} is none of its operations")
@@ -177,21 +175,13 @@ def _span(node: ast.expr, expression: Expression) -> tuple[int, int, int, int]:
     text, shift = expression.text, expression.start
     start, stop = node.col_offset, node.end_col_offset or 0
     point = text.find(".", start, stop)
-    return (
-        shift + start,
-        shift + stop,
-        shift + (stop if point < 0 else point),
-        _behind(text[:start]),
-    )
-
-
-def _behind(before: str) -> int:
-    """The narrowest of BEHIND that holds for what stands before a number."""
-    if before.endswith("/"):
-        return BEHIND.index("/")
-    if before.endswith(("/(", "/(-")):
-        return BEHIND.index("/(-")
-    return BEHIND.index("/…" if before.rstrip("(-").endswith("/") else "")
+    before, behind = text[:start], ""  # the narrowest of BEHIND that holds
+    if before.endswith(("/", "/(", "/(-")):
+        behind = "/" if before.endswith("/") else "/(-"
+    elif before.rstrip("(-").endswith("/"):
+        behind = "/…"
+    point = shift + (stop if point < 0 else point)
+    return shift + start, shift + stop, point, BEHIND.index(behind)
 
 
 def _in_term(above: Above, signs: list[int]) -> Above:

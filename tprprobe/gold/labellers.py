@@ -7,12 +7,12 @@ labels are a tagger's, not gold: what they agree with is measured (docs/probing.
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from tprprobe.errors import InputError, check_extra, unknown
-from tprprobe.gold.labels import Labelled, Span, Target, place_words
+from tprprobe.gold.labels import Labelled, Target, place_words
 from tprprobe.gold.rules import NAME, RoleRules
 
 TASKS = {  # what a pipeline needs to label them
@@ -57,45 +57,30 @@ class Pipeline:
         return make_doc(self.nlp.vocab, sentence)
 
     def _read(self, sentence: Labelled, doc: Any) -> Labelled:
-        """Blanks are tokens of spaCy's, and no words."""
+        """Blanks are tokens of spaCy's, and no words; what hangs on one is left out.
+
+        The root is paired with itself, as jiant has it.
+        """
         words = [token for token in doc if not token.is_space]
-        number = {token.i: i for i, token in enumerate(words)}
+        number = {token.i: n for n, token in enumerate(words)}
+        heads = [(n, token.dep_, number.get(token.head.i)) for n, token in enumerate(words)]
+        entities = [
+            (each.label_, [number[i] for i in range(each.start, each.end) if i in number])
+            for each in doc.ents
+        ]
         found = {
-            task: tuple(target for target in _READERS[task](doc, number) if target.label)
-            for task in self.tasks
+            "pos": [Target(token.tag_, (n, n + 1)) for n, token in enumerate(words)],
+            "upos": [Target(token.pos_, (n, n + 1)) for n, token in enumerate(words)],
+            "dep": [
+                Target("root" if label == ROOT else label, (n, n + 1), (head, head + 1))
+                for n, label, head in heads
+                if head is not None
+            ],
+            "nel": [Target(label, (at[0], at[-1] + 1)) for label, at in entities if at],
         }
+        labels = {task: tuple(each for each in found[task] if each.label) for task in self.tasks}
         forms = tuple(token.text for token in words)
-        return replace(sentence, words=forms, targets={**sentence.targets, **found})
-
-
-def _tags(kind: str, doc: Any, number: dict[int, int]) -> list[Target]:
-    return [Target(getattr(doc[i], kind), (n, n + 1)) for i, n in number.items()]
-
-
-def _relations(doc: Any, number: dict[int, int]) -> list[Target]:
-    """The root is paired with itself, as jiant has it; what hangs on a blank is left out."""
-    found = []
-    for i, n in number.items():
-        head = number.get(doc[i].head.i)
-        if head is not None:
-            label = "root" if doc[i].dep_ == ROOT else doc[i].dep_
-            found.append(Target(label, (n, n + 1), (head, head + 1)))
-    return found
-
-
-def _entities(doc: Any, number: dict[int, int]) -> list[Target]:
-    spans = [
-        (e.label_, [number[i] for i in range(e.start, e.end) if i in number]) for e in doc.ents
-    ]
-    return [Target(label, (places[0], places[-1] + 1)) for label, places in spans if places]
-
-
-_READERS = {
-    "pos": partial(_tags, "tag_"),
-    "upos": partial(_tags, "pos_"),
-    "dep": _relations,
-    "nel": _entities,
-}
+        return replace(sentence, words=forms, targets={**sentence.targets, **labels})
 
 
 def load_pipeline(name: str | os.PathLike[str], tasks: Sequence[str] | None = None) -> Pipeline:
@@ -129,15 +114,9 @@ def make_doc(vocab: Any, sentence: Labelled) -> Any:
     from spacy.tokens import Doc
 
     places = place_words(sentence.text, sentence.words)
-    return Doc(vocab, words=list(sentence.words), spaces=_spaces(places))
-
-
-def _spaces(places: Sequence[Span]) -> list[bool]:
-    """One flag per word: whether a blank follows it."""
-    following = [start for start, _ in places[1:]]
-    return [*(end < start for (_, end), start in zip(places, following, strict=False)), False][
-        : len(places)
-    ]
+    followed = [end < start for (_, end), (start, _) in pairwise(places)]
+    spaces = [*followed, False][: len(places)]  # whether a blank follows a word
+    return Doc(vocab, words=list(sentence.words), spaces=spaces)
 
 
 @runtime_checkable
@@ -159,17 +138,17 @@ def is_labeller(source: str) -> bool:
 
 def find_labellers(sources: Mapping[str, str]) -> list[Labeller]:
     """The labellers of ``{"pos,dep,nel": "spacy:FOLDER", "srl": "rules"}``, in that order."""
-    return [_find(tasks.split(","), source) for tasks, source in sources.items()]
-
-
-def _find(tasks: Sequence[str], source: str) -> Labeller:
-    if source.startswith(SPACY):
-        return load_pipeline(source.removeprefix(SPACY), tasks)
-    if source != NAME or list(tasks) != ["srl"]:
-        raise InputError(
-            f"{','.join(tasks)}={source}: text is labeled by spacy:PIPELINE, semantic roles by srl={NAME}"
-        )
-    return RoleRules()
+    found: list[Labeller] = []
+    for tasks, source in sources.items():
+        if source.startswith(SPACY):
+            found.append(load_pipeline(source.removeprefix(SPACY), tasks.split(",")))
+        elif (tasks, source) == ("srl", NAME):
+            found.append(RoleRules())
+        else:
+            raise InputError(
+                f"{tasks}={source}: text is labeled by spacy:PIPELINE, semantic roles by srl={NAME}"
+            )
+    return found
 
 
 def apply_labellers(sentences: Sequence[Labelled], labellers: Sequence[Labeller]) -> list[Labelled]:

@@ -91,14 +91,9 @@ def decode_cell(cell: str, word: int) -> list[Target]:
     """The targets that a word's cell lists."""
     targets = []
     for label, *spans in _CELL.findall(cell):
-        span1, span2 = (_span(text) if text else None for text in spans)
+        span1, span2 = (tuple(map(int, s[1:-1].split(","))) if s else None for s in spans)
         targets.append(Target(label, span1 or (word, word + 1), span2))
     return targets
-
-
-def _span(text: str) -> Span:
-    start, end = text[1:-1].split(",")
-    return int(start), int(end)
 
 
 def words_of_tokens(words: Sequence[Span], tokens: Sequence[Span]) -> list[int]:

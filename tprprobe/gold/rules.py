@@ -175,16 +175,13 @@ def _is_passive(tree: Tree, verb: int) -> bool:
 def _oblique(tree: Tree, verb: int, child: int) -> str:
     case = tree.find(child, "case")
     preposition = "" if case is None else tree.words[case]
-    if preposition in ("in", "on", "at", "for", "by", "from", "") and _is_time(tree, child):
+    text = tree.words[child]
+    year = len(text) == 4 and text.isdecimal() and text[:2] in ("19", "20")
+    if preposition in ("in", "on", "at", "for", "by", "from", "") and (year or text in TIMES):
         return "ARGM-TMP"
     if preposition == "by" and _is_passive(tree, verb):
         return "ARG0"
     return PREPOSITION.get(preposition, "ARGM-ADV")
-
-
-def _is_time(tree: Tree, word: int) -> bool:
-    text = tree.words[word]
-    return text in TIMES or (len(text) == 4 and text.isdecimal() and text[:2] in ("19", "20"))
 
 
 def _shared(tree: Tree, verb: int) -> Iterator[tuple[Span, str]]:
@@ -195,7 +192,9 @@ def _shared(tree: Tree, verb: int) -> Iterator[tuple[Span, str]]:
         relative = subject is not None and tree.tags[subject] in RELATIVE
         if subject is None or relative:
             yield tree.span_before(head, verb), _subject_label(tree, verb)
-        elif tree.find(verb, "obj", "ccomp") is None or _has_relative(tree, verb):
+        elif tree.find(verb, "obj", "ccomp") is None or (
+            (object_ := tree.find(verb, "obj")) is not None and tree.tags[object_] in RELATIVE
+        ):
             yield tree.span_before(head, verb), "ARG1"
     elif relation == "acl" and subject is None and tree.tags[verb] in ("VBN", "VBG"):
         yield tree.span_before(head, verb), _subject_label(tree, verb)
@@ -204,11 +203,6 @@ def _shared(tree: Tree, verb: int) -> Iterator[tuple[Span, str]]:
         owner = tree.find(head, *SUBJECTS) if owner is None else owner
         if owner is not None:
             yield tree.span(owner), _subject_label(tree, verb)
-
-
-def _has_relative(tree: Tree, verb: int) -> bool:
-    object_ = tree.find(verb, "obj")
-    return object_ is not None and tree.tags[object_] in RELATIVE
 
 
 def _of_copula(tree: Tree, copula: int) -> Iterator[tuple[Span, str]]:

@@ -35,16 +35,13 @@ def train_pipeline(
     refuse_existing(out)
     logging.getLogger("spacy").setLevel(logging.WARNING)
     with tempfile.TemporaryDirectory() as scratch:
-        given = {"paths.train": train, "paths.dev": dev}
-        paths = {name: Path(scratch) / f"{name[6:]}.spacy" for name in given}
-        for name, sentences in given.items():
-            _write_docs(spacy, sentences, paths[name])
-        overrides: dict[str, Any] = {name: str(path) for name, path in paths.items()}
+        overrides: dict[str, Any] = {}
+        for name, sentences in {"train": train, "dev": dev}.items():
+            overrides[f"paths.{name}"] = f"{scratch}/{name}.spacy"
+            _write_docs(spacy, sentences, Path(scratch) / f"{name}.spacy")
         if steps is not None:
-            overrides |= {
-                "training.max_steps": steps,
-                "training.eval_frequency": max(1, steps // 4),
-            }
+            overrides["training.max_steps"] = steps
+            overrides["training.eval_frequency"] = max(1, steps // 4)
         filled = Path(scratch) / "config.cfg"
         fill_config(filled, CONFIG, silent=True)
         run(filled, Path(scratch) / "out", overrides=overrides)
@@ -58,19 +55,18 @@ def _write_docs(spacy: Any, sentences: Sequence[Labelled], path: Path) -> None:
 
     vocab = spacy.blank("en").vocab
     docs = [annotate(make_doc(vocab, sentence), sentence) for sentence in sentences]
-    DocBin(docs=docs, attrs=["TAG", "POS", "DEP", "HEAD", "ENT_IOB", "ENT_TYPE", "SPACY"]).to_disk(
-        path
-    )
+    attributes = ["TAG", "POS", "DEP", "HEAD", "ENT_IOB", "ENT_TYPE", "SPACY"]
+    DocBin(docs=docs, attrs=attributes).to_disk(path)
 
 
 def annotate(doc: Any, sentence: Labelled) -> Any:
     """The spaCy document with a sentence's gold tags, dependencies and entities."""
     from spacy.tokens import Span
 
-    for token, tag in zip(doc, _of_words(sentence, "pos"), strict=True):
-        token.tag_ = tag
-    for token, tag in zip(doc, _of_words(sentence, "upos"), strict=True):
-        token.pos_ = tag
+    for task, name in (("pos", "tag_"), ("upos", "pos_")):
+        labels = {each.span1[0]: each.label for each in sentence.targets.get(task, ())}
+        for i, token in enumerate(doc):
+            setattr(token, name, labels.get(i, ""))
     for target in sentence.targets.get("dep", ()):
         assert target.span2 is not None
         token = doc[target.span1[0]]
@@ -79,13 +75,6 @@ def annotate(doc: Any, sentence: Labelled) -> Any:
     found: Sequence[Target] = sentence.targets.get("nel", ())
     doc.set_ents([Span(doc, *target.span1, label=target.label) for target in found])
     return doc
-
-
-def _of_words(sentence: Labelled, task: str) -> list[str]:
-    labels = [""] * len(sentence.words)
-    for target in sentence.targets.get(task, ()):
-        labels[target.span1[0]] = target.label
-    return labels
 
 
 def read_sentences(path: Path, labels: Sequence[str] = ()) -> list[Labelled]:
@@ -106,10 +95,8 @@ def main(
     steps: Annotated[int | None, typer.Option(help="Steps of training.")] = None,
 ) -> None:
     """Train a small tagger, parser and entity recognizer."""
-    learnt, held_out = (
-        read_sentences(train, train_labels or ()),
-        read_sentences(dev, dev_labels or ()),
-    )
+    learnt = read_sentences(train, train_labels or ())
+    held_out = read_sentences(dev, dev_labels or ())
     typer.echo(f"written: {train_pipeline(learnt, held_out, out, steps)}")
 
 
