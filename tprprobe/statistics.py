@@ -26,10 +26,6 @@ REPLICATES = 2000
 WEIGHTS_AT_ONCE = 2**22
 
 
-def _no_replicates() -> Float[np.ndarray, " replicate"]:
-    return np.empty(0)
-
-
 @dataclass(frozen=True)
 class Interval:
     """An estimate and its 95 % interval, which is NaN where there are too few groups.
@@ -42,7 +38,7 @@ class Interval:
     high: float
     df: float = math.inf
     replicates: Float[np.ndarray, " replicate"] = field(
-        default_factory=_no_replicates, repr=False, compare=False
+        default_factory=lambda: np.empty(0), repr=False, compare=False
     )
 
     @property
@@ -112,13 +108,10 @@ def _draw(rng: np.random.Generator, n: int, rows: int) -> Int[np.ndarray, "repli
 def draw_runs(
     values: Float[np.ndarray, "replicate run"], seed: int = 0
 ) -> Float[np.ndarray, " replicate"]:
-    """One run's value per replicate, drawn at random, so that the spread includes the runs'
-    differences.
-    """
+    """One run's value per replicate, drawn at random, so that the spread includes the runs' differences."""
     replicates, runs = values.shape
-    return values[
-        np.arange(replicates), np.random.default_rng(seed).integers(runs, size=replicates)
-    ]
+    drawn = np.random.default_rng(seed).integers(runs, size=replicates)
+    return values[np.arange(replicates), drawn]
 
 
 def bounds(
@@ -141,10 +134,7 @@ def bounds(
 
 
 def bootstrap(
-    sums: Sums,
-    statistic: Statistic,
-    replicates: int = REPLICATES,
-    seed: int = 0,
+    sums: Sums, statistic: Statistic, replicates: int = REPLICATES, seed: int = 0
 ) -> Interval:
     """A statistic of totals over groups, with its interval by drawing groups."""
     values = statistic(replicate_totals(sums, replicates, seed))
@@ -159,7 +149,7 @@ def bootstrap_ratio(
     **options: Any,
 ) -> Interval:
     """Σ numerators / Σ denominators, both summed over the items of every group before."""
-    return bootstrap(np.stack([numerators, denominators], 1), _quotient, **options)
+    return bootstrap(np.stack([numerators, denominators], 1), lambda t: divide(*t.T), **options)
 
 
 def bootstrap_mean(
@@ -167,7 +157,7 @@ def bootstrap_mean(
 ) -> Interval:
     """The mean over all items; a group counts as often as it has items."""
     sums = group_sums(np.stack([values, np.ones(len(values))], 1), groups)
-    return bootstrap(sums, _quotient, **options)
+    return bootstrap_ratio(*sums.T, **options)
 
 
 def bootstrap_difference(
@@ -191,13 +181,8 @@ def divide(
     numerator: Float[np.ndarray, "*shape"], denominator: Float[np.ndarray, "*shape"]
 ) -> Float[np.ndarray, "*shape"]:
     """The quotient, NaN where the denominator is 0."""
-    return np.divide(
-        numerator, denominator, out=np.full(np.shape(denominator), np.nan), where=denominator != 0
-    )
-
-
-def _quotient(totals: Totals) -> Float[np.ndarray, " replicate"]:
-    return divide(totals[:, 0], totals[:, 1])
+    none = np.full(np.shape(denominator), np.nan)
+    return np.divide(numerator, denominator, out=none, where=denominator != 0)
 
 
 def wilson(successes: int, n: int) -> Interval:
@@ -245,9 +230,7 @@ def exceedance(
 
 
 def adjust(p_values: Float[np.ndarray, " test"], method: str = "bh") -> Float[np.ndarray, " test"]:
-    """p-values corrected for many tests: bh or by (false discovery rate), holm (any false
-    positive).
-    """
+    """p-values corrected for many tests: bh or by (false discovery rate), holm (any false positive)."""
     if method in ("bh", "by"):
         return scipy.stats.false_discovery_control(p_values, method=method)
     if method != "holm":

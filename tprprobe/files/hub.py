@@ -33,7 +33,7 @@ def locate(kind: str, name: str | os.PathLike[str], local_files_only: bool = Fal
         try:
             return assets.find(kind, name)
         except InputError as error:
-            raise _hinted(kind, text, error) from error
+            raise (_hinted(text, error) if kind == "models" else error) from None
     from huggingface_hub import snapshot_download
 
     offline = local_files_only or is_offline()
@@ -53,20 +53,17 @@ def is_foreign(folder: Path) -> bool:
     return False
 
 
-def _hinted(kind: str, text: str, error: InputError) -> InputError:
-    """The error of a name that is not here, with what it may be meant as."""
-    path = Path(text)
-    if kind != "models":
-        return error
-    if path.is_file():
-        if path.suffix == ".gguf":
-            return InputError(f"{text} is a GGUF file: say hf:{text}")
-        return InputError(
-            f"{text} is a file, a checkpoint is a folder: `tprprobe convert {text} OUT` makes one of a published "
-            "checkpoint (.pt), `tprprobe import` a store of another tool's activations"
-        )
-    hint = f"; a model of transformers is hf:{text}" if ID.fullmatch(text) else ""
-    return InputError(f"{error}{hint}")
+def _hinted(text: str, error: InputError) -> InputError:
+    """The error of a model that is not here, with what its name may be meant as."""
+    if not Path(text).is_file():
+        hint = f"; a model of transformers is hf:{text}" if ID.fullmatch(text) else ""
+        return InputError(f"{error}{hint}")
+    if text.endswith(".gguf"):
+        return InputError(f"{text} is a GGUF file: say hf:{text}")
+    return InputError(
+        f"{text} is a file, a checkpoint is a folder: `tprprobe convert {text} OUT` makes one of a published "
+        "checkpoint (.pt), `tprprobe import` a store of another tool's activations"
+    )
 
 
 def locate_dataset(name: str | os.PathLike[str]) -> Path:
@@ -99,14 +96,12 @@ def upload(
     from huggingface_hub import HfApi
 
     api = HfApi()
-    with _hub_errors(f"the hub did not take {folder}"):
+    with _hub_errors(f"the hub did not take {folder}"), TemporaryDirectory() as made:
         url = api.create_repo(repo_id, repo_type=kind, private=private, exist_ok=True)
-        api.upload_folder(repo_id=repo_id, folder_path=str(folder), repo_type=kind)
-        if beside:
-            with TemporaryDirectory() as made:
-                for name, content in beside.items():
-                    write_file(Path(made) / name, content)
-                api.upload_folder(repo_id=repo_id, folder_path=made, repo_type=kind)
+        for name, content in beside.items():
+            write_file(Path(made) / name, content)
+        for each in (str(folder), made) if beside else (str(folder),):
+            api.upload_folder(repo_id=repo_id, folder_path=each, repo_type=kind)
     return str(url)
 
 

@@ -97,13 +97,12 @@ def verify_run(folder: Source) -> dict[str, Any]:
     if not found:
         raise InputError(f"{folder} holds no finished result: give a store, a run or a checkpoint")
     files = 0
-    for place, kind in found.items():
-        if list_kinds()[kind].loader:
-            list_kinds()[kind].load(path / place)
-        kept = [path / place / name for name in (*list_kinds()[kind].files, SETTINGS)]
-        files += sum(
-            check_tables(file) for file in kept if file.suffix == ".json" and file.is_file()
-        )
+    for place, name in found.items():
+        kind = list_kinds()[name]
+        if kind.loader:
+            kind.load(path / place)
+        kept = [path / place / each for each in (*kind.files, SETTINGS) if each.endswith(".json")]
+        files += sum(check_tables(file) for file in kept if file.is_file())
     return {"run": str(folder), "kinds": found, "files": files}
 
 
@@ -119,14 +118,11 @@ class RunContents(dict[str, Any]):
         import pandas as pd
 
         rows = [
-            {
-                "folder": place,
-                "holds": type(found).__name__,
-                "rows": len(found) if hasattr(found, "__len__") else None,
-            }
-            for place, found in self.items()
+            (place, type(each).__name__, len(each) if hasattr(each, "__len__") else None)
+            for place, each in self.items()
         ]
-        return as_html(f"{len(self)} results", pd.DataFrame(rows))
+        table = pd.DataFrame(rows, columns=["folder", "holds", "rows"])
+        return as_html(f"{len(self)} results", table)
 
 
 def load_run(folder: Source) -> RunContents:
@@ -146,9 +142,8 @@ def load_run(folder: Source) -> RunContents:
         'arith'
     """
     path = hub.locate_dataset(folder)
-    found = {place: kind for place, kind in finished_in(path).items() if list_kinds()[kind].is_read}
-    if not found:
+    found = {place: list_kinds()[name] for place, name in finished_in(path).items()}
+    read = {place: kind.load(path / place) for place, kind in found.items() if kind.is_read}
+    if not read:
         raise InputError(f"{folder} holds no finished result: give the folder of a command (--out)")
-    return RunContents(
-        {place: list_kinds()[kind].load(path / place) for place, kind in found.items()}
-    )
+    return RunContents(read)

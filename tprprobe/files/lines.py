@@ -97,9 +97,7 @@ def opened(path: Path) -> Iterator[BufferedIOBase]:
 
 def _bounded(stream: BufferedIOBase, path: Path) -> Iterator[bytes]:
     """The lines of a file, of which none is read that would not fit into memory."""
-    number = 0
-    while line := stream.readline(LONGEST + 1):
-        number += 1
+    for number, line in enumerate(iter(lambda: stream.readline(LONGEST + 1), b""), 1):
         if len(line) > LONGEST:
             raise InputError(
                 f"{path}, line {number}: more than {LONGEST:,} bytes; one example a line, "

@@ -25,23 +25,18 @@ def as_html(
     ``bar`` names a column that is drawn as a bar, ``interval`` three (value, low, high) that are
     drawn as a dot on a line; all rows have one scale.
     """
-    parts = [f"<p><b>{escape(heading)}</b></p>"]
+    html = f"<p><b>{escape(heading)}</b></p>"
     if table is not None:
         rows = table.head(ROWS)
-        drawn = _bars(rows[bar]) if bar else _intervals(rows, interval) if interval else None
-        parts.append(_table(rows, drawn))
+        drawn = _bars(rows[bar]) if bar else _intervals(rows, interval) if interval else []
+        lines = [[f"<th>{escape(str(name))}</th>" for name in rows] + ["<th></th>"] * bool(drawn)]
+        for number, row in enumerate(rows.itertuples(index=False)):
+            pictures = [f"<td>{picture}</td>" for picture in drawn[number : number + 1]]
+            lines.append([*(f"<td>{_cell(value)}</td>" for value in row), *pictures])
+        html += "<table>" + "".join(f"<tr>{''.join(cells)}</tr>" for cells in lines) + "</table>"
         if len(table) > ROWS:
             note = f"{ROWS} of {len(table)} rows. {note}"
-    return "".join([*parts, f"<p>{escape(note)}</p>" if note else ""])
-
-
-def _table(rows: "pd.DataFrame", drawn: list[str] | None) -> str:
-    head = [f"<th>{escape(str(name))}</th>" for name in rows.columns] + ["<th></th>"] * bool(drawn)
-    body = [[f"<td>{_cell(value)}</td>" for value in row] for row in rows.itertuples(index=False)]
-    for cells, picture in zip(body, drawn or (), strict=drawn is not None):
-        cells.append(f"<td>{picture}</td>")
-    lines = "".join(f"<tr>{''.join(cells)}</tr>" for cells in [head, *body])
-    return f"<table>{lines}</table>"
+    return html + (f"<p>{escape(note)}</p>" if note else "")
 
 
 def _cell(value: Any) -> str:
@@ -54,17 +49,12 @@ def _cell(value: Any) -> str:
 def _bars(values: "pd.Series") -> list[str]:
     known = [0.0 if value != value else max(float(value), 0.0) for value in values]
     most = max([*known, 1e-12])
-    widths = [WIDTH * value / most for value in known]
-    return [
-        f'{PICTURE}<rect width="{width:.0f}" height="{HEIGHT}" stroke="none"/></svg>'
-        for width in widths
-    ]
+    bar = f'{PICTURE}<rect width="{{:.0f}}" height="{HEIGHT}" stroke="none"/></svg>'
+    return [bar.format(WIDTH * value / most) for value in known]
 
 
 def _intervals(rows: "pd.DataFrame", names: Sequence[str]) -> list[str]:
-    intervals = [
-        [float(value) for value in row] for row in rows[list(names)].itertuples(index=False)
-    ]
+    intervals = rows[list(names)].astype(float).to_numpy().tolist()
     known = [value for row in intervals for value in row if value == value] or [0.0]
     low, span = min(known), (max(known) - min(known)) or 1.0
     return [_dot([4 + (WIDTH - 8) * (value - low) / span for value in row]) for row in intervals]
@@ -74,10 +64,7 @@ def _dot(places: Iterable[float]) -> str:
     value, low, high = places
     if value != value:
         return ""
-    middle = HEIGHT / 2
-    line = (
-        f'<line x1="{low:.0f}" x2="{high:.0f}" y1="{middle}" y2="{middle}"/>'
-        if low == low and high == high
-        else ""
-    )
+    middle, line = HEIGHT / 2, ""
+    if low == low and high == high:
+        line = f'<line x1="{low:.0f}" x2="{high:.0f}" y1="{middle}" y2="{middle}"/>'
     return f'{PICTURE}{line}<circle cx="{value:.0f}" cy="{middle}" r="3"/></svg>'

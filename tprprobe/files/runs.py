@@ -2,6 +2,7 @@
 
 import io
 import json
+import operator
 import os
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -89,9 +90,10 @@ class KeptRun:
         """
         run = cls(folder, json.loads(json.dumps(settings)), manifest, begun)
         files = [folder / name for name in (manifest, begun) if (folder / name).is_file()]
+        expected = {*beside, partial_of(folder / begun).name}
         if files:
             run._check(read_json(files[0]), resume, growing)
-        elif folder.exists() and run._strange(beside):
+        elif folder.exists() and {path.name for path in folder.iterdir()} - expected:
             raise InputError(f"{folder} holds something else: write to another place")
         if run.is_done:
             run._clean()
@@ -128,11 +130,8 @@ class KeptRun:
             (self.folder / self.begun).unlink(missing_ok=True)
 
     def _check(self, known: Mapping[str, Any], resume: bool, growing: Collection[str]) -> None:
-        other = [
-            key
-            for key, value in self.settings.items()
-            if not (_has(value, known.get(key)) if key in growing else value == known.get(key))
-        ]
+        same = {k: _has if k in growing else operator.eq for k in self.settings}
+        other = [k for k, value in self.settings.items() if not same[k](value, known.get(k))]
         if other:
             raise InputError(
                 f"{self.folder} holds another run (its {' and '.join(other)}): give the same, or "
@@ -142,10 +141,6 @@ class KeptRun:
             raise InputError(
                 f"{self.folder} holds this run: --resume goes on with it, or write to another place"
             )
-
-    def _strange(self, beside: Collection[str]) -> set[str]:
-        expected = {*beside, partial_of(self.folder / self.begun).name}
-        return {path.name for path in self.folder.iterdir()} - expected
 
 
 def _has(more: Any, known: Any) -> bool:

@@ -94,15 +94,9 @@ def _set(settings: dict[str, Any], override: str) -> None:
 
 def _keys(kind: Any, location: Sequence[int | str]) -> list[str]:
     """The keys accepted at a place in settings."""
-    for part in location:
-        if isinstance(part, str):
-            kind = _settings_in(kind.model_fields[part].annotation)
+    for part in (part for part in location if isinstance(part, str)):
+        kind = kind.model_fields[part].annotation
+        while get_origin(kind) in (list, Annotated, Union, UnionType):
+            kind = get_args(kind)[0]
     prefix = "".join(f"{part}." for part in location)
     return [f"{prefix}{key}" for key in kind.model_fields]
-
-
-def _settings_in(annotation: Any) -> Any:
-    """The settings class inside a list or optional type."""
-    if get_origin(annotation) in (list, Annotated, Union, UnionType):
-        return _settings_in(get_args(annotation)[0])
-    return annotation

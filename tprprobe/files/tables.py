@@ -73,12 +73,11 @@ def _values(values: "pd.Series", kind: type) -> Any:
     """
     import pandas as pd
 
-    if kind is object:
-        return values
-    if kind is str:
-        known = values[values.notna()]
-        if not all(isinstance(each, str) and each.encode() is not None for each in known):
-            raise TypeError("no text")
+    if kind is str and not all(
+        isinstance(each, str) and each.encode() is not None for each in values[values.notna()]
+    ):
+        raise TypeError("no text")
+    if kind in (object, str):
         return values
     if kind is bool:
         if not values.isin([True, False]).all():
