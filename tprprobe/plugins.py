@@ -5,7 +5,6 @@ is imported when it is used.
 """
 
 import sys
-from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
@@ -84,12 +83,10 @@ def load_all(group: str) -> dict[str, Any]:
         >>> "lstm" in tp.plugins.load_all("models")
         True
     """
-    return dict(_loaded(group))
-
-
-def _loaded(group: str) -> Iterator[tuple[str, Any]]:
+    loaded = {}
     for name, plugin in find(group).items():
         try:
-            yield name, plugin.load()
+            loaded[name] = plugin.load()
         except InputError as error:
             sys.stderr.write(f"tprprobe: {error}\n")
+    return loaded

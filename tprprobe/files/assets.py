@@ -1,7 +1,6 @@
 """Finding what ships beside the code: checkpoints, probe tasks, the dashboard."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 from tprprobe.errors import unknown
@@ -19,8 +18,9 @@ def roots(kind: str) -> list[Path]:
 def available(kind: str) -> dict[str, Path]:
     """Every named folder of ``kind``; of equal names the first root's."""
     found: dict[str, Path] = {}
-    for path in (path for root in roots(kind) for path in _folders(root)):
-        found.setdefault(path.name, path)
+    for path in (path for root in roots(kind) for path in sorted(root.iterdir())):
+        if path.is_dir() and path.name[0] not in "._":
+            found.setdefault(path.name, path)
     return found
 
 
@@ -32,7 +32,3 @@ def find(kind: str, name: str | os.PathLike[str]) -> Path:
     if str(name) in found:
         return found[str(name)]
     raise unknown(f"{kind[:-1] if kind.endswith('s') else kind} or folder", name, found)
-
-
-def _folders(root: Path) -> Iterator[Path]:
-    return (path for path in sorted(root.iterdir()) if path.is_dir() and path.name[0] not in "._")

@@ -25,7 +25,14 @@ def read_table(path: str | os.PathLike[str], columns: Columns, remedy: str) -> "
         raise InputError(f"{path.parent} has no {path.name}: {remedy}")
     texts = {name: str for name, kind in columns.items() if kind is str}
     with as_input_error(f"{path} is damaged", remedy):
-        table = _read(path, texts)
+        import pandas as pd
+
+        if path.suffix == ".parquet":
+            table = pd.read_parquet(path)
+        elif path.suffix == ".jsonl":
+            table = pd.read_json(path, lines=True, dtype=dict(texts))
+        else:
+            table = pd.read_csv(path, dtype=dict.fromkeys(texts, "str"))
     return check_columns(table, columns, path, remedy)
 
 
@@ -55,22 +62,8 @@ def columns(text: str = "", number: str = "", whole: str = "", flag: str = "") -
     return {name: kind for kind, names in kinds.items() for name in names.split()}
 
 
-def _read(path: Path, texts: dict[str, type]) -> "pd.DataFrame":
-    import pandas as pd
-
-    if path.suffix == ".parquet":
-        return pd.read_parquet(path)
-    if path.suffix == ".jsonl":
-        return pd.read_json(path, lines=True, dtype=dict(texts))
-    return pd.read_csv(path, dtype=dict.fromkeys(texts, "str"))
-
-
 def _values(values: "pd.Series", kind: type) -> Any:
-    """The values as that kind.
-
-    Raises:
-        ValueError, TypeError: they are of another kind.
-    """
+    """The values as that kind. Raises: ValueError, TypeError: they are of another."""
     import pandas as pd
 
     if kind is str and not all(

@@ -36,17 +36,13 @@ def join(tokens: pd.DataFrame) -> pd.DataFrame:
     rows = np.full(len(tokens), -1)
     rows[source & ~ends] = np.arange((source & ~ends).sum())
     columns = gold.reindex(rows).loc[:, COLUMNS].set_index(tokens.index)
-    _check(gold, tokens.loc[source & ~ends])
-    kind = columns["kind"].to_numpy(object)
-    kind[ends] = [ENDS[end] for end in text[ends]]
-    return pd.concat([tokens, columns.assign(kind=pd.Categorical(kind, KINDS))], axis=1)
-
-
-def _check(gold: pd.DataFrame, characters: pd.DataFrame) -> None:
-    """Checks that the characters of the store are those of its questions, in order."""
+    characters = tokens.loc[source & ~ends]
     given = characters["token"].astype(str).to_numpy(), characters["position"].to_numpy() - 1
     wanted = gold["char"].to_numpy(), gold["position"].to_numpy()
     if len(gold) != len(characters) or not all(map(np.array_equal, given, wanted)):
         raise InputError(
             f"{FOREIGN}: gold structure is for arithmetic questions read character by character"
         )
+    kind = columns["kind"].to_numpy(object)
+    kind[ends] = [ENDS[end] for end in text[ends]]
+    return pd.concat([tokens, columns.assign(kind=pd.Categorical(kind, KINDS))], axis=1)

@@ -37,7 +37,11 @@ class Pipeline:
 
     def label(self, sentences: Sequence[Labelled]) -> list[Labelled]:
         """The sentences with labels of ``tasks``; a text without words is divided by the tokenizer."""
-        docs = self.nlp.pipe([self._doc(each) for each in sentences], batch_size=BATCH)
+        made = [
+            make_doc(self.nlp.vocab, each) if each.words else self.nlp.make_doc(each.text)
+            for each in sentences
+        ]
+        docs = self.nlp.pipe(made, batch_size=BATCH)
         return [self._read(each, doc) for each, doc in zip(sentences, docs, strict=True)]
 
     def describe(self) -> dict[str, dict[str, Any]]:
@@ -50,11 +54,6 @@ class Pipeline:
             task: {"source": f"spacy:{self.name}", "agreement": measured.get(MEASURED[task])}
             for task in self.tasks
         }
-
-    def _doc(self, sentence: Labelled) -> Any:
-        if not sentence.words:
-            return self.nlp.make_doc(sentence.text)
-        return make_doc(self.nlp.vocab, sentence)
 
     def _read(self, sentence: Labelled, doc: Any) -> Labelled:
         """Blanks are tokens of spaCy's, and no words; what hangs on one is left out.

@@ -19,6 +19,7 @@ from tprprobe.gold.labels import Labelled, Target
 
 CONFIG = Path(__file__).with_name("pipeline.cfg")
 BEST = "model-best"
+ATTRIBUTES = ["TAG", "POS", "DEP", "HEAD", "ENT_IOB", "ENT_TYPE", "SPACY"]
 
 
 def train_pipeline(
@@ -31,14 +32,17 @@ def train_pipeline(
     spacy = import_spacy()
     from spacy.cli.init_config import fill_config
     from spacy.cli.train import train as run
+    from spacy.tokens import DocBin
 
     refuse_existing(out)
     logging.getLogger("spacy").setLevel(logging.WARNING)
     with tempfile.TemporaryDirectory() as scratch:
         overrides: dict[str, Any] = {}
+        vocab = spacy.blank("en").vocab
         for name, sentences in {"train": train, "dev": dev}.items():
             overrides[f"paths.{name}"] = f"{scratch}/{name}.spacy"
-            _write_docs(spacy, sentences, Path(scratch) / f"{name}.spacy")
+            docs = [annotate(make_doc(vocab, each), each) for each in sentences]
+            DocBin(docs=docs, attrs=ATTRIBUTES).to_disk(f"{scratch}/{name}.spacy")
         if steps is not None:
             overrides["training.max_steps"] = steps
             overrides["training.eval_frequency"] = max(1, steps // 4)
@@ -48,15 +52,6 @@ def train_pipeline(
         with whole(out) as partial:
             spacy.load(Path(scratch) / "out" / BEST).to_disk(partial)
     return out
-
-
-def _write_docs(spacy: Any, sentences: Sequence[Labelled], path: Path) -> None:
-    from spacy.tokens import DocBin
-
-    vocab = spacy.blank("en").vocab
-    docs = [annotate(make_doc(vocab, sentence), sentence) for sentence in sentences]
-    attributes = ["TAG", "POS", "DEP", "HEAD", "ENT_IOB", "ENT_TYPE", "SPACY"]
-    DocBin(docs=docs, attrs=attributes).to_disk(path)
 
 
 def annotate(doc: Any, sentence: Labelled) -> Any:

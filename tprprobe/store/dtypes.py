@@ -41,7 +41,11 @@ def as_stored(values: np.ndarray, dtype: str) -> np.ndarray:
     """The numbers in the type that they are kept in; those beyond its range become infinite."""
     with np.errstate(over="ignore"):
         typed = np.ascontiguousarray(values, disk_type(dtype))
-    return _rounded(typed) if dtype == BFLOAT16 else typed
+    if dtype != BFLOAT16:
+        return typed
+    import torch  # for stores of bfloat16 numbers only, which are rounded to the nearest, ties to even
+
+    return torch.tensor(typed).bfloat16().float().numpy()
 
 
 def first_overflow(values: np.ndarray, stored: np.ndarray) -> int | None:
@@ -83,10 +87,3 @@ def zarr_codec(compression: str, size: int) -> Any:
         clevel=LEVELS[compression],
         shuffle="shuffle",
     )
-
-
-def _rounded(values: Shaped[np.ndarray, "*any"]) -> Shaped[np.ndarray, "*any"]:
-    """float32 numbers rounded to the nearest bfloat16 number, ties to even."""
-    import torch  # for stores of bfloat16 numbers only
-
-    return torch.tensor(values).bfloat16().float().numpy()

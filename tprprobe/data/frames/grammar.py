@@ -27,6 +27,9 @@ WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
 PLACE, MOST = "place", 2**20  # the task of order in the text, and items from which are drawn
 
 
+Chosen = Mapping[str, Mapping[str, str]]  # for every slot a word, by form
+
+
 class Words(Settings, strict=True):
     """A list of words, between commas the forms of one; ``task`` is what the forms label, if anything."""
 
@@ -125,25 +128,23 @@ def read_frame(name: str) -> tuple[str, Frame]:
         raise unknown(f"list of words of frame {name}", strange[0], lists)
     frame = frame.model_copy(update={"words": lists})
     for pattern in frame.patterns:
-        _check(name, frame, pattern)
+        parts = (pattern.text, pattern.ask, pattern.answer, pattern.other)
+        for slot, form in (match.groups() for part in parts for match in SLOT.finditer(part)):
+            if slot not in frame.slots:
+                raise unknown(f"slot of frame {name}", slot, frame.slots)
+            forms = frame.words[frame.slots[slot]].forms.split()
+            if form is not None and form not in forms:
+                raise unknown(f"form of {frame.slots[slot]} in frame {name}", form, forms)
+        if missing := {*EXCHANGED} - {match[1] for match in SLOT.finditer(pattern.text)}:
+            raise InputError(
+                f"frame {name}: the text {pattern.text!r} has no slot {{{min(missing)}}}"
+            )
     return name, frame
 
 
 def list_frames() -> list[str]:
     """The names of the frames that come with the package."""
     return sorted(p.stem for p in FOLDER.glob(f"*{SUFFIX}") if p.stem != LISTS)
-
-
-def _check(name: str, frame: Frame, pattern: Pattern) -> None:
-    parts = (pattern.text, pattern.ask, pattern.answer, pattern.other)
-    for slot, form in (match.groups() for part in parts for match in SLOT.finditer(part)):
-        if slot not in frame.slots:
-            raise unknown(f"slot of frame {name}", slot, frame.slots)
-        forms = frame.words[frame.slots[slot]].forms.split()
-        if form is not None and form not in forms:
-            raise unknown(f"form of {frame.slots[slot]} in frame {name}", form, forms)
-    if missing := {*EXCHANGED} - {match[1] for match in SLOT.finditer(pattern.text)}:
-        raise InputError(f"frame {name}: the text {pattern.text!r} has no slot {{{min(missing)}}}")
 
 
 def draw_items(name: str, frame: Frame, seed: int) -> Iterator[Item]:
@@ -161,38 +162,27 @@ def draw_items(name: str, frame: Frame, seed: int) -> Iterator[Item]:
         pattern = frame.patterns[which]
         filled = [_choose(frame, match, words) for match in SLOT.finditer(pattern.text)]
         text = _place(frame, pattern, pattern.answer, filled, words)
-        other = _exchange(frame, pattern, words, text)
+        first, second = text.exchanged  # which change places with their forms
+        new = [{first: second, second: first}.get(word, word) for word in text.filled]
+        swapped = [
+            replace(old, word=each.word, form=each.form, task=each.task)
+            for old, each in zip(text.filled, new, strict=True)
+        ]
+        other = _place(frame, pattern, pattern.other, swapped, words)
         if text.text not in seen and other.text not in seen:
             seen |= {text.text, other.text}
             number += 1
             yield Item(f"{name} {number}", name, text, other)
 
 
-def _exchange(
-    frame: Frame, pattern: Pattern, words: Mapping[str, Mapping[str, str]], text: Text
-) -> Text:
-    """The text with the two words, and their forms, in each other's slot."""
-    first, second = text.exchanged
-    swapped = [
-        replace(word, word=new.word, form=new.form, task=new.task)
-        for word in text.filled
-        for new in [{first: second, second: first}.get(word, word)]
-    ]
-    return _place(frame, pattern, pattern.other, swapped, words)
-
-
-def _choose(frame: Frame, match: re.Match, words: Mapping[str, Mapping[str, str]]) -> Filled:
+def _choose(frame: Frame, match: re.Match, words: Chosen) -> Filled:
     slot, form = match[1], match[2] or next(iter(words[match[1]]))
     task = frame.words[frame.slots[slot]].task
     return Filled(slot, match[0][1:-1], form, words[slot][form], (0, 0), task)
 
 
 def _place(
-    frame: Frame,
-    pattern: Pattern,
-    answer: str,
-    chosen: list[Filled],
-    words: Mapping[str, Mapping[str, str]],
+    frame: Frame, pattern: Pattern, answer: str, chosen: list[Filled], words: Chosen
 ) -> Text:
     """The pattern with chosen words in its text's slots, and where they stand."""
     text, placed, end = "", [], 0

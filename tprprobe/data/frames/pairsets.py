@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, zip_longest
 
 from tprprobe.console import note
 from tprprobe.data.dataset import ALL, Dataset, Labels, Request
@@ -87,15 +87,17 @@ class MinimalPairs(Dataset[PairText]):
         """With ``one_token`` as many items anew, of words that are one token for a model."""
         if not self.one_token:
             return self
-        source, drawn, suited = _in_turn(self.frames, self.seed), 0, []
+        source, left, suited = _in_turn(self.frames, self.seed), 0, []
         while len(suited) < len(self.items) and (item := next(source, None)):
-            drawn += 1
-            suited += [item] if has_single_tokens(item, vocabulary) else []
+            if has_single_tokens(item, vocabulary):
+                suited.append(item)
+            else:
+                left += 1
         if not suited:
             raise InputError(
                 f"{self.name}: no item has two words that are single tokens of this model"
             )
-        if left := drawn - len(suited):
+        if left:
             passed = f"left out {left}, whose two words are not single tokens"
             note(f"{self.name}: {len(suited)} items; {passed}")
         return replace(self, items=tuple(suited), rows=range(2 * len(suited))[: len(self.rows)])
@@ -105,11 +107,8 @@ def has_single_tokens(item: Item, vocabulary: Codec) -> bool:
     """True if the two words that change places are one token each, in either text."""
     texts = (item.text, item.other)
     offsets = vocabulary.all_offsets([text.text for text in texts])
-    return all(
-        len(tokens_of(word.span, spans)) == 1
-        for text, spans in zip(texts, offsets, strict=True)
-        for word in text.exchanged
-    )
+    both = zip(texts, offsets, strict=True)
+    return all(len(tokens_of(w.span, spans)) == 1 for text, spans in both for w in text.exchanged)
 
 
 def tokens_of(span: tuple[int, int], offsets: Sequence[tuple[int, int]]) -> list[int]:
@@ -139,13 +138,8 @@ def draw_pairs(request: Request) -> MinimalPairs:
 
 def _in_turn(frames: dict[str, Frame], seed: int) -> Iterator[Item]:
     """The items of the frames in turn, as long as they last."""
-    sources = [draw_items(name, frame, seed) for name, frame in frames.items()]
-    while sources:
-        for source in list(sources):
-            if (item := next(source, None)) is None:
-                sources.remove(source)
-            else:
-                yield item
+    rounds = zip_longest(*(draw_items(name, frame, seed) for name, frame in frames.items()))
+    return (item for each in rounds for item in each if item is not None)
 
 
 def find_pairs(spec: str, n: int | None, seed: int, default: int) -> MinimalPairs:
@@ -185,17 +179,15 @@ def pair_of_text(
         )
     pattern, lists = text, {}
     for slot, word in zip(EXCHANGED, words, strict=True):
-        pattern, n = re.subn(
-            rf"(?<![\w{{]){re.escape(word)}(?![\w}}])", f"{{{slot}}}", pattern, count=1
-        )
+        place = rf"(?<![\w{{]){re.escape(word)}(?![\w}}])"
+        pattern, n = re.subn(place, f"{{{slot}}}", pattern, count=1)
         if not n:
             raise InputError(f"no word {word!r} in {text!r}: give words of the text")
         lists[slot] = {"forms": "word", "words": word}
     answer, other = answers
     patterns = [{"text": pattern, "answer": answer, "other": other}]
     slots = {slot: slot for slot in EXCHANGED}
-    frame = parse(
-        Frame, {"says": text, "slots": slots, "patterns": patterns, "words": lists}, "text"
-    )
+    given = {"says": text, "slots": slots, "patterns": patterns, "words": lists}
+    frame = parse(Frame, given, "text")
     items = tuple(draw_items(TYPED, frame, 0))
     return MinimalPairs(f"text: {text}", ALL, 0, range(2), {TYPED: frame}, items, asked=True)

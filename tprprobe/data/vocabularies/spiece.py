@@ -73,18 +73,16 @@ def check_charsmaps(settings: Any) -> None:
     while waiting:
         part = waiting.pop()
         if isinstance(part, dict):
-            _check_named(part.get("precompiled_charsmap"))
+            table = part.get("precompiled_charsmap")
+            if isinstance(table, str) and table:
+                try:
+                    check_charsmap(base64.b64decode(table, validate=True))
+                except binascii.Error as error:
+                    said = f"its table of characters is not base64 ({error})"
+                    raise InputError(said) from None
             waiting += part.values()
         elif isinstance(part, list):
             waiting += part
-
-
-def _check_named(table: Any) -> None:
-    if isinstance(table, str) and table:
-        try:
-            check_charsmap(base64.b64decode(table, validate=True))
-        except binascii.Error as error:
-            raise InputError(f"its table of characters is not base64 ({error})") from None
 
 
 if TYPE_CHECKING:
@@ -97,7 +95,7 @@ SPACE = "▁"
 def read_spiece(content: bytes) -> "tokenizers.Tokenizer":
     """The tokenizer of a SentencePiece unigram model, with its pieces, scores and normalization."""
     check_extra("tokenizers", "summarization", "a SentencePiece model")
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
     proto = _parse(content)
     if proto.trainer_spec.model_type != UNIGRAM:
@@ -109,7 +107,13 @@ def read_spiece(content: bytes) -> "tokenizers.Tokenizer":
             proto.trainer_spec.byte_fallback,
         )
     )
-    tokenizer.normalizer = _normalizer(proto.normalizer_spec.precompiled_charsmap)
+    # the model's own table of characters, then single spaces and none at the end
+    steps: list[Any] = [normalizers.Strip(left=True, right=True)]
+    steps.append(normalizers.Replace(Regex(" {2,}"), " "))
+    if charsmap := proto.normalizer_spec.precompiled_charsmap:
+        check_charsmap(charsmap)
+        steps.insert(0, normalizers.Precompiled(charsmap))
+    tokenizer.normalizer = normalizers.Sequence(steps)
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(SPACE)
     tokenizer.decoder = decoders.Sequence(
         [decoders.ByteFallback(), decoders.Metaspace(SPACE), decoders.Fuse()]
@@ -128,14 +132,3 @@ def _parse(content: bytes) -> Any:
     from sentencepiece import sentencepiece_model_pb2 as schema
 
     return schema.ModelProto.FromString(content)  # type: ignore[attr-defined]
-
-
-def _normalizer(charsmap: bytes) -> Any:
-    """The model's own table of characters, then single spaces and none at the end."""
-    from tokenizers import Regex, normalizers
-
-    spaces = [normalizers.Strip(left=True, right=True), normalizers.Replace(Regex(" {2,}"), " ")]
-    if charsmap:
-        check_charsmap(charsmap)
-    table = [normalizers.Precompiled(charsmap)] if charsmap else []
-    return normalizers.Sequence([*table, *spaces])

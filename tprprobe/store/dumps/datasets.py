@@ -62,7 +62,10 @@ def is_dataset(path: Path) -> bool:
 def open_dataset(path: Path, tokens: Path | None, _layers: object = None) -> TokenArrays:
     """The columns of vectors of a folder, with the tokens that it has, or those of a table beside it."""
     with as_input_error(f"{path} cannot be read as a datasets folder"):
-        table = pa.concat_tables([_read(file) for file in _files(path)])
+        streams = [pa.ipc.open_stream(pa.memory_map(str(file))) for file in _files(path)]
+        table = pa.concat_tables(
+            [each.read_all().replace_schema_metadata(None) for each in streams]
+        )
         if not table.num_rows:
             raise InputError(f"{path} has no rows")
         kinds = {field.name: _depth(field.type) for field in table.schema}
@@ -70,7 +73,10 @@ def open_dataset(path: Path, tokens: Path | None, _layers: object = None) -> Tok
             n for n, (depth, numeric, fixed) in kinds.items() if numeric and depth + fixed > 1
         ]
         others = table.drop_columns(vectors)
-        chunks = {name: [_plain(each) for each in table.column(name).chunks] for name in vectors}
+        chunks = {
+            name: [c.storage if isinstance(c, pa.ExtensionArray) else c for c in table[name].chunks]
+            for name in vectors
+        }
         maps = {n: _maps(n, each) for n, each in chunks.items() if n.endswith(ATTENTION)}
         arrays = {n: Column(n, each) for n, each in chunks.items() if n not in maps}
         symbols = _tokens(path, others, tokens)
@@ -98,11 +104,6 @@ def _files(path: Path) -> Iterator[Path]:
             )
         for file in state["_data_files"]:
             yield folder / Path(file["filename"]).name
-
-
-def _read(file: Path) -> pa.Table:
-    """The table of an Arrow stream, mapped into memory."""
-    return pa.ipc.open_stream(pa.memory_map(str(file))).read_all().replace_schema_metadata(None)
 
 
 def _depth(kind: pa.DataType) -> tuple[int, bool, bool]:
@@ -168,10 +169,6 @@ def _check_lengths(path: Path, name: str, chunks: list[Any], table: pd.DataFrame
             f"{path}, sample {sample}: {name} has {found[sample]} vectors for {count[sample]} "
             f"{side_of(name)} tokens"
         )
-
-
-def _plain(array: Any) -> Any:
-    return array.storage if isinstance(array, pa.ExtensionArray) else array
 
 
 def _tokens(path: Path, table: pa.Table, given: Path | None) -> pd.DataFrame:

@@ -6,7 +6,7 @@ of tokens (see `attention_maps`). Its name is the site's; ``decoder.…`` are ta
 
 import math
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,10 +71,6 @@ def read_tensors(path: Path) -> Mapping[str, Tensor]:
     return found
 
 
-def _read_npy(path: Path) -> dict[str, Tensor]:
-    return {path.stem: Tensor(np.load(path, mmap_mode="r", allow_pickle=False))}
-
-
 def _read_npz(path: Path) -> dict[str, Tensor]:
     with zipfile.ZipFile(path) as archive:
         infos = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
@@ -129,4 +125,8 @@ def _tensor(path: Path, name: str, about: Mapping[str, Any], start: int) -> Tens
     return Tensor(data, about["dtype"] == "BF16")
 
 
-READERS = {".npz": _read_npz, ".npy": _read_npy, ".safetensors": _read_safetensors}
+READERS: dict[str, Callable[[Path], Mapping[str, Tensor]]] = {
+    ".npz": _read_npz,
+    ".npy": lambda path: {path.stem: Tensor(np.load(path, mmap_mode="r", allow_pickle=False))},
+    ".safetensors": _read_safetensors,
+}

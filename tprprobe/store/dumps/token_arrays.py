@@ -46,13 +46,9 @@ class Maps:
         """The pairs of every sample."""
         return self.shapes.prod(1)
 
-    @cached_property
-    def _ends(self) -> Integer[np.ndarray, " sample"]:
-        return np.cumsum(self.sizes)
-
     def __getitem__(self, sample: int) -> Shaped[np.ndarray, "head query key"]:
-        end = int(self._ends[sample])
-        rows = self.pairs[end - int(self.sizes[sample]) : end]
+        start = int(self.sizes[:sample].sum())
+        rows = self.pairs[start : start + int(self.sizes[sample])]
         return rows.reshape(*self.shapes[sample], rows.shape[1]).transpose(2, 0, 1)
 
 
