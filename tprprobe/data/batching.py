@@ -20,7 +20,6 @@ class Ragged:
 
     @classmethod
     def from_lists(cls, lists: Sequence[Sequence[int]]) -> "Ragged":
-        """The ragged form of a list of lists."""
         lengths = torch.tensor([0, *map(len, lists)])
         values = torch.tensor([value for row in lists for value in row], dtype=torch.int64)
         return cls(values, lengths.cumsum(0))
@@ -30,7 +29,6 @@ class Ragged:
 
     @property
     def ids(self) -> Integer[Tensor, " token"]:
-        """The tokens of all sequences, one after another."""
         return self.values
 
     @property
@@ -38,7 +36,6 @@ class Ragged:
         return self.offsets.diff()
 
     def to(self, device: str | torch.device) -> "Ragged":
-        """The sequences with their values on another device; offsets stay on the CPU, where batches are cut."""
         return Ragged(self.values.to(device), self.offsets)
 
     def padded(self, indices: Int64[Tensor, " batch"], pad: int) -> Int64[Tensor, "batch seq"]:
@@ -79,7 +76,6 @@ class Vectors:
 
     @property
     def ids(self) -> Int64[Tensor, " token"]:
-        """An empty tensor: vectors have no tokens."""
         return torch.empty(0, dtype=torch.int64)
 
     @property
@@ -91,7 +87,6 @@ class Vectors:
         return torch.zeros_like(self.rows)
 
     def to(self, device: str | torch.device) -> "Vectors":
-        """The vectors on another device."""
         return Vectors(self.values.to(device), self.rows)
 
     def padded(self, indices: Int64[Tensor, " batch"], pad: int) -> Float[Tensor, "batch width"]:

@@ -44,7 +44,6 @@ class Captioned:
 
 
 def stack_features(examples: Sequence[Any]) -> Float32[np.ndarray, "image width"]:
-    """The feature vectors of some images."""
     if not isinstance(examples[0], Captioned):
         raise InputError(
             f"{examples[0].source[:60]!r} is a text: this model reads images' features, as of `scenes` "

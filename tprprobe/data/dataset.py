@@ -192,7 +192,6 @@ class Request:
 
     @property
     def options(self) -> dict[str, str | int]:
-        """Those that were given, by name."""
         values = {"split": self.split, "n": self.n, "seed": self.seed, "workers": self.workers}
         return {name: value for name, value in values.items() if value}
 

@@ -30,7 +30,6 @@ class Flat(NamedTuple):
     cut: int  # texts that were too long
 
     def ragged(self) -> Ragged:
-        """The texts as ragged sequences."""
         offsets = np.append(0, self.lengths.cumsum())
         return Ragged(torch.from_numpy(self.values), torch.from_numpy(offsets))
 
@@ -52,7 +51,6 @@ class Spool:
         self.file.close()  # what was mapped stays
 
     def write(self, flat: Flat) -> None:
-        """Adds texts."""
         self.dtype = flat.values.dtype
         self.file.write(flat.values.tobytes())
         self.lengths.append(flat.lengths)
@@ -133,12 +131,10 @@ class Pairs:
         return torch.argsort(lengths, stable=True).split(batch_size)
 
     def tokens(self, indices: Tensor) -> int:
-        """The number of ids that the chosen pairs have."""
         sides = (self.source.offsets, self.target.offsets)
         return sum(int((ends[indices + 1] - ends[indices]).sum()) for ends in sides)
 
     def to(self, device: torch.device | str) -> "Pairs":
-        """The pairs with their ids on another device."""
         return Pairs(self.source.to(device), self.target.to(device), self.cut, self.parts)
 
 
@@ -170,7 +166,6 @@ def encode_examples(examples: Sequence[Any], vocabulary: Codec) -> Pairs:
 
 
 def encode_texts(sources: Sequence[str], targets: Sequence[str], vocabulary: Codec) -> Pairs:
-    """The encoded pairs of two lists of texts."""
     return _paired(encode_sources(sources, vocabulary), encode_targets(targets, vocabulary))
 
 

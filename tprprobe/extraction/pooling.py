@@ -11,7 +11,7 @@ from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError, unknown
 from tprprobe.gold.labels import WORD
 from tprprobe.store.layout import SAMPLE, SIDES, SiteSpec
-from tprprobe.store.pooled_rows import LAST, MEAN, pool_spans, rows_of, starts_of
+from tprprobe.store.tokens import LAST, MEAN, pool_spans, rows_of, starts_of
 
 WORD_STATES = (MEAN, LAST)
 Bounds = Int[np.ndarray, " span"]

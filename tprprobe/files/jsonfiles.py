@@ -8,7 +8,6 @@ from tprprobe.errors import InputError
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in a file."""
     if not path.is_file():
         raise InputError(f"{path.parent} has no {path.name}")
     content = parse_json(path.read_bytes(), path)

@@ -34,7 +34,6 @@ class Kind:
 
     @property
     def file(self) -> str:
-        """The file that a finished folder has."""
         return self.files[0]
 
     @property
@@ -47,15 +46,12 @@ class Kind:
         return any((Path(folder) / name).is_file() for name in self.files)
 
     def is_finished_in(self, folder: Source) -> bool:
-        """True if the folder is of this kind and finished."""
         return (Path(folder) / self.file).is_file()
 
     def find_finished(self, folders: Iterable[Path]) -> list[Path]:
-        """Those of the folders that are of this kind and finished."""
         return [each for each in folders if self.is_finished_in(each)]
 
     def load(self, folder: Source) -> Any:
-        """The contents of the folder, loaded."""
         if self.loader:
             return pkgutil.resolve_name(self.loader)(folder)
         path = Path(folder) / self.file

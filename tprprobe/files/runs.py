@@ -35,7 +35,6 @@ class Part:
 
     @property
     def is_done(self) -> bool:
-        """True if the tables are made."""
         return self.folder.is_dir()
 
     def finish(self) -> None:
@@ -103,7 +102,6 @@ class KeptRun:
 
     @property
     def is_done(self) -> bool:
-        """True if nothing is left to do."""
         return self.manifest != self.begun and (self.folder / self.manifest).is_file()
 
     def part(self, name: str, make: Callable[[], Tables]) -> Part:
@@ -181,7 +179,6 @@ def write_table(path: Path, table: pd.DataFrame) -> None:
 
 
 def _content(name: str, table: pd.DataFrame) -> bytes:
-    """The bytes of a table's file of that name."""
     return encode(table) if name.endswith(".parquet") else table.to_csv(index=False).encode()
 
 
@@ -198,12 +195,10 @@ def check_tables(manifest: Path) -> int:
 
 
 def sum_bytes(content: bytes) -> str:
-    """The checksum (CRC-32C) of a file's content."""
     return f"{google_crc32c.value(content):08x}"
 
 
 def encode(table: pd.DataFrame) -> bytes:
-    """The table as a Parquet file."""
     stream = io.BytesIO()
     table.to_parquet(stream, index=False)
     return stream.getvalue()

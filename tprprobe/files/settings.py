@@ -93,7 +93,6 @@ def _set(settings: dict[str, Any], override: str) -> None:
 
 
 def _keys(kind: Any, location: Sequence[int | str]) -> list[str]:
-    """The keys accepted at a place in settings."""
     for part in (part for part in location if isinstance(part, str)):
         kind = kind.model_fields[part].annotation
         while get_origin(kind) in (list, Annotated, Union, UnionType):

@@ -63,7 +63,6 @@ def columns(text: str = "", number: str = "", whole: str = "", flag: str = "") -
 
 
 def _values(values: "pd.Series", kind: type) -> Any:
-    """The values as that kind. Raises: ValueError, TypeError: they are of another."""
     import pandas as pd
 
     if kind is str and not all(

@@ -64,7 +64,6 @@ def write_folder(folder: str | os.PathLike[str], files: Mapping[str, bytes | str
 
 
 def refuse_existing(path: str | os.PathLike[str]) -> None:
-    """Checks that nothing is at the path."""
     if Path(path).exists():
         raise InputError(f"{path} exists already: give another folder or remove it")
 

@@ -159,7 +159,6 @@ def _arguments(text: str, predicate: tuple[int, int]) -> list[Target]:
 
 
 def check_word(form: str) -> None:
-    """Checks that a word has a character that can be seen."""
     if not any(unicodedata.category(char)[0] in SEEN for char in form):
         raise InputError(f"word {form!r} has no visible character")
 

@@ -184,7 +184,6 @@ def _marks(
 
 
 def _arguments(at: dict[str, np.ndarray], known: np.ndarray) -> dict[str, object]:
-    """The columns of numbers and operators."""
     below = known & (at["slot"] != MISSING)
     return {
         "slot": _integers(at["slot"], below),
@@ -195,7 +194,6 @@ def _arguments(at: dict[str, np.ndarray], known: np.ndarray) -> dict[str, object
 
 
 def _numbers(at: dict[str, np.ndarray], known: np.ndarray) -> dict[str, object]:
-    """The columns of numbers."""
     denominator = at["net"] % 2
     literal = (at["parent"] == DIV) & (at["slot"] == 2)
     digits = at["stop"] - at["start"] - (at["point"] < at["stop"])
@@ -217,7 +215,6 @@ def _numbers(at: dict[str, np.ndarray], known: np.ndarray) -> dict[str, object]:
 def _digits(
     at: dict[str, np.ndarray], position: np.ndarray, kind: pd.Categorical
 ) -> dict[str, object]:
-    """The columns of single digits."""
     digit, point = np.asarray(kind == "digit"), at["point"]
     return {
         "place": _integers(point - position - (position < point), digit),

@@ -171,7 +171,6 @@ def walk(expression: Expression) -> tuple[list[tuple[int, ...]], list[tuple[int,
 
 
 def _span(node: ast.expr, expression: Expression) -> tuple[int, int, int, int]:
-    """The first four FIELDS of a number."""
     text, shift = expression.text, expression.start
     start, stop = node.col_offset, node.end_col_offset or 0
     point = text.find(".", start, stop)
@@ -201,7 +200,6 @@ def _negated(above: Above, signs: list[int]) -> Above:
 
 
 def _sides(above: Above, code: int, position: int) -> tuple[Above, Above]:
-    """The contexts of an operator's two arguments."""
     left = above._replace(
         slot=1, parent=code, parent_position=position, tree_depth=above.tree_depth + 1
     )

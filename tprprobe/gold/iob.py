@@ -46,7 +46,6 @@ def comments(block: list[Numbered]) -> dict[str, str]:
 
 
 def rows(block: list[Numbered]) -> list[Numbered]:
-    """The lines of a block that are no comments."""
     return [(number, line) for number, line in block if not line.startswith("#")]
 
 
@@ -86,7 +85,6 @@ def _read(fields: list[str], place: int) -> tuple[str, str]:
 
 
 def check_tag(tag: str, before: str) -> None:
-    """Checks that the tag may follow the one before it."""
     if not TAG.fullmatch(tag):
         raise InputError(f"tag {tag!r}: tags are O, B-TYPE and I-TYPE (IOB2)")
     if tag[0] == "I" and before[1:] != tag[1:]:
@@ -94,7 +92,6 @@ def check_tag(tag: str, before: str) -> None:
 
 
 def decode_tags(tags: Sequence[str]) -> tuple[Target, ...]:
-    """The entities that tags mark."""
     targets: list[Target] = []
     for word, tag in enumerate(tags):
         if tag[0] == "B":

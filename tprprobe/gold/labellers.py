@@ -101,7 +101,6 @@ def load_pipeline(name: str | os.PathLike[str], tasks: Sequence[str] | None = No
 
 
 def import_spacy() -> Any:
-    """The library."""
     check_extra("spacy", "taggers", "a pipeline that labels words")
     import spacy
 
@@ -151,7 +150,6 @@ def find_labellers(sources: Mapping[str, str]) -> list[Labeller]:
 
 
 def apply_labellers(sentences: Sequence[Labelled], labellers: Sequence[Labeller]) -> list[Labelled]:
-    """The sentences with the labels of each in turn."""
     found = list(sentences)
     for labeller in labellers:
         found = labeller.label(found)

@@ -56,7 +56,6 @@ def place_words(text: str, words: Sequence[str]) -> list[Span]:
 
 
 def is_made_of(text: str, words: Sequence[str]) -> bool:
-    """True if a text consists of these words."""
     return "".join(text.split()) == "".join("".join(words).split())
 
 
@@ -78,7 +77,6 @@ def _check_label(label: str) -> None:
 
 
 def encode_cells(targets: Iterable[Target], n_words: int) -> list[str]:
-    """The cells of a sentence's words."""
     cells: list[list[str]] = [[] for _ in range(n_words)]
     for label, span1, span2 in targets:
         first, last = span1
@@ -88,7 +86,6 @@ def encode_cells(targets: Iterable[Target], n_words: int) -> list[str]:
 
 
 def decode_cell(cell: str, word: int) -> list[Target]:
-    """The targets that a word's cell lists."""
     targets = []
     for label, *spans in _CELL.findall(cell):
         span1, span2 = (tuple(map(int, s[1:-1].split(","))) if s else None for s in spans)

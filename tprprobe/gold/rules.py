@@ -67,7 +67,6 @@ class Tree:
         return next((c for c in self.children[word] if self.relations[c] in relations), None)
 
     def words_under(self, word: int) -> list[int]:
-        """The words of a subtree, rising."""
         found, held = [], [word]
         while held:
             found.append(held.pop())
@@ -96,7 +95,6 @@ class RoleRules:
     tasks: tuple[str, ...] = ("srl",)
 
     def label(self, sentences: Sequence[Labelled]) -> list[Labelled]:
-        """The sentences with the arguments that the rules find."""
         return [
             replace(each, targets={**each.targets, "srl": find_arguments(each)})
             for each in sentences

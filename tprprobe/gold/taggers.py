@@ -55,7 +55,6 @@ def train_pipeline(
 
 
 def annotate(doc: Any, sentence: Labelled) -> Any:
-    """The spaCy document with a sentence's gold tags, dependencies and entities."""
     from spacy.tokens import Span
 
     for task, name in (("pos", "tag_"), ("upos", "pos_")):

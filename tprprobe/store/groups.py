@@ -39,7 +39,6 @@ def _texts(tokens: pd.DataFrame, name: str, first: Int[np.ndarray, " sample"]) -
 def _sequences(
     tokens: pd.DataFrame, column: str | None, first: Int[np.ndarray, " sample"]
 ) -> pd.Series:
-    """A key of every sample's sequence."""
     codes = pd.factorize(tokens[column or "token"])[0]
     spans = map(slice, first, [*first[1:], len(codes)])
     keys = pd.Series([codes[span].tobytes() for span in spans], dtype=object)

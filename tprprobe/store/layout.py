@@ -66,7 +66,6 @@ class SiteSpec:
 
     @property
     def row_bytes(self) -> int:
-        """The bytes of a row before they are compressed."""
         return int(np.prod(self.shape, dtype=int)) * disk_type(self.dtype).itemsize
 
     def kept_as(self, dtype: str | None, compression: str | None) -> "SiteSpec":
@@ -127,7 +126,6 @@ def all_arrays(sites: Mapping[str, SiteSpec]) -> dict[str, SiteSpec]:
 
 
 def sites_of(manifest: Mapping[str, Any]) -> dict[str, SiteSpec]:
-    """The sites of a store by name."""
     return {
         name: SiteSpec(
             tuple(site["axes"]), tuple(site["shape"]), site["dtype"], site.get("compression", NONE)

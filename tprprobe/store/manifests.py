@@ -173,7 +173,6 @@ class Ledger:
             self.sizes[key] = len(data)
 
     def as_dict(self) -> dict[str, Any]:
-        """What goes into the manifest."""
         return {CHECKSUMS: self.sums} | ({SIZES: self.sizes} if self.sizes else {})
 
 
@@ -204,7 +203,6 @@ def with_checksums(path: Path, manifest: Mapping[str, Any]) -> Manifest:
 
 
 def sum_file(file: Path) -> str:
-    """The checksum of a file."""
     checksum = 0
     with open(file, "rb", buffering=0) as stream:
         while data := stream.read(READ_AT_ONCE):

@@ -23,7 +23,6 @@ class Origin:
 
     @property
     def is_known(self) -> bool:
-        """True if the result names a store or a model."""
         return bool(self.stores or self.models)
 
     def has(self, store: Store) -> bool:

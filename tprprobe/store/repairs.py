@@ -79,7 +79,6 @@ class DamagedStore:
         }
 
     def needs(self, samples: range) -> bool:
-        """True if a part is made of these samples."""
         return any(True for _ in self._made_of(samples))
 
     def mend(self, made: Store, samples: range) -> None:
@@ -143,7 +142,6 @@ class DamagedStore:
 
 
 def _join(cells: Iterable[int]) -> Sequence[range]:
-    """The ranges of neighbors."""
     found: list[range] = []
     for cell in sorted(set(cells)):
         start = found.pop().start if found and found[-1].stop == cell else cell

@@ -27,7 +27,6 @@ class Thinned(Store):
         return table.loc[np.isin(table["sample"].to_numpy(), self.kept)].reset_index(drop=True)
 
     def rows(self, site: str) -> Integer[np.ndarray, " row"]:
-        """The rows of a site in the whole store."""
         return np.flatnonzero(np.isin(self.whole.tokens_of(site)["sample"].to_numpy(), self.kept))
 
     def read(self, site: str, rows: Rows | None = None, head: int | None = None) -> np.ndarray:

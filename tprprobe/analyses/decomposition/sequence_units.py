@@ -19,7 +19,7 @@ from tprprobe.store import Store
 from tprprobe.store.dask_workers import PART, parts_of
 from tprprobe.store.groups import group_tokens
 from tprprobe.store.layout import SIDES
-from tprprobe.store.pooled_rows import MEAN, pool_spans, starts_of
+from tprprobe.store.tokens import MEAN, pool_spans, starts_of
 
 BLOCK_BYTES = 2**25
 FEWEST = 20

@@ -11,7 +11,7 @@ from tprprobe.errors import InputError, unknown
 from tprprobe.site.patterns import is_causal
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE, SIDES
-from tprprobe.store.pooled_rows import FIRST, LAST, MEAN, rows_of
+from tprprobe.store.tokens import FIRST, LAST, MEAN, rows_of
 
 TOKEN = "token"
 SELF, BEFORE, ALL, CONTEXT = SCOPES = ("self", "before", "all", "context")

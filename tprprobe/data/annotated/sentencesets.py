@@ -32,7 +32,6 @@ class Annotated:
 
     @property
     def document_name(self) -> str:
-        """The document that the sentence is part of."""
         return self.sentence.document
 
     def labels(self, written: str | None) -> Labels:
@@ -62,7 +61,6 @@ class AnnotatedFile(Dataset[Annotated]):
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """The tasks that the sentences are labelled for."""
         return tuple(sorted({task for sentence in self.sentences for task in sentence.targets}))
 
     def describe(self, most: int) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:

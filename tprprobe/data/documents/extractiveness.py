@@ -24,7 +24,6 @@ def words(text: str) -> list[str]:
 
 
 def ngrams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
-    """All n-grams of a text, in order."""
     return list(zip(*(words[i:] for i in range(n)), strict=False))
 
 
@@ -53,7 +52,6 @@ def find_fragments(document: Sequence[str], summary: Sequence[str]) -> list[int]
 
 
 def _run(document: Sequence[str], place: int, summary: Sequence[str], at: int) -> int:
-    """The length of the common run of words from these places on."""
     most = min(len(document) - place, len(summary) - at)
     return next((i for i in range(most) if document[place + i] != summary[at + i]), most)
 

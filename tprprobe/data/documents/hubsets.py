@@ -26,7 +26,6 @@ ROWS = 256  # that are decoded at a time
 
 
 def is_hub_set(spec: str) -> bool:
-    """True if a data set is one of the hub's, by its id or a short name."""
     return spec.partition(":")[0] in (ANY, *HUB)
 
 

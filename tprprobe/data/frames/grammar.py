@@ -47,7 +47,6 @@ class Words(Settings, strict=True):
 
     @cached_property
     def entries(self) -> list[dict[str, str]]:
-        """The words, each by form."""
         names = self.forms.split()
         return [dict(zip(names, forms.split(), strict=True)) for forms in self.words.split(",")]
 
@@ -94,12 +93,10 @@ class Text:
 
     @property
     def whole(self) -> str:
-        """The text with what is asked."""
         return f"{self.text} {self.ask}" if self.ask else self.text
 
     @property
     def exchanged(self) -> tuple[Filled, Filled]:
-        """The two words that change places."""
         first, second = (next(w for w in self.filled if w.slot == slot) for slot in EXCHANGED)
         return first, second
 
@@ -143,7 +140,6 @@ def read_frame(name: str) -> tuple[str, Frame]:
 
 
 def list_frames() -> list[str]:
-    """The names of the frames that come with the package."""
     return sorted(p.stem for p in FOLDER.glob(f"*{SUFFIX}") if p.stem != LISTS)
 
 
@@ -219,6 +215,5 @@ def label_text(frame: Frame, name: str, document: str, text: Text, asked: bool) 
 
 
 def find_tasks(frame: Frame) -> list[str]:
-    """The tasks that a frame's words are labelled for."""
     forms = [frame.words[key].task for key in frame.slots.values()]
     return [*dict.fromkeys([PLACE, *frame.labels, *filter(None, forms)])]

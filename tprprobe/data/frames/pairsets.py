@@ -54,7 +54,6 @@ class PairText:
         return self.sentence.document
 
     def labels(self, _written: str | None) -> Labels:
-        """The labels of the words of the text."""
         return self.sentence, None
 
 
@@ -104,7 +103,6 @@ class MinimalPairs(Dataset[PairText]):
 
 
 def has_single_tokens(item: Item, vocabulary: Codec) -> bool:
-    """True if the two words that change places are one token each, in either text."""
     texts = (item.text, item.other)
     offsets = vocabulary.all_offsets([text.text for text in texts])
     both = zip(texts, offsets, strict=True)
@@ -112,7 +110,6 @@ def has_single_tokens(item: Item, vocabulary: Codec) -> bool:
 
 
 def tokens_of(span: tuple[int, int], offsets: Sequence[tuple[int, int]]) -> list[int]:
-    """The tokens that share a character with a span."""
     return [i for i, (start, end) in enumerate(offsets) if start < span[1] and span[0] < end]
 
 

@@ -43,7 +43,6 @@ def levels(split: str) -> Sequence[str]:
 
 
 def modules() -> tuple[str, ...]:
-    """The 56 modules, as `area__module`."""
     return tuple(samplers("interpolate"))
 
 
@@ -76,7 +75,6 @@ def _chosen(selection: str) -> Sequence[str]:
 
 
 def check_length(kind: str, text: str, where: str = "") -> None:
-    """Checks that a question or answer (the kind) is short enough."""
     if len(text) > LIMITS[kind]:
         raise InputError(
             f"{where}{kind} of {len(text)} characters, at most {LIMITS[kind]} are accepted: {text!r}"
@@ -105,7 +103,6 @@ def _generate(parts: Sequence[Part], seed: int, rows: range) -> list[Question]:
 
 
 def is_generated(spec: str) -> bool:
-    """True if a data set is to be generated: `mathematics:` and a module, `a+b` or `all`."""
     return spec.startswith(PREFIX)
 
 

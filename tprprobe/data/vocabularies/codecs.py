@@ -69,7 +69,6 @@ class Codec(ABC):
         """The start and end of each symbol of `encode` in the text, in characters."""
 
     def all_offsets(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        """The offsets of several texts."""
         return [self.offsets(text) for text in texts]
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -109,7 +108,6 @@ class Listed(Codec):
 
     @classmethod
     def load(cls: type[L], folder: str | Path) -> L:
-        """The vocabulary saved in a folder."""
         path = Path(folder) / cls.file
         if not path.is_file():
             raise InputError(f"no {cls.file} in {folder}; give the folder of a checkpoint")

@@ -68,7 +68,6 @@ def _offsets(units: UInt32[np.ndarray, " unit"]) -> UInt32[np.ndarray, " unit"]:
 
 
 def check_charsmaps(settings: Any) -> None:
-    """Checks every table in the settings of a tokenizer (the content of a tokenizer.json)."""
     waiting = [settings]
     while waiting:
         part = waiting.pop()

@@ -42,7 +42,6 @@ def tokenize(caption: str) -> list[str]:
 
 
 def _found(caption: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """The words, with their places."""
     for match in TOKEN.finditer(caption):
         word = match[0].lower()
         if word not in PUNCTUATION and set(word) not in ({"."}, {"-"}):

@@ -72,7 +72,6 @@ def _type(spec: SiteSpec) -> pa.DataType:
 
 
 def _feature(kind: pa.DataType) -> dict[str, Any]:
-    """A column's type as `datasets` tells it."""
     if pa.types.is_fixed_size_list(kind):
         return {"feature": _feature(kind.value_type), "length": kind.list_size, "_type": "Sequence"}
     if pa.types.is_list(kind):

@@ -158,7 +158,6 @@ def _maps(name: str, chunks: Sequence[Any]) -> Maps:
 
 
 def _check_lengths(path: Path, name: str, chunks: list[Any], table: pd.DataFrame) -> None:
-    """Checks that every sample has as many vectors as tokens."""
     found = np.concatenate([pc.list_value_length(each).to_numpy() for each in chunks])
     count = count_rows(table, side_of(name), len(found))
     if len(count) != len(found):

@@ -106,7 +106,6 @@ class Sample(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """The bytes of its vectors in memory."""
         return int(np.prod(self.shape, dtype=int)) * disk_type(self.kind).itemsize
 
 
@@ -175,7 +174,6 @@ class LayeredDump(Dump):
 
 
 def _check(sample: Sample, first: Sample) -> None:
-    """Checks that the sample's shapes fit together, and those of the first."""
     shape = sample.shape
     if len(shape) != 3 or not all(shape):
         raise InputError(

@@ -37,7 +37,6 @@ class Sentences(LayeredDump):
 
     @staticmethod
     def reads(path: Path) -> bool:
-        """True if the file's name ends like one of NeuroX."""
         return path.is_file() and path.suffix in (".hdf5", ".h5", ".json")
 
     def samples(self) -> Iterator[Sample]:
@@ -82,6 +81,5 @@ def _sentence(line: str, where: str) -> Sample:
 
 
 def _read(values: Any, layers: Sequence[np.ndarray]) -> None:
-    """Reads a sentence, an array or a data set of HDF5, all its layers at once."""
     for rows, of_layer in zip(layers, values[()], strict=True):
         rows[...] = of_layer

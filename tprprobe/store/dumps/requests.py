@@ -38,7 +38,6 @@ class Requests(LayeredDump):
 
     @staticmethod
     def reads(path: Path) -> bool:
-        """True for a folder with such files."""
         return path.is_dir() and any(any(path.glob(f"*{ENDING}{end}")) for end in ("", PACKED))
 
     def samples(self) -> Iterator[Sample]:

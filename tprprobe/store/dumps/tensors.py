@@ -38,7 +38,6 @@ class Tensor:
 
     @property
     def kind(self) -> str:
-        """The type of its numbers."""
         return BFLOAT16 if self.is_bfloat16 else self.data.dtype.newbyteorder("=").name
 
     def __getitem__(self, rows: slice) -> np.ndarray:
