@@ -15,7 +15,7 @@ from jaxtyping import Int64, Integer, Shaped
 from torch import Tensor
 
 from tprprobe.data.batching import Ragged, Vectors
-from tprprobe.data.captions import IMAGES_AT_ONCE, Captioned, check_widths, stack_features
+from tprprobe.data.captions import IMAGES_AT_ONCE, check_widths, stack_features
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.mathematics.questions import check_length
 from tprprobe.data.vocabularies.codecs import Codec
@@ -100,9 +100,8 @@ def _enclosed(
 
 def _cut(flat: Flat, most: int) -> Flat:
     """The first ids of each text, up to the limit."""
-    places = np.arange(len(flat.values)) - np.repeat(
-        flat.lengths.cumsum() - flat.lengths, flat.lengths
-    )
+    starts = np.repeat(flat.lengths.cumsum() - flat.lengths, flat.lengths)
+    places = np.arange(len(flat.values)) - starts
     lengths = np.minimum(flat.lengths, most)
     return Flat(flat.values[places < most], lengths, int((flat.lengths > most).sum()))
 
@@ -146,8 +145,7 @@ def encode_pairs(data: Dataset, vocabulary: Codec) -> Pairs:
 def encode_mix(parts: Iterable[Dataset], vocabulary: Codec) -> Pairs:
     """The encoded examples of several data sets, one after another; memory holds one block of texts."""
     if vocabulary.reads_images:
-        vectors, captions, sizes = encode_captions(parts, vocabulary)
-        return Pairs(vectors, captions, parts=sizes)
+        return _encode_captions(parts, vocabulary)
     sizes = []
     with Spool() as source, Spool() as target:
         for part in parts:
@@ -160,9 +158,12 @@ def encode_mix(parts: Iterable[Dataset], vocabulary: Codec) -> Pairs:
 
 def encode_examples(examples: Sequence[Any], vocabulary: Codec) -> Pairs:
     """The encoded examples of a list, one pair each; of an image the first caption."""
-    if vocabulary.reads_images:
-        return Pairs(*encode_first(examples, vocabulary))
-    return encode_texts([e.source for e in examples], [e.target for e in examples], vocabulary)
+    targets = [example.target for example in examples]
+    if not vocabulary.reads_images:
+        return encode_texts([example.source for example in examples], targets, vocabulary)
+    values = torch.from_numpy(stack_features(examples))
+    vectors = Vectors(values, torch.arange(len(values)))
+    return Pairs(vectors, encode_targets(targets, vocabulary).ragged())
 
 
 def encode_texts(sources: Sequence[str], targets: Sequence[str], vocabulary: Codec) -> Pairs:
@@ -173,14 +174,8 @@ def _paired(source: Flat, target: Flat, sizes: Sequence[int] = ()) -> Pairs:
     return Pairs(source.ragged(), target.ragged(), (source.cut, target.cut), tuple(sizes))
 
 
-def encode_captions(
-    parts: Iterable[Dataset], words: Codec
-) -> tuple[Vectors, Ragged, tuple[int, ...]]:
-    """The vectors of all images, the ids of all their captions, and the number of captions in each
-    part.
-
-    Vectors and ids lie in temporary files until they are used.
-    """
+def _encode_captions(parts: Iterable[Dataset], words: Codec) -> Pairs:
+    """The vectors of all images, with each of their captions; both lie in temporary files until they are used."""
     rows, sizes, images = [], [], 0
     with Spool() as vectors, Spool() as captions:
         for part in parts:
@@ -196,11 +191,5 @@ def encode_captions(
         flat, target = vectors.flat(), captions.flat().ragged()
     check_widths(flat.lengths.tolist())
     values = torch.from_numpy(flat.values.reshape(images, -1))
-    return Vectors(values, torch.from_numpy(np.concatenate(rows))), target, tuple(sizes)
-
-
-def encode_first(examples: Sequence[Captioned], words: Codec) -> tuple[Vectors, Ragged]:
-    """The vectors of some images and the ids of the first caption of each."""
-    values = torch.from_numpy(stack_features(examples))
-    target = encode_targets([example.target for example in examples], words).ragged()
-    return Vectors(values, torch.arange(len(values))), target
+    vectors = Vectors(values, torch.from_numpy(np.concatenate(rows)))
+    return Pairs(vectors, target, parts=tuple(sizes))

@@ -116,8 +116,10 @@ def annotate(questions: Iterable[str]) -> pd.DataFrame:
     at = {name: column[owner] for name, column in nodes.items()}
     is_op = owner >= len(numbers)
     columns |= _marks(char, position, spans[question].T, is_op)
-    columns |= _arguments(at, owner >= 0)
-    columns |= _numbers(at, (owner >= 0) & ~is_op) | _digits(at, position, columns["kind"])
+    columns |= _arguments(at, owner >= 0) | _numbers(at, (owner >= 0) & ~is_op)
+    digit, point = np.asarray(columns["kind"] == "digit"), at["point"]
+    columns["place"] = _integers(point - position - (position < point), digit)
+    columns["msd"] = _booleans(position == at["start"] + (at["start"] == point), digit)
     return pd.DataFrame({name: columns[name] for name in ("question", "position", *COLUMNS)})
 
 
@@ -209,16 +211,6 @@ def _numbers(at: dict[str, np.ndarray], known: np.ndarray) -> dict[str, object]:
         "add_sign": _integers(at["sign"], known),
         "div_second": _integers(at["div_second"], known & (at["div_second"] != MISSING)),
         **{name: _integers(at[name], known) for name in ("flips", "number", "term")},
-    }
-
-
-def _digits(
-    at: dict[str, np.ndarray], position: np.ndarray, kind: pd.Categorical
-) -> dict[str, object]:
-    digit, point = np.asarray(kind == "digit"), at["point"]
-    return {
-        "place": _integers(point - position - (position < point), digit),
-        "msd": _booleans(position == at["start"] + (at["start"] == point), digit),
     }
 
 

@@ -110,11 +110,9 @@ def check_same(path: Path, begun: Mapping[str, Any], wanted: Mapping[str, Any]) 
 
 def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
-    for key, value in tree.items():
-        if isinstance(value, Mapping) and prefix + key not in PROGRESS:
-            flat |= _flat(value, f"{prefix}{key}.")
-        elif prefix + key not in PROGRESS:
-            flat[prefix + key] = value
+    for key, value in ((prefix + key, value) for key, value in tree.items()):
+        if key not in PROGRESS:
+            flat |= _flat(value, f"{key}.") if isinstance(value, Mapping) else {key: value}
     return flat
 
 

@@ -73,8 +73,8 @@ class StoreWriter:
         writer = cls(path, wanted)
         with writer._explained():
             path.mkdir(parents=True, exist_ok=True)
-            begun = {"complete": False, "samples": 0, "lengths": {}, "token_bytes": 0}
-            writer._commit({**wanted, **begun, manifests.CHECKSUMS: {}})
+            progress = {"complete": False, "samples": 0, "lengths": {}, "token_bytes": 0}
+            writer._commit({**wanted, **progress, manifests.CHECKSUMS: {}})
         return writer
 
     @property

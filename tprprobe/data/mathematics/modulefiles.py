@@ -1,5 +1,4 @@
-"""The published files of the Mathematics Dataset: one folder per split with one text file per
-module.
+"""The published files of the Mathematics Dataset: one folder per split with one text file per module.
 
 `train-easy/arithmetic__mixed.txt` (or `.txt.gz`) has questions and answers on alternate lines.
 """
@@ -69,16 +68,12 @@ def is_folder(spec: str) -> bool:
 
 def _divided(spec: str) -> tuple[Path, str]:
     folder, colon, selection = spec.rpartition(":")
-    if colon and not Path(spec).is_dir():
-        return Path(folder), selection
-    return Path(spec), "all"
+    whole = not colon or Path(spec).is_dir()
+    return (Path(spec), "all") if whole else (Path(folder), selection)
 
 
 def open_folder(request: Request) -> Published:
-    """The questions of a folder's files, or the first n, exactly as published.
-
-    Nothing is left out: a training split has questions of `small-test`, too.
-    """
+    """The questions of a folder's files, or the first n, exactly as published (those of `small-test`, too)."""
     folder, selection = _divided(request.spec)
     split = request.split or "interpolate"
     if split not in SPLITS:

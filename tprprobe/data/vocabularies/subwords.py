@@ -88,13 +88,14 @@ class Subwords(Codec):
     def _ended(self) -> dict[str, Any]:
         """The tokenizer's JSON, by which other programs end a text with the end symbol, as we do."""
         symbol = SPECIALS[self.eos]
+        first, second = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
+        end = {"SpecialToken": {"id": symbol, "type_id": 0}}
         template = {
             "type": "TemplateProcessing",
-            "single": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": symbol, "type_id": 0}}],
-            "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": symbol, "type_id": 0}},
-                     {"Sequence": {"id": "B", "type_id": 0}}, {"SpecialToken": {"id": symbol, "type_id": 0}}],
+            "single": [first, end],
+            "pair": [first, end, second, end],
             "special_tokens": {symbol: {"id": symbol, "ids": [self.eos], "tokens": [symbol]}},
-        }  # fmt: skip
+        }
         settings = json.loads(self.tokenizer.to_str())
         return settings | {"post_processor": settings["post_processor"] or template}
 
@@ -132,9 +133,8 @@ def train_subwords(
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE(unk_token=SPECIALS[2], byte_fallback=True))
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Metaspace(SPACE), pre_tokenizers.Punctuation("isolated")]
-    )
+    marks: list[Any] = [pre_tokenizers.Metaspace(SPACE), pre_tokenizers.Punctuation("isolated")]
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(marks)
     # spaces for marks and characters for bytes, without a space before the first word
     steps: list[Any] = [decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse()]
     tokenizer.decoder = decoders.Sequence([*steps, decoders.Strip(" ", 1, 0)])
@@ -161,13 +161,11 @@ def load_subwords(path: str | Path) -> Subwords:
     path = Path(path)
     file = path / FILE if path.is_dir() else path
     settings = file.with_name(SETTINGS)
-    known = read_json(settings) if settings.is_file() else {}
-    try:
-        content = file.read_bytes()
-    except FileNotFoundError:
-        raise InputError(f"no {file.name} in {file.parent}; give a tokenizer's file") from None
-    most = parse(_Lengths, known, settings)
-    return read_subwords(content, str(file), most.model_max_length, most.max_target_length)
+    most = parse(_Lengths, read_json(settings) if settings.is_file() else {}, settings)
+    if not file.exists():
+        raise InputError(f"no {file.name} in {file.parent}; give a tokenizer's file")
+    lengths = most.model_max_length, most.max_target_length
+    return read_subwords(file.read_bytes(), str(file), *lengths)
 
 
 def read_subwords(
