@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -60,21 +60,18 @@ class Vocabulary(Listed):
         codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
         ids = self._ids[np.minimum(codes, len(self._ids) - 1)]
         if (ids < 0).any():
-            raise self._foreign(texts)
+            known = {symbol for symbol in self.symbols if len(symbol) == 1}
+            text = next(text for text in texts if not known.issuperset(text))
+            char = next(char for char in text if char not in known)
+            accepted = "".join(symbol for symbol in self.symbols if symbol in known)
+            raise InputError(
+                f"character {char!r} of {text!r} is not in the vocabulary (accepted: {accepted!r})"
+            )
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         return ids.astype(self.dtype), np.concatenate([[0], lengths.cumsum()])
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         return [(i, i + 1) for i in range(len(text))]
-
-    def _foreign(self, texts: Iterable[str]) -> InputError:
-        known = {symbol for symbol in self.symbols if len(symbol) == 1}
-        text = next(text for text in texts if not known.issuperset(text))
-        char = next(char for char in text if char not in known)
-        accepted = "".join(symbol for symbol in self.symbols if symbol in known)
-        return InputError(
-            f"character {char!r} of {text!r} is not in the vocabulary (accepted: {accepted!r})"
-        )
 
     def spell(self, ids: list[int]) -> str:
         return "".join(self.symbols[i] for i in ids)

@@ -6,7 +6,6 @@ value a sample. Source: ``sae_lens.cache_activations_runner``, and the folders o
 Only Arrow is needed to read them.
 """
 
-import bisect
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -43,15 +42,12 @@ class Column:
         self.kind = self.views[0].dtype.name
 
     def __getitem__(self, rows: slice) -> np.ndarray:
-        pieces = [*self._pieces(rows.start, rows.stop)] or [self.views[0][:0]]
-        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
-
-    def _pieces(self, start: int, stop: int) -> Iterator[np.ndarray]:
-        for index in range(bisect.bisect_right(self.ends, start), len(self.views)):
-            view, before = self.views[index], self.ends[index] - len(self.views[index])
-            if before >= stop:
-                return
-            yield view[max(0, start - before) : stop - before]
+        pieces = []
+        for view, end in zip(self.views, self.ends, strict=True):
+            before = end - len(view)
+            if rows.start < end and before < rows.stop:
+                pieces.append(view[max(0, rows.start - before) : rows.stop - before])
+        return pieces[0] if len(pieces) == 1 else np.concatenate([self.views[0][:0], *pieces])
 
 
 def is_dataset(path: Path) -> bool:
