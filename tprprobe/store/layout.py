@@ -8,7 +8,6 @@ STORE/journal.json, tokens.arrow   only while the store is written; so is SITE/c
                           a chunk that will be compressed when it is full
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -174,12 +173,12 @@ def parts_of(manifest: Mapping[str, Any]) -> Iterator[Part]:
 
 def describe_sites(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What DESCRIBED names of every site: axes, shape, type, compression, and bytes on disk."""
-    rows, sizes, arrays = [], Counter[str](), arrays_of(manifest)
-    for file, size in manifest.get(SIZES, {}).items():
-        sizes[file.split("/")[1]] += size
+    rows, sizes, arrays = [], manifest.get(SIZES, {}), arrays_of(manifest)
     for name in manifest["sites"]:
         spec, count = arrays[name]
-        size = sizes[name] if spec.is_compressed else count * spec.row_bytes
+        size = count * spec.row_bytes
+        if spec.is_compressed:
+            size = sum(each for file, each in sizes.items() if file.split("/")[1] == name)
         layout = (" × ".join(spec.axes), (count, *spec.shape), spec.dtype, spec.compression)
         rows.append(dict(zip(DESCRIBED, (name, *layout, size), strict=True)))
     return rows

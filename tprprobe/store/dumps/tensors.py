@@ -1,7 +1,7 @@
 """Arrays in ``.npz``, ``.npy`` and ``.safetensors`` files, one a site, with a token table beside them.
 
 An array's rows are the tokens of one side, all samples one after another, or one a sample; of attention maps pairs
-of tokens (see `attention_maps`). Its name is the site's; ``decoder.…`` are target tokens, as everywhere.
+of tokens (see `token_arrays`). Its name is the site's; ``decoder.…`` are target tokens, as everywhere.
 """
 
 import math
