@@ -88,7 +88,8 @@ def encode_cells(targets: Iterable[Target], n_words: int) -> list[str]:
 def decode_cell(cell: str, word: int) -> list[Target]:
     targets = []
     for label, *spans in _CELL.findall(cell):
-        span1, span2 = (tuple(map(int, s[1:-1].split(","))) if s else None for s in spans)
+        ends = [text[1:-1].split(",") for text in spans]
+        span1, span2 = ((int(each[0]), int(each[1])) if each[1:] else None for each in ends)
         targets.append(Target(label, span1 or (word, word + 1), span2))
     return targets
 
