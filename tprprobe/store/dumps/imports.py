@@ -103,7 +103,7 @@ def import_store(
     name = format or _recognize(path)
     if name not in FORMATS | plugins.find("formats"):
         raise unknown("format", name, FORMATS | plugins.find("formats"))
-    form = FORMATS.get(name) or plugins.find("formats")[name].load()
+    form: Format = FORMATS.get(name) or plugins.find("formats")[name].load()
     for option, value in {"tokens": tokens, "layers": layers}.items():
         if value is not None and option not in form.options:
             raise InputError(f"{path} of the format {name} takes no --{option}")
