@@ -118,6 +118,9 @@ class Store(StoreContents):
 
         Returns:
             The vectors [row, head, d_head], [row, d_head] of one head, or [row, d_model]; 16-bit numbers as float32.
+
+        Raises:
+            InputError: No such site, or no such head; the line says which heads there are.
         """
         name, spec = self._spec(site)
         index = (slice(None) if rows is None else rows,)
