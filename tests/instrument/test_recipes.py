@@ -9,7 +9,7 @@ import tomli_w
 from tprprobe.errors import InputError
 from tprprobe.files.settings import parse
 from tprprobe.models import count_parameters, expand
-from tprprobe.models.presets import list_presets
+from tprprobe.models.listing import list_presets
 from tprprobe.training.recipes import Mix, Recipe, read_recipe
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ import torch
 
 from tprprobe import plugins
 from tprprobe.errors import InputError, unknown
-from tprprobe.models.presets import list_presets
+from tprprobe.models.listing import list_presets
 from tprprobe.models.protocol import Config, Model
 from tprprobe.models.tpgn import TPGN
 from tprprobe.models.tpt import TPT

@@ -1,6 +1,5 @@
 """Checkpoint folders: saving a model with its vocabulary, card and recipe, and loading it by name."""
 
-import dataclasses
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -80,22 +79,13 @@ def checkpoint_files(model: Model, dtype: torch.dtype | None = None) -> dict[str
         name: tensor.detach().cpu().to(dtype or tensor.dtype).contiguous()
         for name, tensor in model.state_dict().items()
     }
+    auto = {} if isinstance(model, CaptionModel) else {"architectures": [SEQ2SEQ]}
+    config = TYPED | auto  # which transformers' Auto classes go by
     files: dict[str, bytes | str] = {
-        hub.CONFIG: json.dumps(published_config(model), indent=1) + "\n",
+        hub.CONFIG: json.dumps(config | model.describe(), indent=1) + "\n",
         hub.WEIGHTS: _weights(state),
     }
     return files | (model.vocabulary.files() if model.vocabulary is not None else {})
-
-
-def describe_config(model: Model) -> dict[str, Any]:
-    """``{"architecture": name, **options}``: what :func:`tprprobe.models.build` makes again."""
-    return {"architecture": model.architecture, **dataclasses.asdict(model.config)}
-
-
-def published_config(model: Model) -> dict[str, Any]:
-    """The config.json of a checkpoint: its settings, and what transformers' Auto classes go by."""
-    pictures = isinstance(model, CaptionModel)
-    return TYPED | ({} if pictures else {"architectures": [SEQ2SEQ]}) | describe_config(model)
 
 
 def read_checkpoint(
@@ -147,7 +137,7 @@ def _named_data(card: Path) -> dict[str, Any]:
 
 def untrained_twin(model: Model, seed: int = 0) -> Model:
     """The control: a freshly initialized model of the same configuration and vocabulary."""
-    twin = build(describe_config(model), seed=seed)
+    twin = build(model.describe(), seed=seed)
     for name, buffer in model.named_buffers():  # found in the data, not learned
         twin.get_buffer(name).copy_(buffer)
     twin.vocabulary, twin.name = model.vocabulary, f"{UNTRAINED}{model.name}"

@@ -7,6 +7,7 @@ is a protocol.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -184,6 +185,10 @@ class Model(Language, Generic[K, M, C]):
     config: K
     architecture: str
     n_heads: int = 0  # of an attention, where there is one
+
+    def describe(self) -> dict[str, Any]:
+        """``{"architecture": name, **options}``: what :func:`tprprobe.models.build` makes again."""
+        return {"architecture": self.architecture, **asdict(self.config)}
 
     @abstractmethod
     def encode(self, source: Shaped[Tensor, "batch ..."]) -> M:

@@ -97,9 +97,9 @@ class Attached(nn.Module):
         """Facts about the module by name, in JSON types.
 
         Returns:
-            A copy of ``notes``.
+            The class of the module as its architecture, and ``notes``.
         """
-        return dict(self.notes)
+        return {"architecture": type(self.get_submodule(FOREIGN)).__name__, **self.notes}
 
     def run(self, source: Any, target: Any) -> Any:
         """A forward pass for the sake of the sites, as an extraction makes it.

@@ -99,6 +99,7 @@ class Pretrained(Attached, Language):
         states = (name for name in self.taps.sites if name.endswith(".hidden"))
         depths = sorted(Counter(name.split(".")[0] for name in states).items(), reverse=True)
         return {
+            "architecture": type(self.module).__name__,
             "layers": ", ".join(f"{stack} {n}" for stack, n in depths),
             "width": self.config.d_model,
             "heads": getattr(config, "num_attention_heads", "none"),

@@ -24,7 +24,7 @@ from tprprobe.files.hub import is_foreign
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.writing import refuse_existing
 from tprprobe.models.architectures import build, find_architecture
-from tprprobe.models.checkpoint import check_vocabulary, describe_config, save_pretrained
+from tprprobe.models.checkpoint import check_vocabulary, save_pretrained
 from tprprobe.models.protocol import Model
 from tprprobe.models.published import jiang, schlag
 from tprprobe.models.published.containers import PublishedFile, read_bytes, read_checkpoint
@@ -194,7 +194,7 @@ def provenance_card(
     found: PublishedFile, model: Model, mapping: dict[str, str], passed_over: list[str]
 ) -> str:
     """README.md of the folder: source, sha256, settings, the mapping of names, what was left."""
-    settings = describe_config(model)
+    settings = model.describe()
     vocabulary = f"{len(model.vocabulary)} symbols" if model.vocabulary else "unknown"
     sections = {
         "Settings": f"```json\n{json.dumps(settings, indent=1)}\n```",
