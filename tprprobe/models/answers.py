@@ -37,12 +37,14 @@ class Scores(NamedTuple):
     """What a plug-in of ``tprprobe.scores`` is: how texts are written and scored.
 
     ``evaluate(model, data, vocabulary, **options)`` has a row an example, ``summarize(rows)`` the
-    scores of all, and ``sweep(model, data, recipe, out, resume)`` those under edits.
+    scores of all, ``sweep(model, data, recipe, out, resume)`` those under edits, and ``prepare(model,
+    vocabulary, settings)`` makes a model ready for its first step.
     """
 
     evaluate: Callable[..., pd.DataFrame]
     summarize: Callable[[pd.DataFrame], dict[str, Any]]
     sweep: Callable[..., pd.DataFrame] | None = None
+    prepare: Callable[..., None] = lambda *_: None
 
 
 def find_scores(kind: str) -> Scores:

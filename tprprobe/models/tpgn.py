@@ -89,6 +89,7 @@ class TPGNConfig:
 GATES = 4  # in the order of torch's LSTM: î, f̂, g, ô
 FORGET = 1
 CACHE_LINE = 16  # floats
+SUMMED_AT_ONCE = 4096  # vectors
 
 
 class Gates(nn.Module):
@@ -171,10 +172,13 @@ class TPGN(CaptionModel[TPGNConfig, State, State]):
             if linear.bias is not None:
                 nn.init.zeros_(linear.bias)
 
-    @property
-    def center(self) -> Tensor:
-        """v̄, the mean of the features."""
-        return self.mean
+    @torch.no_grad()
+    def begin(self, features: Float[Tensor, "image d_features"], is_first: bool) -> None:
+        """Sets v̄ to the mean of the first stage's features (Eq. 9)."""
+        check_features(features[:1], self.config.d_features)
+        if is_first:
+            sums = [some.double().sum(0) for some in features.split(SUMMED_AT_ONCE)]
+            self.mean.copy_(sum(sums[1:], sums[0]) / len(features))
 
     def encode(self, source: Float[Tensor, "batch d_features"]) -> State:
         """The state before the first word: Ŝ_0 = C_s (v − v̄) and p_0 = 0 (Eq. 9)."""

@@ -26,11 +26,9 @@ from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.locks import alone
 from tprprobe.files.writing import whole
 from tprprobe.models import build
-from tprprobe.models.answers import exact_matches
+from tprprobe.models.answers import CAPTIONS, exact_matches, find_scores
 from tprprobe.models.checkpoint import check_vocabulary, save_pretrained
 from tprprobe.models.protocol import CaptionModel, Model
-from tprprobe.models.tpgn import check_features
-from tprprobe.training.captioning import center, prepare_captioner
 from tprprobe.training.logs import Log
 from tprprobe.training.losses import summed_loss
 from tprprobe.training.optimizers import Adafactor, Muon, relative_step
@@ -102,7 +100,7 @@ class Run:
         sizes = {"vocab_size": len(self.vocabulary)}
         self.model = build(sizes | recipe.model, seed=recipe.seed).to(worker.device)
         if recipe.words or isinstance(self.model, CaptionModel):
-            prepare_captioner(self.model, self.vocabulary, recipe.words)
+            find_scores(CAPTIONS).prepare(self.model, self.vocabulary, recipe.words)
         check_vocabulary(
             self.vocabulary, self.model.config, f"the vocabulary of {recipe.name}'s data"
         )
@@ -137,13 +135,10 @@ class Run:
         self.step += 1
 
     def begin(self, mixes: list[Mix]) -> Pool:
-        """The examples of a stage; at the start of a run the mean of images' features is taken."""
+        """The examples of a stage."""
         pool = self.load_pool(mixes, self.vocabulary, self.worker.device)
         if isinstance(self.model, CaptionModel):
-            features = pool.pairs.source.values
-            check_features(features[:1], self.model.config.d_features)
-            if self.step == 0:
-                center(self.model, features)
+            self.model.begin(pool.pairs.source.values, is_first=self.step == 0)
         if self.worker.rank == 0 and any(pool.pairs.cut):
             stderr.print(cut_note(pool.pairs, self.vocabulary))
         return pool
