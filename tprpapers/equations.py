@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from tprprobe.models.attention import TPAttention, split_heads
 from tprprobe.models.protocol import Model
-from tprprobe.models.roles import Add, Concatenate, Drop, Gate, Project
 from tprprobe.models.sublayers import SubLayer
 from tprprobe.models.transformer import Embedding
 from tprprobe.site.hooks import capture, find_sites
@@ -19,11 +18,11 @@ Batch = tuple[Int[Tensor, "batch seq"], Int[Tensor, "batch target_seq"]]
 Read = Callable[[str], Tensor]  # the vectors captured at a site of the module
 Equation = tuple[str, str, Tensor]  # a site, what it must equal in words and in numbers
 JOINED = {
-    Add: "{0} + {1}",
-    Gate: "g ({0}) + {1}",
-    Concatenate: "[{1} W_1 + b_1, ({0}) W_2 + b_2]",
-    Project: "({0}) W + b + {1}",
-    Drop: "{1}",
+    "add": "{0} + {1}",
+    "gate": "g ({0}) + {1}",
+    "concat": "[{1} W_1 + b_1, ({0}) W_2 + b_2]",
+    "proj&add": "({0}) W + b + {1}",
+    "drop": "{1}",
 }
 
 
@@ -110,4 +109,4 @@ def _(module: SubLayer, read: Read) -> Iterator[Equation]:
         scale = torch.einsum("bshd,hd->bsh", filler, module.reduce.weight)
         bound, product = role * scale[..., None], f"R ({at} · w)"
     yield "binding", product, bound
-    yield "tpr", JOINED[type(module.join)].format(product, at), module.join(filler, bound, normed)
+    yield "tpr", JOINED[module.join.kind].format(product, at), module.join(filler, bound, normed)

@@ -8,8 +8,9 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from tprprobe import plugins
 from tprprobe.console import progress, stderr
 from tprprobe.data.pairs import Pairs
 from tprprobe.data.vocabularies.codecs import Codec
@@ -31,13 +33,13 @@ from tprprobe.models.checkpoint import check_vocabulary, save_pretrained
 from tprprobe.models.protocol import CaptionModel, Model
 from tprprobe.training.logs import Log
 from tprprobe.training.losses import summed_loss
-from tprprobe.training.optimizers import Adafactor, Muon, relative_step
 from tprprobe.training.pools import Pool, load_pairs, make_codec
 from tprprobe.training.recipes import Mix, Optimizer, Recipe, Stage
 from tprprobe.training.workers import Worker
 
 STATE, MODEL, STEPS = "state.pt", "model", "steps"
-ADAM_BESIDE_MUON = 0.3  # of the learning rate, for embeddings, norms and biases
+CONSTANT_STEPS, OFFSET = 30_000, 20_000  # of jiang's schedule
+PROGRESS = ("step", "seconds", "tokens", "window")  # what of a run its state keeps
 LoadPool = Callable[[list[Mix], Codec, torch.device], Pool]
 REPORT_EVERY = 50  # steps between two figures of the loss; what else is done waits for one
 
@@ -56,6 +58,14 @@ def learning_rate(stage: Stage, step: int) -> float:
     return rate * (0.1 + 0.9 * 0.5 * (1 + math.cos(math.pi * progress)))
 
 
+def relative_step(step: int) -> float:
+    """jiang's schedule for steps counted from 1: 0.01 up to 30,000, then 1 / √(step − 20,000).
+
+    Source: the code of github.com/jiangycTarheel/TPT-Summ; the learning rate and scheduler its scripts name have no effect.
+    """
+    return 1e-2 if step <= CONSTANT_STEPS else (step - OFFSET) ** -0.5
+
+
 def place_of(recipe: Recipe, step: int) -> tuple[int, int]:
     """The stage of a step and the step's number within it."""
     for number, stage in enumerate(recipe.stages):
@@ -69,18 +79,16 @@ def make_optimizers(
     model: nn.Module, settings: Optimizer
 ) -> list[tuple[torch.optim.Optimizer, float]]:
     """The optimizers of a recipe, each with its share of the learning rate."""
-    if settings.name == "adafactor":
-        return [(Adafactor(model.parameters()), 1.0)]
-    linear = [m.weight for m in model.modules() if isinstance(m, nn.Linear)]
-    muon = {id(weight) for weight in linear} if settings.name == "muon" else set()
-    adam = (torch.optim.Adam if settings.name == "adam" else torch.optim.AdamW)(
-        [parameter for parameter in model.parameters() if id(parameter) not in muon],
-        betas=settings.betas,
-        eps=settings.eps,
-        weight_decay=settings.weight_decay,
-        fused=True,
-    )
-    return [(Muon(linear), 1.0), (adam, ADAM_BESIDE_MUON)] if muon else [(adam, 1.0)]
+    if (plugin := plugins.find("optimizers").get(settings.name)) is not None:
+        return plugin.load()(model, settings)
+    return [(make_adam(model.parameters(), settings), 1.0)]
+
+
+def make_adam(weights: Iterable[Tensor], settings: Optimizer) -> torch.optim.Optimizer:
+    """Adam or AdamW for these weights."""
+    kind = torch.optim.Adam if settings.name == "adam" else torch.optim.AdamW
+    options = settings.model_dump(include={"betas", "eps", "weight_decay"})
+    return kind([*weights], fused=True, **options)
 
 
 def fold(*numbers: int) -> int:
@@ -96,7 +104,6 @@ class Run:
         self.load_pool = load_pool
         self.tokens = 0
         self.vocabulary = make_codec(recipe)
-        self._watched: dict[str, Pairs] = {}
         sizes = {"vocab_size": len(self.vocabulary)}
         self.model = build(sizes | recipe.model, seed=recipe.seed).to(worker.device)
         if recipe.words or isinstance(self.model, CaptionModel):
@@ -149,12 +156,11 @@ class Run:
         self.window.zero_()
         return total / count
 
-    def watched(self, mix: Mix) -> Pairs:
-        """The encoded examples that the recipe evaluates on, loaded once."""
-        key = mix.model_dump_json()
-        if key not in self._watched:
-            self._watched[key] = load_pairs(mix, self.vocabulary).to(self.worker.device)
-        return self._watched[key]
+    @cached_property
+    def watched(self) -> list[tuple[Mix, Pairs]]:
+        """The encoded examples that the recipe evaluates on."""
+        mixes = self.recipe.evaluate
+        return [(mix, load_pairs(mix, self.vocabulary).to(self.worker.device)) for mix in mixes]
 
     @property
     def at(self) -> dict[str, float]:
@@ -168,14 +174,10 @@ class Run:
 
     def save(self, path: Path) -> None:
         """Writes everything that a resumed run needs."""
-        state = {
+        state = {name: getattr(self, name) for name in PROGRESS} | {
             "recipe": self.recipe.model_dump_json(),
             "model": self.model.state_dict(),
             "optimizers": [optimizer.state_dict() for optimizer, _ in self.optimizers],
-            "step": self.step,
-            "seconds": self.seconds,
-            "tokens": self.tokens,
-            "window": self.window,
         }
         with whole(path) as partial:
             torch.save(state, partial)
@@ -186,8 +188,8 @@ class Run:
         self.model.load_state_dict(state["model"])
         for (optimizer, _), saved in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
-        self.step, self.seconds, self.window = state["step"], state["seconds"], state["window"]
-        self.tokens = state["tokens"]
+        for name in PROGRESS:
+            setattr(self, name, state[name])
 
 
 def _read_state(path: Path, recipe: Recipe, device: torch.device) -> dict[str, Any]:
@@ -310,8 +312,8 @@ def _after(run: Run, log: Log, out: Path) -> None:
     recipe, last = run.recipe, run.step == run.recipe.steps
     if last or run.step % recipe.evaluate_every < REPORT_EVERY:
         run.model.eval()
-        for mix in recipe.evaluate:
-            pairs, named = run.watched(mix), (mix.data, mix.split or "")
+        for mix, pairs in run.watched:
+            named = (mix.data, mix.split or "")
             if recipe.words is None:  # a caption is one of many that are right
                 correct, _ = exact_matches(run.model, pairs)
                 log.add("exact_match", float(correct.mean()), run.at, *named)
