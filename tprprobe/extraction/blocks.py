@@ -160,7 +160,6 @@ def extract(
 
 
 def _vocabulary(model: Readable, vocabulary: Any, data: Dataset) -> Codec:
-    """The vocabulary that was given, or else the model's."""
     if vocabulary is None:
         if isinstance(model, Language) or model.vocabulary is not None:
             return require_vocabulary(model)
@@ -222,7 +221,6 @@ class Extraction:
         return model, StoreWriter.create(out, self._kept, settings, resume), samples
 
     def check(self, model: Readable, out: Path, samples: int) -> None:
-        """Checks that the store at a path is of this extraction."""
         wanted = describe(self._kept, self._settings(model, samples))
         check_same(out, read_complete(out), wanted)
 
@@ -288,7 +286,6 @@ class Extraction:
     def _words(
         self, some: Sequence[Example], pairs: Pairs, written: Sequence[Sequence[int]]
     ) -> dict[str, pd.DataFrame]:
-        """The word columns of both sides, if tokens are words or sub-words."""
         if not self.vocabulary.has_words:
             return {}
         own = written if self.target == "generated" else None

@@ -120,7 +120,6 @@ def _correct(logits: Any, target: Tensor, pad: int) -> Bool[np.ndarray, " batch"
 def _keep_maps(
     block: Block, site: str, values: np.ndarray, samples: list[int], offsets: list[list[int]]
 ) -> None:
-    """Copies the real queries and keys of a batch's maps."""
     maps = block.maps.setdefault(site, [values] * len(block.correct))
     for row, sample in enumerate(samples):
         query, key = (bounds[sample + 1] - bounds[sample] for bounds in offsets)
@@ -134,7 +133,6 @@ def _keep_rows(
     samples: list[int],
     offsets: list[int],
 ) -> None:
-    """Copies the real positions of a batch to their samples' rows of the block."""
     lengths = [offsets[sample + 1] - offsets[sample] for sample in samples]
     if values.shape[:2] != (len(samples), max(lengths)):
         raise InputError(

@@ -90,7 +90,6 @@ class Pooling:
 
 
 def _words(tokens: pd.DataFrame) -> Bounds:
-    """The first token of every word, and every token of no word."""
     sample, word = tokens["sample"].to_numpy(), tokens[WORD].to_numpy()
     return np.flatnonzero(
         (np.diff(sample, prepend=-1) != 0) | (np.diff(word, prepend=-2) != 0) | (word < 0)

@@ -19,7 +19,8 @@ from jaxtyping import Bool, Int
 from tprprobe import plugins
 from tprprobe.console import track
 from tprprobe.data.dataset import Dataset, Example
-from tprprobe.data.pairs import Pairs, encode_texts
+from tprprobe.data.encoding import encode_sources
+from tprprobe.data.pairs import Pairs, encode_examples
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
 from tprprobe.files.writing import write_file
@@ -48,7 +49,6 @@ class Scores(NamedTuple):
 
 
 def find_scores(kind: str) -> Scores:
-    """The scores of that name."""
     if kind not in plugins.find("scores"):
         raise InputError(f"no package that is installed scores {kind}")
     return plugins.find("scores")[kind].load()
@@ -137,11 +137,7 @@ def evaluate(
 
 
 def _answer(model: Language, questions: list[Example], vocabulary: Codec) -> pd.DataFrame:
-    pairs = encode_texts(
-        [question.source for question in questions],
-        [question.target for question in questions],
-        vocabulary,
-    )
+    pairs = encode_examples(questions, vocabulary)
     correct, _ = exact_matches(model, pairs)
     written = write_answers(model, pairs, correct)
     return pd.DataFrame(
@@ -153,6 +149,23 @@ def _answer(model: Language, questions: list[Example], vocabulary: Codec) -> pd.
             "correct": correct,
         }
     )
+
+
+def next_words(model: Language, text: str, k: int = 10) -> pd.DataFrame:
+    """The k most probable symbols behind a text, or at the first mask of a model that fills masks: word (as it is
+    written, blanks included), id, p. An encoder-decoder begins its answer to the text.
+    """
+    vocabulary = require_vocabulary(model)
+    if vocabulary.reads_images:
+        raise InputError(f"{model.name} reads images: a typed text needs a model of texts")
+    if k < 1:
+        raise InputError(f"{k} words: ask for at least one")
+    ids = encode_sources([text], vocabulary).ragged()
+    source = ids.padded(torch.zeros(1).long(), model.config.pad)
+    p = model.eval().predict(source.to(model.device))[0].cpu()
+    best = p.topk(min(k, len(p)))
+    words = [vocabulary.spell([i]) for i in best.indices.tolist()]
+    return pd.DataFrame({"word": words, "id": best.indices.numpy(), "p": best.values.numpy()})
 
 
 def exact_match(rows: pd.DataFrame) -> dict[str, Any]:

@@ -40,7 +40,6 @@ def find_architecture(name: object) -> tuple[type[Model], dict[str, Any]]:
 
 
 def list_architectures() -> tuple[str, ...]:
-    """The names of all architectures, ours first."""
     return (*ARCHITECTURES, *plugins.find("models"))
 
 
@@ -105,19 +104,18 @@ def expand(settings: dict[str, Any]) -> dict[str, Any]:
     for key, value in settings.items():
         if key not in fields:
             raise unknown(f"option of {name}", key, sorted(fields))
-        settings[key] = _typed(fields[key], value)
+        settings[key] = typed_option(fields[key], value, key)
     return {"architecture": name} | fixed | settings
 
 
-def _typed(field: dataclasses.Field, value: Any) -> Any:
-    """The value of an option in its type; a single number of layers counts for both stacks.
-
-    An encoder may have none: of an empty source, a decoder makes a language model.
+def typed_option(field: dataclasses.Field, value: Any, said: str) -> Any:
+    """The value of an option, which the user calls ``said``; a single number of layers counts for both stacks,
+    and an encoder may have none: of an empty source, a decoder makes a language model.
     """
     options, sized = get_args(field.type), field.name.startswith(("d_", "n_", "vocab", "max_"))
     if get_origin(field.type) is Literal:
         if value not in options:
-            raise unknown(field.name, value, options)
+            raise unknown(said, value, options)
         return value
     pair = get_origin(field.type) is tuple
     if pair:
@@ -132,12 +130,12 @@ def _typed(field: dataclasses.Field, value: Any) -> Any:
     ):
         accepted = f"a positive {kind.__name__}" if sized else f"of type {kind.__name__}"
         two = " or two, of which the encoder's may be 0" if sized else " or two"
-        raise InputError(f"{field.name} = {value!r}: give {accepted}{two if pair else ''}")
+        raise InputError(f"{said} = {value!r}: give {accepted}{two if pair else ''}")
     if kind is float and not all(map(math.isfinite, values)):
-        raise InputError(f"{field.name} = {value!r}: give a finite number")
+        raise InputError(f"{said} = {value!r}: give a finite number")
     most = DEEPEST if field.name in DEEP else LARGEST
     if kind is int and max(map(abs, values)) > most:
-        raise InputError(f"{field.name} = {value!r}: give at most {most:,}")
+        raise InputError(f"{said} = {value!r}: give at most {most:,}")
     return value
 
 

@@ -44,11 +44,9 @@ class KeyValues:
 
     @property
     def pair(self) -> tuple[Tensor, ...]:
-        """All keys and all values."""
         return tuple(buffer[:, : self.length] for buffer in self._buffers)
 
     def extend(self, *new: Tensor) -> tuple[Tensor, ...]:
-        """All keys and values with the new ones at the end."""
         start, self.length = self.length, self.length + new[0].shape[1]
         if not start:
             self._buffers = new
@@ -64,7 +62,6 @@ class KeyValues:
 
 
 def grown(buffer: Tensor, length: int, room: int) -> Tensor:
-    """The first ``length`` positions, with room for more."""
     larger = buffer.new_empty(buffer.shape[0], room, *buffer.shape[2:])
     larger[:, :length] = buffer[:, :length]
     return larger
@@ -85,7 +82,6 @@ class Cache:
 
     @property
     def length(self) -> int:
-        """The number of positions decoded so far."""
         return self.own[0].length
 
     def __getitem__(self, rows: Order) -> "Cache":

@@ -139,7 +139,6 @@ def find_twins(
 
 
 def _twin_of(model: Readable, kind: str, seed: int) -> Readable:
-    """The twin of a model in memory."""
     if isinstance(model, Model):
         twin = untrained_twin(model, seed)
         if kind == PERMUTED:
@@ -187,7 +186,6 @@ def _changed(kind: str, twin: Readable, trained: Readable, name: str, seed: int)
 
 
 def _read(name: str, local_files_only: bool, seed: int | None, dtype: torch.dtype) -> Readable:
-    """The model of a name; with a seed, initialized anew."""
     if not name.startswith(TRANSFORMERS):
         return read_checkpoint(name, local_files_only, seed).to(dtype)
     from tprprobe.models.huggingface import read_transformers  # transformers takes seconds
@@ -196,7 +194,6 @@ def _read(name: str, local_files_only: bool, seed: int | None, dtype: torch.dtyp
 
 
 def find_device(name: str) -> torch.device:
-    """The torch device of this name, if this machine has it."""
     try:
         return torch.empty(0, device=name).device
     except (RuntimeError, AssertionError) as error:

@@ -202,7 +202,6 @@ Readable = Language | Attached  # what vectors are read of: a model, or a module
 
 
 def require_model(model: Readable, reason: str) -> Model:
-    """The model, checked to be one of ours."""
     if isinstance(model, Model):
         return model
     raise InputError(f"{model.name} is an attached module, {reason}")
@@ -221,7 +220,6 @@ def require_head(model: Readable, purpose: str) -> Language:
 
 
 def require_vocabulary(model: Readable) -> Codec:
-    """The model's vocabulary."""
     if model.vocabulary is None:
         raise InputError(
             f"{model.name}: this model's vocabulary is unknown: convert it again with --vocab FILE"

@@ -33,7 +33,6 @@ class RoleDictionary(nn.Module):
         nn.init.xavier_uniform_(self.role_embedding, gain=1.414)
 
     def weights(self, x: Float[Tensor, "batch seq width"]) -> Weights:
-        """The attention over the entries, read from one vector a position."""
         return split_heads(self.to_weights(x), self.n_heads).softmax(-1)
 
     def crossed_weights(self, x: PerHead) -> Weights:
@@ -48,7 +47,6 @@ class RoleDictionary(nn.Module):
         return scores.diagonal(dim1=2, dim2=4).transpose(-1, -2).softmax(-1)
 
     def mix(self, weights: Weights) -> PerHead:
-        """The role vectors: the entries, weighted and summed."""
         entries = self.role_embedding / self.role_embedding.norm(dim=1, keepdim=True)
         if self.shared:
             return weights @ entries

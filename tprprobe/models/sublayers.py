@@ -60,7 +60,6 @@ class SubLayer(nn.Module):
 
     @property
     def reads_heads(self) -> bool:
-        """True if the role is read from one vector per head."""
         return self.role_input in ("query", "v_bar_2")
 
     def _scale_as_t5(self, config: TPTConfig) -> None:

@@ -42,7 +42,6 @@ class State:
 
 
 def check_features(source: Tensor, width: int) -> None:
-    """Checks that these are feature vectors of that width."""
     if source.ndim != 2 or source.shape[1] != width or not source.is_floating_point():
         raise InputError(
             f"image features of shape {tuple(source.shape)}, {source.dtype}: this model reads "
@@ -234,7 +233,6 @@ def aligned_linear(
 
 
 def _matrices(rows: int, columns: int) -> Float[Tensor, "gate {rows} {columns}"]:
-    """One matrix per gate, each initialized separately."""
     weights = torch.empty(GATES, rows, columns)
     for gate in weights:
         nn.init.xavier_uniform_(gate)
@@ -242,7 +240,6 @@ def _matrices(rows: int, columns: int) -> Float[Tensor, "gate {rows} {columns}"]
 
 
 def _bias(units: int) -> nn.Parameter:
-    """A bias of zeros, and of ones for the forget gate."""
     bias = torch.zeros(GATES, units)
     bias[FORGET] = 1
     return nn.Parameter(bias)

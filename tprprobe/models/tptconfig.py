@@ -62,7 +62,6 @@ class TPTConfig:
 
     @property
     def heads_fill_model(self) -> bool:
-        """True if the heads' widths add up to the model's."""
         return self.n_heads * self.d_head == self.d_model
 
     @property

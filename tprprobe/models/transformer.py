@@ -50,7 +50,6 @@ class TransformerConfig:
 
     @property
     def start(self) -> Literal["xavier", "torch"]:
-        """The rule by which the attentions' weights are initialized."""
         if self.initialization == "published":
             return "xavier" if self.roles == "none" else "torch"
         return self.initialization

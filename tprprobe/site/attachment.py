@@ -179,7 +179,6 @@ def attach(
 
 
 def place_site(root: nn.Module, name: str, site: Site) -> None:
-    """Puts a site at its dotted name in a module, as :func:`attach` does."""
     if not NAME.fullmatch(name):
         raise InputError(f"site {name!r}: give a dotted name like 'encoder.0.self.role'")
     *parents, last = name.split(".")

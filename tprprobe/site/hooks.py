@@ -98,8 +98,6 @@ def capture(model: nn.Module, patterns: str | Iterable[str]) -> Iterator[dict[st
 
 
 class _Keeper:
-    """Puts a site's tensors into a dictionary."""
-
     def __init__(self, model: Any, name: str, axes: tuple[str, ...], captured: dict[str, Tensor]):
         self.model, self.name, self.axes, self.captured = model, name, axes, captured
         self.call, self.held = None, []

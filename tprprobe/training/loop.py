@@ -85,7 +85,6 @@ def make_optimizers(
 
 
 def make_adam(weights: Iterable[Tensor], settings: Optimizer) -> torch.optim.Optimizer:
-    """Adam or AdamW for these weights."""
     kind = torch.optim.Adam if settings.name == "adam" else torch.optim.AdamW
     options = settings.model_dump(include={"betas", "eps", "weight_decay"})
     return kind([*weights], fused=True, **options)
@@ -142,7 +141,6 @@ class Run:
         self.step += 1
 
     def begin(self, mixes: list[Mix]) -> Pool:
-        """The examples of a stage."""
         pool = self.load_pool(mixes, self.vocabulary, self.worker.device)
         if isinstance(self.model, CaptionModel):
             self.model.begin(pool.pairs.source.values, is_first=self.step == 0)
@@ -151,14 +149,12 @@ class Run:
         return pool
 
     def mean_loss(self) -> float:
-        """The mean loss a symbol since the last call, over all processes."""
         total, count = self.worker.total(self.window.clone()).tolist()
         self.window.zero_()
         return total / count
 
     @cached_property
     def watched(self) -> list[tuple[Mix, Pairs]]:
-        """The encoded examples that the recipe evaluates on."""
         mixes = self.recipe.evaluate
         return [(mix, load_pairs(mix, self.vocabulary).to(self.worker.device)) for mix in mixes]
 
@@ -173,7 +169,6 @@ class Run:
         }
 
     def save(self, path: Path) -> None:
-        """Writes everything that a resumed run needs."""
         state = {name: getattr(self, name) for name in PROGRESS} | {
             "recipe": self.recipe.model_dump_json(),
             "model": self.model.state_dict(),
@@ -183,7 +178,6 @@ class Run:
             torch.save(state, partial)
 
     def load(self, path: Path) -> None:
-        """Continues from the state that :meth:`save` wrote."""
         state = _read_state(path, self.recipe, self.worker.device)
         self.model.load_state_dict(state["model"])
         for (optimizer, _), saved in zip(self.optimizers, state["optimizers"], strict=True):
@@ -233,7 +227,6 @@ def train(
 
 
 def _train(run: Run, out: Path) -> None:
-    """Trains a run to its end, from the state in the folder on if there is one."""
     recipe = run.recipe
     if (out / STATE).exists():
         run.load(out / STATE)
@@ -254,7 +247,6 @@ def _train(run: Run, out: Path) -> None:
 
 
 def _keep(run: Run, folder: Path) -> None:
-    """Writes the checkpoint of the weights as they are now."""
     save_pretrained(run.model, folder, recipe=run.recipe.model_dump(exclude_none=True))
 
 

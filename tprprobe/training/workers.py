@@ -36,7 +36,6 @@ class Worker:
         return cls(place, dist.get_rank(), dist.get_world_size())
 
     def total(self, number: Tensor) -> Tensor:
-        """The sum of a number over all processes."""
         if self.world > 1:
             dist.all_reduce(number)
         return number

@@ -72,7 +72,6 @@ class Pretrained(Attached, Language):
 
     @property
     def module(self) -> Any:
-        """The model as transformers has it."""
         return self.get_submodule(FOREIGN)
 
     def forward(self, *batch: Any, **named: Any) -> Any:
@@ -285,7 +284,6 @@ class Pretrained(Attached, Language):
 
 
 def _first_of(output: Any) -> Any:
-    """The logits or states of what a model of transformers returns."""
     if isinstance(output, Tensor):
         return output
     logits = getattr(output, "logits", None)

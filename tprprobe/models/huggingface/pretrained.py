@@ -127,7 +127,6 @@ def attach_layers(module: Any, tokenizer: Any, name: str, source: str | None = N
 
 
 def head_of(module: Any) -> str | None:
-    """The kind of a model's head: causal, masked or seq2seq; None where it has none."""
     return next(
         (k for k, t in _heads().items() if type(module) in _classes(t, module.config)), None
     )
@@ -144,7 +143,6 @@ def _heads() -> dict[str, Any]:
 
 
 def _classes(table: Any, config: Any) -> tuple[Any, ...]:
-    """The classes that a table of transformers has for a configuration."""
     found = table.get(type(config), ())
     return found if isinstance(found, tuple) else (found,)
 

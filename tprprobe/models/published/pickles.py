@@ -18,13 +18,8 @@ MARK, TAKEN = -1, 1  # on the stack: a mark, and anything that is no tuple
 
 
 def check_pickles(content: bytes) -> None:
-    """Checks the pickles in a file of torch.save.
-
-    Raises:
-        InputError: a tuple has far too many members.
-        Exception: the file is damaged.
-    """
-    for pickle in _pickles(content):
+    """Checks that no tuple in a file of torch.save has far too many members."""
+    for pickle in pickles_in(content):
         if largest_tuple(pickle) > MOST:
             raise InputError(f"it holds a tuple of more than {MOST:,} members: no checkpoint does")
 
@@ -68,7 +63,8 @@ def _take(stack: list[int], opcode: pickletools.OpcodeInfo) -> list[int]:
     return [each for each in taken if each != MARK]
 
 
-def _pickles(content: bytes) -> Iterator[io.BytesIO]:
+def pickles_in(content: bytes) -> Iterator[io.BytesIO]:
+    """The pickles in a file of torch.save; before 1.6 they followed one another in one stream."""
     if zipfile.is_zipfile(io.BytesIO(content)):
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             for name in archive.namelist():

@@ -5,12 +5,11 @@ Only the classes such a file names are known here, as empty stand-ins; any other
 
 import io
 import pickle
-import zipfile
-from pathlib import Path
 from typing import Any
 
 from tprprobe.data.vocabularies.characters import Vocabulary
 from tprprobe.errors import InputError
+from tprprobe.models.published.pickles import pickles_in
 
 LEGACY_MAGIC = 0x1950A86A20F9469CFC6C  # first object of a file that torch.save wrote before 1.6
 
@@ -70,14 +69,10 @@ def read_vocabulary(content: bytes, name: str) -> Vocabulary:
 
 
 def _unpickle(content: bytes) -> Any:
-    if zipfile.is_zipfile(io.BytesIO(content)):
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            inner = [name for name in archive.namelist() if Path(name).name == "data.pkl"]
-            return Reader(io.BytesIO(archive.read(inner[0]))).load()
-    stream = io.BytesIO(content)
-    first = Reader(stream).load()
+    streams = pickles_in(content)
+    first = Reader(next(streams)).load()
     if first != LEGACY_MAGIC:
         return first
     for _header in ("protocol", "system"):
-        Reader(stream).load()
-    return Reader(stream).load()
+        Reader(next(streams)).load()
+    return Reader(next(streams)).load()
