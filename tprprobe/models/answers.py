@@ -196,10 +196,8 @@ def save_evaluation(
         "seed": data.seed,
     }
     if is_scored(rows):
-        return save_lines(rows, about | {"decoding": dict(options)} | summarize(rows), folder, stem)
-    summary = json.dumps({**about, **summarize(rows)}, indent=1) + "\n"
-    write_file(folder / f"{stem}.parquet", rows.to_parquet())
-    return write_file(folder / f"{stem}.json", summary)
+        about["decoding"] = dict(options)
+    return save_lines(rows, about | summarize(rows), folder, stem)
 
 
 def is_scored(rows: pd.DataFrame) -> bool:
@@ -218,8 +216,10 @@ def summarize(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def save_lines(rows: pd.DataFrame, summary: Mapping[str, Any], folder: Path, stem: str) -> Path:
-    """Writes a summary (JSON) and beside it one JSON line per row."""
-    lines = str(rows.to_json(orient="records", lines=True, force_ascii=False))
-    write_file(folder / f"{stem}.jsonl", lines)
-    text = json.dumps(summary, indent=1) + "\n"
-    return write_file(folder / f"{stem}.json", text)
+    """Writes a summary (JSON) and beside it its rows: answers to questions as Parquet, texts as lines of JSON."""
+    if is_scored(rows):
+        lines = str(rows.to_json(orient="records", lines=True, force_ascii=False))
+        write_file(folder / f"{stem}.jsonl", lines)
+    else:
+        write_file(folder / f"{stem}.parquet", rows.to_parquet())
+    return write_file(folder / f"{stem}.json", json.dumps(summary, indent=1) + "\n")

@@ -125,11 +125,7 @@ def _named_data(card: Path) -> dict[str, Any]:
 
     try:
         front = ModelCard.load(card, ignore_metadata_errors=True).data.to_dict()
-    except (
-        yaml.YAMLError,
-        ValueError,
-        TypeError,
-    ):  # front matter that is no YAML, no text, no table
+    except (yaml.YAMLError, ValueError, TypeError):  # it is no YAML, no text, no table
         return {}
     named = front.get("tprprobe")
     return named if isinstance(named, dict) else {}

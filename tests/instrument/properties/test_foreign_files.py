@@ -35,7 +35,7 @@ from tprprobe.files import hdf5
 from tprprobe.gold.annotations import read_annotated
 from tprprobe.interventions.sweep_recipes import read_recipe as read_sweep
 from tprprobe.models.published.convert import convert, read_config
-from tprprobe.models.published.torchtext import read_vocabulary
+from tprprobe.models.published.pickles import read_vocabulary
 from tprprobe.training.recipes import read_recipe
 
 ROOT = Path(__file__).parents[3]

@@ -29,7 +29,7 @@ from tprprobe.models.protocol import Model
 from tprprobe.models.published import jiang, schlag
 from tprprobe.models.published.containers import PublishedFile, read_bytes, read_checkpoint
 from tprprobe.models.published.keys import Options, rename
-from tprprobe.models.published.torchtext import read_vocabulary
+from tprprobe.models.published.pickles import read_vocabulary
 
 TOKENIZERS = (".json", ".model")
 UNTOLD = ("n_heads", "dropout", "norm_epsilon", "pad", "sos", "eos")  # no shape tells these
