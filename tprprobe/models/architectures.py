@@ -12,7 +12,7 @@ import torch
 from tprprobe import plugins
 from tprprobe.errors import InputError, unknown
 from tprprobe.models.listing import list_presets
-from tprprobe.models.protocol import Config, Model
+from tprprobe.models.protocol import Model
 from tprprobe.models.tpgn import TPGN
 from tprprobe.models.tpt import TPT
 from tprprobe.models.transformer import Transformer
@@ -139,7 +139,7 @@ def typed_option(field: dataclasses.Field, value: Any, said: str) -> Any:
     return value
 
 
-def check(config: Config) -> None:
+def check(config: Any) -> None:
     """Checks that an architecture can have these values."""
     if not 0 <= config.dropout < 1:
         raise InputError(f"dropout = {config.dropout}: give 0 or more and less than 1")
@@ -150,7 +150,7 @@ def check(config: Config) -> None:
             )
 
 
-def _check_memory(module_class: type[Model], config: Config) -> None:
+def _check_memory(module_class: type[Model], config: Any) -> None:
     """Checks that a model of these sizes fits into this machine's memory, before any of it is taken."""
     sizes = [value for value in vars(config).values() if type(value) is int]
     if max(sizes) ** 2 * np.sum(getattr(config, "n_layers", 1)) <= FEW:

@@ -52,19 +52,15 @@ class KeyValues:
             self._buffers = new
             return new
         if self.length > self._buffers[0].shape[1]:
-            self._buffers = tuple(grown(b, start, self.length + ROOM) for b in self._buffers)
+            self._buffers = tuple(
+                F.pad(b, (0, 0, 0, 0, 0, self.length + ROOM - b.shape[1])) for b in self._buffers
+            )
         for buffer, part in zip(self._buffers, new, strict=True):
             buffer[:, start : self.length] = part
         return self.pair
 
     def __getitem__(self, rows: Order) -> "KeyValues":
         return KeyValues(self.length, tuple(b.index_select(0, rows) for b in self._buffers))
-
-
-def grown(buffer: Tensor, length: int, room: int) -> Tensor:
-    larger = buffer.new_empty(buffer.shape[0], room, *buffer.shape[2:])
-    larger[:, :length] = buffer[:, :length]
-    return larger
 
 
 class Cache:

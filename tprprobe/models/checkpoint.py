@@ -25,7 +25,7 @@ from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_folder
 from tprprobe.models.architectures import build, expand
-from tprprobe.models.protocol import CaptionModel, Config, Model, Readable
+from tprprobe.models.protocol import CaptionModel, Model, Readable
 
 TYPED, SEQ2SEQ = {"model_type": "tprprobe"}, "TPRForSeq2SeqLM"  # of `models.huggingface.auto`
 UNTRAINED, TRANSFORMERS = "untrained:", "hf:"  # how names begin
@@ -151,7 +151,7 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise InputError(f"{folder / hub.CONFIG}: {error}") from error
 
 
-def _vocabulary(folder: Path, config: Config) -> Codec | None:
+def _vocabulary(folder: Path, config: Any) -> Codec | None:
     for file, load in READERS.items():
         if (folder / file).is_file():
             known = load(folder)
@@ -160,7 +160,7 @@ def _vocabulary(folder: Path, config: Config) -> Codec | None:
     return None
 
 
-def check_vocabulary(known: Codec, config: Config, where: str) -> None:
+def check_vocabulary(known: Codec, config: Any, where: str) -> None:
     """Checks that a model's ids are those of the vocabulary."""
     size = config.vocab_size if known.has_spare_rows else len(known)
     if size < len(known):

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast, runtime_checkable
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import torch
 from jaxtyping import Float, Int, Shaped
@@ -18,26 +18,9 @@ from tprprobe.errors import InputError
 from tprprobe.site.attachment import Attached
 from tprprobe.site.site import device_of
 
-
-@runtime_checkable
-class Config(Protocol):
-    """Sizes and special ids that every configuration has."""
-
-    @property
-    def vocab_size(self) -> int: ...
-    @property
-    def d_model(self) -> int: ...
-    @property
-    def dropout(self) -> float: ...
-    @property
-    def pad(self) -> int: ...
-    @property
-    def sos(self) -> int: ...
-    @property
-    def eos(self) -> int: ...
-
-
-K = TypeVar("K", bound=Config)
+K = TypeVar(
+    "K"
+)  # a configuration: sizes, among them vocab_size, d_model and dropout, and the ids pad, sos, eos
 M = TypeVar("M")  # what the encoder leaves for the decoder
 C = TypeVar("C")  # what decoding carries from one symbol to the next
 
