@@ -18,9 +18,7 @@ from tprprobe.errors import InputError
 from tprprobe.site.attachment import Attached
 from tprprobe.site.site import device_of
 
-K = TypeVar(
-    "K"
-)  # a configuration: sizes, among them vocab_size, d_model and dropout, and the ids pad, sos, eos
+K = TypeVar("K")  # a configuration: vocab_size, d_model, dropout, the ids pad, sos and eos, …
 M = TypeVar("M")  # what the encoder leaves for the decoder
 C = TypeVar("C")  # what decoding carries from one symbol to the next
 
