@@ -114,10 +114,6 @@ def evaluate(
     """One row per example. Of questions: module, question, answer, prediction, correct; of documents:
     source, target, prediction and every score, the summaries written with options of `generate`; of
     images image, references and prediction.
-
-    Raises:
-        InputError: the model cannot write, its vocabulary is unknown, a text cannot be encoded, or
-            options for questions, whose answers are always written greedily.
     """
     able = require_head(model, "an evaluation of answers").eval()
     vocabulary = vocabulary or require_vocabulary(able)

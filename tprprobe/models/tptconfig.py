@@ -22,9 +22,6 @@ class TPTConfig:
 
     ``initialization`` is that of the attentions and their position biases: T5's scales (``t5``) or
     torch's defaults (``torch``). ``published`` is torch's where roles come after the residual.
-
-    Raises:
-        InputError: a setting that the authors' code cannot run.
     """
 
     vocab_size: int = 32128

@@ -149,9 +149,5 @@ class Recipe(Settings):
 
 
 def read_recipe(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> Recipe:
-    """The recipe in a TOML file, with ``key.sub=value`` overrides (values are TOML).
-
-    Raises:
-        InputError: no such file, no TOML, an unknown key (the nearest is suggested), a wrong value.
-    """
+    """The recipe in a TOML file, with ``key.sub=value`` overrides (values are TOML)."""
     return parse(Recipe, read_toml(path, overrides), path)

@@ -21,11 +21,7 @@ class Worker:
 
     @classmethod
     def join(cls, device: str) -> "Worker":
-        """This process's place in the group that torchrun set up; later runs join the same group.
-
-        Raises:
-            InputError: there is no such device.
-        """
+        """This process's place in the group that torchrun set up; later runs join the same group."""
         if "RANK" not in os.environ:
             return cls(find_device(device))
         cuda = device.startswith("cuda")
