@@ -19,7 +19,7 @@ from tprprobe.interventions.behavior import measure_pairs, summarize_pairs
 from tprprobe.interventions.pair_trials import make_trials
 from tprprobe.interventions.word_edits import EDITS, Words, list_ways
 from tprprobe.models import load_model
-from tprprobe.models.next_words import next_words
+from tprprobe.models.answers import next_words
 
 transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")

@@ -34,7 +34,7 @@ from tprprobe.data.vocabularies.characters import characters
 from tprprobe.errors import InputError
 from tprprobe.models.published import containers
 from tprprobe.models.published.convert import convert
-from tprprobe.models.published.torchtext import read_vocabulary
+from tprprobe.models.published.pickles import read_vocabulary
 
 QUERY = "encoder.layers.0.MHA.W_q.weight"
 ROLE = "encoder.block.0.layer.0.r.weight"

@@ -218,11 +218,16 @@ def test_what_is_not_annotated_has_no_other_source(reports):
 
 def test_blocks_end_where_maps_end_and_before_they_are_too_large(model, reports, monkeypatch):
     specs = blocks.Extraction(model, model.vocabulary, reports, SITES, 2, "reference").specs
-    run = division.Division(reports, model.vocabulary, specs, 2)
-    assert [(first, len(some)) for first, some in run.split(range(5), [5])] == [(0, 2), (2, 3)]
-    assert [(first, len(some)) for first, some in run.split(range(2, 5), [4])] == [(2, 2), (4, 1)]
+    sizes = division.block_sizes(reports, model.vocabulary, specs)
+
+    def split(samples, end):
+        found = division.split_blocks(reports, samples, sizes, 2, [end])
+        return [(first, len(some)) for first, some in found]
+
+    assert split(range(5), 5) == [(0, 2), (2, 3)]
+    assert split(range(2, 5), 4) == [(2, 2), (4, 1)]
     monkeypatch.setattr(division, "BLOCK_BYTES", 1)
-    assert [len(some) for _, some in run.split(range(5), [5])] == [1] * 5
+    assert split(range(5), 5) == [(first, 1) for first in range(5)]
 
 
 def test_a_second_writer_is_refused_while_the_first_is_at_work(

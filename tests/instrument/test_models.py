@@ -13,8 +13,7 @@ from tprprobe.errors import InputError
 from tprprobe.files import assets
 from tprprobe.models import build, count_parameters
 from tprprobe.models.checkpoint import read_config
-from tprprobe.models.listing import list_models
-from tprprobe.models.presets import list_presets
+from tprprobe.models.listing import list_models, list_presets
 from tprprobe.models.transformer import sinusoids
 from tprprobe.site.hooks import capture
 

@@ -16,7 +16,7 @@ import tprprobe as tp
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
 from tprprobe.extraction import blocks, division
-from tprprobe.extraction.ranges import cut_ranges
+from tprprobe.extraction.division import cut_ranges
 from tprprobe.files.processes import Ranks
 
 DATA = {"name": "mathematics:arithmetic__mul", "split": "small-test", "n": 13, "seed": 1}

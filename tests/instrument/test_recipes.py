@@ -9,7 +9,7 @@ import tomli_w
 from tprprobe.errors import InputError
 from tprprobe.files.settings import parse
 from tprprobe.models import count_parameters, expand
-from tprprobe.models.presets import list_presets
+from tprprobe.models.listing import list_presets
 from tprprobe.training.recipes import Mix, Recipe, read_recipe
 
 ROOT = Path(__file__).parents[2]
@@ -117,7 +117,7 @@ def refusal(path: Path, *overrides: str) -> str:
         ("precision=fp16", "precision: Input should be 'fp32' or 'bf16' (given: 'fp16')"),
         (
             "optimizer.name=sgd",
-            "optimizer.name: Input should be 'adam', 'adamw', 'muon' or 'adafactor'",
+            "optimizer.name: unknown optimizer 'sgd' (accepted: adam, adamw, adafactor, muon)",
         ),
         ("optimizer.betas=[0.9]", "optimizer.betas"),
         ("optimizer.betas=[0.9, 1.0]", "optimizer.betas.1: Input should be less than 1"),

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from tprpapers.huang.caption_bags import bag_vector
 from tprpapers.huang.caption_files import read_annotations
 from tprpapers.huang.caption_scores import judge_scores
+from tprpapers.huang.word_vectors import read_glove
 from tprpapers.scoring import meteor
 from tprpapers.scoring.captions.toolkit import compare_captions, compare_lengths, score_captions
 from tprpapers.scoring.meteor import meteor_missing
@@ -35,7 +36,6 @@ from tprprobe.data import load_data
 from tprprobe.data.captions import Captioned
 from tprprobe.data.vocabularies.words import BRACKETS, Words, count_words, tokenize
 from tprprobe.errors import InputError
-from tprprobe.training.captioning import read_glove
 
 # What the toolkit's own program (commit 3a9afb2, its scorers in pycocoevalcap 1.2) computes of its
 # example; its notebook prints them as .579 .404 .279 .191 .600 .396 and METEOR .195.

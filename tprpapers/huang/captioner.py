@@ -67,6 +67,10 @@ class Captioner(CaptionModel[CaptionerConfig, State, State]):
         with torch.no_grad():  # what the cells keep, as in the TPGN
             self.lstm.bias_ih_l0[config.d_model : 2 * config.d_model] = 1
 
+    def begin(self, features: Tensor, is_first: bool) -> None:
+        """Checks the features of a stage of training."""
+        check_features(features[:1], self.config.d_features)
+
     def encode(self, source: Float[Tensor, "batch d_features"]) -> State:
         """The state after the image."""
         check_features(source, self.config.d_features)

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from tprpapers.huang.word_vectors import prepare_captioner
 from tprpapers.kinds import SUBSTITUTIONS
 from tprpapers.scoring.captions.cider import cider_d
 from tprpapers.scoring.captions.writing import evaluate_captions, summarize_captions
@@ -137,4 +138,4 @@ def summarize_substitutions(samples: pd.DataFrame, seed: int = 0) -> pd.DataFram
     return pd.DataFrame(rows)
 
 
-SCORES = Scores(evaluate_captions, summarize_captions, sweep_captions)
+SCORES = Scores(evaluate_captions, summarize_captions, sweep_captions, prepare_captioner)

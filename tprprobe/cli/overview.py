@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tprprobe import plugins
 from tprprobe.files.hub import HUB
 from tprprobe.models.kinds import CHECKPOINT
 from tprprobe.store import open_store
@@ -71,23 +72,23 @@ def inspect_data(spec: str) -> Overview:
 
 
 def inspect_model(name: str) -> Overview:
-    """Architecture, sizes, vocabulary, sites, and the largest deviation from the paper's equations."""
+    """Architecture, sizes, vocabulary and sites, and what plug-ins check of our models, such as a paper's equations."""
     from tprprobe.models import load_model
-    from tprprobe.models.equations import binding_contract, describe, random_batch
     from tprprobe.models.protocol import Model
+    from tprprobe.site.hooks import sites
 
     model = load_model(name)
-    about = describe(model)
+    about = model.describe()
     facts = {
         "name": name,
-        "architecture": about.architecture,
-        "parameters": about.parameters,
-        "vocabulary": "unknown" if about.vocabulary is None else about.vocabulary,
-        **about.settings,
+        "architecture": about.pop("architecture"),
+        "parameters": sum(each.numel() for each in model.parameters()),
+        "vocabulary": "unknown" if model.vocabulary is None else len(model.vocabulary),
+        **about,
     }
-    tables = {"sites": _rows(about.sites)}
-    if isinstance(model, Model):  # of another's we know no equations
-        tables["binding contract"] = _rows(binding_contract(model, random_batch(model)))
+    tables = {"sites": _rows(sites(model))}
+    for check in plugins.find("checks").values() if isinstance(model, Model) else ():
+        tables[check.title] = _rows(check.load()(model))
     return Overview(facts, tables)
 
 

@@ -219,7 +219,7 @@ def predict(
         )
     if ckpt is not None:
         from tprprobe.models import load_model
-        from tprprobe.models.next_words import next_words
+        from tprprobe.models.answers import next_words
         from tprprobe.models.protocol import require_head
 
         model = require_head(load_model(ckpt, device=device), "a prediction of words")

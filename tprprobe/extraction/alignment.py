@@ -1,16 +1,19 @@
-"""The word of every token of a block: sub-words aligned with words, and the words' labels.
+"""The token table of a block of samples: a row a token of either side, with the word that it belongs to.
 
-The columns are those of :mod:`tprprobe.gold.labels`: ``word``, and one for every task.
+The columns of words are those of :mod:`tprprobe.gold.labels`: ``word``, and one for every task.
 """
 
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
+from torch import Tensor
 
 from tprprobe.data.dataset import Example
 from tprprobe.data.pairs import Pairs
@@ -18,6 +21,7 @@ from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.extraction.passes import decoder_inputs
 from tprprobe.gold.labellers import Labeller, apply_labellers
 from tprprobe.gold.labels import WORD, Labelled, Span, token_columns
+from tprprobe.store.layout import SIDES
 
 Columns = Mapping[str, Sequence[Any]]
 PLAIN = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")  # words of a text that nobody annotated
@@ -78,29 +82,27 @@ def align_words(
     ``written`` are the ids that the decoder reads in place of the references; ``labellers`` add
     labels of their own.
     """
-    n_source, n_target = pairs.source.lengths.tolist(), decoder_inputs(pairs).diff().tolist()
-    sides: dict[str, list[Columns]] = {"source": [], "target": []}
-    counts: Counter[str] = Counter()
     texts = [vocabulary.decode(ids) for ids in written] if written else [None] * len(examples)
     known = [each for pair in map(label_words, examples, texts) for each in pair]
     found = [_with_words(each) for each in apply_labellers(known, labellers)]
-    offsets = [
-        vocabulary.all_offsets([each.text for each in some])
-        for some in ([found[::2]] if written else [found[::2], found[1::2]])
-    ]
-    for i, (source, target) in enumerate(zip(found[::2], found[1::2], strict=True)):
-        source_places = place_source(vocabulary, offsets[0][i], n_source[i])
-        if written:
-            target_places = place_written(vocabulary, written[i], n_target[i])
-        else:
-            target_places = [NOWHERE, *offsets[1][i]][: n_target[i]]
-        for side, labelled, places in zip(
-            sides, (source, target), (source_places, target_places), strict=True
-        ):
-            sides[side].append(_columns(labelled, places, tasks))
-            counts["tokens"] += len(places)
-            counts["unaligned"] += _unaligned(sides[side][-1], places)
-    return {side: _concatenate(parts) for side, parts in sides.items()}, counts
+    sides = {"source": found[::2], "target": found[1::2]}
+    n_source, n_target = pairs.source.lengths.tolist(), decoder_inputs(pairs).diff().tolist()
+    offsets = vocabulary.all_offsets([each.text for each in sides["source"]])
+    places = {"source": list(map(partial(place_source, vocabulary), offsets, n_source))}
+    if written:
+        places["target"] = list(map(partial(place_written, vocabulary), written, n_target))
+    else:
+        offsets = vocabulary.all_offsets([each.text for each in sides["target"]])
+        both = zip(offsets, n_target, strict=True)
+        places["target"] = [[NOWHERE, *spans][:n] for spans, n in both]
+    tables, counts = {}, Counter()
+    for side, labelled in sides.items():
+        texts_at = zip(labelled, places[side], strict=True)
+        columns = [_columns(each, spans, tasks) for each, spans in texts_at]
+        counts["tokens"] += sum(map(len, places[side]))
+        counts["unaligned"] += sum(map(_unaligned, columns, places[side]))
+        tables[side] = _concatenate(columns)
+    return tables, counts
 
 
 def _columns(labelled: Labelled, places: Sequence[Span], tasks: Sequence[str]) -> Columns:
@@ -121,3 +123,58 @@ def _concatenate(parts: Sequence[Columns]) -> pd.DataFrame:
     table = {name: [value for part in parts for value in part[name]] for name in parts[0]}
     texts = {name: pd.Categorical(column) for name, column in table.items() if name != WORD}
     return pd.DataFrame({WORD: np.array(table[WORD], np.int64)} | texts)
+
+
+def token_table(
+    examples: Sequence[Example],
+    pairs: Pairs,
+    predictions: Sequence[str],
+    correct: np.ndarray,
+    first: int,
+    vocabulary: Codec,
+    words: Mapping[str, pd.DataFrame],
+) -> pd.DataFrame:
+    """side, sample (from ``first`` on), position, id, token, question, answer, prediction, …
+
+    ``words`` are further columns by side.
+    """
+    of_sample = {
+        "question": _category([example.source for example in examples]),
+        "answer": _category([example.target for example in examples]),
+        "prediction": _category(predictions),
+        "correct": np.asarray(correct, bool),
+        "module": _category([example.module for example in examples]),
+    }
+    if examples[0].document_name is not None:
+        of_sample["document"] = _category([str(example.document_name) for example in examples])
+    symbols, sides = pd.Index(vocabulary.symbols), pd.Index(SIDES)
+    given = (
+        (pairs.source.ids, pairs.source.offsets),
+        (_without_last(pairs), decoder_inputs(pairs)),
+    )
+    parts = []
+    for number, (side, (ids, offsets)) in enumerate(zip(SIDES, given, strict=True)):
+        lengths, ids = offsets.diff().numpy(), ids.numpy().astype(np.int32)
+        sample = np.repeat(np.arange(len(examples)), lengths)
+        table = {
+            "side": pd.Categorical.from_codes(np.full(len(sample), number), categories=sides),
+            "sample": first + sample,
+            "position": np.arange(len(sample)) - np.repeat(offsets[:-1].numpy(), lengths),
+            "id": ids,
+            "token": pd.Categorical.from_codes(ids, categories=symbols),
+            **{name: values[sample] for name, values in of_sample.items()},
+            **words.get(side, {}),
+        }
+        parts.append(pd.DataFrame(table))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _category(texts: Sequence[str]) -> Any:
+    codes, values = pd.factorize(np.array(texts, dtype=object))
+    return pd.Categorical.from_codes(codes, categories=pd.Index(values))
+
+
+def _without_last(pairs: Pairs) -> Tensor:
+    keep = torch.ones(len(pairs.target.values), dtype=torch.bool)
+    keep[pairs.target.offsets[1:] - 1] = False
+    return pairs.target.values[keep]

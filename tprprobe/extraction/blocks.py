@@ -9,7 +9,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 import torch
 
@@ -20,12 +19,17 @@ from tprprobe.data.pairs import Pairs, encode_examples
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.strangers import ACCEPTED, read_codec
 from tprprobe.errors import InputError
-from tprprobe.extraction.alignment import align_words
-from tprprobe.extraction.division import Division, stride_of
-from tprprobe.extraction.passes import Block, read_block, spec_of
+from tprprobe.extraction.alignment import align_words, token_table
+from tprprobe.extraction.division import (
+    block_sizes,
+    cut_ranges,
+    join_ranges,
+    part_of,
+    split_blocks,
+    stride_of,
+)
+from tprprobe.extraction.passes import read_block, spec_of
 from tprprobe.extraction.pooling import Pooling
-from tprprobe.extraction.ranges import cut_ranges, join_ranges, part_of
-from tprprobe.extraction.token_rows import token_table
 from tprprobe.files.locks import alone
 from tprprobe.files.processes import Ranks
 from tprprobe.files.writing import refuse_existing
@@ -38,7 +42,7 @@ from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import ATTENTION, select
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 from tprprobe.store.dtypes import check_storage
-from tprprobe.store.layout import SAMPLE, SIDES, twins_in
+from tprprobe.store.layout import twins_in
 from tprprobe.store.manifests import check_same, describe, is_finished, read_complete
 from tprprobe.store.repairs import repair as repair_store
 
@@ -115,15 +119,17 @@ def extract(
         )
     if twins and not control:
         raise InputError(f"twins {', '.join(twins)} without a control: give one or the other")
-    if target == "generated" and not _writer(model).target_frame[1]:  # a continuation of the text
-        raise InputError(
-            f"{model.name} has no decoder that reads what it writes: target='reference' (--target)"
-        )
+    if target == "generated":
+        writer = require_vocabulary(require_head(model, "target='generated'"))
+        if not writer.target_frame[1]:  # it writes a continuation of the text
+            raise InputError(
+                f"{model.name} has no decoder that reads what it writes: target='reference' (--target)"
+            )
     vocabulary = _vocabulary(model, vocabulary, data)
     data = data.suited_to(vocabulary)
     pooling = Pooling(pool, words)
     pooling.check(vocabulary)
-    names = _names(model, sites, pooling)
+    names = pooling.sites(select(sites or "*", list(find_sites(model))))
     run = Extraction(
         model.eval(),
         vocabulary,
@@ -140,41 +146,26 @@ def extract(
     out, ranks = Path(out), Ranks.of()
     if repair:
         return _repair(run, others, few, out)
-    ranges, part = [range(len(data))], out
-    if ranks.count > 1 and not is_finished(out):
+    if ranks.count == 1 or is_finished(out):
+        with alone(out):
+            run.extract(out, range(len(data)), others, few, resume)
+    else:
         refuse_existing(out)
         ranges = cut_ranges(range(0, len(data), stride_of(data)), len(data), ranks.count)
-        part = part_of(out, ranks.rank, ranks.count)
-    own = ranges[ranks.rank] if part != out else ranges[0]
-    with alone(part):
-        run.extract(part, own, others, few, resume)
-    if part != out:
+        part = part_of(out, f"{ranks.rank}-of-{ranks.count}")
+        with alone(part):
+            run.extract(part, ranges[ranks.rank], others, few, resume)
         join_ranges(out, ranges, ranks)
     return open_store(out)
 
 
 def _vocabulary(model: Readable, vocabulary: Any, data: Dataset) -> Codec:
-    """The vocabulary that was given, or else the model's."""
-    if vocabulary is None and (isinstance(model, Language) or model.vocabulary is not None):
-        return require_vocabulary(model)
     if vocabulary is None:
+        if isinstance(model, Language) or model.vocabulary is not None:
+            return require_vocabulary(model)
         raise InputError(f"{model.name} has no vocabulary: give vocabulary=, {ACCEPTED}")
     tables = [len(each.weight) for each in model.modules() if isinstance(each, torch.nn.Embedding)]
     return read_codec(vocabulary, data, max(tables, default=2**16))
-
-
-def _writer(model: Readable) -> Codec:
-    """The vocabulary of a model that writes."""
-    return require_vocabulary(require_head(model, "target='generated'"))
-
-
-def _names(model: Readable, sites: str | Iterable[str] | None, pooling: Pooling) -> list[str]:
-    """The sites that are kept: those that match, but maps where vectors are pooled."""
-    names = select(sites or "*", list(find_sites(model)))
-    kept = [name for name in names if not (pooling.is_used and name.endswith(ATTENTION))]
-    if not kept:
-        raise InputError(f"{names[0]} holds attention maps, which are not pooled: give other sites")
-    return kept
 
 
 def _repair(run: "Extraction", twins: Mapping[str, Readable], few: int, out: Path) -> Store:
@@ -194,19 +185,9 @@ def _repair(run: "Extraction", twins: Mapping[str, Readable], few: int, out: Pat
     return open_store(out)
 
 
-@dataclass(frozen=True)
-class Pass:
-    """A model whose vectors go to a store; it is given the samples from ``first`` to ``samples``."""
-
-    model: Readable
-    writer: StoreWriter
-    samples: int
-    first: int = 0
-
-    @property
-    def done(self) -> int:
-        """The first sample that the store lacks."""
-        return self.first + self.writer.samples_done
+Pass = tuple[
+    Readable, StoreWriter, int
+]  # a model, where its vectors go, and how many samples it is given
 
 
 @dataclass(frozen=True)
@@ -230,18 +211,16 @@ class Extraction:
         """Writes the store of these samples, and in it those of twins on the first ``few`` of all."""
         if not samples:
             return
-        passes = [self.open(self.model, out, len(self.data), resume, samples.start)]
+        passes = [self._open(self.model, out, len(self.data), resume)]
         for kind, twin in twins.items() if samples.start < few else ():
-            passes.insert(0, self.open(twin.eval(), out / kind, few, resume, samples.start))
+            passes.insert(0, self._open(twin.eval(), out / kind, few, resume))
         self.write(passes, samples)
 
-    def open(self, model: Readable, out: Path, samples: int, resume: bool, first: int = 0) -> Pass:
-        """The pass of a model to a store, which is new or (``resume``) partly written."""
+    def _open(self, model: Readable, out: Path, samples: int, resume: bool) -> Pass:
         settings = self._settings(model, samples)
-        return Pass(model, StoreWriter.create(out, self._kept, settings, resume), samples, first)
+        return model, StoreWriter.create(out, self._kept, settings, resume), samples
 
     def check(self, model: Readable, out: Path, samples: int) -> None:
-        """Checks that the store at a path is of this extraction."""
         wanted = describe(self._kept, self._settings(model, samples))
         check_same(out, read_complete(out), wanted)
 
@@ -250,24 +229,28 @@ class Extraction:
 
         The last pass is of all samples; what those before it lack, it lacks too.
         """
-        main = passes[-1]
-        done = main.done - samples.start
-        ends = [each.samples for each in passes]
-        division = Division(self.data, self.vocabulary, self.specs, self.attention_samples)
+        _, main, _ = passes[-1]
+        sizes = block_sizes(self.data, self.vocabulary, self.specs)
+        lacking, ends = samples[main.samples_done :], [end for _, _, end in passes]
+        blocks = split_blocks(self.data, lacking, sizes, self.attention_samples, ends)
         with progress(shown=samples.start == 0) as bars:
-            bar = bars.add_task(f"{main.writer.path}", total=len(samples), completed=done, note="")
-            for first, some in division.split(samples[done:], ends):
-                self._write_block(passes, first, some)
+            done = main.samples_done
+            bar = bars.add_task(f"{main.path}", total=len(samples), completed=done, note="")
+            for first, some in blocks:
+                self._write_block(passes, first, some, first - samples.start)
                 bars.advance(bar, len(some))
-        for each in passes:
-            each.writer.finish()
+        for _, writer, _ in passes:
+            writer.finish()
         if self.tally["unaligned"]:
             stderr.print(f"{self.tally['unaligned']} of {self.tally['tokens']} tokens have no word")
         if self.tally["cut"]:
             stderr.print(f"{self.tally['cut']} texts were too long and are cut")
 
-    def _write_block(self, passes: Sequence[Pass], first: int, some: Sequence[Example]) -> None:
-        maps = first < self.attention_samples
+    def _write_block(
+        self, passes: Sequence[Pass], first: int, some: Sequence[Example], place: int
+    ) -> None:
+        """Writes a block, whose first sample has that place in the stores, where they lack it."""
+        maps, pad = first < self.attention_samples, self.vocabulary.pad
         names = [name for name in self.names if maps or not name.endswith(ATTENTION)]
         pairs = encode_examples(some, self.vocabulary)
         self.tally["cut"] += sum(pairs.cut)
@@ -275,30 +258,19 @@ class Extraction:
             correct, _ = exact_matches(require_head(self.model, "an answer"), pairs)
             written = write_answers(self.model, pairs, correct)
             pairs = Pairs(pairs.source, Ragged.from_lists(written))
-            block = read_block(self.model, pairs, names, self.vocabulary.pad)
+            block = read_block(self.model, pairs, names, pad)
         else:
-            block = read_block(self.model, pairs, names, self.vocabulary.pad)
+            block = read_block(self.model, pairs, names, pad)
             correct, written = self._answers(pairs, block.correct)
         predictions = [self.vocabulary.decode(ids) for ids in written]
         words = self._words(some, pairs, written)
         table = token_table(some, pairs, predictions, correct, first, self.vocabulary, words)
         kept = self.pooling.table(table, self.vocabulary)
-        for each in passes:
-            if each.done <= first < each.samples:
-                own = each.model is self.model
-                found = block if own else read_block(each.model, pairs, names, self.vocabulary.pad)
+        for model, writer, end in passes:
+            if writer.samples_done <= place and first < end:
+                found = block if model is self.model else read_block(model, pairs, names, pad)
                 found.check(pairs, first)
-                each.writer.append(self._pooled(found, table), kept, found.maps)
-
-    def _pooled(self, block: Block, table: pd.DataFrame) -> dict[str, np.ndarray]:
-        """The vectors of a block as they are kept."""
-        tokens = {side: table.loc[(table["side"] == side).to_numpy()] for side in SIDES}
-        sides = {name: self.specs[name].rows for name in block.rows}
-        pooled = dict(block.rows)
-        for name, side in sides.items():
-            if side != SAMPLE:
-                pooled[name] = self.pooling.vectors(block.rows[name], tokens[side])
-        return pooled
+                writer.append(self.pooling.rows(found.rows, self.specs, table), kept, found.maps)
 
     def _answers(self, pairs: Pairs, correct: Any) -> tuple[Any, list[list[int]]]:
         """Which answers are right, and what the model writes. A model that goes on with the text, which the
@@ -314,7 +286,6 @@ class Extraction:
     def _words(
         self, some: Sequence[Example], pairs: Pairs, written: Sequence[Sequence[int]]
     ) -> dict[str, pd.DataFrame]:
-        """The word columns of both sides, if tokens are words or sub-words."""
         if not self.vocabulary.has_words:
             return {}
         own = written if self.target == "generated" else None
@@ -327,8 +298,8 @@ class Extraction:
     @property
     def _kept(self) -> dict[str, SiteSpec]:
         """The sites as they lie on disk."""
-        specs = {name: self.pooling.kept_as(spec) for name, spec in self.specs.items()}
-        return {name: spec.kept_as(*self.storage) for name, spec in specs.items()}
+        pooled = {name: self.pooling.kept_as(spec) for name, spec in self.specs.items()}
+        return {name: spec.kept_as(*self.storage) for name, spec in pooled.items()}
 
     @cached_property
     def specs(self) -> dict[str, SiteSpec]:
@@ -339,6 +310,7 @@ class Extraction:
         return {name: spec_of(name, sites[name], block) for name in self.names}
 
     def _settings(self, model: Readable, samples: int) -> dict[str, Any]:
+        data = {name: getattr(self.data, name) for name in ("name", "split", "seed")}
         return {
             "model": {
                 "name": model.name,
@@ -346,12 +318,7 @@ class Extraction:
                 "sha256": fingerprint(model),
                 **getattr(model, "notes", {}),
             },
-            "data": {
-                "name": self.data.name,
-                "split": self.data.split,
-                "seed": self.data.seed,
-                "n": samples,
-            },
+            "data": data | {"n": samples},
             "target": self.target,
             "labels": {k: v for each in self.labellers for k, v in each.describe().items()},
             "attention_samples": min(self.attention_samples, samples),

@@ -1,14 +1,22 @@
-"""The samples of an extraction divided into blocks, whose vectors are held at once."""
+"""Data divided into blocks, whose vectors are held at once, and among processes, which write whole blocks.
 
+Every process makes the batches that a single one would make, so the joined store is that of a single process.
+Its parts lie beside the store until it is complete.
+"""
+
+import os
+import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from pathlib import Path
 
 from tprprobe.data.dataset import Dataset, Example
 from tprprobe.data.pairs import encode_examples
 from tprprobe.data.vocabularies.codecs import Codec
-from tprprobe.store.layout import SAMPLE, SIDES, SiteSpec
+from tprprobe.files.processes import Ranks
+from tprprobe.store.layout import MANIFEST, SAMPLE, SIDES, TWINS, SiteSpec
+from tprprobe.store.parts import concatenate
 
 BLOCK, BLOCK_BYTES = 4096, 256 * 2**20  # samples, and their vectors, that are held at once
 LEAST = 512  # samples between places where every block ends
@@ -20,65 +28,95 @@ def stride_of(data: Dataset) -> int:
     return min(BLOCK, max(LEAST, len(data) // 64))
 
 
-@dataclass(frozen=True)
-class Division:
-    """The division of data whose vectors have these layouts; the first samples have attention maps, too."""
+def split_blocks(
+    data: Dataset,
+    samples: range,
+    size_of: Callable[[Example, bool], float],
+    attention_samples: int,
+    ends: Iterable[int],
+) -> Iterator[tuple[int, list[Example]]]:
+    """The blocks of these samples, each with the number of its first sample.
 
-    data: Dataset
-    vocabulary: Codec
-    specs: Mapping[str, SiteSpec]
-    attention_samples: int
+    A block ends at every multiple of the stride, where maps or a pass end, and before its vectors
+    exceed BLOCK_BYTES, whatever was done before: a resumed run makes the same batches, and so do
+    processes whose ranges begin at a multiple of the stride.
+    """
+    cuts, stride = {attention_samples, *ends}, stride_of(data)
+    held, size = [], 0
+    some = data[samples.start : samples.stop] if samples else ()
+    for number, example in enumerate(some, samples.start):
+        added = size_of(example, number < attention_samples)
+        if held and (number in cuts or number % stride == 0 or size + added > BLOCK_BYTES):
+            yield number - len(held), held
+            held, size = [], 0
+        held.append(example)
+        size += added
+    if held:
+        yield samples.stop - len(held), held
 
-    def split(self, samples: range, ends: Iterable[int]) -> Iterator[tuple[int, list[Example]]]:
-        """The blocks of these samples, each with the number of its first sample.
 
-        A block ends at every multiple of the stride, where maps or a pass end, and before its vectors
-        exceed BLOCK_BYTES, whatever was done before: a resumed run makes the same batches, and so do
-        processes whose ranges begin at a multiple of the stride.
-        """
-        cuts, stride = {self.attention_samples, *ends}, stride_of(self.data)
-        first, held, size = samples.start, [], 0
-        some = self.data[samples.start : samples.stop] if samples else ()
-        for number, example in enumerate(some, first):
-            added = self._bytes(example, maps=number < self.attention_samples)
-            is_end = number in cuts or number % stride == 0
-            if held and (is_end or size + added > BLOCK_BYTES):
-                yield first, held
-                first, held, size = number, [], 0
-            held.append(example)
-            size += added
-        if held:
-            yield first, held
+def block_sizes(
+    data: Dataset, vocabulary: Codec, specs: Mapping[str, SiteSpec]
+) -> Callable[[Example, bool], float]:
+    """A rough size in bytes of an example's vectors at sites of these layouts, and (True) of its maps."""
+    of_source, of_target = _density(data, vocabulary)
+    row_bytes = Counter()
+    for spec in specs.values():
+        row_bytes[spec.rows] += spec.row_bytes
 
-    def _bytes(self, example: Example, maps: bool) -> float:
-        """A rough size in bytes of an example's vectors, and of its maps."""
+    def size_of(example: Example, maps: bool) -> float:
         tokens = {
-            "source": len(example.source) * self._density[0] + 2,
-            "target": len(example.target) * self._density[1] + 1,
+            "source": len(example.source) * of_source + 2,
+            "target": len(example.target) * of_target + 1,
             SAMPLE: 1,
         }
-        size = sum(count * self._row_bytes[side] for side, count in tokens.items())
-        pairs = [(query, key) for query in SIDES for key in SIDES] if maps else []
-        return size + sum(tokens[q] * tokens[k] * self._row_bytes[f"{q}_{k}"] for q, k in pairs)
+        size = sum(count * row_bytes[side] for side, count in tokens.items())
+        pairs = product(SIDES, SIDES) if maps else ()
+        return size + sum(tokens[q] * tokens[k] * row_bytes[f"{q}_{k}"] for q, k in pairs)
 
-    @cached_property
-    def _row_bytes(self) -> Counter[str]:
-        """Bytes of a row of all sites with the same kind of rows."""
-        sizes = Counter()
-        for spec in self.specs.values():
-            sizes[spec.rows] += spec.row_bytes
-        return sizes
+    return size_of
 
-    @cached_property
-    def _density(self) -> tuple[float, float]:
-        """Symbols per character of the first sources and targets, if symbols are words or parts of them."""
-        if not self.vocabulary.has_words or self.vocabulary.reads_images:
-            return 1.0, 1.0
-        some = list(self.data[:ASKED])
-        pairs = encode_examples(some, self.vocabulary)
-        sources = sum(len(each.source) for each in some)
-        targets = sum(len(each.target) for each in some)
-        return (
-            pairs.source.lengths.sum().item() / max(1, sources),
-            pairs.target.lengths.sum().item() / max(1, targets),
-        )
+
+def _density(data: Dataset, vocabulary: Codec) -> tuple[float, float]:
+    """Symbols per character of the first sources and targets, if symbols are words or parts of them."""
+    if not vocabulary.has_words or vocabulary.reads_images:
+        return 1.0, 1.0
+    some = list(data[:ASKED])
+    pairs = encode_examples(some, vocabulary)
+    sources = sum(len(each.source) for each in some)
+    targets = sum(len(each.target) for each in some)
+    return (
+        pairs.source.lengths.sum().item() / max(1, sources),
+        pairs.target.lengths.sum().item() / max(1, targets),
+    )
+
+
+def cut_ranges(firsts: Sequence[int], samples: int, count: int) -> list[range]:
+    """The range of samples of every process, as equal as blocks with these first samples allow."""
+    wanted = [samples * rank / count for rank in range(count)]
+    starts = [next((first for first in firsts if first >= each), samples) for each in wanted]
+    return [range(start, end) for start, end in zip(starts, [*starts[1:], samples], strict=True)]
+
+
+def part_of(out: Path, name: str) -> Path:
+    """The folder of a process's part of a store, RANK-of-COUNT, or of what is made of all parts."""
+    return out.with_name(f".{out.name}.parts") / name
+
+
+def join_ranges(out: Path, ranges: Sequence[range], ranks: Ranks) -> None:
+    """Waits for the parts of all processes, and for the first of them to join these to the store,
+    which is there whole or not at all.
+    """
+    if ranks.rank:
+        return ranks.wait((out / MANIFEST).exists)
+    parts = [part_of(out, f"{rank}-of-{ranks.count}") for rank, each in enumerate(ranges) if each]
+    ranks.wait(lambda: all((part / MANIFEST).exists() for part in parts))
+    joined = part_of(out, "joined")
+    concatenate(parts, joined, resume=True)
+    for kind in TWINS:
+        twins = [part / kind for part in parts if (part / kind).exists()]
+        if twins and not (joined / kind).exists():
+            concatenate(twins, part_of(out, kind), resume=True)
+            os.replace(part_of(out, kind), joined / kind)
+    os.replace(joined, out)
+    return shutil.rmtree(joined.parent)

@@ -54,22 +54,6 @@ def _no_numbers(site: str, sample: int) -> InputError:
     )
 
 
-@dataclass(frozen=True)
-class Lengths:
-    """The first and last token of every sample on a side, as lists, which are cheap to index."""
-
-    starts: list[int]
-    ends: list[int]
-
-    @classmethod
-    def of(cls, offsets: Tensor) -> "Lengths":
-        values = offsets.tolist()
-        return cls(values[:-1], values[1:])
-
-    def __getitem__(self, sample: int) -> int:
-        return self.ends[sample] - self.starts[sample]
-
-
 def decoder_inputs(pairs: Pairs) -> Tensor:
     """Offsets of what the decoder reads: every target without its last symbol."""
     return pairs.target.offsets - torch.arange(len(pairs.target.offsets))
@@ -99,9 +83,11 @@ def spec_of(name: str, site: Site, block: Block) -> SiteSpec:
 @torch.no_grad()
 def read_block(model: Readable, pairs: Pairs, sites: Iterable[str], pad: int) -> Block:
     """The vectors and maps of all samples, from one teacher-forced pass over each."""
-    offsets = {"source": pairs.source.offsets, "target": decoder_inputs(pairs)}
-    offsets[SAMPLE] = torch.arange(len(pairs) + 1)
-    places = {side: Lengths.of(bounds) for side, bounds in offsets.items()}
+    offsets = {  # as lists, which are cheap to index
+        "source": pairs.source.offsets.tolist(),
+        "target": decoder_inputs(pairs).tolist(),
+        SAMPLE: list(range(len(pairs) + 1)),
+    }
     kinds = {name: rows_of(name, site) for name, site in find_sites(model).items()}
     sites, block = list(sites), Block(np.zeros(len(pairs), bool))
     with capture(model, sites) as acts:
@@ -114,7 +100,12 @@ def read_block(model: Readable, pairs: Pairs, sites: Iterable[str], pad: int) ->
             for site in sites:
                 if site not in acts:
                     raise InputError(f"the forward pass does not reach {site}: leave this site out")
-                _keep(block, site, kinds[site], acts[site], samples, places)
+                values = acts[site].float().cpu().numpy()
+                if kinds[site] in offsets:
+                    values = values[:, None] if kinds[site] == SAMPLE else values
+                    _keep_rows(block.rows, site, values, samples, offsets[kinds[site]])
+                else:
+                    _keep_maps(block, site, values, samples, [offsets[s] for s in sides_of(site)])
     return block
 
 
@@ -126,36 +117,29 @@ def _correct(logits: Any, target: Tensor, pad: int) -> Bool[np.ndarray, " batch"
     return right.all(1).numpy(force=True)
 
 
-def _keep(
-    block: Block,
-    site: str,
-    kind: str,
-    tensor: Tensor,
-    samples: list[int],
-    places: dict[str, Lengths],
+def _keep_maps(
+    block: Block, site: str, values: np.ndarray, samples: list[int], offsets: list[list[int]]
 ) -> None:
-    values = tensor.float().cpu().numpy()
-    if kind in places:
-        values = values[:, None] if kind == SAMPLE else values
-        return _keep_rows(block.rows, site, values, samples, places[kind])
-    query, key = (places[side] for side in sides_of(site))
     maps = block.maps.setdefault(site, [values] * len(block.correct))
     for row, sample in enumerate(samples):
-        maps[sample] = values[row, :, : query[sample], : key[sample]].copy()
-    return None
+        query, key = (bounds[sample + 1] - bounds[sample] for bounds in offsets)
+        maps[sample] = values[row, :, :query, :key].copy()
 
 
 def _keep_rows(
-    rows: dict[str, np.ndarray], site: str, values: np.ndarray, samples: list[int], places: Lengths
+    rows: dict[str, np.ndarray],
+    site: str,
+    values: np.ndarray,
+    samples: list[int],
+    offsets: list[int],
 ) -> None:
-    """Copies the real positions of a batch to their samples' rows of the block."""
-    expected = (len(samples), max(places[sample] for sample in samples))
-    if values.shape[:2] != expected:
+    lengths = [offsets[sample + 1] - offsets[sample] for sample in samples]
+    if values.shape[:2] != (len(samples), max(lengths)):
         raise InputError(
-            f"{site} has shape {values.shape} for {expected[0]} samples of up to {expected[1]} "
+            f"{site} has shape {values.shape} for {len(samples)} samples of up to {max(lengths)} "
             "symbols: a site is [batch, seq, …]"
         )
     if site not in rows:
-        rows[site] = np.empty((places.ends[-1], *values.shape[2:]), np.float32)
-    for row, sample in enumerate(samples):
-        rows[site][places.starts[sample] : places.ends[sample]] = values[row, : places[sample]]
+        rows[site] = np.empty((offsets[-1], *values.shape[2:]), np.float32)
+    for row, (sample, length) in enumerate(zip(samples, lengths, strict=True)):
+        rows[site][offsets[sample] : offsets[sample + 1]] = values[row, :length]

@@ -1,6 +1,6 @@
 """Fewer rows than tokens: one vector a sample (``pool``), or one a word (``words``)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,6 +10,7 @@ from jaxtyping import Float32, Int
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError, unknown
 from tprprobe.gold.labels import WORD
+from tprprobe.site.patterns import ATTENTION
 from tprprobe.store.layout import SAMPLE, SIDES, SiteSpec
 from tprprobe.store.tokens import LAST, MEAN, pool_spans, rows_of, starts_of
 
@@ -39,14 +40,31 @@ class Pooling:
                 "the model reads characters, which make no words here: leave out words"
             )
 
-    @property
-    def is_used(self) -> bool:
-        """True if anything is pooled, so that maps of attention are of no rows of the store."""
-        return self.pool is not None or self.words is not None
+    def sites(self, names: Sequence[str]) -> list[str]:
+        """The sites that are kept: all but maps of attention, which are of no rows where vectors are pooled."""
+        pooled = self.pool is not None or self.words is not None
+        kept = [name for name in names if not (pooled and name.endswith(ATTENTION))]
+        if not kept:
+            raise InputError(
+                f"{names[0]} holds attention maps, which are not pooled: give other sites"
+            )
+        return kept
 
     def kept_as(self, spec: SiteSpec) -> SiteSpec:
         """The layout of a site of tokens after pooling."""
         return replace(spec, axes=(SAMPLE, *spec.axes[1:])) if self.pool else spec
+
+    def rows(
+        self, rows: Mapping[str, np.ndarray], specs: Mapping[str, SiteSpec], tokens: pd.DataFrame
+    ) -> dict[str, np.ndarray]:
+        """The vectors of a block's sites as they are kept."""
+        sides = {side: tokens.loc[(tokens["side"] == side).to_numpy()] for side in SIDES}
+        return {
+            name: values
+            if (side := specs[name].rows) == SAMPLE
+            else self.vectors(values, sides[side])
+            for name, values in rows.items()
+        }
 
     def settings(self) -> dict[str, str]:
         """What a manifest says of it; nothing where nothing is pooled."""
@@ -72,7 +90,6 @@ class Pooling:
 
 
 def _words(tokens: pd.DataFrame) -> Bounds:
-    """The first token of every word, and every token of no word."""
     sample, word = tokens["sample"].to_numpy(), tokens[WORD].to_numpy()
     return np.flatnonzero(
         (np.diff(sample, prepend=-1) != 0) | (np.diff(word, prepend=-2) != 0) | (word < 0)
@@ -85,14 +102,11 @@ def _of_words(tokens: pd.DataFrame, vocabulary: Codec) -> pd.DataFrame:
     ends = np.append(first[1:], len(tokens))
     table = tokens.iloc[ends - 1].reset_index(drop=True)
     ids, known = tokens["id"].tolist(), {}
-    spans: Sequence[tuple[int, ...]] = [tuple(ids[a:b]) for a, b in zip(first, ends, strict=True)]
     symbols = table["token"].astype(str).tolist()
-    for row, word in enumerate(table[WORD].tolist()):
+    for row, (start, end, word) in enumerate(zip(first, ends, table[WORD], strict=True)):
         if word >= 0:
-            span = spans[row]
-            known.setdefault(span, vocabulary.spell(list(span)).strip())
+            span = tuple(ids[start:end])
+            known[span] = known.get(span) or vocabulary.spell(list(span)).strip()
             symbols[row] = known[span]
-    starts = starts_of(table["sample"].to_numpy())
-    sizes = np.diff(np.append(starts, len(table)))
-    position = np.arange(len(table)) - np.repeat(starts, sizes)
+    position = table.groupby("sample", sort=False).cumcount().to_numpy()
     return table.assign(token=pd.Categorical(symbols), position=position)

@@ -19,7 +19,8 @@ from jaxtyping import Bool, Int
 from tprprobe import plugins
 from tprprobe.console import track
 from tprprobe.data.dataset import Dataset, Example
-from tprprobe.data.pairs import Pairs, encode_texts
+from tprprobe.data.pairs import encode_sources
+from tprprobe.data.pairs import Pairs, encode_examples
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
 from tprprobe.files.writing import write_file
@@ -37,16 +38,17 @@ class Scores(NamedTuple):
     """What a plug-in of ``tprprobe.scores`` is: how texts are written and scored.
 
     ``evaluate(model, data, vocabulary, **options)`` has a row an example, ``summarize(rows)`` the
-    scores of all, and ``sweep(model, data, recipe, out, resume)`` those under edits.
+    scores of all, ``sweep(model, data, recipe, out, resume)`` those under edits, and ``prepare(model,
+    vocabulary, settings)`` makes a model ready for its first step.
     """
 
     evaluate: Callable[..., pd.DataFrame]
     summarize: Callable[[pd.DataFrame], dict[str, Any]]
     sweep: Callable[..., pd.DataFrame] | None = None
+    prepare: Callable[..., None] = lambda *_: None
 
 
 def find_scores(kind: str) -> Scores:
-    """The scores of that name."""
     if kind not in plugins.find("scores"):
         raise InputError(f"no package that is installed scores {kind}")
     return plugins.find("scores")[kind].load()
@@ -112,10 +114,6 @@ def evaluate(
     """One row per example. Of questions: module, question, answer, prediction, correct; of documents:
     source, target, prediction and every score, the summaries written with options of `generate`; of
     images image, references and prediction.
-
-    Raises:
-        InputError: the model cannot write, its vocabulary is unknown, a text cannot be encoded, or
-            options for questions, whose answers are always written greedily.
     """
     able = require_head(model, "an evaluation of answers").eval()
     vocabulary = vocabulary or require_vocabulary(able)
@@ -135,11 +133,7 @@ def evaluate(
 
 
 def _answer(model: Language, questions: list[Example], vocabulary: Codec) -> pd.DataFrame:
-    pairs = encode_texts(
-        [question.source for question in questions],
-        [question.target for question in questions],
-        vocabulary,
-    )
+    pairs = encode_examples(questions, vocabulary)
     correct, _ = exact_matches(model, pairs)
     written = write_answers(model, pairs, correct)
     return pd.DataFrame(
@@ -151,6 +145,23 @@ def _answer(model: Language, questions: list[Example], vocabulary: Codec) -> pd.
             "correct": correct,
         }
     )
+
+
+def next_words(model: Language, text: str, k: int = 10) -> pd.DataFrame:
+    """The k most probable symbols behind a text, or at the first mask of a model that fills masks: word (as it is
+    written, blanks included), id, p. An encoder-decoder begins its answer to the text.
+    """
+    vocabulary = require_vocabulary(model)
+    if vocabulary.reads_images:
+        raise InputError(f"{model.name} reads images: a typed text needs a model of texts")
+    if k < 1:
+        raise InputError(f"{k} words: ask for at least one")
+    ids = encode_sources([text], vocabulary).ragged()
+    source = ids.padded(torch.zeros(1).long(), model.config.pad)
+    p = model.eval().predict(source.to(model.device))[0].cpu()
+    best = p.topk(min(k, len(p)))
+    words = [vocabulary.spell([i]) for i in best.indices.tolist()]
+    return pd.DataFrame({"word": words, "id": best.indices.numpy(), "p": best.values.numpy()})
 
 
 def exact_match(rows: pd.DataFrame) -> dict[str, Any]:
@@ -181,10 +192,8 @@ def save_evaluation(
         "seed": data.seed,
     }
     if is_scored(rows):
-        return save_lines(rows, about | {"decoding": dict(options)} | summarize(rows), folder, stem)
-    summary = json.dumps({**about, **summarize(rows)}, indent=1) + "\n"
-    write_file(folder / f"{stem}.parquet", rows.to_parquet())
-    return write_file(folder / f"{stem}.json", summary)
+        about["decoding"] = dict(options)
+    return save_lines(rows, about | summarize(rows), folder, stem)
 
 
 def is_scored(rows: pd.DataFrame) -> bool:
@@ -203,8 +212,10 @@ def summarize(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def save_lines(rows: pd.DataFrame, summary: Mapping[str, Any], folder: Path, stem: str) -> Path:
-    """Writes a summary (JSON) and beside it one JSON line per row."""
-    lines = str(rows.to_json(orient="records", lines=True, force_ascii=False))
-    write_file(folder / f"{stem}.jsonl", lines)
-    text = json.dumps(summary, indent=1) + "\n"
-    return write_file(folder / f"{stem}.json", text)
+    """Writes a summary (JSON) and beside it its rows: answers to questions as Parquet, texts as lines of JSON."""
+    if is_scored(rows):
+        lines = str(rows.to_json(orient="records", lines=True, force_ascii=False))
+        write_file(folder / f"{stem}.jsonl", lines)
+    else:
+        write_file(folder / f"{stem}.parquet", rows.to_parquet())
+    return write_file(folder / f"{stem}.json", json.dumps(summary, indent=1) + "\n")

@@ -11,8 +11,8 @@ import torch
 
 from tprprobe import plugins
 from tprprobe.errors import InputError, unknown
-from tprprobe.models.presets import list_presets
-from tprprobe.models.protocol import Config, Model
+from tprprobe.models.listing import list_presets
+from tprprobe.models.protocol import Model
 from tprprobe.models.tpgn import TPGN
 from tprprobe.models.tpt import TPT
 from tprprobe.models.transformer import Transformer
@@ -40,7 +40,6 @@ def find_architecture(name: object) -> tuple[type[Model], dict[str, Any]]:
 
 
 def list_architectures() -> tuple[str, ...]:
-    """The names of all architectures, ours first."""
     return (*ARCHITECTURES, *plugins.find("models"))
 
 
@@ -105,19 +104,18 @@ def expand(settings: dict[str, Any]) -> dict[str, Any]:
     for key, value in settings.items():
         if key not in fields:
             raise unknown(f"option of {name}", key, sorted(fields))
-        settings[key] = _typed(fields[key], value)
+        settings[key] = typed_option(fields[key], value, key)
     return {"architecture": name} | fixed | settings
 
 
-def _typed(field: dataclasses.Field, value: Any) -> Any:
-    """The value of an option in its type; a single number of layers counts for both stacks.
-
-    An encoder may have none: of an empty source, a decoder makes a language model.
+def typed_option(field: dataclasses.Field, value: Any, said: str) -> Any:
+    """The value of an option, which the user calls ``said``; a single number of layers counts for both stacks,
+    and an encoder may have none: of an empty source, a decoder makes a language model.
     """
     options, sized = get_args(field.type), field.name.startswith(("d_", "n_", "vocab", "max_"))
     if get_origin(field.type) is Literal:
         if value not in options:
-            raise unknown(field.name, value, options)
+            raise unknown(said, value, options)
         return value
     pair = get_origin(field.type) is tuple
     if pair:
@@ -132,16 +130,16 @@ def _typed(field: dataclasses.Field, value: Any) -> Any:
     ):
         accepted = f"a positive {kind.__name__}" if sized else f"of type {kind.__name__}"
         two = " or two, of which the encoder's may be 0" if sized else " or two"
-        raise InputError(f"{field.name} = {value!r}: give {accepted}{two if pair else ''}")
+        raise InputError(f"{said} = {value!r}: give {accepted}{two if pair else ''}")
     if kind is float and not all(map(math.isfinite, values)):
-        raise InputError(f"{field.name} = {value!r}: give a finite number")
+        raise InputError(f"{said} = {value!r}: give a finite number")
     most = DEEPEST if field.name in DEEP else LARGEST
     if kind is int and max(map(abs, values)) > most:
-        raise InputError(f"{field.name} = {value!r}: give at most {most:,}")
+        raise InputError(f"{said} = {value!r}: give at most {most:,}")
     return value
 
 
-def check(config: Config) -> None:
+def check(config: Any) -> None:
     """Checks that an architecture can have these values."""
     if not 0 <= config.dropout < 1:
         raise InputError(f"dropout = {config.dropout}: give 0 or more and less than 1")
@@ -152,7 +150,7 @@ def check(config: Config) -> None:
             )
 
 
-def _check_memory(module_class: type[Model], config: Config) -> None:
+def _check_memory(module_class: type[Model], config: Any) -> None:
     """Checks that a model of these sizes fits into this machine's memory, before any of it is taken."""
     sizes = [value for value in vars(config).values() if type(value) is int]
     if max(sizes) ** 2 * np.sum(getattr(config, "n_layers", 1)) <= FEW:

@@ -45,7 +45,8 @@ def attend(
     """
     if (rows := len(query) // len(key)) > 1:
         query = query.unflatten(0, (-1, rows)).flatten(1, 2)  # [sample, row * query, head, d_head]
-        mask = None if mask is None else tile(mask, rows)
+        if mask is not None and mask.shape[2] > 1:  # rows of queries follow each other
+            mask = mask.repeat(1, 1, rows, 1)
         v_bar = attend(query, key, value, mask, scale, dropout, site)
         return v_bar.unflatten(1, (rows, -1)).flatten(0, 1)
     q, k, v = query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
@@ -59,11 +60,6 @@ def attend(
         scores += mask
     weights = F.dropout(site(scores.softmax(-1)), dropout)
     return (weights @ v).transpose(1, 2)
-
-
-def tile(mask: Tensor, rows: int) -> Tensor:
-    """The mask repeated for ``rows`` rows of queries that follow each other."""
-    return mask if mask.shape[2] == 1 else mask.repeat(1, 1, rows, 1)
 
 
 class TPAttention(nn.Module):

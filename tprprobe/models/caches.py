@@ -44,30 +44,23 @@ class KeyValues:
 
     @property
     def pair(self) -> tuple[Tensor, ...]:
-        """All keys and all values."""
         return tuple(buffer[:, : self.length] for buffer in self._buffers)
 
     def extend(self, *new: Tensor) -> tuple[Tensor, ...]:
-        """All keys and values with the new ones at the end."""
         start, self.length = self.length, self.length + new[0].shape[1]
         if not start:
             self._buffers = new
             return new
         if self.length > self._buffers[0].shape[1]:
-            self._buffers = tuple(grown(b, start, self.length + ROOM) for b in self._buffers)
+            self._buffers = tuple(
+                F.pad(b, (0, 0, 0, 0, 0, self.length + ROOM - b.shape[1])) for b in self._buffers
+            )
         for buffer, part in zip(self._buffers, new, strict=True):
             buffer[:, start : self.length] = part
         return self.pair
 
     def __getitem__(self, rows: Order) -> "KeyValues":
         return KeyValues(self.length, tuple(b.index_select(0, rows) for b in self._buffers))
-
-
-def grown(buffer: Tensor, length: int, room: int) -> Tensor:
-    """The first ``length`` positions, with room for more."""
-    larger = buffer.new_empty(buffer.shape[0], room, *buffer.shape[2:])
-    larger[:, :length] = buffer[:, :length]
-    return larger
 
 
 class Cache:
@@ -85,7 +78,6 @@ class Cache:
 
     @property
     def length(self) -> int:
-        """The number of positions decoded so far."""
         return self.own[0].length
 
     def __getitem__(self, rows: Order) -> "Cache":

@@ -1,6 +1,5 @@
 """Checkpoint folders: saving a model with its vocabulary, card and recipe, and loading it by name."""
 
-import dataclasses
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -25,7 +24,7 @@ from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_folder
 from tprprobe.models.architectures import build, expand
-from tprprobe.models.protocol import CaptionModel, Config, Model, Readable
+from tprprobe.models.protocol import CaptionModel, Model, Readable
 
 TYPED, SEQ2SEQ = {"model_type": "tprprobe"}, "TPRForSeq2SeqLM"  # of `models.huggingface.auto`
 UNTRAINED, TRANSFORMERS = "untrained:", "hf:"  # how names begin
@@ -79,22 +78,13 @@ def checkpoint_files(model: Model, dtype: torch.dtype | None = None) -> dict[str
         name: tensor.detach().cpu().to(dtype or tensor.dtype).contiguous()
         for name, tensor in model.state_dict().items()
     }
+    auto = {} if isinstance(model, CaptionModel) else {"architectures": [SEQ2SEQ]}
+    config = TYPED | auto  # which transformers' Auto classes go by
     files: dict[str, bytes | str] = {
-        hub.CONFIG: json.dumps(published_config(model), indent=1) + "\n",
+        hub.CONFIG: json.dumps(config | model.describe(), indent=1) + "\n",
         hub.WEIGHTS: _weights(state),
     }
     return files | (model.vocabulary.files() if model.vocabulary is not None else {})
-
-
-def describe_config(model: Model) -> dict[str, Any]:
-    """``{"architecture": name, **options}``: what :func:`tprprobe.models.build` makes again."""
-    return {"architecture": model.architecture, **dataclasses.asdict(model.config)}
-
-
-def published_config(model: Model) -> dict[str, Any]:
-    """The config.json of a checkpoint: its settings, and what transformers' Auto classes go by."""
-    pictures = isinstance(model, CaptionModel)
-    return TYPED | ({} if pictures else {"architectures": [SEQ2SEQ]}) | describe_config(model)
 
 
 def read_checkpoint(
@@ -134,11 +124,7 @@ def _named_data(card: Path) -> dict[str, Any]:
 
     try:
         front = ModelCard.load(card, ignore_metadata_errors=True).data.to_dict()
-    except (
-        yaml.YAMLError,
-        ValueError,
-        TypeError,
-    ):  # front matter that is no YAML, no text, no table
+    except (yaml.YAMLError, ValueError, TypeError):  # it is no YAML, no text, no table
         return {}
     named = front.get("tprprobe")
     return named if isinstance(named, dict) else {}
@@ -146,7 +132,7 @@ def _named_data(card: Path) -> dict[str, Any]:
 
 def untrained_twin(model: Model, seed: int = 0) -> Model:
     """The control: a freshly initialized model of the same configuration and vocabulary."""
-    twin = build(describe_config(model), seed=seed)
+    twin = build(model.describe(), seed=seed)
     for name, buffer in model.named_buffers():  # found in the data, not learned
         twin.get_buffer(name).copy_(buffer)
     twin.vocabulary, twin.name = model.vocabulary, f"{UNTRAINED}{model.name}"
@@ -164,7 +150,7 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise InputError(f"{folder / hub.CONFIG}: {error}") from error
 
 
-def _vocabulary(folder: Path, config: Config) -> Codec | None:
+def _vocabulary(folder: Path, config: Any) -> Codec | None:
     for file, load in READERS.items():
         if (folder / file).is_file():
             known = load(folder)
@@ -173,7 +159,7 @@ def _vocabulary(folder: Path, config: Config) -> Codec | None:
     return None
 
 
-def check_vocabulary(known: Codec, config: Config, where: str) -> None:
+def check_vocabulary(known: Codec, config: Any, where: str) -> None:
     """Checks that a model's ids are those of the vocabulary."""
     size = config.vocab_size if known.has_spare_rows else len(known)
     if size < len(known):

@@ -3,15 +3,28 @@
 import math
 import struct
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from tprprobe import plugins
 from tprprobe.files import assets, hub
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import parse_json, read_json
-from tprprobe.models.presets import list_presets
 
 BUFFERS = ("mean", "positions")  # tensors of a checkpoint that are no parameters
 SIZE = struct.Struct("<Q")  # of a safetensors file's header, which comes first
+
+
+class Preset(NamedTuple):
+    """The settings of a model, and its number of parameters (unique tensors; the tests build and count them)."""
+
+    settings: dict[str, Any]
+    parameters: int
+
+
+def list_presets() -> dict[str, Preset]:
+    """Every preset by name, as plug-ins register them."""
+    plugged = plugins.load_all("presets").values()
+    return {name: Preset(*each) for presets in plugged for name, each in presets.items()}
 
 
 def list_models() -> dict[str, list[dict[str, Any]]]:

@@ -25,50 +25,6 @@ FAR = 1.5  # a factor between scales
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
-def split_name(name: str) -> tuple[str | None, str]:
-    """The kind of twin that a name begins with, and the name of the model: ``permuted:NAME``."""
-    kind, _, known = name.partition(":")
-    return (kind, known) if known and kind in TWINS else (None, name)
-
-
-@torch.no_grad()
-def permute_weights(model: nn.Module, seed: int) -> None:
-    """Permutes the numbers of every parameter in place; one that is used twice is permuted once."""
-    random = torch.Generator().manual_seed(seed)
-    for weights in model.parameters():
-        order = torch.randperm(weights.numel(), generator=random).to(weights.device)
-        weights.copy_(weights.flatten()[order].view_as(weights))
-
-
-@torch.no_grad()
-def rescale_weights(twin: nn.Module, trained: nn.Module) -> None:
-    """Multiplies every matrix of the twin in place to the scale that it has in the trained model."""
-    for weights, factor in _factors(twin, trained):
-        weights.mul_(factor)
-
-
-def warn_of_scale(twin: nn.Module, trained: nn.Module, name: str) -> None:
-    """Prints a warning if the untrained twin's matrices are on another scale than the trained ones."""
-    factor = median([factor for _, factor in _factors(twin, trained)] or [1.0])
-    if not 1 / FAR <= factor <= FAR:
-        note(
-            f"warning: the matrices of {name} are {factor:.2g} times as large as those that its "
-            f"configuration starts with, so {UNTRAINED}:{name} may bind more or less than a model of "
-            f"its scale: {PERMUTED}:{name} and {RESCALED}:{name} keep the scale"
-        )
-
-
-def _factors(twin: nn.Module, trained: nn.Module) -> list[tuple[Tensor, float]]:
-    """Every matrix of the twin that is not zero, and by what it has to be multiplied."""
-    known = dict(trained.named_parameters())
-    matrices = [(each, known[name]) for name, each in twin.named_parameters() if each.ndim > 1]
-    return [(new, _scale(old) / _scale(new)) for new, old in matrices if _scale(new) > 0]
-
-
-def _scale(weights: Tensor) -> float:
-    return weights.detach().float().square().mean().sqrt().item()
-
-
 def load_model(
     name: str | os.PathLike[str],
     device: str = "cpu",
@@ -101,12 +57,12 @@ def load_model(
         'untrained:tpt-c-arithmetic'
     """
     place = find_device(device)
-    kind, known = split_name(str(name))
     if dtype not in DTYPES:
         raise unknown("dtype", dtype, DTYPES)
-    if kind is None:
-        return _read(known, local_files_only, None, DTYPES[dtype]).to(place)
-    return _read_twin(kind, known, local_files_only, seed, DTYPES[dtype]).to(place)
+    kind, _, known = str(name).partition(":")  # permuted:NAME
+    if known and kind in TWINS:
+        return _read_twin(kind, known, local_files_only, seed, DTYPES[dtype]).to(place)
+    return _read(str(name), local_files_only, None, DTYPES[dtype]).to(place)
 
 
 def find_twins(
@@ -139,7 +95,6 @@ def find_twins(
 
 
 def _twin_of(model: Readable, kind: str, seed: int) -> Readable:
-    """The twin of a model in memory."""
     if isinstance(model, Model):
         twin = untrained_twin(model, seed)
         if kind == PERMUTED:
@@ -155,7 +110,7 @@ def _twin_of(model: Readable, kind: str, seed: int) -> Readable:
             f"{model.name} is an attached module, which cannot be initialized again: its only "
             f"twin is {PERMUTED}"
         )
-    return _changed(kind, twin, model, model.name, seed)
+    return _changed(kind, twin, model, seed)
 
 
 def _read_twin(
@@ -171,23 +126,45 @@ def _read_twin(
             raise
         return _read(name, local_files_only, seed, dtype)  # a folder without weights
     twin = trained if kind == PERMUTED else _read(name, local_files_only, seed, dtype)
-    return _changed(kind, twin, trained, trained.name, seed)
+    return _changed(kind, twin, trained, seed)
 
 
-def _changed(kind: str, twin: Readable, trained: Readable, name: str, seed: int) -> Readable:
+@torch.no_grad()
+def _changed(kind: str, twin: Readable, trained: Readable, seed: int) -> Readable:
     """The twin with the weights and the name of its kind."""
+    name = trained.name
     if kind == PERMUTED:
-        permute_weights(twin, seed)
+        random = torch.Generator().manual_seed(seed)
+        for weights in twin.parameters():  # which has one that is used twice only once
+            order = torch.randperm(weights.numel(), generator=random).to(weights.device)
+            weights.copy_(weights.flatten()[order].view_as(weights))
     elif kind == RESCALED:
-        rescale_weights(twin, trained)
+        for weights, factor in _factors(twin, trained):
+            weights.mul_(factor)
     elif not isinstance(trained, Model):
-        warn_of_scale(twin, trained, name)
+        factor = median([factor for _, factor in _factors(twin, trained)] or [1.0])
+        if not 1 / FAR <= factor <= FAR:
+            note(
+                f"warning: the matrices of {name} are {factor:.2g} times as large as those that its "
+                f"configuration starts with, so {UNTRAINED}:{name} may bind more or less than a model of "
+                f"its scale: {PERMUTED}:{name} and {RESCALED}:{name} keep the scale"
+            )
     twin.name = f"{kind}:{name}"
     return twin.eval()
 
 
+def _factors(twin: nn.Module, trained: nn.Module) -> list[tuple[Tensor, float]]:
+    """Every matrix of the twin that is not zero, and by what it has to be multiplied to have the trained scale."""
+    known = dict(trained.named_parameters())
+    matrices = [(each, known[name]) for name, each in twin.named_parameters() if each.ndim > 1]
+    return [(new, _scale(old) / _scale(new)) for new, old in matrices if _scale(new) > 0]
+
+
+def _scale(weights: Tensor) -> float:
+    return weights.detach().float().square().mean().sqrt().item()
+
+
 def _read(name: str, local_files_only: bool, seed: int | None, dtype: torch.dtype) -> Readable:
-    """The model of a name; with a seed, initialized anew."""
     if not name.startswith(TRANSFORMERS):
         return read_checkpoint(name, local_files_only, seed).to(dtype)
     from tprprobe.models.huggingface import read_transformers  # transformers takes seconds
@@ -196,7 +173,6 @@ def _read(name: str, local_files_only: bool, seed: int | None, dtype: torch.dtyp
 
 
 def find_device(name: str) -> torch.device:
-    """The torch device of this name, if this machine has it."""
     try:
         return torch.empty(0, device=name).device
     except (RuntimeError, AssertionError) as error:

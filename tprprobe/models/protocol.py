@@ -1,14 +1,13 @@
 """Protocols of models: what an architecture must have to be trained, run and read.
 
-A model is a torch module, and Python has no type for "a module that also has these": so architectures derive
-from :class:`Model`. What is only read or passed on (a configuration, what an encoder leaves for the decoder)
-is a protocol.
+What is passed on (the encoder's memory, what decoding carries) has rows that are picked as a tensor's.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import torch
 from jaxtyping import Float, Int, Shaped
@@ -19,45 +18,9 @@ from tprprobe.errors import InputError
 from tprprobe.site.attachment import Attached
 from tprprobe.site.site import device_of
 
-
-@runtime_checkable
-class Config(Protocol):
-    """Sizes and special ids that every configuration has."""
-
-    @property
-    def vocab_size(self) -> int: ...
-    @property
-    def d_model(self) -> int: ...
-    @property
-    def dropout(self) -> float: ...
-    @property
-    def pad(self) -> int: ...
-    @property
-    def sos(self) -> int: ...
-    @property
-    def eos(self) -> int: ...
-
-
-@runtime_checkable
-class CaptionConfig(Config, Protocol):
-    """A configuration of a captioning model, with the widths of its words and of images' features."""
-
-    @property
-    def d_embedding(self) -> int: ...
-    @property
-    def d_features(self) -> int: ...
-
-
-@runtime_checkable
-class Carried(Protocol):
-    """The state that a model keeps of samples; its rows are picked as a tensor's."""
-
-    def __getitem__(self, rows: Int[Tensor, " row"], /) -> Any: ...
-
-
-K = TypeVar("K", bound=Config)
-M = TypeVar("M", bound=Carried)  # what the encoder leaves for the decoder
-C = TypeVar("C", bound=Carried)  # what decoding carries from one symbol to the next
+K = TypeVar("K")  # a configuration: vocab_size, d_model, dropout, the ids pad, sos and eos, …
+M = TypeVar("M")  # what the encoder leaves for the decoder
+C = TypeVar("C")  # what decoding carries from one symbol to the next
 
 
 class Language(nn.Module, ABC):
@@ -131,9 +94,8 @@ class Language(nn.Module, ABC):
         Returns:
             Probabilities, in float32.
         """
-        start = torch.full((len(source), 1), self.config.sos, device=source.device)
-        target = start if written is None else torch.cat([start, written], 1)
-        return self.decode(target, self.encode(source))[0][:, -1].float().softmax(-1)
+        none = source.new_zeros((len(source), 0), dtype=torch.long)
+        return self._after(source, none if written is None else written)[:, -1].softmax(-1)
 
     @torch.no_grad()
     def score(
@@ -149,10 +111,13 @@ class Language(nn.Module, ABC):
         Returns:
             Log-probabilities in nats.
         """
-        start = torch.full((len(source), 1), self.config.sos, device=source.device)
-        logits, _ = self.decode(torch.cat([start, target[:, :-1]], 1), self.encode(source))
-        logs = logits.float().log_softmax(-1).gather(-1, target.clamp(min=0)[..., None])[..., 0]
+        logs = self._after(source, target[:, :-1]).log_softmax(-1)
+        logs = logs.gather(-1, target.clamp(min=0)[..., None])[..., 0]
         return logs.masked_fill(target == self.config.pad, 0.0).sum(1)
+
+    def _after(self, source: Tensor, written: Tensor) -> Tensor:
+        start = torch.full((len(source), 1), self.config.sos, device=source.device)
+        return self.decode(torch.cat([start, written], 1), self.encode(source))[0].float()
 
     def generate(
         self, source: Shaped[Tensor, "batch ..."], max_length: int = 32, **options: Any
@@ -174,16 +139,16 @@ class Language(nn.Module, ABC):
 
 
 class Model(Language, Generic[K, M, C]):
-    """The protocol of our models: the logits of target symbols, given a source.
-
-    ``name`` is that of its checkpoint or else of its ``architecture``; ``vocabulary`` and ``folder`` are None
-    where they are not known.
-    """
+    """The protocol of our models: the logits of target symbols, given a source."""
 
     config_class: ClassVar[type]
     config: K
     architecture: str
     n_heads: int = 0  # of an attention, where there is one
+
+    def describe(self) -> dict[str, Any]:
+        """``{"architecture": name, **options}``: what :func:`tprprobe.models.build` makes again."""
+        return {"architecture": self.architecture, **asdict(cast(Any, self.config))}
 
     @abstractmethod
     def encode(self, source: Shaped[Tensor, "batch ..."]) -> M:
@@ -204,25 +169,20 @@ class Model(Language, Generic[K, M, C]):
     run = forward
 
 
-KC = TypeVar("KC", bound=CaptionConfig)
-
-
-class CaptionModel(Model[KC, M, C]):
+class CaptionModel(Model[K, M, C]):
     """A model whose sources are feature vectors of images."""
 
     embedding: nn.Embedding
 
-    @property
-    def center(self) -> Tensor | None:
-        """The buffer that is subtracted from every feature vector; None if there is none."""
-        return None
+    @abstractmethod
+    def begin(self, features: Float[Tensor, "image d_features"], is_first: bool) -> None:
+        """Checks the features that a stage of training gives, and takes of the first stage's what it needs."""
 
 
 Readable = Language | Attached  # what vectors are read of: a model, or a module with sites attached
 
 
 def require_model(model: Readable, reason: str) -> Model:
-    """The model, checked to be one of ours."""
     if isinstance(model, Model):
         return model
     raise InputError(f"{model.name} is an attached module, {reason}")
@@ -241,7 +201,6 @@ def require_head(model: Readable, purpose: str) -> Language:
 
 
 def require_vocabulary(model: Readable) -> Codec:
-    """The model's vocabulary."""
     if model.vocabulary is None:
         raise InputError(
             f"{model.name}: this model's vocabulary is unknown: convert it again with --vocab FILE"

@@ -33,7 +33,6 @@ class RoleDictionary(nn.Module):
         nn.init.xavier_uniform_(self.role_embedding, gain=1.414)
 
     def weights(self, x: Float[Tensor, "batch seq width"]) -> Weights:
-        """The attention over the entries, read from one vector a position."""
         return split_heads(self.to_weights(x), self.n_heads).softmax(-1)
 
     def crossed_weights(self, x: PerHead) -> Weights:
@@ -48,7 +47,6 @@ class RoleDictionary(nn.Module):
         return scores.diagonal(dim1=2, dim2=4).transpose(-1, -2).softmax(-1)
 
     def mix(self, weights: Weights) -> PerHead:
-        """The role vectors: the entries, weighted and summed."""
         entries = self.role_embedding / self.role_embedding.norm(dim=1, keepdim=True)
         if self.shared:
             return weights @ entries
@@ -68,52 +66,37 @@ class Reduction(nn.Module):
         return role * (filler * self.weight).sum(-1, keepdim=True)
 
 
-class Add(nn.Module):
-    """tpr = F + R ⊙ F (jiang Eq. 6)."""
+class Joining(nn.Module):
+    """tpr of the filler F and the binding B = R ⊙ F.
 
-    def forward(self, filler: Vector, binding: Vector, _read: PerPosition) -> Vector:
-        return filler + binding
+    add       F + B (jiang Eq. 6)
+    gate      F + g · B, g the first of each pair of softmax(x W + b) over the pairs of ``n_gates``
+    concat    [F W_1 + b_1, B W_2 + b_2], seven eighths and one eighth of the width
+    proj&add  F + B W + b
+    drop      F: settings in which the authors' code leaves the binding unused
+    """
 
-
-class Gate(nn.Module):
-    """tpr = F + g · (R ⊙ F), g the first of each pair of softmax(x W + b) over all gates' pairs."""
-
-    def __init__(self, d_model: int, n_gates: int):
+    def __init__(self, kind: str, d_model: int, n_gates: int = 1):
         super().__init__()
-        self.to_gate = nn.Linear(d_model, 2 * n_gates)
+        self.kind = kind
+        if kind == "gate":
+            self.to_gate = nn.Linear(d_model, 2 * n_gates)
+        elif kind == "concat":
+            if d_model % 8:
+                raise InputError(f"output 'concat' needs a d_model that 8 divides, not {d_model}")
+            self.of_filler = nn.Linear(d_model, d_model // 8 * 7)
+            self.of_binding = nn.Linear(d_model, d_model // 8)
+        elif kind == "proj&add":
+            self.of_binding = nn.Linear(d_model, d_model)
 
     def forward(self, filler: Vector, binding: Vector, read: PerPosition) -> Vector:
-        gate = self.to_gate(read).softmax(-1)[..., ::2]  # [batch, seq, n_gates]
-        return filler + (gate[..., None] if binding.ndim == 4 else gate) * binding
-
-
-class Concatenate(nn.Module):
-    """tpr = [F W_1 + b_1, (R ⊙ F) W_2 + b_2], seven eighths and one eighth of the width."""
-
-    def __init__(self, d_model: int):
-        super().__init__()
-        if d_model % 8:
-            raise InputError(f"output 'concat' needs a d_model that 8 divides, not {d_model}")
-        self.of_filler = nn.Linear(d_model, d_model // 8 * 7)
-        self.of_binding = nn.Linear(d_model, d_model // 8)
-
-    def forward(self, filler: Vector, binding: Vector, _read: PerPosition) -> Vector:
-        return torch.cat([self.of_filler(filler), self.of_binding(binding)], -1)
-
-
-class Project(nn.Module):
-    """tpr = F + (R ⊙ F) W + b."""
-
-    def __init__(self, d_model: int):
-        super().__init__()
-        self.of_binding = nn.Linear(d_model, d_model)
-
-    def forward(self, filler: Vector, binding: Vector, _read: PerPosition) -> Vector:
-        return filler + self.of_binding(binding)
-
-
-class Drop(nn.Module):
-    """tpr = F: settings in which the authors' code leaves the binding unused."""
-
-    def forward(self, filler: Vector, _binding: Vector, _read: PerPosition) -> Vector:
-        return filler
+        if self.kind == "drop":
+            return filler
+        if self.kind == "concat":
+            return torch.cat([self.of_filler(filler), self.of_binding(binding)], -1)
+        if self.kind == "gate":
+            gate = self.to_gate(read).softmax(-1)[..., ::2]  # [batch, seq, n_gates]
+            binding = (gate[..., None] if binding.ndim == 4 else gate) * binding
+        elif self.kind == "proj&add":
+            binding = self.of_binding(binding)
+        return filler + binding

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from tprprobe.models.attention import attend, split_heads
 from tprprobe.models.caches import KeyValues
-from tprprobe.models.roles import Add, Concatenate, Drop, Gate, Project, Reduction, RoleDictionary
+from tprprobe.models.roles import Joining, Reduction, RoleDictionary
 from tprprobe.models.tptconfig import TPTConfig
 from tprprobe.site.site import Site, attention_map, per_head, per_position
 
@@ -60,7 +60,6 @@ class SubLayer(nn.Module):
 
     @property
     def reads_heads(self) -> bool:
-        """True if the role is read from one vector per head."""
         return self.role_input in ("query", "v_bar_2")
 
     def _scale_as_t5(self, config: TPTConfig) -> None:
@@ -136,19 +135,17 @@ def role_shape(config: TPTConfig) -> tuple[int, int]:
     return config.n_heads, config.d_head
 
 
-def joining(config: TPTConfig, cross: bool) -> nn.Module:
+def joining(config: TPTConfig, cross: bool) -> Joining:
     """The module that joins filler and binding, and the published tensors that it passes over.
 
     Inside the attention only the gate counts. After the residual, single-head roles and the
     cross-attention of continuous ones have no gate, and ``proj&add`` adds nothing.
     """
-    if not config.after_residual:
-        return Gate(config.d_model, config.n_heads) if config.gate else Add()
-    all_honoured = config.multi_head and not (cross and config.roles == "continuous")
+    inside = not config.after_residual
+    all_honoured = inside or (config.multi_head and not (cross and config.roles == "continuous"))
     if config.gate and all_honoured:
-        return Gate(config.d_model, 1)
-    if config.output == "concat":
-        return Concatenate(config.d_model)
-    if config.output == "proj&add":
-        return Project(config.d_model) if all_honoured else Drop()
-    return Add()
+        return Joining("gate", config.d_model, config.n_heads if inside else 1)
+    if inside:
+        return Joining("add", config.d_model)
+    is_dropped = config.output == "proj&add" and not all_honoured
+    return Joining("drop" if is_dropped else config.output, config.d_model)

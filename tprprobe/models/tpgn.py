@@ -42,7 +42,6 @@ class State:
 
 
 def check_features(source: Tensor, width: int) -> None:
-    """Checks that these are feature vectors of that width."""
     if source.ndim != 2 or source.shape[1] != width or not source.is_floating_point():
         raise InputError(
             f"image features of shape {tuple(source.shape)}, {source.dtype}: this model reads "
@@ -89,6 +88,7 @@ class TPGNConfig:
 GATES = 4  # in the order of torch's LSTM: î, f̂, g, ô
 FORGET = 1
 CACHE_LINE = 16  # floats
+SUMMED_AT_ONCE = 4096  # vectors
 
 
 class Gates(nn.Module):
@@ -171,10 +171,13 @@ class TPGN(CaptionModel[TPGNConfig, State, State]):
             if linear.bias is not None:
                 nn.init.zeros_(linear.bias)
 
-    @property
-    def center(self) -> Tensor:
-        """v̄, the mean of the features."""
-        return self.mean
+    @torch.no_grad()
+    def begin(self, features: Float[Tensor, "image d_features"], is_first: bool) -> None:
+        """Sets v̄ to the mean of the first stage's features (Eq. 9)."""
+        check_features(features[:1], self.config.d_features)
+        if is_first:
+            sums = [some.double().sum(0) for some in features.split(SUMMED_AT_ONCE)]
+            self.mean.copy_(sum(sums[1:], sums[0]) / len(features))
 
     def encode(self, source: Float[Tensor, "batch d_features"]) -> State:
         """The state before the first word: Ŝ_0 = C_s (v − v̄) and p_0 = 0 (Eq. 9)."""
@@ -230,7 +233,6 @@ def aligned_linear(
 
 
 def _matrices(rows: int, columns: int) -> Float[Tensor, "gate {rows} {columns}"]:
-    """One matrix per gate, each initialized separately."""
     weights = torch.empty(GATES, rows, columns)
     for gate in weights:
         nn.init.xavier_uniform_(gate)
@@ -238,7 +240,6 @@ def _matrices(rows: int, columns: int) -> Float[Tensor, "gate {rows} {columns}"]
 
 
 def _bias(units: int) -> nn.Parameter:
-    """A bias of zeros, and of ones for the forget gate."""
     bias = torch.zeros(GATES, units)
     bias[FORGET] = 1
     return nn.Parameter(bias)

@@ -84,40 +84,30 @@ class T5FeedForward(nn.Module):
         return x + self.dropout(self.contract(inner))
 
 
-class T5EncoderLayer(nn.Module):
-    """Self-attention with its TPR, then the feed-forward layer."""
+class T5Layer(nn.Module):
+    """Self-attention, a decoder's cross-attention, each with its own TPR, then the feed-forward layer."""
 
-    def __init__(self, config: TPTConfig, bound: bool):
+    def __init__(self, config: TPTConfig, bound: bool, is_decoder: bool):
         super().__init__()
         self.self = SubLayer(config, bound, cross=False)
-        self.feed_forward = T5FeedForward(config)
-        self.hidden = per_position(config.d_model)
-
-    def forward(self, x: Tensor, bias: Tensor) -> Float[Tensor, "batch seq d_model"]:
-        return self.hidden(self.feed_forward(self.self(x, bias)))
-
-
-class T5DecoderLayer(nn.Module):
-    """Self-attention and cross-attention, each with its own TPR, then the feed-forward layer."""
-
-    def __init__(self, config: TPTConfig, bound: bool):
-        super().__init__()
-        self.self = SubLayer(config, bound, cross=False)
-        self.cross = SubLayer(config, bound, cross=True)
+        if is_decoder:
+            self.cross = SubLayer(config, bound, cross=True)
         self.feed_forward = T5FeedForward(config)
         self.hidden = per_position(config.d_model)
 
     def forward(
         self,
-        y: Tensor,
-        memory: Memory,
-        biases: tuple[Tensor, Tensor],
-        own: KeyValues,
-        read: KeyValues,
+        x: Tensor,
+        bias: Tensor,
+        memory: Tensor | None = None,
+        cross_bias: Tensor | None = None,
+        own: KeyValues | None = None,
+        read: KeyValues | None = None,
     ) -> Float[Tensor, "batch seq d_model"]:
-        y = self.self(y, biases[0], past=own)
-        y = self.cross(y, biases[1], memory.states, past=read)
-        return self.hidden(self.feed_forward(y))
+        x = self.self(x, bias, past=own)
+        if memory is not None:
+            x = self.cross(x, cross_bias, memory, past=read)
+        return self.hidden(self.feed_forward(x))
 
 
 class TPT(Model[TPTConfig, Memory, Cache]):
@@ -131,8 +121,8 @@ class TPT(Model[TPTConfig, Memory, Cache]):
         d, (n_encoder, n_decoder) = config.d_model, config.n_layers
         in_encoder, in_decoder = (config.roles != "none" and on for on in config.role_stacks)
         self.embedding = nn.Embedding(config.vocab_size, d)
-        self.encoder = nn.ModuleList(T5EncoderLayer(config, in_encoder) for _ in range(n_encoder))
-        self.decoder = nn.ModuleList(T5DecoderLayer(config, in_decoder) for _ in range(n_decoder))
+        self.encoder = nn.ModuleList(T5Layer(config, in_encoder, False) for _ in range(n_encoder))
+        self.decoder = nn.ModuleList(T5Layer(config, in_decoder, True) for _ in range(n_decoder))
         self.encoder_norm = nn.RMSNorm(d, eps=config.norm_epsilon)
         self.decoder_norm = nn.RMSNorm(d, eps=config.norm_epsilon)
         self.encoder_bias = position_bias(config, in_encoder, bidirectional=True)
@@ -159,10 +149,10 @@ class TPT(Model[TPTConfig, Memory, Cache]):
         Self-attention is causal and nothing else: the start symbol is the pad id.
         """
         cache = cache or Cache.empty(len(self.decoder))
-        biases = self._biases(cache.length, target.shape[1], memory)
+        bias, cross_bias = self._biases(cache.length, target.shape[1], memory)
         y = self.dropout(self.embedding(target))
         for layer, own, read in zip(self.decoder, cache.own, cache.memory, strict=True):
-            y = layer(y, memory, biases, own, read)
+            y = layer(y, bias, memory.states, cross_bias, own, read)
         y = self.dropout(self.decoder_norm(y)) * self.config.d_model**-0.5
         return y @ self.embedding.weight.T, cache
 

@@ -22,9 +22,6 @@ class TPTConfig:
 
     ``initialization`` is that of the attentions and their position biases: T5's scales (``t5``) or
     torch's defaults (``torch``). ``published`` is torch's where roles come after the residual.
-
-    Raises:
-        InputError: a setting that the authors' code cannot run.
     """
 
     vocab_size: int = 32128
@@ -62,7 +59,6 @@ class TPTConfig:
 
     @property
     def heads_fill_model(self) -> bool:
-        """True if the heads' widths add up to the model's."""
         return self.n_heads * self.d_head == self.d_model
 
     @property

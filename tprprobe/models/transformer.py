@@ -50,7 +50,6 @@ class TransformerConfig:
 
     @property
     def start(self) -> Literal["xavier", "torch"]:
-        """The rule by which the attentions' weights are initialized."""
         if self.initialization == "published":
             return "xavier" if self.roles == "none" else "torch"
         return self.initialization
@@ -133,52 +132,40 @@ class FeedForward(nn.Module):
         return self.contract(self.dropout(F.relu(self.expand(x))))
 
 
-class EncoderLayer(nn.Module):
-    """x ← x + A(LN₁ x); x ← x + FF(LN₂ x); hidden = LN₃ x (schlag2019-workshop Eq. 1)."""
+class Layer(nn.Module):
+    """x ← x + A(LN₁ x); in a decoder x ← x + C(LN₂ x), the role from the decoder's side; x ← x + FF(LN x);
+    hidden = LN x (schlag2019-workshop Eq. 1).
+    """
 
-    def __init__(self, config: TransformerConfig):
+    def __init__(self, config: TransformerConfig, is_decoder: bool):
         super().__init__()
         d = config.d_model
         self.norm1, self.norm2, self.norm3 = (nn.LayerNorm(d) for _ in range(3))
+        if is_decoder:
+            self.norm4 = nn.LayerNorm(d)
         self.self = attention(config)
-        self.feed_forward = FeedForward(config)
-        self.dropout = nn.Dropout(config.dropout)
-        self.hidden = per_position(d)
-
-    def forward(self, x: Tensor, mask: Tensor) -> Float[Tensor, "batch seq d_model"]:
-        x = x + self.dropout(self.self(self.norm1(x), mask=mask))
-        x = x + self.dropout(self.feed_forward(self.norm2(x)))
-        return self.hidden(self.norm3(x))
-
-
-class DecoderLayer(nn.Module):
-    """Self-attention, cross-attention (its role from the decoder's side), feed-forward, LN₄."""
-
-    def __init__(self, config: TransformerConfig):
-        super().__init__()
-        d = config.d_model
-        self.norm1, self.norm2, self.norm3, self.norm4 = (nn.LayerNorm(d) for _ in range(4))
-        self.self = attention(config)
-        self.cross = attention(config)
+        if is_decoder:
+            self.cross = attention(config)
         self.feed_forward = FeedForward(config)
         self.dropout = nn.Dropout(config.dropout)
         self.hidden = per_position(d)
 
     def forward(
         self,
-        y: Tensor,
-        memory: Memory,
+        x: Tensor,
         mask: Tensor | None,
-        uniform: Tensor | None,
-        own: KeyValues,
-        read: KeyValues,
+        memory: Memory | None = None,
+        uniform: Tensor | None = None,
+        own: KeyValues | None = None,
+        read: KeyValues | None = None,
     ) -> Float[Tensor, "batch seq d_model"]:
-        out = self.self(self.norm1(y), mask=mask, uniform=uniform, past=own)
-        y = y + self.dropout(out)
-        out = self.cross(self.norm2(y), memory.states, mask=memory.mask, past=read)
-        y = y + self.dropout(out)
-        y = y + self.dropout(self.feed_forward(self.norm3(y)))
-        return self.hidden(self.norm4(y))
+        x = x + self.dropout(self.self(self.norm1(x), mask=mask, uniform=uniform, past=own))
+        before, last = self.norm2, self.norm3
+        if memory is not None:
+            out = self.cross(self.norm2(x), memory.states, mask=memory.mask, past=read)
+            x, before, last = x + self.dropout(out), self.norm3, self.norm4
+        x = x + self.dropout(self.feed_forward(before(x)))
+        return self.hidden(last(x))
 
 
 def attention(config: TransformerConfig) -> TPAttention:
@@ -211,8 +198,8 @@ class Transformer(Model[TransformerConfig, Memory, Cache]):
         super().__init__()
         self.config, self.n_heads = config, config.n_heads
         self.embedding = Embedding(config)
-        self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.n_layers[0]))
-        self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.n_layers[1]))
+        self.encoder = nn.ModuleList(Layer(config, False) for _ in range(config.n_layers[0]))
+        self.decoder = nn.ModuleList(Layer(config, True) for _ in range(config.n_layers[1]))
 
     def encode(self, source: Int[Tensor, "batch seq"]) -> Memory:
         """The encoder's output; padded keys are masked (a source of pads only attends to them)."""
@@ -234,7 +221,7 @@ class Transformer(Model[TransformerConfig, Memory, Cache]):
         mask, uniform = self._target_mask(target, cache.length)
         y = self.embedding.read(target, cache.length)
         for layer, own, read in zip(self.decoder, cache.own, cache.memory, strict=True):
-            y = layer(y, memory, mask, uniform, own, read)
+            y = layer(y, mask, memory, uniform, own, read)
         return y @ self.embedding.token.weight.T, cache
 
     def _target_mask(self, target: Tensor, past: int) -> tuple[Tensor | None, Tensor | None]:

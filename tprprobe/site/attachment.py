@@ -97,9 +97,9 @@ class Attached(nn.Module):
         """Facts about the module by name, in JSON types.
 
         Returns:
-            A copy of ``notes``.
+            The class of the module as its architecture, and ``notes``.
         """
-        return dict(self.notes)
+        return {"architecture": type(self.get_submodule(FOREIGN)).__name__, **self.notes}
 
     def run(self, source: Any, target: Any) -> Any:
         """A forward pass for the sake of the sites, as an extraction makes it.
@@ -179,7 +179,6 @@ def attach(
 
 
 def place_site(root: nn.Module, name: str, site: Site) -> None:
-    """Puts a site at its dotted name in a module, as :func:`attach` does."""
     if not NAME.fullmatch(name):
         raise InputError(f"site {name!r}: give a dotted name like 'encoder.0.self.role'")
     *parents, last = name.split(".")

@@ -24,35 +24,31 @@ def record(model: nn.Module, steps: Iterable[str]) -> Iterator[dict[str, Any]]:
 
         return call
 
-    with _replace(model, steps, recorded):
+    with replace_methods(model, steps, recorded):
         yield found
 
 
 @contextlib.contextmanager
 def hold(model: nn.Module, outputs: Mapping[str, Any]) -> Iterator[None]:
     """A block in which these steps return this and compute nothing: ``hold(model, {"encoder.0": hidden})``."""
-    with _replace(model, outputs, lambda step, _: lambda *_, **__: outputs[step]):
+    with replace_methods(model, outputs, lambda step, _: lambda *_, **__: outputs[step]):
         yield
 
 
 @contextlib.contextmanager
-def _replace(
+def replace_methods(
     model: nn.Module, steps: Iterable[str], replacement: Callable[[str, Method], Method]
 ) -> Iterator[None]:
+    """A block in which ``replacement(step, method)`` is called in place of every step."""
     with contextlib.ExitStack() as stack:
         for step in steps:
-            module, method = _find(model, step)
+            parent, _, name = step.rpartition(".")
+            module, method = model.get_submodule(parent), name
+            if name in module._modules:
+                module, method = module.get_submodule(name), "forward"
             stack.callback(_restore, module, method, module.__dict__.get(method))
             setattr(module, method, replacement(step, getattr(module, method)))
         yield
-
-
-def _find(model: nn.Module, step: str) -> tuple[nn.Module, str]:
-    """The module of a step and the name of its method."""
-    parent, _, name = step.rpartition(".")
-    module = model.get_submodule(parent)
-    own = module._modules.get(name)
-    return (module, name) if own is None else (own, "forward")
 
 
 def _restore(module: nn.Module, method: str, before: Method | None) -> None:

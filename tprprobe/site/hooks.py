@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tprprobe.errors import InputError
+from tprprobe.site.cached_prefix import replace_methods
 from tprprobe.site.patterns import select, side_of
 from tprprobe.site.site import FOREIGN, Site
 
@@ -89,7 +90,6 @@ def capture(model: nn.Module, patterns: str | Iterable[str]) -> Iterator[dict[st
     """
     found = find_sites(model)
     captured: dict[str, Tensor] = {}
-
     with contextlib.ExitStack() as stack:
         for name in select(patterns, list(found)):
             keep = _Keeper(model, name, found[name].axes, captured)
@@ -98,8 +98,6 @@ def capture(model: nn.Module, patterns: str | Iterable[str]) -> Iterator[dict[st
 
 
 class _Keeper:
-    """Puts a site's tensors into a dictionary."""
-
     def __init__(self, model: Any, name: str, axes: tuple[str, ...], captured: dict[str, Tensor]):
         self.model, self.name, self.axes, self.captured = model, name, axes, captured
         self.call, self.held = None, []
@@ -147,13 +145,13 @@ def intervene(model: nn.Module, edits: Mapping[str, Edit | PlacedEdit]) -> Itera
         >>> torch.equal(edited, model(source, source[:, :1]))
         False
     """
-    found = find_sites(model)
-
+    found, steps, is_ours = find_sites(model), Steps(), not hasattr(model, "calls")
+    counted = ["decode"] if is_ours and hasattr(model, "decode") else []
     with contextlib.ExitStack() as stack:
-        steps = stack.enter_context(_count_steps(model))
+        stack.enter_context(replace_methods(model, counted, steps.counting))
         for pattern, edit in edits.items():
             for name in select(pattern, list(found)):
-                at = Passes(model) if hasattr(model, "calls") else steps
+                at = steps if is_ours else Passes(model)
                 hook = partial(_replace, name, found[name].axes, edit, at)
                 stack.callback(found[name].register_forward_hook(hook).remove)
         yield
@@ -186,15 +184,20 @@ def _replace(
 
 
 class Steps:
-    """The range of positions that a decoder is at."""
+    """The range of positions that a decoder of ours is at."""
 
     def __init__(self):
         self.start = self.end = 0
 
-    def begin(self, n: int, cache: Any) -> None:
-        """Moves to the next n positions, after those in the cache (if it knows how many these are)."""
-        self.start = 0 if cache is None else getattr(cache, "length", self.end)
-        self.end = self.start + n
+    def counting(self, _name: str, decode: Callable[..., Any]) -> Callable[..., Any]:
+        """The decoder's call, which moves to positions after those in its cache, if that knows how many these are."""
+
+        def counted(target: Tensor, memory: Any, cache: Any = None) -> Any:
+            self.start = 0 if cache is None else getattr(cache, "length", self.end)
+            self.end = self.start + target.shape[1]
+            return decode(target, memory, cache)
+
+        return counted
 
     def start_of(self, name: str, _length: int) -> int:
         """The position of the first vector of a site's tensor."""
@@ -215,27 +218,3 @@ class Passes:
         start = self.passed if self.call == self.model.calls else 0
         self.call, self.passed = self.model.calls, start + length
         return start
-
-
-@contextlib.contextmanager
-def _count_steps(model: Any) -> Iterator[Steps]:
-    """A block that yields the positions the model's decoder is at."""
-    own = not hasattr(model, "calls")
-    steps, decode = Steps(), getattr(model, "decode", None) if own else None
-    before = model.__dict__.get("decode")
-
-    if decode is not None:
-        model.decode = partial(_decode, steps, decode)
-    try:
-        yield steps
-    finally:
-        model.__dict__.pop("decode", None)
-        if before is not None:
-            model.decode = before
-
-
-def _decode(
-    steps: Steps, decode: Callable[..., Any], target: Tensor, memory: Any, cache: Any = None
-) -> Any:
-    steps.begin(target.shape[1], cache)
-    return decode(target, memory, cache)

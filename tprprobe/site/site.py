@@ -34,7 +34,6 @@ class Site(nn.Identity):
 
 
 def device_of(module: nn.Module) -> torch.device:
-    """The device of a module's weights; the CPU where it has none."""
     weights = next(module.parameters(), None)
     return torch.device("cpu") if weights is None else weights.device
 
@@ -66,12 +65,10 @@ def _is_traced(site: nn.Module) -> bool:
 
 
 def per_head(d_head: int) -> Site:
-    """A site with one vector per head."""
     return Site("batch seq head d_head", d_head)
 
 
 def per_position(d_model: int) -> Site:
-    """A site with one vector per position."""
     return Site("batch seq d_model", d_model)
 
 
@@ -81,5 +78,4 @@ def attention_map() -> Site:
 
 
 def per_sample(d_model: int) -> Site:
-    """A site with one vector per sample."""
     return Site("batch d_model", d_model)

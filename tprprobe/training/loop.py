@@ -8,8 +8,9 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from tprprobe import plugins
 from tprprobe.console import progress, stderr
 from tprprobe.data.pairs import Pairs
 from tprprobe.data.vocabularies.codecs import Codec
@@ -26,20 +28,18 @@ from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.locks import alone
 from tprprobe.files.writing import whole
 from tprprobe.models import build
-from tprprobe.models.answers import exact_matches
+from tprprobe.models.answers import CAPTIONS, exact_matches, find_scores
 from tprprobe.models.checkpoint import check_vocabulary, save_pretrained
 from tprprobe.models.protocol import CaptionModel, Model
-from tprprobe.models.tpgn import check_features
-from tprprobe.training.captioning import center, prepare_captioner
 from tprprobe.training.logs import Log
 from tprprobe.training.losses import summed_loss
-from tprprobe.training.optimizers import Adafactor, Muon, relative_step
 from tprprobe.training.pools import Pool, load_pairs, make_codec
 from tprprobe.training.recipes import Mix, Optimizer, Recipe, Stage
 from tprprobe.training.workers import Worker
 
 STATE, MODEL, STEPS = "state.pt", "model", "steps"
-ADAM_BESIDE_MUON = 0.3  # of the learning rate, for embeddings, norms and biases
+CONSTANT_STEPS, OFFSET = 30_000, 20_000  # of jiang's schedule
+PROGRESS = ("step", "seconds", "tokens", "window")  # what of a run its state keeps
 LoadPool = Callable[[list[Mix], Codec, torch.device], Pool]
 REPORT_EVERY = 50  # steps between two figures of the loss; what else is done waits for one
 
@@ -58,6 +58,14 @@ def learning_rate(stage: Stage, step: int) -> float:
     return rate * (0.1 + 0.9 * 0.5 * (1 + math.cos(math.pi * progress)))
 
 
+def relative_step(step: int) -> float:
+    """jiang's schedule for steps counted from 1: 0.01 up to 30,000, then 1 / √(step − 20,000).
+
+    Source: the code of github.com/jiangycTarheel/TPT-Summ; the learning rate and scheduler its scripts name have no effect.
+    """
+    return 1e-2 if step <= CONSTANT_STEPS else (step - OFFSET) ** -0.5
+
+
 def place_of(recipe: Recipe, step: int) -> tuple[int, int]:
     """The stage of a step and the step's number within it."""
     for number, stage in enumerate(recipe.stages):
@@ -71,18 +79,15 @@ def make_optimizers(
     model: nn.Module, settings: Optimizer
 ) -> list[tuple[torch.optim.Optimizer, float]]:
     """The optimizers of a recipe, each with its share of the learning rate."""
-    if settings.name == "adafactor":
-        return [(Adafactor(model.parameters()), 1.0)]
-    linear = [m.weight for m in model.modules() if isinstance(m, nn.Linear)]
-    muon = {id(weight) for weight in linear} if settings.name == "muon" else set()
-    adam = (torch.optim.Adam if settings.name == "adam" else torch.optim.AdamW)(
-        [parameter for parameter in model.parameters() if id(parameter) not in muon],
-        betas=settings.betas,
-        eps=settings.eps,
-        weight_decay=settings.weight_decay,
-        fused=True,
-    )
-    return [(Muon(linear), 1.0), (adam, ADAM_BESIDE_MUON)] if muon else [(adam, 1.0)]
+    if (plugin := plugins.find("optimizers").get(settings.name)) is not None:
+        return plugin.load()(model, settings)
+    return [(make_adam(model.parameters(), settings), 1.0)]
+
+
+def make_adam(weights: Iterable[Tensor], settings: Optimizer) -> torch.optim.Optimizer:
+    kind = torch.optim.Adam if settings.name == "adam" else torch.optim.AdamW
+    options = settings.model_dump(include={"betas", "eps", "weight_decay"})
+    return kind([*weights], fused=True, **options)
 
 
 def fold(*numbers: int) -> int:
@@ -98,11 +103,10 @@ class Run:
         self.load_pool = load_pool
         self.tokens = 0
         self.vocabulary = make_codec(recipe)
-        self._watched: dict[str, Pairs] = {}
         sizes = {"vocab_size": len(self.vocabulary)}
         self.model = build(sizes | recipe.model, seed=recipe.seed).to(worker.device)
         if recipe.words or isinstance(self.model, CaptionModel):
-            prepare_captioner(self.model, self.vocabulary, recipe.words)
+            find_scores(CAPTIONS).prepare(self.model, self.vocabulary, recipe.words)
         check_vocabulary(
             self.vocabulary, self.model.config, f"the vocabulary of {recipe.name}'s data"
         )
@@ -137,29 +141,22 @@ class Run:
         self.step += 1
 
     def begin(self, mixes: list[Mix]) -> Pool:
-        """The examples of a stage; at the start of a run the mean of images' features is taken."""
         pool = self.load_pool(mixes, self.vocabulary, self.worker.device)
         if isinstance(self.model, CaptionModel):
-            features = pool.pairs.source.values
-            check_features(features[:1], self.model.config.d_features)
-            if self.step == 0:
-                center(self.model, features)
+            self.model.begin(pool.pairs.source.values, is_first=self.step == 0)
         if self.worker.rank == 0 and any(pool.pairs.cut):
             stderr.print(cut_note(pool.pairs, self.vocabulary))
         return pool
 
     def mean_loss(self) -> float:
-        """The mean loss a symbol since the last call, over all processes."""
         total, count = self.worker.total(self.window.clone()).tolist()
         self.window.zero_()
         return total / count
 
-    def watched(self, mix: Mix) -> Pairs:
-        """The encoded examples that the recipe evaluates on, loaded once."""
-        key = mix.model_dump_json()
-        if key not in self._watched:
-            self._watched[key] = load_pairs(mix, self.vocabulary).to(self.worker.device)
-        return self._watched[key]
+    @cached_property
+    def watched(self) -> list[tuple[Mix, Pairs]]:
+        mixes = self.recipe.evaluate
+        return [(mix, load_pairs(mix, self.vocabulary).to(self.worker.device)) for mix in mixes]
 
     @property
     def at(self) -> dict[str, float]:
@@ -172,27 +169,21 @@ class Run:
         }
 
     def save(self, path: Path) -> None:
-        """Writes everything that a resumed run needs."""
-        state = {
+        state = {name: getattr(self, name) for name in PROGRESS} | {
             "recipe": self.recipe.model_dump_json(),
             "model": self.model.state_dict(),
             "optimizers": [optimizer.state_dict() for optimizer, _ in self.optimizers],
-            "step": self.step,
-            "seconds": self.seconds,
-            "tokens": self.tokens,
-            "window": self.window,
         }
         with whole(path) as partial:
             torch.save(state, partial)
 
     def load(self, path: Path) -> None:
-        """Continues from the state that :meth:`save` wrote."""
         state = _read_state(path, self.recipe, self.worker.device)
         self.model.load_state_dict(state["model"])
         for (optimizer, _), saved in zip(self.optimizers, state["optimizers"], strict=True):
             optimizer.load_state_dict(saved)
-        self.step, self.seconds, self.window = state["step"], state["seconds"], state["window"]
-        self.tokens = state["tokens"]
+        for name in PROGRESS:
+            setattr(self, name, state[name])
 
 
 def _read_state(path: Path, recipe: Recipe, device: torch.device) -> dict[str, Any]:
@@ -236,7 +227,6 @@ def train(
 
 
 def _train(run: Run, out: Path) -> None:
-    """Trains a run to its end, from the state in the folder on if there is one."""
     recipe = run.recipe
     if (out / STATE).exists():
         run.load(out / STATE)
@@ -257,7 +247,6 @@ def _train(run: Run, out: Path) -> None:
 
 
 def _keep(run: Run, folder: Path) -> None:
-    """Writes the checkpoint of the weights as they are now."""
     save_pretrained(run.model, folder, recipe=run.recipe.model_dump(exclude_none=True))
 
 
@@ -315,8 +304,8 @@ def _after(run: Run, log: Log, out: Path) -> None:
     recipe, last = run.recipe, run.step == run.recipe.steps
     if last or run.step % recipe.evaluate_every < REPORT_EVERY:
         run.model.eval()
-        for mix in recipe.evaluate:
-            pairs, named = run.watched(mix), (mix.data, mix.split or "")
+        for mix, pairs in run.watched:
+            named = (mix.data, mix.split or "")
             if recipe.words is None:  # a caption is one of many that are right
                 correct, _ = exact_matches(run.model, pairs)
                 log.add("exact_match", float(correct.mean()), run.at, *named)

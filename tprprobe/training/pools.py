@@ -71,7 +71,6 @@ def make_codec(recipe: Recipe) -> Codec:
 
 
 def _captions(mix: Mix) -> Iterator[str]:
-    """All captions of a part of a mix."""
     data = _data(mix)
     if not data.has_images:
         raise InputError(f"{mix.data} has no captions, whose words are counted: leave out [words]")
@@ -80,7 +79,6 @@ def _captions(mix: Mix) -> Iterator[str]:
 
 
 def load_pairs(mix: Mix, vocabulary: Codec) -> Pairs:
-    """The encoded examples of one part of a mix."""
     return encode_pairs(_data(mix), vocabulary)
 
 

@@ -7,10 +7,19 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
+from tprprobe import plugins
 from tprprobe.data import pin_version
+from tprprobe.errors import unknown
 from tprprobe.files.settings import Settings, parse, read_toml
 
 Share = Annotated[float, Field(ge=0, lt=1)]
+
+
+def _known_optimizer(name: str) -> str:
+    names = ("adam", "adamw", *plugins.find("optimizers"))
+    if name not in names:
+        raise unknown("optimizer", name, names)
+    return name
 
 
 class Mix(Settings):
@@ -71,13 +80,13 @@ class WordSettings(Settings):
 
 
 class Optimizer(Settings):
-    """Adam as schlag has it by default: β (0.9, 0.995), gradient norm clipped to 0.1.
+    """Adam as schlag has it by default: β (0.9, 0.995), gradient norm clipped to 0.1; or a plug-in's optimizer.
 
     ``muon`` orthogonalizes the updates of linear weights and gives the rest to AdamW; ``adafactor``
     is jiang's, which has no moments to set; its own schedule is a stage's decay "adafactor".
     """
 
-    name: Literal["adam", "adamw", "muon", "adafactor"] = "adam"
+    name: Annotated[str, AfterValidator(_known_optimizer)] = "adam"
     betas: tuple[Share, Share] = (0.9, 0.995)
     eps: Annotated[float, Field(gt=0)] = 1e-8
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
@@ -140,9 +149,5 @@ class Recipe(Settings):
 
 
 def read_recipe(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> Recipe:
-    """The recipe in a TOML file, with ``key.sub=value`` overrides (values are TOML).
-
-    Raises:
-        InputError: no such file, no TOML, an unknown key (the nearest is suggested), a wrong value.
-    """
+    """The recipe in a TOML file, with ``key.sub=value`` overrides (values are TOML)."""
     return parse(Recipe, read_toml(path, overrides), path)

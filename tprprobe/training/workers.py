@@ -21,11 +21,7 @@ class Worker:
 
     @classmethod
     def join(cls, device: str) -> "Worker":
-        """This process's place in the group that torchrun set up; later runs join the same group.
-
-        Raises:
-            InputError: there is no such device.
-        """
+        """This process's place in the group that torchrun set up; later runs join the same group."""
         if "RANK" not in os.environ:
             return cls(find_device(device))
         cuda = device.startswith("cuda")
@@ -36,7 +32,6 @@ class Worker:
         return cls(place, dist.get_rank(), dist.get_world_size())
 
     def total(self, number: Tensor) -> Tensor:
-        """The sum of a number over all processes."""
         if self.world > 1:
             dist.all_reduce(number)
         return number

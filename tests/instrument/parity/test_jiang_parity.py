@@ -14,11 +14,12 @@ from parity.authors import BATCHES, JIANG, assert_close, double, record
 from parity.publishedbeam import published_beam
 from parity.singlesoftmax import attend_singly, single_softmax
 
+from tprpapers.jiang.adafactor import Adafactor
 from tprprobe.models import sublayers
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.tpt import CROSS_HIDDEN, SELF_HIDDEN, additive
+from tprprobe.training.loop import relative_step
 from tprprobe.training.losses import summed_loss
-from tprprobe.training.optimizers import Adafactor, relative_step
 
 AFTER_RESIDUAL = {"role_weights": "role_weights", "selected_roles": "role", "filler": "filler"}
 AFTER_RESIDUAL |= {"tpr": "binding", "out": "tpr"}

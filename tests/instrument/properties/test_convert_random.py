@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from parity import literaljiang, literalschlag
 from torch import Tensor
 
+from tprpapers.equations import binding_contract
 from tprprobe.models import load_model
-from tprprobe.models.equations import binding_contract
 from tprprobe.models.published.convert import convert
 from tprprobe.site.hooks import capture
 

@@ -47,7 +47,6 @@ class Rows:
         self._ends = torch.tensor(getattr(model.config, "ends", (model.config.eos,)), device=device)
 
     def following(self) -> Float[Tensor, "row vocab"]:
-        """The logits of each row's next symbol."""
         if self.exact:
             logits, self.cache = self.model.decode(self.ids[:, -1:], self.memory, self.cache)
         else:

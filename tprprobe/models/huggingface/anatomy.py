@@ -57,7 +57,6 @@ class Anatomy:
 
 
 def explore(module: Any, run: Callable[[Tensor, Tensor], Any], two_stacks: bool) -> Anatomy:
-    """The anatomy of a model, which ``run`` calls with source and target ids."""
     size = min(module.get_input_embeddings().weight.shape[0], 30)
     ids = torch.arange(BATCH * SOURCE, device=module.device).reshape(BATCH, SOURCE) % (size - 2) + 1
     target = ids[:, :TARGET]
@@ -116,7 +115,6 @@ def find_layers(module: nn.Module, calls: Sequence[Call]) -> dict[str, list[Call
 
 
 def _is_states(call: Call) -> bool:
-    """True if a call returned a vector a position."""
     shape = call.shape
     return len(shape) == 3 and shape[0] == BATCH and shape[1] in (SOURCE, TARGET)
 
@@ -158,7 +156,6 @@ def _add_attention(anatomy: Anatomy, prefix: str, attention: Attention) -> None:
 
 
 def _attentions(inside: Sequence[Call], attended: Sequence[Attended]) -> Iterator[Attention]:
-    """The attentions of a layer, in order."""
     for time, part, query, key, value in attended:
         callers = [c for c in inside if c.module is part and c.start < time < c.end]
         if callers:

@@ -118,12 +118,10 @@ class TPRModel(PreTrainedModel):
         return own.eval()
 
     def save_pretrained(self, save_directory: str | os.PathLike[str], **_: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Writes the files of a checkpoint folder of ours."""
         for name, content in checkpoint_files(self.model).items():
             write_file(Path(save_directory) / name, content)
 
     def get_input_embeddings(self) -> Any:
-        """The embedding of symbols."""
         return next(each for each in self.model.modules() if isinstance(each, torch.nn.Embedding))
 
     def forward(

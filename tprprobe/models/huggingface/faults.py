@@ -32,11 +32,8 @@ SLACK = 2  # how many times fewer weights a file may hold than the least that it
 
 @contextmanager
 def refusing(said: str) -> Iterator[None]:
-    """A block in which libraries read a stranger's files or run a stranger's model for the first time.
-
-    Raises:
-        InputError: anything was raised; the line begins with ``said``. What they wrote is shown if
-            :data:`VERBOSE` is set.
+    """A block in which libraries read a stranger's files or run a stranger's model for the first time: whatever
+    they raise is an InputError that begins with ``said``. What they write is shown if :data:`VERBOSE` is set.
     """
     try:
         with held_back():

@@ -72,7 +72,6 @@ class Pretrained(Attached, Language):
 
     @property
     def module(self) -> Any:
-        """The model as transformers has it."""
         return self.get_submodule(FOREIGN)
 
     def forward(self, *batch: Any, **named: Any) -> Any:
@@ -99,6 +98,7 @@ class Pretrained(Attached, Language):
         states = (name for name in self.taps.sites if name.endswith(".hidden"))
         depths = sorted(Counter(name.split(".")[0] for name in states).items(), reverse=True)
         return {
+            "architecture": type(self.module).__name__,
             "layers": ", ".join(f"{stack} {n}" for stack, n in depths),
             "width": self.config.d_model,
             "heads": getattr(config, "num_attention_heads", "none"),
@@ -284,7 +284,6 @@ class Pretrained(Attached, Language):
 
 
 def _first_of(output: Any) -> Any:
-    """The logits or states of what a model of transformers returns."""
     if isinstance(output, Tensor):
         return output
     logits = getattr(output, "logits", None)

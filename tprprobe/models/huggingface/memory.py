@@ -54,7 +54,6 @@ def copied(cache: Any) -> Any:
 
 
 def _rows_of(cache: Any, rows: Tensor) -> Any:
-    """These rows of a cache."""
     if cache is None:
         return None
     if hasattr(cache, "cross_attention_cache"):

@@ -2,8 +2,12 @@
 
 import inspect
 import os
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -11,17 +15,20 @@ from torch import Tensor
 from tprprobe.console import note
 from tprprobe.errors import InputError, check_extra
 from tprprobe.files import hub
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.models.checkpoint import TRANSFORMERS, UNTRAINED
 from tprprobe.models.huggingface.faults import (
     check_sizes,
     check_tables,
     check_tokenizer,
     compare_symbols,
+    listed,
     read_report,
     refusing,
 )
-from tprprobe.models.huggingface.gguf_files import find_gguf, read_once
 from tprprobe.models.huggingface.language import CAUSAL, MASKED, SEQ2SEQ, TEXT, Pretrained
+
+ENDING = ".gguf"
 
 
 def read_transformers(
@@ -127,7 +134,6 @@ def attach_layers(module: Any, tokenizer: Any, name: str, source: str | None = N
 
 
 def head_of(module: Any) -> str | None:
-    """The kind of a model's head: causal, masked or seq2seq; None where it has none."""
     return next(
         (k for k, t in _heads().items() if type(module) in _classes(t, module.config)), None
     )
@@ -144,7 +150,6 @@ def _heads() -> dict[str, Any]:
 
 
 def _classes(table: Any, config: Any) -> tuple[Any, ...]:
-    """The classes that a table of transformers has for a configuration."""
     found = table.get(type(config), ())
     return found if isinstance(found, tuple) else (found,)
 
@@ -177,3 +182,59 @@ def _model_class(path: str, config: Any, is_gguf: bool = False) -> Any:
 def _attending(kind: Any) -> dict[str, str]:
     """Options by which a model that does not call the common attention has maps of attention."""
     return {} if kind._can_set_attn_implementation() else {"attn_implementation": "eager"}
+
+
+def find_gguf(path: str) -> Path | None:
+    """The GGUF file that a path is, or that a folder without a config.json of its own holds."""
+    here = Path(path)
+    if here.suffix == ENDING:
+        files = [here]
+        if not here.is_file():
+            raise InputError(f"no file {path!r}: give hf:FILE{ENDING} or a folder with one")
+    else:
+        files = [] if (here / "config.json").is_file() else sorted(here.glob(f"*{ENDING}"))
+    if len(files) > 1:
+        names = ", ".join(file.name for file in files)
+        raise InputError(f"{path} has several {ENDING} files, give one: hf:{path}/FILE ({names})")
+    if not files:
+        return None
+    check_extra("gguf", "huggingface", f"hf:{path}")
+    return files[0]
+
+
+@contextmanager
+def read_once(file: Path | None) -> Iterator[dict[str, str]]:
+    """A block in which the file's fields, and the names of tensors, are read once, not three and 400 times.
+
+    It yields notes on how the weights lie in the file, "dequantized from Q4_1, F32 (FILE)", the commonest
+    type first, and on layers that its fields do not count; without a file nothing.
+    """
+    if file is None:
+        yield {}
+        return
+    import gguf
+
+    before: Any = gguf.GGUFReader, gguf.get_tensor_name_map
+    with as_input_error(f"{file} is damaged or no GGUF file"):
+        reader, module = gguf.GGUFReader(file), cast(Any, gguf)
+    sizes = Counter()
+    for tensor in reader.tensors:
+        sizes[tensor.tensor_type.name] += int(tensor.n_elements)
+    types = ", ".join(name for name, _ in sizes.most_common())
+    module.GGUFReader, module.get_tensor_name_map = lambda *_, **__: reader, cache(before[1])
+    try:
+        yield {"weights": f"dequantized from {types} ({file.name})", **_left_over(reader)}
+    finally:
+        module.GGUFReader, module.get_tensor_name_map = before
+
+
+def _left_over(reader: Any) -> dict[str, str]:
+    """A note on the tensors of layers beyond the number that the file's fields name."""
+    known = [
+        int(field.contents())
+        for name, field in reader.fields.items()
+        if name.endswith(".block_count")
+    ]
+    names = [each.name.split(".") for each in reader.tensors if each.name.startswith("blk.")]
+    over = [".".join(name) for name in names if known and int(name[1]) >= known[0]]
+    return {"unused weights": listed(over)} if over else {}

@@ -111,7 +111,6 @@ def attend_by(weights: Tensor, value: Tensor) -> Tensor:
 
 @contextmanager
 def attending(module: Any, implementation: str) -> Iterator[None]:
-    """A block in which a model attends by this implementation."""
     before = module.config._attn_implementation
     if before == implementation:
         yield

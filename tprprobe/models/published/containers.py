@@ -57,8 +57,12 @@ def read_checkpoint(source: str | os.PathLike[str]) -> PublishedFile:
 
     ``ARCHIVE.tar.gz:MEMBER`` names one of several checkpoints of an archive.
     """
-    if Path(source).is_dir():
-        return _read_folder(Path(source))
+    folder, config = Path(source), {}
+    if folder.is_dir():
+        source = next((folder / name for name in WEIGHT_FILES if (folder / name).is_file()), "")
+        if not source:
+            raise InputError(f"{folder} has neither {' nor '.join(WEIGHT_FILES)}")
+        config = read_json(folder / hub.CONFIG)
     content, name, digest = read_bytes(source, SUFFIXES)
     if name.endswith((".npz", ".npy", ".h5", ".onnx")):
         raise InputError(
@@ -72,7 +76,8 @@ def read_checkpoint(source: str | os.PathLike[str]) -> PublishedFile:
     hparams = loaded.get("hparams") if wrapper else None
     facts = {**(loaded if wrapper else {}), **(hparams if isinstance(hparams, Mapping) else {})}
     facts = {str(key): value for key, value in facts.items() if _is_plain(value)}
-    return PublishedFile(name, digest, _unprefixed(state, name), facts)
+    where = f"{folder.name}/{name}" if folder.is_dir() else name
+    return PublishedFile(where, digest, _unprefixed(state, name), facts, config)
 
 
 def read_bytes(
@@ -132,18 +137,6 @@ def _only_checkpoint(archive: str, files: Mapping[str, Any], suffixes: tuple[str
         return found[0]
     listed = ", ".join(found or files)
     raise InputError(f"{archive} holds {len(found)} checkpoints: give {archive}:MEMBER ({listed})")
-
-
-def _read_folder(folder: Path) -> PublishedFile:
-    weights = next((folder / name for name in WEIGHT_FILES if (folder / name).is_file()), None)
-    if weights is None:
-        raise InputError(f"{folder} has neither {' nor '.join(WEIGHT_FILES)}")
-    content, name, digest = read_bytes(weights)
-    config = read_json(folder / hub.CONFIG)
-    state = _load(content, name)
-    _check_claims(state, len(content), name)
-    state = _unprefixed(state, name)
-    return PublishedFile(f"{folder.name}/{name}", digest, state, config=config)
 
 
 def _load(content: bytes, name: str) -> dict[str, Any]:

@@ -23,13 +23,13 @@ from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.hub import is_foreign
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.writing import refuse_existing
-from tprprobe.models.architectures import build, find_architecture
-from tprprobe.models.checkpoint import check_vocabulary, describe_config, save_pretrained
+from tprprobe.models.architectures import build, find_architecture, typed_option
+from tprprobe.models.checkpoint import check_vocabulary, save_pretrained
 from tprprobe.models.protocol import Model
 from tprprobe.models.published import jiang, schlag
 from tprprobe.models.published.containers import PublishedFile, read_bytes, read_checkpoint
 from tprprobe.models.published.keys import Options, rename
-from tprprobe.models.published.torchtext import read_vocabulary
+from tprprobe.models.published.pickles import read_vocabulary
 
 TOKENIZERS = (".json", ".model")
 UNTOLD = ("n_heads", "dropout", "norm_epsilon", "pad", "sos", "eos")  # no shape tells these
@@ -88,7 +88,6 @@ def convert(
 
 
 def read_config(config: Config) -> dict[str, Any]:
-    """A configuration given as a dictionary, as JSON, or as a file of JSON."""
     if config is None or isinstance(config, Mapping):
         return dict(config or {})
     text = os.fspath(config)
@@ -136,38 +135,27 @@ def settle(
     Given options that make no difference to the file's model are passed over. ``spelled`` says what
     the user calls an option.
     """
-    fields = {field.name: field.default for field in dataclasses.fields(config_class)}
+    fields = {field.name: field for field in dataclasses.fields(config_class)}
     settings = {}
     for name, value in given.items():
         if name not in fields:
             raise unknown("option", name, fields)
         key = spelled.get(name, name)
-        value = _alike(key, value, fields[name])
+        value = typed_option(fields[name], value, key)
+        value = float(value) if fields[name].type is float else value
         if value not in admitted.get(name, (value,)):
             says = " or ".join(map(str, admitted[name]))
             raise InputError(f"the configuration says {key} = {value}, the file's shapes {says}")
         if name in admitted or name in UNTOLD:
             settings[name] = value
     for name, values in admitted.items():
-        default = fields[name] if fields[name] in values else values[0]
-        if name not in settings and default != fields[name] and len(values) > 1:
+        usual = fields[name].default
+        default = usual if usual in values else values[0]
+        if name not in settings and default != usual and len(values) > 1:
             key, accepted = spelled.get(name, name), ", ".join(map(str, values))
             raise InputError(f"shapes do not determine {key}: config needs one of {accepted}")
         settings.setdefault(name, default)
     return settings
-
-
-def _alike(key: str, value: Any, default: Any) -> Any:
-    """The value in the type of the default; a pair of numbers may be given as one."""
-    if isinstance(default, tuple):
-        pair = tuple(value) if isinstance(value, list | tuple) else (value, value)
-        if len(pair) == 2:
-            return tuple(_alike(key, part, old) for part, old in zip(pair, default, strict=True))
-    elif isinstance(default, float) and type(value) is int:
-        return float(value)
-    elif type(value) is type(default):
-        return value
-    raise InputError(f"{key} = {value!r}: something like {default!r} is needed")
 
 
 def _vocabulary(vocab: str | os.PathLike[str], config: Any) -> Codec:
@@ -185,7 +173,6 @@ def _vocabulary(vocab: str | os.PathLike[str], config: Any) -> Codec:
 
 
 def _beside(folder: Path) -> Path | None:
-    """The tokenizer of a Hugging Face folder."""
     files = (folder / name for name in (subwords.FILE, "spiece.model"))
     return next((file for file in files if file.is_file()), None)
 
@@ -194,7 +181,7 @@ def provenance_card(
     found: PublishedFile, model: Model, mapping: dict[str, str], passed_over: list[str]
 ) -> str:
     """README.md of the folder: source, sha256, settings, the mapping of names, what was left."""
-    settings = describe_config(model)
+    settings = model.describe()
     vocabulary = f"{len(model.vocabulary)} symbols" if model.vocabulary else "unknown"
     sections = {
         "Settings": f"```json\n{json.dumps(settings, indent=1)}\n```",

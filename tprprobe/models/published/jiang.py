@@ -46,12 +46,10 @@ FEED_FORWARD = {
 
 
 def is_ours(state: Mapping[str, Tensor]) -> bool:
-    """True if the keys are those of T5 or of code built on it."""
     return any(re.match(r"(encoder|decoder)\.block\.\d|shared\.", key) for key in state)
 
 
 def architecture(roles: str) -> str:
-    """The name under which a model with such roles is built."""
     return "t5" if roles == "none" else "tpt"
 
 
@@ -143,7 +141,6 @@ def _inside(shapes: Mapping[str, Size], d_model: int, n_heads: int, d_head: int)
 
 
 def published_key(own: str, options: Mapping[str, Any]) -> str:
-    """The name that one of our tensors has in the published file."""
     head, _, rest = own.partition(".")
     if head in NAMES:
         return f"{NAMES[head]}.weight"

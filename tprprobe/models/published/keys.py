@@ -14,7 +14,6 @@ Options = dict[str, tuple[Any, ...]]
 
 
 def shape_of(state: Mapping[str, Tensor], key: str, axes: int = 2) -> Size:
-    """The shape of a required tensor."""
     if key not in state:
         raise missing(key, state)
     return checked(key, state[key].shape, axes)
@@ -28,7 +27,6 @@ def checked(key: str, shape: Size, axes: int) -> Size:
 
 
 def missing(key: str, names: Iterable[str]) -> InputError:
-    """The error for a tensor that the file lacks."""
     return InputError(f"the file lacks the tensor {key!r}{nearest(key, names)}")
 
 
@@ -39,7 +37,6 @@ def nearest(key: str, names: Iterable[str]) -> str:
 
 
 def count_layers(state: Mapping[str, Tensor], stack: str) -> int:
-    """The number of layers of a stack."""
     found = (re.match(rf"{stack}\.(\d+)\.", key) for key in state)
     numbers = {int(match[1]) for match in found if match}
     if not numbers or max(numbers) >= len(numbers):

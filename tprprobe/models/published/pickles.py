@@ -1,16 +1,22 @@
-"""What a pickle would build, counted from its opcodes without building it.
+"""Pickles that are not run: what one would build, counted from its opcodes, and vocabularies of torchtext 0.3.1.
 
 Tuples may hold one another twice, level by level: a hundred bytes then stand for 2¹⁰⁰ members, which
-whoever hashes or prints such a tuple visits one by one.
+whoever hashes or prints such a tuple visits one by one. Of torchtext only the classes that its files name are
+known, as empty stand-ins; any other name is refused.
 """
 
 import io
+import pickle
 import pickletools
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from tprprobe.data.vocabularies.characters import Vocabulary
 from tprprobe.errors import InputError
+
+LEGACY_MAGIC = 0x1950A86A20F9469CFC6C  # first object of a file that torch.save wrote before 1.6
 
 MOST = 10**5  # members of a tuple, those of the tuples in it counted
 LEGACY = 5  # pickles at the start of a file that torch.save wrote before 1.6
@@ -18,14 +24,9 @@ MARK, TAKEN = -1, 1  # on the stack: a mark, and anything that is no tuple
 
 
 def check_pickles(content: bytes) -> None:
-    """Checks the pickles in a file of torch.save.
-
-    Raises:
-        InputError: a tuple has far too many members.
-        Exception: the file is damaged.
-    """
-    for pickle in _pickles(content):
-        if largest_tuple(pickle) > MOST:
+    """Checks that no tuple in a file of torch.save has far too many members."""
+    for stream in pickles_in(content):
+        if largest_tuple(stream) > MOST:
             raise InputError(f"it holds a tuple of more than {MOST:,} members: no checkpoint does")
 
 
@@ -68,7 +69,8 @@ def _take(stack: list[int], opcode: pickletools.OpcodeInfo) -> list[int]:
     return [each for each in taken if each != MARK]
 
 
-def _pickles(content: bytes) -> Iterator[io.BytesIO]:
+def pickles_in(content: bytes) -> Iterator[io.BytesIO]:
+    """The pickles in a file of torch.save; before 1.6 they followed one another in one stream."""
     if zipfile.is_zipfile(io.BytesIO(content)):
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             for name in archive.namelist():
@@ -78,3 +80,67 @@ def _pickles(content: bytes) -> Iterator[io.BytesIO]:
     stream = io.BytesIO(content)
     for _ in range(LEGACY):
         yield stream
+
+
+class Record:
+    """The stand-in of a pickled object: its attributes and nothing else."""
+
+
+class PickledTable(dict[Any, Any]):
+    """The stand-in of a Counter or a defaultdict; its factory of missing entries is ignored."""
+
+    def __init__(self, *values: Any):
+        super().__init__(*(value for value in values if isinstance(value, dict)))
+
+
+STAND_INS = {
+    ("torchtext.vocab", "Vocab"): Record,
+    ("torchtext.vocab", "_default_unk_index"): None,
+    ("collections", "Counter"): PickledTable,
+    ("collections", "defaultdict"): PickledTable,
+    ("collections", "OrderedDict"): PickledTable,
+}
+
+
+class Reader(pickle.Unpickler):
+    """Builds stand-ins and plain containers; a pickle that names anything else is refused.
+
+    Every reader has classes of its own, so that what a pickle does to a class ends with it.
+    """
+
+    def __init__(self, stream: io.BytesIO):
+        super().__init__(stream)
+        self.known = {name: c and type(c.__name__, (c,), {}) for name, c in STAND_INS.items()}
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in self.known:
+            raise pickle.UnpicklingError(f"it asks for {module}.{name}")
+        return self.known[module, name]
+
+    def persistent_load(self, _pid: Any) -> Any:
+        raise pickle.UnpicklingError("it holds tensors")
+
+
+def read_vocabulary(content: bytes, name: str) -> Vocabulary:
+    """The symbols (``itos``) of a pickled vocabulary, in the order of their ids."""
+    try:
+        symbols = getattr(_unpickle(content), "itos", None)
+    except Exception as error:  # a damaged or hostile pickle can raise whatever it likes
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise InputError(
+            f"{name} is no vocabulary pickled by torchtext 0.3.1 ({reason}), nor named like a "
+            "tokenizer.json or a SentencePiece spiece.model"
+        ) from error
+    if not isinstance(symbols, list) or not all(isinstance(s, str) for s in symbols):
+        raise InputError(f"{name} is no vocabulary pickled by torchtext 0.3.1: no list itos")
+    return Vocabulary(tuple(symbols))
+
+
+def _unpickle(content: bytes) -> Any:
+    streams = pickles_in(content)
+    first = Reader(next(streams)).load()
+    if first != LEGACY_MAGIC:
+        return first
+    for _header in ("protocol", "system"):
+        Reader(next(streams)).load()
+    return Reader(next(streams)).load()

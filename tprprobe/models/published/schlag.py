@@ -27,12 +27,10 @@ ATTENTION = {
 
 
 def is_ours(state: Mapping[str, Tensor]) -> bool:
-    """True if the keys are those of schlag's code."""
     return any(re.match(r"(encoder|decoder)\.layers\.\d|embedding\.", key) for key in state)
 
 
 def architecture(roles: str) -> str:
-    """The name under which a model with such roles is built."""
     return "transformer" if roles == "none" else "tp-transformer"
 
 
@@ -63,7 +61,6 @@ def options(state: Mapping[str, Tensor]) -> Options:
 
 
 def published_key(own: str, options: Mapping[str, Any]) -> str:
-    """The name that one of our tensors has in the published file."""
     parts = own.split(".")
     if parts[0] == "embedding":
         return ".".join(["embedding", EMBEDDING[parts[1]], *parts[2:]])
@@ -79,5 +76,4 @@ def published_key(own: str, options: Mapping[str, Any]) -> str:
 
 
 def unused(_state: Mapping[str, Tensor]) -> list[str]:
-    """Tensors that a file holds although the published code never uses them: none."""
     return []

@@ -1,11 +1,10 @@
-"""Preparing captioning models for their first step: word vectors, and the mean of features."""
+"""Preparing captioning models for their first step: vectors of words."""
 
 from pathlib import Path
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Float32
-from torch import Tensor
+from jaxtyping import Bool, Float32
 
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
@@ -13,8 +12,6 @@ from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.lines import opened
 from tprprobe.models.protocol import CaptionModel, Model
 from tprprobe.training.recipes import WordSettings
-
-SUMMED_AT_ONCE = 4096  # vectors
 
 
 @torch.no_grad()
@@ -60,11 +57,3 @@ def read_glove(
         raise InputError(f"{path} has none of the {len(words)} words; give a GloVe text file")
     vectors[found] -= vectors[found].mean(0)
     return vectors, found
-
-
-@torch.no_grad()
-def center(model: CaptionModel, features: Float[Tensor, "image d_features"]) -> None:
-    """Sets v̄, if the model has one, to the mean of the features over images (huang Eq. 9)."""
-    if model.center is not None:
-        sums = [some.double().sum(0) for some in features.split(SUMMED_AT_ONCE)]
-        model.center.copy_(sum(sums[1:], sums[0]) / len(features))

@@ -5,8 +5,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tprpapers.jiang.adafactor import Adafactor
+from tprprobe.training.loop import relative_step
 from tprprobe.training.losses import summed_loss
-from tprprobe.training.optimizers import Adafactor, relative_step
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from tprprobe.training.optimizers import Muon, orthogonalize
+from tprpapers.study.muon import Muon, orthogonalize
 
 shapes = st.tuples(st.integers(1, 3), st.integers(1, 12), st.integers(1, 12))
 

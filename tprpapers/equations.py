@@ -1,9 +1,7 @@
-"""A model's description, and a check that vectors at its sites obey the equations of its paper."""
+"""A check that the vectors at a model's sites obey the equations of its paper."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import singledispatch
-from typing import Any
 
 import pandas as pd
 import torch
@@ -11,54 +9,21 @@ from jaxtyping import Int
 from torch import Tensor, nn
 
 from tprprobe.models.attention import TPAttention, split_heads
-from tprprobe.models.checkpoint import describe_config
-from tprprobe.models.protocol import Model, Readable, require_model
-from tprprobe.models.roles import Add, Concatenate, Drop, Gate, Project
+from tprprobe.models.protocol import Model
 from tprprobe.models.sublayers import SubLayer
 from tprprobe.models.transformer import Embedding
-from tprprobe.site.attachment import Attached
-from tprprobe.site.hooks import capture, find_sites, sites
-from tprprobe.site.site import FOREIGN
+from tprprobe.site.hooks import capture, find_sites
 
 Batch = tuple[Int[Tensor, "batch seq"], Int[Tensor, "batch target_seq"]]
 Read = Callable[[str], Tensor]  # the vectors captured at a site of the module
 Equation = tuple[str, str, Tensor]  # a site, what it must equal in words and in numbers
 JOINED = {
-    Add: "{0} + {1}",
-    Gate: "g ({0}) + {1}",
-    Concatenate: "[{1} W_1 + b_1, ({0}) W_2 + b_2]",
-    Project: "({0}) W + b + {1}",
-    Drop: "{1}",
+    "add": "{0} + {1}",
+    "gate": "g ({0}) + {1}",
+    "concat": "[{1} W_1 + b_1, ({0}) W_2 + b_2]",
+    "proj&add": "({0}) W + b + {1}",
+    "drop": "{1}",
 }
-
-
-@dataclass(frozen=True)
-class Description:
-    """The facts of a model that need no forward pass; ``vocabulary`` is None where unknown."""
-
-    architecture: str
-    settings: dict[str, Any]
-    parameters: int
-    vocabulary: int | None
-    sites: pd.DataFrame
-
-
-def describe(model: Readable) -> Description:
-    """Architecture, settings, number of parameters (unique tensors), vocabulary and sites.
-
-    Of an attached module the architecture is its class, and the settings are its library's.
-    """
-    if isinstance(model, Attached):
-        settings = {"architecture": type(model.get_submodule(FOREIGN)).__name__, **model.describe()}
-    else:
-        settings = describe_config(require_model(model, "whose settings nobody knows"))
-    return Description(
-        settings.pop("architecture"),
-        settings,
-        sum(parameter.numel() for parameter in model.parameters()),
-        None if model.vocabulary is None else len(model.vocabulary),
-        sites(model),
-    )
 
 
 def random_batch(model: Model, size: int = 4, length: int = 12, seed: int = 0) -> Batch:
@@ -71,15 +36,15 @@ def random_batch(model: Model, size: int = 4, length: int = 12, seed: int = 0) -
 
 
 @torch.no_grad()
-def binding_contract(model: Model, batch: Batch) -> pd.DataFrame:
-    """Each equation of the model's paper at each site, with its largest deviation on a batch.
+def binding_contract(model: Model, batch: Batch | None = None) -> pd.DataFrame:
+    """Each equation of the model's paper at each site, with its largest deviation on a batch (default: a random one).
 
     Columns: site, equation, deviation (max |captured − computed|), scale (max |captured|). A model
     without roles has no rows.
     """
     names = [name for name in find_sites(model) if not name.endswith(".attention")]
     with capture(model, names) as vectors:
-        model(*batch)
+        model(*(batch or random_batch(model)))
     rows = []
     for prefix, module in model.named_modules():
         for site, equation, expected in equations(module, lambda s, p=prefix: vectors[f"{p}.{s}"]):
@@ -144,4 +109,4 @@ def _(module: SubLayer, read: Read) -> Iterator[Equation]:
         scale = torch.einsum("bshd,hd->bsh", filler, module.reduce.weight)
         bound, product = role * scale[..., None], f"R ({at} · w)"
     yield "binding", product, bound
-    yield "tpr", JOINED[type(module.join)].format(product, at), module.join(filler, bound, normed)
+    yield "tpr", JOINED[module.join.kind].format(product, at), module.join(filler, bound, normed)

@@ -1,12 +1,12 @@
-"""What is said of a model is so, and the binding contract notices vectors that break it."""
+"""The binding contract notices vectors that break the equations of a paper; `inspect` shows it."""
 
 import pytest
 import torch
 
+from tprpapers.equations import binding_contract, random_batch
 from tprprobe.cli.overview import inspect
 from tprprobe.models import build
 from tprprobe.models.checkpoint import save_pretrained
-from tprprobe.models.equations import binding_contract, describe, random_batch
 from tprprobe.site.hooks import intervene, sites
 
 SIZES = {"vocab_size": 23, "d_model": 16, "n_heads": 4, "n_layers": (2, 1), "d_ff": 20}
@@ -75,17 +75,6 @@ def test_equations_are_written_as_the_papers_have_them():
     assert reports["gate"]["encoder.1.self.tpr"] == "g (R ⊙ F) + F"
 
 
-def test_description():
-    model = build(MODELS["tpt-d"], seed=0)
-    about = describe(model)
-    assert about.architecture == "tpt"
-    assert about.settings["n_roles"] == 5
-    assert about.parameters == sum(p.numel() for p in model.parameters())
-    assert about.vocabulary is None
-    assert "architecture" not in about.settings
-    assert list(about.sites["site"]) == list(sites(model)["site"])
-
-
 def test_random_batch_is_repeatable_and_starts_with_the_start_symbol():
     model = build(MODELS["tp-transformer"], seed=0)
     first, second = random_batch(model, seed=3), random_batch(model, seed=3)
@@ -104,6 +93,14 @@ def test_what_there_is_none_of_is_said_in_a_word(tmp_path):
 def test_tables_of_an_overview_are_told_in_columns_and_in_json(tmp_path):
     model = build(MODELS["tp-transformer"], seed=0)
     overview = inspect(str(save_pretrained(model, tmp_path / "tp")))
+    facts = overview.as_dict()
+    assert (facts["architecture"], facts["d_model"], facts["vocabulary"]) == (
+        "tp-transformer",
+        16,
+        "unknown",
+    )
+    assert facts["parameters"] == sum(p.numel() for p in model.parameters())
+    assert [row["site"] for row in facts["sites"]] == list(sites(model)["site"])
     told = binding_contract(model, random_batch(model))
     assert overview.as_dict()["binding contract"] == told.to_dict("records")
     lines = overview.as_text().partition("binding contract:\n")[2].splitlines()
