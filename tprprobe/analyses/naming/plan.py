@@ -90,14 +90,14 @@ class NamingPlan:
 
     def _cluster(self, target: NamingTarget, k: int) -> Tables:
         """The labels of one clustering, and what can be said of it alone."""
-        runs = run_all(target.source, k, self.seed, self.raw, SEEDS)
-        found, place = runs.best(), {**target.place, "k": k}
-        tables = self._read(found.labels, runs.labels, place | {"stability": found.stability})
+        found, runs = run_all(target.source, k, self.seed, self.raw, SEEDS)
+        place = {**target.place, "k": k}
+        tables = self._read(found.labels, runs, place | {"stability": found.stability})
         if self._is_meant(target):
             rng = np.random.default_rng(self.seed)
             order = permute_within(self.golds[TRAINED].questions, rng)
             place |= {"vectors": SHUFFLED}
-            shuffled = self._read(found.labels[order], runs.labels[:, order], place)
+            shuffled = self._read(found.labels[order], runs[:, order], place)
             tables = {name: pd.concat([tables[name], shuffled[name]]) for name in tables}
         return {**tables, "labels": pd.DataFrame({"label": found.labels})}
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from tprprobe.analyses.probing.task import Task
 from tprprobe.analyses.probing.vectors import Vector
 
 TERMS = ("hit", "false", "missed", "right", "n", "nats")
+CURVE = ("step", "train_loss", "held_out_loss")
 NATS = TERMS.index("nats")
 REAL = "real"
 PLACE = ("task", "side", "site", "layer", "head", "seed", "control")
@@ -49,13 +50,17 @@ class Probe:
 
 @dataclass(frozen=True, eq=False)
 class Tested:
-    """A probe that has been trained: its test sums, and of every validation step, training and held-out
-    loss."""
+    """A probe that has been trained on ``splits``: its test sums, and of every validation the CURVE."""
 
     probe: Probe
-    n_train: int
+    splits: Splits
     sums: BySubset
     curve: Float[np.ndarray, "validation 3"]
+
+    @property
+    def n_train(self) -> int:
+        """The targets that it learned from."""
+        return len(self.splits.turns[0].train)
 
     @property
     def nats(self) -> float:
@@ -70,24 +75,27 @@ class Tested:
         return dict(zip(PLACE, (*values, probe.control), strict=True))
 
 
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """A probe with its weights by name (their first axis is of one probe) for (vector − mean) / scale."""
+class Fitted(NamedTuple):
+    """A probe with its weights by name (their first axis is of one probe) for (vector − ``mean``) / ``scale``."""
 
     tested: Tested
-    weights: Mapping[str, Tensor]
     shape: Shape
-    mean: Tensor | float
-    scale: Tensor | float
+    weights: Mapping[str, Tensor]
 
-    @classmethod
-    def of(
-        cls, probe: Probe, n_train: int, sums: BySubset, curve: Sequence[Any], weights: Mapping[str, Tensor],
-        shape: Shape, reader: Reader,
-    ) -> "Fitted":  # fmt: skip
-        """A probe of a reader's vectors as it was trained and tested."""
-        tested = Tested(probe, n_train, sums, np.array(curve, float).reshape(-1, 3))
-        return cls(tested, weights, shape, reader.mean, reader.scale)
+
+def list_fitted(
+    probes: Sequence[Probe], splits: Splits, sums: Float[np.ndarray, "probe subset document term"],
+    curves: Sequence[Any], weights: Mapping[str, Tensor], shape: Shape, reader: Reader,
+) -> list[Fitted]:  # fmt: skip
+    """Probes of a reader's vectors as they were trained together and tested; ``weights`` are of all."""
+    scaling = {"mean": reader.mean, "scale": reader.scale}
+    common = {name: torch.as_tensor(x).expand(shape.width) for name, x in scaling.items()}
+    fitted = []
+    for i, probe in enumerate(probes):
+        tested = Tested(probe, splits, sums[i], np.array(curves[i], float).reshape(-1, len(CURVE)))
+        of_probe = {name: weight[i : i + 1] for name, weight in weights.items()}
+        fitted.append(Fitted(tested, shape, {**of_probe, **common}))
+    return fitted
 
 
 def losses(

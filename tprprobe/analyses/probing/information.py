@@ -8,12 +8,9 @@ from jaxtyping import Bool
 
 from tprprobe.analyses.probing.document_counts import KEY, Tested
 from tprprobe.analyses.probing.examples import Marks
-from tprprobe.analyses.probing.splits import Splits
 
 
-def measure_information(
-    tested: Sequence[Tested], splits: Mapping[tuple[str, str], Splits]
-) -> Iterator[dict[str, Any]]:
+def measure_information(tested: Sequence[Tested]) -> Iterator[dict[str, Any]]:
     """Codelength, compression and usable information (bits a target) of every vector.
 
     ``information`` is H_V(label) − H_V(label | vector) on the test targets, ``added`` what the vector adds to the
@@ -21,28 +18,30 @@ def measure_information(
     Source: Xu et al. 2020; Hewitt et al. 2021.
     """
     by_vector: dict[tuple[Any, ...], list[Tested]] = {}
-    for one in tested:
+    for one in sorted(tested, key=lambda one: one.probe.portion or 0.0):
         if one.probe.portion is not None:
             by_vector.setdefault(tuple(one.place[name] for name in KEY), []).append(one)
-    bits = {}
-    for key, some in by_vector.items():
-        some.sort(key=lambda one: one.probe.portion or 0.0)
-        asked = splits[key[:2]].tested.labels[splits[key[:2]].turns[0].test].any(1).sum()
-        bits[key] = some[-1].nats / np.log(2) / max(1, asked)
+    bits = {key: _bits(whole) for key, (*_, whole) in by_vector.items()}
     for key, (*parts, whole) in by_vector.items():
         if "+" in key[2]:
             continue
-        part = splits[key[:2]]
-        n_labels, turn = len(part.examples.inventory), part.turns[0]
+        examples, turn = whole.splits.examples, whole.splits.turns[0]
+        n_labels = len(examples.inventory)
         first = min([*parts, whole], key=lambda one: one.n_train).n_train
         length = codelength(first, n_labels, [one.nats for one in parts])
-        prior = constant_bits(part.examples.labels[turn.train], part.tested.labels[turn.test])
+        prior = constant_bits(examples.labels[turn.train], whole.splits.tested.labels[turn.test])
         yield dict(zip(KEY, key, strict=True)) | {
             "codelength": length,
             "compression": compression(length, whole.n_train, n_labels),
             "information": prior - bits[key],
             "added": _added(key, bits),
         }
+
+
+def _bits(whole: Tested) -> float:
+    """The bits that a test target costs."""
+    asked = whole.splits.tested.labels[whole.splits.turns[0].test].any(1).sum()
+    return whole.nats / np.log(2) / max(1, asked)
 
 
 def _added(key: tuple[Any, ...], bits: Mapping[tuple[Any, ...], float]) -> float:

@@ -21,6 +21,7 @@ from tprprobe.analyses.probing.document_counts import (
     Probe,
     count_probes,
     labels_of,
+    list_fitted,
     losses,
     sum_documents,
 )
@@ -57,13 +58,8 @@ def fit_linear(
         fit = _Fit(probes, splits, turn, x)
         weights = fit.go_on(penalty, weights)
         sums.append(fit.count(weights, tested))
-    total, n_train = np.sum(sums, axis=0), len(splits.turns[0].train)
-    fitted = []
-    for at, probe in enumerate(probes):
-        one = first[at : at + 1]
-        named = {"output_weight": one[:, :-1], "output_bias": one[:, -1]}
-        fitted.append(Fitted.of(probe, n_train, total[at], curves[at], named, shape, reader))
-    return fitted
+    named = {"output_weight": first[:, :-1], "output_bias": first[:, -1]}
+    return list_fitted(probes, splits, np.sum(sums, axis=0), curves, named, shape, reader)
 
 
 class _Fit:
