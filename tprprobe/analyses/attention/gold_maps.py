@@ -36,11 +36,7 @@ class Marks:
 
 
 def find_maps(store: Store) -> list[str]:
-    """The sites of the encoder's attention maps.
-
-    Raises:
-        InputError: the store has none, or keeps them of no sample.
-    """
+    """The sites of the encoder's attention maps."""
     sites = store.select("encoder.*.self.attention")
     if not store.count_maps(sites[0]):
         raise InputError(f"{store.path} keeps no attention maps: extract with --attention-samples")
@@ -48,11 +44,7 @@ def find_maps(store: Store) -> list[str]:
 
 
 def annotated_tokens(store: Store, samples: Sequence[int] | None = None) -> pd.DataFrame:
-    """The source tokens of samples (all) with their gold columns.
-
-    Raises:
-        InputError: these are no arithmetic questions read character by character.
-    """
+    """The source tokens of samples (all) with their gold columns."""
     tokens = store.tokens
     chosen = tokens["side"] == "source"
     if samples is not None:
@@ -69,11 +61,7 @@ def gold_tokens(store: Store, samples: Sequence[int] | None = None) -> pd.DataFr
 
 
 def mark_questions(store: Store, samples: int, relation: Relation = DIVISION) -> Iterator[Marks]:
-    """The marks of every question that has the relation's operator among the first samples.
-
-    Raises:
-        InputError: these are no arithmetic questions read character by character.
-    """
+    """The marks of every question that has the relation's operator among the first samples."""
     tokens = annotated_tokens(store, range(samples))
     digit = (tokens["kind"] == "digit").to_numpy()
     number, term = (np.where(digit, _integers(tokens, name), -1) for name in ("number", "term"))

@@ -40,9 +40,6 @@ def score_heads(store: Store, seed: int = 0, relation: Relation = DIVISION) -> p
                  shuffled (of each question another head of any layer, drawn anew: what "some head" scores)
     value        the mass on the target; low, high: its 95 % interval over questions, of shuffled of the null
     n            digits; ``n_questions`` the questions with one, among those whose maps are kept
-
-    Raises:
-        InputError: no attention maps, no arithmetic, or no division in what is kept.
     """
     sites = find_maps(store)
     counts = count_maps(store, sites, count_mass, relation, make_baselines)

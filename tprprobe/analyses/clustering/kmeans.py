@@ -135,11 +135,7 @@ def fit_means(
     starts: int = 1,
     of: str = "the sample",
 ) -> Any:
-    """scikit-learn's k-means: ``cluster_centers_``, ``labels_``, ``predict``; the best of ``starts``.
-
-    Raises:
-        InputError: the vectors, which are those ``of`` something, are fewer distinct ones than k.
-    """
+    """scikit-learn's k-means: ``cluster_centers_``, ``labels_``, ``predict``; the best of ``starts``."""
     few = InputError(f"{of} has fewer than {k} distinct vectors: give a smaller k")
     if len(vectors) < k:
         raise few

@@ -50,9 +50,6 @@ def find_targets(
 
     From the same store queries, keys, v̄, z, and random projections of LN(z) as wide as the site's
     heads, and as many unless ``projections`` says how many; the twins' vectors of the site; a baseline store's controls.
-
-    Raises:
-        InputError: no such site, or one of target tokens; a baseline of other questions or sites.
     """
     sites = store.select(patterns)
     for site in sites:

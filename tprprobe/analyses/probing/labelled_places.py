@@ -64,9 +64,6 @@ def read_places(store: Store, site: str, task: str, mode: str = MODES[0]) -> Lab
     ``task`` is a kind of exact labels of words (pos, nel, dep, srl), or a column of the tokens, those
     of the gold structure of arithmetic among them. ``mode`` says which state of a sample is read: the
     last, the first, or the mean of all; a site with one vector a sample has that.
-
-    Raises:
-        InputError: no such site or task, too many labels, or too few samples.
     """
     if mode not in MODES:
         raise unknown("span mode", mode, MODES)

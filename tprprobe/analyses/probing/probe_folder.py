@@ -90,9 +90,6 @@ class SavedProbe:
 
         Returns:
             One row per target; see [columns](columns.md#predictions).
-
-        Raises:
-            InputError: The store lacks the site, vectors of that width, or the spans to ask about.
         """
         vector = self._vector(store)
         table = self._asked(store.tokens if tokens is None else tokens)

@@ -42,9 +42,6 @@ def split_questions(tokens: pd.DataFrame, seed: int) -> Split:
     """A quarter of the questions held out, the others in folds and in nested training sets.
 
     The same question asked twice counts as one, and so does a document.
-
-    Raises:
-        InputError: too few questions.
     """
     questions = group_tokens(tokens)
     if (n := len(np.unique(questions))) < FEWEST:
