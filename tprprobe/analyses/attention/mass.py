@@ -8,8 +8,13 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from tprprobe.analyses.attention.gold_maps import Marks, find_maps, mark_questions
-from tprprobe.analyses.attention.relations import DIVISION, Relation
+from tprprobe.analyses.attention.gold_maps import (
+    DIVISION,
+    Marks,
+    Relation,
+    find_maps,
+    mark_questions,
+)
 from tprprobe.errors import InputError
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import REPLICATES, bounds, divide, replicate_totals

@@ -5,9 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from tprprobe.analyses.naming.heads import Gold
 from tprprobe.analyses.naming.lattice import AND
-from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.naming.names import UNNAMED, Gold
 from tprprobe.analyses.naming.vector_sets import (
     BASELINE,
     CONTROLS,

@@ -10,8 +10,7 @@ import pandas as pd
 from jaxtyping import Int
 
 from tprprobe.analyses.clustering.kmeans import run_all
-from tprprobe.analyses.naming.heads import Gold
-from tprprobe.analyses.naming.names import decide, score_candidates
+from tprprobe.analyses.naming.names import Gold, decide, score_candidates
 from tprprobe.analyses.naming.partition_agreement import agreement, conditional_agreement
 from tprprobe.analyses.naming.polarity import decode_polarity, score_ones
 from tprprobe.analyses.naming.vector_sets import RANDOM, SHUFFLED, TRAINED, NamingTarget

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from tprprobe.analyses.kinds import NAMES
-from tprprobe.analyses.naming.heads import read_gold
+from tprprobe.analyses.naming.names import read_gold
 from tprprobe.analyses.naming.overviews import find_facts, summarize
 from tprprobe.analyses.naming.plan import NamingPlan
 from tprprobe.analyses.naming.vector_sets import BASELINE, TRAINED, find_targets

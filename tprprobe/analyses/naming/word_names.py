@@ -12,8 +12,7 @@ import pandas as pd
 from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.clustering.matrices import find_heads
 from tprprobe.analyses.kinds import WORD_NAMES
-from tprprobe.analyses.naming.heads import name_roles
-from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.naming.names import UNNAMED, name_roles
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.errors import InputError
 from tprprobe.files.runs import KeptRun, Part, Tables, join_parts, kept

@@ -8,7 +8,7 @@ from jaxtyping import Float32, Int
 
 from tprprobe.analyses.decomposition.designs import divide_groups
 from tprprobe.analyses.decomposition.sequence_units import Units, read_units
-from tprprobe.analyses.naming.word_labels import LABELS, list_exact
+from tprprobe.analyses.naming.fields import LABELS, list_exact
 from tprprobe.errors import InputError, unknown
 from tprprobe.gold.expressions import COLUMNS
 from tprprobe.gold.labels import WORD

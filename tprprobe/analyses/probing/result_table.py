@@ -18,8 +18,8 @@ from tprprobe.analyses.probing.document_counts import (
     BySubset,
     Tested,
     baselines,
+    measure_information,
 )
-from tprprobe.analyses.probing.information import measure_information
 from tprprobe.analyses.probing.settings import BASELINES
 from tprprobe.analyses.probing.splits import Splits
 from tprprobe.analyses.probing.task import Task
