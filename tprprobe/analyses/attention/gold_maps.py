@@ -142,7 +142,8 @@ def mark_questions(store: Store, samples: int, relation: Relation = DIVISION) ->
     """The marks of every question that has the relation's operator among the first samples."""
     tokens = annotated_tokens(store, range(samples))
     digit = (tokens["kind"] == "digit").to_numpy()
-    number, term = (np.where(digit, _integers(tokens, name), -1) for name in ("number", "term"))
+    integers = tokens[["number", "term"]].fillna(-1).astype(int).to_numpy()
+    number, term = np.where(digit[:, None], integers, -1).T
     related = {name: gold.related(tokens) for name, gold in relation.golds.items()}
     target = {name: gold.targets(tokens) for name, gold in relation.golds.items()}
     operator = relation.operators(tokens)
@@ -160,7 +161,3 @@ def mark_questions(store: Store, samples: int, relation: Relation = DIVISION) ->
                 target={name: each[rows] for name, each in target.items()},
                 contrast={name: (digit & ~each)[rows] for name, each in related.items()},
             )
-
-
-def _integers(tokens: pd.DataFrame, column: str) -> Int[np.ndarray, " token"]:
-    return tokens[column].fillna(-1).to_numpy(int)

@@ -159,12 +159,16 @@ def count_probes(
     chosen: Places,
 ) -> Float[np.ndarray, "probe target term"]:
     """The counts of what probes of one task give some examples; only real labels can be new."""
-    task, device = probes[0].task, logits.device
+    device = logits.device
     is_real = np.array([probe.labels == REAL for probe in probes])
     unseen = torch.from_numpy(is_real[:, None] * examples.unseen[chosen]).to(device)
-    scored = torch.tensor([task.is_scored(label) for label in examples.inventory], device=device)
+    scored = _scored(probes[0].task, examples).to(device)
     marks = labels_of(probes, examples, chosen, device)
     return count(logits, marks, unseen, scored, probes[0].loss).double().cpu().numpy()
+
+
+def _scored(task: Task, examples: Examples) -> Bool[Tensor, " label"]:
+    return torch.tensor([task.is_scored(label) for label in examples.inventory])
 
 
 def sum_documents(
@@ -205,9 +209,8 @@ def _count_guess(
     labels = torch.from_numpy(examples.labels[chosen])[None].float()
     logits = torch.full_like(labels, -1.0)
     logits[0, torch.arange(len(guess)), torch.from_numpy(guess)] = 1.0
-    scored = torch.tensor([task.is_scored(label) for label in examples.inventory])
     unseen = torch.from_numpy(examples.unseen[chosen])[None]
-    terms = count(logits, labels, unseen, scored, "sigmoid")[0].double().numpy()
+    terms = count(logits, labels, unseen, _scored(task, examples), "sigmoid")[0].double().numpy()
     terms[:, NATS] = np.nan
     return sum_documents(terms, examples, chosen)
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from tprprobe.analyses.probing.labelled_places import MODES, LabelledPlaces, rea
 from tprprobe.analyses.probing.settings import SITES
 from tprprobe.analyses.probing.vectors import find_sites
 from tprprobe.errors import unknown
-from tprprobe.files.runs import KeptRun, Part, join_parts, kept
+from tprprobe.files.runs import KeptRun, Part, Tables, join_parts, kept
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import bounds, divide, replicate_totals
 from tprprobe.store import Store
@@ -46,6 +46,9 @@ class PlaceProbe:
 
     def logits(self, x: State) -> Float[Tensor, "unit place label"]:
         return torch.einsum("nd,scd->nsc", x, self.weights) + self.bias
+
+    def predict(self, x: State) -> Int[Tensor, "unit place"]:
+        return self.logits(x).argmax(-1)
 
     def loss(self, x: State, y: Labels) -> float:
         """The mean cross-entropy in nats."""
@@ -186,7 +189,7 @@ FORMAT, MANIFEST, TABLE = "tprprobe-grids", GRIDS.file, "rows.csv"
 BILINEAR, LINEAR, CUT, MAJORITY = "bilinear", "linear", "svd", "majority"
 REAL, CONTROLS = "real", ("control", "shuffled", *TWINS)
 Progress = Callable[[Sequence[Part]], Iterable[Part]]
-Tables = dict[str, pd.DataFrame]
+Sums = Float[np.ndarray, "group 2"]  # right and labelled places by document
 
 
 def probe_places(
@@ -221,10 +224,8 @@ def probe_places(
     for name in controls or ():
         if name not in CONTROLS:
             raise unknown("control of a grid", name, CONTROLS)
-    ranks, names = (
-        read_rank(rank),
-        find_sites(store, [sites] if isinstance(sites, str) else sites or SITES),
-    )
+    ranks = read_rank(rank)
+    names = find_sites(store, [sites] if isinstance(sites, str) else sites or SITES)
     chosen = list(CONTROLS if controls is None else controls)
     read_places(store, names[0], task, span_mode)
     settings = {"format": FORMAT, "stores": [store.fingerprint], "task": task, "sites": names}
@@ -244,80 +245,65 @@ def probe_places(
 
 
 def _probe_site(
-    store: Store,
-    site: str,
-    task: str,
-    ranks: Ranks | None,
-    mode: str,
-    controls: Sequence[str],
-    seed: int,
-) -> Tables:
+    store: Store, site: str, task: str, ranks: Ranks | None, mode: str, controls: Sequence[str], seed: int
+) -> Tables:  # fmt: skip
     grid = read_places(store, site, task, mode)
-    found = {REAL: probe_grid(grid, ranks, seed)}
-    given = {"shuffled": grid.with_labels_of_others}
-    given |= {} if grid.is_of_types else {"control": grid.with_labels_by_type}
-    found |= {
-        name: probe_grid(given[name](seed), ranks, seed) for name in given if name in controls
-    }
+    grids = {REAL: grid}
+    if "shuffled" in controls:
+        grids["shuffled"] = grid.with_labels_of_others(seed)
+    if "control" in controls and not grid.is_of_types:
+        grids["control"] = grid.with_labels_by_type(seed)
     for kind, twin in store.twins.items():
         if kind in controls and site in twin.sites:
-            found[kind] = probe_grid(read_places(twin, site, task, mode), ranks, seed)
-    rows = pd.DataFrame(list(_rows(found)))
+            grids[kind] = read_places(twin, site, task, mode)
+    rows = pd.DataFrame(
+        list(_rows({name: probe_grid(each, ranks, seed) for name, each in grids.items()}))
+    )
     place = {"task": task, "side": store.side(site), "site": site, "layer": layer_of(site)}
     shape = {"places": grid.labels.shape[1], "labels": len(grid.inventory)}
     return {"rows": rows.assign(**place, **shape)[[*place, *rows, *shape]]}
 
 
-class GridResult:
-    """The probes of a grid on test samples: right and labelled places by document and kind of probe."""
+class GridResult(NamedTuple):
+    """The probes of a grid by kind: their counts on test samples, and the columns ``facts``."""
 
-    def __init__(self, grid: LabelledPlaces, seed: int):
-        self.grid, (self.train, self.dev, self.test) = grid, grid.divide(seed)
-        self.sums: dict[str, Float[np.ndarray, "group 2"]] = {}
-        self.facts: dict[str, dict[str, Any]] = {}
-
-    def add(self, kind: str, predicted: np.ndarray, **facts: Any) -> None:
-        """Counts what a probe predicts for the test samples, [sample, place]."""
-        truth = self.grid.labels[self.test]
-        known = truth >= 0
-        right = ((predicted == truth) & known).sum(1)
-        groups = self.grid.groups[self.test]
-        n = int(self.grid.groups.max()) + 1
-        self.sums[kind] = np.stack(
-            [np.bincount(groups, each, n) for each in (right, known.sum(1))], 1
-        ).astype(float)
-        self.facts[kind] = facts
+    sums: dict[str, Sums]
+    facts: dict[str, dict[str, Any]]
+    sizes: dict[str, int]
 
 
 def probe_grid(grid: LabelledPlaces, ranks: Ranks | None = None, seed: int = 0) -> GridResult:
     """The probes of a grid, fitted, chosen and tested on different documents."""
-    found, n_labels = GridResult(grid, seed), len(grid.inventory)
-    mean, scale = grid.vectors[found.train].mean(0), grid.vectors[found.train].std(0)
+    train, _, test = parts = grid.divide(seed)
+    mean, scale = grid.vectors[train].mean(0), grid.vectors[train].std(0)
     x = (grid.vectors - mean) / np.where(scale < 1e-6 * np.abs(mean) + 1e-12, 1, scale)
-    parts = (found.train, found.dev, found.test)
-    (fitted, y), dev, (tested, _) = (
+    (fitted, y), dev, (tested, truth) = (
         (torch.as_tensor(x[part]), torch.as_tensor(grid.labels[part])) for part in parts
     )
+    most = n_places, n_labels = grid.labels.shape[1], len(grid.inventory)
     linear = fit_linear(fitted, y, n_labels, dev)
-    most = (grid.labels.shape[1], n_labels)
     chosen = ranks or choose_ranks(linear, dev, most)
     chosen = min(chosen[0], most[0]), min(chosen[1], most[1])
     probe, binding = fit_bilinear(fitted, y, linear, chosen, dev)
-    rank, size = chosen[0] * chosen[1], linear.bias.numel()
-    rank = min(rank, size, x.shape[1])
-    biases, width = size, x.shape[1]
+    biases, width = n_places * n_labels, x.shape[1]
+    rank = min(chosen[0] * chosen[1], biases, width)
+    counts = torch.stack([(y == label).sum(0) for label in range(n_labels)])
+    found = {
+        BILINEAR: (probe.predict(tested), binding.parameters + biases, "×".join(map(str, chosen))),
+        LINEAR: (linear.predict(tested), biases * width + biases, ""),
+        CUT: (linear.cut(rank).predict(tested), rank * (biases + width - rank) + biases, str(rank)),
+        MAJORITY: (counts.argmax(0), n_places, ""),
+    }
+    groups, n = grid.groups[test], int(grid.groups.max()) + 1
 
-    def add(kind: str, probe: PlaceProbe, parameters: int, rank: str) -> None:
-        predicted = probe.logits(tested).argmax(-1).numpy()
-        found.add(kind, predicted, parameters=parameters, rank=rank)
+    def count(predicted: Tensor) -> Sums:
+        known = truth >= 0
+        terms = (((predicted == truth) & known).sum(1), known.sum(1))
+        return np.stack([np.bincount(groups, each.numpy(), n) for each in terms], 1).astype(float)
 
-    add(BILINEAR, probe, binding.parameters + biases, "×".join(map(str, chosen)))
-    add(LINEAR, linear, size * width + biases, "")
-    add(CUT, linear.cut(rank), rank * (size + width - rank) + biases, str(rank))
-    counts = np.stack([(y.numpy() == label).sum(0) for label in range(n_labels)])
-    shape = (int(found.test.sum()), most[0])
-    found.add(MAJORITY, np.broadcast_to(counts.argmax(0), shape), parameters=most[0], rank="")
-    return found
+    sums = {kind: count(predicted) for kind, (predicted, *_) in found.items()}
+    facts = {kind: {"parameters": size, "rank": of} for kind, (_, size, of) in found.items()}
+    return GridResult(sums, facts, {"n_train": int(train.sum()), "n_test": int(test.sum())})
 
 
 def _rows(found: dict[str, GridResult]) -> Iterator[dict[str, Any]]:
@@ -334,11 +320,10 @@ def _rows(found: dict[str, GridResult]) -> Iterator[dict[str, Any]]:
             if control == REAL and kind != MAJORITY:
                 rivals = [each.sums[kind] for name, each in found.items() if name != REAL]
                 row |= _compare([sums, *rivals, real.sums[MAJORITY]], "beyond_control")
-            sizes = {"n_train": int(result.train.sum()), "n_test": int(result.test.sum())}
-            yield row | sizes
+            yield row | result.sizes
 
 
-def _compare(sums: Sequence[Float[np.ndarray, "group 2"]], name: str) -> dict[str, float]:
+def _compare(sums: Sequence[Sums], name: str) -> dict[str, float]:
     """The accuracy of the first, less the best of the others, with its interval over documents."""
     n = min(len(each) for each in sums)
     stacked = np.concatenate([each[:n] for each in sums], 1)
