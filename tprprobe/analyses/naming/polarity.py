@@ -70,9 +70,9 @@ def _shares(
     seed: int,
 ) -> tuple[Shares, int]:
     """Σ hits / Σ counted of every column, of all questions and of drawn ones; and how many questions there are."""
-    sums = group_sums(np.column_stack([hits, counted]).astype(float), questions)
-    if not len(sums):
+    if not len(hits):
         return np.full((1 + REPLICATES, hits.shape[1]), np.nan), 0
+    sums = group_sums(np.column_stack([hits, counted]).astype(float), questions)
     totals = np.concatenate([sums.sum(0, keepdims=True), replicate_totals(sums, REPLICATES, seed)])
     return divide(*np.split(totals, 2, 1)), len(sums)
 
