@@ -206,7 +206,9 @@ def gather(
             scores.append(_score(place, one.splits, one.sums, len(one.curve)))
     for (task, side), part in splits.items():
         for name, sums in baselines(task, part).items():
-            place = dict(zip(PLACE, (task.name, side, "", None, None, None, name), strict=True))
+            place: dict[str, Any] = dict(
+                zip(PLACE, (task.name, side, "", None, None, None, name), strict=True)
+            )
             scores.append(_score(place, part, sums, None))
     rows = _with_selectivity(pd.DataFrame([describe(score) for score in scores]))
     informed = pd.DataFrame(measure_information(tested))

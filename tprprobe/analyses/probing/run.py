@@ -271,13 +271,12 @@ def _make_round(
 
 def _read_round(part: Part, stacks: Sequence[Stack]) -> Iterator[Tested]:
     probes = [(one, splits) for probes, splits in stacks for one in probes]
-    sums, curves = (
-        dict(iter(part.read(name).set_index("probe").groupby(level=0)))
-        for name in ("sums", "curves")
-    )
+    sums, curves = (part.read(name).set_index("probe") for name in ("sums", "curves"))
     for i, (one, splits) in enumerate(probes):
         shape = (-1, len(splits.tested.corpus.names), len(TERMS))
-        yield Tested(one, splits, sums[i].to_numpy().reshape(shape), curves[i].to_numpy())
+        yield Tested(
+            one, splits, sums.loc[[i]].to_numpy().reshape(shape), curves.loc[[i]].to_numpy()
+        )
 
 
 def train_round(
