@@ -22,9 +22,8 @@ from planted.questions import grouping, plant_roles
 
 from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.naming import name_all
-from tprprobe.analyses.naming.heads import Gold, read_gold
 from tprprobe.analyses.naming.lattice import build_lattice
-from tprprobe.analyses.naming.names import UNNAMED, name_clusters
+from tprprobe.analyses.naming.names import UNNAMED, Gold, name_clusters, read_gold
 from tprprobe.figures.naming import heads_table, polar_table, polarity_table
 from tprprobe.store import open_store
 

@@ -21,8 +21,7 @@ from sklearn.linear_model import Ridge
 
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.analyses.reconstruction.affine import STRENGTHS
-from tprprobe.analyses.reconstruction.layers import find_layers
-from tprprobe.analyses.reconstruction.splits import FOLDS, split_questions
+from tprprobe.analyses.reconstruction.layers import FOLDS, find_layers, split_questions
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 
 HEADS, LENGTH = 8, 25

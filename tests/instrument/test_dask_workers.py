@@ -74,8 +74,9 @@ def test_vectors_that_names_are_found_for_are_the_same(store, address, in_parts)
     alone = labelled()
     with scheduled(address):
         shared = labelled()
+    np.testing.assert_array_equal(alone[1], shared[1])
     for name in ("labels", "centers", "inertia", "mean", "scale"):
-        np.testing.assert_array_equal(getattr(alone, name), getattr(shared, name))
+        np.testing.assert_array_equal(getattr(alone[0], name), getattr(shared[0], name))
 
 
 def test_parts_are_computed_by_workers_and_come_in_order(address):

@@ -11,9 +11,8 @@ from sklearn import metrics
 import tprprobe as tp
 from tprprobe.analyses.naming import load_names, name_all
 from tprprobe.analyses.naming.fields import ARITHMETIC, describe
-from tprprobe.analyses.naming.heads import read_gold
 from tprprobe.analyses.naming.lattice import build_lattice
-from tprprobe.analyses.naming.names import name_clusters, split_questions
+from tprprobe.analyses.naming.names import name_clusters, read_gold, split_questions
 from tprprobe.analyses.naming.partition_agreement import (
     PERMUTATIONS,
     agreement,

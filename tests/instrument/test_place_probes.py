@@ -11,9 +11,8 @@ from planted.questions import plant
 from typer.testing import CliRunner
 
 import tprprobe as tp
-from tprprobe.analyses.probing.bilinear import Binding, PlaceProbe, fit_linear
 from tprprobe.analyses.probing.labelled_places import read_places
-from tprprobe.analyses.probing.place_probes import probe_places
+from tprprobe.analyses.probing.place_probes import Binding, PlaceProbe, fit_linear, probe_places
 from tprprobe.cli import app
 
 

@@ -118,8 +118,6 @@ def test_chunks_behind_the_last_sample_of_the_untrained_twin_have_none_of_it(sto
 def test_a_run_that_was_cut_off_goes_on(store, tmp_path, monkeypatch):
     settings = {"sites": "encoder.*.self.*er", "schedule": QUICK, "budget": 10**7}
     whole = probe(store, "pos", out=tmp_path / "whole", **settings)
-    n_rounds = len(list((tmp_path / "whole" / "rounds").iterdir()))
-    assert n_rounds > 3
     train, done = run.train_round, []
 
     def fail(*args):
@@ -133,6 +131,7 @@ def test_a_run_that_was_cut_off_goes_on(store, tmp_path, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             probe(store, "pos", out=tmp_path / "cut", **settings)
     assert not (tmp_path / "cut" / "rows.parquet").exists()
+    assert len(list((tmp_path / "cut" / "parts").iterdir())) == 2
     with pytest.raises(InputError, match="--resume goes on"):
         probe(store, "pos", out=tmp_path / "cut", **settings)
     with pytest.raises(InputError, match=r"\(its settings\)"):

@@ -16,9 +16,15 @@ from tprpapers.jiang.figures import table4
 from tprpapers.verdicts import CLAIMS, add_verdicts
 from tprprobe.analyses.probing import Schedule, probe, read_task
 from tprprobe.analyses.probing.batches import Shape, Spans
-from tprprobe.analyses.probing.document_counts import TERMS, count, losses
+from tprprobe.analyses.probing.document_counts import (
+    TERMS,
+    codelength,
+    compression,
+    constant_bits,
+    count,
+    losses,
+)
 from tprprobe.analyses.probing.examples import draw_labels, read_examples
-from tprprobe.analyses.probing.information import codelength, compression, constant_bits
 from tprprobe.analyses.probing.labelled_words import read_corpus
 from tprprobe.analyses.probing.result_table import Score, differences
 from tprprobe.analyses.probing.settings import SITES

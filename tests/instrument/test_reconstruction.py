@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression, Ridge
 
-from tprprobe.analyses.reconstruction import affine, layers, reconstruct, splits
-from tprprobe.analyses.reconstruction.moments import Moments, add_up, gather
+from tprprobe.analyses.reconstruction import affine, layers, reconstruct
+from tprprobe.analyses.reconstruction.layers import Moments, add_up, gather
 from tprprobe.errors import InputError
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 
@@ -77,8 +77,8 @@ ALL = {"unit": "question", "n": 180}
 
 def test_in_sample_error_is_the_closed_form_floor(planted):
     store, rows, maps, table = planted
-    split = splits.split_questions(store.tokens_of("encoder.0.self.value"), 0)
-    trained = rows[split.folds < splits.FOLDS]
+    split = layers.split_questions(store.tokens_of("encoder.0.self.value"), 0)
+    trained = rows[split.folds < layers.FOLDS]
     scatter = np.cov(trained.T, bias=True)
     for head in range(HEADS):
         row = pick(table, predictor="head", head=head, penalty="none", split="in_sample", **ALL)
@@ -88,7 +88,7 @@ def test_in_sample_error_is_the_closed_form_floor(planted):
 
 def test_held_out_error_is_that_of_scikit_learn(planted):
     store, rows, maps, table = planted
-    split = splits.split_questions(store.tokens_of("encoder.0.self.value"), 0)
+    split = layers.split_questions(store.tokens_of("encoder.0.self.value"), 0)
     train, test = rows[~split.held_out], rows[split.held_out]
     for head in range(HEADS):
         fitted = LinearRegression().fit(train @ maps[head], train)
@@ -101,14 +101,14 @@ def test_held_out_error_is_that_of_scikit_learn(planted):
 
 def test_penalty_is_the_best_of_scikit_learns_cross_validation(planted):
     store, rows, maps, table = planted
-    split = splits.split_questions(store.tokens_of("encoder.0.self.value"), 0)
+    split = layers.split_questions(store.tokens_of("encoder.0.self.value"), 0)
     train, folds = ~split.held_out, split.folds
     for head in range(HEADS):
         v = rows @ maps[head]
         errors = []
         for strength in affine.STRENGTHS:
             error = 0.0
-            for fold in range(splits.FOLDS):
+            for fold in range(layers.FOLDS):
                 rest = train & (folds != fold)
                 mean_eigenvalue = np.square(v[rest] - v[rest].mean(0)).sum() / WIDTH
                 ridge = Ridge(strength * mean_eigenvalue, solver="svd").fit(v[rest], rows[rest])
@@ -125,7 +125,7 @@ def test_penalty_is_the_best_of_scikit_learns_cross_validation(planted):
 
 def test_paper_reading_is_the_in_sample_fit_of_100(planted):
     store, rows, maps, table = planted
-    split = splits.split_questions(store.tokens_of("encoder.0.self.value"), 0)
+    split = layers.split_questions(store.tokens_of("encoder.0.self.value"), 0)
     for unit in ("question", "position"):
         chosen = rows[split.sweeps[unit] == 0]
         expected = []
@@ -141,7 +141,7 @@ def test_paper_reading_is_the_in_sample_fit_of_100(planted):
 
 def test_reference_lines(planted):
     store, rows, _, table = planted
-    split = splits.split_questions(store.tokens_of("encoder.0.self.value"), 0)
+    split = layers.split_questions(store.tokens_of("encoder.0.self.value"), 0)
     train = rows[~split.held_out]
     mean = pick(table, predictor="mean", split="in_sample", **ALL)
     assert mean.mse == pytest.approx(train.var(0).mean(), abs=1e-12)
@@ -199,10 +199,10 @@ def test_same_question_is_never_on_both_sides(tmp_path):
     rows, maps, lengths = draw(n=120)
     store = made(tmp_path / "store", rows, maps, lengths, questions=np.arange(120) % 60)
     tokens = store.tokens_of("encoder.0.self.value")
-    split = splits.split_questions(tokens, seed=3)
+    split = layers.split_questions(tokens, seed=3)
     assert not {*tokens["question"][split.held_out]} & {*tokens["question"][~split.held_out]}
     assert split.n_training == 45
-    for fold in range(splits.FOLDS):
+    for fold in range(layers.FOLDS):
         inside = {*tokens["question"][split.folds == fold]}
         assert inside
         assert not inside & {*tokens["question"][split.folds != fold]}
@@ -238,7 +238,7 @@ def test_streamed_in_blocks_with_memory_for_a_few(tmp_path, monkeypatch):
     lengths = np.full(100, 200)
     store = made(tmp_path / "store", rows.astype(np.float32), maps, lengths)
     del rows
-    monkeypatch.setattr(splits, "SIZES", (100,))
+    monkeypatch.setattr(layers, "SIZES", (100,))
     monkeypatch.setattr(layers, "ROWS_PER_BLOCK", 1024)
     len(store.tokens)  # the token table is not streamed
     tracemalloc.start()

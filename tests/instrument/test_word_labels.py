@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import tprprobe as tp
 from tprprobe.analyses.naming import load_word_names, word_names
-from tprprobe.analyses.naming.word_labels import list_exact, read_labels
+from tprprobe.analyses.naming.fields import list_exact, read_labels
 from tprprobe.analyses.naming.word_names import count_names, name_words
 from tprprobe.cli import app
 from tprprobe.dashboard.folders import find_runs

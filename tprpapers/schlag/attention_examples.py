@@ -7,8 +7,14 @@ import pandas as pd
 from jaxtyping import Float
 
 from tprpapers.schlag.relation_scores import find_skipped
-from tprprobe.analyses.attention.gold_maps import Marks, find_maps, gold_tokens, mark_questions
-from tprprobe.analyses.attention.relations import DIVISION, Relation
+from tprprobe.analyses.attention.gold_maps import (
+    DIVISION,
+    Marks,
+    Relation,
+    find_maps,
+    gold_tokens,
+    mark_questions,
+)
 from tprprobe.errors import InputError
 from tprprobe.figures.attention import CAPTION, read_map, weight_squares
 from tprprobe.figures.overlay import LOOKS, mark_polarity, marks_legend

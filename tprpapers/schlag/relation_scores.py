@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from tprprobe.analyses.attention.gold_maps import Marks, find_maps
+from tprprobe.analyses.attention.gold_maps import DIVISION, Flags, Marks, Relation, find_maps
 from tprprobe.analyses.attention.mass import (
     INTEGERS,
     Counts,
@@ -15,7 +15,6 @@ from tprprobe.analyses.attention.mass import (
     list_heads,
     make_baselines,
 )
-from tprprobe.analyses.attention.relations import DIVISION, Flags, Relation
 from tprprobe.store import Store
 
 Pairs = tuple[Float[np.ndarray, "query key"], int]  # weights of the pairs added up, over how many

@@ -66,10 +66,6 @@ def project(
     Axes are found on the rows ``fit`` (default: all), or on ``most`` of these, drawn at random;
     ``progress`` wraps the list of blocks of rows that are then placed. Axes that part classes part
     those they were found on best: what other rows show is what counts.
-
-    Raises:
-        InputError: an unknown method, vectors that are not finite, fewer than three to fit, no
-            labels or one class where classes are parted, no umap-learn.
     """
     if method not in METHODS:
         raise unknown("projection", method, METHODS)

@@ -193,7 +193,7 @@ def name(
     Words with exact labels are named by their labels (default sites: *.role), and compared with the twins.
     """
     from tprprobe.analyses.naming import name_all, name_words
-    from tprprobe.analyses.naming.word_labels import list_exact
+    from tprprobe.analyses.naming.fields import list_exact
     from tprprobe.console import track
     from tprprobe.figures import naming
     from tprprobe.store import open_store

@@ -11,10 +11,9 @@ import pandas as pd
 from jaxtyping import Float
 
 from tprprobe.analyses.attention import score_heads
-from tprprobe.analyses.attention.gold_maps import find_maps, gold_tokens
+from tprprobe.analyses.attention.gold_maps import DIVISION, Relation, find_maps, gold_tokens
 from tprprobe.analyses.attention.head_relations import TASK, follow_relations, score_relation
 from tprprobe.analyses.attention.head_relations import list_relations as list_relations
-from tprprobe.analyses.attention.relations import DIVISION, Relation
 from tprprobe.dashboard.contents import list_contents
 from tprprobe.dashboard.safe_text import sign
 from tprprobe.dashboard.statements import Link, Statement, percent, place, top

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.attention.gold_maps import gold_tokens
-from tprprobe.analyses.naming.word_labels import LABELS, list_exact
+from tprprobe.analyses.naming.fields import LABELS, list_exact
 from tprprobe.dashboard.safe_text import visible
 from tprprobe.dashboard.statements import Statement, percent
 from tprprobe.dashboard.view import View

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from tprprobe.analyses.naming.word_labels import LABELS, label_words
+from tprprobe.analyses.naming.fields import LABELS, label_words
 from tprprobe.dashboard.safe_text import spell, visible
 from tprprobe.errors import unknown
 from tprprobe.gold.labels import WORD

@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.naming import load_names, load_word_names
-from tprprobe.analyses.naming.heads import read_structure
-from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.naming.names import UNNAMED, read_structure
 from tprprobe.analyses.naming.run import LABELS
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.naming.word_names import count_names

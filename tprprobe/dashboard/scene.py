@@ -10,8 +10,7 @@ from jaxtyping import Bool, Float32, Int32, Integer
 
 from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.naming import name_roles
-from tprprobe.analyses.naming.heads import read_structure
-from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.naming.names import UNNAMED, read_structure
 from tprprobe.analyses.projections import Projection, project
 from tprprobe.dashboard.cluster_labels import name_by_labels
 from tprprobe.dashboard.fields import CLUSTER, list_fields, read_field

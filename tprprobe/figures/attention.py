@@ -8,7 +8,7 @@ import matplotlib
 import numpy as np
 from jaxtyping import Float
 
-from tprprobe.analyses.attention.relations import DIVISION, Relation
+from tprprobe.analyses.attention.gold_maps import DIVISION, Relation
 from tprprobe.errors import InputError
 from tprprobe.figures.strips import PLAIN, SIGNS, Strip, StripFrame, draw_strips
 from tprprobe.figures.style import INK, MUTED, Drawing, drawing, tidy

@@ -14,7 +14,7 @@ import torch
 from studies.pages.coupling import couple_roles
 from tprpapers.schlag.hadamard.variance import capture_variance
 from tprprobe.analyses.clustering import cluster_all
-from tprprobe.analyses.clustering.kmeans import cluster_source
+from tprprobe.analyses.clustering.kmeans import run_all
 from tprprobe.analyses.naming.vector_sets import find_targets
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.data import load_data
@@ -83,7 +83,7 @@ def test_clusters_do_not_depend_on_the_gauge(stores, vectors):
     for store in stores:
         targets = find_targets(store, "encoder.1.self.role")
         chosen = [each for each in targets if each.vectors == vectors and each.head == 0]
-        labels.append(cluster_source(chosen[0].source, k=4).labels)
+        labels.append(run_all(chosen[0].source, k=4)[0].labels)
     table = pd.crosstab(labels[0], labels[1]).to_numpy()
     assert table.max(1).sum() / len(labels[0]) > 0.99
 

@@ -10,7 +10,7 @@ from planted.questions import plant_roles
 
 from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.naming import name_roles
-from tprprobe.analyses.naming.heads import read_gold
+from tprprobe.analyses.naming.names import read_gold
 
 SITE = "encoder.0.self.role"
 

@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int, Shaped
 from sklearn.linear_model import RidgeClassifier
+from sklearn.metrics import pairwise_distances_argmin
 
 from tprpapers.huang.unbinding.contingency import Contingency, Tables, compare, count
 from tprpapers.huang.unbinding.generations import GeneratedWords
-from tprprobe.analyses.clustering.clusters import nearest
 from tprprobe.analyses.clustering.kmeans import fit_means
 from tprprobe.statistics import Interval, divide
 
@@ -201,7 +201,7 @@ def _part(
     else:
         names, index = np.unique(known_tags, return_inverse=True)
         means = np.stack([known[index == each].mean(0) for each in range(len(names))])
-        said = names[nearest(vectors, means)]
+        said = names[pairwise_distances_argmin(vectors, means)]
     return np.unique(said, return_inverse=True)[1].astype(int), said == tags
 
 

@@ -1,16 +1,94 @@
-"""The gold structure of the questions whose attention maps a store keeps, as arrays to index maps by."""
+"""Attention relations, and the gold structure of the questions whose attention maps a store keeps."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
+from jaxtyping import Bool, Float, Int
 
-from tprprobe.analyses.attention.relations import DIVISION, Flags, Relation
 from tprprobe.errors import InputError
 from tprprobe.gold import join
 from tprprobe.store import Store
+
+Flags = Bool[np.ndarray, " token"]
+Numbers = Int[np.ndarray, " token"]  # the number of a digit, −1 elsewhere
+Guess = Callable[[Flags, Numbers], Float[np.ndarray, "query key"]]
+
+SHIFT = 1  # a character of a question is one token behind: <sos> stands first
+
+
+@dataclass(frozen=True)
+class Gold:
+    """Which digits an operator relates to itself: those whose ``column`` has this ``value``.
+
+    ``place`` is the column that says where their operator stands, in characters.
+    """
+
+    column: str
+    value: str | bool
+    place: str
+
+    def related(self, tokens: pd.DataFrame) -> Flags:
+        """The digits of the tokens that are related."""
+        digits = (tokens["kind"] == "digit").to_numpy()
+        return (tokens[self.column] == self.value).fillna(False).to_numpy(bool) & digits
+
+    def targets(self, tokens: pd.DataFrame) -> Int[np.ndarray, " token"]:
+        """The token of each related digit's operator; −1 for every other token."""
+        known = self.related(tokens) & tokens[self.place].notna().to_numpy()
+        return np.where(known, tokens[self.place].fillna(-1).to_numpy(int) + SHIFT, -1)
+
+
+@dataclass(frozen=True)
+class Relation:
+    """An attention relation: digits that look at their operator, read literally and by what it
+    comes to (``net``).
+
+    ``contrast`` are the digits that do not; ``guess`` is what needs no head: where a query looks that only
+    knows operators and numbers. ``related`` and ``contrast`` name how they are drawn, too.
+    """
+
+    name: str
+    operator: str
+    related: str
+    contrast: str
+    literal: Gold
+    net: Gold
+    guess: Guess
+
+    @property
+    def golds(self) -> dict[str, Gold]:
+        return {"literal": self.literal, "net": self.net}
+
+    def operators(self, tokens: pd.DataFrame) -> Flags:
+        """The tokens that are this operator."""
+        is_it = (tokens["kind"] == "op") & (tokens["token"].astype(str) == self.operator)
+        return is_it.to_numpy()
+
+
+def nearest_left(operators: Flags, numbers: Numbers) -> Float[np.ndarray, "query key"]:
+    """The nearest operator to the left of a digit; for an operator, the digits of the next number."""
+    index, places = np.arange(len(operators)), np.flatnonzero(operators)
+    digits = np.flatnonzero(numbers >= 0)
+    weights = np.zeros((len(operators), len(operators)))
+    for query in index[places[0] + 1 :]:
+        weights[query, places[places < query][-1]] = 1
+    for place in places:
+        following = digits[digits > place]
+        weights[place] = numbers == numbers[following[0]]
+    return weights
+
+
+DIVISION = Relation(
+    name="division",
+    operator="/",
+    related="denominator",
+    contrast="numerator",
+    literal=Gold("literal", True, "parent_position"),
+    net=Gold("polarity", "denominator", "div_second"),
+    guess=nearest_left,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +114,7 @@ class Marks:
 
 
 def find_maps(store: Store) -> list[str]:
-    """The sites of the encoder's attention maps.
-
-    Raises:
-        InputError: the store has none, or keeps them of no sample.
-    """
+    """The sites of the encoder's attention maps."""
     sites = store.select("encoder.*.self.attention")
     if not store.count_maps(sites[0]):
         raise InputError(f"{store.path} keeps no attention maps: extract with --attention-samples")
@@ -48,11 +122,7 @@ def find_maps(store: Store) -> list[str]:
 
 
 def annotated_tokens(store: Store, samples: Sequence[int] | None = None) -> pd.DataFrame:
-    """The source tokens of samples (all) with their gold columns.
-
-    Raises:
-        InputError: these are no arithmetic questions read character by character.
-    """
+    """The source tokens of samples (all) with their gold columns."""
     tokens = store.tokens
     chosen = tokens["side"] == "source"
     if samples is not None:
@@ -69,14 +139,11 @@ def gold_tokens(store: Store, samples: Sequence[int] | None = None) -> pd.DataFr
 
 
 def mark_questions(store: Store, samples: int, relation: Relation = DIVISION) -> Iterator[Marks]:
-    """The marks of every question that has the relation's operator among the first samples.
-
-    Raises:
-        InputError: these are no arithmetic questions read character by character.
-    """
+    """The marks of every question that has the relation's operator among the first samples."""
     tokens = annotated_tokens(store, range(samples))
     digit = (tokens["kind"] == "digit").to_numpy()
-    number, term = (np.where(digit, _integers(tokens, name), -1) for name in ("number", "term"))
+    integers = tokens[["number", "term"]].fillna(-1).astype(int).to_numpy()
+    number, term = np.where(digit[:, None], integers, -1).T
     related = {name: gold.related(tokens) for name, gold in relation.golds.items()}
     target = {name: gold.targets(tokens) for name, gold in relation.golds.items()}
     operator = relation.operators(tokens)
@@ -94,7 +161,3 @@ def mark_questions(store: Store, samples: int, relation: Relation = DIVISION) ->
                 target={name: each[rows] for name, each in target.items()},
                 contrast={name: (digit & ~each)[rows] for name, each in related.items()},
             )
-
-
-def _integers(tokens: pd.DataFrame, column: str) -> Int[np.ndarray, " token"]:
-    return tokens[column].fillna(-1).to_numpy(int)

@@ -24,9 +24,6 @@ def follow_relations(store: Store, backward: bool = False) -> pd.DataFrame:
     map ``site:head`` whether the most attended other word is that one; the same of every fixed ``offset:n``.
 
     From dependents to heads; ``backward`` from heads to dependents. Source: Clark et al. 2019.
-
-    Raises:
-        InputError: the store has no relations between words, or no maps of labelled samples.
     """
     if TASK not in store.tokens or WORD not in store.tokens:
         raise InputError(

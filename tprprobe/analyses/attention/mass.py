@@ -8,8 +8,13 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from tprprobe.analyses.attention.gold_maps import Marks, find_maps, mark_questions
-from tprprobe.analyses.attention.relations import DIVISION, Relation
+from tprprobe.analyses.attention.gold_maps import (
+    DIVISION,
+    Marks,
+    Relation,
+    find_maps,
+    mark_questions,
+)
 from tprprobe.errors import InputError
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import REPLICATES, bounds, divide, replicate_totals
@@ -40,9 +45,6 @@ def score_heads(store: Store, seed: int = 0, relation: Relation = DIVISION) -> p
                  shuffled (of each question another head of any layer, drawn anew: what "some head" scores)
     value        the mass on the target; low, high: its 95 % interval over questions, of shuffled of the null
     n            digits; ``n_questions`` the questions with one, among those whose maps are kept
-
-    Raises:
-        InputError: no attention maps, no arithmetic, or no division in what is kept.
     """
     sites = find_maps(store)
     counts = count_maps(store, sites, count_mass, relation, make_baselines)

@@ -1,6 +1,5 @@
 """Clusters: labels, centers and a summary, in memory and in a folder."""
 
-import io
 import json
 import os
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from tprprobe.analyses.kinds import CLUSTERS
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.notebook import as_html
+from tprprobe.files.runs import encode
 from tprprobe.files.settings import Document, parse
 from tprprobe.files.tables import columns, read_table
 from tprprobe.files.writing import write_folder
@@ -86,7 +86,12 @@ class Clusters:
         Returns:
             The numbers of the clusters.
         """
-        return nearest((vectors - self.mean) / self.scale, self.centers)
+        from sklearn.metrics import (
+            pairwise_distances_argmin,
+        )  # heavy: not for those who read results
+
+        scaled = (vectors - self.mean) / self.scale
+        return pairwise_distances_argmin(scaled, self.centers).astype(np.int32)
 
     def _repr_html_(self) -> str:
         of = self.site if self.head is None else f"{self.site}, head {self.head}"
@@ -109,43 +114,31 @@ class Clusters:
         return {key: getattr(self, key) for key in SCALARS} | {"clusters": clusters}
 
 
-def nearest(
-    vectors: Float[np.ndarray, "row width"], centers: Float[np.ndarray, "cluster width"]
-) -> Int32[np.ndarray, "row"]:
-    """argmin_c |v - center_c| of every vector v."""
-    from sklearn.metrics import pairwise_distances_argmin  # heavy: not for those who read results
-
-    return pairwise_distances_argmin(vectors, centers).astype(np.int32)
-
-
 def summarize(labels: Int[np.ndarray, "token"], tokens: pd.DataFrame, k: int) -> pd.DataFrame:
     """One row per cluster: size, share, commonest tokens, mean position, entropy of tokens (bits)."""
-    words, names = pd.factorize(tokens["token"].astype(str))
+    words = tokens["token"].astype(str).reset_index(drop=True)
+    shares = [_shares(words[labels == cluster]) for cluster in range(k)]
     sizes = np.bincount(labels, minlength=k)
-    by_cluster = [_shares(words[labels == cluster]) for cluster in range(k)]
     summary = {
         "size": sizes,
         "share": sizes / len(labels),
-        "top": [_commonest(names[words], shares) for words, shares in by_cluster],
+        "top": [_commonest(each) for each in shares],
         "mean_position": tokens["position"].groupby(labels).mean(),
         "entropy": [
-            entr(shares).sum() / np.log(2) if len(shares) else np.nan for _, shares in by_cluster
+            entr(each.to_numpy()).sum() / np.log(2) if len(each) else np.nan for each in shares
         ],
     }
     return pd.DataFrame(summary, index=pd.RangeIndex(k, name="cluster")).reset_index()
 
 
-def _shares(
-    words: Int[np.ndarray, " token"],
-) -> tuple[Int[np.ndarray, " word"], Float[np.ndarray, " word"]]:
-    """The words that are among these and their shares, commonest first, ties as they first appear."""
-    found, first, counts = np.unique(words, return_index=True, return_counts=True)
-    order = np.lexsort((first, -counts))
-    return found[order], counts[order] / len(words)
+def _shares(words: pd.Series) -> pd.Series:
+    """The share of every word, commonest first, ties as they first appear."""
+    counts = words.value_counts(sort=False)
+    return counts.sort_values(ascending=False, kind="stable") / len(words)
 
 
-def _commonest(words: pd.Index, shares: Float[np.ndarray, " word"], n: int = 5) -> str:
-    pairs = zip(words[:n], shares[:n], strict=True)
+def _commonest(shares: pd.Series, n: int = 5) -> str:
+    pairs = shares.iloc[:n].items()
     return ", ".join(f"{'␣' if word == ' ' else word} {share:.0%}" for word, share in pairs)
 
 
@@ -189,13 +182,11 @@ class _Document(Document):
 
 def _join(tables: Sequence[pd.DataFrame], runs: Sequence[dict[str, Any]]) -> bytes:
     """One Parquet table of all runs; every row begins with its run's number, site and head."""
-    stream = io.BytesIO()
     numbered = [
         table.assign(run=i, site=run["site"], head=pd.array([run["head"]] * len(table), "Int64"))
         for i, (table, run) in enumerate(zip(tables, runs, strict=True))
     ]
-    pd.concat(numbered, ignore_index=True).to_parquet(stream, index=False)
-    return stream.getvalue()
+    return encode(pd.concat(numbered, ignore_index=True))
 
 
 def load_clusters(folder: str | os.PathLike[str]) -> list[Clusters]:

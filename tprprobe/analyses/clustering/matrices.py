@@ -43,12 +43,7 @@ class Source:
 
     @classmethod
     def find(cls, store: Store, site: str, head: int | None) -> "Source":
-        """The source of a site and head; layer -1 and head -1 are the last.
-
-        Raises:
-            InputError: no such site or head, several sites, attention maps, or a site with heads
-                and none given.
-        """
+        """The source of a site and head; layer -1 and head -1 are the last."""
         names = store.select(site)
         if len(names) > 1:
             raise InputError(f"{site!r} names {len(names)} sites ({names[0]}, …): give one of them")
@@ -93,11 +88,7 @@ class Source:
         return parts_of(self.rows)
 
     def blocks(self, part: slice = slice(None)) -> Iterator[Float32[np.ndarray, "_row width"]]:
-        """The vectors (of a part of the rows) in blocks.
-
-        Raises:
-            InputError: a vector is not finite.
-        """
+        """The vectors (of a part of the rows) in blocks."""
         for rows, block in self.store.iterate(self.site, self.head, part=part):
             yield self._typed(block, rows.start)
 

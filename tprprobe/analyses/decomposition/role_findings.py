@@ -20,7 +20,7 @@ from tprprobe.analyses.decomposition.role_search import (
     stability_of,
 )
 from tprprobe.analyses.decomposition.sequence_units import Units, read_units
-from tprprobe.analyses.naming.word_labels import LABELS
+from tprprobe.analyses.naming.fields import LABELS
 from tprprobe.errors import InputError
 from tprprobe.files.notebook import as_html
 from tprprobe.statistics import bounds, replicate_totals

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int, Shaped
 from scipy.sparse import csr_array
 
 from tprprobe.analyses.decomposition.unit_kinds import TOKEN, UnitKind, read_kind
-from tprprobe.analyses.naming.word_labels import list_exact, read_labels
+from tprprobe.analyses.naming.fields import list_exact, read_labels
 from tprprobe.errors import InputError, unknown
 from tprprobe.gold import join
 from tprprobe.gold.expressions import COLUMNS

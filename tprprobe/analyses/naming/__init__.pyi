@@ -1,4 +1,4 @@
-from .heads import name_roles as name_roles
+from .names import name_roles as name_roles
 from .run import Naming as Naming
 from .run import load_names as load_names
 from .run import name_all as name_all

@@ -5,9 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from tprprobe.analyses.naming.heads import Gold
 from tprprobe.analyses.naming.lattice import AND
-from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.naming.names import UNNAMED, Gold
 from tprprobe.analyses.naming.vector_sets import (
     BASELINE,
     CONTROLS,
@@ -30,6 +29,8 @@ AGREEMENTS = {  # of the summary: field, measure, null
 SUBSETS = {"": "all", "_discordant": "discordant", "_answered": "discordant, answered"}
 RULES = ("majority", "surface")
 
+Part = tuple[pd.DataFrame, Mapping[str, str]]
+
 
 def summarize(names: pd.DataFrame, agreement: pd.DataFrame, decoding: pd.DataFrame) -> pd.DataFrame:
     """One row per clustering: how much of it is named, and what it tells of polarity.
@@ -45,8 +46,9 @@ def summarize(names: pd.DataFrame, agreement: pd.DataFrame, decoding: pd.DataFra
                                      answered right; majority…, surface… of these rules; _low, _high
     """
     summary = _count(names)
-    for part in (*_agreements(agreement), *_accuracies(decoding)):
-        summary = summary.merge(part, how="left", on=KEYS)
+    for rows, columns in (*_agreements(agreement), *_accuracies(decoding)):
+        part: Any = rows[[*KEYS, *columns]]
+        summary = summary.merge(part.rename(columns=columns), how="left", on=KEYS)
     return summary
 
 
@@ -63,29 +65,23 @@ def _count(names: pd.DataFrame) -> pd.DataFrame:
     return marked.agg(dict.fromkeys(columns, "sum") | {"stability": "first"}).reset_index()
 
 
-def _agreements(agreement: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    for name, (field, measure, null) in AGREEMENTS.items():
-        meant = (agreement["field"] == field) & (agreement["measure"] == measure)
-        kept = {"value": name}
+def _agreements(agreement: pd.DataFrame) -> Iterator[Part]:
+    """Rows of a table, and its columns in the summary by their names there."""
+    of = agreement.set_index(["field", "measure", "null"]).sort_index()
+    for name, key in AGREEMENTS.items():
+        columns = {"value": name}
         if name.startswith("polarity"):
-            kept |= {"null_mean": f"{name}_null", "p_value": f"{name}_p"}
-        yield _take(agreement, meant & (agreement["null"] == null), kept)
+            columns |= {"null_mean": f"{name}_null", "p_value": f"{name}_p"}
+        yield of.loc[[key] if key in of.index else []], columns
 
 
-def _accuracies(decoding: pd.DataFrame) -> Iterator[pd.DataFrame]:
+def _accuracies(decoding: pd.DataFrame) -> Iterator[Part]:
     for suffix, subset in SUBSETS.items():
-        kept = {f"accuracy{end}": f"accuracy{suffix}{end}" for end in ("", "_low", "_high")}
-        inside = decoding["subset"] == subset
-        yield _take(decoding, inside & (decoding["predictor"] == "clusters"), kept)
-        for rule in RULES:
-            of_rule = inside & (decoding["predictor"] == rule)
-            yield _take(decoding, of_rule, {"accuracy": f"{rule}{suffix}"})
-
-
-def _take(table: pd.DataFrame, rows: pd.Series, columns: Mapping[str, str]) -> pd.DataFrame:
-    """Some rows and columns of a table, these by their new names, beside the KEYS."""
-    taken: Any = table.loc[rows, [*KEYS, *columns]]
-    return taken.rename(columns=columns)
+        columns = {f"accuracy{end}": f"accuracy{suffix}{end}" for end in ("", "_low", "_high")}
+        named = {"clusters": columns, **{rule: {"accuracy": f"{rule}{suffix}"} for rule in RULES}}
+        for predictor, taken in named.items():
+            is_meant = (decoding["subset"] == subset) & (decoding["predictor"] == predictor)
+            yield decoding[is_meant], taken
 
 
 def find_facts(targets: Sequence[NamingTarget], golds: Mapping[str, Gold]) -> dict[str, Any]:
@@ -98,21 +94,19 @@ def find_facts(targets: Sequence[NamingTarget], golds: Mapping[str, Gold]) -> di
     unlabelled = tokens["kind"].isin(["worded", "unparsed"])
     marks = {"correct": tokens["correct"], "discordant": discordant, "unlabelled": unlabelled}
     by_question: Any = pd.DataFrame(marks).groupby(tokens["sample"]).max()
+
+    def exact(right: Any) -> dict[str, Any]:
+        found = wilson(int(right.sum()), len(right))
+        known = {"exact_match": found.value, "exact_match_interval": [found.low, found.high]}
+        return {"n": len(right), **(known if len(right) else dict.fromkeys(known))}
+
     there = {target.vectors for target in targets if target.model == TRAINED}
     missing = [kind for kind in (*CONTROLS, RANDOM) if kind not in there]
     missing += [] if golds.keys() & {*TWINS} else ["untrained"]
     missing += [] if BASELINE in golds else [BASELINE]
     return {
-        "questions": _exact(by_question["correct"]),
-        "discordant_questions": _exact(by_question.loc[by_question["discordant"], "correct"]),
+        "questions": exact(by_question["correct"]),
+        "discordant_questions": exact(by_question.loc[by_question["discordant"], "correct"]),
         "unlabelled": int(by_question["unlabelled"].sum()),
         "missing": missing,
     }
-
-
-def _exact(right: Any) -> dict[str, Any]:
-    if right.empty:
-        return {"n": 0, "exact_match": None, "exact_match_interval": None}
-    found = wilson(int(right.sum()), len(right))
-    interval = [found.low, found.high]
-    return {"n": len(right), "exact_match": found.value, "exact_match_interval": interval}

@@ -10,8 +10,7 @@ import pandas as pd
 from jaxtyping import Int
 
 from tprprobe.analyses.clustering.kmeans import run_all
-from tprprobe.analyses.naming.heads import Gold
-from tprprobe.analyses.naming.names import decide, score_candidates
+from tprprobe.analyses.naming.names import Gold, decide, score_candidates
 from tprprobe.analyses.naming.partition_agreement import agreement, conditional_agreement
 from tprprobe.analyses.naming.polarity import decode_polarity, score_ones
 from tprprobe.analyses.naming.vector_sets import RANDOM, SHUFFLED, TRAINED, NamingTarget
@@ -27,10 +26,9 @@ Clustering = tuple[NamingTarget, int]  # and into how many
 
 @dataclass(frozen=True, eq=False)
 class NamingPlan:
-    """The plan of a run of naming: vectors to cluster, numbers of clusters, and the run that has the
-    parts.
+    """The plan of a run of naming: vectors to cluster, numbers of clusters, and the run that has the parts.
 
-    ``golds`` has the gold structure of every model's store; labels of the vectors that are meant
+    ``golds`` has the gold structure of every model's store; labels of the vectors that are ``meant``
     are also named and decoded after they are shuffled within questions.
     """
 
@@ -42,10 +40,6 @@ class NamingPlan:
     seed: int
     run: KeptRun
 
-    @property
-    def clusterings(self) -> list[Clustering]:
-        return list(product(self.targets, self.ks))
-
     def parts(self) -> list[Part]:
         """All parts, in an order in which each finds what it needs."""
         compared = [
@@ -53,12 +47,11 @@ class NamingPlan:
             for model, gold in self.golds.items()
             for field in (*map(str, gold.described), *map(" ".join, GIVEN))
         ]
-        return [*map(self._clustered, self.clusterings), *compared]
+        return [*self._clustered.values(), *compared]
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """The TABLES, from all parts once they are finished; names are corrected in families."""
-        parts = self.parts()
-        found = {name: join_parts(parts, name) for name in TABLES}
+        found = {name: join_parts(self.parts(), name) for name in TABLES}
         families = found["names"].groupby(["model", "vectors"], sort=False)
         found["names"] = pd.concat([decide(each) for _, each in families], ignore_index=True)
         return found
@@ -67,8 +60,8 @@ class NamingPlan:
         """The cluster of every token, one column per clustering of the site's own vectors."""
         return pd.DataFrame(
             {
-                f"{target.source.site} {target.head} {k}": self._labels[target, k]
-                for target, k in self.clusterings
+                f"{target.source.site} {target.head} {k}": labels
+                for (target, k), labels in self._labels.items()
                 if self._is_meant(target)
             }
         )
@@ -77,27 +70,34 @@ class NamingPlan:
         own = target.model == TRAINED and target.vectors != RANDOM
         return own and target.source.site in self.meant
 
-    def _clustered(self, clustering: Clustering) -> Part:
-        target, k = clustering
-        key = f"{target.model}.{target.source.site}.{target.vectors}.{target.head}.{k}"
-        return self.run.part(key, partial(self._cluster, target, k))
+    @cached_property
+    def _clustered(self) -> dict[Clustering, Part]:
+        """The part of every clustering."""
+        return {
+            (of, k): self.run.part(
+                f"{of.model}.{of.source.site}.{of.vectors}.{of.head}.{k}",
+                partial(self._cluster, of, k),
+            )
+            for of, k in product(self.targets, self.ks)
+        }
 
     @cached_property
     def _labels(self) -> dict[Clustering, Int[np.ndarray, " token"]]:
         """The labels of all clusterings, once these are found."""
-        parts = {each: self._clustered(each) for each in self.clusterings}
-        return {each: part.read("labels")["label"].to_numpy() for each, part in parts.items()}
+        parts = self._clustered.items()
+        return {each: part.read("labels")["label"].to_numpy() for each, part in parts}
 
     def _cluster(self, target: NamingTarget, k: int) -> Tables:
         """The labels of one clustering, and what can be said of it alone."""
-        runs = run_all(target.source, k, self.seed, self.raw, SEEDS)
-        found, place = runs.best(), {**target.place, "k": k}
-        tables = self._read(found.labels, runs.labels, place | {"stability": found.stability})
+        found, runs = run_all(target.source, k, self.seed, self.raw, SEEDS)
+        place = {**target.place, "k": k}
+        tables = self._read(found.labels, runs, place | {"stability": found.stability})
         if self._is_meant(target):
             rng = np.random.default_rng(self.seed)
             order = permute_within(self.golds[TRAINED].questions, rng)
-            place |= {"vectors": SHUFFLED}
-            shuffled = self._read(found.labels[order], runs.labels[:, order], place)
+            shuffled = self._read(
+                found.labels[order], runs[:, order], place | {"vectors": SHUFFLED}
+            )
             tables = {name: pd.concat([tables[name], shuffled[name]]) for name in tables}
         return {**tables, "labels": pd.DataFrame({"label": found.labels})}
 
@@ -109,37 +109,36 @@ class NamingPlan:
     ) -> Tables:
         """The candidates of the best run's clusters, and what those of all runs tell of polarity."""
         gold = self.golds[str(place["model"])]
+        runs = runs.astype(int)
         found = {
             "names": score_candidates(labels.astype(int), gold.lattice, gold.questions, self.seed),
-            "decoding": decode_polarity(runs.astype(int), gold.tokens, gold.questions, self.seed),
-            "ones": score_ones(runs.astype(int), gold.tokens, gold.questions, self.seed),
+            "decoding": decode_polarity(runs, gold.tokens, gold.questions, self.seed),
+            "ones": score_ones(runs, gold.tokens, gold.questions, self.seed),
         }
-        return {name: _placed(table, place) for name, table in found.items()}
+        return {name: _placed(table, [place] * len(table)) for name, table in found.items()}
 
     def _compare(self, model: str, field: str) -> Tables:
-        """The agreement of all clusterings of a model with one field, or with polarity given other
-        fields.
-        """
-        gold, settings = self.golds[model], {"seed": self.seed}
-        clusterings = [each for each in self.clusterings if each[0].model == model]
+        """The agreement of all clusterings of a model with one field, or with polarity given other fields."""
+        gold = self.golds[model]
+        clusterings = [each for each in self._clustered if each[0].model == model]
         labels = np.stack([self._labels[each] for each in clusterings], 1)
         nulls = {"question": gold.questions}
         if field in gold.described:
             nulls["character"] = gold.characters
-            found = agreement(labels, gold.described.loc[:, [field]], nulls, **settings)
+            found = agreement(labels, gold.described.loc[:, [field]], nulls, seed=self.seed)
         else:
             nulls = {"given": np.zeros(len(labels), int), **nulls}
             found = conditional_agreement(
-                labels, gold.described, "polarity", field.split(), nulls, **settings
+                labels, gold.described, "polarity", field.split(), nulls, seed=self.seed
             )
         if found.empty:
             return {}
-        places = pd.DataFrame([{**target.place, "k": k} for target, k in clusterings])
-        at = places.iloc[found.pop("clustering")].reset_index(drop=True)
-        return {"agreement": pd.concat([at, found], axis=1).astype({"head": "Int64"})}
+        places = [{**target.place, "k": k} for target, k in clusterings]
+        at = [places[i] for i in found.pop("clustering")]
+        return {"agreement": _placed(found, at)}
 
 
-def _placed(table: pd.DataFrame, place: Mapping[str, object]) -> pd.DataFrame:
+def _placed(table: pd.DataFrame, places: Sequence[Mapping[str, object]]) -> pd.DataFrame:
     """The table, with the columns in front that identify the vectors."""
-    columns = pd.DataFrame([place] * len(table)).astype({"head": "Int64"}, errors="ignore")
+    columns = pd.DataFrame(places).astype({"head": "Int64"}, errors="ignore")
     return pd.concat([columns, table], axis=1)

@@ -16,11 +16,11 @@ from tprprobe.gold.expressions import POLARITIES
 from tprprobe.statistics import bounds, divide, draw_runs, group_sums, replicate_totals
 
 PREDICTORS = ("clusters", "majority", "surface", "adjacent", "distant", "literal")
-COLUMNS = [f"{name}{end}" for name in ("accuracy", "gain") for end in ("", "_low", "_high")]
 
 Mask = Bool[np.ndarray, " token"]
 Codes = Int[np.ndarray, " token"]
 Runs = Int[np.ndarray, "run token"]
+Shares = Float[np.ndarray, "replicate column"]  # the first of all questions
 
 
 def decode_polarity(
@@ -52,14 +52,39 @@ def decode_polarity(
     discordant = rows["discordant"].to_numpy(bool)
     subsets = {"all": ~learned_on, "discordant": ~learned_on & discordant}
     subsets["discordant, answered"] = subsets["discordant"] & rows["correct"].to_numpy(bool)
-    found = [
-        {"subset": subset, "predictor": predictor} | scored
-        for subset, inside in subsets.items()
-        for predictor, scored in zip(
-            PREDICTORS, _score(right[inside], questions[digits][inside], seed), strict=True
-        )
-    ]
-    return pd.DataFrame(found)
+    tables = []
+    for subset, inside in subsets.items():
+        asked = questions[digits][inside]
+        shares, n = _shares(right[inside], np.ones_like(right[inside]), asked, seed)
+        accuracy = np.column_stack([_one_run(shares[:, : len(runs)], seed), shares[:, len(runs) :]])
+        table = pd.DataFrame({"subset": subset, "predictor": PREDICTORS, "n": len(asked)})
+        columns = _columns("accuracy", accuracy, n)
+        tables.append(table.assign(**columns, **_columns("gain", accuracy[:, :1] - accuracy, n)))
+    return pd.concat(tables, ignore_index=True)
+
+
+def _shares(
+    hits: Bool[np.ndarray, "token column"],
+    counted: Bool[np.ndarray, "token column"],
+    questions: Shaped[np.ndarray, " token"],
+    seed: int,
+) -> tuple[Shares, int]:
+    """Σ hits / Σ counted of every column, of all questions and of drawn ones; and how many questions there are."""
+    if not len(hits):
+        return np.full((1 + REPLICATES, hits.shape[1]), np.nan), 0
+    sums = group_sums(np.column_stack([hits, counted]).astype(float), questions)
+    totals = np.concatenate([sums.sum(0, keepdims=True), replicate_totals(sums, REPLICATES, seed)])
+    return divide(*np.split(totals, 2, 1)), len(sums)
+
+
+def _one_run(shares: Shares, seed: int) -> Float[np.ndarray, " replicate"]:
+    """The mean of all runs of k-means, and in every replicate one of them."""
+    return np.append(shares[0].mean(), draw_runs(shares[1:], seed))
+
+
+def _columns(name: str, shares: Float[np.ndarray, "replicate *column"], n: int) -> dict[str, Any]:
+    low, high = bounds(shares[1:], n)
+    return {name: shares[0], f"{name}_low": low, f"{name}_high": high}
 
 
 def _commonest(labels: Codes, truth: Codes, learned_on: Mask) -> Codes:
@@ -69,40 +94,6 @@ def _commonest(labels: Codes, truth: Codes, learned_on: Mask) -> Codes:
     counts = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
     best = np.where(counts.any(1), counts.argmax(1), counts.sum(0).argmax())
     return best[labels]
-
-
-def _score(
-    right: Bool[np.ndarray, "token column"], questions: Shaped[np.ndarray, " token"], seed: int
-) -> list[dict[str, float]]:
-    """Accuracy and gain of every predictor on a subset; the first columns of ``right`` are the runs'."""
-    if not len(right):
-        return [dict.fromkeys(COLUMNS, np.nan) | {"n": 0}] * len(PREDICTORS)
-    sums = group_sums(np.column_stack([right, np.ones(len(right))]), questions)
-    runs, rules = np.split(_accuracies(sums.sum(0, keepdims=True)), [1 - len(PREDICTORS)], 1)
-    found = _compare(runs.mean(1), rules)
-    totals = replicate_totals(sums, REPLICATES, seed)
-    runs, rules = np.split(_accuracies(totals), [1 - len(PREDICTORS)], 1)
-    drawn = _compare(draw_runs(runs, seed), rules)
-    columns = {"n": np.full(len(PREDICTORS), len(right))}
-    for name, value, replicates in zip(("accuracy", "gain"), found, drawn, strict=True):
-        low, high = bounds(replicates, len(sums))
-        columns |= {name: value[0], f"{name}_low": low, f"{name}_high": high}
-    records: Any = pd.DataFrame(columns).to_dict("records")
-    return records
-
-
-def _accuracies(
-    totals: Float[np.ndarray, "replicate term"],
-) -> Float[np.ndarray, "replicate column"]:
-    return divide(totals[:, :-1], np.broadcast_to(totals[:, -1:], totals[:, :-1].shape))
-
-
-def _compare(
-    clusters: Float[np.ndarray, " replicate"], rules: Float[np.ndarray, "replicate rule"]
-) -> tuple[np.ndarray, np.ndarray]:
-    """The accuracy of every predictor, and how much higher the first one's is."""
-    accuracy = np.column_stack([clusters, rules])
-    return accuracy, accuracy[:, :1] - accuracy
 
 
 def score_ones(
@@ -124,11 +115,11 @@ def score_ones(
     for polarity in POLARITIES:
         members = ones & (gold["polarity"] == polarity).to_numpy(bool)
         clusters = np.stack([_purest(labels, members, learned_on) for labels in runs], 1)
-        held_out = np.concatenate([clusters & members[:, None], clusters], 1)[~learned_on].astype(
-            float
-        )
-        sums = group_sums(held_out, questions[~learned_on])
-        found.append({"polarity": polarity} | _precision(sums, len(runs), seed))
+        clusters = clusters[~learned_on]
+        hits = clusters & members[~learned_on, None]
+        shares, n = _shares(hits, clusters, questions[~learned_on], seed)
+        columns = _columns("precision", _one_run(shares, seed), n)
+        found.append({"polarity": polarity, **columns, "n": clusters.sum(0).mean()})
     return pd.DataFrame(found)
 
 
@@ -137,17 +128,3 @@ def _purest(labels: Int[np.ndarray, " token"], members: Mask, learned_on: Mask) 
     size = np.bincount(labels[learned_on], minlength=labels.max() + 1)
     inside = np.bincount(labels[learned_on], members[learned_on], len(size))
     return labels == np.argmax(inside / np.maximum(size, 1))
-
-
-def _precision(sums: Float[np.ndarray, "group term"], runs: int, seed: int) -> dict[str, Any]:
-    totals = sums.sum(0, keepdims=True)
-    drawn = draw_runs(_precisions(replicate_totals(sums, REPLICATES, seed), runs), seed)
-    low, high = bounds(drawn, len(sums))
-    columns = {"precision": _precisions(totals, runs).mean(), "precision_low": low}
-    return {**columns, "precision_high": high, "n": totals[0, runs:].mean()}
-
-
-def _precisions(
-    totals: Float[np.ndarray, "replicate term"], runs: int
-) -> Float[np.ndarray, "replicate run"]:
-    return divide(totals[:, :runs], totals[:, runs:])

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from tprprobe.analyses.kinds import NAMES
-from tprprobe.analyses.naming.heads import read_gold
+from tprprobe.analyses.naming.names import read_gold
 from tprprobe.analyses.naming.overviews import find_facts, summarize
 from tprprobe.analyses.naming.plan import NamingPlan
 from tprprobe.analyses.naming.vector_sets import BASELINE, TRAINED, find_targets
@@ -89,12 +89,9 @@ class Naming:
             ``facts``, and the rows of ``summary`` and ``names``.
         """
         tables = {"summary": self.summary, "names": self.names}
-        return {"facts": self.facts} | {name: _records(table) for name, table in tables.items()}
-
-
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    records: Any = table.astype(object).where(table.notna(), None).to_dict("records")
-    return records
+        without_nan = {name: t.astype(object).where(t.notna(), None) for name, t in tables.items()}
+        rows = {name: table.to_dict("records") for name, table in without_nan.items()}
+        return {"facts": self.facts, **rows}
 
 
 def name_all(
@@ -149,7 +146,12 @@ def name_all(
             plan = NamingPlan(targets, ks, settings["sites"], golds, raw, seed, run)
             for part in progress(plan.parts()):
                 part.finish()
-            _finish(run, plan)
+            tables = plan.tables()
+            decided = (tables["names"], tables["agreement"], tables["decoding"])
+            tables["summary"] = summarize(*decided)
+            files = {f"{name}.csv": tables[name] for name in TABLES}
+            facts = find_facts(plan.targets, plan.golds)
+            run.finish(files | {LABELS: plan.labels()}, {"facts": facts})
         return load_names(folder)
 
 
@@ -181,11 +183,3 @@ def _with_heads(table: pd.DataFrame, file: Path) -> pd.DataFrame:
         return table.astype({"head": "Int64"})
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{file}: a head is no whole number: name again") from None
-
-
-def _finish(run: KeptRun, plan: NamingPlan) -> None:
-    """Writes the tables and the labels, then the manifest."""
-    tables = plan.tables()
-    tables["summary"] = summarize(tables["names"], tables["agreement"], tables["decoding"])
-    files = {f"{name}.csv": tables[name] for name in TABLES}
-    run.finish(files | {LABELS: plan.labels()}, {"facts": find_facts(plan.targets, plan.golds)})

@@ -50,9 +50,6 @@ def find_targets(
 
     From the same store queries, keys, v̄, z, and random projections of LN(z) as wide as the site's
     heads, and as many unless ``projections`` says how many; the twins' vectors of the site; a baseline store's controls.
-
-    Raises:
-        InputError: no such site, or one of target tokens; a baseline of other questions or sites.
     """
     sites = store.select(patterns)
     for site in sites:
@@ -64,7 +61,19 @@ def find_targets(
     found += [target for site in sites for target in _project(store, site, seed, projections)]
     for kind, twin in store.twins.items():
         found += _find(twin, sites, kind)
-    return found + (_of_baseline(store, baseline, controls) if baseline else [])
+    if baseline is None:
+        return found
+    asked, others = (
+        each.tokens.drop_duplicates("sample")["question"].astype(str).tolist()
+        for each in (store, baseline)
+    )
+    if asked != others:
+        raise InputError(
+            f"{baseline.path} holds other questions than {store.path}: extract the same for both"
+        )
+    if not (beside := _find(baseline, controls, BASELINE)):
+        raise InputError(f"{baseline.path} has none of the sites to compare with: {controls[0]} …")
+    return found + beside
 
 
 def _beside(site: str, kind: str) -> str:
@@ -103,18 +112,3 @@ def _project(store: Store, site: str, seed: int, count: int | None) -> list[Nami
     maps = rng.normal(size=(heads, source.width, shape[-1])) / np.sqrt(source.width)
     images = [source.project(each.astype(np.float32)) for each in maps]
     return [NamingTarget(TRAINED, RANDOM, head, image) for head, image in enumerate(images)]
-
-
-def _of_baseline(store: Store, baseline: Store, controls: list[str]) -> list[NamingTarget]:
-    if _questions(store) != _questions(baseline):
-        raise InputError(
-            f"{baseline.path} holds other questions than {store.path}: extract the same for both"
-        )
-    found = _find(baseline, controls, BASELINE)
-    if not found:
-        raise InputError(f"{baseline.path} has none of the sites to compare with: {controls[0]} …")
-    return found
-
-
-def _questions(store: Store) -> list[str]:
-    return store.tokens.drop_duplicates("sample")["question"].astype(str).tolist()

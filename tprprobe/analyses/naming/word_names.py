@@ -6,14 +6,12 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
-from tprprobe.analyses.clustering import Clusters, cluster
+from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.clustering.matrices import find_heads
 from tprprobe.analyses.kinds import WORD_NAMES
-from tprprobe.analyses.naming.heads import name_roles
-from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.naming.names import UNNAMED, name_roles
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.errors import InputError
 from tprprobe.files.runs import KeptRun, Part, Tables, join_parts, kept
@@ -90,28 +88,18 @@ def load_word_names(folder: str | os.PathLike[str]) -> pd.DataFrame:
 def _name(
     model: str, store: Store, site: str, head: int | None, k: int, raw: bool, seed: int
 ) -> Tables:
-    named = _named(store, cluster(store, site, head, k, seed, raw, SEEDS), seed)
+    found = cluster(store, site, head, k, seed, raw, SEEDS)
+    named = name_roles(store, found, seed)
+    commonest = named["cluster"].map(found.summary.set_index("cluster")["top"])
+    named = named.assign(stability=found.stability, commonest=commonest)
     first = {"model": model, "site": site, "layer": layer_of(site), "head": head}
     placed = named.assign(**first).astype({"layer": "Int64", "head": "Int64"})
     return {"names": placed[[*first, *(name for name in placed if name not in first)]]}
 
 
-def _named(store: Store, found: Clusters, seed: int) -> pd.DataFrame:
-    summary = found.summary.set_index("cluster")
-    named = name_roles(store, found, seed)
-    commonest = named["cluster"].map(summary["top"])
-    return named.assign(stability=found.stability, commonest=commonest)
-
-
 def count_names(named: pd.DataFrame) -> pd.DataFrame:
     """One row per head and model: clusters, those with a name, the share of tokens in these."""
     has_name = named["name"] != UNNAMED
-    shares = named.assign(named=has_name, tokens=np.where(has_name, named["coverage"], 0.0))
-    keys = ["site", "head", "model"]
-    groups = shares.groupby(keys, sort=False, dropna=False)
-    return groups.agg(
-        clusters=("cluster", "size"),
-        named=("named", "sum"),
-        tokens=("tokens", "sum"),
-        stability=("stability", "first"),
-    ).reset_index()
+    counts = {"clusters": 1, "named": has_name, "tokens": named["coverage"].where(has_name, 0.0)}
+    groups = named.assign(**counts).groupby(["site", "head", "model"], sort=False, dropna=False)
+    return groups.agg(dict.fromkeys(counts, "sum") | {"stability": "first"}).reset_index()

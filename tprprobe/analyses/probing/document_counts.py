@@ -1,8 +1,8 @@
 """Counts by document: what probes give their test targets, and what needs no vector."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -10,13 +10,14 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tprprobe.analyses.probing.batches import Reader, Shape
-from tprprobe.analyses.probing.examples import LABELS, Examples, Places
+from tprprobe.analyses.probing.examples import LABELS, Examples, Marks, Places
 from tprprobe.analyses.probing.settings import BASELINES, Kind, Loss
 from tprprobe.analyses.probing.splits import Splits
 from tprprobe.analyses.probing.task import Task
 from tprprobe.analyses.probing.vectors import Vector
 
 TERMS = ("hit", "false", "missed", "right", "n", "nats")
+CURVE = ("step", "train_loss", "held_out_loss")
 NATS = TERMS.index("nats")
 REAL = "real"
 PLACE = ("task", "side", "site", "layer", "head", "seed", "control")
@@ -49,13 +50,17 @@ class Probe:
 
 @dataclass(frozen=True, eq=False)
 class Tested:
-    """A probe that has been trained: its test sums, and of every validation step, training and held-out
-    loss."""
+    """A probe that has been trained on ``splits``: its test sums, and of every validation the CURVE."""
 
     probe: Probe
-    n_train: int
+    splits: Splits
     sums: BySubset
     curve: Float[np.ndarray, "validation 3"]
+
+    @property
+    def n_train(self) -> int:
+        """The targets that it learned from."""
+        return len(self.splits.turns[0].train)
 
     @property
     def nats(self) -> float:
@@ -70,24 +75,27 @@ class Tested:
         return dict(zip(PLACE, (*values, probe.control), strict=True))
 
 
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """A probe with its weights by name (their first axis is of one probe) for (vector − mean) / scale."""
+class Fitted(NamedTuple):
+    """A probe with its weights by name (their first axis is of one probe) for (vector − ``mean``) / ``scale``."""
 
     tested: Tested
-    weights: Mapping[str, Tensor]
     shape: Shape
-    mean: Tensor | float
-    scale: Tensor | float
+    weights: Mapping[str, Tensor]
 
-    @classmethod
-    def of(
-        cls, probe: Probe, n_train: int, sums: BySubset, curve: Sequence[Any], weights: Mapping[str, Tensor],
-        shape: Shape, reader: Reader,
-    ) -> "Fitted":  # fmt: skip
-        """A probe of a reader's vectors as it was trained and tested."""
-        tested = Tested(probe, n_train, sums, np.array(curve, float).reshape(-1, 3))
-        return cls(tested, weights, shape, reader.mean, reader.scale)
+
+def list_fitted(
+    probes: Sequence[Probe], splits: Splits, sums: Float[np.ndarray, "probe subset document term"],
+    curves: Sequence[Any], weights: Mapping[str, Tensor], shape: Shape, reader: Reader,
+) -> list[Fitted]:  # fmt: skip
+    """Probes of a reader's vectors as they were trained together and tested; ``weights`` are of all."""
+    scaling = {"mean": reader.mean, "scale": reader.scale}
+    common = {name: torch.as_tensor(x).expand(shape.width) for name, x in scaling.items()}
+    fitted = []
+    for i, probe in enumerate(probes):
+        tested = Tested(probe, splits, sums[i], np.array(curves[i], float).reshape(-1, len(CURVE)))
+        of_probe = {name: weight[i : i + 1] for name, weight in weights.items()}
+        fitted.append(Fitted(tested, shape, {**of_probe, **common}))
+    return fitted
 
 
 def losses(
@@ -151,12 +159,16 @@ def count_probes(
     chosen: Places,
 ) -> Float[np.ndarray, "probe target term"]:
     """The counts of what probes of one task give some examples; only real labels can be new."""
-    task, device = probes[0].task, logits.device
+    device = logits.device
     is_real = np.array([probe.labels == REAL for probe in probes])
     unseen = torch.from_numpy(is_real[:, None] * examples.unseen[chosen]).to(device)
-    scored = torch.tensor([task.is_scored(label) for label in examples.inventory], device=device)
+    scored = _scored(probes[0].task, examples).to(device)
     marks = labels_of(probes, examples, chosen, device)
     return count(logits, marks, unseen, scored, probes[0].loss).double().cpu().numpy()
+
+
+def _scored(task: Task, examples: Examples) -> Bool[Tensor, " label"]:
+    return torch.tensor([task.is_scored(label) for label in examples.inventory])
 
 
 def sum_documents(
@@ -197,8 +209,65 @@ def _count_guess(
     labels = torch.from_numpy(examples.labels[chosen])[None].float()
     logits = torch.full_like(labels, -1.0)
     logits[0, torch.arange(len(guess)), torch.from_numpy(guess)] = 1.0
-    scored = torch.tensor([task.is_scored(label) for label in examples.inventory])
     unseen = torch.from_numpy(examples.unseen[chosen])[None]
-    terms = count(logits, labels, unseen, scored, "sigmoid")[0].double().numpy()
+    terms = count(logits, labels, unseen, _scored(task, examples), "sigmoid")[0].double().numpy()
     terms[:, NATS] = np.nan
     return sum_documents(terms, examples, chosen)
+
+
+def measure_information(tested: Sequence[Tested]) -> Iterator[dict[str, Any]]:
+    """Codelength, compression and usable information (bits a target) of every vector.
+
+    ``information`` is H_V(label) − H_V(label | vector) on the test targets, ``added`` what the vector adds to the
+    other one of its sub-layer, H_V(label | other) − H_V(label | both), both relative to this family of probes.
+    Source: Xu et al. 2020; Hewitt et al. 2021.
+    """
+    by_vector: dict[tuple[Any, ...], list[Tested]] = {}
+    for one in sorted(tested, key=lambda one: one.probe.portion or 0.0):
+        if one.probe.portion is not None:
+            by_vector.setdefault(tuple(one.place[name] for name in KEY), []).append(one)
+    bits = {key: _bits(whole) for key, (*_, whole) in by_vector.items()}
+    for key, (*parts, whole) in by_vector.items():
+        if "+" in key[2]:
+            continue
+        examples, turn = whole.splits.examples, whole.splits.turns[0]
+        n_labels = len(examples.inventory)
+        first = min([*parts, whole], key=lambda one: one.n_train).n_train
+        length = codelength(first, n_labels, [one.nats for one in parts])
+        prior = constant_bits(examples.labels[turn.train], whole.splits.tested.labels[turn.test])
+        yield dict(zip(KEY, key, strict=True)) | {
+            "codelength": length,
+            "compression": compression(length, whole.n_train, n_labels),
+            "information": prior - bits[key],
+            "added": _added(key, bits),
+        }
+
+
+def _bits(whole: Tested) -> float:
+    """The bits that a test target costs."""
+    asked = whole.splits.tested.labels[whole.splits.turns[0].test].any(1).sum()
+    return whole.nats / np.log(2) / max(1, asked)
+
+
+def _added(key: tuple[Any, ...], bits: Mapping[tuple[Any, ...], float]) -> float:
+    stem, _, kind = str(key[2]).rpartition(".")
+    other = {"role": "filler", "filler": "role"}.get(kind)
+    one, both = ((*key[:2], f"{stem}.{name}", *key[3:]) for name in (other, "role+filler"))
+    return bits[one] - bits[both] if one in bits and both in bits else np.nan
+
+
+def codelength(first: int, n_labels: int, nats: Sequence[float]) -> float:
+    """The bits of all labels, coded portion by portion: t_1 log2 K − Σ_i log2 p_i(portion i + 1) (Voita and Titov 2020)."""
+    return first * np.log2(n_labels) + sum(nats) / np.log(2)
+
+
+def compression(bits: float, n_targets: int, n_labels: int) -> float:
+    """The compression n log2 K / bits, which is 1 for a uniform predictor."""
+    return n_targets * np.log2(n_labels) / bits
+
+
+def constant_bits(training: Marks, tested: Bool[np.ndarray, "_tested label"]) -> float:
+    """The bits a target that the label shares of the training data (one added to each count) cost."""
+    shares = (training.sum(0) + 1) / (training.sum() + training.shape[1])
+    known = tested[tested.any(1)]
+    return float(-(known @ np.log2(shares) / known.sum(1)).mean())

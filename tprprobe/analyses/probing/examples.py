@@ -108,15 +108,14 @@ class Examples:
 
     def batches(self, order: Order, size: int) -> Iterator[Places]:
         """The examples of ``size`` samples at a time, in that order, at most MOST where possible."""
-        start = np.searchsorted(self.sample, order, "left")
-        stop = np.searchsorted(self.sample, order, "right")
-        parts, held, n = [], 0, 0
+        start, stop = (np.searchsorted(self.sample, order, side) for side in ("left", "right"))
+        parts, held = [], 0
         for first, last in zip(start[stop > start], stop[stop > start], strict=True):
-            if n == size or (n and held + last - first > MOST):
+            if len(parts) == size or (parts and held + last - first > MOST):
                 yield np.concatenate(parts)
-                parts, held, n = [], 0, 0
+                parts, held = [], 0
             parts.append(np.arange(first, last))
-            held, n = held + last - first, n + 1
+            held += last - first
         if parts:
             yield np.concatenate(parts)
 
@@ -170,20 +169,10 @@ def read_examples(corpus: Corpus, task: Task, mode: SpanMode, window: range) -> 
     before = words.find(sample[:, None], spans[:, :, 0] - 1)
     rows = np.stack([words.rows[first, 0], words.rows[last, 1]], axis=-1)
     states, forms = _states(rows, corpus, mode), words.hashes
-    examples = Examples(
-        corpus,
-        mode,
-        window,
-        tuple(map(str, inventory)),
-        {"real": labels},
-        sample,
-        rows,
-        spans,
-        states,
-        forms[last],
-        np.where(before >= 0, forms[before], -1),
-        np.zeros(len(sample), int),
-    )
+    texts = (forms[last], np.where(before >= 0, forms[before], -1))
+    targets = (sample, rows, spans, states, *texts, np.zeros(len(sample), int))
+    names = tuple(map(str, inventory))
+    examples = Examples(corpus, mode, window, names, {"real": labels}, *targets)
     stated = (states[..., 0] >= 0).all(1)
     lost = int((~has).sum() + (~stated).sum())
     return replace(examples.take(np.flatnonzero(stated)), lost=lost)

@@ -8,7 +8,7 @@ from jaxtyping import Float32, Int
 
 from tprprobe.analyses.decomposition.designs import divide_groups
 from tprprobe.analyses.decomposition.sequence_units import Units, read_units
-from tprprobe.analyses.naming.word_labels import LABELS, list_exact
+from tprprobe.analyses.naming.fields import LABELS, list_exact
 from tprprobe.errors import InputError, unknown
 from tprprobe.gold.expressions import COLUMNS
 from tprprobe.gold.labels import WORD
@@ -64,9 +64,6 @@ def read_places(store: Store, site: str, task: str, mode: str = MODES[0]) -> Lab
     ``task`` is a kind of exact labels of words (pos, nel, dep, srl), or a column of the tokens, those
     of the gold structure of arithmetic among them. ``mode`` says which state of a sample is read: the
     last, the first, or the mean of all; a site with one vector a sample has that.
-
-    Raises:
-        InputError: no such site or task, too many labels, or too few samples.
     """
     if mode not in MODES:
         raise unknown("span mode", mode, MODES)

@@ -62,12 +62,10 @@ class Corpus:
     names: tuple[str, ...]
     splits: tuple[
         np.ndarray, ...
-    ]  # turns in which every document is tested once; one, where the store has it
+    ]  # turns that test every document once; one, where the store has it
     first: Int[np.ndarray, " row"]  # the first row of the row's sample
     last: Int[np.ndarray, " row"]
-    previous: Int[
-        np.ndarray, " row"
-    ]  # a hash of the word before the one that the row is asked about
+    previous: Int[np.ndarray, " row"]  # a hash of the word before that which the row is asked about
 
     @property
     def training_samples(self) -> Order:
@@ -96,10 +94,8 @@ def read_corpus(
         splits = (_stored_split(per_sample),)
     else:
         splits = tuple(_divide(document, seed))
-    previous = _previous(words, side, len(table))
-    return Corpus(
-        store, side, words, document, tuple(map(str, names)), splits, first, last, previous
-    )
+    names, previous = tuple(map(str, names)), _previous(words, side, len(table))
+    return Corpus(store, side, words, document, names, splits, first, last, previous)
 
 
 def read_words(tokens: pd.DataFrame, tasks: Sequence[Task]) -> Words:

@@ -8,7 +8,7 @@ first turn; the others begin at its optimum, and end at their own.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -21,10 +21,10 @@ from tprprobe.analyses.probing.document_counts import (
     Probe,
     count_probes,
     labels_of,
+    list_fitted,
     losses,
     sum_documents,
 )
-from tprprobe.analyses.probing.examples import Places
 from tprprobe.analyses.probing.splits import Splits, Turn
 
 PENALTIES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
@@ -57,13 +57,8 @@ def fit_linear(
         fit = _Fit(probes, splits, turn, x)
         weights = fit.go_on(penalty, weights)
         sums.append(fit.count(weights, tested))
-    total, n_train = np.sum(sums, axis=0), len(splits.turns[0].train)
-    fitted = []
-    for at, probe in enumerate(probes):
-        one = first[at : at + 1]
-        named = {"output_weight": one[:, :-1], "output_bias": one[:, -1]}
-        fitted.append(Fitted.of(probe, n_train, total[at], curves[at], named, shape, reader))
-    return fitted
+    named = {"output_weight": first[:, :-1], "output_bias": first[:, -1]}
+    return list_fitted(probes, splits, np.sum(sums, axis=0), curves, named, shape, reader)
 
 
 class _Fit:
@@ -79,12 +74,9 @@ class _Fit:
         flat = deviation < 1e-6 * self.mean.abs() + 1e-12
         self.scale = torch.where(flat, 1.0, deviation)
         self.train, self.dev = ((part - self.mean) / self.scale for part in (train, dev))
-        self.marks = self._marks(turn.train)
+        self.marks = labels_of(probes, splits.examples, turn.train, x.device)
         shares = self.marks / self.marks.sum(-1, keepdim=True).clamp(min=1)
         self.regressions = Regressions(self.train, shares)
-
-    def _marks(self, places: Places) -> Float[Tensor, "probe target label"]:
-        return labels_of(self.probes, self.splits.examples, places, self.train.device)
 
     def choose(
         self,
@@ -94,7 +86,7 @@ class _Fit:
         From the strongest penalty on, each begins where the one before ended, until that loss rises.
         """
         n, device = len(self.probes), self.train.device
-        marks = self._marks(self.turn.dev)
+        marks = labels_of(self.probes, self.splits.examples, self.turn.dev, device)
         live, lowest = torch.arange(n, device=device), torch.full((n,), torch.inf, device=device)
         chosen = torch.full((n,), PENALTIES[0], device=device)
         curves: list[list[tuple[int, float, float]]] = [[] for _ in self.probes]
@@ -246,47 +238,34 @@ def principal_axes(
     return variance.clamp(min=0).to(x.dtype), axes.to(x.dtype)
 
 
-@dataclass(frozen=True, eq=False)
-class Move:
+class Move(NamedTuple):
     """A step of problems, the change of slope that came with it, and 1 / (step · change)."""
 
     step: Points
     change: Points
     rate: Float[Tensor, "problem one"]
 
-    @classmethod
-    def of(cls, step: Points, change: Points) -> "Move":
-        curve = _dot(step, change)
-        return cls(step, change, torch.where(curve > 0, 1 / curve, 0))
-
-    def take(self, which: Bool[Tensor, " problem"]) -> "Move":
-        """The move of some of the problems."""
-        return Move(self.step[which], self.change[which], self.rate[which])
-
 
 def minimize(evaluate: Evaluate, start: Points, gain: float) -> Points:
     """The minima of convex functions, by L-BFGS with backtracking until a step gains less than that share."""
     points, live = start.clone(), torch.arange(len(start), device=start.device)
     values, slopes = evaluate(points, live)
+    moved = torch.ones_like(live, dtype=torch.bool)
     history: list[Move] = []
     for n in range(MOST):
         steps = -_precondition(slopes, history)
-        worth = -_dot(steps, slopes)[:, 0]
-        stays = worth > (gain * values if n >= LEARNT else 0)
-        if not stays.any():
-            break
+        stays = moved & (-_dot(steps, slopes)[:, 0] > (gain * values if n >= LEARNT else 0))
         if not stays.all():
-            live, values, slopes, steps = live[stays], values[stays], slopes[stays], steps[stays]
-            history = [move.take(stays) for move in history]
+            live, values, slopes, steps = (each[stays] for each in (live, values, slopes, steps))
+            history = [Move(*(each[stays] for each in move)) for move in history]
+        if not len(live):
+            break
         before, old = points[live], slopes
         after, values, slopes, moved = _search(evaluate, live, before, values, slopes, steps)
         points[live] = after
-        history = [*history, Move.of(after - before, slopes - old)][-MEMORY:]
-        if not moved.all():
-            live, values, slopes = live[moved], values[moved], slopes[moved]
-            history = [move.take(moved) for move in history]
-        if not len(live):
-            break
+        step, change = after - before, slopes - old
+        curve = _dot(step, change)
+        history = [*history, Move(step, change, torch.where(curve > 0, 1 / curve, 0))][-MEMORY:]
     return points
 
 

@@ -2,38 +2,194 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
+from torch import Tensor
 
 from tprprobe.analyses.decomposition.choices import read_rank
 from tprprobe.analyses.kinds import GRIDS
-from tprprobe.analyses.probing.bilinear import (
-    PlaceProbe,
-    Ranks,
-    choose_ranks,
-    fit_bilinear,
-    fit_linear,
-)
 from tprprobe.analyses.probing.labelled_places import MODES, LabelledPlaces, read_places
 from tprprobe.analyses.probing.settings import SITES
 from tprprobe.analyses.probing.vectors import find_sites
 from tprprobe.errors import unknown
-from tprprobe.files.runs import KeptRun, Part, join_parts, kept
+from tprprobe.files.runs import KeptRun, Part, Tables, join_parts, kept
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import bounds, divide, replicate_totals
 from tprprobe.store import Store
 from tprprobe.store.layout import TWINS
 
+PENALTIES = (1e-1, 1e-2, 1e-3, 1e-4)
+STEPS = 150  # of L-BFGS, at most
+SIZES = (1, 2, 3, 4, 6, 8, 12, 16)  # ranks that are tried
+
+State = Float[Tensor, "unit d_model"]
+Labels = Int[Tensor, "unit place"]  # −1: none
+Weights = Float[Tensor, "place label d_model"]
+Bias = Float[Tensor, "place label"]
+HeldOut = tuple[Float[Tensor, "_unit d_model"], Int[Tensor, "_unit place"]]
+Ranks = tuple[int, int]  # of places, and of labels
+Extra = TypeVar("Extra")
+
+
+@dataclass(frozen=True, eq=False)
+class PlaceProbe:
+    """Logits of every label at every place, W h + b."""
+
+    weights: Weights
+    bias: Bias
+
+    def logits(self, x: State) -> Float[Tensor, "unit place label"]:
+        return torch.einsum("nd,scd->nsc", x, self.weights) + self.bias
+
+    def predict(self, x: State) -> Int[Tensor, "unit place"]:
+        return self.logits(x).argmax(-1)
+
+    def loss(self, x: State, y: Labels) -> float:
+        """The mean cross-entropy in nats."""
+        return float(cross_entropy(self.logits(x), y))
+
+    def cut(self, rank: int) -> "PlaceProbe":
+        """The probe whose weights, a row a place and label, have that rank: the nearest one."""
+        flat = self.weights.flatten(0, 1)
+        u, s, v = torch.linalg.svd(flat, full_matrices=False)
+        near = (u[:, :rank] * s[:rank]) @ v[:rank]
+        return PlaceProbe(near.view_as(self.weights), self.bias)
+
+
+@dataclass(frozen=True, eq=False)
+class Binding:
+    """r of every place, f of every label, and U."""
+
+    places: Float[Tensor, "place d_role"]
+    labels: Float[Tensor, "label d_filler"]
+    unbinding: Float[Tensor, "d_role d_filler d_model"]
+
+    @classmethod
+    def nearest(cls, weights: Weights, ranks: Ranks) -> "Binding":
+        """The higher-order SVD of free weights: their main directions along places and labels."""
+        places, labels = (
+            torch.linalg.svd(unfolded.flatten(1), full_matrices=False)[0][:, :rank]
+            for unfolded, rank in zip((weights, weights.transpose(0, 1)), ranks, strict=True)
+        )
+        core = torch.einsum("scd,sj,ck->jkd", weights, places, labels)
+        return cls(places.contiguous(), labels.contiguous(), core)
+
+    @property
+    def weights(self) -> Weights:
+        """W[s, c] = r_sᵀ U f_c."""
+        return torch.einsum("sj,ck,jkd->scd", self.places, self.labels, self.unbinding)
+
+    @property
+    def parameters(self) -> int:
+        """Free numbers, less the changes of basis that change no weight."""
+        sizes = self.places.numel() + self.labels.numel() + self.unbinding.numel()
+        return sizes - self.places.shape[1] ** 2 - self.labels.shape[1] ** 2
+
+
+def fit_linear(x: State, y: Labels, n_labels: int, dev: HeldOut) -> PlaceProbe:
+    """The linear probe with the least loss on ``dev`` of all penalties."""
+    return choose(lambda penalty: (_fit_free(x, y, n_labels, penalty), None), dev)[0]
+
+
+def fit_bilinear(
+    x: State, y: Labels, start: PlaceProbe, ranks: Ranks, dev: HeldOut
+) -> tuple[PlaceProbe, Binding]:
+    """The bilinear probe with the least loss on ``dev`` of all penalties, and its binding.
+
+    It starts from the higher-order SVD of a linear probe, so that it has no seed.
+    """
+    near = Binding.nearest(start.weights, ranks)
+    free = [near.places, near.labels, near.unbinding, start.bias]
+
+    def fit(penalty: float) -> tuple[PlaceProbe, Binding]:
+        *parts, bias = minimize(
+            free, lambda r, f, u, b: objective(Binding(r, f, u).weights, b, x, y, penalty)
+        )
+        binding = Binding(*parts)
+        return PlaceProbe(binding.weights, bias), binding
+
+    return choose(fit, dev)
+
+
+def choose_ranks(start: PlaceProbe, dev: HeldOut, most: Ranks) -> Ranks:
+    """The ranks at which the higher-order SVD of a linear probe has the least loss on ``dev``."""
+    losses = {
+        (j, k): PlaceProbe(Binding.nearest(start.weights, (j, k)).weights, start.bias).loss(*dev)
+        for j in SIZES
+        for k in SIZES
+        if j <= most[0] and k <= most[1]
+    }
+    return min(losses, key=lambda ranks: losses[ranks])
+
+
+def choose(
+    fit: Callable[[float], tuple[PlaceProbe, Extra]], dev: HeldOut
+) -> tuple[PlaceProbe, Extra]:
+    """The fit with the least loss on ``dev``, from the strongest penalty on until that rises."""
+    first, *others = PENALTIES
+    found = fit(first)
+    lowest = found[0].loss(*dev)
+    for penalty in others:
+        next_ = fit(penalty)
+        if (loss := next_[0].loss(*dev)) >= lowest:
+            break
+        found, lowest = next_, loss
+    return found
+
+
+def _fit_free(x: State, y: Labels, n_labels: int, penalty: float) -> PlaceProbe:
+    places = y.shape[1]
+    free = [x.new_zeros(places, n_labels, x.shape[1]), x.new_zeros(places, n_labels)]
+    return PlaceProbe(*minimize(free, lambda w, b: objective(w, b, x, y, penalty)))
+
+
+def objective(weights: Weights, bias: Bias, x: State, y: Labels, penalty: float) -> Tensor:
+    """Mean cross-entropy + penalty/2 · ‖W‖² / places."""
+    logits = torch.einsum("nd,scd->nsc", x, weights) + bias
+    return cross_entropy(logits, y) + penalty / 2 * weights.square().sum() / len(weights)
+
+
+def cross_entropy(logits: Float[Tensor, "unit place label"], y: Labels) -> Tensor:
+    """The mean of −log p of the labels, where there are any."""
+    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), y.flatten(), ignore_index=-1)
+
+
+def minimize(start: list[Tensor], value: Callable[..., Tensor]) -> list[Tensor]:
+    """Where a smooth function of several tensors is least, by L-BFGS from a start on."""
+    sizes, shapes = [each.numel() for each in start], [each.shape for each in start]
+    flat = torch.cat([each.detach().flatten() for each in start]).requires_grad_()
+    method = torch.optim.LBFGS(
+        [flat],
+        max_iter=STEPS,
+        history_size=12,
+        tolerance_change=1e-7,
+        line_search_fn="strong_wolfe",
+    )
+
+    def parts() -> list[Tensor]:
+        return [p.view(shape) for p, shape in zip(flat.split(sizes), shapes, strict=True)]
+
+    def close() -> Tensor:
+        method.zero_grad()
+        loss = value(*parts())
+        loss.backward()
+        return loss
+
+    method.step(close)
+    return [each.detach() for each in parts()]
+
+
 FORMAT, MANIFEST, TABLE = "tprprobe-grids", GRIDS.file, "rows.csv"
 BILINEAR, LINEAR, CUT, MAJORITY = "bilinear", "linear", "svd", "majority"
 REAL, CONTROLS = "real", ("control", "shuffled", *TWINS)
 Progress = Callable[[Sequence[Part]], Iterable[Part]]
-Tables = dict[str, pd.DataFrame]
+Sums = Float[np.ndarray, "group 2"]  # right and labelled places by document
 
 
 def probe_places(
@@ -68,10 +224,8 @@ def probe_places(
     for name in controls or ():
         if name not in CONTROLS:
             raise unknown("control of a grid", name, CONTROLS)
-    ranks, names = (
-        read_rank(rank),
-        find_sites(store, [sites] if isinstance(sites, str) else sites or SITES),
-    )
+    ranks = read_rank(rank)
+    names = find_sites(store, [sites] if isinstance(sites, str) else sites or SITES)
     chosen = list(CONTROLS if controls is None else controls)
     read_places(store, names[0], task, span_mode)
     settings = {"format": FORMAT, "stores": [store.fingerprint], "task": task, "sites": names}
@@ -91,80 +245,65 @@ def probe_places(
 
 
 def _probe_site(
-    store: Store,
-    site: str,
-    task: str,
-    ranks: Ranks | None,
-    mode: str,
-    controls: Sequence[str],
-    seed: int,
-) -> Tables:
+    store: Store, site: str, task: str, ranks: Ranks | None, mode: str, controls: Sequence[str], seed: int
+) -> Tables:  # fmt: skip
     grid = read_places(store, site, task, mode)
-    found = {REAL: probe_grid(grid, ranks, seed)}
-    given = {"shuffled": grid.with_labels_of_others}
-    given |= {} if grid.is_of_types else {"control": grid.with_labels_by_type}
-    found |= {
-        name: probe_grid(given[name](seed), ranks, seed) for name in given if name in controls
-    }
+    grids = {REAL: grid}
+    if "shuffled" in controls:
+        grids["shuffled"] = grid.with_labels_of_others(seed)
+    if "control" in controls and not grid.is_of_types:
+        grids["control"] = grid.with_labels_by_type(seed)
     for kind, twin in store.twins.items():
         if kind in controls and site in twin.sites:
-            found[kind] = probe_grid(read_places(twin, site, task, mode), ranks, seed)
-    rows = pd.DataFrame(list(_rows(found)))
+            grids[kind] = read_places(twin, site, task, mode)
+    rows = pd.DataFrame(
+        list(_rows({name: probe_grid(each, ranks, seed) for name, each in grids.items()}))
+    )
     place = {"task": task, "side": store.side(site), "site": site, "layer": layer_of(site)}
     shape = {"places": grid.labels.shape[1], "labels": len(grid.inventory)}
     return {"rows": rows.assign(**place, **shape)[[*place, *rows, *shape]]}
 
 
-class GridResult:
-    """The probes of a grid on test samples: right and labelled places by document and kind of probe."""
+class GridResult(NamedTuple):
+    """The probes of a grid by kind: their counts on test samples, and the columns ``facts``."""
 
-    def __init__(self, grid: LabelledPlaces, seed: int):
-        self.grid, (self.train, self.dev, self.test) = grid, grid.divide(seed)
-        self.sums: dict[str, Float[np.ndarray, "group 2"]] = {}
-        self.facts: dict[str, dict[str, Any]] = {}
-
-    def add(self, kind: str, predicted: np.ndarray, **facts: Any) -> None:
-        """Counts what a probe predicts for the test samples, [sample, place]."""
-        truth = self.grid.labels[self.test]
-        known = truth >= 0
-        right = ((predicted == truth) & known).sum(1)
-        groups = self.grid.groups[self.test]
-        n = int(self.grid.groups.max()) + 1
-        self.sums[kind] = np.stack(
-            [np.bincount(groups, each, n) for each in (right, known.sum(1))], 1
-        ).astype(float)
-        self.facts[kind] = facts
+    sums: dict[str, Sums]
+    facts: dict[str, dict[str, Any]]
+    sizes: dict[str, int]
 
 
 def probe_grid(grid: LabelledPlaces, ranks: Ranks | None = None, seed: int = 0) -> GridResult:
     """The probes of a grid, fitted, chosen and tested on different documents."""
-    found, n_labels = GridResult(grid, seed), len(grid.inventory)
-    mean, scale = grid.vectors[found.train].mean(0), grid.vectors[found.train].std(0)
+    train, _, test = parts = grid.divide(seed)
+    mean, scale = grid.vectors[train].mean(0), grid.vectors[train].std(0)
     x = (grid.vectors - mean) / np.where(scale < 1e-6 * np.abs(mean) + 1e-12, 1, scale)
-    parts = (found.train, found.dev, found.test)
-    (fitted, y), dev, (tested, _) = (
+    (fitted, y), dev, (tested, truth) = (
         (torch.as_tensor(x[part]), torch.as_tensor(grid.labels[part])) for part in parts
     )
+    most = n_places, n_labels = grid.labels.shape[1], len(grid.inventory)
     linear = fit_linear(fitted, y, n_labels, dev)
-    most = (grid.labels.shape[1], n_labels)
     chosen = ranks or choose_ranks(linear, dev, most)
     chosen = min(chosen[0], most[0]), min(chosen[1], most[1])
     probe, binding = fit_bilinear(fitted, y, linear, chosen, dev)
-    rank, size = chosen[0] * chosen[1], linear.bias.numel()
-    rank = min(rank, size, x.shape[1])
-    biases, width = size, x.shape[1]
+    biases, width = n_places * n_labels, x.shape[1]
+    rank = min(chosen[0] * chosen[1], biases, width)
+    counts = torch.stack([(y == label).sum(0) for label in range(n_labels)])
+    found = {
+        BILINEAR: (probe.predict(tested), binding.parameters + biases, "×".join(map(str, chosen))),
+        LINEAR: (linear.predict(tested), biases * width + biases, ""),
+        CUT: (linear.cut(rank).predict(tested), rank * (biases + width - rank) + biases, str(rank)),
+        MAJORITY: (counts.argmax(0), n_places, ""),
+    }
+    groups, n = grid.groups[test], int(grid.groups.max()) + 1
 
-    def add(kind: str, probe: PlaceProbe, parameters: int, rank: str) -> None:
-        predicted = probe.logits(tested).argmax(-1).numpy()
-        found.add(kind, predicted, parameters=parameters, rank=rank)
+    def count(predicted: Tensor) -> Sums:
+        known = truth >= 0
+        terms = (((predicted == truth) & known).sum(1), known.sum(1))
+        return np.stack([np.bincount(groups, each.numpy(), n) for each in terms], 1).astype(float)
 
-    add(BILINEAR, probe, binding.parameters + biases, "×".join(map(str, chosen)))
-    add(LINEAR, linear, size * width + biases, "")
-    add(CUT, linear.cut(rank), rank * (size + width - rank) + biases, str(rank))
-    counts = np.stack([(y.numpy() == label).sum(0) for label in range(n_labels)])
-    shape = (int(found.test.sum()), most[0])
-    found.add(MAJORITY, np.broadcast_to(counts.argmax(0), shape), parameters=most[0], rank="")
-    return found
+    sums = {kind: count(predicted) for kind, (predicted, *_) in found.items()}
+    facts = {kind: {"parameters": size, "rank": of} for kind, (_, size, of) in found.items()}
+    return GridResult(sums, facts, {"n_train": int(train.sum()), "n_test": int(test.sum())})
 
 
 def _rows(found: dict[str, GridResult]) -> Iterator[dict[str, Any]]:
@@ -181,11 +320,10 @@ def _rows(found: dict[str, GridResult]) -> Iterator[dict[str, Any]]:
             if control == REAL and kind != MAJORITY:
                 rivals = [each.sums[kind] for name, each in found.items() if name != REAL]
                 row |= _compare([sums, *rivals, real.sums[MAJORITY]], "beyond_control")
-            sizes = {"n_train": int(result.train.sum()), "n_test": int(result.test.sum())}
-            yield row | sizes
+            yield row | result.sizes
 
 
-def _compare(sums: Sequence[Float[np.ndarray, "group 2"]], name: str) -> dict[str, float]:
+def _compare(sums: Sequence[Sums], name: str) -> dict[str, float]:
     """The accuracy of the first, less the best of the others, with its interval over documents."""
     n = min(len(each) for each in sums)
     stacked = np.concatenate([each[:n] for each in sums], 1)

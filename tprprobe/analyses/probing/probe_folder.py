@@ -22,7 +22,6 @@ from tprprobe.analyses.probing.labelled_words import read_corpus
 from tprprobe.analyses.probing.result_table import Score, describe
 from tprprobe.analyses.probing.settings import SpanMode
 from tprprobe.analyses.probing.span_conv import edge_logits
-from tprprobe.analyses.probing.splits import Splits
 from tprprobe.analyses.probing.task import Task
 from tprprobe.analyses.probing.vectors import Vector, site_vectors
 from tprprobe.errors import InputError
@@ -91,9 +90,6 @@ class SavedProbe:
 
         Returns:
             One row per target; see [columns](columns.md#predictions).
-
-        Raises:
-            InputError: The store lacks the site, vectors of that width, or the spans to ask about.
         """
         vector = self._vector(store)
         table = self._asked(store.tokens if tokens is None else tokens)
@@ -162,9 +158,9 @@ class SavedProbe:
         return pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)))
 
 
-def save_probe(folder: Path, fitted: Fitted, splits: Splits) -> None:
+def save_probe(folder: Path, fitted: Fitted) -> None:
     """Writes a trained probe to a folder of its name, in place of what is there."""
-    probe, examples = fitted.tested.probe, splits.examples
+    probe, examples = fitted.tested.probe, fitted.tested.splits.examples
     vector, corpus = probe.vector, examples.corpus
     row = describe(Score({}, fitted.tested.sums[:1]))
     config = {
@@ -183,11 +179,9 @@ def save_probe(folder: Path, fitted: Fitted, splits: Splits) -> None:
         "model": corpus.store.manifest.get("model"),
         "metrics": {name: float(row[name]) for name in MEASURES},
     }
-    mean, scale = (torch.as_tensor(x).expand(vector.width) for x in (fitted.mean, fitted.scale))
-    weights = {**fitted.weights, "mean": mean, "scale": scale}
     files = {
         CONFIG: json.dumps(config, indent=1, ensure_ascii=False) + "\n",
-        WEIGHTS: save({name: tensor.cpu().contiguous() for name, tensor in weights.items()}),
+        WEIGHTS: save({name: tensor.cpu().contiguous() for name, tensor in fitted.weights.items()}),
         CARD: _card(config),
     }
     head = "" if vector.head is None else f".head{vector.head}"

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from scipy import stats
 
 from tprprobe.analyses.probing.document_counts import (
+    CURVE,
     KEY,
     PLACE,
     REAL,
@@ -17,8 +18,8 @@ from tprprobe.analyses.probing.document_counts import (
     BySubset,
     Tested,
     baselines,
+    measure_information,
 )
-from tprprobe.analyses.probing.information import measure_information
 from tprprobe.analyses.probing.settings import BASELINES
 from tprprobe.analyses.probing.splits import Splits
 from tprprobe.analyses.probing.task import Task
@@ -44,7 +45,6 @@ NUMBERS = dict.fromkeys(("layer", "head", "seed", "validations"), "Int64")
 COMPARED = (
     "task", "first", "second", "control", "difference", "low", "high", "p", "documents", "second_f1"
 )  # fmt: skip
-CURVE = ("step", "train_loss", "held_out_loss")
 BEYOND, TIED = "*", "tied with"
 NOTE = f"F1 in percent with its 95 % interval over documents; {BEYOND}: beyond every control (paired, Holm)"
 TIES = f"; {TIED}: the layers whose intervals overlap"
@@ -190,45 +190,49 @@ def best_controls(rows: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
     return best.astype({"best_control_f1": float})
 
 
-@dataclass(frozen=True, eq=False)
-class Results:
-    """The tables of a run."""
+def gather(
+    tested: Sequence[Tested], splits: Mapping[tuple[Task, str], Splits]
+) -> dict[str, pd.DataFrame]:
+    """The tables of a run, with the baselines of its tasks.
 
-    rows: pd.DataFrame  # one a site, head, seed and control of a task
-    differences: pd.DataFrame  # between them
-    documents: pd.DataFrame  # the counts by document that both are made of
-    curves: (
-        pd.DataFrame
-    )  # the losses in training; ``portion``: the share of the samples that a probe saw
-
-
-def gather(tested: Sequence[Tested], splits: Mapping[tuple[Task, str], Splits]) -> Results:
-    """The results of trained probes, with the baselines of their tasks."""
-    by_name = {(task.name, side): part for (task, side), part in splits.items()}
+    rows        one a site, head, seed and control of a task; ``differences`` between them
+    documents   the counts by document that both are made of
+    curves      the losses in training; ``portion``: the share of the samples that a probe saw
+    """
     scores = []
     for one in tested:
         if one.probe.portion is None:
-            part = splits[one.probe.task, one.probe.side]
-            sizes = _sizes(part, one.n_train, len(one.curve))
-            place = one.place | {"probe": one.probe.kind} | sizes
-            scores.append(Score(place, one.sums, tuple(part.examples.subsets())))
+            place = one.place | {"probe": one.probe.kind}
+            scores.append(_score(place, one.splits, one.sums, len(one.curve)))
     for (task, side), part in splits.items():
         for name, sums in baselines(task, part).items():
-            place = dict(zip(PLACE, (task.name, side, "", None, None, None, name), strict=True))
-            place |= _sizes(part, len(part.turns[0].train), None)
-            scores.append(Score(place, sums, tuple(part.examples.subsets())))
+            place: dict[str, Any] = dict(
+                zip(PLACE, (task.name, side, "", None, None, None, name), strict=True)
+            )
+            scores.append(_score(place, part, sums, None))
     rows = _with_selectivity(pd.DataFrame([describe(score) for score in scores]))
-    informed = pd.DataFrame(measure_information(tested, by_name))
+    informed = pd.DataFrame(measure_information(tested))
     if len(informed):
         rows = rows.merge(informed, "left", list(KEY))
     rows, compared = rows.astype(NUMBERS), differences(scores)
     rows = pd.concat([rows, best_controls(rows, compared)], axis=1)
-    return Results(rows, compared, _by_document(scores, by_name), _curves(tested))
+    names = {(task.name, side): part.tested.corpus.names for (task, side), part in splits.items()}
+    documents = _by_document(scores, names)
+    return {
+        "rows": rows,
+        "differences": compared,
+        "documents": documents,
+        "curves": _curves(tested),
+    }
 
 
-def _sizes(splits: Splits, n_train: int, validations: int | None) -> dict[str, Any]:
-    sizes = {"n_train": n_train, "labels": len(splits.examples.inventory), "lost": splits.lost}
-    return sizes | {"validations": validations}
+def _score(
+    place: Mapping[str, Any], splits: Splits, sums: BySubset, validations: int | None
+) -> Score:
+    inventory, n_train = splits.examples.inventory, len(splits.turns[0].train)
+    sizes = {"n_train": n_train, "labels": len(inventory), "lost": splits.lost}
+    place = {**place, **sizes, "validations": validations}
+    return Score(place, sums, tuple(splits.examples.subsets()))
 
 
 def _with_selectivity(rows: pd.DataFrame) -> pd.DataFrame:
@@ -246,16 +250,18 @@ def _with_selectivity(rows: pd.DataFrame) -> pd.DataFrame:
     return rows
 
 
-def _by_document(scores: Sequence[Score], splits: Mapping[tuple[str, str], Splits]) -> pd.DataFrame:
+def _by_document(
+    scores: Sequence[Score], names: Mapping[tuple[str, str], Sequence[str]]
+) -> pd.DataFrame:
     """The counts of every row by document, with which runs on the same documents are compared."""
     parts = []
     for score in scores:
         has = score.whole[:, N] > 0
-        corpus = splits[score.place["task"], score.place["side"]].tested.corpus
-        parts.append((np.array(corpus.names, object)[has], score.whole[has]))
+        of = np.array(names[score.place["task"], score.place["side"]], object)
+        parts.append((of[has], score.whole[has]))
     places = pd.DataFrame([score.place for score in scores], columns=list(PLACE))
-    table = _repeat(places, [len(names) for names, _ in parts])
-    table["document"] = np.concatenate([names for names, _ in parts])
+    table = _repeat(places, [len(some) for some, _ in parts])
+    table["document"] = np.concatenate([some for some, _ in parts])
     table[list(TERMS)] = np.concatenate([sums for _, sums in parts])
     return table
 

@@ -1,7 +1,6 @@
 """A run of probes: one vector after another, written as it goes, put together.
 
 OUT/settings.json          what the run is of: another one does not go on with it
-OUT/rounds/NNNN.npz        counts by document of every probe of a vector, written when they are done
 OUT/probes/NAME/           the probes of real labels, in the layout of checkpoints
 OUT/rows.parquet, .csv     one row per probe, with intervals; differences.* beside it
 OUT/documents.parquet      the counts by document behind them
@@ -9,10 +8,10 @@ OUT/curves.parquet, .csv   the training curve of every probe: step, training and
 """
 
 import hashlib
-import io
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,35 +20,37 @@ import pandas as pd
 import torch
 
 from tprprobe.analyses.probing.batches import FLOAT, Reader, Shape
-from tprprobe.analyses.probing.document_counts import REAL, Fitted, Tested
+from tprprobe.analyses.probing.document_counts import CURVE, REAL, TERMS, Fitted, Probe, Tested
 from tprprobe.analyses.probing.labelled_words import Corpus, read_corpus
 from tprprobe.analyses.probing.linear import fit_linear
 from tprprobe.analyses.probing.probe_folder import save_probe
-from tprprobe.analyses.probing.result_table import Results, gather
+from tprprobe.analyses.probing.result_table import gather
 from tprprobe.analyses.probing.settings import HIDDEN, ProbeSettings
 from tprprobe.analyses.probing.span_conv import fit_span_conv
 from tprprobe.analyses.probing.splits import Splits, split_examples
-from tprprobe.analyses.probing.stacks import Stack, lay_out
 from tprprobe.analyses.probing.task import ALL, Task, find_tasks, list_tasks
 from tprprobe.analyses.probing.vectors import (
+    Vector,
     check_test,
+    control_vectors,
     find_sites,
+    joined_vectors,
+    site_vectors,
 )
 from tprprobe.console import progress, stderr
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.kinds import SETTINGS
-from tprprobe.files.locks import alone
-from tprprobe.files.runs import KeptRun
-from tprprobe.files.writing import write_file
+from tprprobe.files.runs import KeptRun, Part, Tables, kept
 from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
 from tprprobe.store.reader import takes_paths
 
-ROUNDS, PROBES = "rounds", "probes"
+PROBES = "probes"
 STORE = "store"  # the folder of the store, where it is extracted for the run
-TABLES = ("rows", "differences", "documents", "curves")
+ROWS = "rows.parquet"
 STATES = 6  # times its parameters that a probe takes in training
+
+Stack = tuple[list[Probe], Splits]  # probes of one vector and task, trained side by side
 
 
 @takes_paths
@@ -94,131 +95,208 @@ def probe(
         >>> rows["control"].to_list()
         ['real', 'shuffled', 'majority', 'identity']
     """
-    run = ProbingRun.prepare(store, task, test, tokens, ProbeSettings.of(**settings))
-    if out is None:
-        return run.finish(None, torch.device(device)).rows
-    folder = Path(out)
-    with alone(folder):
-        begun = KeptRun.open(
-            folder, run.describe(), resume, SETTINGS, begun=SETTINGS, beside={STORE}
-        )
-        for name in (ROUNDS, PROBES):
-            (folder / name).mkdir(exist_ok=True)
-        results = run.finish(folder, torch.device(device))
-        tables = {f"{name}.parquet": getattr(results, name) for name in TABLES}
-        tables |= {f"{name}.csv": getattr(results, name) for name in TABLES if name != "documents"}
-        begun.finish(tables, {"stores": [each.fingerprint for each in run.stores]})
-    return results.rows
+    run = plan_run(store, task, test, tokens, ProbeSettings.of(**settings))
+    with kept(out) as folder:
+        begun = KeptRun.open(folder, run.about, resume, SETTINGS, beside={STORE})
+        if not begun.is_done:
+            tables = gather(_train_all(run, begun, torch.device(device)), run.splits)
+            files = {f"{name}.parquet": table for name, table in tables.items()}
+            files |= {f"{name}.csv": tables[name] for name in tables if name != "documents"}
+            stores = [each.fingerprint for each in (store, test) if each is not None]
+            begun.finish(files, {"stores": stores})
+        return pd.read_parquet(folder / ROWS)
 
 
 @dataclass(frozen=True, eq=False)
 class ProbingRun:
-    """A run: the probes of every vector (``rounds``, by task), and what they learn from."""
+    """A run: the probes of every vector (``rounds``, by task), what they learn from, and ``about``: what two
+    runs must share for one to resume the other."""
 
-    stores: list[Store]  # that which is probed, and where there is one that which is tested on
     settings: ProbeSettings
     splits: dict[tuple[Task, str], Splits]
     rounds: list[list[Stack]]
-    labels: str  # a digest of what the words are labelled
+    about: dict[str, Any]
 
-    @classmethod
-    def prepare(
-        cls,
-        store: Store,
-        task: str | os.PathLike[str] | Iterable[str],
-        test: Store | None,
-        tokens: pd.DataFrame | None,
-        settings: ProbeSettings,
-    ) -> "ProbingRun":
-        """The run of some tasks on a store, on both sides where both have labels and sites."""
-        table = store.tokens if tokens is None else tokens
-        tasks = find_tasks(task, table.columns)
-        sites = find_sites(store, settings.sites)
-        if test is not None:
-            check_test(store, test, sites, settings)
-        splits: dict[tuple[Task, str], Splits] = {}
-        rounds: list[list[Stack]] = []
-        refused: dict[Task, str] = {}
-        for side in ("source", "target"):
-            of_side = [site for site in sites if store.side(site) == side]
-            labelled = [task for task in tasks if of_side and _has_labels(table, task, side)]
-            if labelled:
-                corpus = read_corpus(store, table, side, labelled, settings.seed)
-                other = None if test is None else _read_test(test, side, labelled)
-                wholes: dict[Task, Splits] = {}
-                for one in labelled:
-                    try:
-                        wholes[one] = split_examples(one, corpus, other, settings)
-                    except InputError as error:
-                        refused[one] = str(error)
-                rounds += lay_out(corpus, of_side, wholes, settings, test)
-                n, seed = settings.targets, settings.seed
-                splits |= {(one, side): part.learning_from(n, seed) for one, part in wholes.items()}
-        lacking = f"no side of {store.path} has both these sites and labels of"
-        probed = [one for one, _ in splits]
-        refused |= {one: f"{lacking} {one.name}" for one in tasks if one not in [*probed, *refused]}
-        if refused and (task != ALL or not splits):
-            raise InputError(next(iter(refused.values())))
-        if task == ALL:
-            _say_what_is_skipped([one for one in tasks if one in probed], refused)
-        stores = [store, *([] if test is None else [test])]
-        tables = [table, *([] if test is None else [test.tokens])]
-        labels = " ".join(_digest(table, tasks) for table in tables)
-        return cls(stores, settings, splits, rounds, labels)
 
-    def describe(self) -> dict[str, Any]:
-        """The settings that two runs must share for one to resume the other."""
-        store, test = [*self.stores, None][:2]
-        return {
-            "store": _identify(store),
-            "test": _identify(test),
-            "tasks": [
-                task.model_dump(mode="json") for task in dict.fromkeys(t for t, _ in self.splits)
-            ],
-            "labels": self.labels,
-            "settings": self.settings.as_dict(),
-        }
+def plan_run(
+    store: Store,
+    task: str | os.PathLike[str] | Iterable[str],
+    test: Store | None,
+    tokens: pd.DataFrame | None,
+    settings: ProbeSettings,
+) -> ProbingRun:
+    """The run of some tasks on a store, on both sides where both have labels and sites."""
+    table = store.tokens if tokens is None else tokens
+    tasks = find_tasks(task, table.columns)
+    sites = find_sites(store, settings.sites)
+    if test is not None:
+        check_test(store, test, sites, settings)
+    splits: dict[tuple[Task, str], Splits] = {}
+    rounds: list[list[Stack]] = []
+    refused: dict[Task, str] = {}
+    for side in ("source", "target"):
+        of_side = [site for site in sites if store.side(site) == side]
+        labelled = [one for one in tasks if of_side and _has_labels(table, one, side)]
+        if not labelled:
+            continue
+        corpus = read_corpus(store, table, side, labelled, settings.seed)
+        other = None if test is None else _read_test(test, side, labelled)
+        wholes: dict[Task, Splits] = {}
+        for one in labelled:
+            try:
+                wholes[one] = split_examples(one, corpus, other, settings)
+            except InputError as error:
+                refused[one] = str(error)
+        rounds += lay_out(corpus, of_side, wholes, settings, test)
+        n, seed = settings.targets, settings.seed
+        splits |= {(one, side): part.learning_from(n, seed) for one, part in wholes.items()}
+    probed = list(dict.fromkeys(one for one, _ in splits))
+    lacking = f"no side of {store.path} has both these sites and labels of"
+    refused |= {one: f"{lacking} {one.name}" for one in tasks if one not in [*probed, *refused]}
+    if refused and (task != ALL or not splits):
+        raise InputError(next(iter(refused.values())))
+    if task == ALL:
+        _say_what_is_skipped([one for one in tasks if one in probed], refused)
+    tables = [table, *([] if test is None else [test.tokens])]
+    about = {
+        "store": _identify(store),
+        "test": None if test is None else _identify(test),
+        "tasks": [one.model_dump(mode="json") for one in probed],
+        "labels": " ".join(_digest(table, tasks) for table in tables),
+        "settings": settings.as_dict(),
+    }
+    return ProbingRun(settings, splits, rounds, about)
 
-    def finish(self, folder: Path | None, device: torch.device) -> Results:
-        """The results; rounds that the folder already has are not trained again."""
-        tested: list[Tested] = []
-        for (task, side), part in self.splits.items():
-            if part.lost:
-                stderr.print(
-                    f"{task.name}: {part.lost} targets left out on the {side} side, whose words "
-                    "have no token or no state that predicts them"
-                )
-        total = sum(len(stack.probes) for stacks in self.rounds for stack in stacks)
-        with progress() as bars:
-            bar = bars.add_task("probing", total=total, note="")
-            for number, stacks in enumerate(self.rounds):
-                file = None if folder is None else folder / ROUNDS / f"{number:04}.npz"
-                if file is not None and file.is_file():
-                    tested += _read_round(file, stacks)
-                else:
-                    fitted = train_round(stacks, self.settings, device)
-                    if folder is not None and file is not None:
-                        self._save_probes(folder / PROBES, fitted)
-                        _write_round(file, [one.tested for one in fitted])
-                    tested += [one.tested for one in fitted]
-                note = f"vector {number + 1} of {len(self.rounds)}"
-                bars.update(bar, completed=len(tested), note=note)
-        limit = self.settings.training.limit
-        if cut := sum(len(one.curve) >= limit for one in tested):
+
+def lay_out(
+    corpus: Corpus,
+    sites: Sequence[str],
+    splits: Mapping[Task, Splits],
+    settings: ProbeSettings,
+    test: Store | None = None,
+) -> Iterator[list[Stack]]:
+    """The probes on one side of a store, a round a vector; those of a twin learn from the samples that it has read."""
+    store, n, seed = corpus.store, settings.targets, settings.seed
+    parts = {task: whole.learning_from(n, seed) for task, whole in splits.items()}
+    real = list(site_vectors(store, sites, settings.heads))
+    joined = list(joined_vectors(store, sites)) if settings.informs and not settings.heads else []
+    for vector in [*real, *control_vectors(store, real, test, settings), *joined]:
+        stacks: list[Stack] = []
+        for task, part in parts.items():
+            if vector.control in store.twins:
+                part = _of_twin(store, vector.control, task, splits[task], settings)
+            if part is None:
+                continue
+            new = partial(Probe, task, corpus.side, vector, kind=settings.kind)
+            if vector not in joined:
+                stacks.append((list(_probes(new, vector, settings)), part))
+            if vector.control == REAL and settings.informs and part.has_one_label:
+                stacks += [
+                    ([new(seed, REAL, "softmax", portion=portion)], some)
+                    for portion, some in part.portions(seed)
+                ]
+        if stacks:
+            yield stacks
+
+
+def _of_twin(
+    store: Store, kind: str, task: Task, whole: Splits, settings: ProbeSettings
+) -> Splits | None:
+    n = store.twins[kind].samples
+    part = whole.of_first_samples(n)
+    if part is None and settings.controls is not None:
+        raise InputError(
+            f"the {kind} twin has read the first {n} samples, which lack a split "
+            f"of {task.name}: leave out that control"
+        )
+    return None if part is None else part.learning_from(settings.targets, settings.seed)
+
+
+def _probes(new: partial[Probe], vector: Vector, settings: ProbeSettings) -> Iterator[Probe]:
+    """The probes of a vector: for every seed, of the real labels and of others."""
+    controls = [vector.control]
+    if vector.control == REAL:
+        controls += [name for name in ("control", "shuffled") if settings.has(name)]
+        if settings.has("prefix") and (new.args[1] == "target" or settings.controls):
+            controls.append("prefix")
+    for seed in range(settings.seed, settings.seed + settings.seeds):
+        yield from (new(seed, control, settings.loss_of_probes) for control in controls)
+
+
+def _train_all(run: ProbingRun, begun: KeptRun, device: torch.device) -> list[Tested]:
+    """The probes of all rounds, tested; rounds that the folder already has are not trained again."""
+    for (task, side), part in run.splits.items():
+        if part.lost:
             stderr.print(
-                f"{cut} of {len(tested)} probes were still learning at the limit of {limit} validations: "
-                "their scores are lower bounds"
+                f"{task.name}: {part.lost} targets left out on the {side} side, whose words "
+                "have no token or no state that predicts them"
             )
-        order = {key: place for place, key in enumerate(self.splits)}
-        tested.sort(key=lambda one: order[one.probe.task, one.probe.side])
-        return gather(tested, self.splits)
+    tested: list[Tested] = []
+    with progress() as bars:
+        total = sum(len(probes) for stacks in run.rounds for probes, _ in stacks)
+        bar = bars.add_task("probing", total=total, note="")
+        for number, stacks in enumerate(run.rounds):
+            make = partial(_make_round, stacks, run.settings, device, begun.folder / PROBES)
+            part = begun.part(f"{number:04}", make)
+            part.finish()
+            tested += _read_round(part, stacks)
+            note = f"vector {number + 1} of {len(run.rounds)}"
+            bars.update(bar, completed=len(tested), note=note)
+    limit = run.settings.training.limit
+    if cut := sum(len(one.curve) >= limit for one in tested):
+        stderr.print(
+            f"{cut} of {len(tested)} probes were still learning at the limit of {limit} validations: "
+            "their scores are lower bounds"
+        )
+    order = list(run.splits)
+    return sorted(tested, key=lambda one: order.index((one.probe.task, one.probe.side)))
 
-    def _save_probes(self, folder: Path, fitted: Sequence[Fitted]) -> None:
-        """Writes the folders of the probes of real labels."""
-        for one in fitted:
-            probe = one.tested.probe
-            if probe.control == REAL and probe.portion is None:
-                save_probe(folder, one, self.splits[probe.task, probe.side])
+
+def _make_round(
+    stacks: Sequence[Stack], settings: ProbeSettings, device: torch.device, folder: Path
+) -> Tables:
+    """What a round counted; its probes of real labels are saved."""
+    fitted = train_round(stacks, settings, device)
+    for one in fitted:
+        if one.tested.probe.control == REAL and one.tested.probe.portion is None:
+            save_probe(folder, one)
+    sums = [pd.DataFrame(one.tested.sums.reshape(-1, len(TERMS)), columns=TERMS) for one in fitted]
+    curves = [pd.DataFrame(one.tested.curve, columns=CURVE) for one in fitted]
+    numbered = {"sums": dict(enumerate(sums)), "curves": dict(enumerate(curves))}
+    return {
+        name: pd.concat(some, names=["probe", None]).reset_index(0)
+        for name, some in numbered.items()
+    }
+
+
+def _read_round(part: Part, stacks: Sequence[Stack]) -> Iterator[Tested]:
+    probes = [(one, splits) for probes, splits in stacks for one in probes]
+    sums, curves = (part.read(name).set_index("probe") for name in ("sums", "curves"))
+    for i, (one, splits) in enumerate(probes):
+        shape = (-1, len(splits.tested.corpus.names), len(TERMS))
+        yield Tested(
+            one, splits, sums.loc[[i]].to_numpy().reshape(shape), curves.loc[[i]].to_numpy()
+        )
+
+
+def train_round(
+    stacks: Sequence[Stack], settings: ProbeSettings, device: torch.device
+) -> list[Fitted]:
+    """The probes of one vector, trained and tested."""
+    reader = Reader(stacks[0][0][0].vector, device, settings.budget // 2)
+    hidden = 0 if settings.is_linear else HIDDEN
+    fitted: list[Fitted] = []
+    for probes, splits in stacks:
+        labels, spans = len(splits.examples.inventory), probes[0].task.spans
+        shape = Shape(reader.vector.width, spans, labels, settings.kernel, hidden)
+        if settings.is_linear:
+            fitted += fit_linear(probes, splits, reader, shape)
+            continue
+        size = max(1, settings.budget // 2 // (shape.parameters * STATES * FLOAT))
+        for start in range(0, len(probes), size):
+            some = probes[start : start + size]
+            fitted += fit_span_conv(some, splits, reader, shape, settings.training)
+    return fitted
 
 
 def _say_what_is_skipped(tasks: Sequence[Task], refused: Mapping[Task, str]) -> None:
@@ -230,53 +308,8 @@ def _say_what_is_skipped(tasks: Sequence[Task], refused: Mapping[Task, str]) -> 
     stderr.print(f"probing {', '.join(task.name for task in tasks)}{skipped}", soft_wrap=True)
 
 
-def train_round(
-    stacks: Sequence[Stack], settings: ProbeSettings, device: torch.device
-) -> list[Fitted]:
-    """The probes of one vector, trained and tested."""
-    reader = Reader(stacks[0].probes[0].vector, device, settings.budget // 2)
-    fitted: list[Fitted] = []
-    for stack in stacks:
-        probes, splits = stack.probes, stack.splits
-        labels, spans = len(splits.examples.inventory), probes[0].task.spans
-        width, kernel = reader.vector.width, settings.kernel
-        if settings.is_linear:
-            shape = Shape(width, spans, labels, kernel, 0)
-            fitted += fit_linear(probes, splits, reader, shape)
-            continue
-        shape = Shape(width, spans, labels, kernel, HIDDEN)
-        size = max(1, settings.budget // 2 // (shape.parameters * STATES * FLOAT))
-        for start in range(0, len(probes), size):
-            some = probes[start : start + size]
-            fitted += fit_span_conv(some, splits, reader, shape, settings.training)
-    return fitted
-
-
-def _write_round(file: Path, tested: Sequence[Tested]) -> None:
-    """Writes what a round counted; the presence of this file means that the round is done."""
-    stream = io.BytesIO()
-    arrays: dict[str, Any] = {f"sums{i}": one.sums for i, one in enumerate(tested)}
-    arrays |= {f"curve{i}": one.curve for i, one in enumerate(tested)}
-    np.savez_compressed(stream, **arrays)
-    write_file(file, stream.getvalue())
-
-
-def _read_round(file: Path, stacks: Sequence[Stack]) -> list[Tested]:
-    probes = [(probe, stack.splits) for stack in stacks for probe in stack.probes]
-    with (
-        as_input_error(f"{file} is damaged", "remove it and go on with --resume"),
-        np.load(file) as arrays,
-    ):
-        return [
-            Tested(probe, len(splits.turns[0].train), arrays[f"sums{i}"], arrays[f"curve{i}"])
-            for i, (probe, splits) in enumerate(probes)
-        ]
-
-
-def _identify(store: Store | None) -> dict[str, Any] | None:
+def _identify(store: Store) -> dict[str, Any]:
     """The path of a store, its model and its data: what a run of probes belongs to."""
-    if store is None:
-        return None
     manifest = {key: store.manifest.get(key) for key in ("model", "data", "samples", "lengths")}
     return {"path": str(store.path.resolve()), **manifest}
 

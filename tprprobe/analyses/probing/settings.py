@@ -105,12 +105,14 @@ class ProbeSettings:
     seed: int = 0
 
     def __post_init__(self):
-        choices: list[tuple[str, str | None, Collection[str]]]
-        choices = [("control", control, CONTROLS) for control in self.controls or ()]
-        choices += [("span mode", self.span_mode, get_args(SpanMode))]
-        choices += [("loss", self.loss, get_args(Loss)), ("probe", self.probe, get_args(Kind))]
-        if isinstance(self.schedule, str):
-            choices.append(("schedule", self.schedule, SCHEDULES))
+        schedule = self.schedule if isinstance(self.schedule, str) else None
+        choices: list[tuple[str, str | None, Collection[str]]] = [
+            *(("control", control, CONTROLS) for control in self.controls or ()),
+            ("span mode", self.span_mode, get_args(SpanMode)),
+            ("loss", self.loss, get_args(Loss)),
+            ("probe", self.probe, get_args(Kind)),
+            ("schedule", schedule, SCHEDULES),
+        ]
         for name, value, accepted in choices:
             if value is not None and value not in accepted:
                 raise unknown(name, value, accepted)

@@ -21,6 +21,7 @@ from tprprobe.analyses.probing.document_counts import (
     Probe,
     count_probes,
     labels_of,
+    list_fitted,
     losses,
     sum_documents,
 )
@@ -137,12 +138,9 @@ def fit_span_conv(
     descent.run()
     test = splits.tested.take(turn.test)
     terms = descent.count(descent.best, np.arange(len(probes)), test)
-    fitted = []
-    for at, probe in enumerate(probes):
-        sums, weights = sum_documents(terms[at], test), shape.split(descent.best[at : at + 1])
-        curve = descent.curves[at]
-        fitted.append(Fitted.of(probe, len(train), sums, curve, weights, shape, reader))
-    return fitted
+    sums = np.stack([sum_documents(each, test) for each in terms])
+    weights = shape.split(descent.best)
+    return list_fitted(probes, splits, sums, descent.curves, weights, shape, reader)
 
 
 def _moments(reader: Reader, train: Examples) -> tuple[Tensor, Tensor]:

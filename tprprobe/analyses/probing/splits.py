@@ -63,6 +63,11 @@ class Splits:
         n_samples = max(1, int(np.searchsorted(np.cumsum(counts[order]), n, "right")))
         return train[np.isin(sample, samples[order[:n_samples]])]
 
+    @property
+    def has_one_label(self) -> bool:
+        """True if every target that is trained on has one label: then there is a codelength."""
+        return bool((self.examples.labels[self.turns[0].train].sum(1) == 1).all())
+
     def portions(self, seed: int) -> Iterator[tuple[float, "Splits"]]:
         """The training portions that double, each tested on what the next adds, the last on the test samples.
 

@@ -61,9 +61,6 @@ def find_tasks(
     """The tasks of those names; ``all`` are those that ship and have a column in the token table.
 
     A column of labels of single words, such as ``role`` of minimal pairs, is a task without a task.toml.
-
-    Raises:
-        InputError: an unknown task, or one whose labels are not among the columns.
     """
     known = {*columns}
     if names == ALL:

@@ -28,11 +28,7 @@ DENSE = 0.25  # share of a stretch of rows above which the whole stretch is read
 
 
 def find_sites(store: Store, patterns: Sequence[str]) -> list[str]:
-    """The sites of a store that patterns name; default patterns that match nothing are left out.
-
-    Raises:
-        InputError: a pattern, or all default ones, match nothing.
-    """
+    """The sites of a store that patterns name; default patterns that match nothing are left out."""
     sites = store.select(_present(patterns, store.sites))
     return [site for site in sites if not store.specs[site].is_attention]
 

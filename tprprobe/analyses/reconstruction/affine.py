@@ -1,4 +1,4 @@
-"""Affine maps ẑ = W v + b fitted in closed form to moments, their errors, and the predictors of z made of them."""
+"""Affine maps ẑ = W v + b fitted in closed form to moments, and the predictors of z made of these."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,8 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float64
 from scipy.linalg import eigh
 
-from tprprobe.analyses.reconstruction.layers import Layer
-from tprprobe.analyses.reconstruction.moments import Moments, add_up
+from tprprobe.analyses.reconstruction.layers import Layer, Moments, add_up
 
 # Ridge penalties as multiples of the mean eigenvalue of the scatter of v; the first is none.
 STRENGTHS = (0.0, *np.logspace(-8, 1, 10).tolist())

@@ -11,9 +11,18 @@ import pandas as pd
 from jaxtyping import Bool, Float64, Int
 
 from tprprobe.analyses.reconstruction.affine import Predictor, Training, fit_predictors
-from tprprobe.analyses.reconstruction.layers import Layer, find_layers
-from tprprobe.analyses.reconstruction.moments import Labels, Moments, add_up, gather, merge
-from tprprobe.analyses.reconstruction.splits import FOLDS, Split, split_questions
+from tprprobe.analyses.reconstruction.layers import (
+    FOLDS,
+    Labels,
+    Layer,
+    Moments,
+    Split,
+    add_up,
+    find_layers,
+    gather,
+    merge,
+    split_questions,
+)
 from tprprobe.statistics import bounds, replicate_totals
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import each_part

@@ -1,20 +1,79 @@
-"""One layer of a store as reconstruction reads it: values of all heads, random projections, z."""
+"""What reconstruction reads: one layer of a store (values of all heads, random projections, z), and how its rows are split."""
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
-from jaxtyping import Float64
+import pandas as pd
+from jaxtyping import Bool, Float64, Int
 
-from tprprobe.analyses.reconstruction.moments import Block
 from tprprobe.errors import InputError, unknown
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import parts_of
+from tprprobe.store.groups import group_tokens
 
 ROWS_PER_BLOCK, PROJECTIONS = 4096, 4
 SITES = {"input": "encoder.{}.self.input", "hidden": "encoder.{}.hidden"}
+
+
+Block = tuple[slice, Float64[np.ndarray, "_row width"]]  # which rows, and their vectors
+Labels = Int[np.ndarray, " row"]  # the part that a row belongs to, −1 for none
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Count, mean and scatter Σ (x − mean)(x − mean)ᵀ of vectors; parts add up to the whole."""
+
+    count: int
+    mean: Float64[np.ndarray, " width"]
+    scatter: Float64[np.ndarray, "width width"]
+
+    @classmethod
+    def of(cls, vectors: Float64[np.ndarray, "row width"]) -> "Moments":
+        mean = vectors.mean(0) if len(vectors) else np.zeros(vectors.shape[1])
+        centered = vectors - mean
+        return cls(len(vectors), mean, centered.T @ centered)
+
+    def __add__(self, other: "Moments") -> "Moments":
+        count = self.count + other.count
+        if not count:
+            return self
+        apart = other.mean - self.mean
+        scatter = self.scatter + other.scatter
+        scatter += np.outer(apart, apart * (self.count * other.count / count))
+        return Moments(count, self.mean + apart * (other.count / count), scatter)
+
+    def effective_rank(self, columns: slice) -> float:
+        """The participation ratio (Σ λ)² / Σ λ² of the eigenvalues of these columns' scatter."""
+        scatter = self.scatter[columns, columns]
+        return float(np.trace(scatter) ** 2 / np.square(scatter).sum())
+
+
+def add_up(parts: Iterable[Moments]) -> Moments:
+    """The moments of all parts together; there is one at least."""
+    return reduce(operator.add, parts)
+
+
+def gather(
+    blocks: Iterable[Block], partitions: Sequence[Labels], sizes: Sequence[int], width: int
+) -> list[list[Moments]]:
+    """The moments of every part of every partition of the rows, in one pass over the blocks."""
+    none = Moments.of(np.empty((0, width)))
+    found = [[none] * size for size in sizes]
+    for rows, vectors in blocks:
+        for parts, labels in zip(found, partitions, strict=True):
+            of_block = labels[rows]
+            for label in np.unique(of_block[of_block >= 0]):
+                parts[label] = parts[label] + Moments.of(vectors[of_block == label])
+    return found
+
+
+def merge(one: list[list[Moments]], other: list[list[Moments]]) -> list[list[Moments]]:
+    """The moments of every part of every partition of the rows of both."""
+    return [list(map(operator.add, *parts)) for parts in zip(one, other, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -103,3 +162,62 @@ def _layer(store: Store, number: int, target: str, seed: int) -> Layer:
     site = below if target == "below" else SITES[target].format(number)
     store.select([site, SITES["input"].format(number)])
     return Layer(store, number, site, seed)
+
+
+TEST_SHARE, FOLDS, FEWEST = 0.25, 5, 20
+SIZES = (100, 300, 1000, 3000, 10000)
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """The question of every row; its fold, FOLDS for a held-out one; and nested training sets.
+
+    ``sweeps`` has, for n counted in questions and in positions, a label for every row: the first
+    of ``sizes`` that takes it in, −1 if none does.
+    """
+
+    questions: Int[np.ndarray, " row"]
+    folds: Labels
+    sweeps: dict[str, Labels]
+    sizes: dict[str, list[int]]
+
+    @property
+    def n_training(self) -> int:
+        """Training questions."""
+        return len(np.unique(self.questions[self.folds < FOLDS]))
+
+    @property
+    def held_out(self) -> Bool[np.ndarray, " row"]:
+        return self.folds == FOLDS
+
+
+def split_questions(tokens: pd.DataFrame, seed: int) -> Split:
+    """A quarter of the questions held out, the others in folds and in nested training sets.
+
+    The same question asked twice counts as one, and so does a document.
+    """
+    questions = group_tokens(tokens)
+    if (n := len(np.unique(questions))) < FEWEST:
+        raise InputError(f"the store has {n} different questions: extract {FEWEST} or more")
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(n)
+    n_test = round(TEST_SHARE * len(order))
+    place = np.empty(len(order), int)  # among the training questions, −1 if held out
+    place[order] = np.maximum(np.arange(len(order)) - n_test, -1)
+    at = place[questions]
+    position = np.full(len(at), -1)
+    training = rng.permutation(np.flatnonzero(at >= 0))
+    position[training] = np.arange(len(training))
+    places = {"question": at, "position": position}
+    sizes = {unit: [n for n in SIZES if n <= values.max()] for unit, values in places.items()}
+    return Split(
+        questions,
+        np.where(at < 0, FOLDS, at % FOLDS),
+        {unit: _nested(values, sizes[unit]) for unit, values in places.items()},
+        sizes,
+    )
+
+
+def _nested(place: Int[np.ndarray, " row"], sizes: Sequence[int]) -> Labels:
+    label = np.searchsorted(sizes, place, side="right")
+    return np.where((place < 0) | (label == len(sizes)), -1, label)
