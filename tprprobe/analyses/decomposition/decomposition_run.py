@@ -12,7 +12,7 @@ import pandas as pd
 from tprprobe.analyses.decomposition.decompositions import decompose, plan_decomposition
 from tprprobe.analyses.decomposition.role_findings import RoleSearch, read_searched, search_roles
 from tprprobe.analyses.decomposition.role_schemes import read_scheme
-from tprprobe.analyses.decomposition.scheme_tables import Report, no_report
+from tprprobe.analyses.decomposition.scheme_scores import Report, no_report
 from tprprobe.analyses.kinds import DECOMPOSITIONS, ROLES
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error

@@ -1,31 +1,31 @@
 """The decomposition of a site's vectors into roles and fillers: fits, scores, controls, re-encoding."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float64
 
-from tprprobe.analyses.decomposition.choices import AUTO, read_rank
-from tprprobe.analyses.decomposition.designs import enter, occurring
-from tprprobe.analyses.decomposition.families import FACTORED, OPERATOR, RoleFit
-from tprprobe.analyses.decomposition.interactions import Ranks
-from tprprobe.analyses.decomposition.pair_counts import Pairs, count_pairs, number, sizes
+from tprprobe.analyses.decomposition.block_products import sizes
+from tprprobe.analyses.decomposition.choices import AUTO
+from tprprobe.analyses.decomposition.designs import Pairs, count_pairs, number, occurring
+from tprprobe.analyses.decomposition.factors import Ranks
+from tprprobe.analyses.decomposition.families import FACTORED, RoleFit
 from tprprobe.analyses.decomposition.role_schemes import Roles, RoleScheme, read_scheme
-from tprprobe.analyses.decomposition.scheme_scores import Decoder
-from tprprobe.analyses.decomposition.scheme_tables import (
+from tprprobe.analyses.decomposition.scheme_fits import (
+    Decoder,
     DecompositionPlan,
+    plan_decomposition,
+)
+from tprprobe.analyses.decomposition.scheme_scores import (
     Report,
     arrange,
-    begin_fits,
     decompose_scheme,
-    input_embedding,
     no_report,
 )
-from tprprobe.analyses.decomposition.sequence_units import JOINED, RARE, select_one
-from tprprobe.analyses.decomposition.unit_kinds import read_kind
+from tprprobe.analyses.decomposition.sequence_units import JOINED, RARE
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.notebook import as_html
 from tprprobe.store import Store
@@ -101,7 +101,7 @@ class Decomposition:
             raise unknown("filler", fillers[int(np.argmin(codes[0]))], map(str, of.fillers))
         if (codes[1] < 0).any():
             raise unknown("role", roles[int(np.argmin(codes[1]))], map(str, of.roles))
-        return self.fit.vectors_of(Pairs(of.fillers, of.roles, *codes))
+        return self.fit.parts[0].vectors_of(Pairs(of.fillers, of.roles, *codes))
 
     def encode(self, sequences: Sequences) -> Float64[np.ndarray, "sequence d_model"]:
         """The vectors that the fit gives to sequences of fillers.
@@ -116,16 +116,15 @@ class Decomposition:
             One row per sequence, or per token where tokens are decomposed.
         """
         tokens = table_of(sequences, self.plan.fillers)
-        kind, scheme = self.plan.kind, self.scheme
-        entries = enter(scheme, kind, tokens, kind.members(tokens))
-        terms = scheme.label(tokens, entries)
+        kind = self.plan.kind
+        entries = self.scheme.enter(kind, tokens, kind.members(tokens))
         fillers = tokens["filler"].to_numpy(object)[entries.token]
         encoded = np.zeros((sizes(entries.members[0])[0], len(self.fit.bias))) + self.fit.bias
         for part, of_unit in zip(self.fit.parts, entries.members, strict=True):
-            names = (part.pairs.fillers, part.pairs.roles)
-            filler = number_fillers(names[0], fillers)
-            found = [(filler, number(names[1], np.asarray(term, object))) for term in terms]
-            pairs = occurring(Pairs(*names, *np.zeros((2, 0), int)), found)
+            of = part.pairs
+            filler = number_fillers(of.fillers, fillers)
+            found = [(filler, number(of.roles, np.asarray(each, object))) for each in entries.roles]
+            pairs = occurring(of.fillers, of.roles, found)
             encoded += count_pairs(of_unit, pairs, found) @ part.vectors_of(pairs)
         return encoded
 
@@ -147,27 +146,6 @@ def table_of(sequences: Sequences, fillers: str = "token") -> pd.DataFrame:
     sample = np.repeat(np.arange(len(lists)), [len(each) for each in lists])
     flat = np.array([each for row in lists for each in row], object)
     return pd.DataFrame({"sample": sample, "filler": flat})
-
-
-def plan_decomposition(
-    store: Store,
-    site: str,
-    roles: Roles | Sequence[Roles],
-    fillers: str = "token",
-    unit: str | None = None,
-    scope: str = "self",
-    rank: str | int | Ranks = AUTO,
-    **options: Any,
-) -> DecompositionPlan:
-    """The plan of the keywords of :func:`decompose`; nothing is fitted yet."""
-    given = [roles] if isinstance(roles, str) or callable(roles) else list(roles)
-    name = select_one(store, site)
-    schemes = tuple(map(read_scheme, given))
-    kind = read_kind(store, name, unit, scope)
-    plan = DecompositionPlan(schemes, fillers, kind, read_rank(rank), **options)
-    if plan.family != OPERATOR:
-        return plan
-    return replace(plan, rare=0, embedding=plan.embedding or input_embedding(store, name))
 
 
 @takes_paths
@@ -248,5 +226,5 @@ def fit_scheme(store: Store, site: str, roles: Roles, **options: Any) -> Decompo
     """
     plan = plan_decomposition(store, site, roles, **options)
     units, [scheme] = plan.read(store, site), plan.schemes
-    fit = begin_fits(units, scheme, plan).fit_all(plan.family)
+    fit = plan.begin(units, scheme).fit_all(plan.family)
     return Decomposition(units.site, plan, pd.DataFrame(), {scheme.name: fit})

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float64
+from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
 from tprprobe.analyses.decomposition.gains import FEWEST_GROUPS
-from tprprobe.analyses.decomposition.role_cells import Evidence, reduce_width
 from tprprobe.analyses.decomposition.role_schemes import ALIASES, find_field, is_relative
 from tprprobe.analyses.decomposition.role_search import (
+    Evidence,
     bits_by_draw,
     choose_cheapest,
     merge_values,
@@ -32,6 +34,7 @@ PLACES = ("left", "right", "length", "before", "after")
 TREE_LENGTH = 12  # of the longest sequence that trees of joined fillers are tried on
 MOST_VALUES = 200  # of a field that is tried
 MOST_UNITS, TEST_SHARE = 20_000, 0.25
+MOST_DIMENSIONS, VARIANCE = 64, 0.99  # of the vectors, that schemes are compared in
 ARITHMETIC_COLUMNS = ("kind", "place", "polarity", "slot", "parent", "number", "tree_depth")
 
 
@@ -249,3 +252,15 @@ def gather_evidence(units: Units, fields: Sequence[str], seed: int) -> Evidence:
         values[name] = [str(each) for each in of]
     members, fillers = csr_array(units.members[0][kept]), pd.factorize(units.fillers)[0]
     return Evidence(reduce_width(vectors), groups, test, members, fillers, codes, values)
+
+
+def reduce_width(
+    vectors: Float64[np.ndarray, "unit d_model"],
+) -> Float64[np.ndarray, "unit dimension"]:
+    """Vectors along their first principal axes, as many as hold VARIANCE, MOST_DIMENSIONS at most."""
+    centered = vectors - vectors.mean(0)
+    values, axes = eigh(centered.T @ centered)
+    values, axes = values[::-1], axes[:, ::-1]
+    share = np.cumsum(values) / max(values.sum(), 1e-300)
+    kept = min(MOST_DIMENSIONS, int(np.searchsorted(share, VARIANCE)) + 1)
+    return centered @ axes[:, :kept]
