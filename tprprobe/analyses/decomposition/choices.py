@@ -67,8 +67,8 @@ class Stage:
 class Chooser:
     """The choices for one design, from units to fit to and units to judge by: their counts, vectors and groups.
 
-    ``given`` are factors of every part's bindings that sweeps start from; penalties alone are then chosen.
-    ``ranks`` are given, or as another chooser, ``like``, chose them, or chosen.
+    ``ranks`` are given, or as another chooser, ``like``, chose them, or chosen; of a control sweeps start from
+    the other's factors, and penalties alone are chosen.
     """
 
     parts: Sequence[Pairs]
@@ -78,13 +78,14 @@ class Chooser:
     groups: Int[np.ndarray, " unit"]
     ranks: Ranks | None = None
     embedding: Embedding | None = None
-    given: Mapping[int, Bases] | None = None
     like: "Chooser | None" = None
+    is_control: bool = False
     _stages: dict[tuple[str, ...], Stage] = field(init=False, default_factory=dict)
     _usual: dict[tuple[str, int], float] = field(init=False, default_factory=dict)
 
     def __post_init__(self):
-        self._usual.update(self.like._usual if self.like else {})  # penalties to try first
+        if self.like and not self.is_control:
+            self._usual.update(self.like._usual)  # penalties to try first
 
     def choose(self, family: str) -> Stage:
         """The penalties and factors of a family."""
@@ -96,8 +97,8 @@ class Chooser:
             stage = self._reach(names[:-1]) if names else self._attempt((), (), {})
             for part in range(len(self.parts)) if names else ():
                 if names[-1] == BINDING:
-                    like = self.like and ranks_of(self.like._reach(names).bases[part])
-                    stage = self._bind(stage, part, self.ranks or like)
+                    bases = self.like and self.like._reach(names).bases.get(part)
+                    stage = self._bind(stage, part, bases)
                 else:
                     block = make_block(names[-1], part, self.parts, self.embedding)
                     stage = self._add(stage, block)
@@ -158,13 +159,11 @@ class Chooser:
         left = self.vectors - self.counts @ table - self.regression.bias(table)
         return np.bincount(self.groups, np.einsum("ud,ud->u", left, left)).astype(float)
 
-    def _bind(self, stage: Stage, part: int, ranks: Ranks | None) -> Stage:
-        """The stage with the bindings of a part, of these dimensions, or the fewest that do."""
-        if self.given is not None:
-            bases = self.given.get(part)
-            return (
-                self._sweep(stage, part, bases, stage) if bases and min(ranks_of(bases)) else stage
-            )
+    def _bind(self, stage: Stage, part: int, like: Bases | None) -> Stage:
+        """The stage with the bindings of a part, of the dimensions of others, or the fewest that do."""
+        if self.is_control:
+            return self._sweep(stage, part, like, stage) if like and min(ranks_of(like)) else stage
+        ranks = self.ranks or (like and ranks_of(like))
         bases = factor_table(self._free(stage, part), self.parts[part], ranks)
         nothing = replace(stage, bases={**stage.bases, part: first_of(bases, (0, 0))})
         if not min(ranks_of(bases)):
@@ -264,11 +263,7 @@ def _lower(ranks: Ranks, step: float) -> list[Ranks]:
 
 
 def read_rank(rank: str | int | Ranks) -> Ranks | None:
-    """The ranks that ``auto``, ``8``, ``"9x6"`` or ``(9, 6)`` say; None for auto.
-
-    Raises:
-        InputError: none of these.
-    """
+    """The ranks that ``auto``, ``8``, ``"9x6"`` or ``(9, 6)`` say; None for auto."""
     if rank == AUTO:
         return None
     given = str(rank).lower().replace("×", "x").split("x") if not isinstance(rank, tuple) else rank

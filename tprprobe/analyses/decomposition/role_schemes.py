@@ -214,11 +214,7 @@ class RoleScheme:
 
 
 def read_scheme(roles: Roles) -> RoleScheme:
-    """The scheme of a name such as ``left*right+pos``, or of a function of a sequence of fillers.
-
-    Raises:
-        InputError: a name with an empty part, or roles without fillers.
-    """
+    """The scheme of a name such as ``left*right+pos``, or of a function of a sequence of fillers."""
     if not isinstance(roles, str):
         return RoleScheme(getattr(roles, "__name__", "roles"), (), sequence_field(roles))
     if "(" in roles:

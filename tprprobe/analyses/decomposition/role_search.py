@@ -5,7 +5,7 @@ A scheme is a partition of tokens; its price is the length of the description of
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, combinations
 
 import numpy as np
@@ -81,7 +81,6 @@ class Trial:
     price: float
     shrunk: float
     errors: Float64[np.ndarray, " group"]
-    merged: tuple[tuple[str, ...], ...] = ()
 
     @property
     def name(self) -> str:
@@ -292,29 +291,27 @@ def choose_cheapest(
     return cheapest, near, np.stack([low, high])
 
 
-def merge_values(evidence: Evidence, trial: Trial) -> Trial:
-    """The scheme of one term with the likest roles merged while its description becomes shorter."""
+def merge_values(evidence: Evidence, trial: Trial) -> str:
+    """The likest roles of a scheme of one term, merged while its description becomes shorter: ``0 = 1; 2 = 3``."""
     if len(trial.terms) != 1 or trial.terms[0][:1] in ((), (BARE,)) or trial.roles > 64:
-        return trial
-    roles = evidence.cells(trial.terms[0])
-    best, merged = trial, []
+        return ""
+    roles, best, merged = evidence.cells(trial.terms[0]), trial.bits, list[list[str]]()
     for i in np.unique(roles, return_index=True)[1].tolist():
         values = (evidence.values[f][int(evidence.fields[f][i])] for f in trial.terms[0])
         merged.append(["*".join(values)])
     while len(merged) > 1:
-        candidates = _likest(evidence, roles)[:4]
         attempts = []
-        for one, other in candidates:
+        for one, other in _likest(evidence, roles)[:4]:
             joined = np.where(roles == other, one, roles)
             joined -= joined > other
-            attempts.append((try_roles(evidence, trial.terms, [joined]), joined, one, other))
-        found = min(attempts, key=lambda each: each[0].bits, default=None)
-        if found is None or found[0].bits >= best.bits:
+            bits = try_roles(evidence, trial.terms, [joined]).bits
+            attempts.append((bits, joined, one, other))
+        bits, joined, one, other = min(attempts, key=lambda each: each[0])
+        if bits >= best:
             break
-        best, roles, one, other = found
+        best, roles = bits, joined
         merged[one] += merged.pop(other)
-    told = tuple(tuple(each) for each in merged if len(each) > 1)
-    return replace(best, merged=told)
+    return "; ".join(" = ".join(each) for each in merged if len(each) > 1)
 
 
 def _likest(evidence: Evidence, roles: Int[np.ndarray, " token"]) -> list[tuple[int, int]]:

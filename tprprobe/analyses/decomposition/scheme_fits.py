@@ -70,7 +70,7 @@ class SchemeFits:
     Penalties and ranks of a fit to all fitting units are chosen on sequences held out of them, which have as
     many new pairs as any. A fit that is to predict withheld pairs has the same ranks; its penalties are
     chosen on other pairs that are withheld within its own units. A control is fitted ``like`` the vectors themselves: its sweeps start
-    from the factors ``given`` by them, so that its rank is theirs; its penalties are its own.
+    from their factors, so that its rank is theirs; its penalties are its own.
     """
 
     design: Design
@@ -79,7 +79,6 @@ class SchemeFits:
     ranks: Ranks | None = None
     embedding: Embedding | None = None
     like: "SchemeFits | None" = None
-    given: Mapping[int, Bases] | None = None
     _fits: dict[str, RoleFit] = field(init=False, default_factory=dict)
 
     @property
@@ -111,19 +110,20 @@ class SchemeFits:
         found = [(v - self.fitting.mean) @ self.axes for _, v in self.vectors.blocks()]
         return np.concatenate(found)
 
-    def _chooser(self, fitted: Flags, judged: Flags, like: Chooser | None = None) -> Chooser:
+    def _chooser(self, fitted: Flags, judged: Flags, like: Chooser | None) -> Chooser:
         counts, vectors = self.design.counts, self.sketch
         regression = Regression.of(rows_of(counts, fitted), vectors[fitted])
         groups = np.unique(self.design.groups[judged], return_inverse=True)[1]
         by = (rows_of(counts, judged), vectors[judged], groups)
-        options = (self.ranks, self.embedding, self.given, like)
+        options = (self.ranks, self.embedding, like, self.like is not None)
         return Chooser(self.design.parts, regression, *by, *options)
 
     @functools.cached_property
     def by_sequences(self) -> Chooser:
         """Choices for new sequences."""
         fitted, judged = ~self.design.test, self.design.judged
-        return self._chooser(fitted & ~judged, fitted & judged)
+        like = self.like and self.like.by_sequences
+        return self._chooser(fitted & ~judged, fitted & judged, like)
 
     @functools.cached_property
     def by_pairs(self) -> Chooser:
@@ -233,11 +233,7 @@ class DecompositionPlan:
         return list(dict.fromkeys((self.family, *beside)))
 
     def read(self, store: Store, site: str, fewest: int = FEWEST) -> Units:
-        """The units of a site with all columns that the schemes read, of so many sequences at least.
-
-        Raises:
-            InputError: as of :func:`decompose`.
-        """
+        """The units of a site with all columns that the schemes read, of so many sequences at least."""
         if self.family not in FAMILIES:
             raise unknown("family", self.family, FAMILIES)
         if self.family == OPERATOR and self.embedding is None:

@@ -294,7 +294,7 @@ def decompose_scheme(
     fits = SchemeFits(designs[0], units.vectors, regressions[0], plan.ranks, embedding)
     rows = predict_families(fits, families, begin)
     begin("shuffled pairs")
-    like = replace(fits, like=fits, given=fits.by_sequences.choose(family).bases)
+    like = replace(fits, like=fits)
     judged = [each for each in (BELOW.get(family), family) if each]
     for each, of in zip(designs[1:], regressions[1:], strict=True):
         rows += predict_families(
@@ -313,9 +313,8 @@ def decompose_scheme(
     begin("random vectors")
     noise = normal_vectors(units.vectors, mean, covariance, plan.seed)
     random = replace(real, control=RANDOM)
-    [[of]] = gather(noise, [random])
-    drawn = [replace(fits.fitting, cross=of.cross, mean=of.mean)]
-    chance = replace(like, design=random, vectors=noise, regressions=drawn)
+    [of] = gather(noise, [random])
+    chance = replace(like, design=random, vectors=noise, regressions=of)
     add_scores(found, units, noise, predict_families(chance, judged))
     for name, twin in twins.items():
         begin(f"{name} twin")

@@ -133,9 +133,6 @@ def read_kind(store: Store, site: str, unit: str | None = None, scope: str = SEL
 
     ``unit`` is by default what the site has a vector of. The unit ``sample`` of a site of tokens is the
     vector of each sample's last token; a mark such as ``.`` that of the last token that reads so.
-
-    Raises:
-        InputError: no such unit or scope, or one that the site cannot have.
     """
     if scope not in SCOPES:
         raise unknown("scope", scope, SCOPES)
@@ -237,9 +234,6 @@ def read_units(
 
     ``unit`` and ``scope`` are those of :func:`read_kind`. Fillers that fewer than ``rare`` groups of
     sequences have are joined: those of one group are never both fitted to and tested on.
-
-    Raises:
-        InputError: no such site, column, unit or scope, attention maps, or too few groups.
     """
     name = select_one(store, site)
     kind = read_kind(store, name, unit, scope)
