@@ -228,8 +228,9 @@ def fit_scheme(store: Store, site: str, roles: Roles, **options: Any) -> Decompo
     """
     plan = plan_decomposition(store, site, roles, **options)
     units, [scheme] = plan.read(store, site), plan.schemes
-    fit = plan.begin(units, scheme).fit_all(plan.family)
-    return Decomposition(units.site, plan, pd.DataFrame(), {scheme.name: fit})
+    [fits] = plan.begin(units, scheme)
+    whole = {scheme.name: fits.fit_all(plan.family)}
+    return Decomposition(units.site, plan, pd.DataFrame(), whole)
 
 
 def summarize(scores: pd.DataFrame) -> list[str]:

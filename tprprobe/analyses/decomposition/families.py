@@ -111,9 +111,14 @@ class PartFit:
 
     def vectors_of(self, other: Pairs) -> Vectors:
         """V of pairs of the same fillers and roles, seen or not."""
-        found = np.zeros((len(other), self.width))
+        found, rows = (
+            np.zeros((len(other), self.width)),
+            {FILLER: other.filler_of, ROLE: other.role_of},
+        )
         for name, of in self.coefficients.items():
-            if name == PAIR:
+            if name in rows:
+                found += of[rows[name]]
+            elif name == PAIR:
                 known, at = self.pairs.find(other.codes)
                 found[known] += of[at[known]]
             else:

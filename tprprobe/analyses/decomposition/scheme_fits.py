@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -254,13 +255,17 @@ class DecompositionPlan:
             scheme.enter(units.kind, first, units.kind.members(first))
         return units
 
-    def begin(self, units: Units, scheme: RoleScheme, control: str = "") -> SchemeFits:
-        """The fits of a scheme to vectors, which are themselves or a control."""
-        real = next(design(units, scheme, self.withheld, self.seed))
-        [regressions] = gather(units.vectors, [real])
-        embedding = embed(units, real.parts[0].fillers, self.embedding)
-        real = replace(real, control=control)
-        return SchemeFits(real, units.vectors, regressions, self.ranks, embedding)
+    def begin(
+        self, units: Units, scheme: RoleScheme, control: str = "", designs: int = 1
+    ) -> list[SchemeFits]:
+        """The fits of a scheme to vectors, which are themselves or a control, by so many of its designs."""
+        of = list(islice(design(units, scheme, self.withheld, self.seed), designs))
+        regressions = gather(units.vectors, of)
+        embedding = embed(units, of[0].parts[0].fillers, self.embedding)
+        real = replace(of[0], control=control)
+        fits = SchemeFits(real, units.vectors, regressions[0], self.ranks, embedding)
+        others = zip(of[1:], regressions[1:], strict=True)
+        return [fits, *(replace(fits, design=d, regressions=to, like=fits) for d, to in others)]
 
 
 def plan_decomposition(

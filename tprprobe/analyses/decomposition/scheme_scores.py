@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float64
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
-from tprprobe.analyses.decomposition.designs import AS_IS, design
+from tprprobe.analyses.decomposition.designs import AS_IS
 from tprprobe.analyses.decomposition.families import BELOW, FAMILIES, RoleFit
 from tprprobe.analyses.decomposition.ridge import Regression, gather
 from tprprobe.analyses.decomposition.role_schemes import RoleScheme
@@ -22,7 +22,6 @@ from tprprobe.analyses.decomposition.scheme_fits import (
     Decoder,
     DecompositionPlan,
     SchemeFits,
-    embed,
 )
 from tprprobe.analyses.decomposition.sequence_units import Units, UnitVectors
 from tprprobe.statistics import bounds, divide, replicate_totals
@@ -288,19 +287,13 @@ def decompose_scheme(
         report(stage, STAGES + len(families) + len(twins))
 
     begin("counts of pairs")
-    designs = list(design(units, scheme, plan.withheld, plan.seed))
-    regressions = gather(units.vectors, designs)
-    embedding = embed(units, designs[0].parts[0].fillers, plan.embedding)
-    fits = SchemeFits(designs[0], units.vectors, regressions[0], plan.ranks, embedding)
+    fits, *shuffled = plan.begin(units, scheme, designs=3)
+    real = fits.design
     rows = predict_families(fits, families, begin)
     begin("shuffled pairs")
-    like = replace(fits, like=fits)
     judged = [each for each in (BELOW.get(family), family) if each]
-    for each, of in zip(designs[1:], regressions[1:], strict=True):
-        rows += predict_families(
-            replace(like, design=each, regressions=of), judged, first=len(rows)
-        )
-    real = designs[0]
+    for each in shuffled:
+        rows += predict_families(each, judged, first=len(rows))
     mean, covariance = covariance_of(units, real.test)
     if 0 < (rank := fits.fit(family).dimensions) < len(covariance):
         columns = {"control": PRINCIPAL, "rank": str(rank)}
@@ -314,14 +307,14 @@ def decompose_scheme(
     noise = normal_vectors(units.vectors, mean, covariance, plan.seed)
     random = replace(real, control=RANDOM)
     [of] = gather(noise, [random])
-    chance = replace(like, design=random, vectors=noise, regressions=of)
+    chance = replace(fits, design=random, vectors=noise, regressions=of, like=fits)
     add_scores(found, units, noise, predict_families(chance, judged))
     for name, twin in twins.items():
         begin(f"{name} twin")
         if units.site in twin.sites:
             others = replace(plan, schemes=(scheme,), decoder=None).read(twin, units.site)
-            of_twin = predict_families(plan.begin(others, scheme, name), families)
-            add_scores(found, others, others.vectors, of_twin)
+            [of_twin] = plan.begin(others, scheme, name)
+            add_scores(found, others, others.vectors, predict_families(of_twin, families))
     compare_twins(found, list(twins), families)
     first = [found.pop((name, "")) for name in families]
     table = pd.DataFrame([columns for columns, _ in (*first, *found.values())])
