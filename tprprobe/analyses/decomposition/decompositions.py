@@ -269,7 +269,7 @@ def _short(value: float, sign: str = "-") -> str:
     return f"{value:{sign}.3f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:{sign}.3f}"
 
 
-def warn(rows: Mapping[str, Mapping[str, Any]], n: int) -> Iterator[str]:
+def warn(rows: Mapping[str, Any], n: int) -> Iterator[str]:
     """What to beware of in rows by name, the first of which was fitted to n vectors."""
     row = next(iter(rows.values()))
     if row["groups"] < FEWEST_GROUPS:

@@ -129,7 +129,8 @@ class Alternation:
         """True if there are few pairs, dimensions and columns beside, so that a fit takes many sweeps."""
         is_single = self.regression.grams.is_single
         beside = sum(each.width for each in self.blocks if not is_single(each))
-        return len(self.parts[self.part]) * np.prod(ranks_of(bases)) <= SMALL and beside <= WIDE
+        d_filler, d_role = ranks_of(bases)
+        return len(self.parts[self.part]) * d_filler * d_role <= SMALL and beside <= WIDE
 
     def sweep(self, bases: Bases, most: int = MOST) -> Bases:
         """F and R after sweeps, largest directions first, scaled by their singular values."""

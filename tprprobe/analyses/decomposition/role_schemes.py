@@ -208,7 +208,7 @@ class RoleScheme:
             return found
         names = map("*".join, self.terms)
         return [
-            of.rename_categories([f"{name}:{value}" for value in of.categories])
+            of.rename_categories({value: f"{name}:{value}" for value in of.categories})
             for name, of in zip(names, found, strict=True)
         ]
 
