@@ -13,14 +13,13 @@ from typer.testing import CliRunner
 
 import tprprobe as tp
 from tprprobe.analyses.decomposition import decompose_all, ridge
-from tprprobe.analyses.decomposition.block_products import Block, dense
-from tprprobe.analyses.decomposition.designs import have, withhold
+from tprprobe.analyses.decomposition.block_products import Block, dense, sizes
+from tprprobe.analyses.decomposition.designs import Pairs, count_pairs, find_pairs, have, withhold
+from tprprobe.analyses.decomposition.factors import factor_table
 from tprprobe.analyses.decomposition.families import BELOW, FAMILIES, make_block
-from tprprobe.analyses.decomposition.interactions import factor_table
-from tprprobe.analyses.decomposition.pair_counts import Pairs, count_pairs, find_pairs, sizes
 from tprprobe.analyses.decomposition.ridge import Regression, conjugate_gradients
 from tprprobe.analyses.decomposition.role_schemes import join_smallest, read_scheme
-from tprprobe.analyses.decomposition.unit_kinds import members_of
+from tprprobe.analyses.decomposition.sequence_units import members_of
 from tprprobe.cli import app
 from tprprobe.console import track_stages
 from tprprobe.store import SiteSpec, StoreWriter

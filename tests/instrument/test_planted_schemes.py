@@ -12,12 +12,11 @@ from planted.bindings import FILLERS, STATE, bind, both, draw_sequences, left, p
 
 import tprprobe as tp
 from tprprobe.analyses.decomposition import fit_scheme
-from tprprobe.analyses.decomposition.decompositions import plan_decomposition
-from tprprobe.analyses.decomposition.designs import design, gather
+from tprprobe.analyses.decomposition.designs import design
+from tprprobe.analyses.decomposition.ridge import gather
 from tprprobe.analyses.decomposition.role_schemes import join_smallest
-from tprprobe.analyses.decomposition.scheme_fits import SchemeFits
-from tprprobe.analyses.decomposition.scheme_scores import Prediction, score
-from tprprobe.analyses.decomposition.scheme_tables import predictor
+from tprprobe.analyses.decomposition.scheme_fits import SchemeFits, plan_decomposition
+from tprprobe.analyses.decomposition.scheme_scores import Prediction, predictor, score
 
 FIELDS = ["left", "right", "length", "tree", "pos", "argument"]
 

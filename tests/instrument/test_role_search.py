@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 import tprprobe as tp
 from tprprobe.analyses.decomposition import load_roles
-from tprprobe.analyses.decomposition.role_cells import encode_shortest, moments_of, name_terms
 from tprprobe.analyses.decomposition.role_schemes import join_smallest, read_scheme
+from tprprobe.analyses.decomposition.role_search import encode_shortest, name_terms
 from tprprobe.cli import app
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 
@@ -91,8 +91,7 @@ def test_the_code_length_is_that_of_the_evidence():
     vectors = counts @ rng.normal(size=(5, 3)) + rng.normal(size=(60, 3))
     from scipy.sparse import csr_array
 
-    moments = moments_of(csr_array(counts), vectors)
-    found, price, shrunk = encode_shortest(moments)
+    found, _bias, price, shrunk = encode_shortest(csr_array(counts), vectors)
     x, e = counts - counts.mean(0), vectors - vectors.mean(0)
     lam = shrunk / np.sum(found**2)
     kernel = np.eye(60) + x @ x.T / lam  # of e under the prior, in units of the noise

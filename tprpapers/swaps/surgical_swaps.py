@@ -19,8 +19,8 @@ from torch import Tensor
 
 from tprpapers.swaps.exchanges import ALL, BATCH, encode_swaps, tabulate
 from tprprobe.analyses.decomposition import Decomposition, fit_scheme
+from tprprobe.analyses.decomposition.designs import Pairs
 from tprprobe.analyses.decomposition.families import PAIR, PartFit, RoleFit
-from tprprobe.analyses.decomposition.pair_counts import Pairs
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.mathematics.questions import Question
 from tprprobe.errors import InputError

@@ -5,7 +5,7 @@ from .decomposition_run import search_all as search_all
 from .decompositions import Decomposition as Decomposition
 from .decompositions import decompose as decompose
 from .decompositions import fit_scheme as fit_scheme
+from .decompositions import summarize as summarize
 from .estimator import TPDecomposition as TPDecomposition
-from .gains import summarize as summarize
 from .role_findings import RoleSearch as RoleSearch
 from .role_findings import search_roles as search_roles

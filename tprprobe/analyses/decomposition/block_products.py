@@ -4,6 +4,7 @@ A block of which a unit has one column at most, as of single tokens, has a diago
 the others are one Cholesky. What a last block adds to others is kept as long as these stay as they are.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,10 +14,10 @@ from jaxtyping import Float64
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array, issparse
 
-from tprprobe.analyses.decomposition.pair_counts import sizes
-
 FLOOR = 1e-6  # variance of columns, of their mean square
-LEAST = 1e-10  # variance of a column: what rounding needs
+LEAST = (
+    1e-10  # variance of a column, and penalty of the mean variance of columns: what rounding needs
+)
 DEAR = 16  # what a number of a sparse array costs, one of a dense array being 1
 FULL = 0.1  # share of entries from which a product is one array
 
@@ -55,23 +56,13 @@ class Grams:
         gram = self.counts.T @ self.counts
         return gram.toarray() if is_small else csr_array(gram)
 
-    def times(self, table: Any) -> Any:
+    def _times(self, table: Any) -> Any:
         """XᵀX of a table of vectors of pairs."""
-        if self._gram is not None:
-            return self._gram @ table
-        return self.counts.T @ (self.counts @ table)
+        return self.counts.T @ (self.counts @ table) if self._gram is None else self._gram @ table
 
     def centered(self, table: Matrix) -> Matrix:
         """XᵀX of a table, X centered."""
-        return self.times(table) - np.outer(self.n * self.mean, self.mean @ table)
-
-    def column_squares(self, block: Block) -> Float64[np.ndarray, " column"]:
-        """The diagonal of xᵀx of a block."""
-        if issparse(block.basis):
-            return np.asarray(self.columns(block).power(2).sum(0)).reshape(-1)
-        if block.width <= self.n:
-            return np.diag(self.product(block, block))
-        return np.sum(self.columns(block) ** 2, 0)
+        return self._times(table) - np.outer(self.n * self.mean, self.mean @ table)
 
     def squares(self) -> Float64[np.ndarray, " pair"]:
         """The diagonal of XᵀX, X centered."""
@@ -82,56 +73,61 @@ class Grams:
         """X of a block, [unit, column], sparse where its basis is."""
         return self._keep(("columns", block), lambda: self.counts @ block.basis)
 
+    def column_squares(self, block: Block) -> Float64[np.ndarray, " column"]:
+        """The diagonal of xᵀx of a block."""
+        if issparse(block.basis):
+            return np.asarray(self.columns(block).power(2).sum(0)).reshape(-1)
+        if block.width <= self.n:
+            return np.diag(self.product(block, block))
+        return np.sum(self.columns(block) ** 2, 0)
+
     def mean_of(self, block: Block) -> Float64[np.ndarray, " column"]:
         return np.asarray(block.basis.T @ self.mean)
 
     def is_single(self, block: Block) -> bool:
         """True if a unit has one column of a block at most, so that its product is diagonal."""
-        if not issparse(block.basis):
-            return False
-        return bool(np.diff(self.columns(block).indptr).max(initial=0) <= 1)
+        is_sparse = issparse(block.basis)
+        return is_sparse and bool(np.diff(self.columns(block).indptr).max(initial=0) <= 1)
 
     def scale(self, block: Block) -> float:
         """The mean variance of a column, times n: the unit of penalties."""
-        return self._keep(("scale", block), lambda: self._scale(block))
 
-    def _scale(self, block: Block) -> float:
-        squares = float(self.column_squares(block).sum())
-        mean = self.mean_of(block)
-        varying = squares - self.n * float(mean @ mean)
-        return max(varying, FLOOR * squares, LEAST) / max(1, block.width)
+        def measure() -> float:
+            squares, mean = float(self.column_squares(block).sum()), self.mean_of(block)
+            varying = squares - self.n * float(mean @ mean)
+            return max(varying, FLOOR * squares, LEAST) / max(1, block.width)
+
+        return self._keep(("scale", block), measure)
 
     def product(self, one: Block, other: Block) -> Any:
         """xᵀx of two blocks, sparse where most of it is 0."""
+        if (other, one) in self._kept:
+            return self._kept[other, one].T
         return self._keep((one, other), lambda: self._multiply(one, other))
 
     def _multiply(self, one: Block, other: Block) -> Any:
-        if (other, one) in self._kept:
-            return self._kept[other, one].T
         if not issparse(other.basis):
-            return one.basis.T @ self._keep(("image", other), lambda: self.times(other.basis))
+            return one.basis.T @ self._keep(("image", other), lambda: self._times(other.basis))
         if not issparse(one.basis):
             return self.product(other, one).T
         found = csr_array(self.columns(one).T @ self.columns(other))
         return found.toarray() if found.nnz > FULL * np.prod(sizes(found)) else found
 
-    def system(self, blocks: Sequence[Block]) -> Matrix:
-        """xᵀx of a column of ones and of blocks side by side."""
-        ends = np.cumsum([1, *(each.width for each in blocks)])
-        found = np.empty((ends[-1], ends[-1]))
-        found[0, 0] = self.n
-        for i, one in enumerate(blocks):
-            rows = slice(ends[i], ends[i + 1])
-            found[0, rows] = found[rows, 0] = self.n * self.mean_of(one)
-            for j, other in enumerate(blocks[: i + 1]):
-                columns = slice(ends[j], ends[j + 1])
-                found[rows, columns] = product = dense(self.product(one, other))
-                found[columns, rows] = product.T
-        return found
-
     def beside(self, blocks: Sequence[Block], other: Block) -> list[Any]:
         """xᵀx of a column of ones, and of blocks, by another block."""
         return [self.n * self.mean_of(other)[None], *(self.product(b, other) for b in blocks)]
+
+    def system(self, blocks: Sequence[Block]) -> Matrix:
+        """xᵀx of a column of ones and of blocks side by side."""
+        at = _spans([1, *(each.width for each in blocks)])
+        found = np.empty((at[-1].stop, at[-1].stop))
+        found[0, 0] = self.n
+        for i, one in enumerate(blocks, 1):
+            found[0, at[i]] = found[at[i], 0] = self.n * self.mean_of(one)
+            for j, other in enumerate(blocks[:i], 1):
+                found[at[i], at[j]] = product = dense(self.product(one, other))
+                found[at[j], at[i]] = product.T
+        return found
 
     def solver(self, blocks: Sequence[Block], lambdas: Sequence[float]) -> "Solver":
         """The inverse of the system of blocks with these penalties."""
@@ -140,14 +136,13 @@ class Grams:
     def addition(
         self, blocks: Sequence[Block], lambdas: Sequence[float], last: Block
     ) -> "Addition":
-        """What a last block adds to others with these penalties."""
+        """What a last block adds to others with these penalties; of one block at a time."""
         key = ("addition", last, *blocks, *lambdas)
-        if key not in self._kept:
-            for each in [each for each in self._kept if each[0] == "addition"]:
-                del self._kept[each]
-            self._kept[key] = Addition(self, blocks, lambdas, last)
-            self._kept.pop(("image", last), None)  # large, and done with
-        return self._kept[key]
+        for other in [other for other in self._kept if other[0] == "addition" and other != key]:
+            del self._kept[other]
+        found = self._keep(key, lambda: Addition(self, blocks, lambdas, last))
+        self._kept.pop(("image", last), None)  # large, and done with
+        return found
 
     def forget_others(self, blocks: Sequence[Block]) -> None:
         """Drops what is kept of blocks that are not in use."""
@@ -168,26 +163,25 @@ class Solver:
 
     def __init__(self, grams: Grams, blocks: Sequence[Block], lambdas: Sequence[float]):
         singles = [i for i, each in enumerate(blocks) if grams.is_single(each)]
-        widest = max(singles, key=lambda i: blocks[i].width, default=None)
-        rest = [i for i in range(len(blocks)) if i != widest]
-        others = [blocks[i] for i in rest]
+        self.widest = widest = max(singles, key=lambda i: blocks[i].width, default=None)
+        others = [each for i, each in enumerate(blocks) if i != widest]
         self.widths = [1, *(each.width for each in blocks)]
-        penalty = np.repeat([0, *(lambdas[i] for i in rest)], [1, *(b.width for b in others)])
-        self.widest = widest
+        widths = [1, *(each.width for each in others)]
+        penalty = [0.0, *(each for i, each in enumerate(lambdas) if i != widest)]
         system = grams.system(others)
-        system[np.diag_indices(len(system))] += penalty
+        system[np.diag_indices(len(system))] += np.repeat(penalty, widths)
         if widest is not None:
-            single = blocks[widest]
-            self.inverse = 1 / (grams.column_squares(single) + lambdas[widest])
-            self.beside = grams.beside(others, single)
-            ends = np.cumsum([0, 1, *(each.width for each in others)])
+            self.inverse = 1 / (grams.column_squares(blocks[widest]) + lambdas[widest])
+            self.beside = grams.beside(others, blocks[widest])
+            at = _spans(widths)
             for i, one in enumerate(self.beside):
-                shrunk = _scale_columns(one, self.inverse)
+                by = self.inverse[None]
+                shrunk = csr_array(one.multiply(by)) if issparse(one) else one * by
                 for j, other in enumerate(self.beside[: i + 1]):
                     product = dense(shrunk @ other.T)
-                    system[ends[i] : ends[i + 1], ends[j] : ends[j + 1]] -= product
+                    system[at[i], at[j]] -= product
                     if i != j:
-                        system[ends[j] : ends[j + 1], ends[i] : ends[i + 1]] -= product.T
+                        system[at[j], at[i]] -= product.T
         self.factor = factorize(system)
 
     def apply(self, right: Matrix) -> Matrix:
@@ -227,16 +221,23 @@ class Addition:
         return self.solver.apply(main) - turned @ found, found
 
 
+def sizes(x: Any) -> tuple[int, int]:
+    """The rows and columns of a sparse array, which the library's types do not promise."""
+    return x.shape
+
+
 def dense(matrix: Any) -> Matrix:
     return matrix.toarray() if issparse(matrix) else np.asarray(matrix)
 
 
-def _scale_columns(matrix: Any, by: Float64[np.ndarray, " column"]) -> Any:
-    return csr_array(matrix.multiply(by[None])) if issparse(matrix) else matrix * by
-
-
 def split_rows(found: Matrix, widths: Sequence[int]) -> list[Matrix]:
     return np.split(found, np.cumsum(widths)[:-1])
+
+
+def _spans(widths: Sequence[int]) -> list[slice]:
+    """Where blocks of these widths lie side by side."""
+    ends = np.cumsum([0, *widths]).tolist()
+    return [slice(*each) for each in itertools.pairwise(ends)]
 
 
 def factorize(matrix: Matrix) -> Any:

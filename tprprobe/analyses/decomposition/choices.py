@@ -5,6 +5,7 @@ be worse than the one below it. One higher-order SVD of the saturated interactio
 bound they are judged after sweeps of alternating ridge.
 """
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -12,18 +13,23 @@ import numpy as np
 from jaxtyping import Float64, Int
 from scipy.sparse import csr_array
 
-from tprprobe.analyses.decomposition.alternation import Alternation, Bases
 from tprprobe.analyses.decomposition.block_products import Block
+from tprprobe.analyses.decomposition.designs import Pairs
+from tprprobe.analyses.decomposition.factors import (
+    Alternation,
+    Ranks,
+    factor_table,
+    first_of,
+    ranks_of,
+)
 from tprprobe.analyses.decomposition.families import (
     BINDING,
     BLOCKS,
     PAIR,
+    Bases,
     Embedding,
-    bound_block,
     make_block,
 )
-from tprprobe.analyses.decomposition.interactions import Ranks, columns_of, factor_table
-from tprprobe.analyses.decomposition.pair_counts import Pairs
 from tprprobe.analyses.decomposition.ridge import DENSE, Regression, table_of
 from tprprobe.errors import InputError
 
@@ -35,44 +41,22 @@ BETTER = 2e-4  # share of the error by which another penalty has to be better
 ROUNDING = 1e-9  # share of the variation, below which an error is rounding
 DOUBT = 1.64  # standard errors within which fewer dimensions do: 95 %, one-sided
 LADDER = (*range(1, 13), *(14, 16, 20, 24, 28, 32, 40, 48, 56, 64))
-
 TRIALS = 12  # sweeps after which ranks are judged
+
 Errors = Float64[np.ndarray, " group"]
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What a family's fit is made with: the penalty of every (block, part), None where it is left out; the
-    factors of every part's bindings that sweeps go on from; and the variance of a number that is not fitted.
-    """
-
-    penalties: Mapping[tuple[str, int], float | None]
-    bases: Mapping[int, Bases]
-    variance: float
-
-
-@dataclass(frozen=True, eq=False)
-class Judges:
-    """Units that fits are judged by: X, the vectors and the group of each."""
-
-    counts: csr_array
-    vectors: Float64[np.ndarray, "unit d"]
-    groups: Int[np.ndarray, " unit"]
-
-    def errors(self, table: Float64[np.ndarray, "_pair d"], regression: Regression) -> Errors:
-        """Σ |e − ê|² by group, of the vectors of pairs; the intercept is the regression's."""
-        left = self.vectors - self.counts @ table - regression.bias(table)
-        return np.bincount(self.groups, np.einsum("ud,ud->u", left, left)).astype(float)
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """Blocks with their penalties, the errors of their fit, and the factors of parts' bindings."""
+    """Blocks that are chosen, with their penalties and the factors of parts' bindings; the errors of their fit by
+    group, and their mean square.
+    """
 
     blocks: tuple[Block, ...]
     penalties: tuple[float, ...]
+    bases: Mapping[int, Bases]
     errors: Errors
-    bases: Mapping[int, Bases] = field(default_factory=dict)
+    variance: float
 
     @property
     def error(self) -> float:
@@ -81,43 +65,40 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class Chooser:
-    """The choices for one design, from units to fit to and units to judge by.
+    """The choices for one design, from units to fit to and units to judge by: their counts, vectors and groups.
 
-    ``given`` are factors of every part's bindings that sweeps start from; penalties alone are then chosen.
-    ``ranks`` are given, or as another chooser, ``like``, chose them, or chosen.
+    ``ranks`` are given, or as another chooser, ``like``, chose them, or chosen; of a control sweeps start from
+    the other's factors, and penalties alone are chosen.
     """
 
     parts: Sequence[Pairs]
     regression: Regression
-    judges: Judges
+    counts: csr_array
+    vectors: Float64[np.ndarray, "unit d"]
+    groups: Int[np.ndarray, " unit"]
     ranks: Ranks | None = None
     embedding: Embedding | None = None
-    given: Mapping[int, Bases] | None = None
     like: "Chooser | None" = None
-    _stages: dict[tuple[str, ...], Stage] = field(default_factory=dict)
-    usual: dict[tuple[str, int], float] = field(default_factory=dict)  # penalties to try first
+    is_control: bool = False
+    _stages: dict[tuple[str, ...], Stage] = field(init=False, default_factory=dict)
+    _usual: dict[tuple[str, int], float] = field(init=False, default_factory=dict)
 
-    def choose(self, family: str) -> Choice:
+    def __post_init__(self):
+        if self.like and not self.is_control:
+            self._usual.update(self.like._usual)  # penalties to try first
+
+    def choose(self, family: str) -> Stage:
         """The penalties and factors of a family."""
-        stage = self._reach(BLOCKS[family])
-        found: dict[tuple[str, int], float | None] = {
-            (name, part): None for name in BLOCKS[family] for part in range(len(self.parts))
-        }
-        chosen = zip(stage.blocks, stage.penalties, strict=True)
-        found |= {(block.name, block.part): penalty for block, penalty in chosen}
-        return Choice(found, stage.bases, self._variance(stage))
-
-    def _variance(self, stage: Stage) -> float:
-        return stage.error / max(1, self.judges.vectors.size)
+        return self._reach(BLOCKS[family])
 
     def _reach(self, names: tuple[str, ...]) -> Stage:
         """The stage that has these blocks, from the one that has all but the last."""
         if names not in self._stages:
-            stage = self._reach(names[:-1]) if names else self._attempt((), ())
+            stage = self._reach(names[:-1]) if names else self._attempt((), (), {})
             for part in range(len(self.parts)) if names else ():
                 if names[-1] == BINDING:
-                    like = self.like and _ranks(self.like._reach(names).bases[part])
-                    stage = self._bind(stage, part, self.ranks or like)
+                    bases = self.like and self.like._reach(names).bases.get(part)
+                    stage = self._bind(stage, part, bases)
                 else:
                     block = make_block(names[-1], part, self.parts, self.embedding)
                     stage = self._add(stage, block)
@@ -125,8 +106,10 @@ class Chooser:
         return self._stages[names]
 
     def _add(self, stage: Stage, block: Block) -> Stage:
-        """The stage with a block more, where it gains or no unit judges it."""
-        if not self._is_judged(block):
+        """The stage with a block more, where it gains or no unit that has its fitted columns judges it."""
+        seen = self.regression.grams.mean @ abs(block.basis) > 0
+        judged = self.counts.sum(0) @ abs(block.basis) > 0
+        if not np.any(seen & judged):
             penalties = (*stage.penalties, PENALTIES[0])
             return self._attempt((*stage.blocks, block), penalties, stage.bases)
         found = self._best(stage, block)
@@ -137,134 +120,121 @@ class Chooser:
         least = ROUNDING * self._reach(()).error
         return _loses(stage.errors, found.errors) and stage.error - found.error > least
 
-    def _is_judged(self, block: Block) -> bool:
-        """True if units to judge by have columns of the block that fitted units have."""
-        seen = self.regression.grams.mean @ abs(block.basis) > 0
-        judged = self.judges.counts.sum(0) @ abs(block.basis) > 0
-        return bool(np.any(seen & judged))
-
     def _best(self, stage: Stage, block: Block) -> Stage:
         """The stage with a block more, of the penalty that errs least."""
-        blocks, tried = (*stage.blocks, block), {}
 
+        @functools.cache
         def attempt(at: int) -> Stage:
-            if at not in tried:
-                penalties = (*stage.penalties, PENALTIES[at])
-                tried[at] = self._attempt(blocks, penalties, stage.bases)
-            return tried[at]
+            penalties = (*stage.penalties, PENALTIES[at])
+            return self._attempt((*stage.blocks, block), penalties, stage.bases)
 
         key = (block.name, block.part)
         beyond = block.name == PAIR and any(each.name == BINDING for each in stage.blocks)
-        first = PENALTIES[-1] if beyond else self.usual.get(key, USUAL)
-        at = PENALTIES.index(first)
+        at = PENALTIES.index(PENALTIES[-1] if beyond else self._usual.get(key, USUAL))
         for step in (1, -1) if len(stage.errors) > 1 else ():
             while 0 <= at + step < len(PENALTIES):
                 if attempt(at + step).error >= (1 - BETTER) * attempt(at).error:
                     break
                 at += step
         if not beyond:
-            self.usual[key] = PENALTIES[at]
+            self._usual[key] = PENALTIES[at]
         return attempt(at)
 
     def _attempt(
-        self,
-        blocks: tuple[Block, ...],
-        penalties: tuple[float, ...],
-        bases: Mapping[int, Bases] | None = None,
+        self, blocks: tuple[Block, ...], penalties: tuple[float, ...], bases: Mapping[int, Bases]
     ) -> Stage:
-        return Stage(blocks, penalties, self._errors(blocks, penalties), bases or {})
+        errors = self._errors(blocks, penalties)
+        return Stage(
+            blocks, penalties, bases, errors, float(errors.sum()) / max(1, self.vectors.size)
+        )
 
     def _errors(
         self, blocks: Sequence[Block], penalties: Sequence[float], kept: np.ndarray | None = None
     ) -> Errors:
+        """Σ |e − ê|² by group of the units to judge by, of the last block with the columns ``kept``."""
         found = self.regression.solve(blocks, penalties, kept)
         if kept is not None:
             blocks = [*blocks[:-1], replace(blocks[-1], basis=blocks[-1].basis[:, kept])]
         table = np.zeros_like(self.regression.cross) + table_of(blocks, found)
-        return self.judges.errors(table, self.regression)
+        left = self.vectors - self.counts @ table - self.regression.bias(table)
+        return np.bincount(self.groups, np.einsum("ud,ud->u", left, left)).astype(float)
 
-    def _bind(self, stage: Stage, part: int, ranks: Ranks | None) -> Stage:
-        """The stage with the bindings of a part, of these dimensions, or the fewest that do."""
-        if self.given is not None:
-            bases = self.given.get(part)
-            if bases is None or not min(_ranks(bases)):
-                return stage
-            return self._sweep(stage, part, bases, self._variance(stage))
+    def _bind(self, stage: Stage, part: int, like: Bases | None) -> Stage:
+        """The stage with the bindings of a part, of the dimensions of others, or the fewest that do."""
+        if self.is_control:
+            return self._sweep(stage, part, like, stage) if like and min(ranks_of(like)) else stage
+        ranks = self.ranks or (like and ranks_of(like))
         bases = factor_table(self._free(stage, part), self.parts[part], ranks)
-        nothing = replace(stage, bases={**stage.bases, part: (bases[0][:, :0], bases[1][:, :0])})
-        if not min(_ranks(bases)):
+        nothing = replace(stage, bases={**stage.bases, part: first_of(bases, (0, 0))})
+        if not min(ranks_of(bases)):
             return nothing
-        found = self._best(stage, bound_block(bases, part, self.parts))
+        found = self._best(stage, self._bound(part, bases))
         if self.ranks is None and not self._gains(stage, found):
             return nothing
         if ranks is None:
             bases = self._cut(stage, found, bases, part)
-        return self._sweep(stage, part, bases, self._variance(found))
+        return self._sweep(stage, part, bases, found)
+
+    def _bound(self, part: int, bases: Bases) -> Block:
+        return make_block(BINDING, part, self.parts, bases=bases)
 
     def _free(self, stage: Stage, part: int) -> Float64[np.ndarray, "pair d"]:
         """A free vector of every pair beside the stage's blocks: what factors are first made of."""
         block = make_block(PAIR, part, self.parts)
         is_cheap = len(self.parts[part]) <= DENSE
-        known = self.usual.get((PAIR, part), None if is_cheap else FREE)
+        known = self._usual.get((PAIR, part), None if is_cheap else FREE)
         penalty = known or self._best(stage, block).penalties[-1]
         return self.regression.solve((*stage.blocks, block), (*stage.penalties, penalty))[-1]
 
-    def _sweep(self, stage: Stage, part: int, bases: Bases, variance: float) -> Stage:
+    def _sweep(self, stage: Stage, part: int, bases: Bases, found: Stage) -> Stage:
         """The stage with these bindings after sweeps, of the penalty that errs least."""
-        bases = self._sweeps(stage, part, variance).sweep(bases)
-        found = self._best(stage, bound_block(bases, part, self.parts))
-        return replace(found, bases={**stage.bases, part: bases})
+        bases = self._alternation(stage, part, found).sweep(bases)
+        return replace(
+            self._best(stage, self._bound(part, bases)), bases={**stage.bases, part: bases}
+        )
 
-    def _sweeps(self, stage: Stage, part: int, variance: float) -> Alternation:
-        blocks, penalties = stage.blocks, stage.penalties
-        return Alternation(self.regression, blocks, penalties, self.parts, part, variance)
+    def _alternation(self, stage: Stage, part: int, found: Stage) -> Alternation:
+        return Alternation(
+            self.regression, stage.blocks, stage.penalties, self.parts, part, found.variance
+        )
 
     def _cut(self, stage: Stage, found: Stage, bases: Bases, part: int) -> Bases:
         """The fewest dimensions that err as little as the best: of the SVD, then, if cheap, after sweeps."""
-        whole, scale = _ranks(bases), self.regression.grams.scale
+        numbers = np.arange(np.prod(ranks_of(bases))).reshape(
+            ranks_of(bases)
+        )  # of columns of f ⊗ r
+        scale = self.regression.grams.scale
 
         def errors_of_svd(ranks: Ranks) -> Errors:
-            return self._errors(found.blocks, found.penalties, columns_of(ranks, whole))
+            kept = numbers[: ranks[0], : ranks[1]].reshape(-1)
+            return self._errors(found.blocks, found.penalties, kept)
 
-        bases = _first(bases, fewest(whole, errors_of_svd))
-        sweeps = self._sweeps(stage, part, self._variance(found))
+        bases = first_of(bases, fewest(ranks_of(bases), errors_of_svd))
+        sweeps = self._alternation(stage, part, found)
         if not sweeps.is_cheap(bases):
             return bases
         unit = found.penalties[-1] * scale(found.blocks[-1])
 
         def errors(ranks: Ranks) -> Errors:
-            block = bound_block(sweeps.sweep(_first(bases, ranks), TRIALS), part, self.parts)
+            block = self._bound(part, sweeps.sweep(first_of(bases, ranks), TRIALS))
             return self._errors((*stage.blocks, block), (*stage.penalties, unit / scale(block)))
 
-        return _first(bases, fewest(_ranks(bases), errors))
-
-
-def _ranks(bases: Bases) -> Ranks:
-    return bases[0].shape[1], bases[1].shape[1]
-
-
-def _first(bases: Bases, ranks: Ranks) -> Bases:
-    return bases[0][:, : ranks[0]], bases[1][:, : ranks[1]]
+        return first_of(bases, fewest(ranks_of(bases), errors))
 
 
 def fewest(whole: Ranks, measure: Callable[[Ranks], Errors]) -> Ranks:
     """The fewest dimensions that err as little as the best, but for chance over groups."""
-    tried: dict[Ranks, Errors] = {}
-
-    def errors(ranks: Ranks) -> Errors:
-        if ranks not in tried:
-            tried[ranks] = measure(ranks)
-        return tried[ranks]
+    ranks, step, tried = whole, 2.0, {whole: measure(whole)}
 
     def loses(ranks: Ranks) -> bool:
-        return _loses(errors(ranks), min(tried.values(), key=np.sum), DOUBT)
+        if ranks not in tried:
+            tried[ranks] = measure(ranks)
+        return _loses(tried[ranks], min(tried.values(), key=np.sum), DOUBT)
 
-    ranks, step = whole, 2.0
-    errors(whole)
     while True:
         fewer = [each for each in _lower(ranks, step) if not loses(each)]
         if fewer:
-            ranks = min(fewer, key=lambda each: (each[0] * each[1], errors(each).sum()))
+            ranks = min(fewer, key=lambda each: (each[0] * each[1], tried[each].sum()))
         elif step > 1:
             step = 1.0
         else:
@@ -293,11 +263,7 @@ def _lower(ranks: Ranks, step: float) -> list[Ranks]:
 
 
 def read_rank(rank: str | int | Ranks) -> Ranks | None:
-    """The ranks that ``auto``, ``8``, ``"9x6"`` or ``(9, 6)`` say; None for auto.
-
-    Raises:
-        InputError: none of these.
-    """
+    """The ranks that ``auto``, ``8``, ``"9x6"`` or ``(9, 6)`` say; None for auto."""
     if rank == AUTO:
         return None
     given = str(rank).lower().replace("×", "x").split("x") if not isinstance(rank, tuple) else rank

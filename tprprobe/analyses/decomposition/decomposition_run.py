@@ -12,7 +12,7 @@ import pandas as pd
 from tprprobe.analyses.decomposition.decompositions import decompose, plan_decomposition
 from tprprobe.analyses.decomposition.role_findings import RoleSearch, read_searched, search_roles
 from tprprobe.analyses.decomposition.role_schemes import read_scheme
-from tprprobe.analyses.decomposition.scheme_tables import Report, no_report
+from tprprobe.analyses.decomposition.scheme_scores import Report, no_report
 from tprprobe.analyses.kinds import DECOMPOSITIONS, ROLES
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error
@@ -41,15 +41,16 @@ def decompose_all(
     """The scores of :func:`decompose`, whose ``options`` are taken, of every site that matches and
     every scheme; ``out`` is a new folder for them, and the run goes on there with ``resume``;
     ``progress`` gets the parts of the run, ``report`` the stages of each.
-
-    Raises:
-        InputError: as of :func:`decompose`, or a folder of something else.
     """
     names, schemes = store.select(sites), [read_scheme(each).name for each in dict.fromkeys(roles)]
     for site in names:
         plan_decomposition(store, site, schemes, **options).read(store, site)
+
+    def score(site: str, scheme: str) -> pd.DataFrame:
+        return decompose(store, site, scheme, report=report, **options).scores
+
     measures = {
-        f"{i}-{j}": partial(_score, store, site, scheme, options | {"report": report})
+        f"{i}-{j}": partial(score, site, scheme)
         for i, site in enumerate(names)
         for j, scheme in enumerate(schemes)
     }
@@ -69,27 +70,20 @@ def search_all(
 ) -> list[RoleSearch]:
     """The search of :func:`search_roles`, whose ``options`` are taken, at every site that matches; ``out``
     is a new folder for the tables, and the run goes on there with ``resume``.
-
-    Raises:
-        InputError: as of :func:`search_roles`, or a folder of something else.
     """
     names = store.select(sites)
     for site in names:
         read_searched(store, site, **{k: v for k, v in options.items() if k != "seed"})
-    measures = {f"{i}": partial(_search, store, site, options) for i, site in enumerate(names)}
+
+    def search(site: str) -> pd.DataFrame:
+        found = search_roles(store, site, **options)
+        return found.schemes.assign(site=site, found=found.found)
+
+    measures = {f"{i}": partial(search, site) for i, site in enumerate(names)}
     about = {"stores": [store.fingerprint], "sites": names, "options": options}
     with kept(out) as folder:
         _run(folder, ROLES, SCHEMES, about, resume, progress, measures)
         return load_roles(folder)
-
-
-def _score(store: Store, site: str, scheme: str, options: dict[str, Any]) -> pd.DataFrame:
-    return decompose(store, site, scheme, **options).scores
-
-
-def _search(store: Store, site: str, options: dict[str, Any]) -> pd.DataFrame:
-    found = search_roles(store, site, **options)
-    return found.schemes.assign(site=site, found=found.found)
 
 
 def _run(
@@ -112,11 +106,7 @@ def _run(
 
 
 def load_scores(folder: str | os.PathLike[str]) -> pd.DataFrame:
-    """The scores of a finished run, read from its folder.
-
-    Raises:
-        InputError: the folder holds none, or its table is damaged.
-    """
+    """The scores of a finished run, read from its folder."""
     texts = {"rank": str, "rank_withheld": str}
     table = _load(folder, DECOMPOSITIONS, SCORES, SCORE_COLUMNS, "decompose again", dtype=texts)
     names = table.select_dtypes("str").columns
@@ -124,11 +114,7 @@ def load_scores(folder: str | os.PathLike[str]) -> pd.DataFrame:
 
 
 def load_roles(folder: str | os.PathLike[str]) -> list[RoleSearch]:
-    """What a finished run found, site by site, read from its folder.
-
-    Raises:
-        InputError: the folder holds none, or its table is damaged.
-    """
+    """What a finished run found, site by site, read from its folder."""
     reading = {"keep_default_na": False, "na_values": {name: [""] for name in NUMBERS}}
     table = _load(folder, ROLES, SCHEMES, SCHEME_COLUMNS, "search again", **reading)
     sites = table.groupby("site", sort=False)

@@ -1,36 +1,38 @@
 """The decomposition of a site's vectors into roles and fillers: fits, scores, controls, re-encoding."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float64
 
-from tprprobe.analyses.decomposition.choices import AUTO, read_rank
-from tprprobe.analyses.decomposition.designs import enter, occurring
-from tprprobe.analyses.decomposition.families import FACTORED, OPERATOR, RoleFit
-from tprprobe.analyses.decomposition.interactions import Ranks
-from tprprobe.analyses.decomposition.pair_counts import Pairs, count_pairs, number, sizes
+from tprprobe.analyses.decomposition.block_products import sizes
+from tprprobe.analyses.decomposition.choices import AUTO
+from tprprobe.analyses.decomposition.designs import Pairs, count_pairs, number, occurring
+from tprprobe.analyses.decomposition.factors import Ranks
+from tprprobe.analyses.decomposition.families import ADDITIVE, BAG, BELOW, FACTORED, RoleFit
 from tprprobe.analyses.decomposition.role_schemes import Roles, RoleScheme, read_scheme
-from tprprobe.analyses.decomposition.scheme_scores import Decoder
-from tprprobe.analyses.decomposition.scheme_tables import (
+from tprprobe.analyses.decomposition.scheme_fits import (
+    Decoder,
     DecompositionPlan,
+    plan_decomposition,
+)
+from tprprobe.analyses.decomposition.scheme_scores import (
     Report,
     arrange,
-    begin_fits,
     decompose_scheme,
-    input_embedding,
     no_report,
 )
-from tprprobe.analyses.decomposition.sequence_units import JOINED, RARE, select_one
-from tprprobe.analyses.decomposition.unit_kinds import read_kind
+from tprprobe.analyses.decomposition.sequence_units import JOINED, RARE
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.notebook import as_html
 from tprprobe.store import Store
 from tprprobe.store.reader import takes_paths
 
+FEWEST_GROUPS = 30
+STEPS = ((BAG, "fillers"), (ADDITIVE, "roles"), (FACTORED, "bindings"))
 Sequences = Sequence[Sequence[object]] | pd.DataFrame
 
 
@@ -101,7 +103,7 @@ class Decomposition:
             raise unknown("filler", fillers[int(np.argmin(codes[0]))], map(str, of.fillers))
         if (codes[1] < 0).any():
             raise unknown("role", roles[int(np.argmin(codes[1]))], map(str, of.roles))
-        return self.fit.vectors_of(Pairs(of.fillers, of.roles, *codes))
+        return self.fit.parts[0].vectors_of(Pairs(of.fillers, of.roles, *codes))
 
     def encode(self, sequences: Sequences) -> Float64[np.ndarray, "sequence d_model"]:
         """The vectors that the fit gives to sequences of fillers.
@@ -116,16 +118,15 @@ class Decomposition:
             One row per sequence, or per token where tokens are decomposed.
         """
         tokens = table_of(sequences, self.plan.fillers)
-        kind, scheme = self.plan.kind, self.scheme
-        entries = enter(scheme, kind, tokens, kind.members(tokens))
-        terms = scheme.label(tokens, entries)
+        kind = self.plan.kind
+        entries = self.scheme.enter(kind, tokens, kind.members(tokens))
         fillers = tokens["filler"].to_numpy(object)[entries.token]
         encoded = np.zeros((sizes(entries.members[0])[0], len(self.fit.bias))) + self.fit.bias
         for part, of_unit in zip(self.fit.parts, entries.members, strict=True):
-            names = (part.pairs.fillers, part.pairs.roles)
-            filler = number_fillers(names[0], fillers)
-            found = [(filler, number(names[1], np.asarray(term, object))) for term in terms]
-            pairs = occurring(Pairs(*names, *np.zeros((2, 0), int)), found)
+            of = part.pairs
+            filler = number_fillers(of.fillers, fillers)
+            found = [(filler, number(of.roles, np.asarray(each, object))) for each in entries.roles]
+            pairs = occurring(of.fillers, of.roles, found)
             encoded += count_pairs(of_unit, pairs, found) @ part.vectors_of(pairs)
         return encoded
 
@@ -147,27 +148,6 @@ def table_of(sequences: Sequences, fillers: str = "token") -> pd.DataFrame:
     sample = np.repeat(np.arange(len(lists)), [len(each) for each in lists])
     flat = np.array([each for row in lists for each in row], object)
     return pd.DataFrame({"sample": sample, "filler": flat})
-
-
-def plan_decomposition(
-    store: Store,
-    site: str,
-    roles: Roles | Sequence[Roles],
-    fillers: str = "token",
-    unit: str | None = None,
-    scope: str = "self",
-    rank: str | int | Ranks = AUTO,
-    **options: Any,
-) -> DecompositionPlan:
-    """The plan of the keywords of :func:`decompose`; nothing is fitted yet."""
-    given = [roles] if isinstance(roles, str) or callable(roles) else list(roles)
-    name = select_one(store, site)
-    schemes = tuple(map(read_scheme, given))
-    kind = read_kind(store, name, unit, scope)
-    plan = DecompositionPlan(schemes, fillers, kind, read_rank(rank), **options)
-    if plan.family != OPERATOR:
-        return plan
-    return replace(plan, rare=0, embedding=plan.embedding or input_embedding(store, name))
 
 
 @takes_paths
@@ -248,5 +228,53 @@ def fit_scheme(store: Store, site: str, roles: Roles, **options: Any) -> Decompo
     """
     plan = plan_decomposition(store, site, roles, **options)
     units, [scheme] = plan.read(store, site), plan.schemes
-    fit = begin_fits(units, scheme, plan).fit_all(plan.family)
-    return Decomposition(units.site, plan, pd.DataFrame(), {scheme.name: fit})
+    [fits] = plan.begin(units, scheme)
+    whole = {scheme.name: fits.fit_all(plan.family)}
+    return Decomposition(units.site, plan, pd.DataFrame(), whole)
+
+
+def summarize(scores: pd.DataFrame) -> list[str]:
+    """A line per site and scheme, such as ``encoder.0.hidden, left: fillers .752, + roles .780 (+.028 [.025,
+    .031]), + bindings .808 (+.027 [.024, .030]), of which learnt +.021 […]``, and what to beware of.
+
+    ``scores`` are those of :func:`decompose`.
+    """
+    lines: list[str] = []
+    groups: Any = scores[scores["control"] == ""].groupby(["site", "roles"], sort=False)
+    for (site, roles), found in groups:
+        rows = {row["family"]: row for row in found.to_dict("records")}
+        steps = [_step(rows[name], word) for name, word in STEPS if name in rows]
+        lines.append(f"{site}, {roles}: {', '.join(steps)}")
+        lines += [f"  {each}" for each in found.get("design", pd.Series(dtype=str)).unique()]
+        lines += [f"  {each}" for each in warn(rows, next(iter(rows.values()))["n_fit"])]
+    return lines
+
+
+def _step(row: dict[str, Any], word: str) -> str:
+    if row["family"] not in BELOW:
+        return f"{word} {_short(row['r2'])}"
+    text = f"+ {word} {_short(row['r2'])} ({_interval(row, 'gain')})"
+    if row["family"] == FACTORED and np.isfinite(row["learnt"]):
+        text += f", of which learnt {_interval(row, 'learnt')} (over the {row['twin']} twin)"
+    return text
+
+
+def _interval(row: dict[str, Any], name: str) -> str:
+    low, high = (_short(row[f"{name}_{end}"]) for end in ("low", "high"))
+    return f"{_short(row[name], '+')} [{low}, {high}]"
+
+
+def _short(value: float, sign: str = "-") -> str:
+    """.752 for 0.752."""
+    return f"{value:{sign}.3f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:{sign}.3f}"
+
+
+def warn(rows: Mapping[str, Any], n: int) -> Iterator[str]:
+    """What to beware of in rows by name, the first of which was fitted to n vectors."""
+    row = next(iter(rows.values()))
+    if row["groups"] < FEWEST_GROUPS:
+        yield f"only {row['groups']} groups of sequences are tested on: intervals are wide and rough"
+    if row["pairs"] > n:
+        yield f"{row['pairs']} pairs are more than the {n} vectors that are fitted to"
+    for name in (name for name, each in rows.items() if each["r2"] < -1):
+        yield f"{name} does not generalize (R² {rows[name]['r2']:.1f})"

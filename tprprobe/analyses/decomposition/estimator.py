@@ -1,7 +1,6 @@
 """Tensor-product decomposition as an estimator of scikit-learn, for pairs and vectors in memory."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,25 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from tprprobe.analyses.decomposition.choices import read_rank
-from tprprobe.analyses.decomposition.designs import Design, divide, divide_groups, gather
-from tprprobe.analyses.decomposition.families import FAMILIES, OPERATOR, PRODUCT, SATURATED, RoleFit
-from tprprobe.analyses.decomposition.pair_counts import Pairs, count_pairs, find_pairs, number
+from tprprobe.analyses.decomposition.designs import (
+    Design,
+    Pairs,
+    count_pairs,
+    divide_groups,
+    find_pairs,
+    number,
+)
+from tprprobe.analyses.decomposition.families import (
+    BINDING,
+    FAMILIES,
+    OPERATOR,
+    PRODUCT,
+    SATURATED,
+    RoleFit,
+)
+from tprprobe.analyses.decomposition.ridge import gather
 from tprprobe.analyses.decomposition.scheme_fits import SchemeFits
+from tprprobe.analyses.decomposition.sequence_units import UnitVectors
 from tprprobe.errors import InputError, unknown
 
 Filled = tuple[np.ndarray, np.ndarray, csr_array]  # fillers, roles, and the rows that have them
@@ -82,37 +96,33 @@ class TPDecomposition(BaseEstimator):
         filler, role, members = read_pairs(pairs)
         if vectors is None:
             raise InputError("fit needs vectors: requires y to be passed, but the target y is None")
-        e = check_array(vectors, dtype="float64", ensure_2d=False, input_name="vectors")
-        e = e.reshape(len(e), -1)
-        n = len(members.indptr) - 1
+        e, n = _check_vectors(vectors), len(members.indptr) - 1
         if len(e) != n:
             raise InputError(f"{n} lists of pairs, but {len(e)} vectors: give as many")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        labels: Any = pd.Categorical(role)
-        found, occurrences = find_pairs(filler, [labels])
-        counts = count_pairs(members, found, occurrences)
-        nothing, groups = np.zeros(n, bool), np.arange(n)
-        judged = divide_groups(groups, rng)[1]
-        kinds, unseen = divide(counts, [found], nothing, 0.0, rng, self.withheld or 0.1)
-        of, held = Design("", [found], counts, kinds, judged, unseen, groups), HeldVectors(e)
+        found, occurrences = find_pairs(filler, [pd.Categorical(role)])
+        counts, groups = count_pairs(members, found, occurrences), np.arange(n)
+        split = np.zeros(n, bool), divide_groups(groups, rng)[1]
+        shares = 0.0, self.withheld or 0.1
+        of = Design.divide([found], counts, groups, split, shares, rng)
+        held = UnitVectors(e.__getitem__, n, e.shape[1], n)
         fits = SchemeFits(of, held, gather(held, [of])[0], read_rank(self.rank))
-        for_pairs = (
-            self.withheld and self.family != SATURATED
-        )  # whose free vectors know no other pair
+        for_pairs = self.withheld and self.family != SATURATED  # free vectors know no other pair
         self._fit = fits.fit_unwithheld(self.family) if for_pairs else fits.fit(self.family)
         self._keep(self._fit, found)
         return self
 
     def _keep(self, fit: RoleFit, pairs: Pairs) -> None:
-        sizes = (len(pairs.fillers), len(pairs.roles))
+        sizes, part = (len(pairs.fillers), len(pairs.roles)), fit.parts[0]
         self.filler_names_ = np.asarray(pairs.fillers, object)
         self.role_names_ = np.asarray(pairs.roles, object)
         self.n_features_in_, self.intercept_ = len(self.role_names_), fit.bias
-        if self.family == PRODUCT and (of := fit.factors):
-            self.fillers_, self.roles_, self.readout_ = of.fillers, of.roles, of.readout
+        if self.family == PRODUCT and part.bases:
+            self.fillers_, self.roles_ = part.bases
+            self.readout_ = part.coefficients[BINDING].reshape(*part.ranks, -1)
             return
         every = np.divmod(np.arange(sizes[0] * sizes[1]), sizes[1])
-        table = fit.vectors_of(Pairs(pairs.fillers, pairs.roles, *every))
+        table = part.vectors_of(Pairs(pairs.fillers, pairs.roles, *every))
         self.fillers_, self.roles_ = np.eye(sizes[0]), np.eye(sizes[1])
         self.readout_ = table.reshape(*sizes, -1)
 
@@ -140,7 +150,7 @@ class TPDecomposition(BaseEstimator):
         codes = [number(of, given) for of, given in zip(names, (filler, role), strict=True)]
         known = np.flatnonzero((codes[0] >= 0) & (codes[1] >= 0))
         at_token = np.zeros((len(filler), len(self.intercept_)))
-        at_token[known] = self._fit.vectors_of(Pairs(*names, *(of[known] for of in codes)))
+        at_token[known] = self._fit.parts[0].vectors_of(Pairs(*names, *(of[known] for of in codes)))
         return members @ at_token + self.intercept_
 
     def unbind(self, vectors: Any) -> np.ndarray:
@@ -168,8 +178,7 @@ class TPDecomposition(BaseEstimator):
         Returns:
             R²; 1 is perfect.
         """
-        e = check_array(vectors, dtype="float64", ensure_2d=False, input_name="vectors")
-        e = e.reshape(len(e), -1)
+        e = _check_vectors(vectors)
         errors, whole = np.sum((e - self.encode(pairs)) ** 2), np.sum((e - e.mean(0)) ** 2)
         return float(1 - errors / whole) if whole else 0.0
 
@@ -181,21 +190,9 @@ class TPDecomposition(BaseEstimator):
         return tags
 
 
-@dataclass(frozen=True, eq=False)
-class HeldVectors:
-    """Vectors in memory, in one block."""
-
-    vectors: Float64[np.ndarray, "unit d_model"]
-
-    @property
-    def width(self) -> int:
-        return self.vectors.shape[1]
-
-    def parts(self) -> list[slice]:
-        return [slice(0, len(self.vectors))]
-
-    def blocks(self, part: slice = slice(None)) -> Iterator[tuple[slice, np.ndarray]]:
-        yield slice(0, len(self.vectors)), self.vectors
+def _check_vectors(vectors: Any) -> Float64[np.ndarray, "row d_model"]:
+    e = check_array(vectors, dtype="float64", ensure_2d=False, input_name="vectors")
+    return e.reshape(len(e), -1)
 
 
 def read_pairs(pairs: Any) -> Filled:

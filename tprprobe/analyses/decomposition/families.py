@@ -20,9 +20,8 @@ import numpy as np
 from jaxtyping import Float64, Int
 from scipy.sparse import csr_array, eye_array, issparse, vstack
 
-from tprprobe.analyses.decomposition.block_products import Block
-from tprprobe.analyses.decomposition.interactions import bind_rows
-from tprprobe.analyses.decomposition.pair_counts import Pairs, sizes, starts_of
+from tprprobe.analyses.decomposition.block_products import Block, sizes
+from tprprobe.analyses.decomposition.designs import Pairs, starts_of
 
 BAG, ADDITIVE, FACTORED, SATURATED = "bag", "additive", "factored", "saturated"
 ROLES, PRODUCT, OPERATOR = "roles", "product", "operator"
@@ -41,37 +40,53 @@ BLOCKS: Mapping[str, tuple[str, ...]] = {
 }
 
 Embedding = Float64[np.ndarray, "filler d_embedding"]
+Factor = Float64[np.ndarray, "_symbol _rank"]
+Bases = tuple[Factor, Factor]  # f of every filler, r of every role
 Vectors = Float64[np.ndarray, "pair d_model"]
 
 
 def make_block(
-    name: str, part: int, parts: Sequence[Pairs], embedding: Embedding | None = None
+    name: str,
+    part: int,
+    parts: Sequence[Pairs],
+    embedding: Embedding | None = None,
+    bases: Bases | None = None,
 ) -> Block:
-    """The columns of a block that no fit is needed for; rows are the pairs of all parts."""
+    """The columns of a block of a part's pairs; its rows are the pairs of all parts."""
     pairs = parts[part]
     if name == FILLER:
-        basis = _indicator(pairs.filler_of, len(pairs.fillers))
+        basis = _spread(np.ones((len(pairs), 1)), pairs.filler_of, len(pairs.fillers))
     elif name == ROLE:
-        basis = _indicator(pairs.role_of, len(pairs.roles))
+        basis = _spread(np.ones((len(pairs), 1)), pairs.role_of, len(pairs.roles))
     elif name == PAIR:
         basis = csr_array(eye_array(len(pairs), format="csr"))
+    elif name == BINDING and bases is not None:
+        basis = bind_rows(bases[0][pairs.filler_of], bases[1][pairs.role_of])
     elif embedding is None:
         raise ValueError(f"the block {name} needs an embedding")
     elif name == STATIC:
         basis = embedding[pairs.filler_of]
     else:
-        basis = spread(embedding[pairs.filler_of], pairs.role_of, len(pairs.roles))
-    return Block(name, part, fill_rows(basis, part, parts))
+        basis = _spread(embedding[pairs.filler_of], pairs.role_of, len(pairs.roles))
+    return Block(name, part, _fill_rows(basis, part, parts))
 
 
-def bound_block(factors: tuple[np.ndarray, np.ndarray], part: int, parts: Sequence[Pairs]) -> Block:
-    """The columns f ⊗ r of the pairs of a part."""
-    pairs = parts[part]
-    basis = bind_rows(factors[0][pairs.filler_of], factors[1][pairs.role_of])
-    return Block(BINDING, part, fill_rows(basis, part, parts))
+def _spread(rows: Float64[np.ndarray, "pair d"], of: Int[np.ndarray, " pair"], n: int) -> csr_array:
+    """Rows of numbers in the columns of their symbol of n: [pair, symbol · d]."""
+    width = rows.shape[1]
+    columns = of[:, None] * width + np.arange(width)
+    starts = np.arange(0, rows.size + 1, width)
+    return csr_array((rows.ravel(), columns.ravel(), starts), (len(rows), n * width))
 
 
-def fill_rows(basis: Any, part: int, parts: Sequence[Pairs]) -> Any:
+def bind_rows(
+    one: Float64[np.ndarray, "pair d_filler"], other: Float64[np.ndarray, "pair d_role"]
+) -> Float64[np.ndarray, "pair bound"]:
+    """f ⊗ r, row by row."""
+    return (one[:, :, None] * other[:, None, :]).reshape(len(one), one.shape[1] * other.shape[1])
+
+
+def _fill_rows(basis: Any, part: int, parts: Sequence[Pairs]) -> Any:
     """A basis with rows of 0 added for the pairs of the other parts."""
     if len(parts) == 1:
         return basis
@@ -84,37 +99,6 @@ def fill_rows(basis: Any, part: int, parts: Sequence[Pairs]) -> Any:
     return found
 
 
-def _indicator(of: Int[np.ndarray, " pair"], n: int) -> csr_array:
-    return csr_array((np.ones(len(of)), of, np.arange(len(of) + 1)), (len(of), n))
-
-
-def spread(rows: Embedding, role_of: Int[np.ndarray, " pair"], roles: int) -> csr_array:
-    """e(f) in the columns of the role: [pair, role · d_embedding]."""
-    width = rows.shape[1]
-    columns = role_of[:, None] * width + np.arange(width)
-    starts = np.arange(0, rows.size + 1, width)
-    return csr_array((rows.ravel(), columns.ravel(), starts), (len(rows), roles * width))
-
-
-@dataclass(frozen=True, eq=False)
-class Factors:
-    """f of every filler, r of every role, and W: ``Σ f_j r_k W[j, k]`` is a pair's binding."""
-
-    fillers: Float64[np.ndarray, "filler d_filler"]
-    roles: Float64[np.ndarray, "role_ d_role"]
-    readout: Float64[np.ndarray, "d_filler d_role d_model"]
-
-    @property
-    def ranks(self) -> tuple[int, int]:
-        """d_filler and d_role."""
-        return self.fillers.shape[1], self.roles.shape[1]
-
-    def vectors(self, pairs: Pairs) -> Vectors:
-        """W (f ⊗ r) of pairs, seen or not."""
-        bound = bind_rows(self.fillers[pairs.filler_of], self.roles[pairs.role_of])
-        return bound @ self.readout.reshape(bound.shape[1], -1)
-
-
 @dataclass(frozen=True, eq=False)
 class PartFit:
     """V of one part of a design: the coefficients of its blocks, by name, and what they are of."""
@@ -122,32 +106,36 @@ class PartFit:
     pairs: Pairs
     width: int
     coefficients: Mapping[str, Float64[np.ndarray, "column d_model"]]
-    factors: Factors | None = None
+    bases: Bases | None = None
     embedding: Embedding | None = None
 
     def vectors_of(self, other: Pairs) -> Vectors:
         """V of pairs of the same fillers and roles, seen or not."""
-        found = np.zeros((len(other), self.width))
+        found, rows = (
+            np.zeros((len(other), self.width)),
+            {FILLER: other.filler_of, ROLE: other.role_of},
+        )
         for name, of in self.coefficients.items():
-            if name == FILLER:
-                found += of[other.filler_of]
-            elif name == ROLE:
-                found += of[other.role_of]
+            if name in rows:
+                found += of[rows[name]]
             elif name == PAIR:
                 known, at = self.pairs.find(other.codes)
                 found[known] += of[at[known]]
-            elif name != BINDING:
-                found += make_block(name, 0, [other], self.embedding).basis @ of
-        return found if self.factors is None else found + self.factors.vectors(other)
+            else:
+                found += make_block(name, 0, [other], self.embedding, self.bases).basis @ of
+        return found
+
+    @property
+    def ranks(self) -> tuple[int, int]:
+        """The dimensions of fillers and of roles that are bound."""
+        return (self.bases[0].shape[1], self.bases[1].shape[1]) if self.bases else (0, 0)
 
     @property
     def parameters(self) -> int:
         """Free numbers; of factors less the two changes of basis that change no V."""
-        free = sum(of.size for name, of in self.coefficients.items() if name != BINDING)
-        if (of := self.factors) is None:
-            return free
-        bound = of.fillers.size + of.roles.size + of.readout.size
-        return free + bound - sum(n * n for n in of.ranks)
+        free = sum(of.size for of in self.coefficients.values())
+        bound = sum(of.size for of in self.bases or ())
+        return free + bound - sum(n * n for n in self.ranks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,15 +157,6 @@ class RoleFit:
         """V of the pairs of the first part: a TPR, the fillers and roles of which have a constant dimension more."""
         return self.parts[0].vectors_of(self.pairs)
 
-    def vectors_of(self, other: Pairs) -> Vectors:
-        """V of other pairs of the first part's fillers and roles."""
-        return self.parts[0].vectors_of(other)
-
-    @property
-    def factors(self) -> Factors | None:
-        """Those of the first part."""
-        return self.parts[0].factors
-
     @property
     def parameters(self) -> int:
         return sum(each.parameters for each in self.parts)
@@ -185,17 +164,15 @@ class RoleFit:
     @property
     def rank(self) -> str:
         """Dimensions of fillers × dimensions of roles, where these are limited; by part."""
-        ranks = [each.factors.ranks if each.factors else (0, 0) for each in self.parts]
         limited = any(BINDING in part.coefficients for part in self.parts)
-        return ", ".join("×".join(map(str, each)) for each in ranks) if limited else ""
+        ranks = ("×".join(map(str, each.ranks)) for each in self.parts)
+        return ", ".join(ranks) if limited else ""
 
     @property
     def dimensions(self) -> int:
         """The dimensions that its predictions can have: of its bindings, where these are limited."""
-        width = len(self.bias)
-        if self.factors is not None:
-            return min(width, int(np.prod(self.factors.ranks)))
-        return min(width, self.parameters // width)
+        width, first = len(self.bias), self.parts[0]
+        return min(width, int(np.prod(first.ranks)) if first.bases else self.parameters // width)
 
     def predict(self, counts: csr_array) -> Float64[np.ndarray, "unit d_model"]:
         """X V + b of counts of the pairs of all parts; only V of pairs that these have is made."""

@@ -7,6 +7,7 @@ where units are fewer, and where both are many by conjugate gradients.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float64, Int
@@ -14,20 +15,24 @@ from scipy.linalg import cho_solve
 from scipy.sparse import csr_array
 
 from tprprobe.analyses.decomposition.block_products import (
+    LEAST,
     Block,
     Grams,
     Matrix,
     Solver,
     dense,
     factorize,
+    sizes,
     split_rows,
 )
+from tprprobe.analyses.decomposition.designs import Design, Flags, rows_of
+from tprprobe.analyses.decomposition.sequence_units import UnitVectors
+from tprprobe.store.dask_workers import each_part
 
 DENSE = 5000  # columns or units up to which a system is one array
 TOLERANCE, MOST_STEPS = 1e-2, 100  # of conjugate gradients
 TOGETHER = 128  # columns that they solve for at a time
 FLAT = 1e-12  # cosine of a direction and its image, below which rounding decides
-LEAST = 1e-10  # penalty, of the mean variance of a column: what rounding needs
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +80,7 @@ class Regression:
         lambdas = [max(p, LEAST) * scale for p, scale in zip(penalties, scales, strict=True)]
         *main, last = blocks
         widths = [each.width for each in blocks]
-        beside = sum(w for b, w in zip(main, widths, strict=False) if not self.grams.is_single(b))
+        beside = sum(each.width for each in main if not self.grams.is_single(each))
         is_single = self.grams.is_single(last) and last.width >= max(widths)
         is_dual = not is_single and sum(widths) > self.n <= DENSE
         if is_dual or max(beside, 0 if is_single else last.width) > DENSE:
@@ -141,9 +146,7 @@ class Regression:
             return found
 
         right = gather(self.cross - np.outer(self.n * g.mean, self.mean))
-        for at in range(
-            0, right.shape[1], TOGETHER
-        ):  # every column by itself, so that memory is bounded
+        for at in range(0, right.shape[1], TOGETHER):  # so that memory is bounded
             some = right[:, at : at + TOGETHER]
             some[:] = conjugate_gradients(apply, some, precondition, MOST_STEPS, TOLERANCE)
         return split_rows(right, widths)
@@ -166,17 +169,21 @@ def conjugate_gradients(
     A column ends where the map has no curvature left, as in a direction that it takes to 0.
     ``precondition`` is about the inverse of the map.
     """
+
+    def dots(one: Matrix, other: Matrix) -> Float64[np.ndarray, " column"]:
+        return np.einsum("ij,ij->j", one, other)
+
     x, rest = np.zeros_like(right), right.copy()
     direction = scaled = precondition(rest)
-    size = _dots(rest, scaled)
+    size = dots(rest, scaled)
     enough = tolerance**2 * size
     for _ in range(steps):
         active = size > enough
         if not active.any():
             break
         image = apply(direction)
-        curve = _dots(direction, image)
-        norms = [np.sqrt(_dots(each, each)) for each in (direction, image)]
+        curve = dots(direction, image)
+        norms = [np.sqrt(dots(each, each)) for each in (direction, image)]
         active &= curve > FLAT * norms[0] * norms[1]  # else it is a direction that the map ends
         if not active.any():
             break
@@ -184,12 +191,45 @@ def conjugate_gradients(
         x += step * direction
         rest = rest - step * image
         scaled = precondition(rest)
-        new = _dots(rest, scaled)
+        new = dots(rest, scaled)
         direction = scaled + np.where(active, new / np.maximum(size, 1e-300), 0) * direction
         size = np.where(active, new, 0)
     return x
 
 
-def _dots(one: Matrix, other: Matrix) -> Float64[np.ndarray, " column"]:
-    """The products of like columns."""
-    return np.einsum("ij,ij->j", one, other)
+Masked = tuple[csr_array, Flags]  # the counts of units, and which of them are fitted to
+
+
+def gather(vectors: UnitVectors, designs: Sequence[Design]) -> list[list[Regression]]:
+    """The regressions of designs on the units they are fitted to, from one pass over the vectors."""
+    masked = [(of.counts, rows) for of in designs for rows in of.fitted]
+    cross = [np.zeros((sizes(x)[1], vectors.width)) for x, _ in masked]
+    total = np.zeros((len(masked), vectors.width))
+    for found in each_part(partial(_sum_up, vectors, masked), vectors.parts()):
+        for j, (pairs, values, of_units) in enumerate(found):
+            cross[j][pairs] += values
+            total[j] += of_units
+    made = (
+        Regression(Grams(rows_of(counts, rows)), of_pairs, of_units / max(1, int(rows.sum())))
+        for (counts, rows), of_pairs, of_units in zip(masked, cross, total, strict=True)
+    )
+    return [[next(made) for _ in of.fitted] for of in designs]
+
+
+def _sum_up(
+    vectors: UnitVectors, masked: Sequence[Masked], rows: slice
+) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """The pairs that some units have, with their XᵀE and Σ e, design by design."""
+    held = []
+    for counts, which in masked:
+        x = csr_array(counts[rows])
+        pairs = np.unique(x.indices)
+        found = np.zeros((len(pairs), vectors.width)), np.zeros(vectors.width)
+        held.append((pairs, csr_array(x[:, pairs]), which[rows], *found))
+    for units, block in vectors.blocks(rows):
+        at = slice(units.start - rows.start, units.stop - rows.start)
+        for _, x, which, cross, total in held:
+            of = np.flatnonzero(which[at])
+            total += block[of].sum(0)
+            cross += csr_array(x[at])[of].T @ block[of]
+    return [(pairs, cross, total) for pairs, _, _, cross, total in held]

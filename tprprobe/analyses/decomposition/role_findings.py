@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float64
+from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
-from tprprobe.analyses.decomposition.gains import FEWEST_GROUPS
-from tprprobe.analyses.decomposition.role_cells import Evidence, reduce_width
+from tprprobe.analyses.decomposition.decompositions import warn
 from tprprobe.analyses.decomposition.role_schemes import ALIASES, find_field, is_relative
 from tprprobe.analyses.decomposition.role_search import (
+    Evidence,
     bits_by_draw,
     choose_cheapest,
     merge_values,
@@ -32,6 +34,7 @@ PLACES = ("left", "right", "length", "before", "after")
 TREE_LENGTH = 12  # of the longest sequence that trees of joined fillers are tried on
 MOST_VALUES = 200  # of a field that is tried
 MOST_UNITS, TEST_SHARE = 20_000, 0.25
+MOST_DIMENSIONS, VARIANCE = 64, 0.99  # of the vectors, that schemes are compared in
 ARITHMETIC_COLUMNS = ("kind", "place", "polarity", "slot", "parent", "number", "tree_depth")
 
 
@@ -83,14 +86,8 @@ class RoleSearch:
         name = "mean" if self.found == NOTHING else self.found
         row = tried[tried["roles"] == name].iloc[0]
         r2 = f"R² {row['r2']:.3f} [{row['r2_low']:.3f}, {row['r2_high']:.3f}], {row['pairs']} pairs"
-        lines = [f"{self.site}: {self.found} ({r2})"]
-        if row["groups"] < FEWEST_GROUPS:
-            lines.append(f"  only {row['groups']} groups of sequences are tested on")
-        if row["pairs"] > row["n"]:
-            lines.append(f"  {row['pairs']} pairs are more than the {row['n']} vectors fitted to")
-        if row["r2"] < -1:
-            lines.append("  it does not generalize")
-        return lines
+        lines = [f"  {each}" for each in warn({self.found: row}, row["n"])]
+        return [f"{self.site}: {self.found} ({r2})", *lines]
 
     def as_dict(self) -> dict[str, Any]:
         """The site, the scheme and the rows, in JSON types.
@@ -168,35 +165,29 @@ def conclude(evidence: Evidence, fields: Sequence[str], seed: int) -> tuple[str,
     draws = bits_by_draw(trials, evidence, seed)
     at, near, apart = choose_cheapest(trials, draws, int((~evidence.tested).sum()))
     stability = stability_of(trials, draws, evidence)
-    chosen = merge_values(evidence, trials[at])
     sums = np.stack([evidence.mean_errors, *(each.errors for each in trials)], 1)[evidence.tested]
     r2 = _share(sums.sum(0)[None])[0]
     low, high = bounds(_share(replicate_totals(sums)), len(sums))
     found = trials[at].name if low[at] > 0 else NOTHING
-    rows = [(each.name, each.roles, each.pairs, each.bits) for each in trials]
-    names, roles, pairs, bits = map(np.array, zip(*rows, strict=True))
-    table = pd.DataFrame(
-        {
-            "control": "",
-            "roles": names,
-            "is_found": names == found,
-            "n_roles": roles,
-            "pairs": pairs,
-            "bits": bits,
-            "longer": bits - trials[0].bits,
-            "longer_low": apart[0],
-            "longer_high": apart[1],
-            "is_near": near,
-            "stability": stability,
-            "r2": r2,
-            "r2_low": low,
-            "r2_high": high,
-            "merged": "",
-            "n": len(evidence.fitting),
-            "groups": len(sums),
-        }
+    rows = [
+        ("", each.name, each.name == found, each.roles, each.pairs, each.bits) for each in trials
+    ]
+    names = ["control", "roles", "is_found", "n_roles", "pairs", "bits"]
+    table = pd.DataFrame(rows, columns=names)
+    table = table.assign(
+        longer=table["bits"] - trials[0].bits,
+        longer_low=apart[0],
+        longer_high=apart[1],
+        is_near=near,
+        stability=stability,
+        r2=r2,
+        r2_low=low,
+        r2_high=high,
+        merged="",
+        n=len(evidence.fitting),
+        groups=len(sums),
     )
-    table.loc[at, "merged"] = "; ".join(" = ".join(each) for each in chosen.merged)
+    table.loc[at, "merged"] = merge_values(evidence, trials[at])
     return found, table
 
 
@@ -249,3 +240,15 @@ def gather_evidence(units: Units, fields: Sequence[str], seed: int) -> Evidence:
         values[name] = [str(each) for each in of]
     members, fillers = csr_array(units.members[0][kept]), pd.factorize(units.fillers)[0]
     return Evidence(reduce_width(vectors), groups, test, members, fillers, codes, values)
+
+
+def reduce_width(
+    vectors: Float64[np.ndarray, "unit d_model"],
+) -> Float64[np.ndarray, "unit dimension"]:
+    """Vectors along their first principal axes, as many as hold VARIANCE, MOST_DIMENSIONS at most."""
+    centered = vectors - vectors.mean(0)
+    values, axes = eigh(centered.T @ centered)
+    values, axes = values[::-1], axes[:, ::-1]
+    share = np.cumsum(values) / max(values.sum(), 1e-300)
+    kept = min(MOST_DIMENSIONS, int(np.searchsorted(share, VARIANCE)) + 1)
+    return centered @ axes[:, :kept]

@@ -6,6 +6,7 @@ sequence of fillers. A field is a function of a table of tokens, one row a token
 the columns ``sample`` and ``filler``; it gives one value a token.
 """
 
+import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +16,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Int, Shaped
+from scipy.sparse import csr_array
 
-from tprprobe.analyses.decomposition.unit_kinds import Entries
+from tprprobe.analyses.decomposition.sequence_units import UnitKind
 from tprprobe.errors import InputError, unknown
+from tprprobe.store.pooled_rows import starts_of
+
+Values = Shaped[np.ndarray, " token"]
+Field = Callable[[pd.DataFrame], Values]
+SequenceField = Callable[[list[str]], Sequence[Any]]  # a user's: the roles of a sequence of fillers
+Labels = Any  # pd.Categorical of texts
+Roles = str | Callable[[list[str]], Any]
+
+EDGE, NONE = "#", "–"  # what stands beyond a sequence; what has no value
+EXPRESSION = ("kind", "parent", "slot", "place")  # gold columns of arithmetic
+NEEDS = {"expression": EXPRESSION, "svo": ("dep",)}  # columns that built-in fields read
+OFFSET = "offset"  # relative to the unit
+ALIASES = {"POS": "pos", "dependency": "dep"}
+ARGUMENTS = {"nsubj": "S", "csubj": "S", "root": "V", "obj": "O", "iobj": "O"}
 
 
 def join_smallest(fillers: Sequence[str]) -> list[str]:
@@ -46,73 +62,55 @@ def join_smallest(fillers: Sequence[str]) -> list[str]:
     return ways
 
 
-Values = Shaped[np.ndarray, " token"]
-Field = Callable[[pd.DataFrame], Values]
-SequenceField = Callable[[list[str]], Sequence[Any]]  # a user's: the roles of a sequence of fillers
+def sequence_field(roles: SequenceField) -> Field:
+    """The field that a function of sequences of fillers makes; like sequences are asked about once."""
 
-EDGE, NONE = "#", "–"  # what stands beyond a sequence; what has no value
-EXPRESSION = ("kind", "parent", "slot", "place")  # gold columns of arithmetic
-OFFSET = "offset"  # relative to the unit
-ALIASES = {"POS": "pos", "dependency": "dep"}
-ARGUMENTS = {"nsubj": "S", "csubj": "S", "root": "V", "obj": "O", "iobj": "O"}
+    @functools.cache
+    def ask(sequence: tuple[str, ...]) -> list[str]:
+        found = list(map(str, roles(list(sequence))))
+        if len(found) != len(sequence):
+            raise InputError(
+                f"{len(found)} roles of {len(sequence)} fillers: a function of roles gives one role a filler"
+            )
+        return found
 
+    def field(tokens: pd.DataFrame) -> Values:
+        starts = starts_of(pd.factorize(tokens["sample"])[0])
+        fillers = np.split(tokens["filler"].astype(str).to_numpy(object), starts[1:])
+        return np.array([role for each in fillers for role in ask(tuple(each))], object)
 
-def left(tokens: pd.DataFrame) -> Int[np.ndarray, " token"]:
-    """The place from the left, from 0."""
-    return tokens.groupby("sample", sort=False).cumcount().to_numpy()
-
-
-def right(tokens: pd.DataFrame) -> Int[np.ndarray, " token"]:
-    """The place from the right, from 0."""
-    return tokens.groupby("sample", sort=False).cumcount(ascending=False).to_numpy()
-
-
-def length(tokens: pd.DataFrame) -> Int[np.ndarray, " token"]:
-    """How many tokens the sequence has."""
-    return tokens.groupby("sample", sort=False)["sample"].transform("size").to_numpy()
+    return field
 
 
-def before(tokens: pd.DataFrame) -> Values:
-    """The filler before; ``#`` at the left end."""
-    fillers = tokens.groupby("sample", sort=False)["filler"]
-    return fillers.shift(1, fill_value=EDGE).to_numpy(object)
+def _by_sample(tokens: pd.DataFrame) -> Any:
+    return tokens.groupby("sample", sort=False)
 
 
-def after(tokens: pd.DataFrame) -> Values:
-    """The filler after; ``#`` at the right end."""
-    fillers = tokens.groupby("sample", sort=False)["filler"]
-    return fillers.shift(-1, fill_value=EDGE).to_numpy(object)
+def _neighbor(tokens: pd.DataFrame, step: int) -> Values:
+    """The filler a step before; ``#`` beyond the sequence."""
+    return _by_sample(tokens)["filler"].shift(step, fill_value=EDGE).to_numpy(object)
 
 
-def wickel(tokens: pd.DataFrame) -> Values:
-    """The fillers on both sides. Source: Wickelgren 1969; McCoy et al. 2019."""
-    return pair_up(before(tokens), after(tokens))
-
-
-def tree(tokens: pd.DataFrame) -> Values:
-    """The way down to a token in the tree of joined smallest fillers. Source: McCoy et al. 2019."""
-    return sequence_field(join_smallest)(tokens)
-
-
-def bag(tokens: pd.DataFrame) -> Values:
-    """One role for all."""
-    return np.full(len(tokens), "any", object)
-
-
-def expression(tokens: pd.DataFrame) -> Values:
-    """The kind of a character of an expression, the argument of which operator it is, its decimal place."""
-    return pair_up(*(_column(tokens, name) for name in EXPRESSION))
-
-
-def svo(tokens: pd.DataFrame) -> Values:
+def _svo(tokens: pd.DataFrame) -> Values:
     """S for a subject, V for the root, O for an object, by the relation of a word; else ``–``."""
     relations = pd.Series(_column(tokens, "dep")).astype(str).str.partition(":")[0]
     return relations.map(ARGUMENTS).fillna(NONE).to_numpy(object)
 
 
-FIELDS = (bag, left, right, length, before, after, wickel, tree, expression, svo)
-BUILT_IN: Mapping[str, Field] = MappingProxyType({each.__name__: each for each in FIELDS})
-NEEDS = {"expression": EXPRESSION, "svo": ("dep",)}  # columns that built-in fields read
+BUILT_IN: Mapping[str, Field] = MappingProxyType(
+    {
+        "bag": lambda tokens: np.full(len(tokens), "any", object),  # one role for all
+        "left": lambda tokens: _by_sample(tokens).cumcount().to_numpy(),
+        "right": lambda tokens: _by_sample(tokens).cumcount(ascending=False).to_numpy(),
+        "length": lambda tokens: _by_sample(tokens)["sample"].transform("size").to_numpy(),
+        "before": lambda tokens: _neighbor(tokens, 1),
+        "after": lambda tokens: _neighbor(tokens, -1),
+        "wickel": lambda tokens: pair_up(_neighbor(tokens, 1), _neighbor(tokens, -1)),
+        "tree": sequence_field(join_smallest),
+        "expression": lambda tokens: pair_up(*(_column(tokens, name) for name in EXPRESSION)),
+        "svo": _svo,
+    }
+)  # Sources: Wickelgren 1969; McCoy et al. 2019
 
 
 def is_relative(name: str) -> bool:
@@ -120,60 +118,10 @@ def is_relative(name: str) -> bool:
     return re.fullmatch(r"offset\d*", name) is not None
 
 
-def offsets(name: str, entries: Entries | None) -> Int[np.ndarray, " entry"]:
-    """The distance of every entry's token from its unit's, clipped where the name says so."""
-    if entries is None:
-        raise InputError("offset is relative to a unit: give a place in the sample, such as left")
-    most = name.removeprefix("offset")
-    return np.clip(entries.offset, -int(most), int(most)) if most else entries.offset
-
-
 def find_field(name: str, tokens: pd.DataFrame) -> Values:
     """The values of the built-in field or column of that name, or an InputError."""
     name = ALIASES.get(name, name)
-    if name in BUILT_IN:
-        for column in NEEDS.get(name, ()):
-            _column(tokens, column)
-        return BUILT_IN[name](tokens)
-    return _column(tokens, name)
-
-
-def sequence_field(roles: SequenceField) -> Field:
-    """The field that a function of sequences of fillers makes; like sequences are asked about once."""
-
-    def field(tokens: pd.DataFrame) -> Values:
-        known: dict[tuple[str, ...], Sequence[Any]] = {}
-        values: list[Any] = []
-        fillers = tokens["filler"].astype(str).to_list()
-        for span in spans_of(tokens):
-            sequence = tuple(fillers[span])
-            if sequence not in known:
-                known[sequence] = roles(list(sequence))
-            if len(known[sequence]) != len(sequence):
-                raise InputError(
-                    f"{len(known[sequence])} roles of {len(sequence)} fillers: a function of roles "
-                    "gives one role a filler"
-                )
-            values += map(str, known[sequence])
-        return np.array(values, object)
-
-    return field
-
-
-def spans_of(tokens: pd.DataFrame) -> list[slice]:
-    """Where every sample's tokens lie."""
-    sample = tokens["sample"].to_numpy()
-    starts = np.flatnonzero(np.append(True, sample[1:] != sample[:-1]))
-    ends = np.append(starts[1:], len(sample))
-    return [slice(start, end) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
-
-
-def pair_up(*fields: Values) -> Values:
-    """The values of several fields side by side, as one text a token: ``2*0``."""
-    codes, values = zip(*(pd.factorize(np.asarray(each, object)) for each in fields), strict=True)
-    rows, of_token = np.unique(np.stack(codes, 1), axis=0, return_inverse=True)
-    texts = ["*".join(str(v[i]) for v, i in zip(values, row, strict=True)) for row in rows]
-    return np.array(texts, object)[of_token.reshape(-1)]
+    return BUILT_IN[name](tokens) if name in BUILT_IN else _column(tokens, name)
 
 
 def _column(tokens: pd.DataFrame, name: str) -> Values:
@@ -184,8 +132,27 @@ def _column(tokens: pd.DataFrame, name: str) -> Values:
     return column.where(column.notna() & (column != ""), NONE).to_numpy()
 
 
-Labels = Any  # pd.Categorical of texts
-Roles = str | Callable[[list[str]], Any]
+def pair_up(*fields: Values) -> Values:
+    """The values of several fields side by side, as one text a token: ``2*0``."""
+    codes, values = zip(*(pd.factorize(np.asarray(each, object)) for each in fields), strict=True)
+    rows, of_token = np.unique(np.stack(codes, 1), axis=0, return_inverse=True)
+    texts = ["*".join(str(v[i]) for v, i in zip(values, row, strict=True)) for row in rows]
+    return np.array(texts, object)[of_token.reshape(-1)]
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """The tokens that units are made of, with their roles; an entry a unit and token where these depend on both.
+
+    members  [unit, entry], part by part
+    token    the token of every entry; ``group`` what its roles are shuffled within: a sample, or a unit
+    roles    of every entry, term by term
+    """
+
+    members: list[csr_array]
+    token: Int[np.ndarray, " entry"]
+    group: Shaped[np.ndarray, " entry"]
+    roles: list[Labels]
 
 
 @dataclass(frozen=True)
@@ -202,35 +169,52 @@ class RoleScheme:
         fields = {ALIASES.get(name, name) for term in self.terms for name in term}
         return fields | {column for name in fields for column in NEEDS.get(name, ())}
 
-    @property
-    def relative(self) -> list[bool]:
-        """True for every term with a role that is relative to the unit."""
-        return [any(map(is_relative, term)) for term in self.terms] or [False]
+    def enter(self, kind: UnitKind, tokens: pd.DataFrame, members: list[csr_array]) -> Entries:
+        """The tokens that units of a kind are made of, with their roles."""
+        relative = [any(map(is_relative, term)) for term in self.terms] or [False]
+        kind.check(self.name, relative)
+        if not any(relative):
+            token = np.arange(len(tokens))
+            return Entries(members, token, tokens["sample"].to_numpy(), self.label(tokens))
+        at = kind.places(tokens)
+        assert at is not None
+        units = [np.repeat(np.arange(len(at)), np.diff(of.indptr)) for of in members]
+        ends = np.cumsum([0, *map(len, units)])
+        numbers = np.split(np.arange(ends[-1]), ends[1:-1])
+        spread = [
+            csr_array((of.data, number, of.indptr), (len(at), ends[-1]))
+            for of, number in zip(members, numbers, strict=True)
+        ]
+        token, unit = np.concatenate([of.indices for of in members]), np.concatenate(units)
+        return Entries(spread, token, unit, self.label(tokens, token, token - at[unit]))
 
-    def label(self, tokens: pd.DataFrame, entries: Entries | None = None) -> list[Labels]:
-        """The role of every token, or of every entry, term by term."""
-        at = slice(None) if entries is None else entries.token
+    def label(
+        self, tokens: pd.DataFrame, token: Any = slice(None), offset: Any = None
+    ) -> list[Labels]:
+        """The role of every token, or of some, so far from their units' tokens, term by term."""
         if self.own is not None:
-            return [pd.Categorical(self.own(tokens)[at])]
-        found = []
-        for term in self.terms:
-            values = pair_up(
-                *(
-                    offsets(f, entries) if is_relative(f) else find_field(f, tokens)[at]
-                    for f in term
-                )
-            )
-            prefix = "" if len(self.terms) == 1 else "*".join(term) + ":"
-            found.append(pd.Categorical(values).rename_categories(lambda v, p=prefix: f"{p}{v}"))
-        return found
+            return [pd.Categorical(self.own(tokens)[token])]
+
+        def values(name: str) -> Values:
+            if not is_relative(name):
+                return find_field(name, tokens)[token]
+            if offset is None:
+                raise InputError("offset is relative to a unit: give a place in the sample: left")
+            most = name.removeprefix(OFFSET)
+            return np.clip(offset, -int(most), int(most)) if most else offset
+
+        found = [pd.Categorical(pair_up(*map(values, term))) for term in self.terms]
+        if len(found) == 1:
+            return found
+        names = map("*".join, self.terms)
+        return [
+            of.rename_categories({value: f"{name}:{value}" for value in of.categories})
+            for name, of in zip(names, found, strict=True)
+        ]
 
 
 def read_scheme(roles: Roles) -> RoleScheme:
-    """The scheme of a name such as ``left*right+pos``, or of a function of a sequence of fillers.
-
-    Raises:
-        InputError: a name with an empty part, or roles without fillers.
-    """
+    """The scheme of a name such as ``left*right+pos``, or of a function of a sequence of fillers."""
     if not isinstance(roles, str):
         return RoleScheme(getattr(roles, "__name__", "roles"), (), sequence_field(roles))
     if "(" in roles:

@@ -1,39 +1,67 @@
-"""Fits to one design: of all fitting units, of those without withheld pairs, and of all there are."""
+"""Plans of decompositions, and the fits of a scheme: to all fitting units, to those without withheld pairs, to all."""
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float64
 
-from tprprobe.analyses.decomposition.alternation import Alternation, Bases
 from tprprobe.analyses.decomposition.block_products import Block
-from tprprobe.analyses.decomposition.choices import Choice, Chooser, Judges
-from tprprobe.analyses.decomposition.designs import CLEAN, INNER, Design, rows_of
+from tprprobe.analyses.decomposition.choices import AUTO, Chooser, Stage, read_rank
+from tprprobe.analyses.decomposition.designs import (
+    CLEAN,
+    INNER,
+    Design,
+    Flags,
+    design,
+    rows_of,
+)
+from tprprobe.analyses.decomposition.factors import Alternation, Ranks
 from tprprobe.analyses.decomposition.families import (
+    ADDITIVE,
+    BAG,
     BINDING,
     BLOCKS,
+    FACTORED,
+    FAMILIES,
     FILLER,
+    OPERATOR,
     PAIR,
     ROLE,
+    ROLES,
     SATURATED,
+    Bases,
     Embedding,
-    Factors,
     PartFit,
     RoleFit,
-    bound_block,
     make_block,
 )
-from tprprobe.analyses.decomposition.interactions import Ranks
-from tprprobe.analyses.decomposition.ridge import Regression
-from tprprobe.analyses.decomposition.sequence_units import VectorBlocks
+from tprprobe.analyses.decomposition.ridge import Regression, gather
+from tprprobe.analyses.decomposition.role_schemes import Roles, RoleScheme, read_scheme
+from tprprobe.analyses.decomposition.sequence_units import (
+    FEWEST,
+    RARE,
+    TOKEN,
+    UnitKind,
+    Units,
+    UnitVectors,
+    read_kind,
+    read_units,
+    select_one,
+)
+from tprprobe.errors import InputError, unknown
+from tprprobe.site.patterns import side_of
+from tprprobe.store import Store
+from tprprobe.store.layout import SAMPLE, SIDES
 
-LARGEST, OTHERS = (
-    48,
-    16,
-)  # directions in which choices are made: principal ones, and any of the rest
+LARGEST, OTHERS = 48, 16  # directions that are chosen in: principal ones, and any of the rest
 TABLE = (FILLER, ROLE, PAIR)  # of a saturated fit that is to know nothing of an unseen pair
+CHAIN = (ROLES, BAG, ADDITIVE, FACTORED, SATURATED)
+Decoder = Callable[[np.ndarray, list[list[str]]], Any]  # which of the sequences come back whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,16 +71,15 @@ class SchemeFits:
     Penalties and ranks of a fit to all fitting units are chosen on sequences held out of them, which have as
     many new pairs as any. A fit that is to predict withheld pairs has the same ranks; its penalties are
     chosen on other pairs that are withheld within its own units. A control is fitted ``like`` the vectors themselves: its sweeps start
-    from the factors ``given`` by them, so that its rank is theirs; its penalties are its own.
+    from their factors, so that its rank is theirs; its penalties are its own.
     """
 
     design: Design
-    vectors: VectorBlocks
+    vectors: UnitVectors
     regressions: Sequence[Regression]  # of the fitting units, those without withheld pairs, all
     ranks: Ranks | None = None
     embedding: Embedding | None = None
     like: "SchemeFits | None" = None
-    given: Mapping[int, Bases] | None = None
     _fits: dict[str, RoleFit] = field(init=False, default_factory=dict)
 
     @property
@@ -84,21 +111,20 @@ class SchemeFits:
         found = [(v - self.fitting.mean) @ self.axes for _, v in self.vectors.blocks()]
         return np.concatenate(found)
 
-    def _chooser(
-        self, fitted: np.ndarray, judged: np.ndarray, like: Chooser | None = None
-    ) -> Chooser:
+    def _chooser(self, fitted: Flags, judged: Flags, like: Chooser | None) -> Chooser:
         counts, vectors = self.design.counts, self.sketch
         regression = Regression.of(rows_of(counts, fitted), vectors[fitted])
         groups = np.unique(self.design.groups[judged], return_inverse=True)[1]
-        judges = Judges(rows_of(counts, judged), vectors[judged], groups)
-        options = (self.ranks, self.embedding, self.given, like)
-        return Chooser(self.design.parts, regression, judges, *options)
+        by = (rows_of(counts, judged), vectors[judged], groups)
+        options = (self.ranks, self.embedding, like, self.like is not None)
+        return Chooser(self.design.parts, regression, *by, *options)
 
     @functools.cached_property
     def by_sequences(self) -> Chooser:
         """Choices for new sequences."""
         fitted, judged = ~self.design.test, self.design.judged
-        return self._chooser(fitted & ~judged, fitted & judged)
+        like = self.like and self.like.by_sequences
+        return self._chooser(fitted & ~judged, fitted & judged, like)
 
     @functools.cached_property
     def by_pairs(self) -> Chooser:
@@ -110,9 +136,7 @@ class SchemeFits:
             fitted, judged = fitted & ~of.judged, judged & of.judged
         if not judged.any() or not fitted.any():
             return self.by_sequences
-        found = self._chooser(fitted, judged, self.by_sequences)
-        found.usual.update(self.by_sequences.usual)
-        return found
+        return self._chooser(fitted, judged, self.by_sequences)
 
     def fit(self, family: str) -> RoleFit:
         """The fit of a family to all fitting units."""
@@ -123,37 +147,41 @@ class SchemeFits:
 
     def fit_unwithheld(self, family: str) -> RoleFit:
         """The fit of a family to units without withheld pairs; free vectors say main effects of other pairs."""
-        by = self.by_sequences if family == SATURATED else self.by_pairs
-        return self._fit(family, self.regressions[1], by.choose(family), TABLE)
+        if family == SATURATED:
+            return self._fit(family, self.regressions[1], self.by_sequences.choose(family), TABLE)
+        return self._fit(family, self.regressions[1], self.by_pairs.choose(family))
 
     def fit_all(self, family: str) -> RoleFit:
         """The fit of a family to all units, those to test on among them; nothing is chosen anew."""
         return self._fit(family, self.regressions[2], self.by_sequences.choose(family))
 
     def _fit(
-        self, family: str, to: Regression, choice: Choice, saturated: Sequence[str] = ()
+        self, family: str, to: Regression, choice: Stage, names: Sequence[str] = ()
     ) -> RoleFit:
-        names = saturated if saturated and family == SATURATED else BLOCKS[family]
+        """The chosen blocks (of these names) fitted to units."""
         parts, bases = self.design.parts, dict[int, Bases]()
-        blocks: list[Block] = []
-        penalties: list[float] = []
-        for name in names:
-            for part in range(len(parts)):
-                penalty = choice.penalties[name, part]
-                if penalty is None:
-                    continue
-                if name == BINDING:
-                    bases[part] = self._sweep(to, blocks, penalties, part, choice)
-                    blocks.append(bound_block(bases[part], part, parts))
-                else:
-                    blocks.append(make_block(name, part, parts, self.embedding))
-                penalties.append(penalty)
+        blocks, penalties = list[Block](), list[float]()
+        for chosen, penalty in zip(choice.blocks, choice.penalties, strict=True):
+            name, part = chosen.name, chosen.part
+            if name not in (names or BLOCKS[family]):
+                continue
+            if name == BINDING:
+                bases[part] = self._sweep(to, blocks, penalties, part, choice)
+            blocks.append(make_block(name, part, parts, self.embedding, bases.get(part)))
+            penalties.append(penalty)
         found = to.solve(blocks, penalties)
         to.grams.forget_others(())
-        fits = [self._part_fit(part, blocks, found, bases.get(part)) for part in range(len(parts))]
-        whole = RoleFit(family, fits, to.mean, {})
+        of = [
+            {b.name: c for b, c in zip(blocks, found, strict=True) if b.part == part}
+            for part in range(len(parts))
+        ]
+        fits = [
+            PartFit(pairs, len(to.mean), of[part], bases.get(part), self.embedding)
+            for part, pairs in enumerate(parts)
+        ]
         named = {f"{b.name}{b.part or ''}": p for b, p in zip(blocks, penalties, strict=True)}
-        return replace(whole, bias=to.bias(whole.table), penalties=named)
+        whole = RoleFit(family, fits, to.mean, named)
+        return replace(whole, bias=to.bias(whole.table))
 
     def _sweep(
         self,
@@ -161,13 +189,12 @@ class SchemeFits:
         blocks: Sequence[Block],
         penalties: Sequence[float],
         part: int,
-        choice: Choice,
+        choice: Stage,
     ) -> Bases:
         """The chosen factors after sweeps over these units along ``axes``; of a dear fit, as they are."""
         bases = choice.bases[part]
         along = replace(to, cross=to.cross @ self.axes, mean=to.mean @ self.axes)
-        parts, variance = self.design.parts, choice.variance
-        sweeps = Alternation(along, blocks, penalties, parts, part, variance)
+        sweeps = Alternation(along, blocks, penalties, self.design.parts, part, choice.variance)
         is_new = to in self.regressions[1:2]  # of units with pairs that the choice was not made on
         return sweeps.sweep(bases) if is_new or sweeps.is_cheap(bases) else bases
 
@@ -177,12 +204,114 @@ class SchemeFits:
         for of in (*self.regressions, *(each.regression for each in choosers if each)):
             of.grams.forget_others(())
 
-    def _part_fit(
-        self, part: int, blocks: Sequence[Block], found: Sequence[np.ndarray], bases: Bases | None
-    ) -> PartFit:
-        of = {b.name: c for b, c in zip(blocks, found, strict=True) if b.part == part}
-        width, factors = len(self.fitting.mean), None
-        if bases:
-            ranks = [each.shape[1] for each in bases]
-            factors = Factors(*bases, of[BINDING].reshape(*ranks, width))
-        return PartFit(self.design.parts[part], width, of, factors, self.embedding)
+
+@dataclass(frozen=True)
+class DecompositionPlan:
+    """How sites are decomposed: the keywords of :func:`decompose`, checked."""
+
+    schemes: tuple[RoleScheme, ...]
+    fillers: str
+    kind: UnitKind
+    ranks: Ranks | None
+    family: str = FACTORED
+    withheld: float = 0.1
+    embedding: str | Mapping[str, Any] | None = None
+    decoder: Decoder | None = None
+    seed: int = 0
+    rare: int = RARE
+
+    @property
+    def unit(self) -> str:
+        """``token``, or ``sample`` where a vector stands for all tokens of a sample."""
+        return TOKEN if self.kind.unit == TOKEN else SAMPLE
+
+    @property
+    def families(self) -> list[str]:
+        """The family that is asked for, then those that it is compared with."""
+        last = CHAIN.index(self.family) if self.family in CHAIN else len(CHAIN) - 1
+        known = CHAIN[: max(last + 1, CHAIN.index(ADDITIVE) + 1)]
+        beside = (*known, SATURATED) if self.family == FACTORED else known
+        return list(dict.fromkeys((self.family, *beside)))
+
+    def read(self, store: Store, site: str, fewest: int = FEWEST) -> Units:
+        """The units of a site with all columns that the schemes read, of so many sequences at least."""
+        if self.family not in FAMILIES:
+            raise unknown("family", self.family, FAMILIES)
+        if self.family == OPERATOR and self.embedding is None:
+            raise InputError(
+                f"the family {OPERATOR} needs an embedding, and {store.path} has no site of input "
+                "embeddings: extract *.embedding too, or give a site or a vector by filler"
+            )
+        if not 0 <= self.withheld < 1:
+            raise InputError(f"withheld {self.withheld}: give a share of pairs, 0 up to below 1")
+        columns: set[str] = set().union(*(scheme.columns for scheme in self.schemes))
+        kind = (self.kind.unit, self.kind.scope)
+        units = read_units(store, site, self.fillers, *kind, columns, fewest, self.rare)
+        samples = pd.factorize(units.tokens["sample"])[0]
+        first = units.tokens[
+            samples == 0
+        ]  # all that schemes refuse they refuse here, before any work
+        for scheme in self.schemes:
+            scheme.enter(units.kind, first, units.kind.members(first))
+        return units
+
+    def begin(
+        self, units: Units, scheme: RoleScheme, control: str = "", designs: int = 1
+    ) -> list[SchemeFits]:
+        """The fits of a scheme to vectors, which are themselves or a control, by so many of its designs."""
+        of = list(islice(design(units, scheme, self.withheld, self.seed), designs))
+        regressions = gather(units.vectors, of)
+        embedding = embed(units, of[0].parts[0].fillers, self.embedding)
+        real = replace(of[0], control=control)
+        fits = SchemeFits(real, units.vectors, regressions[0], self.ranks, embedding)
+        others = zip(of[1:], regressions[1:], strict=True)
+        return [fits, *(replace(fits, design=d, regressions=to, like=fits) for d, to in others)]
+
+
+def plan_decomposition(
+    store: Store,
+    site: str,
+    roles: Roles | Sequence[Roles],
+    fillers: str = "token",
+    unit: str | None = None,
+    scope: str = "self",
+    rank: str | int | Ranks = AUTO,
+    **options: Any,
+) -> DecompositionPlan:
+    """The plan of the keywords of :func:`decompose`; nothing is fitted yet."""
+    given = [roles] if isinstance(roles, str) or callable(roles) else list(roles)
+    name = select_one(store, site)
+    schemes = tuple(map(read_scheme, given))
+    kind = read_kind(store, name, unit, scope)
+    plan = DecompositionPlan(schemes, fillers, kind, read_rank(rank), **options)
+    if plan.family != OPERATOR:
+        return plan
+    return replace(plan, rare=0, embedding=plan.embedding or input_embedding(store, name))
+
+
+def input_embedding(store: Store, site: str) -> str | None:
+    """The site of the input embeddings of a site's stack, where a store of tokens has it."""
+    stack = "embedding.target" if side_of(site) == SIDES[1] else "embedding"
+    names = (f"{site.partition('.')[0]}.embedding", f"{stack}.filler", "layers.embedding")
+    return next((each for each in names if each in store.sites and not store.pool), None)
+
+
+def embed(
+    units: Units, fillers: pd.Index, given: str | Mapping[str, Any] | None
+) -> Embedding | None:
+    """e(f) of every filler: as given, or the mean by filler of a site of tokens."""
+    if given is None:
+        return None
+    if not isinstance(given, str):
+        if lacking := [each for each in fillers if each not in given]:
+            raise InputError(f"no embedding of the filler {lacking[0]!r}: give one of every filler")
+        return np.stack([np.asarray(given[each], float) for each in fillers])
+    tokens = read_units(units.store, given)
+    filler = fillers.get_indexer(pd.Index(units.tokens["filler"].to_numpy(object)))
+    if len(tokens) != len(filler):
+        raise InputError(f"{given} and {units.site} are of different tokens: give another site")
+    total, n = np.zeros((len(fillers), tokens.vectors.width)), np.zeros((len(fillers), 1))
+    for block, vectors in tokens.vectors.blocks():
+        np.add.at(total, filler[block], vectors)
+        np.add.at(n, filler[block], 1)
+    return total / np.maximum(1, n)

@@ -1,35 +1,59 @@
-"""Held-out scores of fits and their gains over the family below, with intervals over groups."""
+"""Held-out scores of a scheme's fits and their gains over the family below, beside all controls: rows of a table.
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+Everything is summed up by groups of sequences, in one pass over the vectors; intervals draw groups.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float64
+from scipy.linalg import eigh
+from scipy.sparse import csr_array
 
-from tprprobe.analyses.decomposition.role_schemes import spans_of
-from tprprobe.analyses.decomposition.sequence_units import Units, UnitVectors, VectorBlocks
+from tprprobe.analyses.decomposition.designs import AS_IS
+from tprprobe.analyses.decomposition.families import BELOW, FAMILIES, RoleFit
+from tprprobe.analyses.decomposition.ridge import Regression, gather
+from tprprobe.analyses.decomposition.role_schemes import RoleScheme
+from tprprobe.analyses.decomposition.scheme_fits import (
+    Decoder,
+    DecompositionPlan,
+    SchemeFits,
+)
+from tprprobe.analyses.decomposition.sequence_units import Units, UnitVectors
 from tprprobe.statistics import bounds, divide, replicate_totals
+from tprprobe.store import Store
 from tprprobe.store.dask_workers import each_part
+from tprprobe.store.pooled_rows import starts_of
 
 REPLICATES = 1000
 COVARIANCE_UNITS = 50_000  # that covariances are measured on, at most
 ERRORS, OF_MEAN, READ, UNITS = range(4)  # the terms that are summed up by group
+RANDOM, PRINCIPAL, ITSELF = "random vectors", "pca", "itself"
+UNSEEN = "_withheld"  # the columns of units with a pair that the fit has not seen
+ENDS = ("", "_low", "_high")
+MEASURES = ("r2", "gain", "learnt", f"r2{UNSEEN}", "substitution", f"substitution{UNSEEN}")
+TEXTS = ("site", "roles", "design", "family", "control", "over", "rank", f"rank{UNSEEN}", "twin")
+COUNTS = ("n", f"n{UNSEEN}", "n_fit", "groups", "n_fillers", "n_roles", "pairs", "parameters")
+STAGES = 5  # of the work on a scheme, beside its families and twins
+COLUMNS = (*TEXTS, *(f"{name}{end}" for name in MEASURES for end in ENDS), *COUNTS, "penalty")
 
-Vectors = Float64[np.ndarray, "unit d_model"]
-Decoder = Callable[[np.ndarray, list[list[str]]], Any]  # which of the sequences come back whole
+Report = Callable[[str, int], object]  # of a stage as it begins: its name, and how many there are
 
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """Predictions of units, the columns of their row, and the number of the row that a gain is over."""
+    """Predictions of units, the columns of their row and their suffix, and the number of the prediction that a gain is over."""
 
     columns: dict[str, Any]
     predict: Callable[[slice, Any], Any]
     mean: Float64[np.ndarray, " d_model"]
     units: Bool[np.ndarray, " unit"]
     over: int | None = None
+    suffix: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +71,179 @@ class Score:
         return {
             name + suffix + end: float(of[i])
             for i, name in enumerate(("r2", "substitution", "gain"))
-            for end, of in (("", self.values), ("_low", low), ("_high", high))
+            for end, of in zip(ENDS, (self.values, low, high), strict=True)
             if name in names
         }
+
+
+def score(
+    units: Units,
+    vectors: UnitVectors,
+    rows: Sequence[Prediction],
+    decoder: Decoder | None = None,
+) -> list[Score | None]:
+    """The score of every row over its units; None where it has no unit.
+
+    R² is 1 − Σ|e − ê|² / Σ|e − ē|², ē the mean of the fitted units; a gain is the difference of two R² on the
+    same units (of R² itself where nothing is below); groups (documents and identical sequences) are drawn.
+    """
+    sums = np.zeros((len(rows), 4, int(units.groups.max()) + 1))
+    starts = starts_of(pd.factorize(units.tokens["sample"])[0])
+    texts = np.split(units.tokens["filler"].to_numpy(object), starts[1:]) if decoder else []
+    add_up = partial(_add_up, vectors, units.groups, rows, decoder, texts)
+    for groups, found in each_part(add_up, vectors.parts()):
+        sums[:, :, groups] += found
+    held = sums[:, UNITS] > 0
+    values = _measure(_draw(sums, held), [row.over for row in rows])
+    ns, groups = sums[:, UNITS].sum(1).astype(int).tolist(), held.sum(1).tolist()
+    return [
+        Score(values[0, i], values[1:, i], ns[i], groups[i]) if ns[i] else None
+        for i in range(len(rows))
+    ]
+
+
+def _draw(
+    sums: Float64[np.ndarray, "line term group"], held: Bool[np.ndarray, "line group"]
+) -> Float64[np.ndarray, "replicate line term"]:
+    """Totals over the groups that a line has, then over as many that are drawn, the same for lines that have the same."""
+    totals = np.zeros((1 + REPLICATES, *sums.shape[:2]))
+    for of in (each for each in np.unique(held, axis=0) if each.any()):
+        lines = np.flatnonzero((held == of).all(1))
+        flat = sums[lines][:, :, of].reshape(-1, int(of.sum())).T
+        found = np.concatenate([flat.sum(0)[None], replicate_totals(flat, REPLICATES)])
+        totals[:, lines] = found.reshape(len(found), len(lines), -1)
+    return totals
+
+
+def _measure(
+    totals: Float64[np.ndarray, "replicate line term"], over: Sequence[int | None]
+) -> Float64[np.ndarray, "replicate line measure"]:
+    """R², the share read back, and the gain (over the mean where nothing is below)."""
+    errors, of_mean, read, n = np.moveaxis(totals, -1, 0)
+    r2 = 1 - divide(errors, of_mean)
+    below = [np.zeros(len(r2)) if i is None else r2[:, i] for i in over]
+    return np.stack([r2, divide(read, n), r2 - np.stack(below, 1)], -1)
+
+
+def _add_up(
+    vectors: UnitVectors,
+    groups: np.ndarray,
+    rows: Sequence[Prediction],
+    decoder: Decoder | None,
+    texts: list[np.ndarray],
+    part: slice,
+) -> tuple[np.ndarray, Float64[np.ndarray, "line term group"]]:
+    """The groups of some units, and by row and group: errors, those of the mean, read back, units."""
+    known, numbers = np.unique(groups[part], return_inverse=True)
+    sums = np.zeros((len(rows), 4, len(known)))
+    for block, vectors_of in vectors.blocks(part):
+        group = numbers[block.start - part.start : block.stop - part.start]
+        for into, row in zip(sums, rows, strict=True):
+            of = row.units[block]
+            if not of.any():
+                continue
+            true, predicted = vectors_of[of], row.predict(block, vectors_of)[of]
+            terms = [np.sum((true - each) ** 2, 1) for each in (predicted, row.mean)]
+            read = np.zeros(len(true))
+            if decoder:
+                asked = [texts[i].tolist() for i in block.start + np.flatnonzero(of)]
+                read = np.asarray(decoder(predicted, asked), float)
+            for total, term in zip(into, (*terms, read, np.ones(len(true))), strict=True):
+                total += np.bincount(group[of], term, len(known))
+    return known, sums
+
+
+Rows = dict[tuple[str, str], tuple[dict[str, Any], Score | None]]  # by family and control
+
+
+def add_scores(
+    rows: Rows,
+    units: Units,
+    vectors: UnitVectors,
+    predictions: Sequence[Prediction],
+    decoder: Decoder | None = None,
+) -> None:
+    """Adds the rows of predictions; those of one family and control are one row, with the score of the first."""
+    scores = score(units, vectors, predictions, decoder)
+    for each, found in zip(predictions, scores, strict=True):
+        key = (each.columns.get("family", ""), each.columns["control"])
+        columns, _ = rows.setdefault(key, ({}, found))
+        columns |= each.columns
+        if found is not None:
+            names = ["r2", "substitution", *(["gain"] if "over" in each.columns else [])]
+            columns |= found.columns(names, each.suffix) | {f"n{each.suffix}": found.n}
+            columns |= {} if each.suffix else {"groups": found.groups}
+
+
+def compare_twins(rows: Rows, twins: Sequence[str], families: Sequence[str]) -> None:
+    """Adds to every family's row how much more it gains than the twin that gains most."""
+    for family in families:
+        row, score = rows[family, ""]
+        found = {twin: rows.get((family, twin), ({}, None))[1] for twin in twins}
+        known = {twin: of for twin, of in found.items() if of is not None}
+        if score is None or not known:
+            continue
+        twin = max(known, key=lambda each: known[each].values[2])
+        other = known[twin]
+        apart = score.replicates[:, 2] - other.replicates[:, 2]
+        low, high = bounds(apart, min(score.groups, other.groups))
+        learnt = float(score.values[2] - other.values[2])
+        row.update(learnt=learnt, learnt_low=float(low), learnt_high=float(high), twin=twin)
+
+
+def predict_families(
+    fits: SchemeFits,
+    families: Sequence[str],
+    report: Callable[[str], object] = str,
+    first: int = 0,
+) -> list[Prediction]:
+    """The predictions of families, numbered from ``first``, the family below first; of no control also those
+    without withheld pairs.
+    """
+    rows: list[Prediction] = []
+    of, at = fits.design, dict[tuple[str, str], int]()
+    unseen = of.test & of.unseen
+    for family in (each for each in FAMILIES if each in families):
+        report(family)
+        made = [("", fits.fit(family), fits.fitting, of.test)]
+        if of.control == AS_IS and unseen.any():
+            made.append((UNSEEN, fits.fit_unwithheld(family), fits.regressions[1], unseen))
+        for suffix, fit, to, units in made:
+            over = at.get((BELOW.get(family, ""), suffix))
+            columns = {"family": family, "control": of.control, f"rank{suffix}": fit.rank}
+            if not suffix:
+                columns |= _describe(fit, to)
+            if not suffix and (over is not None or family not in BELOW):
+                columns["over"] = BELOW.get(family, "mean")
+            at[family, suffix] = first + len(rows)
+            rows.append(
+                Prediction(columns, predictor(fit, of.counts), to.mean, units, over, suffix)
+            )
+    fits.forget()
+    return rows
+
+
+def _describe(fit: RoleFit, to: Regression) -> dict[str, Any]:
+    return {
+        "n_fit": to.n,
+        "n_fillers": len(fit.pairs.fillers),
+        "n_roles": len(fit.pairs.roles),
+        "pairs": sum(len(each.pairs) for each in fit.parts),
+        "parameters": fit.parameters,
+        "penalty": ", ".join(f"{name} {value:g}" for name, value in fit.penalties.items()),
+    }
+
+
+def predictor(fit: RoleFit, counts: csr_array) -> Any:
+    """What a fit gives to a range of the units that have these counts."""
+    return lambda units, _: fit.predict(csr_array(counts[units]))
+
+
+def projector(mean: np.ndarray, covariance: np.ndarray, rank: int) -> Any:
+    """What the first principal components of vectors keep of them."""
+    width = len(covariance)
+    axes = eigh(covariance, subset_by_index=(width - rank, width - 1))[1]
+    return lambda _, vectors: mean + (vectors - mean) @ axes @ axes.T
 
 
 def covariance_of(units: Units, test: Bool[np.ndarray, " unit"]) -> tuple[np.ndarray, np.ndarray]:
@@ -65,110 +259,79 @@ def covariance_of(units: Units, test: Bool[np.ndarray, " unit"]) -> tuple[np.nda
     return mean, second / max(1, n) - np.outer(mean, mean)
 
 
-@dataclass(frozen=True, eq=False)
-class NormalVectors(UnitVectors):
+def normal_vectors(
+    like: UnitVectors, mean: np.ndarray, covariance: np.ndarray, seed: int
+) -> UnitVectors:
     """Normal vectors of a mean and covariance, the same at every pass, in place of the units'."""
+    values, axes = np.linalg.eigh(covariance)
+    scaled = axes * np.sqrt(np.maximum(values, 0))
 
-    mean: Float64[np.ndarray, " d_model"]
-    axes: Float64[np.ndarray, "d_model d_model"]
-    seed: int
+    def read(units: slice) -> np.ndarray:
+        rng = np.random.default_rng((seed, units.start))
+        return mean + rng.normal(size=(units.stop - units.start, len(mean))) @ scaled.T
 
-    @classmethod
-    def like(
-        cls, vectors: UnitVectors, mean: np.ndarray, covariance: np.ndarray, seed: int
-    ) -> "NormalVectors":
-        values, axes = np.linalg.eigh(covariance)
-        scaled = axes * np.sqrt(np.maximum(values, 0))
-        of = (vectors.store, vectors.site, vectors.rows, vectors.step, vectors.spans)
-        return cls(*of, mean, scaled, seed)
-
-    def blocks(self, part: slice = slice(None)) -> Iterator[tuple[slice, Vectors]]:
-        """The vectors in the units' blocks."""
-        for block, vectors in super().blocks(part):
-            rng = np.random.default_rng((self.seed, block.start))
-            yield block, self.mean + rng.normal(size=vectors.shape) @ self.axes.T
+    return replace(like, read=read)
 
 
-def score(
+def decompose_scheme(
     units: Units,
-    vectors: VectorBlocks,
-    rows: Sequence[Prediction],
-    decoder: Decoder | None = None,
-) -> list[Score | None]:
-    """The score of every row over its units; None where it has no unit.
+    twins: Mapping[str, Store],
+    scheme: RoleScheme,
+    plan: DecompositionPlan,
+    report: Report,
+) -> tuple[RoleFit, pd.DataFrame]:
+    """The fit of a scheme to all units, and its rows of scores: families, then controls."""
+    family, families = plan.family, plan.families
 
-    R² is 1 − Σ|e − ê|² / Σ|e − ē|², ē the mean of the fitted units; a gain is the difference of two R² on the
-    same units; groups (documents and identical sequences) are drawn.
-    """
-    sums = np.zeros((len(rows), 4, int(units.groups.max()) + 1))
-    fillers = units.tokens["filler"].to_list()
-    texts = [fillers[span] for span in spans_of(units.tokens)] if decoder else []
-    add_up = partial(_add_up, vectors, units.groups, rows, decoder, texts)
-    for groups, found in each_part(add_up, vectors.parts()):
-        sums[:, :, groups] += found
-    return _draw(sums, [row.over for row in rows])
+    def begin(stage: str) -> None:
+        report(stage, STAGES + len(families) + len(twins))
 
-
-def _add_up(
-    vectors: VectorBlocks,
-    groups: np.ndarray,
-    rows: Sequence[Prediction],
-    decoder: Decoder | None,
-    texts: list[list[str]],
-    part: slice,
-) -> tuple[np.ndarray, Float64[np.ndarray, "line term group"]]:
-    """The groups of some units, and by row and group: errors, those of the mean, read back, units."""
-    known, numbers = np.unique(groups[part], return_inverse=True)
-    sums = np.zeros((len(rows), 4, len(known)))
-    for block, vectors_of in vectors.blocks(part):
-        chosen = np.stack([row.units[block] for row in rows])
-        if not chosen.any():
-            continue
-        group = numbers[block.start - part.start : block.stop - part.start]
-        for into, row, of in zip(sums, rows, chosen, strict=True):
-            if not of.any():
-                continue
-            predicted = row.predict(block, vectors_of)[of]
-            terms = [
-                np.sum((vectors_of[of] - predicted) ** 2, 1),
-                np.sum((vectors_of[of] - row.mean) ** 2, 1),
-                np.zeros(of.sum()),
-                np.ones(of.sum()),
-            ]
-            if decoder:
-                numbered = np.arange(block.start, block.stop)[of]
-                terms[READ] = np.asarray(decoder(predicted, [texts[i] for i in numbered]), float)
-            for total, term in zip(into, terms, strict=True):
-                total += np.bincount(group[of], term, len(known))
-    return known, sums
+    begin("counts of pairs")
+    fits, *shuffled = plan.begin(units, scheme, designs=3)
+    real = fits.design
+    rows = predict_families(fits, families, begin)
+    begin("shuffled pairs")
+    judged = [each for each in (BELOW.get(family), family) if each]
+    for each in shuffled:
+        rows += predict_families(each, judged, first=len(rows))
+    mean, covariance = covariance_of(units, real.test)
+    if 0 < (rank := fits.fit(family).dimensions) < len(covariance):
+        columns = {"control": PRINCIPAL, "rank": str(rank)}
+        rows.append(Prediction(columns, projector(mean, covariance, rank), mean, real.test))
+    if plan.decoder:
+        rows.append(Prediction({"control": ITSELF}, lambda _, v: v, mean, real.test))
+    begin("scores")
+    found: Rows = {}
+    add_scores(found, units, units.vectors, rows, plan.decoder)
+    begin("random vectors")
+    noise = normal_vectors(units.vectors, mean, covariance, plan.seed)
+    random = replace(real, control=RANDOM)
+    [of] = gather(noise, [random])
+    chance = replace(fits, design=random, vectors=noise, regressions=of, like=fits)
+    add_scores(found, units, noise, predict_families(chance, judged))
+    for name, twin in twins.items():
+        begin(f"{name} twin")
+        if units.site in twin.sites:
+            others = replace(plan, schemes=(scheme,), decoder=None).read(twin, units.site)
+            [of_twin] = plan.begin(others, scheme, name)
+            add_scores(found, others, others.vectors, predict_families(of_twin, families))
+    compare_twins(found, list(twins), families)
+    first = [found.pop((name, "")) for name in families]
+    table = pd.DataFrame([columns for columns, _ in (*first, *found.values())])
+    begin("fit to all")
+    table = table.assign(site=units.site, roles=scheme.name, design=str(units))
+    return fits.fit_all(family), table
 
 
-def _draw(
-    sums: Float64[np.ndarray, "line term group"], over: Sequence[int | None]
-) -> list[Score | None]:
-    drawn: dict[bytes, list[int]] = {}
-    for i, line in enumerate(sums):
-        drawn.setdefault((line[UNITS] > 0).tobytes(), []).append(i)
-    found: list[Score | None] = [None] * len(sums)
-    for lines in drawn.values():
-        held = sums[lines[0], UNITS] > 0
-        if not (groups := int(held.sum())):
-            continue
-        flat = sums[lines][:, :, held].reshape(-1, groups).T
-        totals = replicate_totals(flat, REPLICATES).reshape(REPLICATES, len(lines), 4)
-        whole = flat.sum(0).reshape(1, len(lines), 4)
-        places = {line: place for place, line in enumerate(lines)}
-        below = [-1 if (under := over[i]) is None else places.get(under, -1) for i in lines]
-        values, replicates = (_statistics(each, below) for each in (whole, totals))
-        for place, i in enumerate(lines):
-            n = int(whole[0, place, UNITS])
-            found[i] = Score(values[0, place], replicates[:, place], n, groups)
-    return found
+def arrange(table: pd.DataFrame, decoded: bool) -> pd.DataFrame:
+    """The table in the order of COLUMNS; what has no text is empty, what has no number is missing."""
+    names = [name for name in COLUMNS if decoded or not name.startswith("substitution")]
+    texts = (*TEXTS, "penalty")
+    found = table.reindex(columns=names).astype(dict.fromkeys(texts, object))
+    return found.fillna(dict.fromkeys(texts, "")).astype(
+        {**dict.fromkeys(texts, "str"), **dict.fromkeys(COUNTS, "Int64")}
+    )
 
 
-def _statistics(totals: np.ndarray, below: Sequence[int]) -> np.ndarray:
-    """R², the share read back, and the gain (over the mean where nothing is below): [replicate, line, 3]."""
-    errors, of_mean, read, n = np.moveaxis(totals, -1, 0)
-    r2 = 1 - divide(errors, of_mean)
-    lower = np.stack([r2[:, i] if i >= 0 else np.zeros(len(r2)) for i in below], 1)
-    return np.stack([r2, divide(read, n), r2 - lower], -1)
+def no_report(_stage: str, _stages: int) -> None:
+    """What reports go to where nobody waits."""

@@ -1,79 +1,189 @@
-"""The vectors that are decomposed, and the tokens that each of them may be a sum of."""
+"""The vectors that are decomposed, what each is of, and the tokens that it may be made of: counts, or shares of a mean."""
 
 import functools
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int, Shaped
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, eye_array
 
-from tprprobe.analyses.decomposition.unit_kinds import TOKEN, UnitKind, read_kind
 from tprprobe.analyses.naming.fields import list_exact, read_labels
 from tprprobe.errors import InputError, unknown
 from tprprobe.gold import join
 from tprprobe.gold.expressions import COLUMNS
+from tprprobe.site.patterns import is_causal
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import PART, parts_of
 from tprprobe.store.groups import group_tokens
-from tprprobe.store.layout import SIDES
-from tprprobe.store.tokens import MEAN, pool_spans, starts_of
+from tprprobe.store.layout import SAMPLE, SIDES
+from tprprobe.store.tokens import FIRST, LAST, MEAN, pool_spans, rows_of, starts_of
 
 BLOCK_BYTES = 2**25
 FEWEST = 20
 RARE, JOINED = 2, "<rare>"  # fillers that fewer groups have are joined, as this one
-
-
-Block = tuple[slice, Float[np.ndarray, "unit d_model"]]  # units, and their vectors
-
-
-@runtime_checkable
-class VectorBlocks(Protocol):
-    """Vectors that are read block by block, as often as is asked for, in parts that workers may share."""
-
-    @property
-    def width(self) -> int: ...
-    def parts(self) -> list[slice]: ...
-    def blocks(self, part: slice = slice(None)) -> Iterator[Block]: ...
+TOKEN = "token"
+SELF, BEFORE, ALL, CONTEXT = SCOPES = ("self", "before", "all", "context")
+UNITS = (TOKEN, SAMPLE, MEAN, FIRST, LAST)
+OF_TOKENS = {
+    SELF: "the vector of a token, explained by its filler and role",
+    BEFORE: "the vector of a token, explained by counts of the tokens up to it",
+    ALL: "the vector of a token, explained by counts of all tokens of its sample",
+    CONTEXT: "the vector of a token, explained by its filler and role and by shares of the others",
+}
+OF_SAMPLES = (
+    "offset is relative to a token, but a vector is of all tokens of a sample: give left, right or another place "
+    "in the sample"
+)
+OF_ITSELF = f"with scope {SELF} the offset is always 0: give scope {CONTEXT}, {BEFORE} or {ALL}"
+OF_ALL = (
+    f"with scope {ALL} every token of a sample has the same sum of bindings, so it cannot distinguish tokens: "
+    f"give scope {CONTEXT}, or the roles offset"
+)
 
 
 @dataclass(frozen=True, eq=False)
 class UnitVectors:
-    """Rows of a site where they lie, read ``step`` units at a time, or means of ``spans`` of rows."""
+    """Vectors that ``read`` gives of a range of units, ``step`` units at a time, as often as is asked for."""
 
-    store: Store
-    site: str
-    rows: Int[np.ndarray, " unit"]
+    read: Callable[[slice], Float[np.ndarray, "unit ..."]]
+    n: int
+    width: int
     step: int
-    spans: Int[np.ndarray, " unit"] | None
-
-    @property
-    def width(self) -> int:
-        """Numbers of a vector, all heads together."""
-        return int(np.prod(self.store.specs[self.site].shape))
 
     def parts(self) -> list[slice]:
         """The units in parts of whole blocks, over which workers may be spread."""
-        return parts_of(len(self.rows), self.step * max(1, PART // self.step))
+        return parts_of(self.n, self.step * max(1, PART // self.step))
 
-    def blocks(self, part: slice = slice(None)) -> Iterator[Block]:
+    def blocks(
+        self, part: slice = slice(None)
+    ) -> Iterator[tuple[slice, Float[np.ndarray, "unit d_model"]]]:
         """All vectors (of a part) in blocks, each with the units that it is of."""
-        first, last, _ = part.indices(len(self.rows))
+        first, last, _ = part.indices(self.n)
         for start in range(first, last, self.step):
             units = slice(start, min(start + self.step, last))
-            vectors = self._read(units)
-            yield units, vectors.reshape(len(vectors), -1).astype(np.float64)
+            vectors = self.read(units).reshape(units.stop - start, self.width)
+            yield units, vectors.astype(np.float64, copy=False)
 
-    def _read(self, units: slice) -> np.ndarray:
-        rows = self.rows[units]
-        if self.spans is None:
-            whole = len(self.rows) == self.rows[-1] + 1
-            return self.store.read_finite(self.site, units if whole else rows)
-        end = int(rows[-1] + self.spans[units][-1])
-        values = self.store.read_finite(self.site, slice(int(rows[0]), end))
-        return pool_spans(values, rows - rows[0], MEAN)
+
+@dataclass(frozen=True)
+class UnitKind:
+    """What a vector is of, and which tokens it may be made of.
+
+    unit        ``token``, ``sample`` (a vector of all tokens together, as an encoder returns it), or one
+                that stands for its sample: the ``mean``, the ``first``, the ``last`` token's, that of
+                the last token that reads as this mark
+    scope       of a token: which tokens it is made of
+    is_stored   one vector a sample lies in the store
+    looks_back  a token's vector depends on no token after it
+    """
+
+    unit: str
+    scope: str = SELF
+    is_stored: bool = False
+    looks_back: bool = False
+
+    def places(self, tokens: pd.DataFrame) -> Int[np.ndarray, " unit"] | None:
+        """The token whose vector a unit has; None where it is of all tokens together."""
+        if self.unit == TOKEN:
+            return np.arange(len(tokens))
+        return None if self.unit in (SAMPLE, MEAN) else rows_of(tokens, self.unit)
+
+    def members(self, tokens: pd.DataFrame) -> list[csr_array]:
+        """Which tokens a unit may be made of, part by part: counts, or shares that add up to 1."""
+        sample = pd.factorize(tokens["sample"])[0]
+        if self.unit == TOKEN:
+            return members_of(sample, TOKEN, self.scope, self.looks_back)
+        [whole] = members_of(sample, SAMPLE, SELF)
+        if self.unit == MEAN:
+            return [_shares(whole)]
+        at = self.places(tokens)
+        if at is not None and self.looks_back:
+            whole.data[whole.indices > np.repeat(at, np.diff(whole.indptr))] = 0
+            whole.eliminate_zeros()
+        return [whole]
+
+    def check(self, roles: str, relative: list[bool]) -> None:
+        """Raises an InputError where roles cannot distinguish the units; ``relative`` is by term."""
+        scope = self.scope if self.unit == TOKEN else None
+        faults = {
+            OF_SAMPLES: any(relative) and self.unit in (SAMPLE, MEAN),
+            OF_ITSELF: any(relative) and scope == SELF,
+            OF_ALL: not all(relative) and scope == ALL,
+        }
+        for fault in (each for each, found in faults.items() if found):
+            raise InputError(f"roles {roles}: {fault}")
+
+    def __str__(self) -> str:
+        if self.unit == TOKEN:
+            return OF_TOKENS[self.scope]
+        if self.unit == MEAN:
+            return "the mean of a sample's vectors, made of shares of its tokens"
+        if self.unit == SAMPLE:
+            return "a sample's vector, made of counts of its tokens"
+        which = {FIRST: "first token", LAST: "last token"}.get(self.unit, f"last {self.unit!r}")
+        of = "the tokens up to it" if self.looks_back else "all tokens"
+        return f"the vector of a sample's {which}, made of counts of {of}"
+
+
+def read_kind(store: Store, site: str, unit: str | None = None, scope: str = SELF) -> UnitKind:
+    """The kind of a site's units.
+
+    ``unit`` is by default what the site has a vector of. The unit ``sample`` of a site of tokens is the
+    vector of each sample's last token; a mark such as ``.`` that of the last token that reads so.
+    """
+    if scope not in SCOPES:
+        raise unknown("scope", scope, SCOPES)
+    if unit is not None and unit.isalpha() and unit not in UNITS:
+        raise unknown("unit", unit, (*UNITS, "a mark such as ."))
+    stored, pool = store.side(site) not in SIDES, store.pool or SAMPLE
+    if stored and unit not in (None, SAMPLE, pool):
+        raise InputError(
+            f"{site} has one vector for every sample ({pool}): give the unit {pool}, not {unit}"
+        )
+    unit = pool if stored else LAST if unit == SAMPLE else unit or TOKEN
+    if unit != TOKEN and scope != SELF:
+        raise InputError(
+            f"scope {scope} is of tokens, but a vector is of a sample: leave scope out"
+        )
+    looks_back = is_causal(site)
+    if looks_back and scope == ALL:
+        raise InputError(
+            f"{site} looks back: a token's vector depends on no token after it: give scope {CONTEXT} or "
+            f"{BEFORE}, not {ALL}"
+        )
+    return UnitKind(unit, scope, stored, looks_back)
+
+
+def members_of(
+    sample: Int[np.ndarray, " token"], unit: str, scope: str, looks_back: bool = False
+) -> list[csr_array]:
+    """Which tokens a unit is made of, part by part, by the scopes of ``OF_TOKENS``."""
+    n, at = len(sample), np.arange(len(sample))
+    if unit != TOKEN:
+        return [csr_array((np.ones(n), (sample, at)))]
+    itself = csr_array(eye_array(n, format="csr"))
+    if scope == SELF:
+        return [itself]
+    starts = starts_of(sample)
+    ends = at + 1 if scope == BEFORE or looks_back else np.append(starts[1:], n)[sample]
+    counts = ends - starts[sample]
+    offsets = np.append(0, np.cumsum(counts))
+    members = np.arange(offsets[-1]) + np.repeat(starts[sample] - offsets[:-1], counts)
+    found = csr_array((np.ones(len(members)), members, offsets), (n, n))
+    if scope != CONTEXT:
+        return [found]
+    others = csr_array(found - itself)
+    others.eliminate_zeros()
+    return [itself, _shares(others)]
+
+
+def _shares(members: csr_array) -> csr_array:
+    """The same, so that the members of a unit add up to 1."""
+    sums = np.asarray(members.sum(1)).reshape(-1)
+    return csr_array(members * (1 / np.maximum(1, sums))[:, None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +198,8 @@ class Units:
     groups   of documents and sequences of fillers (``group_tokens``), which are never divided
     """
 
+    store: Store
+    site: str
     vectors: UnitVectors
     tokens: pd.DataFrame
     kind: UnitKind
@@ -103,16 +215,7 @@ class Units:
         """Which tokens a unit may be made of, part by part."""
         return self.kind.members(self.tokens)
 
-    @property
-    def store(self) -> Store:
-        return self.vectors.store
-
-    @property
-    def site(self) -> str:
-        return self.vectors.site
-
     def __str__(self) -> str:
-        """What a vector is of, what it is made of, and what is joined."""
         joined = f"; {self.rare} rare fillers are joined" if self.rare else ""
         return f"{self.kind}{joined}"
 
@@ -122,7 +225,7 @@ def read_units(
     site: str,
     fillers: str = "token",
     unit: str | None = None,
-    scope: str = "self",
+    scope: str = SELF,
     columns: Collection[str] = (),
     fewest: int = FEWEST,
     rare: int = RARE,
@@ -131,21 +234,18 @@ def read_units(
 
     ``unit`` and ``scope`` are those of :func:`read_kind`. Fillers that fewer than ``rare`` groups of
     sequences have are joined: those of one group are never both fitted to and tested on.
-
-    Raises:
-        InputError: no such site, column, unit or scope, attention maps, or too few groups.
     """
     name = select_one(store, site)
     kind = read_kind(store, name, unit, scope)
-    tokens = _read_tokens(store, name, fillers, columns)
+    tokens = _read_tokens(store, name, fillers, set(columns))
     of_token = group_tokens(tokens, "filler")
     joined, n_rare = join_rare(tokens["filler"].to_numpy(object), of_token, rare)
     first = starts_of(pd.factorize(tokens["sample"])[0])
-    vectors = _vectors(store, name, kind, tokens, first)
     groups = of_token if kind.unit == TOKEN else of_token[first]
     if (n := len(np.unique(groups))) < fewest:
         raise InputError(f"{store.path} has {n} different sequences: extract {fewest} or more")
-    return Units(vectors, tokens, kind, joined, n_rare, groups)
+    vectors = _vectors(store, name, kind, tokens, first)
+    return Units(store, name, vectors, tokens, kind, joined, n_rare, groups)
 
 
 def select_one(store: Store, site: str) -> str:
@@ -173,30 +273,38 @@ def join_rare(
 def _vectors(
     store: Store, site: str, kind: UnitKind, tokens: pd.DataFrame, first: np.ndarray
 ) -> UnitVectors:
-    """The vectors of a kind of units; ``first`` are the first tokens of samples."""
+    """The vectors of a kind of units, all heads together; ``first`` are the first tokens of samples."""
     rows, spans = (np.arange(len(first)) if kind.is_stored else kind.places(tokens)), None
     if rows is None:
         rows, spans = first, np.diff(first, append=len(tokens))
-    longest = int(spans.max()) if spans is not None else 1
-    step = max(1, BLOCK_BYTES // (8 * longest * int(np.prod(store.specs[site].shape))))
-    return UnitVectors(store, site, rows, step, spans)
+    longest, width = int(spans.max()) if spans is not None else 1, store.specs[site].shape
+    step = max(1, BLOCK_BYTES // (8 * longest * int(np.prod(width))))
+    read = functools.partial(_read_rows, store, site, rows, spans)
+    return UnitVectors(read, len(rows), int(np.prod(width)), step)
 
 
-def _read_tokens(store: Store, site: str, fillers: str, columns: Collection[str]) -> pd.DataFrame:
+def _read_rows(store: Store, site: str, rows: np.ndarray, spans: Any, units: slice) -> np.ndarray:
+    """The rows of some units where they lie, or means of the ``spans`` of rows that begin there."""
+    some = rows[units]
+    if spans is None:
+        is_whole = len(rows) == rows[-1] + 1
+        return store.read_finite(site, units if is_whole else some)
+    end = int(some[-1] + spans[units][-1])
+    return pool_spans(store.read_finite(site, slice(int(some[0]), end)), some - some[0], MEAN)
+
+
+def _read_tokens(store: Store, site: str, fillers: str, wanted: set[str]) -> pd.DataFrame:
     """The tokens that a site's vectors are of with fillers, and the labels and gold columns asked for."""
     tokens = store.sequences_of(site)
     side = str(tokens["side"].iloc[0]) if len(tokens) else SIDES[0]
     if fillers not in tokens:
         raise unknown("column of fillers", fillers, map(str, tokens))
     tokens = tokens.assign(filler=tokens[fillers].astype(str).to_numpy(object))
-    wanted = set(columns)
-    exact = wanted & set(list_exact(store))
-    if exact:
+    if exact := wanted & set(list_exact(store)):
         labels = read_labels(store, side)
         tokens = tokens.assign(**{name: labels[name].to_numpy(object) for name in exact})
     if (wanted - {*tokens}) & set(COLUMNS) and side == SIDES[0] and store.has_questions:
-        held = [name for name in COLUMNS if name in tokens]  # which a store may have itself
-        gold = join(tokens.drop(columns=held))
-        new = [name for name in COLUMNS if name not in held]
+        new = [name for name in COLUMNS if name not in tokens]  # which a store may have itself
+        gold = join(tokens.drop(columns=[name for name in COLUMNS if name in tokens]))
         tokens = tokens.assign(**{name: gold[name].to_numpy(object) for name in new})
     return tokens
