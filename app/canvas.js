@@ -8,7 +8,7 @@ const BANDS = 256; // of an outline's height
 const NEAR = 6; // pixels around the pointer in which a point is found
 const AREAS = ["box", "lasso"];
 
-const page = { scenes: new Map(), names: new Map(), parts: new Map(), mark: "", turn: 0, picks: 0, told: null, timer: 0 };
+const page = { scenes: new Map(), names: new Map(), parts: new Map(), mark: "", turn: 0, told: null, timer: 0 };
 
 export default function mount({ data, parentElement, setStateValue, setTriggerValue }) {
   if (data.kind in FEEDS) {
@@ -17,7 +17,7 @@ export default function mount({ data, parentElement, setStateValue, setTriggerVa
   }
   if (!page.parts.has(parentElement)) page.parts.set(parentElement, new PARTS[data.kind](parentElement));
   const part = page.parts.get(parentElement);
-  if (part instanceof Picking) part.tell = (text) => setTriggerValue("picked", [text, page.picks]);
+  if (part instanceof Picks) part.tell = (text) => setTriggerValue("picked", text);
   else page.told = (mark) => setStateValue("mark", mark);
   part.take(data);
   return () => {
@@ -841,117 +841,54 @@ class Attend {
   }
 }
 
-// ---- what was asked: tokens and heads that are picked
+// ---- what is picked by a click, as the address writes it: two tokens at most (1,5) or a head (encoder.0.self.role:2)
 
-// What is picked, as the server writes it: tokens (1,5) or a head (encoder.0.self.role:2).
-class Picking {
-  constructor(root, className) {
-    this.frame = make("div", { className });
-    this.frame.addEventListener("keydown", (event) => this.key(event));
-    root.append(this.frame);
+class Picks {
+  constructor(root) {
+    this.frame = make("div");
+    this.note = make("span", { role: "status" });
+    this.undo = make("button", { textContent: "Without the edit", onclick: () => this.pick("") });
+    root.append(this.frame, make("div", { className: "below" }, this.note, this.undo));
   }
 
   take(data) {
-    if (data.turn < page.picks) return;
-    page.picks = data.turn;
-    const { turn: _, picked, marked, advice, ...drawn } = data, told = JSON.stringify(drawn);
+    const { picked, marked, advice, ...drawn } = data, told = JSON.stringify(drawn);
     Object.assign(this, { data, picked });
-    if (told !== this.told) this.draw();
+    this.frame.className = data.ramp ? "heads" : "strips";
+    if (told !== this.told)
+      this.frame.replaceChildren(...data.groups.map(({ heading, items }) => make("section", {}, make("div", { className: "heading", textContent: heading }),
+        make("div", { className: data.ramp ? "maps" : "tokens plain" }, ...items.map((item) => this.button(item))))));
     this.told = told;
     this.paint();
   }
 
+  button({ name, text, title, map }) {
+    const inside = map ? [paintMap(map, this.data.ramp), make("span", { textContent: text })] : [make("span", { className: "sign", textContent: text })];
+    return make("button", { name, title, onclick: () => this.toggle(name) }, ...inside);
+  }
+
+  toggle(name) {
+    const known = this.picked ? this.picked.split(",") : [], isHead = name.includes(":");
+    if (known.includes(name)) this.pick(known.filter((each) => each !== name).join(","));
+    else this.pick(isHead || known.length > 1 || known[0]?.includes(":") ? name : [...known, name].join(","));
+  }
+
   pick(text) {
-    page.picks += 1;
-    for (const part of page.parts.values()) {
-      if (!(part instanceof Picking)) continue;
-      part.picked = text;
-      part.data.marked = null; // known to the server only
-      part.paint();
-    }
+    for (const part of page.parts.values())
+      if (part instanceof Picks) {
+        Object.assign(part, { picked: text });
+        part.data.marked = null; // known to the server only
+        part.paint();
+      }
     this.tell(text);
   }
 
-  // ← and → go from button to button.
-  key(event) {
-    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key], all = [...this.frame.querySelectorAll("button:not(:disabled)")];
-    const at = all.indexOf(event.target.closest("button"));
-    if (!by || at < 0) return;
-    event.stopPropagation();
-    event.preventDefault();
-    all[at + by]?.focus();
-  }
-}
-
-// Strips of tokens; those of the first strip are picked, `many` at most.
-class Tokens extends Picking {
-  constructor(root) {
-    super(root, "strips");
-  }
-
-  get chosen() {
-    return this.picked && !this.picked.includes(":") ? this.picked.split(",").map(Number) : [];
-  }
-
-  draw() {
-    this.cells = [];
-    this.note = make("span", { role: "status" });
-    const undo = make("button", { textContent: "Without the edit", onclick: () => this.pick("") });
-    this.below = make("div", { className: "below" }, this.note, undo);
-    this.frame.replaceChildren(...this.data.strips.map((strip, number) => this.strip(strip, !number)), this.below);
-  }
-
-  strip({ heading, signs }, isPicked) {
-    const cells = signs.map((sign, i) =>
-      make("button", { title: `‘${sign}’ · token ${i}`, disabled: !isPicked, onclick: () => this.toggle(i) }, make("span", { className: "sign", textContent: sign })));
-    if (isPicked) this.cells = cells;
-    return make("section", {}, make("div", { className: "heading", textContent: heading }), make("div", { className: "tokens plain" }, ...cells));
-  }
-
-  toggle(i) {
-    const known = this.chosen, { many } = this.data;
-    const kept = known.includes(i) ? known.filter((each) => each !== i) : [...(known.length < many ? known : []), i];
-    this.pick(kept.join(","));
-  }
-
   paint() {
-    const marked = this.data.marked ?? this.chosen;
-    for (const [i, cell] of this.cells.entries()) cell.setAttribute("aria-pressed", marked.includes(i));
+    const marked = this.data.marked?.map(String) ?? this.picked.split(",");
+    for (const each of this.frame.querySelectorAll("button")) each.setAttribute("aria-pressed", marked.includes(each.name));
     this.note.textContent = this.data.advice;
-    this.below.lastChild.hidden = !this.picked;
+    this.undo.hidden = !this.picked || Boolean(this.data.ramp);
   }
 }
 
-// Attention maps, small: a click picks the head.
-class Heads extends Picking {
-  constructor(root) {
-    super(root, "heads");
-  }
-
-  draw() {
-    this.buttons = [];
-    this.frame.replaceChildren(...this.data.sites.map(({ site, maps }) => {
-      const buttons = maps.map((map, head) => this.head(`${site}:${head}`, map, head));
-      this.buttons.push(...buttons);
-      const heading = make("div", { className: "heading", textContent: site.slice(0, site.lastIndexOf(".")) });
-      return make("section", {}, heading, make("div", { className: "maps" }, ...buttons));
-    }));
-  }
-
-  head(name, { rows, columns, weights }, head) {
-    const canvas = paintMap({ rows, columns, weights }, this.data.ramp);
-    const onclick = () => this.pick(this.picked === name ? "" : name);
-    return make("button", { name, onclick }, canvas, make("span", { textContent: `head ${head}` }));
-  }
-
-  paint() {
-    for (const each of this.buttons) {
-      const is = each.name === this.picked;
-      each.setAttribute("aria-pressed", is);
-      each.lastChild.textContent = `head ${each.name.split(":").at(-1)}`;
-      each.title = this.data.advice?.replace("HEAD", each.name.replace(":", ", head ")) ?? each.name;
-    }
-  }
-}
-
-const PARTS = { map: Map2D, strips: Strips, tokens: Tokens, heads: Heads, attend: Attend };
+const PARTS = { map: Map2D, strips: Strips, picks: Picks, attend: Attend };

@@ -1,7 +1,7 @@
 """Parts of a page that the browser draws itself: maps, strips and attention that share one mark, tokens and heads to pick."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,21 +51,14 @@ def feed_mark(mark: Any) -> None:
     mount("mark", "feed-mark", {"text": text, "turn": turn})
 
 
-def offer_picks(kind: str, data: dict[str, Any]) -> None:
-    """``tokens`` or ``heads`` that are picked by a click; :func:`read_picks` says which."""
-    key = f"asked-{kind}"
+def offer_picks(key: str, groups: list[dict[str, Any]], **sent: Any) -> None:
+    """Tokens or heads that are picked by a click; :func:`read_picks` says which."""
 
     def hear() -> None:
-        text, turn = st.session_state[key].picked
-        pick(str(text), int(turn))
+        pick(str(st.session_state[key].picked))
 
-    sent = {
-        "kind": kind,
-        **data,
-        "picked": read_picks(),
-        "turn": st.session_state.get("turn_of_picks", 0),
-    }
-    _mount(data=sent, key=key, on_picked_change=hear)
+    data = {"kind": "picks", "groups": groups, "picked": read_picks(), "advice": ""} | sent
+    _mount(data=data, key=key, on_picked_change=hear)
 
 
 def read_picks() -> str:
@@ -74,10 +67,8 @@ def read_picks() -> str:
     return text if re.fullmatch(f"{TOKENS}|{HEAD}", text) else ""
 
 
-def pick(text: str = "", turn: int | None = None) -> None:
+def pick(text: str = "") -> None:
     """Picks tokens (``1,5``) or a head (``encoder.0.self.role:2``), in the address too."""
-    before = st.session_state.get("turn_of_picks", 0)
-    st.session_state["turn_of_picks"] = before + 1 if turn is None else turn
     state.set_address("picked", text)
 
 
@@ -88,10 +79,10 @@ def read_tokens(count: int, many: int = 2) -> list[int]:
     return [each for each in found if each < count][:many]
 
 
-def read_head(heads: dict[str, range]) -> tuple[str, int] | None:
-    """The picked one of some heads."""
+def read_head(heads: Mapping[str, Any]) -> tuple[str, int] | None:
+    """The picked one of some heads, whose sites have a map for each."""
     found = re.fullmatch(HEAD, read_picks())
-    if found is None or int(found[2]) not in heads.get(found[1], ()):
+    if found is None or int(found[2]) >= len(heads.get(found[1], ())):
         return None
     return found[1], int(found[2])
 

@@ -58,7 +58,7 @@ def once(make: Callable[[], Any], *key: Any) -> Any:
 
 @st.cache_resource(max_entries=2, show_spinner="Loading the model …")
 def load_asked(name: str) -> Any:
-    return tp.dashboard.live_example.load_asked(name)
+    return tp.dashboard.asking.load_asked(name)
 
 
 def root() -> str:

@@ -3,6 +3,7 @@
 import dialogue
 import state
 import streamlit as st
+import widgets
 
 import tprprobe as tp
 
@@ -29,6 +30,30 @@ def _find_model(store) -> str | None:
     return name
 
 
+def _show_answer(model, name: str, store, lead) -> None:
+    """What the model says as it is, or what the change that is picked makes of it."""
+    asking, changes, tried = tp.dashboard.asking, tp.dashboard.changes, st.session_state.setdefault("tried", {})  # fmt: skip
+    asked = dialogue.ask(model, name, store)
+    heads = state.once(lambda: changes.find_heads(asked), "heads", name, asked.text)
+    change = dialogue.choose_change(asked, heads)
+    plain = lambda: asking.listen(asked, changes.list_ways(asked), store)  # noqa: E731
+    said = state.once(plain, "said", name, asked.text)
+    table, answer = said.table, asking.summarize_said(asked, said, store)
+    with lead:
+        if change is None:
+            widgets.lead(answer)
+        else:
+            key = (name, asked.text, change.told)
+            table, tried[key] = state.once(lambda: changes.try_change(asked, change, store), *key)
+            widgets.lead(changes.summarize_change(tried[key]))
+            st.caption(state.escape(f"Without the edit: {answer}"))
+    widgets.table(table)
+    st.caption(state.escape(changes.explain(table)))
+    dialogue.show_heads(heads)
+    if tried:
+        dialogue.show_tried(tried)
+
+
 @state.page("Ask")
 def ask() -> None:
     store = state.store()
@@ -40,12 +65,8 @@ def ask() -> None:
     lead = dialogue.stay()
     try:
         model = state.load_asked(name)
-        known = tp.dashboard.folders.is_model_of(model, store)
-        if not known:
+        if not tp.dashboard.folders.is_model_of(model, store):
             st.warning("Its weights are not those that this store was made with.")
-        answer = (
-            dialogue.ask_next if tp.dashboard.next_words.is_open(model) else dialogue.ask_answer
-        )
-        answer(model, name, store, lead)
+        _show_answer(model, name, store, lead)
     except tp.InputError as error:
         st.warning(state.escape(tp.dashboard.safe_text.visible(error, LONGEST)))

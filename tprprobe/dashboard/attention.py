@@ -233,14 +233,24 @@ def link_head(site: str, head: Any) -> Link:
 
 
 def pack_heads(
-    maps: Mapping[str, Float[np.ndarray, "head query key"]], dark: bool
-) -> dict[str, Any]:
-    """Attention maps, small, by the name of their site."""
-    sites = [
-        {"site": name, "maps": [pack_weights(each, SMALL) for each in of]}
-        for name, of in maps.items()
+    maps: Mapping[str, Float[np.ndarray, "head query key"]], does: str = ""
+) -> list[dict[str, Any]]:
+    """Attention maps, small, by the name of their site, each to be picked; ``does`` is what that does to a head."""
+    return [
+        {
+            "heading": site.rpartition(".")[0],
+            "items": [
+                {
+                    "name": f"{site}:{head}",
+                    "text": f"head {head}",
+                    "title": f"{place(site, head)}{does}",
+                    "map": pack_weights(each, SMALL),
+                }
+                for head, each in enumerate(of)
+            ],
+        }
+        for site, of in maps.items()
     ]
-    return {"ramp": look(dark).scale, "sites": sites}
 
 
 def pack_attention(store: Store, maps: Maps, head: int, dark: bool) -> dict[str, Any]:
