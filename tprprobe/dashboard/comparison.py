@@ -21,11 +21,7 @@ SAMPLES = 1000  # that are compared
 
 
 def match_samples(first: Store, second: Store) -> pd.DataFrame:
-    """The samples that both stores have, by their texts: text, first, second.
-
-    Raises:
-        InputError: none.
-    """
+    """The samples that both stores have, by their texts: text, first, second."""
     one, two = (read_texts(each).rename("text").reset_index() for each in (first, second))
     pairs = one.merge(two, on="text", suffixes=("_first", "_second")).drop_duplicates("text")
     if pairs.empty:

@@ -36,11 +36,7 @@ def list_families(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def show_steps(scores: pd.DataFrame, site: str, roles: str) -> View:
-    """What fillers, then roles, then bindings explain of a site's vectors, and the same fit of controls, with intervals.
-
-    Raises:
-        InputError: no decomposition of that site by these roles.
-    """
+    """What fillers, then roles, then bindings explain of a site's vectors, and the same fit of controls, with intervals."""
     from tprprobe.figures.role_fits import scheme_table  # with all that fits schemes
 
     found = scores[(scores["site"] == site) & (scores["roles"] == roles)]

@@ -23,11 +23,7 @@ def list_fields(tokens: pd.DataFrame, gold: pd.DataFrame | None) -> list[str]:
 
 
 def read_field(tokens: pd.DataFrame, gold: pd.DataFrame | None, name: str) -> pd.Series:
-    """The values of a field, one per token, as texts: the commonest by name, the others together.
-
-    Raises:
-        InputError: no such field.
-    """
+    """The values of a field, one per token, as texts: the commonest by name, the others together."""
     if gold is not None and name.startswith("gold ") and name[5:] in gold:
         values = gold[name[5:]]
     elif name in tokens and name not in WHOLE:

@@ -37,22 +37,13 @@ class Runs:
         return list(self.folders[kind])
 
     def folder(self, kind: str, name: str) -> Path:
-        """The folder of that kind and name; only folders that were found, whatever the name says.
-
-        Raises:
-            InputError: there is none.
-        """
+        """The folder of that kind and name; only folders that were found, whatever the name says."""
         if name not in self.folders[kind]:
             raise unknown(kind, name, self.folders[kind])
         return self.folders[kind][name]
 
     def open(self, name: str) -> Store:
-        """The store of that name.
-
-        Raises:
-            InputError: there is none, it is damaged, incomplete or of something else, or its files
-                lie outside the root.
-        """
+        """The store of that name."""
         path = self.folder("control" if name in self.folders["control"] else "store", name)
         for part in (MANIFEST, TOKENS, ARRAYS, *TWINS):
             if (path / part).exists() and not is_within(path / part, self.root):
@@ -105,11 +96,7 @@ class Runs:
 
 
 def find_runs(root: str | os.PathLike[str]) -> Runs:
-    """Every store and result in ``root`` and below it; links are not followed.
-
-    Raises:
-        InputError: ``root`` is no folder.
-    """
+    """Every store and result in ``root`` and below it; links are not followed."""
     root = Path(root)
     if not root.is_dir():
         raise InputError(f"no folder {root}: give a folder with runs, or make one: tprprobe demo")

@@ -25,9 +25,6 @@ ANSWERS = {"counterfactual": "as predicted", "other": "another answer", "origina
 def read_interventions(folder: Path) -> dict[str, pd.DataFrame]:
     """The charts that a finished run offers, by name: the edits of single heads, ``snap``, ``all``
     other edits, the kinds of exchange, or the edits of minimal pairs.
-
-    Raises:
-        InputError: the folder holds no finished run.
     """
     if BEHAVIORS.is_in(folder):
         rows = BEHAVIORS.load(folder)

@@ -78,11 +78,7 @@ class Job:
 
 
 def plan(runs: Runs, name: str, kind: str) -> Launch:
-    """The launch of a kind (of LAUNCHES) for the store of that name.
-
-    Raises:
-        InputError: there is no such kind, or it cannot be done with this store; says why.
-    """
+    """The launch of a kind (of LAUNCHES) for the store of that name."""
     if kind not in LAUNCHES:
         raise unknown("analysis", kind, LAUNCHES)
     store, path = runs.open(name), runs.folder("store", name)
@@ -98,11 +94,7 @@ def plan(runs: Runs, name: str, kind: str) -> Launch:
 
 
 def start(launch: Launch) -> Job:
-    """The job of a launch, started as `python -m tprprobe …`.
-
-    Raises:
-        InputError: its files cannot be written.
-    """
+    """The job of a launch, started as `python -m tprprobe …`."""
     for path, text in launch.files.items():
         write_file(path, text)
     number, log = tempfile.mkstemp(prefix="tprprobe-", suffix=".log")
@@ -202,11 +194,7 @@ def _intervene(runs: Runs, store: Store, edits: str) -> Plan:
 
 
 def _quoted(value: object) -> str:
-    """A text inside quotation marks of TOML.
-
-    Raises:
-        InputError: it has characters that no name of data has.
-    """
+    """A text inside quotation marks of TOML."""
     is_plain = re.fullmatch(r"[\w:+/.,=@ -]{1,200}", str(value))
     _require(is_plain, f"data with an unusual name: {visible(value, 60)}")
     return str(value)

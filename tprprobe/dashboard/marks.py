@@ -61,11 +61,7 @@ class Mark:
 
 
 def read_mark(text: str | None) -> Mark | None:
-    """The mark that a text stands for; None for an empty text.
-
-    Raises:
-        InputError: it says none.
-    """
+    """The mark that a text stands for; None for an empty text."""
     if not text:
         return None
     kind, _, value = text.partition(":")

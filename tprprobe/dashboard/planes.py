@@ -29,11 +29,7 @@ def place(store: Store, roles: Clusters, method: str = "pca", seed: int = 0) -> 
 def place_more(
     plane: Projection, roles: Clusters, vectors: Float[np.ndarray, "row ..."]
 ) -> Float32[np.ndarray, "row 2"]:
-    """The places of more vectors of the same site on a plane's axes.
-
-    Raises:
-        InputError: places on this plane are known only of the vectors it was made of (UMAP).
-    """
+    """The places of more vectors of the same site on a plane's axes."""
     if plane.place is None or plane.method == "umap":
         raise InputError(f"{plane.method} cannot place new vectors: choose pca or linear")
     return plane.place(_scale(roles, vectors)).astype(np.float32)

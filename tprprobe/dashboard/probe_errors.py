@@ -54,9 +54,6 @@ def list_probes(folders: Mapping[str, Path], task: str) -> dict[str, TrainedProb
 def predict_held_out(store: Store, trained: TrainedProbe) -> pd.DataFrame:
     """The predictions of a probe on documents that it was not trained on: sample, span1, span2, label, predicted,
     probability.
-
-    Raises:
-        InputError: the store has none of these documents.
     """
     probe = load_probe(trained.folder)
     corpus = read_corpus(store, store.tokens, probe.side, [probe.task], trained.seed)

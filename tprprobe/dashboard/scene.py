@@ -96,11 +96,7 @@ class Cloud:
         return [CLUSTER, *list_fields(self.tokens, self.gold)]
 
     def read_field(self, name: str) -> pd.Series:
-        """The values of a field, one per token, as texts.
-
-        Raises:
-            InputError: no such field.
-        """
+        """The values of a field, one per token, as texts."""
         if name == CLUSTER:
             return pd.Series(self.roles.labels.astype(str))
         return read_field(self.tokens, self.gold, name)
@@ -175,9 +171,6 @@ def stack_layers(
     """The scene's tokens in every layer, placed together; the column ``layer`` tells them apart.
 
     ``sites`` are the same site of each layer; of more than ``most`` vectors, every so many tokens.
-
-    Raises:
-        InputError: a site without the scene's head, or a method other than pca and linear.
     """
     chosen = np.arange(0, len(scene.rows), -(-len(scene.rows) * len(sites) // most))
     vectors = [read_vectors(scene.drawn, site, scene.roles.head)[chosen] for site in sites]

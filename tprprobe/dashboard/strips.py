@@ -55,11 +55,7 @@ def show_strips(scene: Cloud, samples: Sequence[int], mark: Mark | None = None) 
 
 
 def read_strips(scene: Cloud, samples: Sequence[int]) -> tuple[pd.DataFrame, Thinned, Clusters]:
-    """The tokens of some samples with row and cluster, the part of the store, and its clusters.
-
-    Raises:
-        InputError: none of the samples has tokens on the scene's side.
-    """
+    """The tokens of some samples with row and cluster, the part of the store, and its clusters."""
     part, roles = scene.of(list(samples))
     tokens = part.tokens_of(roles.site).assign(row=part.rows(roles.site), cluster=roles.labels)
     if tokens.empty:
@@ -103,9 +99,6 @@ def pack_strips(
     them by, rows and clusters.
 
     With ``beside`` and one sample of each, tokens are found by those at the same positions of its sample.
-
-    Raises:
-        InputError: none of the samples has tokens on the scene's side.
     """
     tokens, _, _ = read_strips(scene, samples)
     tokens["label"] = tokens["cluster"]
