@@ -83,7 +83,7 @@ def summarize_agreement(
 ) -> Statement:
     """How far two stores' clusters agree on the same tokens, and how many of each have a name."""
     counts = [
-        f"{(scene.names['name'] != UNNAMED).sum()} of {len(scene.names)} clusters of {name} have a name"
+        f"{(known := scene.names['name'] != UNNAMED).sum()} of {len(known)} clusters of {name} have a name"
         for scene, name in zip(scenes, names, strict=True)
         if scene.names is not None
     ]

@@ -58,15 +58,17 @@ class Runs:
 
     def beside(self, store: Store, *kinds: str) -> dict[str, Path]:
         """The folders of kinds of results that were made of the store, or of its model."""
-        found = {name: each for kind in kinds for name, each in self.folders.get(kind, {}).items()}
-        own, _, _ = sort_results(store, found.values())
-        return {name: each for name, each in found.items() if each in own}
+        return self._sort(store, kinds)[0]
 
     def unclaimed(self, store: Store, *kinds: str) -> list[str]:
         """The names of results of these kinds that do not say what they were made of."""
+        return list(self._sort(store, kinds)[2])
+
+    def _sort(self, store: Store, kinds: Sequence[str]) -> list[dict[str, Path]]:
+        """Results made of the store, of another one, and of nothing that they record."""
         found = {name: each for kind in kinds for name, each in self.folders.get(kind, {}).items()}
-        _, _, unknown = sort_results(store, found.values())
-        return [name for name, each in found.items() if each in unknown]
+        sorts = sort_results(store, found.values())
+        return [{n: each for n, each in found.items() if each in part} for part in sorts]
 
     def find_model(self, store: Store) -> str | None:
         """What :func:`tprprobe.load_model` takes for the model of a store: a folder below the root, a shipped name, or the
@@ -85,14 +87,9 @@ class Runs:
 
     def read_card(self, store: Store) -> str | None:
         """The card of a store's model, as text; None if there is none."""
-        folder = Path((self.find_model(store) or "").removeprefix("hf:")) / hub.CARD
-        if (
-            not folder.is_absolute()
-            or not folder.is_file()
-            or not is_within(folder, folder.parent.resolve())
-        ):
-            return None
-        return folder.read_text("utf-8", errors="replace")[:LONGEST]
+        card = Path((self.find_model(store) or "").removeprefix("hf:")) / hub.CARD
+        is_there = card.is_absolute() and card.is_file() and is_within(card, card.parent.resolve())
+        return card.read_text("utf-8", errors="replace")[:LONGEST] if is_there else None
 
 
 def find_runs(root: str | os.PathLike[str]) -> Runs:

@@ -40,9 +40,7 @@ def take_part(store: Store, site: str, *samples: int) -> Store:
 
 def summarize_part(store: Store, site: str) -> str:
     """How much of a store is fitted; empty if all of it is."""
-    fitted, total = (
-        each.tokens_of(site)["sample"].size for each in (take_part(store, site), store)
-    )
+    fitted, total = (len(each.tokens_of(site)) for each in (take_part(store, site), store))
     some = f"Fitted to {fitted:,} of {total:,} vectors, whole samples drawn at random."
     return some if fitted < total else ""
 
@@ -137,8 +135,7 @@ def _show_tokens(
     tokens = ["the sample"] if is_whole else [*map(sign, states.tokens["filler"])]
     rows = pd.DataFrame({"position": range(len(values)), "token": tokens, "residual": values})
     texts = np.char.mod("%.0f", 100 * values)[None]
-    grid = Squares(
-        values[None], [""], [f"{i} {each}" for i, each in enumerate(tokens)], ("", ""), texts, texts
-    )
+    columns = [f"{i} {each}" for i, each in enumerate(tokens)]
+    grid = Squares(values[None], [""], columns, ("", ""), texts, texts)
     note = f"percent of {label}"
     return View(title, rows, grid, partial(residual_bars, rows, title, label), note)

@@ -59,9 +59,8 @@ def _probes(_: str, folder: Path) -> Iterator[Statement]:
 
 def _decompositions(_: str, folder: Path) -> Iterator[Statement]:
     scores = read_scores([folder])
-    yield from (
-        summarize_decomposition(scores, str(site)) for site in scores["site"].unique()[:SITES]
-    )
+    for site in scores["site"].unique()[:SITES]:
+        yield summarize_decomposition(scores, str(site))
 
 
 def _interventions(name: str, folder: Path) -> Iterator[Statement]:
