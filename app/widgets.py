@@ -16,6 +16,7 @@ CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["toImage", "autoScale
 STYLE = HERE.joinpath("page.css").read_text("utf-8")
 LISTEN = component("tprprobe_page", js=HERE.joinpath("page.js").read_text("utf-8"))
 UNCLAIMED = "Not shown, because they do not record their store (an earlier version made them; make them again): "
+REFUSED = "Analyses that are impossible for this store, and why"
 KEYS = {
     "← →": "step through the samples",
     "Esc": "unmark",
@@ -101,11 +102,8 @@ def head(title: str, make: Callable[[], Any], name: str) -> None:
         st.markdown(f"**{state.escape(title)}**")
         with st.popover("Export"):
             for kind, mime in tp.dashboard.view.FORMATS.items():
-                given: dict[str, Any] = {
-                    "key": f"{name}-{kind}",
-                    "on_click": "ignore",
-                    "width": "stretch",
-                }
+                given: dict[str, Any] = {"on_click": "ignore", "width": "stretch"}
+                given["key"] = f"{name}-{kind}"
                 data = lambda kind=kind: make().export(kind)  # noqa: E731
                 st.download_button(kind.upper(), data, f"{name}.{kind}", mime, **given)
 
@@ -115,11 +113,8 @@ def choose_sample(store: Any, count: int, search: bool = True) -> int:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         given: dict[str, Any] = {"width": 220, "max_chars": 200} | state.KEEP
         text = (search and st.text_input("Text search", key="search", **given)) or ""
-        found = (
-            [each for each in tp.dashboard.contents.find_samples(store, text) if each < count]
-            if text
-            else []
-        )
+        samples = tp.dashboard.contents.find_samples(store, text) if text else []
+        found = [each for each in samples if each < count]
         if text and not found:
             st.caption(f"No sample has ‘{state.escape(text)}’: all are shown.")
         chosen = found or range(count)
@@ -133,9 +128,8 @@ def choose_sample(store: Any, count: int, search: bool = True) -> int:
         sample = st.number_input("Sample", 0, count - 1, key="sample", width=160, **state.KEEP)
         st.button("Previous", on_click=step, args=(-1,), shortcut="Left", key="previous")
         st.button("Next", on_click=step, args=(1,), shortcut="Right", key="next")
-        st.caption(
-            f"{at + 1:,} of {len(chosen):,}" + (f" with ‘{state.escape(text)}’" if found else "")
-        )
+        which = f" with ‘{state.escape(text)}’" if found else ""
+        st.caption(f"{at + 1:,} of {len(chosen):,}{which}")
     return int(sample)
 
 
@@ -144,15 +138,13 @@ def table(rows, pinned: int = 1, **given):
     columns = {}
     for number, (name, kind) in enumerate(rows.dtypes.items()):
         meaning = tp.dashboard.glossary.explain_column(str(name))
-        shown: dict[str, Any] = {
-            "pinned": number < pinned,
-            "help": f"**{state.escape(str(name))}** {meaning}",
-        }
+        shown: dict[str, Any] = {"help": f"**{state.escape(str(name))}** {meaning}"}
         if kind.kind == "f":
             columns[name] = st.column_config.NumberColumn(format="%.3g", **shown)
         else:
             is_name = number < pinned and kind.kind not in "iu"
             columns[name] = st.column_config.Column(width="medium" if is_name else None, **shown)
+        columns[name]["pinned"] = number < pinned
     return st.dataframe(rows, hide_index=True, column_config=columns, **given)
 
 
@@ -185,9 +177,7 @@ def offer_runs(*kinds: str, why: str = "", heading: str = "") -> None:
     if heading and len(refused) < len(kinds):
         above.subheader(heading)
     if refused:
-        with st.expander(
-            "Analyses that are impossible for this store, and why", key=f"refused-{'-'.join(kinds)}"
-        ):
+        with st.expander(REFUSED, key=f"refused-{'-'.join(kinds)}"):
             st.markdown("  \n".join(map(state.escape, refused)))
 
 

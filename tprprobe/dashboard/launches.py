@@ -81,7 +81,7 @@ def plan(runs: Runs, name: str, kind: str) -> Launch:
     store, path = runs.open(name), runs.folder("store", name)
     beside = path.parent if path != runs.root and is_within(path.parent, runs.root) else runs.root
     out = _free(beside, f"{path.name}-{kind}")
-    told, make = LAUNCHES[kind]
+    told, make, _ = LAUNCHES[kind]
     arguments, recipe = make(runs, store)
     files = {out.with_suffix(".toml"): recipe} if recipe else {}
     named = {STORE: str(path), RECIPE: str(out.with_suffix(".toml"))}
@@ -182,23 +182,19 @@ def _quoted(value: object) -> str:
     return str(value)
 
 
-LAUNCHES: dict[str, tuple[str, Callable[[Runs, Store], Plan]]] = {
-    "names": ("Name the clusters", _names),
-    "probes": ("Train probes (a linear screen)", _probes),
-    "decomposition": ("Decompose the states of all layers", _decomposition),
-    "pairs": ("Exchange two words of minimal pairs, layer by layer", _pairs),
-    "sweep": ("Replace every head's roles, one head at a time", _intervene),
-    "swaps": ("Exchange the vectors of two numbers", _swaps),
-}
-RESULTS = {  # what an analysis leaves beside the store
-    "names": ("names", "word-names"),
-    "probes": ("probes",),
-    "decomposition": ("decompositions",),
-    "pairs": ("behaviors",),
-    "sweep": ("interventions",),
+LAUNCHES: dict[
+    str, tuple[str, Callable[[Runs, Store], Plan], tuple[str, ...]]
+] = {  # and what they leave
+    "names": ("Name the clusters", _names, ("names", "word-names")),
+    "probes": ("Train probes (a linear screen)", _probes, ("probes",)),
+    "decomposition": ("Decompose the states of all layers", _decomposition, ("decompositions",)),
+    "pairs": ("Exchange two words of minimal pairs, layer by layer", _pairs, ("behaviors",)),
+    "sweep": ("Replace every head's roles, one head at a time", _intervene, ("interventions",)),
+    "swaps": ("Exchange the vectors of two numbers", _swaps, ()),
 }
 
 
 def list_missing(runs: Runs, store: Store) -> list[str]:
     """The analyses of a store that left no result yet."""
-    return [kind for kind, results in RESULTS.items() if not runs.beside(store, *results)]
+    found = {kind: results for kind, (_, _, results) in LAUNCHES.items() if results}
+    return [kind for kind, results in found.items() if not runs.beside(store, *results)]

@@ -12,7 +12,7 @@ from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.naming import name_roles
 from tprprobe.analyses.naming.heads import read_structure
 from tprprobe.analyses.naming.lattice import build_lattice
-from tprprobe.analyses.naming.names import UNNAMED, name_clusters
+from tprprobe.analyses.naming.names import UNNAMED, score_candidates
 from tprprobe.analyses.projections import Projection, project
 from tprprobe.dashboard.fields import CLUSTER, NONE, OTHER, list_fields, read_field
 from tprprobe.dashboard.planes import place, place_more
@@ -30,6 +30,7 @@ MOST_NUMBERS = 100_000_000  # of all vectors of a site that are read to draw eve
 BLOCK = 65_536  # vectors that are read at a time
 SEEDS = 5  # runs of k-means
 LONG = 90  # characters of a name
+SURE = 0.3  # F0.5 of a name from a column; its precision lies above the share of all tokens
 PLACES = ("position", "word", "document", "module")  # columns that say where a token stands
 
 
@@ -102,7 +103,11 @@ class Cloud:
         if lattice is None or not lattice.names:
             raise InputError("no columns to name clusters by")
         groups = group_tokens(self.tokens.reset_index(drop=True))
-        return name_clusters(self.roles.labels, lattice, groups)
+        found = score_candidates(self.roles.labels, lattice, groups)
+        holds = (found["f05"] >= SURE) & (
+            found["precision_low"] * found["lift"] > found["precision"]
+        )
+        return found.assign(name=found["candidate"].where(holds, UNNAMED))
 
     def list_fields(self) -> list[str]:
         """The fields by which the tokens can be colored; the first is the cluster."""
