@@ -164,21 +164,23 @@ def offer_runs(*kinds: str, why: str = "", heading: str = "") -> None:
     """A button for every analysis that is missing: it runs here, beside the store; below, why others are impossible."""
     if why:
         st.info(why)
-    above, refused = st.container(), []
+    above, refused = st.container(), {}
     for kind in kinds:
         at = (state.root(), state.store_name(), kind)
         job = jobs().get(at)
         try:
             launch = job.launch if job else tp.dashboard.launches.plan(state.runs(), at[1], kind)
         except tp.InputError as error:
-            refused.append(f"{tp.dashboard.launches.LAUNCHES[kind][0]}: {error}")
+            refused[tp.dashboard.launches.LAUNCHES[kind][0]] = str(error)
             continue
         _offer_run(at, launch, job)
     if heading and len(refused) < len(kinds):
         above.subheader(heading)
-    if refused:
-        with st.expander(REFUSED, key=f"refused-{'-'.join(kinds)}"):
-            st.markdown("  \n".join(map(state.escape, refused)))
+    if refused:  # an empty page has room for the reasons
+        is_all = bool(why) and len(refused) == len(kinds)
+        with st.expander(REFUSED, is_all, key=f"refused-{'-'.join(kinds)}"):
+            for what, reason in refused.items():
+                st.markdown(f"**{state.escape(what)}**: {state.escape(reason)}")
 
 
 def _offer_run(at, launch, job) -> None:

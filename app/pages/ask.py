@@ -7,6 +7,11 @@ import widgets
 
 import tprprobe as tp
 
+AFTER = """Then you can
+
+- type a text and see what the model expects next or, of a model without a head, which samples of the store are near;
+- click two words, which exchange their states or fillers, and compare what changes with controls;
+- click the attention map of a head, whose vectors become 0."""
 LONGEST = 300  # characters of what is said of a text that cannot be asked
 
 
@@ -26,6 +31,7 @@ def _find_model(store) -> str | None:
     if name not in loaded:
         st.button(state.escape(f"Load {name}"), type="primary", on_click=lambda: loaded.add(name))
         st.caption("It is read from there; a hub id that is not on this machine is downloaded.")
+        st.markdown(AFTER)
         return None
     return name
 

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.naming.word_labels import LABELS, label_words
-from tprprobe.dashboard.safe_text import spell, visible
+from tprprobe.dashboard.safe_text import visible
 from tprprobe.errors import unknown
+from tprprobe.figures.pieces import spell
 from tprprobe.gold.labels import WORD
 
 CLUSTER, OTHER, NONE = "cluster", "other", "–"

@@ -21,6 +21,7 @@ from tprprobe.store import Store
 COLUMNS = ["panel", "line", "x", "value", "low", "high", "told", "sure", "site", "page", "query"]
 BANDS = ["panel", "x", "value", "low", "high"]
 CONTROLS = ["shuffled roles", "shuffled fillers", "random vectors", "permuted", "untrained"]
+FEW = 4  # measures of the first line
 GAINS = {"gain": "gain of bindings", "learnt": "learnt of the gain"}
 Measured = Iterator[tuple[pd.DataFrame, pd.DataFrame]]  # lines, bands of their strongest controls
 
@@ -79,7 +80,8 @@ def summarize_layers(lines: Lines) -> Statement:
         what = f"{panel} ({best['line']})" if part["line"].nunique() > 1 else str(panel)
         told.append(f"{what} is largest in layer {int(best['x'])}: {number(best, 'value')}")
         links.append(Link(f"{panel}, {best['site']}", best["page"], best["query"]))
-    return Statement("; ".join(told) + ".", tuple(links))
+    more = f"; {len(told) - FEW} more below" if len(told) > FEW else ""
+    return Statement("; ".join(told[:FEW]) + more + ".", tuple(links[:FEW]))
 
 
 def _measures(rows: pd.DataFrame, name: str, panel: Any, **more: Any) -> pd.DataFrame:

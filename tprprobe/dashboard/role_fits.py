@@ -66,7 +66,7 @@ def show_similarity(fit: Decomposition, of: str = "fillers") -> View:
     table = pd.DataFrame(likeness, columns=pd.Index(symbols)).assign(symbol=symbols)
     labels = [*map(sign, symbols)]
     grid = Squares(likeness, labels, labels, signed=True)
-    return View(title, table, grid, partial(similarity_map, likeness, symbols, title))
+    return View(title, table, grid, partial(similarity_map, likeness, labels, title))
 
 
 @dataclass(frozen=True, eq=False)
