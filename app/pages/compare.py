@@ -18,8 +18,8 @@ def compare() -> None:
         return
     lead = st.container()
     with widgets.controls():
-        twin = next((i for i, each in enumerate(others) if each.startswith(f"{first}/")), 0)
-        second = widgets.choose("With", others, "with", twin)
+        alike = state.once(lambda: views.folders.rank_alike(runs, first, others), "alike")
+        second = widgets.choose("With", others, "with", others.index(alike[0]))
         names = (first, second)
         stores = [state.open_store(state.root(), name) for name in names]
         sites = [contents.list_vectors(store) for store in stores]

@@ -25,7 +25,10 @@ def match_samples(first: Store, second: Store) -> pd.DataFrame:
     one, two = (read_texts(each).rename("text").reset_index() for each in (first, second))
     pairs = one.merge(two, on="text", suffixes=("_first", "_second")).drop_duplicates("text")
     if pairs.empty:
-        raise InputError(f"{first.path.name} and {second.path.name} have no sample in common")
+        one, two = ("/".join(each.path.parts[-2:]) for each in (first, second))
+        raise InputError(
+            f"{one} and {two} have no sample in common: choose a store of the same data"
+        )
     return pairs.rename(columns={"sample_first": "first", "sample_second": "second"})
 
 

@@ -121,6 +121,19 @@ def _describe(runs: Runs, name: str) -> dict[str, str]:
         return {"model": f"cannot be read: {visible(error, 160)}"}
 
 
+def rank_alike(runs: Runs, name: str, others: Sequence[str]) -> list[str]:
+    """Other stores: first the twins of a store, then those of the same data."""
+    data = runs.open(name).manifest.get("data")
+
+    def is_alike(other: str) -> bool:
+        try:
+            return runs.open(other).manifest.get("data") == data
+        except InputError:
+            return False
+
+    return sorted(others, key=lambda each: (not each.startswith(f"{name}/"), not is_alike(each)))
+
+
 def write_report(runs: Runs, name: str) -> bytes:
     """The report of a store's run, as `tprprobe report` writes it; the run's folder is left as it is."""
     from tprprobe.figures.report.page import report_run
