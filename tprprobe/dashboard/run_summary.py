@@ -40,8 +40,8 @@ def summarize(runs: Runs, store: Store) -> Summary:
 
 def _results(runs: Runs, store: Store) -> Iterator[Statement]:
     """A sentence for every probed task, decomposed site and intervention; a damaged result says so."""
-    for kind, tell in RESULTS.items():
-        for name, folder in runs.beside(store, kind).items():
+    for tell, kinds in RESULTS.items():
+        for name, folder in runs.beside(store, *kinds).items():
             try:
                 yield from tell(name, folder)
             except InputError as error:
@@ -75,9 +75,8 @@ def _interventions(name: str, folder: Path) -> Iterator[Statement]:
         yield Statement(found.text, (link, *found.links))
 
 
-RESULTS: dict[str, Callable[[str, Path], Iterator[Statement]]] = {
-    "probes": _probes,
-    "decompositions": _decompositions,
-    "interventions": _interventions,
-    "behaviors": _interventions,
+RESULTS: dict[Callable[[str, Path], Iterator[Statement]], tuple[str, ...]] = {
+    _probes: ("probes",),
+    _decompositions: ("decompositions",),
+    _interventions: ("interventions", "behaviors"),
 }
