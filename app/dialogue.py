@@ -60,7 +60,7 @@ def choose_change(asked, heads) -> Any:
     tokens, kind, change = canvas.read_tokens(len(asked.tokens)), None, None
     with widgets.controls():
         if kinds:
-            first = 0 if kinds[0] in views.KINDS and heads else len(kinds) // 2
+            first = 0 if "roles" in kinds or asked.is_image else len(kinds) // 2
             kind = widgets.choose("Two tokens exchange their", kinds, "kind", first)
     if head:
         change = views.ablate_head(*head)
