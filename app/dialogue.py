@@ -17,7 +17,7 @@ STAYS = """<style>
 @media (max-width: 768px) { [data-testid="stLayoutWrapper"]:has(> .st-key-asked-lead) { top: 3.6rem; } }
 </style>"""
 MAPS = "**Attention of every head** – click a map to ablate its head: its vectors become 0, so it binds nothing"
-FEW, LONGEST = 64, 600  # heads whose maps are shown at once, tokens
+FEW, LONGEST = 8, 600  # layers whose maps are shown at once, tokens
 
 
 def stay() -> Any:
@@ -83,12 +83,20 @@ def choose_change(asked, heads) -> Any:
     return change
 
 
-def show_heads(heads) -> None:
+def find_heads(asked, name: str) -> dict:
+    """The attention maps of all heads; of a model with many layers once one is picked, or all are asked for."""
+    views, is_asked = tp.dashboard.changes, st.session_state.get("every_head")
+    if len(views.list_heads(asked)) > FEW and not is_asked and ":" not in canvas.read_picks():
+        return {}
+    return state.once(lambda: views.find_heads(asked), "heads", name, asked.text)
+
+
+def show_heads(asked, heads) -> None:
     """Small maps of all heads; a click ablates one."""
-    count = sum(map(len, heads.values()))
+    count = len(tp.dashboard.changes.list_heads(asked))
     if not count:
         st.caption("This model has no attention heads, so none can be ablated.")
-    elif count <= FEW or st.toggle(f"Attention of all {count} heads", key="maps_of_all"):
+    elif count <= FEW or st.toggle(f"Attention heads of all {count} layers", key="every_head"):
         st.markdown(MAPS)
         groups = tp.dashboard.attention.pack_heads(heads, " becomes 0 (click again to undo)")
         ramp = tp.dashboard.theme.look(state.is_dark()).scale

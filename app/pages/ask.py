@@ -40,7 +40,7 @@ def _show_answer(model, name: str, store, lead) -> None:
     """What the model says as it is, or what the change that is picked makes of it."""
     asking, changes, tried = tp.dashboard.asking, tp.dashboard.changes, st.session_state.setdefault("tried", {})  # fmt: skip
     asked = dialogue.ask(model, name, store)
-    heads = state.once(lambda: changes.find_heads(asked), "heads", name, asked.text)
+    heads = dialogue.find_heads(asked, name)
     change = dialogue.choose_change(asked, heads)
     plain = lambda: asking.listen(asked, changes.list_ways(asked), store)  # noqa: E731
     said = state.once(plain, "said", name, asked.text)
@@ -55,7 +55,7 @@ def _show_answer(model, name: str, store, lead) -> None:
             st.caption(state.escape(f"Without the edit: {answer}"))
     widgets.table(table)
     st.caption(state.escape(changes.explain(table)))
-    dialogue.show_heads(heads)
+    dialogue.show_heads(asked, heads)
     if tried:
         dialogue.show_tried(tried)
 

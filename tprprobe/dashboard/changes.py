@@ -84,15 +84,20 @@ def list_kinds(asked: Asked) -> dict[str, list[str]]:
     return found | {f"states at {site}": [site] for site in states}
 
 
-def find_heads(asked: Asked) -> dict[str, Float[np.ndarray, "head query key"]]:
-    """The sites whose heads can be ablated, with the attention maps of these while the model reads and writes."""
+def list_heads(asked: Asked) -> dict[str, str]:
+    """The sites whose heads can be ablated, by those of their attention maps."""
     sites = find_sites(asked.model)
     names = [n for n, site in sites.items() if "head" in site.axes and "query" not in site.axes]
     end = next((each for each in BOUND if any(n.endswith(each) for n in names)), None)
     bound = {n.rpartition(".")[0]: n for n in names if end is not None and n.endswith(end)}
-    maps = [f"{layer}.attention" for layer in bound if f"{layer}.attention" in sites]
+    return {f"{of}.attention": n for of, n in bound.items() if f"{of}.attention" in sites}
+
+
+def find_heads(asked: Asked) -> dict[str, Float[np.ndarray, "head query key"]]:
+    """The attention maps of the heads that can be ablated while the model reads and writes, by their site."""
+    maps = list_heads(asked)
     acts = asked.run(asked.source, *maps) if maps else {}
-    return {bound[n.rpartition(".")[0]]: acts[n][0].float().cpu().numpy() for n in maps}
+    return {site: acts[name][0].float().cpu().numpy() for name, site in maps.items()}
 
 
 def list_pairs(asked: Asked) -> list[tuple[str, int, int]]:
