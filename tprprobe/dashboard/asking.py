@@ -66,11 +66,12 @@ class Asked:
         exchanges of a decoder's positions are of whole passes.
         """
         most = require_vocabulary(self.model).most
+        longest: dict[str, Any] = {"max_length": most[1]} if most else {}
         with intervene(self.model, edits), torch.no_grad():
             if self.is_image and edits and self.answer is not None:
                 ids = self.model(source, self.answer[:, :-1]).argmax(-1)
             else:
-                ids = generate(self.model, source, **({"max_length": most[1]} if most else {}))
+                ids = generate(self.model, source, **longest)
         return torch.cat([ids.new_full((1, 1), self.model.config.sos), ids], 1)
 
 
@@ -100,7 +101,8 @@ def has_head(model: Any) -> bool:
 
 def ask_text(model: Any, text: str) -> Asked:
     """A text that a model reads; of a model that fills masks, with one behind it unless it has one."""
-    text, vocabulary = " ".join(text.split()), require_vocabulary(model)
+    vocabulary: Any = require_vocabulary(model)
+    text = " ".join(text.split())
     if reads_images(model):
         raise InputError(f"{model.name} writes captions of images: it cannot read a text")
     if not text or len(text) > LONGEST:
