@@ -8,7 +8,7 @@ const BANDS = 256; // of an outline's height
 const NEAR = 6; // pixels around the pointer in which a point is found
 const AREAS = ["box", "lasso"];
 
-const page = { scenes: new Map(), names: new Map(), parts: new Map(), mark: "", turn: 0, picks: 0, told: null, timer: 0 };
+const page = { scenes: new Map(), names: new Map(), parts: new Map(), mark: "", turn: 0, told: null, timer: 0 };
 
 export default function mount({ data, parentElement, setStateValue, setTriggerValue }) {
   if (data.kind in FEEDS) {
@@ -17,7 +17,7 @@ export default function mount({ data, parentElement, setStateValue, setTriggerVa
   }
   if (!page.parts.has(parentElement)) page.parts.set(parentElement, new PARTS[data.kind](parentElement));
   const part = page.parts.get(parentElement);
-  if (part instanceof Picking) part.tell = (text) => setTriggerValue("picked", [text, page.picks]);
+  if (part instanceof Picks) part.tell = (text) => setTriggerValue("picked", text);
   else page.told = (mark) => setStateValue("mark", mark);
   part.take(data);
   return () => {
@@ -132,18 +132,8 @@ class Points {
     return this.low[axis] + (step / GRID) * this.span[axis];
   }
 
-  runOf(index) {
-    let [low, high] = [0, this.starts.length - 1];
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (this.starts[middle] <= index) low = middle;
-      else high = middle - 1;
-    }
-    return low;
-  }
-
   tell(index) {
-    const run = this.runOf(index), offset = index - this.starts[run];
+    const run = lastUpTo(this.starts, index), offset = index - this.starts[run];
     return {
       row: this.run_row[run] + offset,
       sample: this.run_sample[run],
@@ -205,13 +195,8 @@ class Points {
       const run = first.findIndex((each, i) => row >= each && row < each + count[i]);
       return run < 0 ? -1 : this.starts[run] + row - first[run];
     }
-    let [low, high] = [0, first.length - 1];
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (first[middle] <= row) low = middle;
-      else high = middle - 1;
-    }
-    return row >= first[low] && row < first[low] + count[low] ? this.starts[low] + row - first[low] : -1;
+    const run = lastUpTo(first, row);
+    return row >= first[run] && row < first[run] + count[run] ? this.starts[run] + row - first[run] : -1;
   }
 
   // The mark of an area: by its rows where these are few, else by its outline.
@@ -227,6 +212,17 @@ class Points {
     if (this.layers > 1) rows.sort();
     return writeRows(this.side, rows, ROWS_TEXT) ?? area;
   }
+}
+
+// The place of the last of rising numbers that is no larger than another one.
+function lastUpTo(numbers, most) {
+  let [low, high] = [0, numbers.length - 1];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (numbers[middle] <= most) low = middle;
+    else high = middle - 1;
+  }
+  return low;
 }
 
 // The edges of an outline that reach into each of the bands between two heights: few for any one point.
@@ -262,14 +258,21 @@ function channels(color) {
 
 const packed = ([red, green, blue], alpha = 255) => ((alpha << 24) | (blue << 16) | (green << 8) | red) >>> 0;
 
-const digits = (number) => number.toFixed(2);
+const density = () => Math.min(window.devicePixelRatio || 1, 2);
+
+// A text beside the pointer, on the side where there is room.
+function point(hint, text, x, y, width) {
+  const right = x > width / 2;
+  Object.assign(hint, { hidden: !text, textContent: text });
+  Object.assign(hint.style, { top: `${y + 14}px`, left: right ? "" : `${x + 10}px`, right: right ? `${width - x + 10}px` : "" });
+}
 
 // ---- the map of the points beside the table of clusters
 
 class Map2D {
   constructor(root) {
     this.root = root;
-    this.mode = "lasso";
+    this.mode = "Lasso";
     this.canvas = make("canvas", { className: "points", role: "img" });
     this.over = make("canvas", { className: "over", "aria-hidden": "true" });
     this.labels = make("div", { className: "labels", "aria-hidden": "true" });
@@ -296,20 +299,18 @@ class Map2D {
   }
 
   bar() {
-    const modes = { lasso: "Lasso", box: "Box", move: "Move" };
-    this.modes = Object.entries(modes).map(([name, text]) =>
-      make("button", { textContent: text, "aria-pressed": name === this.mode, onclick: () => this.choose(name) }));
+    this.modes = ["Lasso", "Box", "Move"].map((name) =>
+      make("button", { textContent: name, "aria-pressed": name === this.mode, onclick: () => this.choose(name) }));
     const zoom = (factor) => () => this.zoom(factor);
     return make("div", { className: "bar", role: "toolbar", "aria-label": "Map" }, ...this.modes,
       make("button", { textContent: "+", title: "Zoom in (Ctrl and wheel)", onclick: zoom(0.6) }),
       make("button", { textContent: "−", title: "Zoom out", onclick: zoom(1 / 0.6) }),
-      make("button", { textContent: "Fit", title: "Show all (double click)", onclick: () => this.fit() }));
+      make("button", { textContent: "Fit", title: "Show all (double click)", onclick: () => this.look(null) }));
   }
 
   choose(name) {
     this.mode = name;
-    for (const [i, each] of ["lasso", "box", "move"].entries())
-      this.modes[i].setAttribute("aria-pressed", each === name);
+    for (const each of this.modes) each.setAttribute("aria-pressed", each.textContent === name);
   }
 
   take(data) {
@@ -336,18 +337,13 @@ class Map2D {
     this.paint();
   }
 
-  get scale() {
-    return Math.min(window.devicePixelRatio || 1, 2);
-  }
-
-  fit() {
-    this.view = null;
-    this.draw();
-    this.paint();
+  // The part of the plane that is seen: left, right, below, above.
+  get seen() {
+    return this.view ?? [-0.03, 1.03, -0.03, 1.03];
   }
 
   zoom(factor, at = [0.5, 0.5]) {
-    const view = this.view ?? [-0.03, 1.03, -0.03, 1.03];
+    const view = this.seen;
     const next = [0, 2].flatMap((low, axis) => {
       const span = view[low + 1] - view[low], middle = view[low] + at[axis] * span;
       return [middle - at[axis] * span * factor, middle + (1 - at[axis]) * span * factor];
@@ -366,7 +362,7 @@ class Map2D {
 
   // Sums the colors of the points under every pixel: what is seen is their mean, denser for more points.
   draw() {
-    const { points, codes, shades } = this, { scale } = this;
+    const { points, codes, shades } = this, scale = density();
     const width = Math.round(this.frame.clientWidth * scale), height = Math.round(this.frame.clientHeight * scale);
     if (!points || width < 9 || height < 9) return;
     if (width !== this.width || height !== this.height) {
@@ -384,7 +380,7 @@ class Map2D {
     const [count, red, green, blue] = this.sums, stamp = disc(radius, width), { top } = this;
     for (const each of this.sums) each.fill(0);
     top.fill(-1);
-    const [x0, x1, y0, y1] = this.view ?? [-0.03, 1.03, -0.03, 1.03], edge = radius + 2;
+    const [x0, x1, y0, y1] = this.seen, edge = radius + 2;
     const right = width / (x1 - x0) / GRID, left = (-x0 * width) / (x1 - x0);
     const down = -height / (y1 - y0) / GRID, start = height + (y0 * height) / (y1 - y0);
     const { x, y, cluster, size } = points, labels = codes ?? cluster, flat = Float32Array.from(shades.flat());
@@ -422,7 +418,7 @@ class Map2D {
 
   // A text at the middle of each value's points, so that color alone carries nothing.
   place() {
-    const { points, data } = this, [x0, x1, y0, y1] = this.view ?? [-0.03, 1.03, -0.03, 1.03];
+    const { points, data } = this, [x0, x1, y0, y1] = this.seen;
     this.labels.replaceChildren(...data.labels.map(({ text, x, y }) => {
       const right = (points.gridOf(x, 0) / GRID - x0) / (x1 - x0), up = (points.gridOf(y, 1) / GRID - y0) / (y1 - y0);
       const label = make("span", { textContent: text });
@@ -496,7 +492,7 @@ class Map2D {
     over.addEventListener("pointerup", (event) => this.end(event));
     over.addEventListener("pointercancel", () => this.rest());
     over.addEventListener("pointerleave", () => (this.hint.hidden = true));
-    over.addEventListener("dblclick", () => this.fit());
+    over.addEventListener("dblclick", () => this.look(null));
     over.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && !event.metaKey) return;
       event.preventDefault();
@@ -514,7 +510,7 @@ class Map2D {
     if (event.button) return;
     this.over.setPointerCapture(event.pointerId);
     this.path = [this.where(event)];
-    this.from = this.view ?? [-0.03, 1.03, -0.03, 1.03];
+    this.from = this.seen;
     this.hint.hidden = true;
   }
 
@@ -527,7 +523,7 @@ class Map2D {
     const [x, y] = this.path.at(-1);
     if (Math.hypot(at[0] - x, at[1] - y) < 3) return;
     this.path.push(at);
-    if (this.mode === "move") this.pan(at);
+    if (this.mode === "Move") this.pan(at);
     else this.outline();
   }
 
@@ -539,7 +535,7 @@ class Map2D {
   }
 
   outline() {
-    const pen = this.over.getContext("2d"), { scale } = this;
+    const pen = this.over.getContext("2d"), scale = density();
     pen.clearRect(0, 0, this.width, this.height);
     pen.strokeStyle = getComputedStyle(this.frame).color;
     pen.lineWidth = scale;
@@ -551,13 +547,14 @@ class Map2D {
   }
 
   corners() {
-    if (this.mode !== "box") return this.path;
+    if (this.mode !== "Box") return this.path;
     const [[x0, y0], [x1, y1]] = [this.path[0], this.path.at(-1)];
     return [[x0, y0], [x1, y0], [x1, y1], [x0, y1]];
   }
 
   end(event) {
-    if (!this.path || !this.points) return this.rest();
+    if (!this.path || !this.points) this.rest();
+    if (!this.path) return;
     const moved = this.path.length > 2, { path, mode, points } = this;
     const step = ([x, y]) => {
       const [x0, x1, y0, y1] = this.from;
@@ -567,12 +564,11 @@ class Map2D {
     if (!moved) {
       const index = this.nearest(this.where(event));
       mark(index < 0 ? "" : `${points.side}:${points.tell(index).row}`);
-    } else if (mode !== "move") {
+    } else if (mode !== "Move") {
       const every = Math.ceil(path.length / 100); // so that the mark fits in an address
-      const chosen = mode === "box" ? [path[0], path.at(-1)] : path.filter((_, i) => i % every === 0);
-      mark(points.markArea(mode, chosen.flatMap(step)));
+      const chosen = mode === "Box" ? [path[0], path.at(-1)] : path.filter((_, i) => i % every === 0);
+      mark(points.markArea(mode.toLowerCase(), chosen.flatMap(step)));
     }
-    return undefined;
   }
 
   rest() {
@@ -581,7 +577,7 @@ class Map2D {
   }
 
   nearest([x, y]) {
-    const { scale, width, height, top } = this, reach = Math.round(NEAR * scale);
+    const { width, height, top } = this, scale = density(), reach = Math.round(NEAR * scale);
     const [px, py] = [Math.round(x * scale), Math.round(y * scale)];
     let best = -1, least = Infinity;
     for (let dy = -reach; dy <= reach; dy++)
@@ -596,25 +592,17 @@ class Map2D {
 
   hover(at) {
     const index = this.points && this.top ? this.nearest(at) : -1;
-    this.hint.hidden = index < 0;
-    if (index < 0) return;
-    const found = this.points.tell(index), name = page.names.get(this.data.scene)?.[found.cluster]?.name;
+    const found = index < 0 ? null : this.points.tell(index), name = page.names.get(this.data.scene)?.[found?.cluster]?.name;
     const value = this.codes ? ` · ${this.data.values[this.codes[index]]}` : "";
-    this.hint.textContent = `‘${found.token}’ · sample ${found.sample}, token ${found.position} · cluster ${found.cluster}${name ? ` (${name})` : ""}${value}`;
-    const right = at[0] > this.over.clientWidth / 2;
-    Object.assign(this.hint.style, {
-      top: `${at[1] + 14}px`,
-      left: right ? "" : `${at[0] + 10}px`,
-      right: right ? `${this.over.clientWidth - at[0] + 10}px` : "",
-    });
+    const text = found && `‘${found.token}’ · sample ${found.sample}, token ${found.position} · cluster ${found.cluster}${name ? ` (${name})` : ""}${value}`;
+    point(this.hint, text ?? "", ...at, this.over.clientWidth);
   }
 }
 
 function share(measure, cell) {
   if (!measure) return cell("–", "", "number");
-  const [value, low, high] = measure;
-  const interval = low === null || high === null ? "" : `, 95 % interval ${digits(low)} to ${digits(high)}`;
-  return cell(digits(value), digits(value) + interval, "number");
+  const [value, low, high] = measure.map((each) => each?.toFixed(2));
+  return cell(value, low && high ? `${value}, 95 % interval ${low} to ${high}` : value, "number");
 }
 
 const discs = new Map();
@@ -790,10 +778,8 @@ class Attend {
       const box = frame.getBoundingClientRect(), [x, y] = [event.clientX - box.left, event.clientY - box.top];
       const [key, query] = [Math.floor((x / box.width) * columns), Math.floor((y / box.height) * rows)];
       const weight = this.codes[query * columns + key] / 255;
-      hint.hidden = !(weight >= 0);
-      hint.textContent = `‘${data.queries.signs[query * step]}’ ${query * step} → ‘${data.keys.signs[key * step]}’ ${key * step}: ${(100 * weight).toFixed(1)} %`;
-      const right = x > box.width / 2;
-      Object.assign(hint.style, { top: `${y + 14}px`, left: right ? "" : `${x + 10}px`, right: right ? `${box.width - x + 10}px` : "" });
+      const text = `‘${data.queries.signs[query * step]}’ ${query * step} → ‘${data.keys.signs[key * step]}’ ${key * step}: ${(100 * weight).toFixed(1)} %`;
+      point(hint, weight >= 0 ? text : "", x, y, box.width);
     });
     frame.addEventListener("pointerleave", () => (hint.hidden = true));
     const gold = data.gold && data.pairs.length ? `○ ${data.gold}` : "";
@@ -814,7 +800,7 @@ class Attend {
 
   paint() {
     if (!this.data || !this.lines.clientWidth) return;
-    const scale = Math.min(window.devicePixelRatio || 1, 2), box = this.lines.getBoundingClientRect(), pen = this.lines.getContext("2d");
+    const scale = density(), box = this.lines.getBoundingClientRect(), pen = this.lines.getContext("2d");
     Object.assign(this.lines, { width: box.width * scale, height: box.height * scale });
     pen.scale(scale, scale);
     pen.strokeStyle = getComputedStyle(this.lines).color;
@@ -841,117 +827,54 @@ class Attend {
   }
 }
 
-// ---- what was asked: tokens and heads that are picked
+// ---- what is picked by a click, as the address writes it: two tokens at most (1,5) or a head (encoder.0.self.role:2)
 
-// What is picked, as the server writes it: tokens (1,5) or a head (encoder.0.self.role:2).
-class Picking {
-  constructor(root, className) {
-    this.frame = make("div", { className });
-    this.frame.addEventListener("keydown", (event) => this.key(event));
-    root.append(this.frame);
+class Picks {
+  constructor(root) {
+    this.frame = make("div");
+    this.note = make("span", { role: "status" });
+    this.undo = make("button", { textContent: "Without the edit", onclick: () => this.pick("") });
+    root.append(this.frame, make("div", { className: "below" }, this.note, this.undo));
   }
 
   take(data) {
-    if (data.turn < page.picks) return;
-    page.picks = data.turn;
-    const { turn: _, picked, marked, advice, ...drawn } = data, told = JSON.stringify(drawn);
+    const { picked, marked, advice, ...drawn } = data, told = JSON.stringify(drawn);
     Object.assign(this, { data, picked });
-    if (told !== this.told) this.draw();
+    this.frame.className = data.ramp ? "heads" : "strips";
+    if (told !== this.told)
+      this.frame.replaceChildren(...data.groups.map(({ heading, items }) => make("section", {}, make("div", { className: "heading", textContent: heading }),
+        make("div", { className: data.ramp ? "maps" : "tokens plain" }, ...items.map((item) => this.button(item))))));
     this.told = told;
     this.paint();
   }
 
+  button({ name, text, title, map }) {
+    const inside = map ? [paintMap(map, this.data.ramp), make("span", { textContent: text })] : [make("span", { className: "sign", textContent: text })];
+    return make("button", { name, title, onclick: () => this.toggle(name) }, ...inside);
+  }
+
+  toggle(name) {
+    const known = this.picked ? this.picked.split(",") : [], isHead = name.includes(":");
+    if (known.includes(name)) this.pick(known.filter((each) => each !== name).join(","));
+    else this.pick(isHead || known.length > 1 || known[0]?.includes(":") ? name : [...known, name].join(","));
+  }
+
   pick(text) {
-    page.picks += 1;
-    for (const part of page.parts.values()) {
-      if (!(part instanceof Picking)) continue;
-      part.picked = text;
-      part.data.marked = null; // known to the server only
-      part.paint();
-    }
+    for (const part of page.parts.values())
+      if (part instanceof Picks) {
+        Object.assign(part, { picked: text });
+        part.data.marked = null; // known to the server only
+        part.paint();
+      }
     this.tell(text);
   }
 
-  // ← and → go from button to button.
-  key(event) {
-    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key], all = [...this.frame.querySelectorAll("button:not(:disabled)")];
-    const at = all.indexOf(event.target.closest("button"));
-    if (!by || at < 0) return;
-    event.stopPropagation();
-    event.preventDefault();
-    all[at + by]?.focus();
-  }
-}
-
-// Strips of tokens; those of the first strip are picked, `many` at most.
-class Tokens extends Picking {
-  constructor(root) {
-    super(root, "strips");
-  }
-
-  get chosen() {
-    return this.picked && !this.picked.includes(":") ? this.picked.split(",").map(Number) : [];
-  }
-
-  draw() {
-    this.cells = [];
-    this.note = make("span", { role: "status" });
-    const undo = make("button", { textContent: "Without the edit", onclick: () => this.pick("") });
-    this.below = make("div", { className: "below" }, this.note, undo);
-    this.frame.replaceChildren(...this.data.strips.map((strip, number) => this.strip(strip, !number)), this.below);
-  }
-
-  strip({ heading, signs }, isPicked) {
-    const cells = signs.map((sign, i) =>
-      make("button", { title: `‘${sign}’ · token ${i}`, disabled: !isPicked, onclick: () => this.toggle(i) }, make("span", { className: "sign", textContent: sign })));
-    if (isPicked) this.cells = cells;
-    return make("section", {}, make("div", { className: "heading", textContent: heading }), make("div", { className: "tokens plain" }, ...cells));
-  }
-
-  toggle(i) {
-    const known = this.chosen, { many } = this.data;
-    const kept = known.includes(i) ? known.filter((each) => each !== i) : [...(known.length < many ? known : []), i];
-    this.pick(kept.join(","));
-  }
-
   paint() {
-    const marked = this.data.marked ?? this.chosen;
-    for (const [i, cell] of this.cells.entries()) cell.setAttribute("aria-pressed", marked.includes(i));
+    const marked = this.data.marked?.map(String) ?? this.picked.split(",");
+    for (const each of this.frame.querySelectorAll("button")) each.setAttribute("aria-pressed", marked.includes(each.name));
     this.note.textContent = this.data.advice;
-    this.below.lastChild.hidden = !this.picked;
+    this.undo.hidden = !this.picked || Boolean(this.data.ramp);
   }
 }
 
-// Attention maps, small: a click picks the head.
-class Heads extends Picking {
-  constructor(root) {
-    super(root, "heads");
-  }
-
-  draw() {
-    this.buttons = [];
-    this.frame.replaceChildren(...this.data.sites.map(({ site, maps }) => {
-      const buttons = maps.map((map, head) => this.head(`${site}:${head}`, map, head));
-      this.buttons.push(...buttons);
-      const heading = make("div", { className: "heading", textContent: site.slice(0, site.lastIndexOf(".")) });
-      return make("section", {}, heading, make("div", { className: "maps" }, ...buttons));
-    }));
-  }
-
-  head(name, { rows, columns, weights }, head) {
-    const canvas = paintMap({ rows, columns, weights }, this.data.ramp);
-    const onclick = () => this.pick(this.picked === name ? "" : name);
-    return make("button", { name, onclick }, canvas, make("span", { textContent: `head ${head}` }));
-  }
-
-  paint() {
-    for (const each of this.buttons) {
-      const is = each.name === this.picked;
-      each.setAttribute("aria-pressed", is);
-      each.lastChild.textContent = `head ${each.name.split(":").at(-1)}`;
-      each.title = this.data.advice?.replace("HEAD", each.name.replace(":", ", head ")) ?? each.name;
-    }
-  }
-}
-
-const PARTS = { map: Map2D, strips: Strips, tokens: Tokens, heads: Heads, attend: Attend };
+const PARTS = { map: Map2D, strips: Strips, picks: Picks, attend: Attend };

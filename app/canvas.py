@@ -1,7 +1,7 @@
 """Parts of a page that the browser draws itself: maps, strips and attention that share one mark, tokens and heads to pick."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,28 +44,19 @@ def _hear(key: str) -> None:
 def feed_mark(mark: Any) -> None:
     """Sends the mark of the address; the browser takes it if it knows no newer one."""
     text, turn = str(mark or ""), st.session_state.get("turn_of_mark", 0)
-    turn += text != st.session_state.get(
-        "fed_mark", text
-    )  # marked by the server, or on another page
+    turn += text != st.session_state.get("fed_mark", text)  # marked by the server, or elsewhere
     st.session_state.update(fed_mark=text, turn_of_mark=turn)
     mount("mark", "feed-mark", {"text": text, "turn": turn})
 
 
-def offer_picks(kind: str, data: dict[str, Any]) -> None:
-    """``tokens`` or ``heads`` that are picked by a click; :func:`read_picks` says which."""
-    key = f"asked-{kind}"
+def offer_picks(key: str, groups: list[dict[str, Any]], **sent: Any) -> None:
+    """Tokens or heads that are picked by a click; :func:`read_picks` says which."""
 
     def hear() -> None:
-        text, turn = st.session_state[key].picked
-        pick(str(text), int(turn))
+        pick(str(st.session_state[key].picked))
 
-    sent = {
-        "kind": kind,
-        **data,
-        "picked": read_picks(),
-        "turn": st.session_state.get("turn_of_picks", 0),
-    }
-    _mount(data=sent, key=key, on_picked_change=hear)
+    data = {"kind": "picks", "groups": groups, "picked": read_picks(), "advice": ""} | sent
+    _mount(data=data, key=key, on_picked_change=hear)
 
 
 def read_picks() -> str:
@@ -74,10 +65,8 @@ def read_picks() -> str:
     return text if re.fullmatch(f"{TOKENS}|{HEAD}", text) else ""
 
 
-def pick(text: str = "", turn: int | None = None) -> None:
+def pick(text: str = "") -> None:
     """Picks tokens (``1,5``) or a head (``encoder.0.self.role:2``), in the address too."""
-    before = st.session_state.get("turn_of_picks", 0)
-    st.session_state["turn_of_picks"] = before + 1 if turn is None else turn
     state.set_address("picked", text)
 
 
@@ -88,10 +77,10 @@ def read_tokens(count: int, many: int = 2) -> list[int]:
     return [each for each in found if each < count][:many]
 
 
-def read_head(heads: dict[str, range]) -> tuple[str, int] | None:
-    """The picked one of some heads."""
+def read_head(heads: Mapping[str, Any]) -> tuple[str, int] | None:
+    """The picked one of some heads, whose sites have a map for each."""
     found = re.fullmatch(HEAD, read_picks())
-    if found is None or int(found[2]) not in heads.get(found[1], ()):
+    if found is None or int(found[2]) >= len(heads.get(found[1], ())):
         return None
     return found[1], int(found[2])
 
@@ -103,10 +92,8 @@ def _fill(root: str, name: str, *given: Any) -> Any:
 
 @st.cache_resource(max_entries=4, show_spinner="Placing the vectors of all layers …")
 def _stack(root: str, name: str, sites: tuple[str, ...], method: str, *given: Any) -> Any:
-    plane = "pca" if method == "umap" else method
-    return tp.dashboard.scene.stack_layers(
-        state.build_scene(root, name, *given, method), sites, plane
-    )
+    scene = state.build_scene(root, name, *given, method)
+    return tp.dashboard.scene.stack_layers(scene, sites, "pca" if method == "umap" else method)
 
 
 @dataclass(frozen=True)
@@ -138,16 +125,18 @@ class Place:
         """The scene of the one layer whose clusters are shown."""
         return state.build_scene(self.root, self.name, *self.given)
 
+    def mount(self, kind: str, key: str, sent: dict[str, Any]) -> None:
+        mount(kind, key, {"scene": self.key} | sent)
+
     def show_map(self, field: str) -> None:
-        mount("map", "linked-map", {"scene": self.key, "advice": ADVICE} | _pack_map(self, field))
+        self.mount("map", "linked-map", {"advice": ADVICE} | _pack_map(self, field))
 
     def show_strips(self, samples: Sequence[int], mark: Any) -> None:
         """Samples as strips, under their title with its exports."""
         views, scene = tp.dashboard, self.clustered
         title = f"Clusters of {scene.place}"
         widgets.head(title, lambda: views.show_strips(scene, samples, mark), f"strips-{self.name}")
-        sent = views.strips.pack_strips(scene, samples)
-        mount("strips", "linked-strips", {"scene": self.key} | sent)
+        self.mount("strips", "linked-strips", views.strips.pack_strips(scene, samples))
 
     def show_beside(self, scenes: Sequence[Any], first: int, second: int) -> None:
         """The same sample of a second store; its tokens are marked with those at their positions."""
@@ -155,18 +144,15 @@ class Place:
         title = f"Clusters of {other.place}"
         widgets.head(title, lambda: views.show_strips(other, [second]), "strips-second")
         sent = views.strips.pack_strips(other, [second], own, [first])
-        names = {"names": views.maps.pack_names(other)}
-        mount("strips", "linked-beside", {"scene": self.key} | sent | names)
+        self.mount("strips", "linked-beside", sent | {"names": views.maps.pack_names(other)})
 
     def feed_points(self, whole: bool = False) -> None:
         """The drawn points; ``whole``: those of every token, which take longer."""
-        key = "feed-all" if whole else "feed-points"
-        mount("points", key, {"scene": self.key} | _pack_points(self, whole))
+        self.mount("points", "feed-all" if whole else "feed-points", _pack_points(self, whole))
 
     def feed_names(self) -> None:
-        names = tp.dashboard.maps.pack_names(self.clustered)
-        if names is not None:
-            mount("names", "feed-names", {"scene": self.key, "names": names})
+        if names := tp.dashboard.maps.pack_names(self.clustered):
+            self.mount("names", "feed-names", {"names": names})
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

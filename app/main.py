@@ -11,17 +11,8 @@ import tprprobe as tp
 HERE = Path(__file__).parent
 SIDE = 220  # pixels of the list of pages
 
-PAGES = (
-    "overview",
-    "layers",
-    "decomposition",
-    "roles",
-    "attention",
-    "probes",
-    "interventions",
-    "compare",
-    "ask",
-)
+PAGES = ("overview", "layers", "decomposition", "roles", "attention", "probes", "interventions")
+PAGES += ("compare", "ask")
 
 st.set_page_config("tprprobe", layout="wide", initial_sidebar_state=SIDE)
 pages = [

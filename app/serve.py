@@ -16,13 +16,7 @@ from streamlit.web.cli import main
 from streamlit.web.server.starlette import starlette_server
 
 WHERE = b"<script>window.__streamlit = {BACKEND_BASE_URL: location.origin}</script>"  # not sought below every page
-NEEDED = (
-    "zarr",
-    "tprprobe.dashboard.contents",
-    "tprprobe.dashboard.folders",
-    "tprprobe.dashboard.run_summary",
-)
-LATER = ("tprprobe.dashboard.scene", "tprprobe.dashboard.role_fits", "tprprobe.dashboard.plots")
+NEEDED, LATER = ("contents", "folders", "run_summary"), ("scene", "role_fits", "plots")
 FIRST = 4  # seconds that the first page is left alone
 
 
@@ -30,11 +24,11 @@ def prepare() -> None:
     """Imports what the first page needs, then what the others need."""
     while not Runtime.exists():
         time.sleep(0.05)
-    for name in NEEDED:
-        importlib.import_module(name)
-    time.sleep(FIRST)
-    for name in LATER:
-        importlib.import_module(name)
+    importlib.import_module("zarr")
+    for names, wait in ((NEEDED, FIRST), (LATER, 0)):
+        for name in names:
+            importlib.import_module(f"tprprobe.dashboard.{name}")
+        time.sleep(wait)
 
 
 def keep_doors() -> None:

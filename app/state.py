@@ -11,23 +11,12 @@ import streamlit as st
 import tprprobe as tp
 
 CHOSEN: set[str] = set()  # what the main file has offered, once it ran
-LINKED = {
-    "store",
-    "site",
-    "maps",
-    "head",
-    "k",
-    "color",
-    "task",
-    "names",
-    "of",
-    "scheme",
-    "intervention",
-    "edit",
-}
+LINKED = {"store", "site", "maps", "head", "k", "color", "task", "names", "of", "scheme"}
+LINKED |= {"intervention", "edit"}
 NUMBERS = {"head", "k"}
 KEEP: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 SPECIAL = "\\`*_{}[]()#+-.!|<>$~:&^="  # of Markdown
+NO_STORES = "No stores here yet. `tprprobe demo` makes an example; `tprprobe extract` makes a store of any model."
 PLACING = "Clustering and projecting the vectors (UMAP takes minutes the first time) …"
 
 
@@ -58,7 +47,7 @@ def once(make: Callable[[], Any], *key: Any) -> Any:
 
 @st.cache_resource(max_entries=2, show_spinner="Loading the model …")
 def load_asked(name: str) -> Any:
-    return tp.dashboard.live_example.load_asked(name)
+    return tp.dashboard.asking.load_asked(name)
 
 
 def root() -> str:
@@ -95,9 +84,7 @@ def choose_store() -> None:
         chosen = st.sidebar.selectbox("Store", names, first, key="store", **KEEP)
         st.sidebar.caption(escape(chosen or ""))  # whole: a list cuts long names
         if asked and asked not in names:
-            st.sidebar.warning(
-                "No store has the name in the address. The page shows the store above."
-            )
+            st.sidebar.warning("No store has the name in the address. The store above is shown.")
             st.sidebar.text(asked)
     st.sidebar.caption(f"Below `{root()}`; nothing else is read.")
 
@@ -113,9 +100,7 @@ def _opens(name: str) -> bool:
 def store_name() -> str:
     """The name of the chosen store; a page without one ends with what to do."""
     if not st.session_state.get("store"):
-        st.info(
-            "No stores here yet. `tprprobe demo` makes an example; `tprprobe extract` makes a store of any model."
-        )
+        st.info(NO_STORES)
         st.stop()
     return st.session_state["store"]
 
@@ -155,10 +140,9 @@ def plugged(plugin: Any) -> Callable[[], None]:
 
 def mark() -> Any:
     """The marked tokens: what the address says, else what was marked on another page."""
+    text = st.query_params.get("mark", st.session_state.get("kept_mark", ""))
     try:
-        found = tp.dashboard.marks.read_mark(
-            st.query_params.get("mark", st.session_state.get("kept_mark", ""))
-        )
+        found = tp.dashboard.marks.read_mark(text)
     except tp.InputError:
         found = None
     set_mark(found)

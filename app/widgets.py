@@ -16,6 +16,7 @@ CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["toImage", "autoScale
 STYLE = HERE.joinpath("page.css").read_text("utf-8")
 LISTEN = component("tprprobe_page", js=HERE.joinpath("page.js").read_text("utf-8"))
 UNCLAIMED = "Not shown, because they do not record their store (an earlier version made them; make them again): "
+REFUSED = "Analyses that are impossible for this store, and why"
 KEYS = {
     "← →": "step through the samples",
     "Esc": "unmark",
@@ -101,11 +102,8 @@ def head(title: str, make: Callable[[], Any], name: str) -> None:
         st.markdown(f"**{state.escape(title)}**")
         with st.popover("Export"):
             for kind, mime in tp.dashboard.view.FORMATS.items():
-                given: dict[str, Any] = {
-                    "key": f"{name}-{kind}",
-                    "on_click": "ignore",
-                    "width": "stretch",
-                }
+                given: dict[str, Any] = {"on_click": "ignore", "width": "stretch"}
+                given["key"] = f"{name}-{kind}"
                 data = lambda kind=kind: make().export(kind)  # noqa: E731
                 st.download_button(kind.upper(), data, f"{name}.{kind}", mime, **given)
 
@@ -115,11 +113,8 @@ def choose_sample(store: Any, count: int, search: bool = True) -> int:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         given: dict[str, Any] = {"width": 220, "max_chars": 200} | state.KEEP
         text = (search and st.text_input("Text search", key="search", **given)) or ""
-        found = (
-            [each for each in tp.dashboard.contents.find_samples(store, text) if each < count]
-            if text
-            else []
-        )
+        samples = tp.dashboard.contents.find_samples(store, text) if text else []
+        found = [each for each in samples if each < count]
         if text and not found:
             st.caption(f"No sample has ‘{state.escape(text)}’: all are shown.")
         chosen = found or range(count)
@@ -133,9 +128,8 @@ def choose_sample(store: Any, count: int, search: bool = True) -> int:
         sample = st.number_input("Sample", 0, count - 1, key="sample", width=160, **state.KEEP)
         st.button("Previous", on_click=step, args=(-1,), shortcut="Left", key="previous")
         st.button("Next", on_click=step, args=(1,), shortcut="Right", key="next")
-        st.caption(
-            f"{at + 1:,} of {len(chosen):,}" + (f" with ‘{state.escape(text)}’" if found else "")
-        )
+        which = f" with ‘{state.escape(text)}’" if found else ""
+        st.caption(f"{at + 1:,} of {len(chosen):,}{which}")
     return int(sample)
 
 
@@ -144,15 +138,13 @@ def table(rows, pinned: int = 1, **given):
     columns = {}
     for number, (name, kind) in enumerate(rows.dtypes.items()):
         meaning = tp.dashboard.glossary.explain_column(str(name))
-        shown: dict[str, Any] = {
-            "pinned": number < pinned,
-            "help": f"**{state.escape(str(name))}** {meaning}",
-        }
+        shown: dict[str, Any] = {"help": f"**{state.escape(str(name))}** {meaning}"}
         if kind.kind == "f":
             columns[name] = st.column_config.NumberColumn(format="%.3g", **shown)
         else:
             is_name = number < pinned and kind.kind not in "iu"
             columns[name] = st.column_config.Column(width="medium" if is_name else None, **shown)
+        columns[name]["pinned"] = number < pinned
     return st.dataframe(rows, hide_index=True, column_config=columns, **given)
 
 
@@ -172,23 +164,23 @@ def offer_runs(*kinds: str, why: str = "", heading: str = "") -> None:
     """A button for every analysis that is missing: it runs here, beside the store; below, why others are impossible."""
     if why:
         st.info(why)
-    above, refused = st.container(), []
+    above, refused = st.container(), {}
     for kind in kinds:
         at = (state.root(), state.store_name(), kind)
         job = jobs().get(at)
         try:
             launch = job.launch if job else tp.dashboard.launches.plan(state.runs(), at[1], kind)
         except tp.InputError as error:
-            refused.append(f"{tp.dashboard.launches.LAUNCHES[kind][0]}: {error}")
+            refused[tp.dashboard.launches.LAUNCHES[kind][0]] = str(error)
             continue
         _offer_run(at, launch, job)
     if heading and len(refused) < len(kinds):
         above.subheader(heading)
-    if refused:
-        with st.expander(
-            "Analyses that are impossible for this store, and why", key=f"refused-{'-'.join(kinds)}"
-        ):
-            st.markdown("  \n".join(map(state.escape, refused)))
+    if refused:  # an empty page has room for the reasons
+        is_all = bool(why) and len(refused) == len(kinds)
+        with st.expander(REFUSED, is_all, key=f"refused-{'-'.join(kinds)}"):
+            for what, reason in refused.items():
+                st.markdown(f"**{state.escape(what)}**: {state.escape(reason)}")
 
 
 def _offer_run(at, launch, job) -> None:

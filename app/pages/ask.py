@@ -3,9 +3,15 @@
 import dialogue
 import state
 import streamlit as st
+import widgets
 
 import tprprobe as tp
 
+AFTER = """Then you can
+
+- type a text and see what the model expects next or, of a model without a head, which samples of the store are near;
+- click two words, which exchange their states or fillers, and compare what changes with controls;
+- click the attention map of a head, whose vectors become 0."""
 LONGEST = 300  # characters of what is said of a text that cannot be asked
 
 
@@ -25,8 +31,33 @@ def _find_model(store) -> str | None:
     if name not in loaded:
         st.button(state.escape(f"Load {name}"), type="primary", on_click=lambda: loaded.add(name))
         st.caption("It is read from there; a hub id that is not on this machine is downloaded.")
+        st.markdown(AFTER)
         return None
     return name
+
+
+def _show_answer(model, name: str, store, lead) -> None:
+    """What the model says as it is, or what the change that is picked makes of it."""
+    asking, changes, tried = tp.dashboard.asking, tp.dashboard.changes, st.session_state.setdefault("tried", {})  # fmt: skip
+    asked = dialogue.ask(model, name, store)
+    heads = dialogue.find_heads(asked, name)
+    change = dialogue.choose_change(asked, heads)
+    plain = lambda: asking.listen(asked, changes.list_ways(asked), store)  # noqa: E731
+    said = state.once(plain, "said", name, asked.text)
+    table, answer = said.table, asking.summarize_said(asked, said, store)
+    with lead:
+        if change is None:
+            widgets.lead(answer)
+        else:
+            key = (name, asked.text, change.told)
+            table, tried[key] = state.once(lambda: changes.try_change(asked, change, store), *key)
+            widgets.lead(changes.summarize_change(tried[key]))
+            st.caption(state.escape(f"Without the edit: {answer}"))
+    widgets.table(table)
+    st.caption(state.escape(changes.explain(table)))
+    dialogue.show_heads(asked, heads)
+    if tried:
+        dialogue.show_tried(tried)
 
 
 @state.page("Ask")
@@ -40,12 +71,8 @@ def ask() -> None:
     lead = dialogue.stay()
     try:
         model = state.load_asked(name)
-        known = tp.dashboard.folders.is_model_of(model, store)
-        if not known:
+        if not tp.dashboard.folders.is_model_of(model, store):
             st.warning("Its weights are not those that this store was made with.")
-        answer = (
-            dialogue.ask_next if tp.dashboard.next_words.is_open(model) else dialogue.ask_answer
-        )
-        answer(model, name, store, lead)
+        _show_answer(model, name, store, lead)
     except tp.InputError as error:
         st.warning(state.escape(tp.dashboard.safe_text.visible(error, LONGEST)))

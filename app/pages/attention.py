@@ -46,8 +46,9 @@ def attention() -> None:
     with st.expander(f"All heads of {len(alike)} layers on this sample"):
         widgets.head("All heads", lambda: views.show_grid(store, alike, sample), "grid")
         every = {each: views.read_maps(store, each, sample).weights for each in alike}
-        canvas.offer_picks("heads", views.pack_heads(every, dark))
-        if found := canvas.read_head(dict.fromkeys(alike, heads)):
+        ramp = tp.dashboard.theme.look(dark).scale
+        canvas.offer_picks("every-head", views.pack_heads(every), ramp=ramp)
+        if found := canvas.read_head(every):
             widgets.show_links([views.link_head(*found)])
     with st.expander("All numbers"):
         widgets.table(scores)

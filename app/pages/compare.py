@@ -10,20 +10,16 @@ import tprprobe as tp
 
 @state.page("Compare")
 def compare() -> None:
-    runs, first, views, contents = (
-        state.runs(),
-        state.store_name(),
-        tp.dashboard,
-        tp.dashboard.contents,
-    )
+    runs, first = state.runs(), state.store_name()
+    views, contents = tp.dashboard, tp.dashboard.contents
     others = [each for each in (*runs.names("control"), *runs.names("store")) if each != first]
     if not others:
         st.info("There is no other store to compare with.")
         return
     lead = st.container()
     with widgets.controls():
-        twin = next((i for i, each in enumerate(others) if each.startswith(f"{first}/")), 0)
-        second = widgets.choose("With", others, "with", twin)
+        alike = state.once(lambda: views.folders.rank_alike(runs, first, others), "alike")
+        second = widgets.choose("With", others, "with", others.index(alike[0]))
         names = (first, second)
         stores = [state.open_store(state.root(), name) for name in names]
         sites = [contents.list_vectors(store) for store in stores]
@@ -43,10 +39,8 @@ def compare() -> None:
     with lead:
         widgets.lead(views.comparison.summarize_agreement(agreement.data, scenes, names))
     widgets.show(agreement, "agreement")
-    pair, mark = (
-        pairs.iloc[widgets.choose_sample(stores[0], len(pairs), search=False)],
-        state.mark(),
-    )
+    pair = pairs.iloc[widgets.choose_sample(stores[0], len(pairs), search=False)]
+    mark = state.mark()
     st.subheader(state.escape(first))
     places[0].show_strips([int(pair["first"])], mark)
     st.subheader(state.escape(second))

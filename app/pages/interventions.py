@@ -16,6 +16,8 @@ def interventions() -> None:
     widgets.list_unclaimed("interventions", "behaviors")
     if not folders:
         widgets.offer_runs("sweep", "swaps", "pairs", why=NOTHING)
+        link = tp.dashboard.statements.Link("Change the vectors of a text yourself, on Ask", "ask")
+        widgets.show_links([link])
         return
     first = st.container()
     with widgets.controls():

@@ -44,9 +44,8 @@ def overview() -> None:
     names = runs.names("store")
     with st.expander(f"Stores of this folder: {len(names)}"):
         widgets.table(views.folders.describe_all(runs, names[:SHOWN]))
-        more = f" {len(names) - SHOWN} more stores are in the list on the left." * (
-            len(names) > SHOWN
-        )
+        left = len(names) - SHOWN
+        more = f" {left} more stores are in the list on the left." if left > 0 else ""
         st.caption(f"Chosen: {state.escape(state.store_name())}.{more}")
     if st.button("Write a report of this run"):
         page = views.folders.write_report(runs, state.store_name())

@@ -25,9 +25,8 @@ def _show_probes(folders) -> None:
         widgets.lead(views.summarize_probes(rows, task, shown, score))
     view = views.show_probes(rows, task, score, shown, every)
     chosen = widgets.show(view, "probes")
-    with st.expander(
-        "The rows of the marked points" if chosen else "All rows", expanded=bool(chosen)
-    ):
+    title = "The rows of the marked points" if chosen else "All rows"
+    with st.expander(title, expanded=bool(chosen)):
         widgets.table(view.data.iloc[chosen] if chosen else view.data, 3)
     _show_mistakes(folders, task)
 
@@ -35,9 +34,8 @@ def _show_probes(folders) -> None:
 def _show_mistakes(folders, task: str) -> None:
     """The confusions of a trained probe, and examples of its errors."""
     views, store = tp.dashboard.probe_errors, state.store()
-    if not (saved := views.list_probes(folders, task)) or not st.toggle(
-        "Confused labels", key="mistaken", **state.KEEP
-    ):
+    saved = views.list_probes(folders, task)
+    if not saved or not st.toggle("Confused labels", key="mistaken", **state.KEEP):
         return
     site = widgets.choose("Probe of", list(saved), "errors_of")
     found = state.once(lambda: views.predict_held_out(store, saved[site]), "predicted", task, site)

@@ -33,9 +33,8 @@ def roles() -> None:
     place = canvas.Place(state.root(), state.store_name(), (site, head, k, method), layers)
     drawn, mark = place.scene(), state.mark()
     marked = mark and mark.find(drawn)
-    widgets.head(
-        f"{drawn.place}, colored by {field}", lambda: views.show_map(drawn, field, marked), "map"
-    )
+    title = f"{drawn.place}, colored by {field}"
+    widgets.head(title, lambda: views.show_map(drawn, field, marked), "map")
     place.show_map(field)
     note = st.container()
     first = widgets.choose_sample(store, store.samples)

@@ -69,13 +69,13 @@ def ask_layer(reader: Reader, stores: dict[str, str]) -> str:
 def ask_beyond(reader: Reader, stores: dict[str, str]) -> str:
     reader.open("Probes", stores["probes"])
     reader.choose("Task", "dep")
-    return reader.read("Beyond every control")
+    return reader.read("Above every control")
 
 
 def ask_mistakes(reader: Reader, stores: dict[str, str]) -> str:
     ask_beyond(reader, stores)
     reader.click(reader.page.get_by_text("Confused labels"))
-    return reader.read("commonest mistake")
+    return reader.read("most frequent mistake")
 
 
 def ask_bindings(reader: Reader, stores: dict[str, str]) -> str:
@@ -85,8 +85,8 @@ def ask_bindings(reader: Reader, stores: dict[str, str]) -> str:
 
 def ask_words(reader: Reader, stores: dict[str, str]) -> str:
     ask_bindings(reader, stores)
-    reader.click(reader.page.get_by_text("Take it apart"))
-    return reader.page.get_by_text("leaves of every vector").inner_text(timeout=MOST * 1000)
+    reader.click(reader.page.get_by_text("Fit these roles"))
+    return reader.page.get_by_text("does not explain").inner_text(timeout=MOST * 1000)
 
 
 def ask_object(reader: Reader, stores: dict[str, str]) -> str:
@@ -106,7 +106,7 @@ def ask_exchange(reader: Reader, stores: dict[str, str]) -> str:
     reader.write("Text", TEXT)
     for word in ("Paris", "Italy"):
         reader.click(reader.page.locator(".tokens button").filter(has_text=word).first)
-    return reader.read("exchange their states")
+    return reader.read("exchanged: the next word")
 
 
 def ask_pairs(reader: Reader, stores: dict[str, str]) -> str:

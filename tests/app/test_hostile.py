@@ -10,6 +10,7 @@ import pytest
 from planted.questions import plant
 
 import tprprobe as tp
+from tprprobe import figures
 from tprprobe.dashboard import safe_text, strips
 from tprprobe.errors import InputError
 from tprprobe.store import SiteSpec, StoreWriter, open_store
@@ -238,9 +239,7 @@ def test_models_named_oddly_load_nothing(tmp_path):
 
 def test_a_text_is_not_put_to_a_model_of_images():
     with pytest.raises(InputError, match="tpgn-scenes writes captions of images"):
-        tp.dashboard.live_example.pose(
-            tp.dashboard.live_example.load_asked("tpgn-scenes"), "What is 1+1?"
-        )
+        tp.dashboard.asking.ask_text(tp.dashboard.asking.load_asked("tpgn-scenes"), "What is 1+1?")
 
 
 @pytest.mark.parametrize(
@@ -257,6 +256,10 @@ def test_a_text_is_not_put_to_a_model_of_images():
 )
 def test_tokens_are_labelled_as_readers_know_them(token, text):
     assert safe_text.spell(token) == text
+
+
+def test_an_export_has_the_same_labels_as_the_page():
+    assert figures.attention._signs(["Ġthe", "▁a", "##ing", "<eos>"]) == ["the", "a", "-ing", "%"]
 
 
 def test_the_pieces_of_a_word_are_joined():

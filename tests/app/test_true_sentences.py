@@ -6,19 +6,19 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted.questions import attend
 
 import tprprobe as tp
 from tprprobe.dashboard import (
+    asking,
     attention,
+    changes,
     contents,
     decompositions,
     interventions,
     layers,
-    next_words,
     probe_errors,
     probes,
 )
@@ -279,7 +279,11 @@ def results(draw):
                 for i in range(n)
             ]
         )
-        return (lambda: interventions.summarize_edits(table, "zero")), [table], {"right answers"}
+        return (
+            (lambda: interventions.summarize_edits(table, "zero")),
+            [table],
+            {"right answers"},
+        )
     if kind == "pairs":
         table = pd.DataFrame(
             [
@@ -297,16 +301,15 @@ def results(draw):
         )
         return (lambda: interventions.summarize_edits(table, "exchange")), [table], {"next token"}
     if kind == "words":
-        p = {way: np.array([draw(SHARE), draw(SHARE)]) for way in next_words.TOLD}
-        table = pd.DataFrame({"next word": ["France", "Italy"]}).assign(**p)
-        asked = next_words.OpenText(
-            None, "", torch.zeros(1, 2, dtype=torch.long), ("Paris", "Rome"), ((0,), (1,))
-        )
-        return (
-            (lambda: next_words.summarize_exchange(asked, site, 0, 1, table)),
-            [table],
-            {"next word"},
-        )
+        what = draw(st.sampled_from([asking.ANSWER, asking.NEXT, asking.NEAR]))
+        ways = draw(st.sampled_from([[*changes.MEANINGS], [asking.PLAIN, asking.EDITED]]))
+        p = {way: np.array([draw(SHARE), draw(SHARE)]) for way in ways}
+        table = pd.DataFrame({what: ["France", "Italy"]}).assign(**p)
+        said = asking.Said(table, {way: draw(st.integers(0, 1)) for way in ways})
+        exact = draw(st.sampled_from(["", "Italy"])) if what == asking.ANSWER else ""
+        row = changes.judge(said, "states exchanged", exact)
+        holds = {what} | ({"predicted"} if exact or len(ways) > 2 else set())
+        return (lambda: changes.summarize_change(row)), [table], holds
     if kind == "layers":
         rows = [
             ends(draw, ["value"])
@@ -350,6 +353,8 @@ def test_every_number_of_a_result_stands_in_its_table(data):
         ("of which learnt", "learnt"),
         ("fillers alone", "bag"),
         ("next token", "next token"),
+        ("as predicted", "predicted"),
+        *((f"the {each} ", each) for each in (asking.ANSWER, asking.NEXT, asking.NEAR)),
     ):
         assert word not in text or needs in holds, text
     assert "nan" not in text.replace("nants", "")

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import tprprobe as tp
 from tprprobe.analyses.probing.settings import Schedule
 from tprprobe.cli import app, main
-from tprprobe.dashboard.live_example import load_asked
+from tprprobe.dashboard.asking import load_asked
 from tprprobe.errors import InputError
 from tprprobe.extraction.alignment import place_source
 from tprprobe.gold.labels import place_words, words_of_tokens

@@ -135,15 +135,10 @@ def show_matrix(store: Store, maps: Maps, head: int) -> View:
 
 def show_grid(store: Store, sites: Sequence[str], sample: int) -> View:
     """All heads (columns) of some sites (rows) on one sample, each map small."""
-    every = [
-        (head, maps)
-        for each in sites
-        for maps in [read_maps(store, each, sample)]
-        for head in range(len(maps.weights))
-    ]
     tables = [
         show_matrix(store, maps, head).data.assign(site=maps.site, head=head)
-        for head, maps in every
+        for maps in (read_maps(store, each, sample) for each in sites)
+        for head in range(len(maps.weights))
     ]
     draw = partial(attention_grid, store, list(sites), sample)
     return View(f"All heads, sample {sample}", pd.concat(tables, ignore_index=True), None, draw)
@@ -197,10 +192,8 @@ def show_heads(scores: pd.DataFrame, title: str) -> View:
     texts = np.where(np.isnan(values), "", np.char.mod("%.0f", 100 * np.nan_to_num(values)))
     rows = [str(each).removesuffix(".attention") for each in wide.index]
     grid = Squares(values, rows, [str(each) for each in wide.columns], ("", "head"), texts)
-    names = [
-        place(site.removesuffix(".attention"), head)
-        for site, head in zip(heads["site"], heads["head"], strict=True)
-    ]
+    short = heads["site"].str.removesuffix(".attention")
+    names = [*map(place, short, heads["head"])]
     ends = {end: heads.get(f"value_{end}", heads["value"]) for end in ("low", "high")}
     dots = heads.assign(name=names, group="head", **ends).nlargest(24, "value")
     return View(title, scores, grid, partial(interval_dots, dots, title, "share"), "percent")
@@ -217,10 +210,8 @@ def summarize_attention(scores: pd.DataFrame) -> Statement:
     if "follows" not in scores:
         weight = percent(best, digits=0)
         over = f"on average over the queries of {best['n']} samples"
-        return Statement(
-            f"Sharpest of {len(heads)} heads is {where}: its largest weight is {weight} {over}.",
-            (link,),
-        )
+        text = f"Sharpest of {len(heads)} heads is {where}: its largest weight is {weight} {over}."
+        return Statement(text, (link,))
     beside = ", ".join(f"{row['source']} {percent(row)}" for row in others.to_dict("records"))
     text = f"{where} is the best of {len(heads)} heads: {percent(best)} of {best['follows']} (n = {best['n']:,})."
     return Statement(text + (f" Without a head: {beside}." if beside else ""), (link,))
@@ -232,14 +223,16 @@ def link_head(site: str, head: Any) -> Link:
 
 
 def pack_heads(
-    maps: Mapping[str, Float[np.ndarray, "head query key"]], dark: bool
-) -> dict[str, Any]:
-    """Attention maps, small, by the name of their site."""
-    sites = [
-        {"site": name, "maps": [pack_weights(each, SMALL) for each in of]}
-        for name, of in maps.items()
-    ]
-    return {"ramp": look(dark).scale, "sites": sites}
+    maps: Mapping[str, Float[np.ndarray, "head query key"]], does: str = ""
+) -> list[dict[str, Any]]:
+    """Attention maps, small, by the name of their site, each to be picked; ``does`` is what that does to a head."""
+    groups = []
+    for site, of in maps.items():
+        said = {f"{site}:{n}": {"text": f"head {n}", "title": f"{place(site, n)}{does}"} for n in range(len(of))}  # fmt: skip
+        drawn = zip(said.items(), of, strict=True)
+        items = [{"name": name, "map": pack_weights(w, SMALL)} | each for (name, each), w in drawn]
+        groups.append({"heading": site.rpartition(".")[0], "items": items})
+    return groups
 
 
 def pack_attention(store: Store, maps: Maps, head: int, dark: bool) -> dict[str, Any]:

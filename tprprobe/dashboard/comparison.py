@@ -21,15 +21,14 @@ SAMPLES = 1000  # that are compared
 
 
 def match_samples(first: Store, second: Store) -> pd.DataFrame:
-    """The samples that both stores have, by their texts: text, first, second.
-
-    Raises:
-        InputError: none.
-    """
+    """The samples that both stores have, by their texts: text, first, second."""
     one, two = (read_texts(each).rename("text").reset_index() for each in (first, second))
     pairs = one.merge(two, on="text", suffixes=("_first", "_second")).drop_duplicates("text")
     if pairs.empty:
-        raise InputError(f"{first.path.name} and {second.path.name} have no sample in common")
+        one, two = ("/".join(each.path.parts[-2:]) for each in (first, second))
+        raise InputError(
+            f"{one} and {two} have no sample in common: choose a store of the same data"
+        )
     return pairs.rename(columns={"sample_first": "first", "sample_second": "second"})
 
 
@@ -87,7 +86,7 @@ def summarize_agreement(
 ) -> Statement:
     """How far two stores' clusters agree on the same tokens, and how many of each have a name."""
     counts = [
-        f"{(scene.names['name'] != UNNAMED).sum()} of {len(scene.names)} clusters of {name} have a name"
+        f"{(known := scene.names['name'] != UNNAMED).sum()} of {len(known)} clusters of {name} have a name"
         for scene, name in zip(scenes, names, strict=True)
         if scene.names is not None
     ]

@@ -1,6 +1,6 @@
 """What a store holds: its sites, samples, labels and twins, and so what a sentence about it may name."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -56,40 +56,26 @@ def _score(store: Store) -> Interval | None:
     """The share of right answers; a corpus, whose reference is the text that was read, asks nothing."""
     if not store.has_answers or not {"correct", "answer", "question"} <= {*store.tokens}:
         return None
-    first = (
-        store.tokens[["sample", "question", "answer", "correct"]].drop_duplicates("sample").dropna()
-    )
-    is_asked = has_reference(first)
-    right = first.loc[is_asked, "correct"].astype(bool)
+    rows = store.tokens[["sample", "question", "answer", "correct"]]
+    rows = rows.drop_duplicates("sample").dropna().astype({"answer": str, "question": str})
+    is_asked = (rows["answer"] != "") & (rows["answer"] != rows["question"])
+    right = rows.loc[is_asked, "correct"].astype(bool)
     return wilson(int(right.sum()), len(right)) if len(right) else None
-
-
-def has_reference(rows: pd.DataFrame) -> pd.Series:
-    """True where there is an answer that is not the text itself."""
-    answers = rows["answer"].astype(str)
-    return (answers != "") & (answers != rows["question"].astype(str))
 
 
 def describe_store(store: Store) -> dict[str, str]:
     """Model, data and sizes of a store in words; nothing of its tokens is read for these."""
     lengths = store.manifest["lengths"]
+    tokens = [f"{lengths[side]:,} {side}" for side in SIDES if lengths.get(side)]
     return {
         "model": _name(store.manifest.get("model")),
         "data": _name(store.manifest.get("data")),
         "samples": f"{store.samples:,}",
-        "tokens": _count_tokens(lengths),
+        "tokens": tokens[0].split()[0] if len(tokens) == 1 else " + ".join(tokens) or "0",
         "sites": f"{len(store.sites)}",
         "size": write_size(int(store.summary["bytes"].sum())),
         "twins": ", ".join(twins_in(store.path)) or "none",
     }
-
-
-def _count_tokens(lengths: Mapping[str, int]) -> str:
-    """The number of tokens; of two sides, that of each."""
-    found = {side: f"{lengths[side]:,}" for side in SIDES if lengths.get(side)}
-    if len(found) < 2:
-        return "".join(found.values()) or "0"
-    return " + ".join(f"{n} {side}" for side, n in found.items())
 
 
 def _name(value: object) -> str:
@@ -103,11 +89,8 @@ def _name(value: object) -> str:
 
 def write_size(n: float) -> str:
     """A number of bytes with its unit."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if n < 1000:
-            return f"{n:.3g} {unit}"
-        n /= 1000
-    return f"{n:.3g} TB"
+    power = min(int(np.log10(max(n, 1)) // 3), 4)
+    return f"{n / 1000**power:.3g} {('B', 'kB', 'MB', 'GB', 'TB')[power]}"
 
 
 def summarize_store(store: Store) -> Statement:
@@ -122,9 +105,8 @@ def summarize_store(store: Store) -> Statement:
     twins = f"{', '.join(holds.twins)} twin{'s' * (len(holds.twins) > 1)}"
     named = {"Labels of words: ": holds.exact, "Labels that a tagger guessed: ": holds.guessed}
     parts = [f"{what}{', '.join(labels)}" for what, labels in named.items() if labels]
-    return Statement(
-        ". ".join([read, *parts, *[f"Controls: the {twins}"] * bool(holds.twins)]) + "."
-    )
+    parts += [f"Controls: the {twins}"] * bool(holds.twins)
+    return Statement(". ".join([read, *parts]) + ".")
 
 
 def show_sites(store: Store) -> View:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from tprprobe.analyses.kinds import DECOMPOSITIONS
 from tprprobe.dashboard.statements import Link, Statement, number, top
-from tprprobe.dashboard.view import Dots, View
+from tprprobe.dashboard.view import Dots, View, measured
 from tprprobe.errors import InputError
 from tprprobe.statistics import interval_text, read_interval
 
@@ -30,17 +30,12 @@ def list_families(scores: pd.DataFrame) -> pd.DataFrame:
     """The nested fits of these scores without controls, by site and scheme, from fillers alone upwards; ``step`` in words."""
     own = scores[(scores["control"] == "") & scores["family"].isin(FAMILIES)]
     own = own.assign(step=own["family"].map(FAMILIES), order=own["family"].map([*FAMILIES].index))
-    return own.sort_values(["roles", "order"], kind="stable").drop_duplicates(
-        ["site", "roles", "family"]
-    )
+    own = own.sort_values(["roles", "order"], kind="stable")
+    return own.drop_duplicates(["site", "roles", "family"])
 
 
 def show_steps(scores: pd.DataFrame, site: str, roles: str) -> View:
-    """What fillers, then roles, then bindings explain of a site's vectors, and the same fit of controls, with intervals.
-
-    Raises:
-        InputError: no decomposition of that site by these roles.
-    """
+    """What fillers, then roles, then bindings explain of a site's vectors, and the same fit of controls, with intervals."""
     from tprprobe.figures.role_fits import scheme_table  # with all that fits schemes
 
     found = scores[(scores["site"] == site) & (scores["roles"] == roles)]
@@ -50,20 +45,14 @@ def show_steps(scores: pd.DataFrame, site: str, roles: str) -> View:
     own = list_families(found)
     last = next(iter(own.loc[own["family"] != "saturated", "family"][::-1]), "")
     controls = found[(found["control"] != "") & (found["family"] == last)].sort_values("r2")
-    named = [own.assign(name=own["step"], group="vectors")]
-    named += [
-        controls.assign(name=controls["control"] + f" ({last})", group="controls, the same fit")
-    ]
-    rows = pd.concat(named).rename(columns={"r2": "value", "r2_low": "low", "r2_high": "high"})
-    table = scheme_table(found)
+    own = own.assign(name=own["step"], group="vectors")
+    group = "controls, the same fit"
+    controls = controls.assign(name=controls["control"] + f" ({last})", group=group)
+    rows = measured(pd.concat([own, controls]), "r2")
     dots = Dots(rows[["name", "group", "value", "low", "high"]], "R²")
-    return View(
-        f"{site}, roles {roles}: R², held out",
-        found,
-        dots,
-        table.draw,
-        "on samples that were not fitted, with 95 % intervals",
-    )
+    note = "on samples that were not fitted, with 95 % intervals"
+    title = f"{site}, roles {roles}: R², held out"
+    return View(title, found, dots, scheme_table(found).draw, note)
 
 
 def list_steps(scores: pd.DataFrame, site: str) -> pd.DataFrame:
@@ -95,9 +84,8 @@ def summarize_decomposition(scores: pd.DataFrame, site: str, roles: str = "") ->
     if same:
         beside = ", ".join(f"{row['control']} {row['r2']:z.3f}" for row in same)
         text += f" The same fit ({steps[-1]}) of controls: {beside}."
-    return Statement(
-        text, (Link(f"Show ‘{roles}’", "decomposition", {"of": site, "scheme": roles}),)
-    )
+    link = Link(f"Show ‘{roles}’", "decomposition", {"of": site, "scheme": roles})
+    return Statement(text, (link,))
 
 
 def _summarize_step(row: dict[Any, Any], name: str, is_first: bool) -> str:

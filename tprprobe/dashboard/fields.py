@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.naming.fields import LABELS, label_words
-from tprprobe.dashboard.safe_text import spell, visible
+from tprprobe.dashboard.safe_text import visible
 from tprprobe.errors import unknown
+from tprprobe.figures.pieces import spell
 from tprprobe.gold.labels import WORD
 
 CLUSTER, OTHER, NONE = "cluster", "other", "–"
@@ -23,11 +24,7 @@ def list_fields(tokens: pd.DataFrame, gold: pd.DataFrame | None) -> list[str]:
 
 
 def read_field(tokens: pd.DataFrame, gold: pd.DataFrame | None, name: str) -> pd.Series:
-    """The values of a field, one per token, as texts: the commonest by name, the others together.
-
-    Raises:
-        InputError: no such field.
-    """
+    """The values of a field, one per token, as texts: the commonest by name, the others together."""
     if gold is not None and name.startswith("gold ") and name[5:] in gold:
         values = gold[name[5:]]
     elif name in tokens and name not in WHOLE:

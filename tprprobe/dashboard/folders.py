@@ -37,22 +37,13 @@ class Runs:
         return list(self.folders[kind])
 
     def folder(self, kind: str, name: str) -> Path:
-        """The folder of that kind and name; only folders that were found, whatever the name says.
-
-        Raises:
-            InputError: there is none.
-        """
+        """The folder of that kind and name; only folders that were found, whatever the name says."""
         if name not in self.folders[kind]:
             raise unknown(kind, name, self.folders[kind])
         return self.folders[kind][name]
 
     def open(self, name: str) -> Store:
-        """The store of that name.
-
-        Raises:
-            InputError: there is none, it is damaged, incomplete or of something else, or its files
-                lie outside the root.
-        """
+        """The store of that name."""
         path = self.folder("control" if name in self.folders["control"] else "store", name)
         for part in (MANIFEST, TOKENS, ARRAYS, *TWINS):
             if (path / part).exists() and not is_within(path / part, self.root):
@@ -67,15 +58,17 @@ class Runs:
 
     def beside(self, store: Store, *kinds: str) -> dict[str, Path]:
         """The folders of kinds of results that were made of the store, or of its model."""
-        found = {name: each for kind in kinds for name, each in self.folders.get(kind, {}).items()}
-        own, _, _ = sort_results(store, found.values())
-        return {name: each for name, each in found.items() if each in own}
+        return self._sort(store, kinds)[0]
 
     def unclaimed(self, store: Store, *kinds: str) -> list[str]:
         """The names of results of these kinds that do not say what they were made of."""
+        return list(self._sort(store, kinds)[2])
+
+    def _sort(self, store: Store, kinds: Sequence[str]) -> list[dict[str, Path]]:
+        """Results made of the store, of another one, and of nothing that they record."""
         found = {name: each for kind in kinds for name, each in self.folders.get(kind, {}).items()}
-        _, _, unknown = sort_results(store, found.values())
-        return [name for name, each in found.items() if each in unknown]
+        sorts = sort_results(store, found.values())
+        return [{n: each for n, each in found.items() if each in part} for part in sorts]
 
     def find_model(self, store: Store) -> str | None:
         """What :func:`tprprobe.load_model` takes for the model of a store: a folder below the root, a shipped name, or the
@@ -94,22 +87,13 @@ class Runs:
 
     def read_card(self, store: Store) -> str | None:
         """The card of a store's model, as text; None if there is none."""
-        folder = Path((self.find_model(store) or "").removeprefix("hf:")) / hub.CARD
-        if (
-            not folder.is_absolute()
-            or not folder.is_file()
-            or not is_within(folder, folder.parent.resolve())
-        ):
-            return None
-        return folder.read_text("utf-8", errors="replace")[:LONGEST]
+        card = Path((self.find_model(store) or "").removeprefix("hf:")) / hub.CARD
+        is_there = card.is_absolute() and card.is_file() and is_within(card, card.parent.resolve())
+        return card.read_text("utf-8", errors="replace")[:LONGEST] if is_there else None
 
 
 def find_runs(root: str | os.PathLike[str]) -> Runs:
-    """Every store and result in ``root`` and below it; links are not followed.
-
-    Raises:
-        InputError: ``root`` is no folder.
-    """
+    """Every store and result in ``root`` and below it; links are not followed."""
     root = Path(root)
     if not root.is_dir():
         raise InputError(f"no folder {root}: give a folder with runs, or make one: tprprobe demo")
@@ -135,6 +119,19 @@ def _describe(runs: Runs, name: str) -> dict[str, str]:
         return describe_store(runs.open(name))
     except InputError as error:
         return {"model": f"cannot be read: {visible(error, 160)}"}
+
+
+def rank_alike(runs: Runs, name: str, others: Sequence[str]) -> list[str]:
+    """Other stores: first the twins of a store, then those of the same data."""
+    data = runs.open(name).manifest.get("data")
+
+    def is_alike(other: str) -> bool:
+        try:
+            return runs.open(other).manifest.get("data") == data
+        except InputError:
+            return False
+
+    return sorted(others, key=lambda each: (not each.startswith(f"{name}/"), not is_alike(each)))
 
 
 def write_report(runs: Runs, name: str) -> bytes:

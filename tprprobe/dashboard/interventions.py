@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.dashboard.statements import Statement, link_vectors, number, percent, place, top
-from tprprobe.dashboard.view import Dots, Lines, Squares, View
+from tprprobe.dashboard.view import Dots, Lines, Squares, View, measured
 from tprprobe.figures.ablation import ablation_map, at_full_strength
 from tprprobe.figures.catalogue.interventions import load_swaps, load_sweeps
 from tprprobe.figures.snap import snap_curve
@@ -25,9 +25,6 @@ ANSWERS = {"counterfactual": "as predicted", "other": "another answer", "origina
 def read_interventions(folder: Path) -> dict[str, pd.DataFrame]:
     """The charts that a finished run offers, by name: the edits of single heads, ``snap``, ``all``
     other edits, the kinds of exchange, or the edits of minimal pairs.
-
-    Raises:
-        InputError: the folder holds no finished run.
     """
     if BEHAVIORS.is_in(folder):
         rows = BEHAVIORS.load(folder)
@@ -83,13 +80,10 @@ def _show_pairs(rows: pd.DataFrame, edit: str) -> View:
     """How far an edit moves the next token towards that of the other text, by layer, beside all its controls."""
     shown = rows[~rows["edit"].isin(UNSET) & (rows["layer"] >= 0) & rows["change"].notna()]
     lines = shown["control"].where(shown["control"] != "real", edit)
-    own = shown.assign(panel=f"{edit}: nats towards the other text", line=lines, x=shown["layer"])
-    own = own.rename(columns={"change": "value", "change_low": "low", "change_high": "high"})
-    told = [
-        f"{a} at {b}: {c:.2f} nats"
-        for a, b, c in zip(lines, own["site"], own["value"], strict=True)
-    ]
-    own = own.assign(told=told, sure=shown["beyond_low"].gt(0) if "beyond_low" in shown else False)
+    told = lines + " at " + shown["site"] + shown["change"].map(": {:.2f} nats".format)
+    sure = shown["beyond_low"].gt(0) if "beyond_low" in shown else False
+    panel = f"{edit}: nats towards the other text"
+    own = measured(shown, "change", panel=panel, line=lines, x=shown["layer"], told=told, sure=sure)
     own = own.sort_values(["line", "x"], kind="stable")
     drawn = Lines(own, pd.DataFrame(columns=BAND), "nats", percent=False)
     trials = f"{int(shown['n'].max())} trials; " if len(shown) else ""
@@ -119,23 +113,23 @@ def _summarize_pairs(rows: pd.DataFrame) -> Statement:
 def _show_heads(rows: pd.DataFrame, edit: str) -> View:
     """A row per site, a column per head: the change of exact match, in points."""
     sites, heads = list(rows["site"].unique()), sorted(rows["head"].unique().tolist())
-    wide: Any = rows.assign(at=rows["site"]).pivot_table(
-        index="at", columns="head", values=["change", "change_low", "change_high"]
-    )
+    wide: Any = rows.pivot_table(index="site", columns="head", values=["change", "change_low", "change_high"])  # fmt: skip
     change, low, high = (
         100 * wide[end].reindex(sites, columns=heads).to_numpy(float)
         for end in ("change", "change_low", "change_high")
     )
     depth = np.nan_to_num(np.clip(-change, 0, None))
-    signs = np.where(np.abs(change) >= 0.5, np.char.mod("%+.0f", change), "0").astype(object)
-    signs[(low <= 0) & (high >= 0)] = "(" + signs[(low <= 0) & (high >= 0)] + ")"
-    signs[np.isnan(change)] = ""
-    told = np.empty(change.shape, object)
-    for at in np.ndindex(change.shape):
-        told[at] = f"{change[at]:+.1f} points [{low[at]:+.1f}, {high[at]:+.1f}]"
-    grid = Squares(
-        depth / max(1.0, depth.max()), sites, [*map(str, heads)], ("", "head"), signs, told
-    )
+
+    def sign(value: float, low: float, high: float) -> str:
+        text = f"{value:+.0f}" if abs(value) >= 0.5 else "0"
+        return "" if np.isnan(value) else f"({text})" if low <= 0 <= high else text
+
+    def tell(*ends: float) -> str:
+        return "{:+.1f} points [{:+.1f}, {:+.1f}]".format(*ends)
+
+    signs, told = (np.vectorize(each, [object])(change, low, high) for each in (sign, tell))
+    depth = depth / max(1.0, depth.max())
+    grid = Squares(depth, sites, [*map(str, heads)], ("", "head"), signs, told)
     strength = rows["strength"].iloc[0]
     title = f"Change of exact match, in points, when one head's vectors are replaced ({edit})"
     title += "" if strength == 1.0 else f" × {strength:g}"
@@ -164,21 +158,12 @@ def _show_snap(rows: pd.DataFrame) -> View:
     """Exact match against the number of centers; 1 is the mean, the dotted line as trained."""
     points = at_full_strength(rows[rows["edit"].isin([SNAP, "mean"])])
     points = points.assign(k=points["k"].where(points["edit"] == SNAP, 1)).sort_values("k")
-    ends = {"exact_match": "value", "exact_match_low": "low", "exact_match_high": "high"}
-    own = points.assign(
-        panel="exact match", line="snapped", sure=True, x=np.log2(points["k"].astype(float))
-    )
-    own = own.rename(columns=ends)
-    own["told"] = [
-        f"{k:g} centers: {100 * p:.1f} %" for k, p in zip(own["k"], own["value"], strict=True)
-    ]
+    own = measured(points, "exact_match", panel="exact match", line="snapped", sure=True)
+    own = own.assign(x=np.log2(own["k"].astype(float)))
+    own["told"] = own["k"].map("{:g} centers: ".format) + own["value"].map("{:.1%}".format)
     alone = float(rows.loc[rows["edit"] == "none", "exact_match"].iloc[0])
-    drawn = Lines(
-        own,
-        own.assign(value=alone, low=alone, high=alone),
-        "exact match",
-        "log2 of the number of centers",
-    )
+    band = own.assign(value=alone, low=alone, high=alone)
+    drawn = Lines(own, band, "exact match", "log2 of the number of centers")
     title = "Vectors snapped to the nearest of k centers, 95 % intervals"
     return View(title, points, drawn, partial(snap_curve, rows), "dotted: as trained; 0: the mean")
 
@@ -188,10 +173,8 @@ def _show_edits(rows: pd.DataFrame) -> View:
     is_whole = rows["strength"].eq(1) | rows["edit"].eq("none")
     names = rows["edit"].mask(~is_whole, rows["edit"] + " × " + rows["strength"].astype(str))
     groups = rows["site"].where(rows["edit"] != "none", "as trained")
-    dots = rows[["exact_match", "exact_match_low", "exact_match_high"]].set_axis(
-        ["value", "low", "high"], axis=1
-    )
-    dots = dots.assign(name=names, group=groups)
+    dots = measured(rows, "exact_match", name=names, group=groups)
+    dots = dots[["value", "low", "high", "name", "group"]]
     return View("Exact match when whole sites are edited", dots, Dots(dots, "exact match"))
 
 
@@ -203,14 +186,12 @@ def _show_swaps(rows: pd.DataFrame, kind: str) -> View:
     found = chosen.set_index(["model", "vectors", "layer", "at"]).reindex(at)
     is_one = len({way[0] for way in ways}) == 1
     names = [way_label(*way).removeprefix(f"{way[0]}: " if is_one else "\0") for way in ways]
-    parts = [
-        pd.DataFrame({"name": names, "group": told, "value": found[column].to_numpy()}).assign(
-            low=found.get(f"{column}_low", found[column]).to_numpy(),
-            high=found.get(f"{column}_high", found[column]).to_numpy(),
-        )
-        for column, told in ANSWERS.items()
-    ]
-    dots = Dots(pd.concat(parts, ignore_index=True), "share of answers")
+    found = found.assign(name=names).reset_index(drop=True)
+    parts = [measured(found, each, group=told) for each, told in ANSWERS.items()]
+    dots = pd.concat(parts, ignore_index=True).reindex(columns=["name", "group", "value", "low", "high"])  # fmt: skip
+    for end in ("low", "high"):
+        dots[end] = dots[end].fillna(dots["value"])
+    dots = Dots(dots, "share of answers")
     n = int(found["n"].max()) if len(found) else 0
     note = f"{n} exchanges whose two questions the model answers; whole layers, all heads."
     title = f"Answers after an exchange: {TITLES.get(kind, kind)}".replace("\n", " ")
@@ -223,9 +204,8 @@ def _summarize_swaps(rows: pd.DataFrame, kind: str) -> Statement:
     whole = chosen[(chosen["layer"] == -1) & ~chosen["vectors"].isin(["none", "question"])]
     whole = whole[~whole["model"].astype(str).str.startswith("untrained")]
     if whole.empty:
-        return Statement(
-            f"No pair of {kind} whose two questions the model answers: exchanges cannot be evaluated."
-        )
+        why = "whose two questions the model answers: exchanges cannot be evaluated."
+        return Statement(f"No pair of {kind} {why}")
     best = top(whole, "counterfactual")
     return Statement(
         f"If two numbers exchange {best['vectors']} vectors ({kind}), the model writes the answer that exact arithmetic "

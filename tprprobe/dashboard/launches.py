@@ -27,7 +27,8 @@ CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")  # of a terminal
 KEPT = 8  # lines of output that are shown
 TERMINAL = {"TTY_COMPATIBLE": "1", "TTY_INTERACTIVE": "1", "NO_COLOR": "1", "COLUMNS": "100"}
 STORE, RECIPE = "<store>", "<recipe>"  # where paths stand in arguments
-EDITED = 'sites = ["encoder.*.self.role"]\nedits = ["zero", "mean"]\nheads = "each"\n'
+EDITED = "n = 60\nreference = 60\n"
+EDITED += 'sites = ["encoder.*.self.role"]\nedits = ["zero", "mean"]\nheads = "each"\n'
 SWAPPED = 'n = 100\nswaps = ["polarity", "argument"]\n'
 
 
@@ -43,10 +44,8 @@ class Launch:
     @property
     def command(self) -> str:
         """What does the same in a terminal."""
-        made = [
-            f"cat > {shlex.quote(str(path))} <<'END'\n{text}END"
-            for path, text in self.files.items()
-        ]
+        files = [(shlex.quote(str(path)), text) for path, text in self.files.items()]
+        made = [f"cat > {path} <<'END'\n{text}END" for path, text in files]
         return "\n".join([*made, shlex.join(["tprprobe", *self.arguments])])
 
 
@@ -66,9 +65,7 @@ class Job:
     def read_output(self) -> str:
         """The last lines of its output, as text."""
         written = CODES.sub("", self.log.read_text("utf-8", errors="replace"))
-        lines = [
-            visible(each.strip(), 160) for each in re.split(r"[\r\n]+", written) if each.strip()
-        ]
+        lines = [visible(each.strip(), 160) for each in re.split(r"\s*[\r\n]\s*", written) if each]
         return "\n".join(dict.fromkeys(lines[-4 * KEPT :][-KEPT:]))
 
     def stop(self) -> None:
@@ -78,31 +75,22 @@ class Job:
 
 
 def plan(runs: Runs, name: str, kind: str) -> Launch:
-    """The launch of a kind (of LAUNCHES) for the store of that name.
-
-    Raises:
-        InputError: there is no such kind, or it cannot be done with this store; says why.
-    """
+    """The launch of a kind (of LAUNCHES) for the store of that name."""
     if kind not in LAUNCHES:
         raise unknown("analysis", kind, LAUNCHES)
     store, path = runs.open(name), runs.folder("store", name)
     beside = path.parent if path != runs.root and is_within(path.parent, runs.root) else runs.root
     out = _free(beside, f"{path.name}-{kind}")
-    told, make = LAUNCHES[kind]
+    told, make, _ = LAUNCHES[kind]
     arguments, recipe = make(runs, store)
     files = {out.with_suffix(".toml"): recipe} if recipe else {}
     named = {STORE: str(path), RECIPE: str(out.with_suffix(".toml"))}
-    return Launch(
-        told, (*(named.get(each, each) for each in arguments), "--out", str(out)), out, files
-    )
+    whole = (*(named.get(each, each) for each in arguments), "--out", str(out))
+    return Launch(told, whole, out, files)
 
 
 def start(launch: Launch) -> Job:
-    """The job of a launch, started as `python -m tprprobe …`.
-
-    Raises:
-        InputError: its files cannot be written.
-    """
+    """The job of a launch, started as `python -m tprprobe …`."""
     for path, text in launch.files.items():
         write_file(path, text)
     number, log = tempfile.mkstemp(prefix="tprprobe-", suffix=".log")
@@ -127,10 +115,8 @@ Plan = tuple[tuple[str, ...], str]  # arguments, and the recipe that they need
 
 def _names(_: Runs, store: Store) -> Plan:
     holds = list_contents(store)
-    _require(
-        holds.arithmetic or holds.exact,
-        "names need questions of arithmetic, or words with exact labels",
-    )
+    why = "names need questions of arithmetic, or words with exact labels"
+    _require(holds.arithmetic or holds.exact, why)
     has_roles = any(each.endswith(".role") for each in list_vectors(store))
     _require(has_roles, "this store has no roles to name: extract *.role")
     return ("name", STORE), ""
@@ -140,11 +126,6 @@ def _probes(_: Runs, store: Store) -> Plan:
     why = "this store has no words with labels (pos, dep, srl, nel): extract with --labels"
     _require(list_contents(store).labels, why)
     return ("probe", "all", STORE, *_states(store, "--sites")), ""
-
-
-def _reconstruction(_: Runs, store: Store) -> Plan:
-    store.select(["encoder.-1.self.value", "encoder.-1.self.input"])
-    return ("reconstruct", STORE, "--layer", "-1"), ""
 
 
 def _decomposition(_: Runs, store: Store) -> Plan:
@@ -165,10 +146,6 @@ def _require(found: object, why: str) -> None:
         raise InputError(why)
 
 
-def _sweep(runs: Runs, store: Store) -> Plan:
-    return _intervene(runs, store, f"n = 60\nreference = 60\n{EDITED}")
-
-
 def _swaps(runs: Runs, store: Store) -> Plan:
     is_arithmetic = list_contents(store).arithmetic
     _require(is_arithmetic, "numbers can be exchanged in questions of arithmetic only")
@@ -181,55 +158,43 @@ def _pairs(runs: Runs, store: Store) -> Plan:
     _require(name.startswith("hf:"), why)
     config = Path(name.removeprefix("hf:")) / CONFIG
     kinds = read_json(config).get("architectures") or [] if config.is_file() else []
-    _require(
-        not kinds or any(not kind.endswith("Model") for kind in kinds), f"{why}: this one has none"
-    )
+    has_head = not kinds or any(not kind.endswith("Model") for kind in kinds)
+    _require(has_head, f"{why}: this one has none")
     return ("intervene", "--data", "pairs:active+passive,asked", "--ckpt", name), ""
 
 
-def _intervene(runs: Runs, store: Store, edits: str) -> Plan:
+def _intervene(runs: Runs, store: Store, edits: str = EDITED) -> Plan:
     name, data = runs.find_model(store), store.manifest.get("data")
     data = data if isinstance(data, dict) else {}
     has_roles = any(each.startswith("encoder.") and each.endswith(".role") for each in store.sites)
     _require(has_roles, "this store has no roles of an encoder to edit")
-    where = (
-        "the model of this store is neither shipped nor below the folder: put its checkpoint there"
-    )
-    _require(name, where)
+    where = "neither shipped nor below the folder: put its checkpoint there"
+    _require(name, f"the model of this store is {where}")
     _require(data.get("name"), "this store does not record its data")
     of = f'data = "{_quoted(data["name"])}"\nsplit = "{_quoted(data.get("split") or "test")}"\n'
     return ("intervene", RECIPE, "--ckpt", str(name)), of + edits
 
 
 def _quoted(value: object) -> str:
-    """A text inside quotation marks of TOML.
-
-    Raises:
-        InputError: it has characters that no name of data has.
-    """
+    """A text inside quotation marks of TOML."""
     is_plain = re.fullmatch(r"[\w:+/.,=@ -]{1,200}", str(value))
     _require(is_plain, f"data with an unusual name: {visible(value, 60)}")
     return str(value)
 
 
-LAUNCHES: dict[str, tuple[str, Callable[[Runs, Store], Plan]]] = {
-    "names": ("Name the clusters", _names),
-    "probes": ("Train probes (a linear screen)", _probes),
-    "reconstruction": ("Reconstruct the last layer's state", _reconstruction),
-    "decomposition": ("Decompose the states of all layers", _decomposition),
-    "pairs": ("Exchange two words of minimal pairs, layer by layer", _pairs),
-    "sweep": ("Replace every head's roles, one head at a time", _sweep),
-    "swaps": ("Exchange the vectors of two numbers", _swaps),
-}
-RESULTS = {  # what an analysis leaves beside the store
-    "names": ("names", "word-names"),
-    "probes": ("probes",),
-    "decomposition": ("decompositions",),
-    "pairs": ("behaviors",),
-    "sweep": ("interventions",),
+LAUNCHES: dict[
+    str, tuple[str, Callable[[Runs, Store], Plan], tuple[str, ...]]
+] = {  # and what they leave
+    "names": ("Name the clusters", _names, ("names", "word-names")),
+    "probes": ("Train probes (a linear screen)", _probes, ("probes",)),
+    "decomposition": ("Decompose the states of all layers", _decomposition, ("decompositions",)),
+    "pairs": ("Exchange two words of minimal pairs, layer by layer", _pairs, ("behaviors",)),
+    "sweep": ("Replace every head's roles, one head at a time", _intervene, ("interventions",)),
+    "swaps": ("Exchange the vectors of two numbers", _swaps, ()),
 }
 
 
 def list_missing(runs: Runs, store: Store) -> list[str]:
     """The analyses of a store that left no result yet."""
-    return [kind for kind, results in RESULTS.items() if not runs.beside(store, *results)]
+    found = {kind: results for kind, (_, _, results) in LAUNCHES.items() if results}
+    return [kind for kind, results in found.items() if not runs.beside(store, *results)]

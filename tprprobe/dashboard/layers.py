@@ -12,7 +12,7 @@ from tprprobe.dashboard.folders import Runs
 from tprprobe.dashboard.interventions import read_interventions
 from tprprobe.dashboard.probes import line_probes
 from tprprobe.dashboard.statements import Link, Statement, name_vectors, number, place, top
-from tprprobe.dashboard.view import Lines, View
+from tprprobe.dashboard.view import Lines, View, measured
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.site.patterns import layer_of
@@ -21,27 +21,22 @@ from tprprobe.store import Store
 COLUMNS = ["panel", "line", "x", "value", "low", "high", "told", "sure", "site", "page", "query"]
 BANDS = ["panel", "x", "value", "low", "high"]
 CONTROLS = ["shuffled roles", "shuffled fillers", "random vectors", "permuted", "untrained"]
+FEW = 4  # measures of the first line
 GAINS = {"gain": "gain of bindings", "learnt": "learnt of the gain"}
-Measured = Iterator[
-    tuple[pd.DataFrame, pd.DataFrame]
-]  # lines, and the bands of their strongest controls
+Measured = Iterator[tuple[pd.DataFrame, pd.DataFrame]]  # lines, bands of their strongest controls
 
 
 def measure_layers(runs: Runs, store: Store) -> Lines:
     """One row per measure, line and layer: what is measured (panel), value with interval, the page that shows it; the bands
     are of the strongest controls. Empty where nothing was measured by layer.
     """
-    measured = (_probed, _decomposed, _reconstructed, _edited)
-    found = [pair for each in measured for pair in each(runs, store)]
-    rows, bands = (
-        ([part for part in parts if len(part)] for parts in zip(*found, strict=True))
-        if found
-        else ((), ())
-    )
-    empty = pd.DataFrame(columns=COLUMNS), pd.DataFrame(columns=BANDS)
+    parts = (_probed, _decomposed, _reconstructed, _edited)
+    found = [pair for each in parts for pair in each(runs, store)]
+    rows = [each[COLUMNS] for each, _ in found if len(each)]
+    bands = [each[BANDS] for _, each in found if len(each)]
     return Lines(
-        pd.concat(rows, ignore_index=True)[COLUMNS] if rows else empty[0],
-        pd.concat(bands, ignore_index=True)[BANDS] if bands else empty[1],
+        pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=COLUMNS),
+        pd.concat(bands, ignore_index=True) if bands else pd.DataFrame(columns=BANDS),
         percent=False,
     )
 
@@ -85,22 +80,18 @@ def summarize_layers(lines: Lines) -> Statement:
         what = f"{panel} ({best['line']})" if part["line"].nunique() > 1 else str(panel)
         told.append(f"{what} is largest in layer {int(best['x'])}: {number(best, 'value')}")
         links.append(Link(f"{panel}, {best['site']}", best["page"], best["query"]))
-    return Statement("; ".join(told) + ".", tuple(links))
+    more = f"; {len(told) - FEW} more below" if len(told) > FEW else ""
+    return Statement("; ".join(told[:FEW]) + more + ".", tuple(links[:FEW]))
 
 
 def _measures(rows: pd.DataFrame, name: str, panel: Any, **more: Any) -> pd.DataFrame:
     """Rows with a measure and its interval as value, low and high, by layer."""
-    ends = {name: "value", f"{name}_low": "low", f"{name}_high": "high"}
-    found = rows.drop(columns=[each for each in ends.values() if each in rows]).rename(columns=ends)
-    return found.assign(panel=panel, x=found["site"].map(layer_of), **more)
+    return measured(rows, name, panel=panel, x=rows["site"].map(layer_of), **more)
 
 
 def _queries(**columns: Any) -> Any:
     """What the address of the page of every row says."""
-    return [
-        dict(zip(columns, map(str, each), strict=True))
-        for each in zip(*columns.values(), strict=True)
-    ]
+    return pd.DataFrame(columns).astype(str).to_dict("records")
 
 
 def _probed(runs: Runs, store: Store) -> Measured:
@@ -119,31 +110,22 @@ def _decomposed(runs: Runs, store: Store) -> Measured:
     """R² of the nested fits by layer; where a twin was decomposed too, what bindings gain beyond it."""
     scores = read_scores(runs.beside(store, "decompositions").values())
     scores = scores[scores["site"].map(layer_of).notna()]
-    for (roles, kind), part in scores.groupby(
-        ["roles", scores["site"].map(name_vectors)], sort=False
-    ):
+    kinds = scores["site"].map(name_vectors)
+    for (roles, kind), part in scores.groupby(["roles", kinds], sort=False):
         own = list_families(part)
         own = own.iloc[np.lexsort((own["site"].map(layer_of), own["order"]))]
-        own = own.assign(
-            line=own["step"],
-            page="decomposition",
-            query=_queries(of=own["site"], scheme=own["roles"]),
-        )
+        query = _queries(of=own["site"], scheme=own["roles"])
+        own = own.assign(line=own["step"], page="decomposition", query=query)
         controls = part[part["control"].isin(CONTROLS) & (part["family"] == "factored")]
         strongest = controls.loc[controls.groupby("site")["r2"].idxmax()]
         panel, bound = f"R² {kind}, roles {roles}", own[own["family"] == "factored"]
-        yield (
-            _scored(own, "r2", panel, sure=True),
-            _measures(strongest, "r2", panel).sort_values("x"),
-        )
+        band = _measures(strongest, "r2", panel).sort_values("x")
+        yield _scored(own, "r2", panel, sure=True), band
         for name, told in GAINS.items():
             known = bound.dropna(subset=[name]) if name in bound else bound[:0]
             if len(known):
                 sure = known[f"{name}_low"] > 0
-                yield (
-                    _scored(known, name, f"R² {told}, {kind}, roles {roles}", sure),
-                    pd.DataFrame(),
-                )
+                yield _scored(known, name, f"R² {told}, {kind}, roles {roles}", sure), band[:0]
 
 
 def _scored(rows: pd.DataFrame, name: str, panel: str, sure: Any) -> pd.DataFrame:
@@ -175,11 +157,8 @@ def _edited(runs: Runs, store: Store) -> Measured:
 
 
 def _effects(rows: pd.DataFrame, run: str, edit: str) -> Measured:
-    rows = rows[
-        rows["change"].notna()
-        & (rows["edit"] != "none")
-        & ~rows["site"].astype(str).str.contains("*", regex=False)
-    ]
+    is_one = ~rows["site"].astype(str).str.contains("*", regex=False)
+    rows = rows[rows["change"].notna() & (rows["edit"] != "none") & is_one]
     rows = rows[rows["site"].map(layer_of).notna()]
     is_own = rows.get("control", pd.Series("real", rows.index)) == "real"
     own, controls = rows[is_own], rows[~is_own]
@@ -191,7 +170,5 @@ def _effects(rows: pd.DataFrame, run: str, edit: str) -> Measured:
     found = _scored(own.assign(line=names, page="interventions"), "change", panel, sure)
     found["query"] = _queries(intervention=[run] * len(own), edit=[edit] * len(own))
     strongest = controls.loc[controls.groupby("site")["change"].idxmax()]
-    yield (
-        found.sort_values("x", kind="stable"),
-        _measures(strongest, "change", panel).sort_values("x"),
-    )
+    band = _measures(strongest, "change", panel).sort_values("x")
+    yield found.sort_values("x", kind="stable"), band

@@ -73,15 +73,9 @@ def pack_map(scene: Cloud, field: str = CLUSTER) -> dict[str, Any]:
     order = order_values(values)
     middle = pd.DataFrame(scene.points, columns=["x", "y"]).groupby(values.to_numpy()).median()
     named = middle.reindex([each for each in order if each not in (OTHER, NONE)])
-    labels = [
-        {"text": str(each), "x": float(x), "y": float(y)} for each, x, y in named.itertuples()
-    ]
-    sent = {
-        "title": f"{scene.place}, colored by {field}",
-        "axes": name_axes(scene),
-        "values": order,
-    }
-    sent |= {"labels": labels, "clusters": _clusters(scene)}
+    labels = named.rename_axis("text").reset_index().astype({"x": float, "y": float})
+    sent = {"title": f"{scene.place}, colored by {field}", "axes": name_axes(scene)}
+    sent |= {"values": order, "labels": labels.to_dict("records"), "clusters": _clusters(scene)}
     if field == CLUSTER:  # also of a cluster that none of the drawn points is in
         return sent | {"colors": colors(scene.roles.k)}
     shades = dict(zip(order, colors(len(order)), strict=True)) | {OTHER: NEITHER, NONE: NEITHER}
@@ -90,17 +84,10 @@ def pack_map(scene: Cloud, field: str = CLUSTER) -> dict[str, Any]:
 
 
 def _clusters(scene: Cloud) -> list[dict[str, Any]]:
-    looks = pack_colors(scene)
-    rows = scene.roles.summary[["cluster", "size", "top"]].itertuples(index=False)
-    return [
-        {
-            "cluster": int(c),
-            "tokens": int(n),
-            "top": visible(SHARES.sub(lambda each: sign(each[0]), top), 60),
-        }
-        | looks[c]
-        for c, n, top in rows
-    ]
+    looks, rows = pack_colors(scene), scene.roles.summary[["cluster", "size", "top"]]
+    tops = [visible(SHARES.sub(lambda each: sign(each[0]), top), 60) for top in rows["top"]]
+    sent = rows.assign(top=tops).rename(columns={"size": "tokens"}).to_dict("records")
+    return [each | looks[each["cluster"]] for each in sent]
 
 
 def pack_colors(scene: Cloud) -> list[dict[str, str]]:
@@ -140,14 +127,12 @@ def pack_names(scene: Cloud) -> list[dict[str, Any]] | None:
     """
     if scene.names is None:
         return None
-    return [_name(each, each["name"] != UNNAMED) for each in scene.names.to_dict("records")]
-
-
-def _name(row: dict[Any, Any], is_named: bool) -> dict[str, Any]:
-    """None for what is not known, as JSON has no NaN."""
-    found: dict[str, Any] = {"name": visible(row["name"], 120) if is_named else None}
-    for each in ("precision", "recall"):
-        ends = read_interval(row, each)
-        known = [None if np.isnan(end) else float(end) for end in (ends.value, ends.low, ends.high)]
-        found[each] = known if is_named else None
-    return found
+    sent: list[dict[str, Any]] = [dict.fromkeys(("name", "precision", "recall")) for _ in range(scene.roles.k)]  # fmt: skip
+    for row in scene.names[scene.names["name"] != UNNAMED].to_dict("records"):
+        found = sent[row["cluster"]]
+        found["name"] = visible(row["name"], 120)
+        for each in ("precision", "recall"):  # None for what is not known, as JSON has no NaN
+            ends = read_interval(row, each)
+            known = (ends.value, ends.low, ends.high)
+            found[each] = [None if np.isnan(end) else float(end) for end in known]
+    return sent

@@ -37,7 +37,7 @@ class Mark:
 
     @property
     def clusters(self) -> list[int]:
-        return [int(part) for part in self.value.split(",")]
+        return [int(part) for part in self.value.split(",")] if self.kind == "cluster" else []
 
     def find(self, scene: Cloud) -> Bool[np.ndarray, " token"]:
         """The tokens of a scene that are marked, as flags."""
@@ -61,18 +61,13 @@ class Mark:
 
 
 def read_mark(text: str | None) -> Mark | None:
-    """The mark that a text stands for; None for an empty text.
-
-    Raises:
-        InputError: it says none.
-    """
+    """The mark that a text stands for; None for an empty text."""
     if not text:
         return None
     kind, _, value = text.partition(":")
     if len(text) > LONGEST or kind not in FORMS or not re.fullmatch(FORMS[kind], value):
-        raise InputError(
-            f"unknown mark {text[:40]!r}: give source:1-5,9 or cluster:3 or box:x0,y0,x1,y1"
-        )
+        accepted = "give source:1-5,9 or cluster:3 or box:x0,y0,x1,y1"
+        raise InputError(f"unknown mark {text[:40]!r}: {accepted}")
     if kind in ("cluster", *COUNTED) and max(map(int, re.findall(r"\d+", value))) > MOST_ROWS:
         raise InputError(f"no token {value[:40]}: rows are counted from 0")
     return Mark(kind, value)

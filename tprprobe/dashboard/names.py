@@ -14,7 +14,7 @@ from tprprobe.analyses.naming.word_names import count_names
 from tprprobe.dashboard.folders import Runs
 from tprprobe.dashboard.safe_text import sign, visible
 from tprprobe.dashboard.statements import Statement, link_vectors, percent, place, top
-from tprprobe.dashboard.view import Dots, View
+from tprprobe.dashboard.view import Dots, View, measured
 from tprprobe.errors import InputError
 from tprprobe.figures.naming import polarity_table, words_table
 from tprprobe.files.tables import read_table
@@ -37,8 +37,7 @@ def show_decoding(folder: Path) -> View:
     rules = rows[rows["predictor"] != "clusters"].drop_duplicates("predictor")
     rules = rules.assign(name="rule: " + rules["predictor"], group="rule")
     both = pd.concat([own.assign(name=own["vectors"] + heads, group=own["model"]), rules])
-    ends = {"accuracy": "value", "accuracy_low": "low", "accuracy_high": "high"}
-    table = both[["name", "group", *ends]].rename(columns=ends)
+    table = measured(both, "accuracy")[["name", "group", "value", "low", "high"]]
     title = f"Numerator or denominator, predicted from clusters alone ({int(rows['n'].max())} digits, held out)"
     return View(title, table, Dots(table, "accuracy"), None, polarity_table(naming).caption)
 
@@ -49,9 +48,8 @@ def summarize_decoding(table: pd.DataFrame) -> Statement:
     is_role = (table["group"] == TRAINED) & table["name"].str.startswith("role")
     own, rest = table[is_role], table[~is_role & ~is_rule]
     best = top(own if len(own) else rest, "value")
-    others = [
-        top(each, "value") for each in (rest if len(own) else own, table[is_rule]) if len(each)
-    ]
+    parts = (rest if len(own) else own, table[is_rule])
+    others = [top(each, "value") for each in parts if len(each)]
     beside = "; ".join(f"{row['name']} ({row['group']}) {percent(row)}" for row in others)
     text = f"Numerator or denominator? Clusters of {best['name']} alone predict it for {percent(best)} of the digits."
     return Statement(f"{text} Beside them: {beside}." if beside else text)
@@ -106,12 +104,9 @@ def find_roles(runs: Runs, store: Store, named: pd.DataFrame) -> Iterator[Statem
     for _, row in best.loc[order.index].head(ROLES).iterrows():
         column = f"{row['site']} {row['head']} {row['k']}"
         labels = next((each[column].to_numpy() for each in tables if column in each), None)
-        is_known = labels is not None and row["name"] in holds
-        inside = (
-            (labels == row["cluster"]) & holds[row["name"]]
-            if is_known
-            else np.zeros(len(texts), bool)
-        )
+        inside = np.zeros(len(texts), bool)
+        if labels is not None and row["name"] in holds:
+            inside = (labels == row["cluster"]) & holds[row["name"]]
         yield _summarize_role(row, tuple(_examples(gold.tokens, inside)))
 
 
@@ -121,9 +116,8 @@ def _summarize_role(row: pd.Series, examples: tuple[str, ...]) -> Statement:
         f"precision {percent(row, 'precision', 0)}, recall {percent(row, 'recall', 0)}, held out"
     )
     query = {"mark": f"cluster:{row['cluster']}", "k": str(row["k"])}
-    return Statement(
-        text, (link_vectors(row["site"], row["head"], "Show on Roles", **query),), examples
-    )
+    link = link_vectors(row["site"], row["head"], "Show on Roles", **query)
+    return Statement(text, (link,), examples)
 
 
 def _is_beyond_symbols(texts: np.ndarray, holds: np.ndarray) -> bool:
@@ -138,9 +132,8 @@ def _examples(tokens: pd.DataFrame, inside: np.ndarray) -> Iterator[str]:
     for row, sample in zip(first.index, first["sample"], strict=True):
         near = tokens.loc[max(row - AROUND, 0) : row + AROUND]
         signs = near.loc[near["sample"] == sample, "token"].map(sign)
-        yield "".join(
-            f"⟨{sign}⟩" if i == row else sign.replace("␣", " ") for i, sign in signs.items()
-        )
+        signs = signs.str.replace("␣", " ").where(signs.index != row, f"⟨{signs[row]}⟩")
+        yield "".join(signs)
 
 
 SHOWN = {"names": show_decoding, "word_names": show_word_names}

@@ -1,7 +1,7 @@
 """Places of vectors in the plane; UMAP, which takes minutes, is kept in the store."""
 
+import contextlib
 import hashlib
-from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -29,11 +29,7 @@ def place(store: Store, roles: Clusters, method: str = "pca", seed: int = 0) -> 
 def place_more(
     plane: Projection, roles: Clusters, vectors: Float[np.ndarray, "row ..."]
 ) -> Float32[np.ndarray, "row 2"]:
-    """The places of more vectors of the same site on a plane's axes.
-
-    Raises:
-        InputError: places on this plane are known only of the vectors it was made of (UMAP).
-    """
+    """The places of more vectors of the same site on a plane's axes."""
     if plane.place is None or plane.method == "umap":
         raise InputError(f"{plane.method} cannot place new vectors: choose pca or linear")
     return plane.place(_scale(roles, vectors)).astype(np.float32)
@@ -64,15 +60,10 @@ def _kept(
     chosen = np.zeros(len(vectors), bool)
     rng = np.random.default_rng(seed)
     chosen[rng.permutation(len(vectors))[:NEIGHBORS]] = True
-    found = project(vectors, "umap", seed=seed, fit=chosen, progress=_tracked)
+    found = project(
+        vectors, "umap", seed=seed, fit=chosen, progress=lambda each: track(each, "UMAP", len(each))
+    )
     points = pd.DataFrame(found.points, columns=["x", "y"]).assign(fitted=found.fitted)
-    try:
-        with whole(file) as begun:
-            points.to_parquet(begun)
-    except InputError:  # a store that cannot be written to: computed again next time
-        return found
+    with contextlib.suppress(InputError), whole(file) as begun:  # else computed again next time
+        points.to_parquet(begun)
     return found
-
-
-def _tracked(blocks: Sequence[slice]) -> Iterable[slice]:
-    return track(blocks, "UMAP", len(blocks))

@@ -1,5 +1,6 @@
 """Charts for a screen: dots with intervals, lines by layer, squares. Everything in them comes from a scene."""
 
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from tprprobe.dashboard.theme import FONT, MONO, colors, inks, look, shade
 from tprprobe.dashboard.view import Dots, Lines, Squares
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star")
-ACROSS = 4  # panels in a row
+ACROSS, WIDE = 4, 24  # panels in a row; characters of a line of their titles
 R2 = "R²"
 
 
@@ -21,14 +22,13 @@ def plot(scene: Dots | Lines | Squares | None, dark: bool) -> go.Figure:
     draw: Any = {Dots: _plot_dots, Lines: _plot_lines, Squares: _plot_squares}[type(scene)]
     chart, height = draw(scene, dark)
     shades, axis = look(dark), {"zeroline": False, "color": look(dark).soft, "automargin": True}
-    top = 8 + 26 * (
-        isinstance(scene, Lines) + bool(chart.layout.showlegend)
-    )  # titles of panels; a legend
+    titles = [each.text.count("<br>") + 1 for each in chart.layout.annotations if each.text]
+    top = 8 + 14 * max(titles) if isinstance(scene, Lines) else 8
     chart.update_layout(
         height=height, paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)", dragmode="zoom",
         font={"family": FONT, "size": 13, "color": shades.ink}, margin={"l": 8, "r": 8, "b": 8, "t": top},
         hoverlabel={"font": {"family": MONO, "size": 13}, "align": "left"},
-        legend={"orientation": "h", "y": 1.0, "yanchor": "top", "yref": "container", "traceorder": "normal"},
+        legend={"orientation": "h", "y": -85 / (height - 110), "yanchor": "top", "traceorder": "normal"},
         modebar={"bgcolor": "rgba(0,0,0,0)", "color": shades.soft, "activecolor": shades.ink},
     )  # fmt: skip
     chart.update_xaxes(gridcolor=shades.faint, **axis)
@@ -85,13 +85,12 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
     if lines.x == "layer":  # whole numbers
         first, last = lines.rows["x"].min(), lines.rows["x"].max()
         chart.update_xaxes(dtick=max(1, round((last - first) / 6)), range=[first - 0.6, last + 0.6])
-    return chart, 130 + 210 * down
+    return chart, 150 + 230 * down
 
 
 def _title(panel: str) -> str:
-    """The first word over the rest: narrow enough for four panels on a telephone."""
-    first, _, rest = plotted(panel, 60).partition(" ")
-    return f"{first}<br>{rest}" if rest else first
+    """In lines that are narrow enough for two panels on a telephone."""
+    return "<br>".join(wrap(plotted(panel, 80), WIDE))
 
 
 def _points(

@@ -54,15 +54,10 @@ def list_probes(folders: Mapping[str, Path], task: str) -> dict[str, TrainedProb
 def predict_held_out(store: Store, trained: TrainedProbe) -> pd.DataFrame:
     """The predictions of a probe on documents that it was not trained on: sample, span1, span2, label, predicted,
     probability.
-
-    Raises:
-        InputError: the store has none of these documents.
     """
     probe = load_probe(trained.folder)
     corpus = read_corpus(store, store.tokens, probe.side, [probe.task], trained.seed)
-    found = probe.predict(
-        store
-    )  # of the first of the run's turns: it did not see its test documents
+    found = probe.predict(store)  # of the run's first turn: it did not see its test documents
     is_tested = corpus.splits[0][found["sample"].to_numpy()] == TEST
     found = found[is_tested & (found["label"].astype(str) != "")]
     if found.empty:
@@ -76,11 +71,8 @@ def show_confusions(found: pd.DataFrame, task: str) -> View:
     shown = found[found["label"].isin(common)]
     predicted = shown["predicted"].where(shown["predicted"].isin(common), "other")
     columns = [*common, "other"]
-    table = (
-        pd.crosstab(shown["label"], predicted)
-        .reindex(common)
-        .reindex(columns=columns, fill_value=0)
-    )
+    table = pd.crosstab(shown["label"], predicted)
+    table = table.reindex(common).reindex(columns=columns, fill_value=0)
     counts = table.to_numpy()
     shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
     percents = np.char.mod("%.0f", 100 * shares)
@@ -90,13 +82,8 @@ def show_confusions(found: pd.DataFrame, task: str) -> View:
     title = f"What a probe of {task} predicts for every label, held out"
     note = f"percent of a row; the {len(counts)} most frequent of {found['label'].nunique()} labels"
     grid = Squares(shares, [*common], columns, names, texts, told)
-    return View(
-        title,
-        table.reset_index(names="label"),
-        grid,
-        partial(count_squares, counts, title, names),
-        note,
-    )
+    draw = partial(count_squares, counts, title, names)
+    return View(title, table.reset_index(names="label"), grid, draw, note)
 
 
 def list_errors(store: Store, found: pd.DataFrame) -> pd.DataFrame:
@@ -105,15 +92,9 @@ def list_errors(store: Store, found: pd.DataFrame) -> pd.DataFrame:
     tokens = store.tokens[store.tokens["side"] == "source"]
     known = tokens[(tokens[WORD] >= 0) & tokens["sample"].isin(wrong["sample"])]
     words = known.groupby(["sample", WORD])["token"].agg(join)
-    texts = [
-        _mark(words[s].tolist(), str(span))
-        for s, span in zip(wrong["sample"], wrong["span1"], strict=True)
-    ]
-    return (
-        wrong[["label", "predicted", "probability", "sample"]]
-        .assign(**{"in": texts})
-        .iloc[:, [4, 0, 1, 2, 3]]
-    )
+    places = zip(wrong["sample"], wrong["span1"].astype(str), strict=True)
+    wrong = wrong.assign(**{"in": [_mark(words[at].tolist(), span) for at, span in places]})
+    return wrong[["in", "label", "predicted", "probability", "sample"]]
 
 
 def _mark(words: list[str], span: str) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.dashboard.statements import Statement, link_vectors, name_vectors, percent, top
-from tprprobe.dashboard.view import Lines, View
+from tprprobe.dashboard.view import Lines, View, measured
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.figures.probes import strongest_control
@@ -61,24 +61,19 @@ def show_probes(
     if chosen.empty:
         raise unknown("model", shown[0], whole["model"].unique().tolist())
     lines = line_probes(chosen, score, every, len(shown) > 1)
-    return View(
-        f"{SCORES[score]} of {task} by layer, held out, 95 % intervals", chosen, lines, None, SIGNS
-    )
+    title = f"{SCORES[score]} of {task} by layer, held out, 95 % intervals"
+    return View(title, chosen, lines, None, SIGNS)
 
 
 def line_probes(
     rows: pd.DataFrame, score: str = "f1", every: bool = False, named: bool = False
 ) -> Lines:
     """The lines of one task's probes, and the bands of their strongest controls."""
-    real = rows[(rows["control"] == "real") & rows["layer"].notna()].sort_values(
-        "layer", kind="stable"
-    )
+    real = rows[(rows["control"] == "real") & rows["layer"].notna()]
+    real = real.sort_values("layer", kind="stable")
     beside = [strongest_control(rows, row, score) for _, row in real.iterrows()]
-    bands = pd.DataFrame(
-        [(name, each.value, each.low, each.high) for name, each in beside],
-        columns=["control", "value", "low", "high"],
-        index=real.index,
-    )
+    found = [(name, each.value, each.low, each.high) for name, each in beside]
+    bands = pd.DataFrame(found, real.index, ["control", "value", "low", "high"])
     panels = real["site"].map(name_vectors) + (" · " + real["model"].astype(str) if named else "")
     learnt = real["n_train"] if "n_train" in real else [""] * len(real)
     told = [
@@ -87,11 +82,9 @@ def line_probes(
             real["site"], real[score], bands["control"], bands["value"], learnt, strict=True
         )
     ]
-    ends = {"value": real[score], "low": real[f"{score}_low"], "high": real[f"{score}_high"]}
-    own = pd.DataFrame(
-        {"panel": panels, "line": "vectors", "x": real["layer"], **ends, "told": told}
-    )
-    own = own.assign(sure=real["beyond"].eq(True))
+    at = {"panel": panels, "line": "vectors", "x": real["layer"], "told": told}
+    own = measured(real, score, **at, sure=real["beyond"].eq(True))
+    own = own[[*at, "value", "low", "high", "sure"]]
     extra = list(_controls(rows, own, real, score)) if every else []
     bands = bands.assign(panel=panels, x=real["layer"]).dropna(subset=["value"])
     return Lines(pd.concat([own, *extra]), bands, SCORES[score])
@@ -124,19 +117,16 @@ def summarize_probes(
         f"learnt from {best['n_train']:,} targets"
     )
     if isinstance(best["best_control"], str):
-        text += (
-            f"; its best control, {best['best_control']}: F1 {100 * best['best_control_f1']:.1f} %"
-        )
+        beside = f"F1 {100 * best['best_control_f1']:.1f} %"
+        text += f"; its best control, {best['best_control']}: {beside}"
     tested = real[real["beyond"].notna()]
     stacks = tested["site"].astype(str).str.split(".").str[0]
-    parts = [
-        _summarize_beyond(str(stack), part) for stack, part in tested.groupby(stacks, sort=False)
-    ]
+    groups = tested.groupby(stacks, sort=False)
+    parts = [_summarize_beyond(str(stack), part) for stack, part in groups]
     beyond = f" Above every control (paired, Holm): {'; '.join(parts)}." if parts else ""
     told = f"Show {best['site']} by {task}"
-    return Statement(
-        f"{text}.{beyond}", (link_vectors(best["site"], None, told, color=f"gold {task}"),)
-    )
+    link = link_vectors(best["site"], None, told, color=f"gold {task}")
+    return Statement(f"{text}.{beyond}", (link,))
 
 
 def _summarize_beyond(stack: str, tested: pd.DataFrame) -> str:

@@ -40,9 +40,7 @@ def take_part(store: Store, site: str, *samples: int) -> Store:
 
 def summarize_part(store: Store, site: str) -> str:
     """How much of a store is fitted; empty if all of it is."""
-    fitted, total = (
-        each.tokens_of(site)["sample"].size for each in (take_part(store, site), store)
-    )
+    fitted, total = (len(each.tokens_of(site)) for each in (take_part(store, site), store))
     some = f"Fitted to {fitted:,} of {total:,} vectors, whole samples drawn at random."
     return some if fitted < total else ""
 
@@ -50,9 +48,6 @@ def summarize_part(store: Store, site: str) -> str:
 def show_similarity(fit: Decomposition, of: str = "fillers") -> View:
     """How like the vectors of two fillers are over all roles (cosine, centered), or of two roles over all
     fillers, of the commonest.
-
-    Raises:
-        InputError: neither fillers nor roles.
     """
     if of not in ("fillers", "roles"):
         raise unknown("axis", of, ("fillers", "roles"))
@@ -71,7 +66,7 @@ def show_similarity(fit: Decomposition, of: str = "fillers") -> View:
     table = pd.DataFrame(likeness, columns=pd.Index(symbols)).assign(symbol=symbols)
     labels = [*map(sign, symbols)]
     grid = Squares(likeness, labels, labels, signed=True)
-    return View(title, table, grid, partial(similarity_map, likeness, symbols, title))
+    return View(title, table, grid, partial(similarity_map, likeness, labels, title))
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,11 +86,7 @@ class SampleStates:
         return left / np.maximum(np.sum((self.vectors - self.mean) ** 2, 1), 1e-12)
 
     def change(self, position: int, filler: str) -> Float64[np.ndarray, "unit d_model"]:
-        """What the vectors gain if the sample is encoded again with another filler at a token.
-
-        Raises:
-            InputError: no such token, or a filler that the decomposition does not know.
-        """
+        """What the vectors gain if the sample is encoded again with another filler at a token."""
         if not 0 <= position < len(self.tokens):
             raise InputError(f"no token {position}: this sample has 0 to {len(self.tokens) - 1}")
         known = self.fit.fit.pairs.fillers
@@ -108,11 +99,7 @@ class SampleStates:
 
 
 def read_sample(store: Store, fit: Decomposition, sample: int) -> SampleStates:
-    """The states of a sample.
-
-    Raises:
-        InputError: there is no such sample.
-    """
+    """The states of a sample."""
     store = take_part(store, fit.site, sample)
     units = fit.plan.read(store, fit.site)
     rows = np.flatnonzero(units.tokens["sample"].to_numpy() == sample)
@@ -132,11 +119,7 @@ def show_residuals(states: SampleStates) -> View:
 
 
 def show_change(states: SampleStates, position: int, filler: str) -> View:
-    """How far every vector of a sample moves if another filler stands at a token.
-
-    Raises:
-        InputError: as of :meth:`SampleStates.change`.
-    """
+    """How far every vector of a sample moves if another filler stands at a token."""
     size = np.linalg.norm(states.vectors - states.mean, axis=1)
     moved = np.linalg.norm(states.change(position, filler), axis=1) / np.maximum(size, 1e-12)
     old = states.tokens["filler"].iloc[position]
@@ -152,8 +135,7 @@ def _show_tokens(
     tokens = ["the sample"] if is_whole else [*map(sign, states.tokens["filler"])]
     rows = pd.DataFrame({"position": range(len(values)), "token": tokens, "residual": values})
     texts = np.char.mod("%.0f", 100 * values)[None]
-    grid = Squares(
-        values[None], [""], [f"{i} {each}" for i, each in enumerate(tokens)], ("", ""), texts, texts
-    )
+    columns = [f"{i} {each}" for i, each in enumerate(tokens)]
+    grid = Squares(values[None], [""], columns, ("", ""), texts, texts)
     note = f"percent of {label}"
     return View(title, rows, grid, partial(residual_bars, rows, title, label), note)

@@ -1,4 +1,7 @@
-"""What is known of a store, in sentences: its strongest roles, and every result beside it."""
+"""What is known of a store, in sentences: its strongest roles, and every result beside it.
+
+What reads a kind of result is imported where there is one, so that the first view of a fresh server is quick.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -6,14 +9,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from tprprobe.dashboard.decompositions import read_scores, summarize_decomposition
 from tprprobe.dashboard.folders import Runs
-from tprprobe.dashboard.interventions import read_interventions, summarize_edits
-from tprprobe.dashboard.probes import summarize_probes
 from tprprobe.dashboard.safe_text import visible
 from tprprobe.dashboard.statements import Link, Statement
 from tprprobe.errors import InputError
-from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.store import Store
 
 SITES = 3  # of a decomposition that are told
@@ -32,7 +31,7 @@ def summarize(runs: Runs, store: Store) -> Summary:
     """Everything that is known of a store."""
     roles, named = (), pd.DataFrame()
     if runs.beside(store, "names", "word-names"):
-        from tprprobe.dashboard.names import find_roles, list_named  # with all that finds names
+        from tprprobe.dashboard.names import find_roles, list_named
 
         named = list_named(runs, store)
         roles = tuple(find_roles(runs, store, named))
@@ -41,8 +40,8 @@ def summarize(runs: Runs, store: Store) -> Summary:
 
 def _results(runs: Runs, store: Store) -> Iterator[Statement]:
     """A sentence for every probed task, decomposed site and intervention; a damaged result says so."""
-    for kind, tell in RESULTS.items():
-        for name, folder in runs.beside(store, kind).items():
+    for tell, kinds in RESULTS.items():
+        for name, folder in runs.beside(store, *kinds).items():
             try:
                 yield from tell(name, folder)
             except InputError as error:
@@ -50,7 +49,9 @@ def _results(runs: Runs, store: Store) -> Iterator[Statement]:
 
 
 def _probes(_: str, folder: Path) -> Iterator[Statement]:
-    rows = load_probes([folder])
+    from tprprobe.dashboard.probes import read_probes, summarize_probes
+
+    rows = read_probes({"": folder})
     for task in rows["task"].unique():
         found = summarize_probes(rows, str(task), rows["model"].unique().tolist())
         link = Link("Show on Probes", "probes", {"task": str(task)})
@@ -58,22 +59,24 @@ def _probes(_: str, folder: Path) -> Iterator[Statement]:
 
 
 def _decompositions(_: str, folder: Path) -> Iterator[Statement]:
+    from tprprobe.dashboard.decompositions import read_scores, summarize_decomposition
+
     scores = read_scores([folder])
-    yield from (
-        summarize_decomposition(scores, str(site)) for site in scores["site"].unique()[:SITES]
-    )
+    for site in scores["site"].unique()[:SITES]:
+        yield summarize_decomposition(scores, str(site))
 
 
 def _interventions(name: str, folder: Path) -> Iterator[Statement]:
+    from tprprobe.dashboard.interventions import read_interventions, summarize_edits
+
     for edit, rows in read_interventions(folder).items():
         found = summarize_edits(rows, edit)
         link = Link("Show on Interventions", "interventions", {"intervention": name, "edit": edit})
         yield Statement(found.text, (link, *found.links))
 
 
-RESULTS: dict[str, Callable[[str, Path], Iterator[Statement]]] = {
-    "probes": _probes,
-    "decompositions": _decompositions,
-    "interventions": _interventions,
-    "behaviors": _interventions,
+RESULTS: dict[Callable[[str, Path], Iterator[Statement]], tuple[str, ...]] = {
+    _probes: ("probes",),
+    _decompositions: ("decompositions",),
+    _interventions: ("interventions", "behaviors"),
 }

@@ -10,16 +10,17 @@ from jaxtyping import Bool, Float32, Int32, Integer
 
 from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.naming import name_roles
-from tprprobe.analyses.naming.names import UNNAMED, read_structure
+from tprprobe.analyses.naming.lattice import build_lattice
+from tprprobe.analyses.naming.names import UNNAMED, read_structure, score_candidates
 from tprprobe.analyses.projections import Projection, project
-from tprprobe.dashboard.cluster_labels import name_by_labels
-from tprprobe.dashboard.fields import CLUSTER, list_fields, read_field
+from tprprobe.dashboard.fields import CLUSTER, NONE, OTHER, list_fields, read_field
 from tprprobe.dashboard.planes import place, place_more
 from tprprobe.dashboard.safe_text import visible
 from tprprobe.dashboard.statements import Statement, link_vectors, number, top
 from tprprobe.errors import InputError
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
+from tprprobe.store.groups import group_tokens
 from tprprobe.store.sampling import Thinned, take, thin
 
 MOST, LEAST = 20_000, 2_000  # vectors that are clustered and drawn; a larger store is thinned
@@ -28,6 +29,8 @@ MOST_NUMBERS = 100_000_000  # of all vectors of a site that are read to draw eve
 BLOCK = 65_536  # vectors that are read at a time
 SEEDS = 5  # runs of k-means
 LONG = 90  # characters of a name
+SURE = 0.3  # F0.5 of a name from a column; its precision lies above the share of all tokens
+PLACES = ("position", "word", "document", "module")  # columns that say where a token stands
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,21 +88,32 @@ class Cloud:
     def names(self) -> pd.DataFrame | None:
         """The names of the clusters, scored held out: from exact structure, where none of these holds from any column."""
         exact = _known(lambda: name_roles(self.drawn, self.roles))
-        has_names = exact is not None and (exact["name"] != UNNAMED).any()
-        if has_names:
+        if exact is not None and (exact["name"] != UNNAMED).any():
             return exact
-        return name_by_labels(self.tokens, self.gold, self.roles.labels, self.roles.k)
+        return _known(self._name_by_columns)
+
+    def _name_by_columns(self) -> pd.DataFrame:
+        """Names that are a value of a column, such as ``pos NN``."""
+        fields = [each for each in list_fields(self.tokens, self.gold) if each not in PLACES]
+        known = {field.removeprefix("gold "): self.read_field(field) for field in fields}
+        values = {n: (f"{n} " + v).mask(v.isin([NONE, OTHER])) for n, v in known.items()}
+        described = pd.DataFrame(values).dropna(axis=1, how="all").astype("category")
+        lattice = build_lattice(described, longest=1) if len(described.columns) else None
+        if lattice is None or not lattice.names:
+            raise InputError("no columns to name clusters by")
+        groups = group_tokens(self.tokens.reset_index(drop=True))
+        found = score_candidates(self.roles.labels, lattice, groups)
+        holds = (found["f05"] >= SURE) & (
+            found["precision_low"] * found["lift"] > found["precision"]
+        )
+        return found.assign(name=found["candidate"].where(holds, UNNAMED))
 
     def list_fields(self) -> list[str]:
         """The fields by which the tokens can be colored; the first is the cluster."""
         return [CLUSTER, *list_fields(self.tokens, self.gold)]
 
     def read_field(self, name: str) -> pd.Series:
-        """The values of a field, one per token, as texts.
-
-        Raises:
-            InputError: no such field.
-        """
+        """The values of a field, one per token, as texts."""
         if name == CLUSTER:
             return pd.Series(self.roles.labels.astype(str))
         return read_field(self.tokens, self.gold, name)
@@ -174,9 +188,6 @@ def stack_layers(
     """The scene's tokens in every layer, placed together; the column ``layer`` tells them apart.
 
     ``sites`` are the same site of each layer; of more than ``most`` vectors, every so many tokens.
-
-    Raises:
-        InputError: a site without the scene's head, or a method other than pca and linear.
     """
     chosen = np.arange(0, len(scene.rows), -(-len(scene.rows) * len(sites) // most))
     vectors = [read_vectors(scene.drawn, site, scene.roles.head)[chosen] for site in sites]
@@ -186,9 +197,8 @@ def stack_layers(
     stacked, table = stacked[known], pd.concat(tokens)[known].reset_index(drop=True)
     scaled = (stacked - stacked.mean(0)) / (stacked.std(0) + np.finfo(np.float32).tiny)
     plane = project(scaled, method, table["layer"].to_numpy(), seed)
-    labels, rows = (
-        np.tile(each[chosen], len(sites))[known] for each in (scene.roles.labels, scene.rows)
-    )
+    both = (scene.roles.labels, scene.rows)
+    labels, rows = (np.tile(each[chosen], len(sites))[known] for each in both)
     roles = replace(scene.roles, labels=labels)
     return replace(scene, roles=roles, plane=plane, tokens=table, rows=rows, layers=len(sites))
 
@@ -201,11 +211,8 @@ def fill(scene: Cloud, most: int = MOST_NUMBERS) -> Cloud:
     """
     store, roles = scene.store, scene.roles
     total = store.manifest["lengths"].get(scene.side, 0)
-    if (
-        len(scene.rows) == total
-        or scene.plane.method == "umap"
-        or total * roles.centers.shape[1] > most
-    ):
+    is_large = total * roles.centers.shape[1] > most
+    if len(scene.rows) == total or scene.plane.method == "umap" or is_large:
         return scene
     labels, points = np.full(total, -1, np.int32), np.zeros((total, 2), np.float32)
     for start in range(0, total, BLOCK):
@@ -218,9 +225,8 @@ def fill(scene: Cloud, most: int = MOST_NUMBERS) -> Cloud:
     tokens = store.tokens_of(roles.site).iloc[kept].reset_index(drop=True)
     fitted = np.isin(kept, scene.rows[scene.plane.fitted])
     plane = replace(scene.plane, points=points[kept], fitted=fitted)
-    return replace(
-        scene, roles=replace(roles, labels=labels[kept]), plane=plane, tokens=tokens, rows=kept
-    )
+    roles = replace(roles, labels=labels[kept])
+    return replace(scene, roles=roles, plane=plane, tokens=tokens, rows=kept)
 
 
 def assign(roles: Clusters, vectors: Float32[np.ndarray, "row width"]) -> Int32[np.ndarray, " row"]:
@@ -257,15 +263,13 @@ def summarize_roles(scene: Cloud) -> Statement:
     """Which clusters of a head have a name, and how sure the surest one is."""
     names, roles = scene.names, scene.roles
     if names is None:
-        return Statement(
-            f"{roles.k} clusters of {len(scene.rows):,} vectors of {scene.place}, with a stability "
-            f"of {roles.stability:.2f} over seeds (ARI; 1: the same clusters)."
-        )
-    known = names[names["name"] != UNNAMED]
+        of = f"{roles.k} clusters of {len(scene.rows):,} vectors of {scene.place}"
+        sure = f"a stability of {roles.stability:.2f} over seeds (ARI; 1: the same clusters)"
+        return Statement(f"{of}, with {sure}.")
+    known, place = names[names["name"] != UNNAMED], scene.place
     if known.empty:
-        return Statement(
-            f"None of the {len(names)} clusters of {scene.place} has a name that holds on held-out samples."
-        )
+        none = f"None of the {len(names)} clusters of {place}"
+        return Statement(f"{none} has a name that holds on held-out samples.")
     best = top(known, "f05")
     text = (
         f"{len(known)} of {len(names)} clusters of {scene.place} have a name that holds on held-out samples; they cover "
@@ -273,6 +277,5 @@ def summarize_roles(scene: Cloud) -> Statement:
         f"{best['cluster']}, precision {number(best, 'precision', '.2f')}, recall {number(best, 'recall', '.2f')})."
     )
     query = {"mark": f"cluster:{best['cluster']}", "k": str(roles.k)}
-    return Statement(
-        text, (link_vectors(roles.site, roles.head, f"Mark cluster {best['cluster']}", **query),)
-    )
+    told = f"Mark cluster {best['cluster']}"
+    return Statement(text, (link_vectors(roles.site, roles.head, told, **query),))

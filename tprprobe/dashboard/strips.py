@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from jaxtyping import Bool
 
 from tprprobe.analyses.clustering import Clusters
 from tprprobe.dashboard.maps import pack_colors
-from tprprobe.dashboard.marks import Mark
+from tprprobe.dashboard.marks import COUNTED, Mark
 from tprprobe.dashboard.safe_text import sign, visible
 from tprprobe.dashboard.scene import Cloud
 from tprprobe.dashboard.view import View
@@ -44,10 +42,13 @@ def show_strips(scene: Cloud, samples: Sequence[int], mark: Mark | None = None) 
         [0]
     """
     tokens, part, roles = read_strips(scene, samples)
-    tokens["marked"] = find_marked(scene, mark, tokens)
-    draw = partial(
-        role_clusters, part, roles, samples=tokens["sample"].unique().tolist(), gold=True
-    )
+    tokens["marked"] = mark is not None and tokens["cluster"].isin(mark.clusters)
+    if mark is not None and mark.kind in COUNTED:
+        tokens["marked"] = mark.contains(tokens["row"].to_numpy(), scene.side)
+    elif mark is not None and mark.kind != "cluster":  # areas mark what is drawn
+        tokens["marked"] = tokens["row"].isin(scene.rows[mark.find(scene)])
+    known = tokens["sample"].unique().tolist()
+    draw = partial(role_clusters, part, roles, samples=known, gold=True)
     lengths = tokens["sample"].value_counts(sort=False)
     cut = ", ".join(map(str, lengths.index[lengths > LONGEST]))
     note = f"the first {LONGEST} tokens of sample {cut}" if cut else ""
@@ -55,11 +56,7 @@ def show_strips(scene: Cloud, samples: Sequence[int], mark: Mark | None = None) 
 
 
 def read_strips(scene: Cloud, samples: Sequence[int]) -> tuple[pd.DataFrame, Thinned, Clusters]:
-    """The tokens of some samples with row and cluster, the part of the store, and its clusters.
-
-    Raises:
-        InputError: none of the samples has tokens on the scene's side.
-    """
+    """The tokens of some samples with row and cluster, the part of the store, and its clusters."""
     part, roles = scene.of(list(samples))
     tokens = part.tokens_of(roles.site).assign(row=part.rows(roles.site), cluster=roles.labels)
     if tokens.empty:
@@ -69,29 +66,14 @@ def read_strips(scene: Cloud, samples: Sequence[int]) -> tuple[pd.DataFrame, Thi
     return tokens.reset_index(drop=True), part, roles
 
 
-def find_marked(
-    scene: Cloud, mark: Mark | None, tokens: pd.DataFrame
-) -> Bool[np.ndarray, " token"]:
-    """The tokens of a table, with row and cluster, that are marked; areas mark what is drawn."""
-    if mark is None:
-        return np.zeros(len(tokens), bool)
-    if mark.kind == "cluster":
-        return tokens["cluster"].isin(mark.clusters).to_numpy()
-    if mark.kind in ("source", "target"):
-        return mark.contains(tokens["row"].to_numpy(), scene.side)
-    return np.isin(tokens["row"].to_numpy(), scene.rows[mark.find(scene)])
-
-
 def summarize_sample(first: pd.Series) -> str:
     """The heading of a sample by its first token: what the model wrote, and whether it is right, where that is known."""
     text = f"sample {first['sample']}"
     if "prediction" not in first:
         return text
     answer, told = (visible(first.get(name, ""), 60) for name in ("answer", "prediction"))
-    if "correct" not in first or str(first.get("answer", "")) in (
-        "",
-        str(first.get("question", "")),
-    ):
+    nothing = ("", str(first.get("question", "")))
+    if "correct" not in first or str(first.get("answer", "")) in nothing:
         return f"{text} → {told}"
     return f"{text} → {told}  ✓" if first["correct"] else f"{text} ✗ {told}  (right: {answer})"
 
@@ -103,9 +85,6 @@ def pack_strips(
     them by, rows and clusters.
 
     With ``beside`` and one sample of each, tokens are found by those at the same positions of its sample.
-
-    Raises:
-        InputError: none of the samples has tokens on the scene's side.
     """
     tokens, _, _ = read_strips(scene, samples)
     tokens["label"] = tokens["cluster"]

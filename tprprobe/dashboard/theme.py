@@ -5,9 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from matplotlib.colors import LinearSegmentedColormap, to_rgb
-
-from tprprobe.figures.style import palette, text_color
 
 FONT = '"Source Sans Pro", "Source Sans", system-ui, sans-serif'
 MONO = '"Source Code Pro", ui-monospace, "DejaVu Sans Mono", monospace'
@@ -38,20 +35,28 @@ def look(dark: bool) -> Look:
 
 def colors(n: int) -> list[str]:
     """n colors that are told apart with any of the common color-vision deficiencies."""
+    from tprprobe.figures.style import palette  # with matplotlib, which a first view does not need
+
     return [css(color) for color in palette(n)]
 
 
 def css(color: tuple[float, float, float] | str) -> str:
+    from matplotlib.colors import to_rgb
+
     red, green, blue = (round(255 * part) for part in to_rgb(color))
     return f"rgb({red},{green},{blue})"
 
 
 def shade(weights: Float[np.ndarray, " weight"], dark: bool) -> list[tuple[float, float, float]]:
     """The colors of weights from 0 to 1."""
+    from matplotlib.colors import LinearSegmentedColormap
+
     ramp = LinearSegmentedColormap.from_list("weights", look(dark).scale)
     return [tuple(color[:3]) for color in ramp(np.clip(weights, 0, 1)).tolist()]
 
 
 def inks(backgrounds: Sequence[Sequence[float]]) -> list[str]:
     """Black or white on each background, whichever is read more easily."""
+    from tprprobe.figures.style import text_color
+
     return [text_color(each) for each in backgrounds]

@@ -17,6 +17,13 @@ FIGURES = {"pdf": "application/pdf", "svg": "image/svg+xml", "png": "image/png"}
 FORMATS = {**FIGURES, "csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 
 
+def measured(rows: pd.DataFrame, name: str, /, **columns: Any) -> pd.DataFrame:
+    """The rows with a measure and its interval as value, low and high, as scenes take them, and further columns."""
+    ends = {name: "value", f"{name}_low": "low", f"{name}_high": "high"}
+    free = rows.drop(columns=[each for each in ends.values() if each in rows and each not in ends])
+    return free.rename(columns=ends).assign(**columns)
+
+
 @dataclass(frozen=True)
 class Dots:
     """Values with intervals, a line per name, a color per group: ``rows`` have name, group, value, low, high."""

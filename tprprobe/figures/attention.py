@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from tprprobe.analyses.attention.gold_maps import DIVISION, Relation
 from tprprobe.errors import InputError
+from tprprobe.figures.pieces import spell
 from tprprobe.figures.strips import PLAIN, SIGNS, Strip, StripFrame, draw_strips
 from tprprobe.figures.style import INK, MUTED, Drawing, drawing, tidy
 from tprprobe.store import Store
@@ -65,7 +66,7 @@ def attention_rows(
     strips = [
         Strip(
             **weight_squares(keys, weights[position]),
-            heading=f"from ‘{SIGNS.get(queries[position], queries[position])}’ at {position}",
+            heading=f"from ‘{SIGNS.get(queries[position], spell(queries[position]))}’ at {position}",
             frames=[StripFrame(position, position + 1)] if is_self else [],
         )
         for position in chosen
@@ -156,7 +157,7 @@ def attention_grid(store: Store, sites: Sequence[str], sample: int) -> Drawing:
 
 def _signs(tokens: Sequence[str]) -> list[str]:
     """Tokens as they stand along an axis, long ones cut."""
-    signs = [SIGNS.get(token, token) for token in tokens]
+    signs = [SIGNS.get(token, spell(token).strip()) for token in tokens]
     return [sign if len(sign) <= LONGEST else f"{sign[: LONGEST - 1]}…" for sign in signs]
 
 

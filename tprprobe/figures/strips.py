@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.patches import Rectangle
 
+from tprprobe.figures.pieces import spell
 from tprprobe.figures.style import INK, MUTED, Drawing, drawing, text_color
 
 SIGNS = {"<sos>": "#", "<eos>": "%", " ": ""}  # as in the paper; a blank is an empty square
@@ -114,7 +115,7 @@ def _draw(axes: Axes, strip: Strip, top: float) -> None:
         line, x = divmod(number, COLUMNS)
         y = top + line * strip.line_height
         squares.append(Rectangle((x, y), 1, 1, facecolor=color, edgecolor="white", linewidth=0.5))
-        sign, ink = SIGNS.get(token, token), text_color(color)
+        sign, ink = SIGNS.get(token, spell(token)), text_color(color)
         written = [(0.54, sign, ink, 8.0), (1.29, note, INK, 5.5), (1.29 + NOTE, gold, INK, 5.5)]
         for below, text, color, size in written:
             if text:

@@ -19,8 +19,7 @@ from jaxtyping import Bool, Int
 from tprprobe import plugins
 from tprprobe.console import track
 from tprprobe.data.dataset import Dataset, Example
-from tprprobe.data.pairs import encode_sources
-from tprprobe.data.pairs import Pairs, encode_examples
+from tprprobe.data.pairs import Pairs, encode_examples, encode_sources
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
 from tprprobe.files.writing import write_file

@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 
 from tprprobe.analyses.decomposition.sequence_units import UnitKind
 from tprprobe.errors import InputError, unknown
-from tprprobe.store.pooled_rows import starts_of
+from tprprobe.store.tokens import starts_of
 
 Values = Shaped[np.ndarray, " token"]
 Field = Callable[[pd.DataFrame], Values]

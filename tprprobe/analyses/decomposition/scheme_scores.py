@@ -27,7 +27,7 @@ from tprprobe.analyses.decomposition.sequence_units import Units, UnitVectors
 from tprprobe.statistics import bounds, divide, replicate_totals
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import each_part
-from tprprobe.store.pooled_rows import starts_of
+from tprprobe.store.tokens import starts_of
 
 REPLICATES = 1000
 COVARIANCE_UNITS = 50_000  # that covariances are measured on, at most
