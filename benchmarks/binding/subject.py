@@ -43,6 +43,7 @@ class World:
 class Subject:
     """A source of worlds.
 
+    needs    the option that gives the folder of what it reads
     binding  True if fillers are bound to the asked roles, False if not, None if nobody knows
     named    the names that a scheme may be given; empty if it is not asked
     reads    True if symbols can be read from vectors, so that edits can be judged
@@ -59,6 +60,7 @@ class Subject:
     reads: bool = True
     shares: bool = False
     ordered: bool = True
+    needs: str = ""
 
     def says(self, sequence: Symbols) -> Symbols:
         """What is read from the vector of a sequence, if all is right."""
