@@ -12,7 +12,7 @@ from benchmarks.binding.scores import MEASURES
 from benchmarks.binding.tables import COSTS, RESULTS, SHOWN, over_seeds, read_table, summarize
 from studies.film.events import judge
 from studies.templates import fill, table
-from tprprobe.figures.style import Drawing, drawing
+from tprprobe.figures.style import INK, Drawing, drawing, tidy
 from tprprobe.files.settings import read_toml
 from tprprobe.statistics import interval_text, read_interval
 
@@ -144,23 +144,28 @@ def decide(cells: pd.DataFrame) -> Iterator[dict[str, str]]:
 def draw_figures() -> dict[str, Drawing]:
     """Two maps, a row a method and a column a subject: edits with pairs never seen, and claims in nulls and twins."""
     parts = divide(read_table(RESULTS / "cells.csv"))
-    claims = pd.concat([parts["nulls"], parts["twins"]])
-    titles = {m: f"{t}: share" for m, t in MEASURES.items()}
-    maps = [(parts["known"], "interchange_withheld", "viridis"), (claims, "claims_shuffled", "Reds")]  # fmt: skip
-    tables = [of.pivot_table(m, "method", "subject", sort=False, dropna=False) for of, m, _ in maps]
-    figure = drawing(10.5, 4.2)
+    false = pd.concat([parts["nulls"], parts["twins"]])
+    maps = [
+        (parts["known"], "interchange_withheld", "viridis", "Withheld pairs: share of edits that are right"),
+        (false, "claims_shuffled", "Reds", "Claims in nulls and twins: share"),
+    ]  # fmt: skip
+    tables = [of.pivot_table(m, "method", "subject", sort=False, dropna=False) for of, m, *_ in maps]  # fmt: skip
+    figure = drawing(9, 3.6)
     axes = figure.subplots(1, 2, width_ratios=[each.shape[1] for each in tables])
-    for ax, shown, (_, measure, colors) in zip(axes, tables, maps, strict=True):
+    for ax, shown, (*_, colors, title) in zip(axes, tables, maps, strict=True):
         values = shown.to_numpy(float)
         ax.imshow(values, cmap=colors, vmin=0, vmax=1, aspect="auto")
         for (row, column), value in np.ndenumerate(values):
             dark = (value < 0.6) == (colors == "viridis") and np.isfinite(value)
             text = f"{value:.2f}".replace("0.", ".", 1) if np.isfinite(value) else "–"
-            ax.text(column, row, text, ha="center", va="center", color="white" if dark else "black")
-        ax.set_title(titles[measure], loc="left")
+            style = {"color": "white" if dark else INK, "fontsize": 6.5}
+            ax.text(column, row, text, ha="center", va="center", **style)
+        tidy(ax, title)
+        ax.title.set_fontsize(8)
         ax.set_xticks(range(shown.shape[1]), shown.columns, rotation=40, ha="right")
         ax.set_yticks(range(len(shown)), [list_methods()[str(m)].TITLE for m in shown.index])
         ax.spines[:].set_visible(False)
-        ax.tick_params(length=0)
+        ax.tick_params(length=0, labelsize=7)
     axes[1].set_yticklabels([])
+    figure.put_below(["A claim is a score above that with shuffled roles; a dash: the method cannot answer."])  # fmt: skip
     return {IMAGE: figure}
