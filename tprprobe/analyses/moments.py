@@ -42,7 +42,7 @@ def pair_controls(table: pd.DataFrame, question: str) -> pd.DataFrame:
         value = _by_step(table[real & same.all(axis=1)], name, "value").mean()
         suits = null & (same | only_controls).all(axis=1)
         control = _by_step(table[suits], name, "control").last()
-        label = {"measure": name, "row": " ".join(row[varying])}
+        label = {"measure": name, "row": " ".join(str(row[key]) for key in varying)}
         pairs.append(value.join(control).reset_index().assign(**label))
     found = pd.concat(pairs, ignore_index=True).assign(question=question)
     found["difference"] = found["value"] - found["control"].fillna(0)

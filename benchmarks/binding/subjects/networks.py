@@ -123,7 +123,7 @@ def make_tpt(twin: str, seed: int) -> World:
     sequences = draw_sequences(np.random.default_rng((seed, 6)), digits)
     control = bind_all(f"{'untrained' if twin == 'permuted' else 'permuted'}:{MODEL}")[0]
     run = partial(_add_up, table)
-    return World(sequences, run, run(sequences), None, partial(_add_up, control), 1.0)
+    return World(sequences, run, run(sequences), None, partial(_add_up, control))
 
 
 SIZE = "10 digits at 6 places, 1,000 × 96"
