@@ -30,11 +30,12 @@ def pair_controls(table: pd.DataFrame, question: str) -> pd.DataFrame:
     names = [str(name) for name in table if {f"{name}{end}" for end in ENDS} <= {*table}]
     if not names:
         raise InputError(f"{question}: no column has an interval: {', '.join(map(str, table))}")
-    text = table[[key for key in KEYS if key in table]].map(_text)
+    keys = [key for key in KEYS if key in table]
+    text: Any = table[keys].map(_text)
     kind = table["control"].map(_text) if "control" in table else pd.Series("", table.index)
     real, null = kind.isin(REAL), ~kind.isin([*REAL, *CEILINGS])
-    rows = text[real].drop_duplicates() if text.columns.size else text[:1]
-    varying = [key for key in text if rows[key].nunique() > 1]
+    rows = text[real].drop_duplicates() if keys else text[:1]
+    varying = [key for key in keys if rows[key].nunique() > 1]
     only_controls = text.apply(lambda of: ~of.isin({*of[real]} - {""}))
     pairs = []
     for (_, row), name in product(rows.iterrows(), names):
@@ -42,7 +43,7 @@ def pair_controls(table: pd.DataFrame, question: str) -> pd.DataFrame:
         value = _by_step(table[real & same.all(axis=1)], name, "value").mean()
         suits = null & (same | only_controls).all(axis=1)
         control = _by_step(table[suits], name, "control").last()
-        label = {"measure": name, "row": " ".join(str(row[key]) for key in varying)}
+        label = {"measure": name, "row": " ".join(row[varying])}
         pairs.append(value.join(control).reset_index().assign(**label))
     found = pd.concat(pairs, ignore_index=True).assign(question=question)
     found["difference"] = found["value"] - found["control"].fillna(0)
