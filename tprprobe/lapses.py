@@ -15,6 +15,7 @@ from tprprobe.analyses.moments import find_curves, find_moments, pair_controls
 from tprprobe.console import note
 from tprprobe.errors import InputError
 from tprprobe.figures.lapses import lapse_curves
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.locks import alone
 from tprprobe.files.runs import PARTS, KeptRun
 from tprprobe.models import load_model
@@ -50,10 +51,11 @@ def find_checkpoints(given: Sequence[str]) -> list[Checkpoint]:
     Raises:
         InputError: a step occurs twice in a series.
     """
-    series = [found for each in given if (found := _steps_in(each))]
-    if listed := [each for each in given if not _steps_in(each)]:
-        ends = [NUMBER.search(each) for each in listed]
-        series.append({e: int(of[1]) if of and all(ends) else i for i, (e, of) in enumerate(zip(listed, ends, strict=True), 1)})  # fmt: skip
+    inside = {each: _steps_in(each) for each in given}
+    listed = [each for each, found in inside.items() if not found]
+    ends = [int(of[1]) if (of := NUMBER.search(each)) else None for each in listed]
+    steps = range(1, len(listed) + 1) if None in ends else ends
+    series = [*filter(None, inside.values()), dict(zip(listed, steps, strict=True))]
     for of in series:
         if len({*of.values()}) < len(of):
             raise InputError(f"{next(iter(of))}, …: a step occurs twice; give each series a folder")
@@ -85,11 +87,13 @@ def run_lapse(
     are measured once. Raises: InputError for no such model, an answer without an interval, another folder.
     """
     folder, asked = Path(out), {each.name: each.text for each in questions}
-    settings = {"checkpoints": checkpoints, "asked": asked, "about": about}
+    settings = {"asked": asked, "about": about, "tprprobe": version("tprprobe")}
     with alone(folder):
-        run = KeptRun.open(folder, {**settings, "tprprobe": version("tprprobe")}, resume, MANIFEST)
+        run = KeptRun.open(folder, settings, resume, MANIFEST)
         if not run.is_done:
             _measure(run, checkpoints, questions, write_store, device)
+        elif read_json(folder / MANIFEST)["checkpoints"] != [[*each] for each in checkpoints]:
+            raise InputError(f"{folder} holds other checkpoints: write to another place")
     return {name: pd.read_csv(folder / f"{name}.csv") for name in [*asked, "curves", "moments"]}
 
 
@@ -98,13 +102,16 @@ def _measure(run: KeptRun, checkpoints: Any, questions: Any, write: Any, device:
     same, rows = dict[str, list[str]](), dict[str, list[Any]]()
     for number, (name, seed, step) in enumerate(checkpoints, 1):
         note(f"checkpoint {number} of {len(checkpoints)}: {name}")
-        model = load_model(name, device=device)
+        try:
+            model = load_model(name, device=device)
+        except InputError as error:
+            raise InputError(f"{error}; leave out {name}, or mend it, and --resume") from None
         weights = fingerprint(model)[:16]
         same.setdefault(weights, []).append(name)
         store = run.folder / PARTS / f"store-{weights}"
         for question in questions:
-            ask = partial(_answer, question, name, store, None if question.sites is None else partial(write, model))  # fmt: skip
-            part = run.part(f"{question.name}-{weights}", ask)
+            make = partial(_answer, question, name, store, partial(write, model) if write else None)
+            part = run.part(f"{question.name}-{weights}", make)
             part.finish()
             at = pd.DataFrame({"step": [step], "seed": [seed]})
             rows.setdefault(question.name, []).append(at.merge(part.read(TABLE), how="cross"))
@@ -117,10 +124,10 @@ def _measure(run: KeptRun, checkpoints: Any, questions: Any, write: Any, device:
     tables |= {"curves": find_curves(pairs), "moments": find_moments(pairs)}
     lapse_curves(tables["curves"], tables["moments"]).savefig(run.folder / "lapse.pdf")
     files = {f"{name}.csv": table for name, table in tables.items()}
-    run.finish(files, {"identical": identical})
+    run.finish(files, {"checkpoints": checkpoints, "identical": identical})
 
 
 def _answer(question: Question, name: str, store: Path, write: Any) -> dict[str, pd.DataFrame]:
-    if write is not None:
+    if question.sites is not None:
         write(store)
     return {TABLE: question.answer(name, store)}

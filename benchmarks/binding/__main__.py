@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from benchmarks.binding.page import publish, summarize
 from benchmarks.binding.runner import choose, list_methods, list_subjects, run
+from benchmarks.binding.tables import keep, summarize
 from tprprobe.errors import InputError
 
 Names = list[str] | None
@@ -20,23 +20,19 @@ def main(
     seeds: Annotated[int, typer.Option(min=1, help="Draws of every subject.")] = 3,
     tpdn: Annotated[Path | None, typer.Option(help="The folder of TPDN's GRUs.")] = None,
     real: Annotated[Path | None, typer.Option(help="The folder of real models.")] = None,
-    show: Annotated[bool, typer.Option(help="Write the committed tables and the page.")] = False,
+    publish: Annotated[bool, typer.Option("--keep", help="Write the committed tables.")] = False,
 ) -> None:
     """Measure methods that look for binding on subjects whose binding is known."""
-    for given, name in (
-        (tpdn, "TPDN's GRUs: give their folder by --tpdn"),
-        (real, "real models: --real"),
-    ):
-        if given is None:
-            typer.echo(f"without {name}", err=True)
-    found = choose(list_subjects(tpdn, real), subjects, "subject")
+    every = list_subjects(tpdn or Path(), real or Path())
+    has = {"": True, "--tpdn": tpdn is not None, "--real": real is not None}
+    for option in (option for option in has if not has[option]):
+        typer.echo(f"left out without {option}: {', '.join(n for n, s in every.items() if s.needs == option)}", err=True)  # fmt: skip
+    chosen = choose({n: s for n, s in every.items() if has[s.needs]}, subjects, "subject")
     used = choose(list_methods(), methods, "method")
-    cells = run(out, found, used, seeds, lambda line: typer.echo(line, err=True))
-    if not show:
-        typer.echo(summarize(cells).to_string())
-        return
-    for path in publish(out):
-        typer.echo(path)
+    cells = run(out, chosen, used, seeds, lambda line: typer.echo(line, err=True))
+    if publish:
+        keep(out)
+    typer.echo(summarize(cells[cells["family"] != "real"]).to_string(index=False))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import importlib
 import pkgutil
 import time
 from collections.abc import Callable, Sequence
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -29,10 +30,11 @@ def list_methods() -> dict[str, Method]:
     return found
 
 
-def list_subjects(tpdn: Path | None = None, folder: Path | None = None) -> dict[str, Subject]:
-    """The subjects by name; TPDN's GRUs and real models where their folders are given."""
-    fixed, read = (*planted.SUBJECTS, *compiled.SUBJECTS), networks.list_subjects(tpdn)
-    return {subject.name: subject for subject in (*fixed, *read, *real.list_subjects(folder))}
+def list_subjects(tpdn: Path = Path(), models: Path = Path()) -> dict[str, Subject]:
+    """The subjects by name; those that need TPDN's GRUs or real models read the folders when they are drawn."""
+    fixed = (*planted.SUBJECTS, *compiled.SUBJECTS, *networks.SUBJECTS)
+    every = (*fixed, *networks.list_grus(tpdn), *real.list_subjects(models))
+    return {subject.name: subject for subject in every}
 
 
 def choose(of: dict[str, Any], names: Sequence[str] | None, what: str) -> dict[str, Any]:
@@ -53,19 +55,16 @@ def run(
     """The cells, a row each; in ``out`` they are ``cells.csv``, and settings that were tried ``chosen.csv``."""
     kept = KeptRun.open(out, {"version": VERSION}, True, MANIFEST, MANIFEST)
     tuned = {name: _tune(kept, name, method) for name, method in used.items()}
-    cells, begun = [], time.process_time()
-    for seed, subject in product(range(seeds), subjects.values()):
-        if seed and subject.family == "real":
-            continue  # once: they are large
-        case: Case | None = None
+    draws = [(s, seed) for seed in range(seeds) for s in subjects.values() if not seed or s.family != "real"]  # fmt: skip
+    cells, begun, draw_once = [], time.process_time(), cache(draw)
+    for subject, seed in draws:
+        draw_once.cache_clear()
         for name, method in used.items():
-            label = f"{subject.name}-{name}-{seed}".replace(" ", "_")
-            if not (part := kept.part(label, dict)).is_done:
-                case = case or draw(subject, seed)
-                row = measure(case, method, _values(tuned[name], method), seed)
-                facts = {"subject": subject.name, "family": subject.family, "method": name}
-                cell = {"cell": pd.DataFrame([{**facts, "seed": seed, **row}])}
-                (part := kept.part(label, lambda cell=cell: cell)).finish()
+            facts = {"subject": subject.name, "family": subject.family, "method": name}
+            chosen = _settings(method)[int(np.argmax(tuned[name]["chosen"]))]
+            make = partial(_cell, partial(draw_once, subject, seed), method, chosen, seed, facts)
+            part = kept.part(f"{subject.name}-{name}-{seed}".replace(" ", "_"), make)
+            part.finish()
             cells.append(part.read("cell"))
         report(f"{subject.name}, seed {seed}: {time.process_time() - begun:.0f} s")
     table = pd.concat(cells, ignore_index=True)
@@ -74,15 +73,21 @@ def run(
     return table
 
 
+def _cell(case: Any, method: Method, chosen: Any, seed: int, facts: Any) -> Any:
+    return {"cell": pd.DataFrame([facts | {"seed": seed} | measure(case(), method, chosen, seed)])}
+
+
+def _settings(method: Method) -> list[dict[str, Any]]:
+    return [dict(zip(method.GRID, each, strict=True)) for each in product(*method.GRID.values())]
+
+
 def _tune(kept: KeptRun, name: str, method: Method) -> pd.DataFrame:
     """Every setting of a method's grid, its score on the validation subject, and which is chosen."""
 
     def make() -> dict[str, pd.DataFrame]:
-        case = draw(planted.VALIDATION, 0)
-        tried = [*product(*method.GRID.values())]
-        values = [dict(zip(method.GRID, each, strict=True)) for each in tried]
-        scores = [_score(case, method, each) if len(tried) > 1 else 0.0 for each in values]
-        texts = [", ".join(f"{key} {value}" for key, value in each.items()) for each in values]
+        case, settings = draw(planted.VALIDATION, 0), _settings(method)
+        scores = [_score(case, method, each) if len(settings) > 1 else 0.0 for each in settings]
+        texts = [", ".join(f"{key} {value}" for key, value in each.items()) for each in settings]
         found = pd.DataFrame({"method": name, "setting": texts, "score": scores})
         return {"chosen": found.assign(chosen=found.index == int(np.argmax(scores)))}
 
@@ -93,14 +98,9 @@ def _tune(kept: KeptRun, name: str, method: Method) -> pd.DataFrame:
 
 def _score(case: Case, method: Method, chosen: dict[str, Any]) -> float:
     """The mean of the primary score and the share of right edits."""
-    fitted, swaps = fit(case, method, chosen, 0), case.swaps["seen"]
-    found = [total(errors(case, method, fitted))]
+    scheme, swaps = case.structure.scheme, case.swaps["seen"]
+    fitted = fit(case, method, chosen, 0, scheme)
+    found = [total(errors(case, method.PRIMARY, fitted, scheme))]
     if fitted.swap:
         found.append(judge_edits(case, np.nan_to_num(fitted.swap(swaps)), swaps)[0])
     return float(np.mean(found))
-
-
-def _values(table: pd.DataFrame, method: Method) -> dict[str, Any]:
-    """The chosen setting, as the grid has it."""
-    values = [*product(*method.GRID.values())][int(np.argmax(table["chosen"]))]
-    return dict(zip(method.GRID, values, strict=True))

@@ -9,33 +9,14 @@ import numpy as np
 from benchmarks.binding.structure import Scheme, Symbols
 
 
-def bag(sequence: Symbols) -> list[str]:
-    """One role for all."""
-    return ["any"] * len(sequence)
-
-
 def left(sequence: Symbols) -> list[str]:
     """The place from the left."""
     return [str(i) for i in range(len(sequence))]
 
 
-def right(sequence: Symbols) -> list[str]:
-    """The place from the right."""
-    return left(sequence)[::-1]
-
-
-def both(sequence: Symbols) -> list[str]:
-    """The places from the left and from the right."""
-    return [f"{i}*{j}" for i, j in zip(left(sequence), right(sequence), strict=True)]
-
-
-def offset(sequence: Symbols) -> list[str]:
-    """The distance from the middle of a sequence of odd length (of an even one from left of the middle)."""
-    return [f"{i - (len(sequence) - 1) // 2:+d}" for i in range(len(sequence))]
-
-
 @lru_cache(100_000)
-def _paths(sequence: Symbols) -> tuple[str, ...]:
+def tree(sequence: Symbols) -> list[str]:
+    """The path from the root of the tree of McCoy et al. 2019: the smallest symbol joins the one after it."""
     nodes = [(symbol, [i]) for i, symbol in enumerate(sequence)]
     paths = [""] * len(sequence)
     while len(nodes) > 1:
@@ -45,27 +26,17 @@ def _paths(sequence: Symbols) -> tuple[str, ...]:
             for i in leaves:
                 paths[i] = side + paths[i]
         nodes[at : at + 2] = [(symbol, lower + upper)]
-    return tuple(paths)
-
-
-def tree(sequence: Symbols) -> list[str]:
-    """The path from the root of the tree of McCoy et al. 2019: the smallest symbol joins the one after it."""
-    return list(_paths(sequence))
-
-
-def after_key(sequence: Symbols) -> list[str]:
-    """Roles of alternating keys and values: the role of a value is its key; a key has none."""
-    return [f"of {sequence[i - 1]}" if i % 2 else "key" for i in range(len(sequence))]
+    return paths
 
 
 SCHEMES: Mapping[str, Scheme] = {
-    "bag": bag,
+    "bag": lambda s: ["any"] * len(s),
     "left": left,
-    "right": right,
-    "left*right": both,
+    "right": lambda s: left(s)[::-1],
+    "left*right": lambda s: [f"{i}*{len(s) - 1 - i}" for i in range(len(s))],
     "tree": tree,
-    "offset": offset,
-    "after key": after_key,
+    "offset": lambda s: [f"{i - (len(s) - 1) // 2:+d}" for i in range(len(s))],  # from the middle
+    "after key": lambda s: [f"of {s[i - 1]}" if i % 2 else "key" for i in range(len(s))],
 }
 CANDIDATES = ("bag", "left", "right", "offset", "left*right", "tree")  # of a named scheme
 

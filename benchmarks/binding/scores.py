@@ -3,13 +3,14 @@
 import math
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from benchmarks.binding.schemes import CANDIDATES, SCHEMES, shuffled
-from benchmarks.binding.structure import Array, Fitted, Method, Scheme, Swaps
+from benchmarks.binding.structure import Array, Fitted, Method, Pair, Scheme, Structure, Swaps
 from benchmarks.binding.subject import KEY, Case, read_edits, twin_of
 from tprprobe.statistics import bootstrap
 
@@ -18,9 +19,9 @@ SYNONYMS: dict[str, str] = {"left*length": "left*right", "right*length": "left*r
 KINDS = {"seen": "", "withheld": "_withheld"}
 MEASURES = {  # what a cell has, NaN where a method cannot answer
     "r2": "variance recovered",
-    "r2_withheld": "the same, with a withheld pair",
+    "r2_withheld": "variance recovered, withheld pairs",
     "accuracy": "fillers read",
-    "accuracy_withheld": "withheld fillers read",
+    "accuracy_withheld": "fillers read, withheld pairs",
     "interchange": "interchange, seen pairs",
     "interchange_withheld": "interchange, withheld pairs",
     "others_kept": "edits that change nothing else",
@@ -36,40 +37,38 @@ MEASURES = {  # what a cell has, NaN where a method cannot answer
 }
 
 
-def fit(
-    case: Case, method: Method, chosen: dict[str, Any], seed: int, scheme: Scheme | None = None
-) -> Fitted:
+def fit(case: Case, method: Method, chosen: dict[str, Any], seed: int, scheme: Scheme) -> Fitted:
     """A method fitted to a case, with its roles or others."""
     states, structure = case.part(case.train)
-    scheme = scheme or structure.scheme
     swaps = case.swaps["train"].by(scheme)
     return method.fit(states, replace(structure, scheme=scheme), swaps, seed, **chosen)
 
 
-def errors(case: Case, method: Method, fitted: Fitted, scheme: Scheme | None = None) -> Array:
+def errors(case: Case, primary: str, fitted: Fitted, scheme: Scheme) -> Array:
     """By tested item, the error of the primary prediction and that of knowing nothing: [item, 2]."""
-    scheme = scheme or case.structure.scheme
-    if method.PRIMARY == "swaps" and fitted.swap:
+    if primary == "swaps" and fitted.swap:
         swaps = case.swaps["seen"].by(scheme)
         found = fitted.swap(swaps)
         return _squares(np.where(np.isnan(found), swaps.states, found), swaps.states, swaps.targets)
-    assert fitted.predict
     states, structure = case.part(case.test)
     structure = replace(structure, scheme=scheme)
+    assert fitted.predict
     predicted = fitted.predict(states, structure)
-    if method.PRIMARY == "states":
+    if primary == "states":
         return _squares(predicted, case.mean, states)
     counts: dict[str, Counter[str]] = {}
     for pairs in replace(case.structure.rows(case.train), scheme=scheme).pairs:
         for filler, role in pairs:
             counts.setdefault(role, Counter())[filler] += 1
     usual = {role: of.most_common(1)[0][0] for role, of in counts.items()}
-    rows = []
-    for pairs, read in zip(structure.pairs, predicted, strict=True):
-        asked = [(f, r, said) for (f, r), said in zip(pairs, read, strict=True) if r != KEY]
-        wrong = [(f != said, f != usual.get(r)) for f, r, said in asked]
-        rows.append(np.sum(wrong, 0))
-    return np.array(rows, float)
+    wrong = [[(f != said, f != usual.get(r)) for (f, r), said in of] for of in _read(structure, predicted)]  # fmt: skip
+    return np.array([np.sum(of, 0) for of in wrong], float)
+
+
+def _read(structure: Structure, predicted: Any) -> list[list[tuple[Pair, str]]]:
+    """By sequence, every pair whose filler is asked for, and what is read."""
+    both = zip(structure.pairs, predicted, strict=True)
+    return [[each for each in zip(*of, strict=True) if each[0][1] != KEY] for of in both]
 
 
 def _squares(found: Array, nothing: Array, wanted: Array) -> Array:
@@ -97,17 +96,28 @@ def beats(items: Array, control: Array | None = None) -> bool:
 
 def measure(case: Case, method: Method, chosen: dict[str, Any], seed: int) -> dict[str, Any]:
     """The row of a cell."""
+    asked = case.structure.scheme
+
+    def attempt(scheme: Scheme = asked, seed: int = seed, of: Case = case) -> Array:
+        return errors(of, method.PRIMARY, fit(of, method, chosen, seed, scheme), scheme)
+
     begun = time.process_time()
-    fitted = fit(case, method, chosen, seed)
+    fitted = fit(case, method, chosen, seed, asked)
     cost = {"seconds": time.process_time() - begun, "parameters": float(fitted.parameters)}
     row: dict[str, Any] = dict.fromkeys(MEASURES, math.nan) | cost | {"named": ""}
     row |= _predictions(case, fitted) | _edits(case, fitted)
     if method.PRIMARY:
-        row |= _claims(case, method, fitted, chosen, seed)
-    if case.subject.named and not seed and "named_right" not in method.CANNOT:  # once: six fits
-        named = name_scheme(case, method, fitted, chosen, seed)
-        row |= {"named": named, "named_right": float(_is_right(named, case.subject.named))}
-    return row | dict.fromkeys(method.CANNOT, math.nan)
+        items = errors(case, method.PRIMARY, fitted, asked)
+        twin, again = twin_of(case, seed), attempt(seed=seed + RESEED)
+        row |= {"claims_chance": beats(items), "reseed": abs(total(items) - total(again))}
+        row["claims_shuffled"] = beats(items, attempt(shuffled(asked, seed)))
+        row["claims"] = math.nan if fitted.claims is None else fitted.claims
+        row["claims_learnt"] = beats(items, attempt(of=twin)) if twin else math.nan
+        if case.subject.named and not seed and "named_right" not in method.CANNOT:  # once: six fits
+            named = name_scheme(case, method, items, attempt)
+            row |= {"named": named, "named_right": _is_right(named, case.subject.named)}
+    row |= dict.fromkeys(method.CANNOT, math.nan)
+    return row | {name: float(row[name]) for name in MEASURES}
 
 
 def _predictions(case: Case, fitted: Fitted) -> dict[str, float]:
@@ -119,13 +129,9 @@ def _predictions(case: Case, fitted: Fitted) -> dict[str, float]:
         if isinstance(predicted, np.ndarray):
             found["r2" + suffix] = total(_squares(predicted, case.mean, states))
         elif predicted is not None:
-            asked = [
-                pair[0] == said
-                for pairs, read in zip(structure.pairs, predicted, strict=True)
-                for pair, said in zip(pairs, read, strict=True)
-                if pair[1] != KEY and not (suffix and pair in known)
-            ]
-            found["accuracy" + suffix] = float(np.mean(asked)) if asked else math.nan
+            read = [each for of in _read(structure, predicted) for each in of]
+            right = [pair[0] == said for pair, said in read if not (suffix and pair in known)]
+            found["accuracy" + suffix] = float(np.mean(right)) if right else math.nan
     return found
 
 
@@ -140,8 +146,7 @@ def _edits(case: Case, fitted: Fitted) -> dict[str, float]:
             right, others = judge_edits(case, edited[able], swaps.take(able))
             found["interchange" + suffix] = right
             if kind == "seen":
-                found["others_kept"] = others
-                found["ceiling"] = judge_edits(case, swaps.targets, swaps)[0]
+                found |= {"others_kept": others, "ceiling": judge_edits(case, swaps.targets, swaps)[0]}  # fmt: skip
     return found
 
 
@@ -157,40 +162,19 @@ def judge_edits(case: Case, edited: Array, swaps: Swaps) -> tuple[float, float]:
     return float(np.mean(right)), float(np.mean(others))
 
 
-def _claims(
-    case: Case, method: Method, fitted: Fitted, chosen: dict[str, Any], seed: int
-) -> dict[str, float]:
-    """What a method says about binding, by four rules; and how far another seed leads."""
-    items, scheme = errors(case, method, fitted), shuffled(case.structure.scheme, seed)
-    control = errors(case, method, fit(case, method, chosen, seed, scheme), scheme)
-    again = errors(case, method, fit(case, method, chosen, seed + RESEED))
-    found = {"claims_chance": beats(items), "claims_shuffled": beats(items, control)}
-    if fitted.claims is not None:
-        found["claims"] = fitted.claims
-    if (twin := twin_of(case, seed)) is not None:
-        of_twin = errors(twin, method, fit(twin, method, chosen, seed))
-        found["claims_learnt"] = beats(items, of_twin)
-    return {k: float(v) for k, v in found.items()} | {"reseed": abs(total(items) - total(again))}
-
-
-def name_scheme(
-    case: Case, method: Method, fitted: Fitted, chosen: dict[str, Any], seed: int
-) -> str:
+def name_scheme(case: Case, method: Method, items: Array, attempt: Callable[..., Array]) -> str:
     """The scheme that a method finds by itself; else the one of fewest roles that is not worse than the best by
     more than chance, by its primary score.
     """
     if (search := getattr(method, "name_roles", None)) is not None:
         return str(search(*case.part(case.train)))
-    found = {case.subject.scheme: errors(case, method, fitted)}
-    for name in (name for name in CANDIDATES if name not in found):
-        scheme = SCHEMES[name]
-        found[name] = errors(case, method, fit(case, method, chosen, seed, scheme), scheme)
+    found = {case.subject.scheme: items}
+    found |= {name: attempt(SCHEMES[name]) for name in CANDIDATES if name not in found}
     best = max(found.values(), key=total)
     if not beats(best):
         return "no structure"
-    structures = {name: replace(case.structure, scheme=SCHEMES[name]) for name in found}
-    cheapest = sorted(found, key=lambda name: len(structures[name].names(1)))
-    return next(name for name in cheapest if not beats(best, found[name]))
+    n_roles = {name: len(replace(case.structure, scheme=SCHEMES[name]).names(1)) for name in found}
+    return next(n for n in sorted(found, key=lambda n: n_roles[n]) if not beats(best, found[n]))
 
 
 def _is_right(named: str, accepted: tuple[str, ...]) -> bool:

@@ -116,7 +116,7 @@ class Method(Protocol):
     TITLE    its name in tables
     PRIMARY  what it is judged by: predicted ``states`` or ``fillers``, ``swaps``, or nothing if it claims nothing
     GRID     values of settings, of which the validation subject chooses
-    CANNOT   measures that it cannot have, with the reason
+    CANNOT   measures that it cannot have, with the reason (MAKES_VECTORS, READS_FILLERS and others)
     """
 
     TITLE: str
@@ -129,6 +129,10 @@ class Method(Protocol):
     ) -> Fitted:
         """What is learnt of vectors; swaps are of these vectors, for methods that train on them."""
         ...
+
+
+MAKES_VECTORS = dict.fromkeys(("accuracy", "accuracy_withheld"), "makes vectors, reads no fillers")
+READS_FILLERS = dict.fromkeys(("r2", "r2_withheld"), "reads fillers, makes no vectors")
 
 
 def standardize(states: Array) -> tuple[Array, Array, float]:

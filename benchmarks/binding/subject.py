@@ -28,7 +28,6 @@ class World:
     read   which symbols are read from vectors, of sequences of these lengths, in their order; None if
            the nearest vector of the model decides
     twin   the same of a twin that learnt nothing; None if there is none
-    best   R² of the truth itself, as far as noise lets it
     """
 
     sequences: tuple[Symbols, ...]
@@ -36,13 +35,13 @@ class World:
     states: Array
     read: Read | None = None
     twin: Run | None = None
-    best: float = float("nan")
 
 
 @dataclass(frozen=True)
 class Subject:
     """A source of worlds.
 
+    needs    the option that gives the folder of what it reads
     binding  True if fillers are bound to the asked roles, False if not, None if nobody knows
     named    the names that a scheme may be given; empty if it is not asked
     reads    True if symbols can be read from vectors, so that edits can be judged
@@ -59,6 +58,7 @@ class Subject:
     reads: bool = True
     shares: bool = False
     ordered: bool = True
+    needs: str = ""
 
     def says(self, sequence: Symbols) -> Symbols:
         """What is read from the vector of a sequence, if all is right."""
@@ -170,18 +170,15 @@ def read_edits(case: Case, edited: Array, swaps: Swaps) -> list[Symbols]:
     fillers = sorted({filler for filler, _ in case.structure.known})
     said = list(before)
     for turn in range(max(map(len, before), default=0)):
-        tried, owner = list[Symbols](), list[int]()
-        for i, edited_place in enumerate(swaps.places.tolist()):
-            if turn < len(before[i]):
-                at = (edited_place, *(k for k in range(len(before[i])) if k != edited_place))[turn]
-                tried += [(*said[i][:at], f, *said[i][at + 1 :]) for f in fillers]
-                owner += [i] * len(fillers)
-        apart = np.sum((world.run(tried) - edited[owner]) ** 2, 1)
-        best: dict[int, int] = {}
-        for k, i in enumerate(owner):
-            if i not in best or apart[k] < apart[best[i]]:
-                best[i] = k
-        said = [tried[best[i]] if i in best else now for i, now in enumerate(said)]
+        tried, asked = list[Symbols](), [i for i, of in enumerate(before) if turn < len(of)]
+        for i in asked:
+            place = int(swaps.places[i])
+            at = (place, *(k for k in range(len(before[i])) if k != place))[turn]
+            tried += [(*said[i][:at], f, *said[i][at + 1 :]) for f in fillers]
+        vectors = world.run(tried).reshape(len(asked), len(fillers), -1)
+        apart = np.sum((vectors - edited[asked][:, None]) ** 2, 2)
+        for row, (i, best) in enumerate(zip(asked, apart.argmin(1), strict=True)):
+            said[i] = tried[row * len(fillers) + best]
     return said
 
 

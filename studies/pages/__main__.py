@@ -17,6 +17,7 @@ RESULTS = Path(__file__).parents[1] / "results"
 # NAME_page.make_page(runs) gives the text of studies/results/NAME.md, NAME_page.draw_figures() its images
 PAGES = (
     "arithmetic",
+    "binding-benchmark",
     "captions",
     "decomposition",
     "film",
@@ -36,7 +37,7 @@ def main(
     for name in pages or PAGES:
         if name not in PAGES:
             raise typer.BadParameter(str(unknown("page", name, PAGES)))
-        module = import_module(f"studies.pages.{name}_page")
+        module = import_module(f"studies.pages.{name.replace('-', '_')}_page")
         make_page: Callable[[Path], str] = module.make_page
         try:
             text = make_page(runs)

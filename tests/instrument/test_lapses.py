@@ -95,6 +95,19 @@ def test_an_interrupted_run_goes_on_with_what_is_missing(trained, questions, tmp
     assert table["step"].tolist() == [1, 4, 20, 21]
 
 
+def test_an_unreadable_checkpoint_can_be_left_out_and_answers_stay(trained, questions, tmp_path):
+    good, bad = trained / "steps" / "1", tmp_path / "bad2"
+    shutil.copytree(trained / "steps" / "4", bad)
+    (bad / "model.safetensors").write_bytes(b"{")
+    asked = ["--ask", f"eval --data {questions}:arithmetic__mixed -n 2", "--out", tmp_path / "a"]
+    said = str(run(good, bad, *asked).exception)
+    assert "leave out" in said
+    assert "\n" not in said
+    assert run(good, *asked, "--resume").exit_code == 0
+    assert pd.read_csv(tmp_path / "a" / "eval.csv")["step"].tolist() == [1]
+    assert "other checkpoints" in str(run(good, bad, *asked, "--resume").exception)
+
+
 @pytest.mark.parametrize(
     ("ask", "said"),
     [

@@ -16,10 +16,7 @@ KEYS = (
     *("task", "side", "site", "layer", "head", "vectors", "roles", "unit", "family", "probe"),
     *("predictor", "split", "data", "kind", "edit", "at", "strength", "clusters", "metric"),
 )
-REAL, CEILINGS = (
-    ("", "real"),
-    ("pca", "itself"),
-)  # the latter are no nulls: nothing has to pass them
+REAL, CEILINGS = ("", "real"), ("pca", "itself")  # nothing has to pass the latter
 CURVE, ENDS = ["question", "measure", "row"], {"_low": -1, "_high": 1}
 
 
@@ -34,18 +31,19 @@ def pair_controls(table: pd.DataFrame, question: str) -> pd.DataFrame:
     if not names:
         raise InputError(f"{question}: no column has an interval: {', '.join(map(str, table))}")
     keys = [key for key in KEYS if key in table]
-    text = pd.DataFrame({key: table[key].map(_text) for key in keys}, table.index)
+    text: Any = table[keys].map(_text)
     kind = table["control"].map(_text) if "control" in table else pd.Series("", table.index)
     real, null = kind.isin(REAL), ~kind.isin([*REAL, *CEILINGS])
-    rows = text[real].drop_duplicates().to_dict("records") if keys else [{}]
-    varying = [key for key in keys if len({row[key] for row in rows}) > 1]
+    rows = text[real].drop_duplicates() if keys else text[:1]
+    varying = [key for key in keys if rows[key].nunique() > 1]
+    only_controls = text.apply(lambda of: ~of.isin({*of[real]} - {""}))
     pairs = []
-    for row, name in product(rows, names):
-        same = [text[key] == row[key] for key in keys]
-        suits = [(text[key] == row[key]) | ~text[key].isin({*text.loc[real, key]} - {""}) for key in keys]  # fmt: skip
-        value = _by_step(table[np.logical_and.reduce([real, *same])], name, "value").mean()
-        control = _by_step(table[np.logical_and.reduce([null, *suits])], name, "control").last()
-        label = {"measure": name, "row": " ".join(row[key] for key in varying)}
+    for (_, row), name in product(rows.iterrows(), names):
+        same = text == row
+        value = _by_step(table[real & same.all(axis=1)], name, "value").mean()
+        suits = null & (same | only_controls).all(axis=1)
+        control = _by_step(table[suits], name, "control").last()
+        label = {"measure": name, "row": " ".join(row[varying])}
         pairs.append(value.join(control).reset_index().assign(**label))
     found = pd.concat(pairs, ignore_index=True).assign(question=question)
     found["difference"] = found["value"] - found["control"].fillna(0)

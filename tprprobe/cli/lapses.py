@@ -12,17 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from tprprobe.cli.generated_options import options_of
-from tprprobe.cli.options import (  # fmt: skip
-    Data,
-    Device,
-    Json,
-    Number,
-    Resume,
-    Seed,
-    Split,
-    labelled,
-    print_json,
-)
+from tprprobe.cli.options import Data, Device, Json, Number, Resume, Seed, Split
 from tprprobe.errors import InputError
 
 OWN, READ = "STORE", ("sites", "twins", "pool", "words")  # a store's place; options of `extract`
@@ -53,6 +43,7 @@ def lapse(
     named = [each.sites for each in questions if each.sites is not None]
     if all(named):
         options.setdefault("sites", [site for sites in named for site in sites])
+    from tprprobe.cli.options import labelled, print_json
     from tprprobe.data import load_data
     from tprprobe.extraction import extract
     from tprprobe.lapses import find_checkpoints, run_lapse
@@ -114,22 +105,13 @@ def read_rows(document: Any) -> Any:
     """The rows of a command's JSON (a list, the first list in it, or itself); NAME_interval as _low and _high."""
     import pandas as pd
 
-    lists = [v for v in document.values() if _has_rows(v)] if isinstance(document, dict) else []
-    rows: Any = pd.DataFrame(lists[0] if lists else [document] if isinstance(document, dict) else document)  # fmt: skip
+    inside = [*document.values()] if isinstance(document, dict) else [document]
+    lists = [each for each in inside if isinstance(each, list) and isinstance([*each, 0][0], dict)]
+    rows: Any = pd.DataFrame([*lists, [document]][0])
     for name in [name for name in rows if name.endswith("_interval")]:
         stem = name.removesuffix("_interval")
         rows[[f"{stem}_low", f"{stem}_high"]] = rows[name].tolist()
     if "control" not in rows:  # a twin's rows, as `name` and `reconstruct` mark them
-        of = rows.get("untrained", rows.get("model"))
-        rows["control"] = (
-            "" if of is None else of.map({True: "untrained", "untrained": "untrained"})
-        )
-    return rows[[name for name in rows if not rows[name].map(_is_nested).any()]]
-
-
-def _has_rows(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
-
-
-def _is_nested(value: Any) -> bool:
-    return isinstance(value, dict | list)
+        of = rows.get("untrained", rows.get("model", pd.Series("", rows.index)))
+        rows["control"] = of.map({True: "untrained", "untrained": "untrained"}).fillna("")
+    return rows[[n for n in rows if not rows[n].map(lambda v: isinstance(v, dict | list)).any()]]

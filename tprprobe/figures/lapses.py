@@ -31,6 +31,8 @@ def lapse_curves(curves: pd.DataFrame, moments: pd.DataFrame) -> Drawing:
     for axis in axes[len(panels) :]:
         axis.set_visible(False)
     named = {row: line for row, line in lines.items() if row}
+    named["strongest control"] = axes[0].plot([], [], ":", color=MUTED)[0]
+    named["above it from here on"] = axes[0].plot([], [], "^", color=MUTED)[0]
     where = {"loc": "outside lower right", "ncols": 4, "fontsize": 6.5, "frameon": False}
     figure.legend(named.values(), named.keys(), **where)
     return figure

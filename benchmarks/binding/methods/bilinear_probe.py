@@ -8,11 +8,19 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.binding.structure import Array, Fitted, Pair, Structure, Swaps, standardize
+from benchmarks.binding.structure import (
+    READS_FILLERS,
+    Array,
+    Fitted,
+    Pair,
+    Structure,
+    Swaps,
+    standardize,
+)
 
 TITLE, PRIMARY = "bilinear probe", "fillers"
 GRID = {"dimensions": [4, 8], "steps": [200], "strength": [0.5, 1.0, 2.0]}
-CANNOT = dict.fromkeys(("r2", "r2_withheld"), "reads fillers, makes no vectors")
+CANNOT = READS_FILLERS
 RATE, BATCH = 3e-2, 512
 
 

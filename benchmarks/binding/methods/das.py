@@ -12,20 +12,16 @@ from benchmarks.binding.structure import Array, Fitted, Pair, Structure, Swaps, 
 
 TITLE, PRIMARY = "DAS of rank k", "swaps"
 GRID = {"rank": [4, 8, 16], "steps": [100]}
-CANNOT: dict[str, str] = dict.fromkeys(
-    ("r2", "r2_withheld", "accuracy", "accuracy_withheld"), "edits only"
-)
-CANNOT["named_right"] = "compares no schemes"
+CANNOT = dict.fromkeys(("r2", "r2_withheld", "accuracy", "accuracy_withheld"), "edits only")
+CANNOT |= {"named_right": "compares no schemes"}
 RATE = 3e-2
 
 
 def fit(states: Array, _structure: Structure, swaps: Swaps, seed: int, **chosen: Any) -> Fitted:
     roles = {name: k for k, name in enumerate(sorted({new[1] for _, new in swaps.pairs}))}
     role, scale = torch.tensor([roles[new[1]] for _, new in swaps.pairs]), standardize(states)[2]
-    apart, wanted = (
-        torch.tensor((each - swaps.states) / scale).float()
-        for each in (swaps.donors, swaps.targets)
-    )
+    moves = (each - swaps.states for each in (swaps.donors, swaps.targets))
+    apart, wanted = (torch.tensor(move / scale).float() for move in moves)
     rank = min(chosen["rank"], states.shape[1])
     generator = torch.Generator().manual_seed(seed)
     free = torch.randn(len(roles), states.shape[1], rank, generator=generator).requires_grad_()

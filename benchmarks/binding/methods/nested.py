@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 import tprprobe as tp
-from benchmarks.binding.structure import Array, Fitted, Structure, Swaps
+from benchmarks.binding.structure import MAKES_VECTORS, Array, Fitted, Structure, Swaps
 
 TITLE, PRIMARY = "nested decomposition (ours)", "states"
 GRID: dict[str, list[Any]] = {}  # rank and penalties are chosen by itself
-CANNOT = {"accuracy": "makes vectors, reads no fillers", "accuracy_withheld": "reads no fillers"}
+CANNOT = MAKES_VECTORS
 
 
 @contextlib.contextmanager

@@ -5,11 +5,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks.binding.structure import Array, Fitted, Structure, Swaps, standardize
+from benchmarks.binding.structure import MAKES_VECTORS, Array, Fitted, Structure, Swaps, standardize
 
 TITLE, PRIMARY = "product TPR by SGD", "states"
 GRID = {"dimensions": [8, 16, 24], "steps": [300]}
-CANNOT = {"accuracy": "makes vectors, reads no fillers", "accuracy_withheld": "reads no fillers"}
+CANNOT = MAKES_VECTORS
 RATE, BATCH, START = 3e-3, 256, 0.05
 
 

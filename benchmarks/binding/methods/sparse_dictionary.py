@@ -8,25 +8,26 @@ import numpy as np
 from sklearn.decomposition import MiniBatchDictionaryLearning
 from sklearn.exceptions import ConvergenceWarning
 
-from benchmarks.binding.structure import Array, Fitted, Pair, Structure, Swaps, standardize
+from benchmarks.binding.structure import (
+    MAKES_VECTORS,
+    Array,
+    Fitted,
+    Pair,
+    Structure,
+    Swaps,
+    standardize,
+)
 
 TITLE, PRIMARY = "sparse dictionary", "swaps"
 GRID = {"features": [32, 64], "sparsity": [4, 8]}
-CANNOT: dict[str, str] = dict.fromkeys(("accuracy", "accuracy_withheld"), "reads no fillers")
-CANNOT["interchange_withheld"] = "a pair never seen has no feature"
-CANNOT["named_right"] = "its features do not depend on roles"
+CANNOT = MAKES_VECTORS | {"interchange_withheld": "a pair never seen has no feature"}
+CANNOT |= {"named_right": "its features do not depend on roles"}
 
 
 @functools.lru_cache(2)  # the dictionary does not depend on roles
 def learn(content: bytes, width: int, features: int, sparsity: int, seed: int) -> Any:
-    model = MiniBatchDictionaryLearning(
-        features,
-        max_iter=10,
-        fit_algorithm="cd",
-        transform_algorithm="omp",
-        transform_n_nonzero_coefs=sparsity,
-        random_state=seed,
-    )
+    algorithms: Any = {"fit_algorithm": "cd", "transform_algorithm": "omp", "max_iter": 10}
+    model = MiniBatchDictionaryLearning(features, transform_n_nonzero_coefs=sparsity, random_state=seed, **algorithms)  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(np.frombuffer(content).reshape(-1, width))

@@ -24,19 +24,16 @@ NUMBERS = {name: i for i, name in enumerate(NAMES)}
 ROLES = {"copy": LONGEST, "reverse": LONGEST, "sort": 1, "lookup": len(KEYS)}
 
 
+Match = tuple[list[int], list[int]]  # numbers of the query and of the key
+
+
 class Head(nn.Module):
     """A head whose every inner number scores SHARP between some numbers of query and key; it copies numbers."""
 
-    def __init__(
-        self,
-        width: int,
-        scores: Sequence[tuple[list[int], list[int]]],
-        copies: Sequence[tuple[int, int]],
-    ):
+    def __init__(self, width: int, scores: list[Match], copies: list[tuple[int, int]]):
         super().__init__()
-        query, key, value = (
-            torch.zeros(n, width).double() for n in (len(scores), len(scores), width)
-        )
+        sizes = (len(scores), len(scores), width)
+        query, key, value = (torch.zeros(n, width).double() for n in sizes)
         for unit, (asked, held) in enumerate(scores):
             query[unit, asked], key[unit, held] = SHARP, 1
         for one, to in copies:
@@ -53,10 +50,8 @@ class Ands(nn.Module):
 
     def __init__(self, width: int, units: Sequence[tuple[int, int, int]]):
         super().__init__()
-        inner, outer = (
-            torch.zeros(len(units), width).double(),
-            torch.zeros(width, len(units)).double(),
-        )
+        inner, outer = torch.zeros(2, len(units), width).double()
+        outer = outer.T.contiguous()
         for unit, (one, other, to) in enumerate(units):
             inner[unit, [one, other]], outer[to, unit] = 1, 1
         bias = torch.full((len(units),), -1.0).double()
@@ -119,16 +114,14 @@ def compile_program(name: str, seed: int = 0) -> Program:
         back[0][0].append(place)
         layers.append(Head(width, back, copies("symbol", "previous", len(NAMES))))
     if name != "sort":
-        by = {"copy": at["place"], "reverse": at["right"], "lookup": at["previous"] + len(SYMBOLS)}[
-            name
-        ]
+        numbers = {"copy": at["place"], "reverse": at["right"], "lookup": at["previous"] + len(SYMBOLS)}  # fmt: skip
+        by = numbers[name]
         pairs = [(f, r) for f in range(len(SYMBOLS)) for r in range(roles)]
         units = [(at["symbol"] + f, by + r, at["bound"] + f * roles + r) for f, r in pairs]
         layers.append(Ands(width, units))
     over = [(one, [at["symbol"] + NUMBERS[symbol] for symbol in SYMBOLS])]
-    layers.append(
-        Head(width, over, copies("symbol" if name == "sort" else "bound", "state", bound))
-    )
+    source = "symbol" if name == "sort" else "bound"
+    layers.append(Head(width, over, copies(source, "state", bound)))
     rotation = np.linalg.qr(np.random.default_rng((seed, 3)).normal(size=(max(16, bound),) * 2))[0]
     return Program(nn.Sequential(*layers), at, torch.from_numpy(rotation[:bound]))
 
@@ -140,13 +133,9 @@ def read_out(
     found, said = program.unbind(states), []
     for row, s in zip(found, sequences, strict=True):
         best = row.argmax(-1)
-        if (
-            name == "sort"
-        ):  # symbol j: as many symbols stand before it as running sums lie below (j + ½)/n
-            sums = np.cumsum(row[0])
-            best = [
-                min(int((sums < (j + 0.5) / len(s)).sum()), len(SYMBOLS) - 1) for j in range(len(s))
-            ]
+        if name == "sort":  # symbol j is where running sums pass (j + ½)/n
+            below = np.cumsum(row[0])[:, None] < (np.arange(len(s)) + 0.5) / len(s)
+            best = np.minimum(below.sum(0), len(SYMBOLS) - 1)
         if name == "lookup":
             values = {key: SYMBOLS[best[KEYS.index(key)]] for key in s[::2]}
             said.append(tuple(c for key, value in values.items() for c in (key, value)))
@@ -171,23 +160,20 @@ def make(name: str, seed: int, permuted: bool = False) -> World:
     permute(twin.encoder, seed)
     permute(other.encoder, seed + 1)
     rng = np.random.default_rng((seed, 4))
-    inputs = [s for s in all_inputs(name) if len(s) > 2]
-    by_length = {n: [s for s in inputs if len(s) == n] for n in sorted({len(s) for s in inputs})}
-    lengths = rng.choice([*by_length], SEQUENCES).tolist()
-    sequences = tuple(
-        dict.fromkeys(by_length[n][int(rng.integers(len(by_length[n])))] for n in lengths)
-    )
+    inputs: dict[int, list[Symbols]] = {}
+    for s in all_inputs(name):
+        inputs.setdefault(len(s), []).append(s)
+    lengths = rng.choice([n for n in inputs if n > 2], SEQUENCES).tolist()
+    sequences = tuple({inputs[n][int(rng.integers(len(inputs[n])))]: None for n in lengths})
     if permuted:
         program, twin = twin, other
     read = None if permuted else partial(read_out, program, name)
-    return World(sequences, program.encode, program.encode(sequences), read, twin.encode, 1.0)
+    return World(sequences, program.encode, program.encode(sequences), read, twin.encode)
 
 
 def _subject(name: str, scheme: str, binding: bool, named: tuple[str, ...], size: str) -> Subject:
-    options = {"shares": True, "ordered": name != "sort"}
-    return Subject(
-        f"compiled {name}", "compiled", scheme, partial(make, name), binding, size, named, **options
-    )
+    made, ordered = partial(make, name), name != "sort"
+    return Subject(f"compiled {name}", "compiled", scheme, made, binding, size, named, True, True, ordered)  # fmt: skip
 
 
 TWIN = partial(make, "copy", permuted=True)

@@ -5,7 +5,7 @@ The TP-Transformer binds by ``v ⊙ r``: its own fillers of digits and roles of 
 are led through that layer in every combination, and a vector is the sum of ``W_o (v ⊙ r) + b`` over digits.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 from string import digits
@@ -123,18 +123,20 @@ def make_tpt(twin: str, seed: int) -> World:
     sequences = draw_sequences(np.random.default_rng((seed, 6)), digits)
     control = bind_all(f"{'untrained' if twin == 'permuted' else 'permuted'}:{MODEL}")[0]
     run = partial(_add_up, table)
-    return World(sequences, run, run(sequences), None, partial(_add_up, control), 1.0)
+    return World(sequences, run, run(sequences), None, partial(_add_up, control))
 
 
-def list_subjects(tpdn: Path | None) -> list[Subject]:
-    """The networks; without the folder of TPDN's weights, the TP-Transformer alone."""
-    name, size, twin = "TP-Transformer v⊙r", "10 digits at 6 places, 1,000 × 96", "permuted"
-    found = [Subject(name, "network", "left", partial(make_tpt, ""), True, size, ("left",))]
-    made = partial(make_tpt, twin)
-    found.append(Subject(f"{twin} TP-Transformer", "twin", "left", made, True, size))
-    size = f"10 digits, {GRU_SEQUENCES:,} × 60"
-    for twin in ("", "untrained", "permuted") if tpdn is not None else ():
+SIZE = "10 digits at 6 places, 1,000 × 96"
+SUBJECTS = (
+    Subject("TP-Transformer v⊙r", "network", "left", partial(make_tpt, ""), True, SIZE, ("left",)),
+    Subject("permuted TP-Transformer", "twin", "left", partial(make_tpt, "permuted"), None, SIZE),
+)
+
+
+def list_grus(folder: Path) -> Iterator[Subject]:
+    """The GRU of TPDN and its twins; their weights are in the folder."""
+    for twin in ("", "untrained", "permuted"):
         name, family = (f"{twin} GRU", "twin") if twin else ("GRU of TPDN", "network")
-        made, binding = partial(make_gru, tpdn, twin), None if twin else True
-        found.append(Subject(name, family, "left*right", made, binding, size, reads=not twin))
-    return found
+        made, binding = partial(make_gru, folder, twin), None if twin else True
+        options = {"size": f"10 digits, {GRU_SEQUENCES:,} × 60", "reads": not twin, "needs": "--tpdn"}  # fmt: skip
+        yield Subject(name, family, "left*right", made, binding, **options)

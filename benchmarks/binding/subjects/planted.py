@@ -4,6 +4,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -128,24 +129,19 @@ def make(
     run = inner(rng, fillers)
     sequences = draw_sequences(rng, fillers, lengths, zipf=zipf)
     states = add_noise(run(sequences), rng, noise, uneven)
-    return World(sequences, run, states, best=1 - noise)
+    return World(sequences, run, states)
 
 
-def _planted(name: str, scheme: str, shares: bool = False, **options: object) -> Subject:
-    inner = partial(bind, scheme=scheme, shares=shares)
-    built = partial(make, inner, **options)  # type: ignore[arg-type]
+def _planted(name: str, scheme: str, shares: bool = False, **options: Any) -> Subject:
+    made = partial(make, partial(bind, scheme=scheme, shares=shares), **options)
     size = f"{len(FILLERS)} fillers, {SEQUENCES:,} × {WIDTH}, rank {RANKS[0]}×{RANKS[1]}"
-    return Subject(
-        f"planted {name}", "planted", scheme, built, True, size, (scheme,), shares=shares
-    )
+    return Subject(f"planted {name}", "planted", scheme, made, True, size, (scheme,), True, shares)
 
 
 def _null(name: str, inner: Inner, *named: str) -> Subject:
-    size = f"{len(FILLERS)} fillers, {SEQUENCES:,} × {WIDTH}"
-    accepted = ("bag", "no structure", *named)
-    return Subject(
-        f"null {name}", "null", "left", partial(make, inner), False, size, accepted, reads=False
-    )
+    size, accepted = f"{len(FILLERS)} fillers, {SEQUENCES:,} × {WIDTH}", ("bag", "no structure", *named)  # fmt: skip
+    made = partial(make, inner)
+    return Subject(f"null {name}", "null", "left", made, False, size, accepted, reads=False)
 
 
 SUBJECTS = (
@@ -163,16 +159,6 @@ SUBJECTS = (
     _null("length", length_of),
     _null("neighbors", neighbors, "before", "after", "wickel"),
 )
-VALIDATION = Subject(
-    "validation",
-    "validation",
-    "left*right",
-    partial(
-        make,
-        partial(bind, scheme="left*right", width=40, ranks=(5, 4)),
-        fillers="abcdefghij",
-        lengths=(2, 3, 4, 5),
-        noise=0.1,
-    ),
-    True,
-)
+OTHER = partial(bind, scheme="left*right", width=40, ranks=(5, 4))
+SETTINGS: dict[str, Any] = {"fillers": "abcdefghij", "lengths": (2, 3, 4, 5), "noise": 0.1}
+VALIDATION = Subject("validation", "validation", "left*right", partial(make, OTHER, **SETTINGS), True)  # fmt: skip

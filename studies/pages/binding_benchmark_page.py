@@ -1,0 +1,171 @@
+"""The page of the benchmark of binding, from the tables beside it: first where our method is not the best."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.binding.runner import VERSION, list_methods, list_subjects
+from benchmarks.binding.scores import MEASURES
+from benchmarks.binding.tables import COSTS, RESULTS, SHOWN, over_seeds, read_table, summarize
+from studies.film.events import judge
+from studies.templates import fill, table
+from tprprobe.figures.style import INK, Drawing, drawing, tidy
+from tprprobe.files.settings import read_toml
+from tprprobe.statistics import interval_text, read_interval
+
+BENCHMARK = RESULTS.parent
+RULES = ("claims_chance", "claims_shuffled", "claims")
+REAL = ("r2_withheld", "accuracy_withheld", "interchange", "interchange_withheld", "others_kept", "claims_learnt")  # fmt: skip
+RIVALS = ("r2", "r2_withheld", "interchange", "interchange_withheld", "others_kept", "named_right")
+REBUILD = ("pca", "sparse_dictionary")  # vectors from themselves, not from a structure
+OURS, BEHIND = "nested", 0.02
+IMAGE = "images/binding-benchmark.svg"
+
+
+def make_page(_runs: Path) -> str:
+    """The page, from the benchmark's three tables."""
+    cells = read_table(RESULTS / "cells.csv")
+    parts, judged = divide(cells), cells[cells["family"] != "real"]
+    known, nulls, twins = parts["known"], parts["nulls"], parts["twins"]
+    return fill(
+        Path(__file__).parent,
+        "binding_benchmark.md.j2",
+        listed=table(_subjects(cells)),
+        behind=table(find_behind(judged)),
+        known=table(summarize(known, SHOWN)),
+        costs=table(summarize(known, COSTS)),
+        nulls=table(summarize(nulls, RULES)),
+        twins=table(summarize(twins, (*RULES, "claims_learnt"))),
+        detected=table(summarize(known, RULES)),
+        by_null=by_subject(nulls, RULES[1:]),
+        edits=by_subject(known, ("interchange", "interchange_withheld")),
+        named=by_subject(cells[cells["named"].notna()], ("named_right",)),
+        real=table(_real(parts["real"])),
+        predictions=table(decide(cells)),
+        chosen=table(_chosen()),
+        calibration=table(_calibrated()),
+        cannot=table(_reasons()),
+        counts=judged[["seed", "subject", "method"]].nunique().to_dict(),
+        ceiling=interval_text(over_seeds(known, "ceiling"), ".2f"),
+        rate={name: _means(of) for name, of in parts.items()},
+        example=(BENCHMARK / "methods/mean_difference.py").read_text("utf-8"),
+        version=VERSION,
+    )
+
+
+def _subjects(cells: pd.DataFrame) -> Iterator[dict[str, str]]:
+    for each in list_subjects().values():
+        if each.name in {*cells["subject"]}:
+            head = {"subject": each.name, "family": each.family}
+            yield {**head, "roles that are asked": each.scheme, "size": each.size}
+
+
+def _real(cells: pd.DataFrame) -> pd.DataFrame:
+    """Measures that need no truth, of models that have none."""
+    groups = cells.groupby("subject", sort=False)
+    found = {str(name): summarize(of, REAL) for name, of in groups}
+    return pd.concat(found, names=["model"]).droplevel(1).reset_index()
+
+
+def _chosen() -> pd.DataFrame:
+    tried = read_table(RESULTS / "chosen.csv")
+    used = tried[tried["chosen"] & tried["setting"].notna()]
+    return used[["method", "setting"]].assign(score=used["score"].map("{:.3f}".format))
+
+
+def _calibrated() -> Iterator[dict[str, str]]:
+    for row in read_table(RESULTS / "calibration.csv").to_dict("records"):
+        share = interval_text(read_interval(row, "share"), ".2f")
+        yield {"draws of": row["draws of"], "what": row["what"], "n": str(row["n"]), "share": share}
+
+
+def _reasons() -> Iterator[dict[str, str]]:
+    for method in list_methods().values():
+        for measure, why in method.CANNOT.items():
+            yield {"method": method.TITLE, "cannot have": MEASURES[measure], "because": why}
+
+
+def divide(cells: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Cells of subjects with binding, all and by family, of those without it, and of twins and real models."""
+    truth = {name: subject.binding for name, subject in list_subjects().items()}
+    name, family = cells["subject"], cells["family"]
+    known = name.map(truth).eq(True) & (family != "twin")
+    parts = {"known": known, "nulls": name.map(truth).eq(False)}
+    parts |= {"twins": family == "twin", "real": family == "real"}
+    parts |= {"planted": family == "planted", "compiled": known & (family == "compiled")}
+    parts |= {"tpt": name == "TP-Transformer v⊙r", "g2p": name == "g2p"}
+    parts |= {"orthogonal": name.isin(["compiled copy", "compiled reverse"])}
+    return {part: cells[where] for part, where in parts.items()}
+
+
+def _means(cells: pd.DataFrame) -> dict[Any, dict[Any, str]]:
+    """By method, the means of measures as texts, for sentences."""
+    return cells.groupby("method")[[*MEASURES]].mean().map("{:.2f}".format).to_dict("index")
+
+
+def by_subject(cells: pd.DataFrame, measures: Sequence[str]) -> str:
+    """Subjects × methods: the means of measures over seeds, one after another."""
+    rows: dict[str, dict[str, str]] = {}
+    for (subject, method), of in cells.groupby(["subject", "method"], sort=False):
+        texts = [f"{v:.2f}" if np.isfinite(v := of[m].mean()) else "n/a" for m in measures]
+        row = rows.setdefault(str(subject), {"subject": str(subject)})
+        row[list_methods()[str(method)].TITLE] = " · ".join(texts)
+    return table([*rows.values()])
+
+
+def find_behind(cells: pd.DataFrame) -> Iterator[dict[str, str]]:
+    """Where another method is ahead of ours by more than BEHIND, the best of them."""
+    for measure in RIVALS:
+        rivals = cells[~cells["method"].isin(REBUILD)] if measure[:2] == "r2" else cells
+        means = rivals.groupby(["subject", "method"], sort=False)[measure].mean().unstack("method")
+        for subject, of in means.dropna(subset=OURS).iterrows():
+            if (best := of.max()) - of[OURS] > BEHIND:
+                first = [list_methods()[str(m)].TITLE for m in of.index[of == best]]
+                ahead = f"{', '.join(first)}: {best:.2f}"
+                yield {"measure": MEASURES[measure], "subject": str(subject), "ours": f"{of[OURS]:.2f}", "ahead": ahead}  # fmt: skip
+
+
+def decide(cells: pd.DataFrame) -> Iterator[dict[str, str]]:
+    """The predictions and their outcomes."""
+    for each in read_toml(BENCHMARK / "predictions.toml")["prediction"]:
+        chosen = cells["subject"].isin(each["subjects"]) | cells["family"].isin(each["subjects"])
+        of = cells[chosen].set_index(["subject", "seed"])
+        values = of.loc[of["method"] == each["method"], each["measure"]]
+        if "minus" in each:
+            values = values - of.loc[of["method"] == each["minus"], each["measure"]]
+        found = over_seeds(values.rename("value").reset_index(), "value")
+        outcome = judge(found, each["threshold"], 1 if each["direction"] == "greater" else -1)
+        yield {"prediction": each["says"], "measured": interval_text(found), "outcome": outcome}
+
+
+def draw_figures() -> dict[str, Drawing]:
+    """Two maps, a row a method and a column a subject: edits with pairs never seen, and claims in nulls and twins."""
+    parts = divide(read_table(RESULTS / "cells.csv"))
+    false = pd.concat([parts["nulls"], parts["twins"]])
+    maps = [
+        (parts["known"], "interchange_withheld", "viridis", "Withheld pairs: share of edits that are right"),
+        (false, "claims_shuffled", "Reds", "Claims in nulls and twins: share"),
+    ]  # fmt: skip
+    tables = [of.pivot_table(m, "method", "subject", sort=False, dropna=False) for of, m, *_ in maps]  # fmt: skip
+    figure = drawing(9, 3.6)
+    axes = figure.subplots(1, 2, width_ratios=[each.shape[1] for each in tables])
+    for ax, shown, (*_, colors, title) in zip(axes, tables, maps, strict=True):
+        values = shown.to_numpy(float)
+        ax.imshow(values, cmap=colors, vmin=0, vmax=1, aspect="auto")
+        for (row, column), value in np.ndenumerate(values):
+            dark = (value < 0.6) == (colors == "viridis") and np.isfinite(value)
+            text = f"{value:.2f}".replace("0.", ".", 1) if np.isfinite(value) else "–"
+            style = {"color": "white" if dark else INK, "fontsize": 6.5}
+            ax.text(column, row, text, ha="center", va="center", **style)
+        tidy(ax, title)
+        ax.title.set_fontsize(8)
+        ax.set_xticks(range(shown.shape[1]), shown.columns, rotation=40, ha="right")
+        ax.set_yticks(range(len(shown)), [list_methods()[str(m)].TITLE for m in shown.index])
+        ax.spines[:].set_visible(False)
+        ax.tick_params(length=0, labelsize=7)
+    axes[1].set_yticklabels([])
+    figure.put_below(["A claim is a score above that with shuffled roles; a dash: the method cannot answer."])  # fmt: skip
+    return {IMAGE: figure}
