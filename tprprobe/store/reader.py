@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import inspect
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -383,7 +384,7 @@ class Store:
         return as_html(repr(self), self.summary, bar="bytes")
 
 
-def open_store(path: str | Path) -> Store:
+def open_store(path: Source) -> Store:
     """A store, of which only the manifest is read so far.
 
     Args:
@@ -411,12 +412,19 @@ def takes_paths(
     """The function, whose first argument may be the path of a store, or ``hub:owner/name``."""
 
     @functools.wraps(function)
-    def opened(store: Any, *given: P.args, **named: P.kwargs) -> R:
-        if isinstance(store, str | os.PathLike):
-            store = open_store(store if isinstance(store, str) else Path(store))
-        return function(store, *given, **named)
+    def opened(store: Store | Source, *given: P.args, **named: P.kwargs) -> R:
+        return function(as_store(store), *given, **named)
 
+    signature = inspect.signature(function)
+    first, *others = signature.parameters.values()
+    taken = [first.replace(annotation=Store | Source), *others]
+    opened.__signature__ = signature.replace(parameters=taken)  # type: ignore[attr-defined]
     return opened
+
+
+def as_store(store: Store | Source) -> Store:
+    """The store, opened if its path is given."""
+    return store if isinstance(store, Store) else open_store(store)
 
 
 @functools.lru_cache(maxsize=16)

@@ -19,13 +19,14 @@ from tprprobe.store.dtypes import BFLOAT16, as_stored, disk_type
 from tprprobe.store.dumps.attention_maps import SHAPE
 from tprprobe.store.dumps.dataset_folders import write_dataset
 from tprprobe.store.layout import TOKENS, SiteSpec
-from tprprobe.store.reader import Store
+from tprprobe.store.reader import Store, takes_paths
 
 CHUNKS = 8  # of a site that are read at once
 SAFE = {"float16": "F16", "float32": "F32", "float64": "F64", BFLOAT16: "BF16", "int64": "I64"}
 EPOCH = (1980, 1, 1, 0, 0, 0)  # of a zip file's members, so that two exports are the same
 
 
+@takes_paths
 def export_store(
     store: Store, out: str | os.PathLike[str], sites: str | Iterable[str] | None = None
 ) -> Path:
