@@ -85,5 +85,15 @@ def test_a_store_may_be_its_folder(tmp_path):
         tp.cluster(tmp_path / "nothing", LAST)
 
 
+def test_an_empty_list_is_one_line(tmp_path, make_model, make_data):
+    store = plant(tmp_path / "store", 4)
+    with pytest.raises(tp.InputError, match="no role scheme"):
+        tp.decompose(store, SITE, [])
+    with pytest.raises(tp.InputError, match="no task"):
+        tp.probe(store, [])
+    with pytest.raises(tp.InputError, match="no fit"):
+        tp.substitute(make_model(), make_data([("1", "1")]), [])
+
+
 def test_public_functions_travel_to_other_processes():
     assert pickle.loads(pickle.dumps(tp.cluster)) is tp.cluster

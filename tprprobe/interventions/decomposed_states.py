@@ -125,6 +125,8 @@ def substitute(
     """
     data = as_data(data)
     fits = [fit] if isinstance(fit, Decomposition) else list(fit)
+    if not fits:
+        raise InputError("no fit to substitute: give one or several of tp.decompose")
     states = list(read_states(require_head(model, "a substitution"), data, fits))
     vocabulary, pad = require_vocabulary(model), model.config.pad
     pairs = encode_examples(list(data), vocabulary)
