@@ -91,6 +91,10 @@ def test_an_empty_list_is_one_line(tmp_path, make_model, make_data):
         tp.decompose(store, SITE, [])
     with pytest.raises(tp.InputError, match="no task"):
         tp.probe(store, [])
+    with pytest.raises(tp.InputError, match="no site to export"):
+        tp.export_store(store, tmp_path / "a.npz", [])
+    with pytest.raises(tp.InputError, match="pool is empty"):
+        tp.extract(make_model(), ["1+1"], SITE, tmp_path / "b", pool="")
     with pytest.raises(tp.InputError, match="no fit"):
         tp.substitute(make_model(), make_data([("1", "1")]), [])
 

@@ -35,4 +35,5 @@ def test_a_fault_is_a_result_or_one_line(
     record_property("told", f"{command}|{fault}|{code}|{told}")
     assert (code, len(said)) in {(0, 0), (2, 1), *STOPPED.get(fault, [])}, (command, fault, said)
     assert not list(tmp_path.rglob("*.partial.*"))
+    assert (tmp_path / "out.npz").exists() == (tmp_path / "out.parquet").exists()
     assert not find_unexplained_in(tmp_path / "out")

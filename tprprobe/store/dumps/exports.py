@@ -8,6 +8,7 @@ import os
 import shutil
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,15 +56,16 @@ def export_store(
         raise InputError(
             f"{out} ends in {out.suffix}: give a .npz or .safetensors file, or a folder (no ending)"
         )
+    if not names:
+        raise InputError("no site to export: give one or several, or leave them out for all")
     refuse_existing(out)
     specs = {name: store.specs[name] for name in names}
-    if out.suffix:
-        table = out.with_name(f"{out.stem}.parquet")
-        refuse_existing(table)
-        with whole(table) as partial:
-            shutil.copyfile(store.path / TOKENS, partial)
-    with whole(out) as partial:
-        WRITERS[out.suffix](store, specs, partial)
+    with ExitStack() as written:  # of file and table both or none
+        if out.suffix:
+            table = out.with_name(f"{out.stem}.parquet")
+            refuse_existing(table)
+            shutil.copyfile(store.path / TOKENS, written.enter_context(whole(table)))
+        WRITERS[out.suffix](store, specs, written.enter_context(whole(out)))
     return out
 
 
