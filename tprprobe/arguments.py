@@ -51,7 +51,7 @@ def checked(function: Callable[..., Any]) -> Callable[..., Any]:
                 raise InputError(f"tp.{function.__name__}: {accepted}, not {reprlib.repr(value)}")
         return function(*args, **kwargs)
 
-    call.__module__ = __package__  # where pickle finds it
+    setattr(call, "__module__", __package__)  # noqa: B010  where pickle finds it
     return call
 
 

@@ -204,6 +204,7 @@ def call_main(words: list[str], monkeypatch: Any, capsys: Any) -> tuple[int, lis
     from tprprobe.cli import main
 
     monkeypatch.setattr(sys, "argv", ["tprprobe", *words])
+    code = 0
     try:
         main()
     except SystemExit as ended:
