@@ -24,7 +24,7 @@ def _each(fault):
     return pytest.param(fault, marks=[*rare, pytest.mark.skipif(not root, reason="root mounts")])
 
 
-@pytest.mark.parametrize("fault", map(_each, FAULTS))
+@pytest.mark.parametrize("fault", [_each(fault) for fault in FAULTS])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_fault_is_a_result_or_one_line(
     command, fault, planted, tmp_path, monkeypatch, capsys, record_property
