@@ -1,5 +1,17 @@
 """tprprobe: see and test the roles and fillers inside Tensor-Product-Representation networks."""
 
+import inspect
+from typing import Any
+
 import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+from tprprobe.arguments import checked
+
+_find, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> Any:
+    thing = _find(name)
+    if inspect.isfunction(thing):
+        globals()[name] = thing = checked(thing)
+    return thing

@@ -28,9 +28,9 @@ def folder(sound, tmp_path):
     return shutil.copytree(sound, tmp_path / "bert")
 
 
-def setting(**values):
+def setting(name=CONFIG, **values):
     def write(folder):
-        path = folder / CONFIG
+        path = folder / name
         path.write_text(json.dumps(json.loads(path.read_text()) | values))
 
     return write
@@ -135,6 +135,8 @@ DAMAGE = {
     "tokenizer empty": (filled(TOKENIZER, b""), "no transformers model"),
     "tokenizer of nothing": (filled(TOKENIZER, b"{}"), "no transformers model"),
     "tokenizer without symbols": (tokens(without_symbols), "has no symbols"),
+    "longest text 1.5": (setting("tokenizer_config.json", model_max_length=1.5), "not 1.5"),
+    "longest text -1": (setting("tokenizer_config.json", model_max_length=-1), "not -1"),
     "normalizer": (tokens(lambda c: c.update(normalizer=BAD_CHARACTERS)), "tokenizer|transformers model"),
     "normalizer unknown": (tokens(lambda c: c.update(normalizer={"type": "x"})), "no transformers model"),
     "weights renamed": (weights(rename), "lacks encoder.layer.0.output.dense.weight, which config.json asks"),
@@ -162,6 +164,14 @@ def test_a_token_that_the_embedding_lacks_is_refused_where_it_is_read(folder, ma
     model = load_model(f"hf:{folder}")
     with pytest.raises(InputError, match=r"has the id 1000000, the model's embedding has \d+ rows"):
         tp.extract(model, make_data([("the dog", "")]), None, tmp_path / "store")
+
+
+def test_a_text_that_the_tokenizer_cannot_read_is_one_line(folder):
+    tokens(lambda content: content["model"].update(unk_token="<none>"))(folder)
+    known = load_model(f"hf:{folder}").vocabulary
+    for read in (known.encode, known.offsets, lambda text: known.encode_all([text])):
+        with pytest.raises(InputError, match="the tokenizer cannot read this text"):
+            read("犬")
 
 
 def test_what_is_left_over_or_new_is_noted(sound, folder, tmp_path, make_data, capfd):

@@ -280,6 +280,7 @@ def test_a_study_of_documents_has_every_score_of_every_summary(tmp_path):
         ("variants.outer.bindin=1", "did you mean 'binding'"),
         ("recipe.stages.0.steps=0", "steps"),
         ("seeds=[]", "seeds"),
+        ("recipe.model=3", "recipe.model is a table of options"),
     ],
 )
 def test_mistakes_in_a_plan_are_named(plan_file, override, message):

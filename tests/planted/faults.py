@@ -1,7 +1,11 @@
 """Faults of the world and of data, each put before every command that it concerns."""
 
 import json
+import os
 import resource
+import shutil
+import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -13,6 +17,7 @@ import numpy as np
 from planted.exchanges import without_checksums
 from planted.questions import HIDDEN, LAST, SITES, tokens_of
 
+from tprprobe.files.locks import alone
 from tprprobe.store import StoreWriter
 
 MANY = 24  # samples
@@ -80,15 +85,83 @@ def _full_disk(_: Path) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
+@contextmanager
+def _small_disk(folder: Path) -> Iterator[None]:
+    """A disk of 16 kB where the results go, which only root can mount."""
+    with _mounted(folder / "disk", "size=16k"):
+        yield
+
+
+@contextmanager
+def _read_only(folder: Path) -> Iterator[None]:
+    """The store on a disk that is read only."""
+    kept = shutil.move(folder / "store", folder / "kept")
+    with _mounted(folder / "store", "size=64m"):
+        shutil.copytree(kept, folder / "store", dirs_exist_ok=True)
+        subprocess.run(["mount", "-o", "remount,ro", folder / "store"], check=True)
+        yield
+
+
+@contextmanager
+def _mounted(place: Path, options: str) -> Iterator[None]:
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", place], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", place], check=True)
+
+
+@contextmanager
+def _another_writer(folder: Path) -> Iterator[None]:
+    """The results are being written by another process."""
+    with alone(folder / "out"), alone(folder / "out.npz"), alone(folder / "store"):
+        yield
+
+
+@contextmanager
+def _clock_set_back(folder: Path) -> Iterator[None]:
+    """All files are of a time to come."""
+    for file in (folder / "store").rglob("*"):
+        os.utime(file, (4e9, 4e9))
+    yield
+
+
+@contextmanager
+def _stopped(_: Path) -> Iterator[None]:
+    """The process is asked to end while the command works."""
+    import matplotlib.pyplot  # noqa: F401  an import that a signal cuts off stays half done
+
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGPROF)
+    before = {number: signal.getsignal(number) for number in numbers}
+    signal.signal(signal.SIGPROF, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    signal.setitimer(signal.ITIMER_PROF, 0.3)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def _nothing(_: Path) -> Any:
     return nullcontext()
 
+
+FILLS, READ_ONLY, SIGNAL = "a disk of 16 kB", "a disk that is read only", "a signal"
+MOUNTED = (FILLS, READ_ONLY)  # by root
+RARE = (*MOUNTED, SIGNAL, "another writer", "files of a time to come")  # only in `make soak`
 
 # fault → (what writes the store, what holds while the command runs, whether OUT cannot be written)
 FAULTS: dict[str, tuple[Any, Any, bool]] = {
     "none": (_made(MANY), _nothing, False),
     "folder that cannot be written": (_made(MANY), _nothing, True),
     "full disk": (_made(MANY), _full_disk, False),
+    FILLS: (_made(MANY), _small_disk, False),
+    READ_ONLY: (_made(MANY), _read_only, False),
+    "another writer": (_made(MANY), _another_writer, False),
+    "files of a time to come": (_made(MANY), _clock_set_back, False),
+    SIGNAL: (_made(MANY), _stopped, False),
     "a column twice": (_twice, _nothing, False),
     "one question, again and again": (_made(MANY, question="(1/2)/(3/4)."), _nothing, False),
     "one class": (_made(MANY, one="NN"), _nothing, False),
@@ -117,7 +190,7 @@ def run(
 ) -> tuple[int, list[str]]:
     """The exit code of a command under a fault, before the store in a folder, and the lines in which it says why."""
     _, during, closed = FAULTS[fault]
-    out = Path("/proc/tprprobe") if closed else folder / "out"
+    out = Path("/proc/tprprobe") if closed else folder / ("disk/out" if fault == FILLS else "out")
     words = [
         str(each).replace("STORE", str(folder / "store")).replace("OUT", str(out))
         for each in COMMANDS[command]
@@ -131,6 +204,7 @@ def call_main(words: list[str], monkeypatch: Any, capsys: Any) -> tuple[int, lis
     from tprprobe.cli import main
 
     monkeypatch.setattr(sys, "argv", ["tprprobe", *words])
+    code = 0
     try:
         main()
     except SystemExit as ended:

@@ -111,7 +111,8 @@ def _option(
     elif accepted is bool and default is None:
         flag = f"{flag}/--no-{flag.removeprefix('--')}"
     shown = default is not None and default is not False
-    option = typer.Option(flag, help=text, rich_help_panel=panel, show_default=shown)
+    limits: dict[str, Any] = {"min": 0, "max": 2**32 - 1} if argument == "seed" else {}
+    option = typer.Option(flag, help=text, rich_help_panel=panel, show_default=shown, **limits)
     annotated = Annotated[accepted if default is not None else accepted | None, option]
     keyword = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(argument, keyword, default=default, annotation=annotated)

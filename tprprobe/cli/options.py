@@ -30,7 +30,7 @@ Data = Annotated[
 StoreFolder = Annotated[Path, typer.Argument(help="A store, as `tprprobe extract` writes it.")]
 Split = Annotated[str | None, typer.Option(help="The split of the data.")]
 Number = Annotated[int | None, typer.Option("-n", help="How many examples.")]
-Seed = Annotated[int, typer.Option(help="Seed of random choices.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of random choices.")]
 Device = Annotated[str, typer.Option(help="The device: cpu, cuda, cuda:1, …")]
 Dtype = Annotated[str, typer.Option(help="The type of the weights: float32, bfloat16 or float16.")]
 Out = Annotated[Path | None, typer.Option(help="The file or folder to write results to.")]

@@ -88,6 +88,11 @@ def load_data(
     raise no_data(spec, [*known, *plugins.find("data")])
 
 
+def as_data(data: Dataset | str | os.PathLike[str] | Iterable[str]) -> Dataset:
+    """The data set, loaded if its name, file, folder or texts are given."""
+    return data if isinstance(data, Dataset) else load_data(data)
+
+
 def pin_version(spec: str) -> str:
     """The name of a data set with the version that it means today, where its plug-in has versions."""
     if not is_plugged(spec) or is_generated(spec):

@@ -13,6 +13,7 @@ import pandas as pd
 import torch
 
 from tprprobe.console import progress, stderr
+from tprprobe.data import as_data
 from tprprobe.data.batching import Ragged
 from tprprobe.data.dataset import Dataset, Example
 from tprprobe.data.pairs import Pairs, encode_examples
@@ -54,7 +55,7 @@ Target = Literal["reference", "generated"]
 
 def extract(
     model: Readable,
-    data: Dataset,
+    data: Dataset | str | os.PathLike[str] | Iterable[str],
     sites: str | Iterable[str] | None = None,
     out: str | os.PathLike[str] = "runs/store",
     attention_samples: int = 128,
@@ -77,7 +78,7 @@ def extract(
 
     Args:
         model: Any model that can be read.
-        data: The examples.
+        data: The examples, or what :func:`load_data` makes data of: a name, a file, a folder, a list of texts.
         sites: Sites to write, as patterns: 'encoder.*.role', 'decoder.-1.*'; default: all.
         out: The folder of the store.
         attention_samples: How many samples get attention maps, from the first on.
@@ -111,6 +112,7 @@ def extract(
         [['encoder.2.hidden', 'source × d_model']]
     """
     check_storage(store_dtype, compress)
+    data = as_data(data)
     if not len(data):
         raise InputError(f"{data.name} has no examples here: give at least one")
     if control_samples < 1:

@@ -33,6 +33,8 @@ class Pooling:
 
     def check(self, vocabulary: Codec) -> None:
         """Checks that words can be made of these symbols."""
+        if self.pool == "":
+            raise InputError("pool is empty: give mean, first, last or a mark such as '.'")
         if self.words is not None and self.words not in WORD_STATES:
             raise unknown("state of a word", self.words, WORD_STATES)
         if self.words and not vocabulary.has_words:

@@ -1,6 +1,7 @@
 """Behavior when a model's states are replaced by their decompositions: does it need what they leave out?"""
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,6 +14,7 @@ from jaxtyping import Bool, Float64, Int
 from torch import Tensor
 
 from tprprobe.analyses.decomposition import Decomposition
+from tprprobe.data import as_data
 from tprprobe.data.batching import Ragged
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import encode_examples
@@ -93,13 +95,16 @@ def read_states(
 
 
 def substitute(
-    model: Language, data: Dataset, fit: Decomposition | Sequence[Decomposition], seed: int = 0
+    model: Language,
+    data: Dataset | str | os.PathLike[str] | Iterable[str],
+    fit: Decomposition | Sequence[Decomposition],
+    seed: int = 0,
 ) -> pd.DataFrame:
     """Answers of a model while the vectors of a fit's site are replaced (those of all fits' sites at once).
 
     Args:
         model: The model, with a head.
-        data: Examples with answers.
+        data: Examples with answers, or what :func:`load_data` makes data of.
         fit: One decomposition, or one per site. At a site of the decoder, states are replaced while the model reads its own
             answer.
         seed: Seed of random directions.
@@ -118,7 +123,10 @@ def substitute(
         >>> tp.substitute(model, data[:2], fit)["edit"].to_list()
         ['unedited', 'decomposition', 'mean', 'random', 'remainder', 'random as much']
     """
+    data = as_data(data)
     fits = [fit] if isinstance(fit, Decomposition) else list(fit)
+    if not fits:
+        raise InputError("no fit to substitute: give one or several of tp.decompose")
     states = list(read_states(require_head(model, "a substitution"), data, fits))
     vocabulary, pad = require_vocabulary(model), model.config.pad
     pairs = encode_examples(list(data), vocabulary)

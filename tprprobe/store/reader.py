@@ -1,6 +1,7 @@
 """Reading a store: labelled arrays and tokens from disk, no more of them than asked for."""
 
 import functools
+import inspect
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -260,7 +261,7 @@ class Store(StoreContents):
         return _reopen, (str(self.path.absolute()), self.fingerprint)
 
 
-def open_store(path: str | Path) -> Store:
+def open_store(path: Source) -> Store:
     """A store, of which only the manifest is read so far.
 
     Args:
@@ -288,12 +289,19 @@ def takes_paths(
     """The function, whose first argument may be the path of a store, or ``hub:owner/name``."""
 
     @functools.wraps(function)
-    def opened(store: Any, *given: P.args, **named: P.kwargs) -> R:
-        if isinstance(store, str | os.PathLike):
-            store = open_store(store if isinstance(store, str) else Path(store))
-        return function(store, *given, **named)
+    def opened(store: Store | Source, *given: P.args, **named: P.kwargs) -> R:
+        return function(as_store(store), *given, **named)
 
+    signature = inspect.signature(function)
+    first, *others = signature.parameters.values()
+    taken = [first.replace(annotation=Store | Source), *others]
+    opened.__signature__ = signature.replace(parameters=taken)  # type: ignore[attr-defined]
     return opened
+
+
+def as_store(store: Store | Source) -> Store:
+    """The store, opened if its path is given."""
+    return store if isinstance(store, Store) else open_store(store)
 
 
 @functools.lru_cache(maxsize=16)

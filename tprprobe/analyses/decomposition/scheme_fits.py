@@ -280,6 +280,8 @@ def plan_decomposition(
 ) -> DecompositionPlan:
     """The plan of the keywords of :func:`decompose`; nothing is fitted yet."""
     given = [roles] if isinstance(roles, str) or callable(roles) else list(roles)
+    if not given:
+        raise InputError("no role scheme: give one or several, such as left or left*right")
     name = select_one(store, site)
     schemes = tuple(map(read_scheme, given))
     kind = read_kind(store, name, unit, scope)

@@ -43,7 +43,7 @@ from tprprobe.files.kinds import SETTINGS
 from tprprobe.files.runs import KeptRun, Part, Tables, kept
 from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
-from tprprobe.store.reader import takes_paths
+from tprprobe.store.reader import Source, as_store, takes_paths
 
 PROBES = "probes"
 STORE = "store"  # the folder of the store, where it is extracted for the run
@@ -57,7 +57,7 @@ Stack = tuple[list[Probe], Splits]  # probes of one vector and task, trained sid
 def probe(
     store: Store,
     task: str | os.PathLike[str] | Iterable[str],
-    test: Store | None = None,
+    test: Store | Source | None = None,
     tokens: pd.DataFrame | None = None,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
@@ -69,7 +69,7 @@ def probe(
     Args:
         store: The store whose vectors are probed.
         task: A task, several, or ``all``: those that ship and whose labels the store has. Any column of labels is a task.
-        test: Another store to test on, for example of what the model generates; default: held-out documents.
+        test: Another store to test on, or its folder, for example of what the model generates; default: held-out documents.
         tokens: A token table in place of the store's, with labels that it lacks; default: the store's.
         out: A folder that gets rows, differences and documents as Parquet and CSV, and the probes of
             real labels (see :func:`load_probe`); default: nothing is written.
@@ -95,6 +95,7 @@ def probe(
         >>> rows["control"].to_list()
         ['real', 'shuffled', 'majority', 'identity']
     """
+    test = None if test is None else as_store(test)
     run = plan_run(store, task, test, tokens, ProbeSettings.of(**settings))
     with kept(out) as folder:
         begun = KeptRun.open(folder, run.about, resume, SETTINGS, beside={STORE})

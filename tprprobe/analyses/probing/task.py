@@ -71,6 +71,8 @@ def find_tasks(
         return tasks
     single = isinstance(names, str | os.PathLike)
     tasks = [_of_column(name, known) or read_task(name) for name in ([names] if single else names)]
+    if not tasks:
+        raise InputError("no task: give one or several, or all")
     for task in tasks:
         if task.cells not in known:
             raise _unlabelled(task.cells)

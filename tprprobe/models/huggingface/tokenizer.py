@@ -11,6 +11,7 @@ from torch import nn
 
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
+from tprprobe.files.file_errors import as_input_error
 
 LONGEST = 4096  # sub-words of a text, whatever a model allows
 UNLIMITED = 512  # sub-words, where neither tokenizer nor model names a limit
@@ -86,14 +87,17 @@ class Tokens(Codec):
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text's sub-words; no start or end symbol is added."""
-        return self._checked([self.tokenizer(text, add_special_tokens=False)["input_ids"]])[0]
+        return self._checked(self._read([text])["input_ids"])[0]
 
     def encode_all(
         self, texts: Sequence[str]
     ) -> tuple[Integer[np.ndarray, " token"], Int64[np.ndarray, " offset"]]:
         """The ids of all texts one after another, and where each begins (and the last ends)."""
-        encoded = self.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
-        return self._joined(self._checked(encoded))
+        return self._joined(self._checked(self._read(texts)["input_ids"]))
+
+    def _read(self, texts: Sequence[str], **options: bool) -> Any:
+        with as_input_error("the tokenizer cannot read this text", "are its files whole?"):
+            return self.tokenizer(list(texts), add_special_tokens=False, **options)
 
     def _checked(self, encoded: list[list[int]]) -> list[list[int]]:
         if (most := max(map(max, filter(None, encoded)), default=0)) >= self.rows:
@@ -115,8 +119,7 @@ class Tokens(Codec):
 
     def all_offsets(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         """The offsets of several texts, from one call of the tokenizer."""
-        options = {"add_special_tokens": False, "return_offsets_mapping": True}
-        return self.tokenizer(list(texts), **options)["offset_mapping"]
+        return self._read(texts, return_offsets_mapping=True)["offset_mapping"]
 
     def spell(self, ids: list[int]) -> str:
         """The text of these ids, every one of them."""
@@ -172,6 +175,8 @@ def _frame(tokenizer: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
 def _limit(tokenizer: Any, module: Any) -> int:
     """The number of ids that a text may have: what tokenizer and model name, and at most LONGEST."""
     named = [tokenizer.model_max_length]
+    if not isinstance(named[0], int) or named[0] < 1:
+        raise InputError(f"model_max_length is a whole number above 0, not {named[0]!r:.40}")
     positions = getattr(module.config, "max_position_embeddings", None)
     if isinstance(positions, int) and positions > 0:
         learned = [

@@ -9,6 +9,7 @@ import os
 import shutil
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,13 +21,14 @@ from tprprobe.store.dtypes import BFLOAT16, as_stored, disk_type
 from tprprobe.store.dumps.dataset_folders import write_dataset
 from tprprobe.store.dumps.token_arrays import SHAPE
 from tprprobe.store.layout import TOKENS, SiteSpec
-from tprprobe.store.reader import Store
+from tprprobe.store.reader import Store, takes_paths
 
 CHUNKS = 8  # of a site that are read at once
 SAFE = {"float16": "F16", "float32": "F32", "float64": "F64", BFLOAT16: "BF16", "int64": "I64"}
 EPOCH = (1980, 1, 1, 0, 0, 0)  # of a zip file's members, so that two exports are the same
 
 
+@takes_paths
 def export_store(
     store: Store, out: str | os.PathLike[str], sites: str | Iterable[str] | None = None
 ) -> Path:
@@ -55,15 +57,16 @@ def export_store(
         raise InputError(
             f"{out} ends in {out.suffix}: give a .npz or .safetensors file, or a folder (no ending)"
         )
+    if not names:
+        raise InputError("no site to export: give one or several, or leave them out for all")
     refuse_existing(out)
     specs = {name: store.specs[name] for name in names}
-    if out.suffix:
-        table = out.with_name(f"{out.stem}.parquet")
-        refuse_existing(table)
-        with whole(table) as partial:
-            shutil.copyfile(store.path / TOKENS, partial)
-    with whole(out) as partial:
-        WRITERS[out.suffix](store, specs, partial)
+    with ExitStack() as written:  # of file and table both or none
+        if out.suffix:
+            table = out.with_name(f"{out.stem}.parquet")
+            refuse_existing(table)
+            shutil.copyfile(store.path / TOKENS, written.enter_context(whole(table)))
+        WRITERS[out.suffix](store, specs, written.enter_context(whole(out)))
     return out
 
 

@@ -1,0 +1,103 @@
+"""What a notebook passes to a public function: what its signature names, or one line."""
+
+import inspect
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+from planted.questions import LAST, plant
+
+import tprprobe as tp
+
+STUB = (Path(tp.__file__).parent / "__init__.pyi").read_text()
+FUNCTIONS = [
+    name for name in re.findall(r" as (\w+)$", STUB, re.M) if inspect.isfunction(getattr(tp, name))
+]
+SITE = "encoder.-1.hidden"
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_an_argument_of_another_type_is_one_line_that_names_it(name):
+    function = getattr(tp, name)
+    taken = inspect.signature(function).parameters.values()
+    typed = [one for one in taken if one.kind is not one.VAR_KEYWORD and str(one.annotation)[-3:] != "Any"]  # fmt: skip
+    for one in typed:
+        for wrong in (object(), b"x", [b"x"], {3: None}):
+            with pytest.raises(
+                tp.InputError, match=rf"^tp\.{name}: {one.name} is .*, not "
+            ) as error:
+                function(**{one.name: wrong})
+            assert "\n" not in str(error.value)
+    assert typed
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "said"),
+    [
+        ("cluster", {"k": "3"}, "k is a whole number, not '3'"),
+        ("cluster", {"k": True}, "k is a whole number, not True"),
+        ("cluster", {"seed": -1}, "seed is a whole number, not -1"),
+        ("open_store", {"path": None}, "path is a text or a path, not None"),
+        ("extract", {"model": "minilm"}, "model is a model (tp.load_model) or a module with sites (tp.attach), not 'minilm'"),
+        ("extract", {"target": "both"}, "target is 'reference' or 'generated', not 'both'"),
+        ("extract", {"data": None}, "data is data (tp.load_data) or a text or a path or a list (a text), not None"),
+        ("name_roles", {"roles": 3}, "roles is clusters (tp.cluster), not 3"),
+    ],
+)  # fmt: skip
+def test_the_line_says_what_is_accepted(name, given, said):
+    with pytest.raises(tp.InputError) as error:
+        getattr(tp, name)(**given)
+    assert str(error.value) == f"tp.{name}: {said}"
+
+
+def test_a_missing_or_unknown_argument_stays_pythons_to_refuse():
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'spec'"):
+        tp.load_data()  # pyright: ignore[reportCallIssue]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'number'"):
+        tp.load_data("x", number=1)  # pyright: ignore[reportCallIssue]
+
+
+def test_data_may_be_what_data_are_loaded_from(make_model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "texts.txt"
+    file.write_text("1+2\n3-4\n")
+    tables = []
+    for i, data in enumerate([tp.load_data(file), "texts.txt", file, ["1+2", "3-4"]]):
+        made = tp.extract(make_model(), data, SITE, out=tmp_path / str(i), control=False)
+        tables.append(made.tokens)
+    assert all(table.equals(tables[0]) for table in tables)
+
+
+@pytest.mark.parametrize("data", ["no-such-file.txt", Path("no-such-file.txt"), []])
+def test_data_that_are_not_there_are_one_line(data, make_model, tmp_path):
+    with pytest.raises(tp.InputError):
+        tp.extract(make_model(), data, SITE, out=tmp_path / "store")
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_store_may_be_its_folder(tmp_path):
+    store = plant(tmp_path / "store", 4)
+    for given in (store.path, str(store.path)):
+        assert tp.cluster(given, LAST, head=0, k=2, n_seeds=2).k == 2
+        tp.export_store(given, tmp_path / f"{type(given).__name__}.npz")
+    with pytest.raises(tp.InputError):
+        tp.cluster(tmp_path / "nothing", LAST)
+
+
+def test_an_empty_list_is_one_line(tmp_path, make_model, make_data):
+    store = plant(tmp_path / "store", 4)
+    with pytest.raises(tp.InputError, match="no role scheme"):
+        tp.decompose(store, SITE, [])
+    with pytest.raises(tp.InputError, match="no task"):
+        tp.probe(store, [])
+    with pytest.raises(tp.InputError, match="no site to export"):
+        tp.export_store(store, tmp_path / "a.npz", [])
+    with pytest.raises(tp.InputError, match="pool is empty"):
+        tp.extract(make_model(), ["1+1"], SITE, tmp_path / "b", pool="")
+    with pytest.raises(tp.InputError, match="no fit"):
+        tp.substitute(make_model(), make_data([("1", "1")]), [])
+
+
+def test_public_functions_travel_to_other_processes():
+    assert pickle.loads(pickle.dumps(tp.cluster)) is tp.cluster

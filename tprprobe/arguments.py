@@ -1,0 +1,118 @@
+"""Arguments of the public functions: of the types that their signatures name, else one line."""
+
+import functools
+import inspect
+import numbers
+import os
+import reprlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from tprprobe.errors import InputError
+
+SEEDS = range(2**32)
+NUMBERS = {int: numbers.Integral, float: numbers.Real}
+SEVERAL = (Sequence, Iterable, list, tuple)
+WORDS: dict[Any, str] = {
+    int: "a whole number",
+    float: "a number",
+    bool: "True or False",
+    str: "a text",
+    NoneType: "None",
+    os.PathLike: "a path",
+    Callable: "a function",
+    "Store": "a store (tp.open_store)",
+    "Dataset": "data (tp.load_data)",
+    "Language": "a model (tp.load_model)",
+    "Model": "a model of ours (tp.load_model)",
+    "Attached": "a module with sites (tp.attach)",
+    "Module": "a module of torch",
+    "Decomposition": "a fit (tp.decompose)",
+    "Clusters": "clusters (tp.cluster)",
+    "Tensor": "a tensor",
+    "DataFrame": "a table of pandas",
+}
+
+
+@functools.cache
+def checked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The public function, which refuses an argument of another type.
+
+    Raises:
+        InputError: An argument is of none of the types that the signature names.
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for name, value, hint in _arguments(function, args, kwargs):
+            if not _fits(value, hint) or (name == "seed" and value not in SEEDS):
+                accepted = f"{name} is {' or '.join(dict.fromkeys(_words(hint)))}"
+                raise InputError(f"tp.{function.__name__}: {accepted}, not {reprlib.repr(value)}")
+        return function(*args, **kwargs)
+
+    setattr(call, "__module__", __package__)  # noqa: B010  where pickle finds it
+    return call
+
+
+@functools.cache
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function, eval_str=True)
+
+
+def _arguments(function: Any, args: Any, kwargs: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Name, value and type of every argument; none of a call with names that the function lacks."""
+    signature = _signature(function)
+    try:  # what is missing is Python's to refuse
+        values = signature.bind_partial(*args, **kwargs).arguments
+    except TypeError:
+        return
+    for name, value in values.items():
+        if signature.parameters[name].kind is not inspect.Parameter.VAR_KEYWORD:
+            yield name, value, signature.parameters[name].annotation
+
+
+def _split(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    """A type and those in its brackets; of an annotation with axes, the type of the array."""
+    hint = getattr(hint, "array_type", hint)
+    return get_origin(hint) or hint, get_args(hint)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """True if a value, and what it holds, is of a type; an iterator is not used up."""
+    kind, inner = _split(hint)
+    if kind in (Union, UnionType):
+        return any(_fits(value, each) for each in inner)
+    if kind is Literal:
+        return isinstance(value, str) and value in inner
+    if kind is tuple and Ellipsis not in inner:
+        return isinstance(value, list | tuple) and [*map(_fits, value, inner)] == [True] * len(
+            inner
+        )
+    if kind is Mapping or kind is dict:
+        return isinstance(value, Mapping) and all(_fits(each, inner[0]) for each in value)
+    if kind in SEVERAL:
+        if not isinstance(value, Collection):
+            return isinstance(value, Iterable)
+        few = not isinstance(value, str | bytes | Mapping)
+        return few and all(_fits(each, inner[0]) for each in value)
+    if kind in NUMBERS:
+        return isinstance(value, NUMBERS[kind]) and not isinstance(value, bool)
+    return kind is Any or not isinstance(kind, type) or isinstance(value, kind)  # or a variable
+
+
+def _words(hint: Any) -> Iterator[str]:
+    """What is accepted, in plain words."""
+    kind, inner = _split(hint)
+    if kind in (Union, UnionType):
+        for each in inner:
+            yield from _words(each)
+    elif kind is Literal:
+        yield from map(repr, inner)
+    elif kind is Mapping or kind is dict:
+        yield "a dictionary"
+    elif kind in SEVERAL:
+        yield f"a list ({', '.join(' or '.join(_words(each)) for each in inner if each is not ...)})"
+    else:
+        name = getattr(kind, "__name__", str(kind))
+        yield WORDS.get(kind) or WORDS.get(name) or f"a {name}"
