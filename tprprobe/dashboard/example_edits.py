@@ -6,12 +6,12 @@ The edits are those of `tprprobe.interventions`.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tprprobe import plugins
 from tprprobe.dashboard.live_example import Edits, Posed
 from tprprobe.dashboard.next_words import find_words
 from tprprobe.dashboard.safe_text import join, visible
 from tprprobe.errors import InputError, unknown
 from tprprobe.interventions.edits import exchange, swap, zero
-from tprprobe.interventions.number_pairs import find_swaps, vectors_of
 from tprprobe.models.protocol import require_vocabulary
 from tprprobe.site.hooks import find_sites
 
@@ -26,13 +26,6 @@ CAPTION = {
     "unbinding vectors and TPRs": ("word.unbinding", "sentence.tpr"),
 }
 BOUND = (".role", ".filler", ".value")  # what an ablated head has no more, the first that there is
-PAIRS = {
-    "polarity": "numerator and denominator",
-    "argument": "the two sides of a minus",
-    "place": "ones and tens",
-    "same polarity": "two numerators or two denominators",
-    "sum": "the two sides of a plus",
-}
 
 
 @dataclass(frozen=True)
@@ -50,7 +43,7 @@ def list_kinds(posed: Posed) -> dict[str, tuple[str, ...]]:
     names = list(find_sites(posed.model))
     if posed.is_image:
         return {kind: sites for kind, sites in CAPTION.items() if {*sites} <= {*names}}
-    known = {vectors_of(name) for name in names}
+    known = {_encoder_vectors(name) for name in names}
     return {kind: ends for kind, ends in ENCODER.items() if {*ends} <= known}
 
 
@@ -72,24 +65,19 @@ def summarize_headless(posed: Posed) -> str:
 
 
 def list_pairs(posed: Posed) -> list[tuple[str, int, int]]:
-    """Two numbers (or digits) of a question, of every kind (``PAIRS``) that it has: in words, and a token of each."""
-    try:
-        found = find_swaps([] if posed.is_image else [posed.text]).to_dict("records")
-    except InputError:
+    """Symbols of a question whose exchange has an exact answer, as plug-ins find them: in words, and a token of each."""
+    if posed.is_image:
         return []
     before = int(require_vocabulary(posed.model).source_start)
     return [
-        (
-            f"{_spell(posed.text, each['first'])} ↔ {_spell(posed.text, each['second'])}: {PAIRS[each['kind']]}",
-            each["first"][0] + before,
-            each["second"][0] + before,
-        )
-        for each in found
+        (words, first + before, second + before)
+        for find in plugins.load_all("exchanges").values()
+        for words, first, second in find(posed.text)
     ]
 
 
-def _spell(text: str, at: Sequence[int]) -> str:
-    return "".join(text[each] for each in sorted(at))
+def _encoder_vectors(site: str) -> str:
+    return site.rpartition(".")[2] if site.startswith("encoder.") else ""
 
 
 def exchange_tokens(posed: Posed, kind: str, first: int, second: int) -> Change:
@@ -107,7 +95,7 @@ def exchange_tokens(posed: Posed, kind: str, first: int, second: int) -> Change:
     edit = swap(exchange([spans[0]], [spans[1]], len(posed.tokens)))
     ends = kinds[kind]
     sites = [
-        name for name in find_sites(posed.model) if name in ends or (vectors_of(name) or "") in ends
+        name for name in find_sites(posed.model) if name in ends or _encoder_vectors(name) in ends
     ]
     one, other = (f"{_show(posed, span)} ({span[0]})" for span in spans)
     return Change(

@@ -17,7 +17,6 @@ from tprprobe.dashboard.safe_text import visible
 from tprprobe.data.pairs import encode_texts
 from tprprobe.errors import InputError
 from tprprobe.gold import evaluate
-from tprprobe.interventions.number_pairs import exchanged
 from tprprobe.models.protocol import require_vocabulary
 
 ARITHMETIC, MODEL = "arithmetic", "the model’s answer to the changed text"
@@ -91,7 +90,10 @@ def _changed_text(text: str, change: Change, offset: int) -> str:
     first, second = ([at - offset for at in each] for each in (change.first, change.second))
     if min(first + second) < 0 or max(first + second) >= len(text):
         raise InputError("a start or end symbol is no part of the text")
-    return exchanged(text, first, second)
+    symbols = list(text)
+    for one, other in zip(first, second, strict=True):
+        symbols[one], symbols[other] = symbols[other], symbols[one]
+    return "".join(symbols)
 
 
 def summarize_experiment(row: Mapping[str, Any]) -> str:

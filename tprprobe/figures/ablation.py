@@ -6,18 +6,21 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from tprprobe.errors import InputError
 from tprprobe.figures.style import MUTED, Drawing, drawing, text_color, tidy
 
 BRACKETS = "(In brackets): the interval includes 0."
 
 
-def ablation_map(table: pd.DataFrame) -> Drawing:
+def ablation_map(sweeps: pd.DataFrame) -> Drawing:
     """A panel per edit, a row per site, a column per head: the change of exact match, in points.
 
-    ``table`` has the rows of ``sweep``, of which those of one strength are drawn (:func:`at_full_strength`).
+    ``sweeps`` has the rows of ``sweep``, of which those of one strength are drawn (:func:`at_full_strength`).
     In brackets: intervals that include 0.
     """
-    rows = at_full_strength(table[table["head"] >= 0])
+    if not (sweeps["head"] >= 0).any():
+        raise InputError('these sweeps have no single heads: put heads = "each" into the recipe')
+    rows = at_full_strength(sweeps[sweeps["head"] >= 0])
     strength = rows["strength"].iloc[0]
     edits, sites = rows["edit"].unique(), list(rows["site"].unique())
     heads = sorted(rows["head"].unique().tolist())

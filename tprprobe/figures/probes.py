@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from tprprobe.errors import InputError
-from tprprobe.figures.style import FAINT, MUTED, Drawing, drawing, palette, tidy
+from tprprobe.figures.style import FAINT, MUTED, Drawing, drawing, legend, palette, tidy
 from tprprobe.figures.tables import Table
 from tprprobe.statistics import Interval, interval_text, read_interval
 
@@ -201,23 +201,15 @@ def _draw(rows: Any) -> Drawing:
                 handles |= dict(_band(panel, part))
             handles |= dict(_lines(panel, part, models, kinds))
             handles |= dict(_baselines(panel, rows.attrs["baselines"], str(task), str(place)))
-            tidy(panel, f"{_title(str(task))}, {place}{_targets(rows, part)}")
-            panel.grid(axis="y", color=FAINT, linewidth=0.5)
+            tidy(panel, f"{_title(str(task))}, {place}{_targets(rows, part)}", grid="y")
             panel.set_ylim(0, 1.02)
             panel.xaxis.set_major_locator(MaxNLocator(integer=True))
             panel.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.0f}")
         axes[0].set_ylabel("F1 (%)")
     for panel in panels[-1]:
         panel.set_xlabel("layer")
-    figure.legend(
-        handles=list(handles.values()),
-        labels=list(handles),
-        loc="outside lower center",
-        ncols=2 if len(tasks) < 3 else 4,
-        fontsize=7,
-        frameon=False,
-        handlelength=3.2,
-    )
+    below = {"loc": "outside lower center", "ncols": 2 if len(tasks) < 3 else 4}
+    legend(figure, list(handles.values()), list(handles), handlelength=3.2, **below)
     return figure
 
 

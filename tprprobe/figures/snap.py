@@ -4,8 +4,9 @@ from typing import Any
 
 import pandas as pd
 
+from tprprobe.errors import InputError
 from tprprobe.figures.ablation import at_full_strength, interval_note
-from tprprobe.figures.style import FAINT, INK, MUTED, Drawing, drawing, palette, tidy
+from tprprobe.figures.style import INK, MUTED, Drawing, drawing, palette, tidy
 
 MARKERS = ("o", "s", "^", "D", "v")
 
@@ -15,6 +16,10 @@ def snap_curve(sweeps: pd.DataFrame) -> Drawing:
 
     ``sweeps`` has the rows of ``sweep`` with a column name: what was snapped.
     """
+    if not (sweeps["edit"] == "snap").any():
+        raise InputError(
+            'these sweeps have no edit snap: put edits = ["snap"] and clusters into the recipe'
+        )
     figure = drawing(5, 3)
     axes = figure.subplots()
     curves: Any = sweeps.groupby("name", sort=False)
@@ -40,8 +45,7 @@ def snap_curve(sweeps: pd.DataFrame) -> Drawing:
     axes.set_xticks(ticks, [str(k) for k in ticks])
     axes.minorticks_off()
     axes.set(xlabel="centers a head (1: the mean)", ylabel="exact match", ylim=(0, 1))
-    axes.grid(axis="y", color=FAINT, linewidth=0.5)
-    tidy(axes, "Vectors of all heads snapped to k centers")
+    tidy(axes, "Vectors of all heads snapped to k centers", grid="y")
     axes.legend(fontsize=7, frameon=False)
     figure.put_below([interval_note(sweeps)])
     return figure

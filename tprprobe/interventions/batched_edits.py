@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from tprprobe.interventions.edits import ByVariant
+from tprprobe.interventions.placement import ByVariant
 from tprprobe.models.protocol import Language, Model
 from tprprobe.site.cached_prefix import hold, record
 from tprprobe.site.hooks import PlacedEdit, find_sites, intervene

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tprprobe.analyses.decomposition import Decomposition
 from tprprobe.errors import InputError, unknown
-from tprprobe.interventions.edits import Edit, Place
+from tprprobe.interventions.placement import Edit, Place
 
 Pair = tuple[str, str]  # a filler and a role
 CONTROLS = ("direction", "role")
