@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tprprobe.cli.options import Json, Out, Resume, Scheduler, Seed, StoreFolder, print_json
+from tprprobe.cli import options as common
 
 Site = Annotated[str, typer.Option(help="A site or a pattern of sites; layer -1 is the last.")]
 Fillers = Annotated[str, typer.Option(help="The column of the tokens that fillers are.")]
@@ -26,7 +26,7 @@ Scope = Annotated[
 
 
 def decompose(
-    store: StoreFolder,
+    store: common.StoreFolder,
     site: Site,
     roles: Annotated[
         list[str] | None,
@@ -57,11 +57,11 @@ def decompose(
     rare: Annotated[
         int, typer.Option(help="Fillers that fewer groups of sequences have are joined.")
     ] = 2,
-    seed: Seed = 0,
-    out: Out = None,
-    resume: Resume = False,
-    scheduler: Scheduler = None,
-    as_json: Json = False,
+    seed: common.Seed = 0,
+    out: common.Out = None,
+    resume: common.Resume = False,
+    scheduler: common.Scheduler = None,
+    as_json: common.Json = False,
 ) -> None:
     """Measure how much of a site's vectors role–filler bindings explain, held out, and compare it with controls."""
     from tprprobe.analyses.decomposition import decompose_all, summarize
@@ -89,7 +89,7 @@ def decompose(
             seed=seed,
         )
     if as_json:
-        return print_json(json.loads(scores.to_json(orient="records")))
+        return common.print_json(json.loads(scores.to_json(orient="records")))
     typer.echo("\n".join(summarize(scores)))
     columns = ["site", "roles", "family", "control", "rank", "r2", "r2_low", "r2_high", "over"]
     columns += ["gain", "gain_low", "gain_high", "learnt", "rank_withheld", "r2_withheld", "groups"]
@@ -98,7 +98,7 @@ def decompose(
 
 
 def roles(
-    store: StoreFolder,
+    store: common.StoreFolder,
     site: Site,
     fields: Annotated[
         list[str] | None,
@@ -109,10 +109,10 @@ def roles(
     fillers: Fillers = "token",
     unit: Unit = None,
     scope: Scope = "self",
-    seed: Seed = 0,
-    out: Out = None,
-    resume: Resume = False,
-    as_json: Json = False,
+    seed: common.Seed = 0,
+    out: common.Out = None,
+    resume: common.Resume = False,
+    as_json: common.Json = False,
 ) -> None:
     """Search for the role scheme that describes vectors in the fewest bits, and compare it with controls."""
     from tprprobe.analyses.decomposition import search_all
@@ -132,7 +132,7 @@ def roles(
         seed=seed,
     )
     if as_json:
-        return print_json([each.as_dict() for each in found])
+        return common.print_json([each.as_dict() for each in found])
     columns = [
         "control",
         "roles",

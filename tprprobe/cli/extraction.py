@@ -6,22 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from tprprobe.cli import options as common
 from tprprobe.cli.generated_options import options_of
-from tprprobe.cli.options import (
-    Ckpt,
-    Data,
-    Device,
-    Dtype,
-    Json,
-    Number,
-    Out,
-    Seed,
-    Split,
-    labelled,
-    model_and_data,
-    print_json,
-    say,
-)
 from tprprobe.errors import InputError
 
 
@@ -46,11 +32,11 @@ class Decoded(StrEnum):
     twins="twin",
 )
 def extract(
-    ckpt: Ckpt,
-    data: Data = None,
-    split: Split = None,
-    n: Number = None,
-    seed: Seed = 0,
+    ckpt: common.Ckpt,
+    data: common.Data = None,
+    split: common.Split = None,
+    n: common.Number = None,
+    seed: common.Seed = 0,
     source: Annotated[
         Context | None, typer.Option(help="The encoder's input for an annotated file.")
     ] = None,
@@ -66,9 +52,9 @@ def extract(
     no_control: Annotated[
         bool, typer.Option("--no-control", help="The same as --twin none.")
     ] = False,
-    out: Out = None,
-    device: Device = "cpu",
-    dtype: Dtype = "float32",
+    out: common.Out = None,
+    device: common.Device = "cpu",
+    dtype: common.Dtype = "float32",
     **options: Any,
 ) -> None:
     """Write the vectors of a model's sites on a dataset into a store; under torchrun or srun, on all their processes."""
@@ -77,17 +63,17 @@ def extract(
     from tprprobe.files.processes import Ranks
 
     ranks = Ranks.of()
-    model, examples = model_and_data(ckpt, data, split, n, seed, ranks.place(device), dtype)
+    model, examples = common.model_and_data(ckpt, data, split, n, seed, ranks.place(device), dtype)
     if source:
         examples = set_source(examples, source.value)
-    examples, labellers = labelled(examples, labels or [])
+    examples, labellers = common.labelled(examples, labels or [])
     out = out or Path("runs") / model.name.replace(":", "-")
     if options.get("twins") == ["none"]:
         no_control = bool(options.pop("twins"))
     options |= {"target": target.value, "control": not no_control, "labellers": labellers}
     store = run(model, examples, out=out, **options)
     if not ranks.rank:
-        say(f"samples {store.samples}, sites {len(store.sites)}: {out}")
+        common.say(f"samples {store.samples}, sites {len(store.sites)}: {out}")
 
 
 def inspect(
@@ -99,7 +85,7 @@ def inspect(
             help="Read every file of a store, or a run's tables and weights, and list what is damaged.",
         ),
     ] = False,
-    as_json: Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Describe a store, a corpus or a checkpoint; check a checkpoint against its paper's equations."""
     if verify:
@@ -108,7 +94,7 @@ def inspect(
 
     overview = run(what)
     if as_json:
-        return print_json(overview.as_dict())
+        return common.print_json(overview.as_dict())
     typer.echo(overview.as_text())
     return None
 
@@ -125,10 +111,10 @@ def _verify(given: Path, as_json: bool) -> None:
         run = verify_run(folder)
         listed = ", ".join(f"{place} ({kind})" for place, kind in run["kinds"].items())
         text = f"{given}: {listed} can be read, {run['files']} tables are undamaged"
-        return print_json(run) if as_json else typer.echo(text)
+        return common.print_json(run) if as_json else typer.echo(text)
     found = verify(folder)
     if as_json:
-        print_json(found.as_dict())
+        common.print_json(found.as_dict())
     if found.damage:
         raise InputError(str(found))
     if not as_json:

@@ -7,19 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tprprobe.analyses.probing.settings import SITES
+from tprprobe.cli import options as common
 from tprprobe.cli.generated_options import options_of
-from tprprobe.cli.options import (
-    Data,
-    Device,
-    Json,
-    Number,
-    Out,
-    Resume,
-    Split,
-    model_and_data,
-    print_json,
-    say,
-)
 from tprprobe.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,9 +37,9 @@ def probe(
             help="A checkpoint to extract from, instead of a store.", rich_help_panel=MODEL
         ),
     ] = None,
-    data: Data = None,
-    split: Split = None,
-    n: Number = None,
+    data: common.Data = None,
+    split: common.Split = None,
+    n: common.Number = None,
     refine: Annotated[
         bool,
         typer.Option(
@@ -71,10 +60,10 @@ def probe(
         float, typer.Option(help="GB of memory for probes and vectors.", rich_help_panel=PROBES)
     ] = 2.0,
     test: Annotated[Path | None, typer.Option(help="Another store to test the probes on.")] = None,
-    device: Device = "cpu",
-    out: Out = None,
-    resume: Resume = False,
-    as_json: Json = False,
+    device: common.Device = "cpu",
+    out: common.Out = None,
+    resume: common.Resume = False,
+    as_json: common.Json = False,
     **settings: Any,
 ) -> None:
     """Train probes on the vectors of every site of a labeled store, and compare them with controls."""
@@ -100,7 +89,7 @@ def probe(
         settings["test"] = None if test is None else _open(test, {})
         rows, text = _probe(opened, task, out, refine, settings)
     if as_json:
-        return print_json(rows)
+        return common.print_json(rows)
     return typer.echo(text)
 
 
@@ -130,10 +119,10 @@ def _extract(
 
     n = n or (PROBED_N if data is None else None)
     if ckpt is None:
-        say(
+        common.say(
             f"no store and no --ckpt: extracts {n} examples through {PROBED}, which ships, and probes these"
         )
-    model, examples = model_and_data(ckpt or PROBED, data, split, n, seed, device)
+    model, examples = common.model_and_data(ckpt or PROBED, data, split, n, seed, device)
     out = out or Path("runs") / f"probe-{model.name}".replace(":", "-")
     needed = needed_sites(sites, list(find_sites(model)))
     return out, extract(model, examples, needed, out / "store", 0, resume=resume)
@@ -202,11 +191,11 @@ def predict(
         str | None, typer.Option(help="The model that reads the text: a name, a folder or hf:PATH.")
     ] = None,
     k: Annotated[int, typer.Option("-k", help="The number of next words to print.")] = 10,
-    device: Device = "cpu",
+    device: common.Device = "cpu",
     out: Annotated[
         Path | None, typer.Option(help="The table to write: a .csv or .parquet file.")
     ] = None,
-    as_json: Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Predict the next words of a text with a model, or the labels of a store's words with a trained probe."""
     from tprprobe.files.runs import write_table
@@ -232,7 +221,7 @@ def predict(
     if out is not None:
         write_table(out, found)
     if as_json:
-        return print_json(found)
+        return common.print_json(found)
     if out is None:
         typer.echo(found.to_string(index=False))
     return None
