@@ -1,11 +1,8 @@
-"""The interventions of sweeps by name, and the reference vectors they are made of, head by head.
-
-An intervention is a row of EDITS.
-"""
+"""The edits of sweeps by name, and the reference vectors they are made of, head by head."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,7 +29,7 @@ class Reference:
 
     def edit(self, name: str, k: int = 0, **where: Any) -> PlacedEdit:
         """The edit of a name in EDITS, made of these vectors, with ``k`` clusters where it needs them."""
-        return EDITS[name].make(self, k, where)
+        return EDITS[name](self, k, where)
 
     def centers(self, k: int) -> tuple[torch.Tensor, torch.Tensor]:
         """The centers of k clusters and their scale, computed once."""
@@ -41,23 +38,14 @@ class Reference:
         return self._centers[k]
 
 
-class Intervention(NamedTuple):
-    """A kind of edit: how it is made of reference vectors, for k clusters, at a place.
-
-    ``clustered``: a recipe says for how many clusters; others know of none.
-    """
-
-    make: Callable[[Reference, int, Mapping[str, Any]], PlacedEdit]
-    clustered: bool = False
-
-
-EDITS = {
-    "zero": Intervention(lambda _, __, where: edits.zero(**where)),
-    "one": Intervention(lambda _, __, where: edits.one(**where)),
-    "mean": Intervention(lambda of, _, where: edits.mean(of.vectors, **where)),
-    "resample": Intervention(lambda of, _, where: edits.resample(of.vectors, of.seed, **where)),
-    "snap": Intervention(lambda of, k, where: edits.snap(*of.centers(k), **where), clustered=True),
-    "one_hot": Intervention(lambda _, __, where: edits.one_hot(**where)),
+SNAP = "snap"  # of k clusters, which a recipe says; others know of none
+EDITS: dict[str, Callable[[Reference, int, Mapping[str, Any]], PlacedEdit]] = {
+    "zero": lambda _, __, where: edits.zero(**where),
+    "one": lambda _, __, where: edits.one(**where),
+    "mean": lambda of, _, where: edits.mean(of.vectors, **where),
+    "resample": lambda of, _, where: edits.resample(of.vectors, of.seed, **where),
+    SNAP: lambda of, k, where: edits.snap(*of.centers(k), **where),
+    "one_hot": lambda _, __, where: edits.one_hot(**where),
 }
 
 
