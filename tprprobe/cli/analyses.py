@@ -38,13 +38,12 @@ def cluster(
         found = [run(opened, *at, **options) for at in track(targets, "clustering", len(targets))]
     if out:
         save_clusters(found, out, opened)
-    if as_json:
-        return common.print_json([result.as_dict() for result in found])
+    lines = []
     for result in found:
         of = result.site if result.head is None else f"{result.site} head {result.head}"
-        typer.echo(f"{of}: stability {result.stability:.3f} over {result.n_seeds} seeds")
-        typer.echo(result.summary.to_string(index=False))
-    return None
+        lines += [f"{of}: stability {result.stability:.3f} over {result.n_seeds} seeds"]
+        lines += [result.summary.to_string(index=False)]
+    common.show(as_json, [result.as_dict() for result in found], lambda: "\n".join(lines))
 
 
 @options_of("analyses.reconstruction.fits:reconstruct")
@@ -73,10 +72,7 @@ def reconstruct(
     results = pd.concat(found, ignore_index=True)
     if out:
         save_reconstruction(results, out, stores)
-    if as_json:
-        return common.print_json(results)
-    typer.echo(reconstruction_table(results).markdown())
-    return None
+    common.show(as_json, results, lambda: reconstruction_table(results).markdown())
 
 
 @options_of("interventions.behavior:measure_pairs", only=["edits", "sites"], edits="edit")
@@ -142,7 +138,7 @@ def intervene(
         rows = measure_pairs(model, pairs, out=out, resume=resume, seed=seed, **of_edits)
         _draw_behavior(rows, out)
         shown = behavior_table(rows)
-    return common.print_json(rows) if as_json else typer.echo(shown)
+    common.show(as_json, rows, lambda: shown)
 
 
 def _find_pairs(
@@ -207,8 +203,4 @@ def name(
     else:
         drawn = (naming.heads_table, naming.polarity_table, naming.polar_table)
         shown, tables = named.as_dict(), [draw(named) for draw in drawn]
-    if as_json:
-        return common.print_json(shown)
-    for table in tables:
-        typer.echo(table.markdown())
-    return None
+    common.show(as_json, shown, lambda: "\n".join(table.markdown() for table in tables))

@@ -1,6 +1,5 @@
 """Commands that ask whether vectors are sums of role–filler bindings, and of which roles."""
 
-import json
 from typing import Annotated
 
 import typer
@@ -88,13 +87,10 @@ def decompose(
             rare=rare,
             seed=seed,
         )
-    if as_json:
-        return common.print_json(json.loads(scores.to_json(orient="records")))
-    typer.echo("\n".join(summarize(scores)))
     columns = ["site", "roles", "family", "control", "rank", "r2", "r2_low", "r2_high", "over"]
     columns += ["gain", "gain_low", "gain_high", "learnt", "rank_withheld", "r2_withheld", "groups"]
-    typer.echo(scores[columns].round(3).to_string(index=False, na_rep="–"))
-    return None
+    shown = scores[columns].round(3).to_string(index=False, na_rep="–")
+    common.show(as_json, scores, lambda: "\n".join([*summarize(scores), shown]))
 
 
 def roles(
@@ -131,21 +127,9 @@ def roles(
         scope=scope,
         seed=seed,
     )
-    if as_json:
-        return common.print_json([each.as_dict() for each in found])
-    columns = [
-        "control",
-        "roles",
-        "n_roles",
-        "pairs",
-        "bits",
-        "r2",
-        "r2_low",
-        "r2_high",
-        "stability",
-    ]
+    columns = ["control", "roles", "n_roles", "pairs", "bits", "r2", "r2_low", "r2_high"]
+    lines = []
     for each in found:
-        shown = each.schemes.groupby("control", sort=False).head(8)
-        typer.echo("\n".join(each.lines))
-        typer.echo(shown[columns].round(3).to_string(index=False))
-    return None
+        shown = each.schemes.groupby("control", sort=False).head(8)[[*columns, "stability"]]
+        lines += [*each.lines, shown.round(3).to_string(index=False)]
+    common.show(as_json, [each.as_dict() for each in found], lambda: "\n".join(lines))

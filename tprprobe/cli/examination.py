@@ -29,7 +29,5 @@ def examine(
     if data is not None:
         options["data"] = load_data(data, n=n, seed=options.get("seed", 0))
     examined = examine(read, n=n or TEXTS, **options)
-    if as_json:
-        return common.print_json({"lines": examined.lines, "page": str(examined.page)})
-    typer.echo("\n".join([*examined.lines, f"{examined.page}"]))
-    return None
+    lines, page = examined.lines, str(examined.page)
+    common.show(as_json, {"lines": lines, "page": page}, lambda: "\n".join([*lines, page]))

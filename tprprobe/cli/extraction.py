@@ -1,29 +1,13 @@
 """Commands that read vectors out of models and describe models and stores."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from tprprobe.cli import options as common
 from tprprobe.cli.generated_options import options_of
 from tprprobe.errors import InputError
-
-
-class Context(StrEnum):
-    """The encoder's input while the decoder is forced to write an annotated sentence."""
-
-    same = "same"
-    document = "document"
-    empty = "empty"
-
-
-class Decoded(StrEnum):
-    """The decoder's input while vectors are extracted."""
-
-    reference = "reference"
-    generated = "generated"
 
 
 @options_of(
@@ -38,11 +22,13 @@ def extract(
     n: common.Number = None,
     seed: common.Seed = 0,
     source: Annotated[
-        Context | None, typer.Option(help="The encoder's input for an annotated file.")
+        Literal["same", "document", "empty"] | None,
+        typer.Option(help="The encoder's input for an annotated file."),
     ] = None,
     target: Annotated[
-        Decoded, typer.Option(help="The decoder's input: the reference, or what the model writes.")
-    ] = Decoded.reference,
+        Literal["reference", "generated"],
+        typer.Option(help="The decoder's input: the reference, or what the model writes."),
+    ] = "reference",
     labels: Annotated[
         list[str] | None,
         typer.Option(
@@ -65,12 +51,12 @@ def extract(
     ranks = Ranks.of()
     model, examples = common.model_and_data(ckpt, data, split, n, seed, ranks.place(device), dtype)
     if source:
-        examples = set_source(examples, source.value)
+        examples = set_source(examples, source)
     examples, labellers = common.labelled(examples, labels or [])
     out = out or Path("runs") / model.name.replace(":", "-")
     if options.get("twins") == ["none"]:
         no_control = bool(options.pop("twins"))
-    options |= {"target": target.value, "control": not no_control, "labellers": labellers}
+    options |= {"target": target, "control": not no_control, "labellers": labellers}
     store = run(model, examples, out=out, **options)
     if not ranks.rank:
         common.say(f"samples {store.samples}, sites {len(store.sites)}: {out}")
@@ -93,10 +79,7 @@ def inspect(
     from tprprobe.cli.overview import inspect as run
 
     overview = run(what)
-    if as_json:
-        return common.print_json(overview.as_dict())
-    typer.echo(overview.as_text())
-    return None
+    return common.show(as_json, overview.as_dict(), overview.as_text)
 
 
 def _verify(given: Path, as_json: bool) -> None:
@@ -111,12 +94,10 @@ def _verify(given: Path, as_json: bool) -> None:
         run = verify_run(folder)
         listed = ", ".join(f"{place} ({kind})" for place, kind in run["kinds"].items())
         text = f"{given}: {listed} can be read, {run['files']} tables are undamaged"
-        return common.print_json(run) if as_json else typer.echo(text)
+        return common.show(as_json, run, lambda: text)
     found = verify(folder)
     if as_json:
         common.print_json(found.as_dict())
     if found.damage:
         raise InputError(str(found))
-    if not as_json:
-        typer.echo(str(found))
-    return None
+    return None if as_json else typer.echo(str(found))

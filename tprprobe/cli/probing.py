@@ -88,9 +88,7 @@ def probe(
         settings |= {"budget": int(budget * 2**30), "device": device, "resume": resume}
         settings["test"] = None if test is None else _open(test, {})
         rows, text = _probe(opened, task, out, refine, settings)
-    if as_json:
-        return common.print_json(rows)
-    return typer.echo(text)
+    common.show(as_json, rows, lambda: text)
 
 
 def _open(store: Path, strange: dict[str, Any]) -> "Store":
@@ -220,8 +218,5 @@ def predict(
         found = load_probe(Path(what)).predict(open_store(Path(str(store))))
     if out is not None:
         write_table(out, found)
-    if as_json:
-        return common.print_json(found)
-    if out is None:
-        typer.echo(found.to_string(index=False))
-    return None
+    if as_json or out is None:
+        common.show(as_json, found, lambda: found.to_string(index=False))

@@ -15,13 +15,13 @@ def models(as_json: common.Json = False) -> None:
     from tprprobe.models.listing import list_models
 
     found = list_models()
-    if as_json:
-        return common.print_json(found)
+    lines = []
     for kind, rows in found.items():
-        typer.echo(f"{kind}:")
-        for row in rows:
-            typer.echo(f"  {row['name']:24} {row['architecture']:16} {row['parameters']:>12,}")
-    return None
+        lines += [f"{kind}:"]
+        lines += [
+            f"  {of['name']:24} {of['architecture']:16} {of['parameters']:>12,}" for of in rows
+        ]
+    common.show(as_json, found, lambda: "\n".join(lines))
 
 
 def train(
@@ -101,11 +101,7 @@ def evaluate(
     summary = summarize(rows)
     if out:
         save_evaluation(rows, model, examples, out, options)
-    if as_json:
-        return common.print_json(summary)
-    for line in _score_lines(summary):
-        typer.echo(line)
-    return None
+    common.show(as_json, summary, lambda: "\n".join(_score_lines(summary)))
 
 
 def _score_lines(summary: dict[str, Any]) -> Iterator[str]:
