@@ -1,6 +1,6 @@
 """Commands that ask whether vectors are sums of role–filler bindings, and of which roles."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -68,25 +68,13 @@ def decompose(
     from tprprobe.store import open_store
     from tprprobe.store.dask_workers import scheduled
 
+    settings: Any = {"fillers": fillers, "unit": unit, "scope": scope, "family": family}
+    settings |= {"rank": rank, "withheld": withheld, "embedding": embedding}
+    settings |= {"rare": rare, "seed": seed}
     with scheduled(scheduler), track_stages("decomposing") as (progress, report):
-        scores = decompose_all(
-            open_store(store),
-            site,
-            roles or ["left"],
-            out,
-            resume,
-            progress=progress,
-            report=report,
-            fillers=fillers,
-            unit=unit,
-            scope=scope,
-            family=family,
-            rank=rank,
-            withheld=withheld,
-            embedding=embedding,
-            rare=rare,
-            seed=seed,
-        )
+        settings |= {"progress": progress, "report": report}
+        asked = (open_store(store), site, roles or ["left"], out, resume)
+        scores = decompose_all(*asked, **settings)
     columns = ["site", "roles", "family", "control", "rank", "r2", "r2_low", "r2_high", "over"]
     columns += ["gain", "gain_low", "gain_high", "learnt", "rank_withheld", "r2_withheld", "groups"]
     shown = scores[columns].round(3).to_string(index=False, na_rep="–")
@@ -115,18 +103,9 @@ def roles(
     from tprprobe.console import track
     from tprprobe.store import open_store
 
-    found = search_all(
-        open_store(store),
-        site,
-        out,
-        resume,
-        progress=lambda parts: track(parts, "searching", len(parts)),
-        fields=fields,
-        fillers=fillers,
-        unit=unit,
-        scope=scope,
-        seed=seed,
-    )
+    settings: Any = {"fields": fields, "fillers": fillers, "unit": unit, "scope": scope}
+    settings |= {"seed": seed, "progress": lambda parts: track(parts, "searching", len(parts))}
+    found = search_all(open_store(store), site, out, resume, **settings)
     columns = ["control", "roles", "n_roles", "pairs", "bits", "r2", "r2_low", "r2_high"]
     lines = []
     for each in found:

@@ -160,15 +160,9 @@ def _probe_places(
     from tprprobe.console import track
 
     chosen = {name: value for name, value in settings.items() if name != "probe"}
-    rows = probe_places(
-        store,
-        task,
-        rank=rank or "auto",
-        out=out,
-        resume=resume,
-        progress=lambda parts: track(parts, "probing", len(parts)),
-        **chosen,
-    )
+    chosen |= {"rank": rank or "auto", "out": out, "resume": resume}
+    chosen["progress"] = lambda parts: track(parts, "probing", len(parts))
+    rows = probe_places(store, task, **chosen)
     shown = ["site", "probe", "control", "rank", "accuracy", "accuracy_low", "accuracy_high"]
     shown += [name for name in ("beyond_linear", "beyond_svd", "beyond_control") if name in rows]
     return rows, rows[shown].round(3).to_string(index=False, na_rep="–")

@@ -9,10 +9,9 @@ import pandas as pd
 
 from tprprobe.dashboard.statements import Statement, link_vectors, number, percent, place, top
 from tprprobe.dashboard.view import Dots, Lines, Squares, View
-from tprprobe.figures.ablation import ablation_map, at_full_strength
 from tprprobe.figures.catalogue.loaders import load_tables
-from tprprobe.figures.snap import snap_curve
 from tprprobe.figures.swap import TITLES, list_ways, swap_shares, way_label
+from tprprobe.figures.sweeps import ablation_map, at_full_strength, snap_curve
 from tprprobe.interventions.kinds import BEHAVIORS, SWAPS, SWEEPS
 
 ALL = "all"  # points of a sweep that are no single head and no number of centers

@@ -20,8 +20,14 @@ from tprprobe.files.settings import read_toml
 from tprprobe.interventions.batched_edits import Variant, score_variants
 from tprprobe.interventions.folders import MEASURED, measure_parts, open_run
 from tprprobe.interventions.kinds import SWEEPS
-from tprprobe.interventions.references import SNAP, Reference, read_references
-from tprprobe.interventions.sweep_recipes import Chosen, Recipe, read_recipe
+from tprprobe.interventions.sweep_recipes import (
+    SNAP,
+    Chosen,
+    Recipe,
+    Reference,
+    read_recipe,
+    read_references,
+)
 from tprprobe.models.answers import CAPTIONS, find_scores
 from tprprobe.models.checkpoint import default_data
 from tprprobe.models.protocol import Language, require_vocabulary

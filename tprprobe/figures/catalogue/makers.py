@@ -7,7 +7,6 @@ import pandas as pd
 
 from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.reconstruction import reconstruct
-from tprprobe.figures.ablation import ablation_map
 from tprprobe.figures.accuracy import module_bars
 from tprprobe.figures.attention import attention_matrix, attention_rows
 from tprprobe.figures.behavior import behavior_by_layer
@@ -18,9 +17,9 @@ from tprprobe.figures.heads import heads_table
 from tprprobe.figures.probes import probe_table
 from tprprobe.figures.reconstruction import reconstruction_curves, reconstruction_table
 from tprprobe.figures.role_fits import scheme_table, search_curves, step_bars, withheld_dots
-from tprprobe.figures.snap import snap_curve
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.swap import swap_shares
+from tprprobe.figures.sweeps import ablation_map, snap_curve
 from tprprobe.figures.tables import Table
 from tprprobe.store import Store
 
