@@ -7,7 +7,15 @@ from typing import Any
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 ENDED = 128  # plus the signal's number: the exit code
-HAVE_FOLDER = ["train", "extract", "intervene", "import", "features", "paper", "lapse"]  # without --out, too
+HAVE_FOLDER = [
+    "train",
+    "extract",
+    "intervene",
+    "import",
+    "features",
+    "paper",
+    "lapse",
+]  # without --out, too
 
 
 class Stopped(BaseException):

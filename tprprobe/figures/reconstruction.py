@@ -40,11 +40,8 @@ def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
     for (model, untrained), found in groups:
         number = int(sorted(found["layer"].unique())[layer])
         ruled.append(len(rows))
-        rows += _rows(
-            found[found["layer"] == number],
-            f"{model}, untrained" if untrained else str(model),
-            number,
-        )
+        name = f"{model}, untrained" if untrained else str(model)
+        rows += _rows(found[found["layer"] == number], name, number)
     return Table(pd.DataFrame(rows), TITLE, CAPTION, ruled=tuple(ruled[1:]))
 
 
@@ -109,15 +106,12 @@ def _draw_sweep(axes: Axes, found: Any, others: Mapping[str, float]) -> None:
         name, color, marker, dashes = STYLES[predictor]
         for split, fill in (("held_out", color), ("in_sample", "white")):
             rows = of[(of["predictor"] == predictor) & (of["split"] == split)].sort_values("n")
-            axes.plot(
-                rows["n"], rows["mse"], dashes, color=color, marker=marker, markersize=4.5,
-                markerfacecolor=fill, linewidth=1.2, label=f"{name}, {split.replace('_', ' ')}",
-            )  # fmt: skip
+            label = f"{name}, {split.replace('_', ' ')}"
+            look: Any = {"color": color, "marker": marker, "markersize": 4.5, "linewidth": 1.2}
+            axes.plot(rows["n"], rows["mse"], dashes, markerfacecolor=fill, label=label, **look)
     for marker, (name, error) in zip("x+", others.items(), strict=False):
-        axes.plot(
-            SMALL, error, color=INK, linestyle="none", marker=marker, markersize=6,
-            label=f"{name}: {error}",
-        )  # fmt: skip
+        label = f"{name}: {error}"
+        axes.plot(SMALL, error, marker, color=INK, linestyle="none", markersize=6, label=label)
     axes.set(xscale="log", xlabel="positions fitted", ylabel="squared error per dimension")
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter("{x:,.0f}")

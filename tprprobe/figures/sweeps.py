@@ -37,10 +37,8 @@ def ablation_map(sweeps: pd.DataFrame) -> Drawing:
         axes.set_axis_off()
     for axes in panels[-1]:
         axes.set_xlabel("head")
-    figure.suptitle(
-        "Change of exact match, in points, when one head's vectors are replaced", fontsize=9, x=0.01,
-        ha="left", fontweight="bold",
-    )  # fmt: skip
+    title = "Change of exact match, in points, when one head's vectors are replaced"
+    figure.suptitle(title, fontsize=9, x=0.01, ha="left", fontweight="bold")
     figure.put_below([interval_note(rows), BRACKETS])
     return figure
 
@@ -60,18 +58,14 @@ def at_full_strength(rows: pd.DataFrame) -> pd.DataFrame:
 def _draw(
     axes: Axes, rows: pd.DataFrame, sites: list[str], heads: list[int], lowest: float
 ) -> None:
-    wide = {
-        name: rows.pivot_table(index="site", columns="head", values=name)
-        .reindex(sites, columns=heads)
-        .to_numpy(float)
-        for name in ("change", "change_low", "change_high")
-    }
-    values = wide["change"]
+    names = ["change", "change_low", "change_high"]
+    wide = rows.pivot_table(index="site", columns="head", values=names)
+    values, *bounds = (wide[name].reindex(sites, columns=heads).to_numpy(float) for name in names)
     image = axes.imshow(values, cmap="Reds_r", vmin=lowest, vmax=0, aspect="auto")
     for (row, column), value in np.ndenumerate(values):
         if np.isnan(value):
             continue
-        low, high = (bounds[row, column] for bounds in (wide["change_low"], wide["change_high"]))
+        low, high = (bound[row, column] for bound in bounds)
         text = f"{points:+d}" if (points := round(100 * value)) else "0"
         text = f"({text})" if low <= 0 <= high else text
         color = text_color(np.asarray(image.cmap(image.norm(value))).tolist())
@@ -99,17 +93,13 @@ def snap_curve(sweeps: pd.DataFrame) -> Drawing:
         values = points["exact_match"]
         errors = [values - points["exact_match_low"], points["exact_match_high"] - values]
         color = palette(at + 1)[-1]
-        axes.errorbar(
-            points["k"], values, errors, color=color, marker=MARKERS[at % len(MARKERS)],
-            markersize=4.5, capsize=2, linewidth=1.2, label=f"{_words(points)} ({name})",
-            linestyle=("-", "--", "-.", ":")[at % 4],
-        )  # fmt: skip
+        look: Any = {"color": color, "marker": MARKERS[at % len(MARKERS)], "markersize": 4.5}
+        look |= {"capsize": 2, "linewidth": 1.2, "linestyle": ("-", "--", "-.", ":")[at % 4]}
+        axes.errorbar(points["k"], values, errors, label=f"{_words(points)} ({name})", **look)
     alone = sweeps[sweeps["edit"] == "none"]["exact_match"].iloc[0]
     axes.axhline(alone, color=MUTED, linewidth=0.9, linestyle=":")
-    axes.annotate(
-        "as trained", (0.02, alone), xycoords=("axes fraction", "data"), xytext=(0, 3),
-        textcoords="offset points", fontsize=7, color=INK,
-    )  # fmt: skip
+    placed: Any = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+    axes.annotate("as trained", (0.02, alone), (0, 3), fontsize=7, color=INK, **placed)
     axes.set_xscale("log")
     ticks = sorted({1, *sweeps.loc[sweeps["edit"] == "snap", "k"]})
     axes.set_xticks(ticks, [str(k) for k in ticks])

@@ -61,15 +61,15 @@ def load_searches(sources: Iterable[Source]) -> list[tuple[str, Any]]:
 def load_evaluations(sources: Iterable[Source]) -> pd.DataFrame:
     """The evaluations that ``tprprobe eval --out`` wrote: one row per model, split and module.
 
-    Columns: model, parameters, split, module, n, exact_match, low, high.
-
     Raises:
         InputError: a source holds no evaluation.
     """
-    return pd.DataFrame([row for source in sources for row in _evaluated(_find(source))])
+    rows = [row for source in sources for row in _evaluated(_find(source))]
+    columns = ["model", "parameters", "split", "module", "n", "exact_match", "low", "high"]
+    return pd.DataFrame(rows, columns=columns)
 
 
-def _evaluated(path: Path) -> list[dict[str, Any]]:
+def _evaluated(path: Path) -> list[tuple[Any, ...]]:
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     summaries = [summary for file in files if (summary := _summary(file))]
     if not summaries:
@@ -77,18 +77,17 @@ def _evaluated(path: Path) -> list[dict[str, Any]]:
             f"{path} holds no evaluation: make one with `tprprobe eval --ckpt … --out FOLDER`"
         )
     return [
-        {
-            "model": summary.model,
-            "parameters": summary.parameters,
-            "split": summary.split,
-            "module": module,
-            "n": row.n,
-            "exact_match": row.exact_match,
-            "low": row.exact_match_interval[0],
-            "high": row.exact_match_interval[1],
-        }
-        for summary in summaries
-        for module, row in summary.modules.items()
+        (
+            of.model,
+            of.parameters,
+            of.split,
+            module,
+            row.n,
+            row.exact_match,
+            *row.exact_match_interval,
+        )
+        for of in summaries
+        for module, row in of.modules.items()
     ]
 
 
@@ -145,10 +144,8 @@ def load_probes(sources: Iterable[Source]) -> pd.DataFrame:
         name if names.count(name) == 1 else f"{name} ({folder.resolve().name})"
         for name, folder in zip(names, folders, strict=True)
     ]
-    return pd.concat(
-        [rows.assign(model=name) for name, rows in zip(labels, tables, strict=True)],
-        ignore_index=True,
-    )
+    named = [rows.assign(model=name) for name, rows in zip(labels, tables, strict=True)]
+    return pd.concat(named, ignore_index=True)
 
 
 def _probed_model(folder: Path) -> str:
