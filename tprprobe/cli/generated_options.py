@@ -73,7 +73,7 @@ class Generated:
         return signature.replace(parameters=[*fixed, *self.read().values()])
 
     @property
-    def __annotations__(self) -> dict[str, Any]:
+    def __annotations__(self) -> dict[str, Any]:  # type: ignore[override]
         return {p.name: p.annotation for p in self.__signature__.parameters.values()}
 
 

@@ -59,7 +59,7 @@ def _draw(
     axes: Axes, rows: pd.DataFrame, sites: list[str], heads: list[int], lowest: float
 ) -> None:
     names = ["change", "change_low", "change_high"]
-    wide = rows.pivot_table(index="site", columns="head", values=names)
+    wide: Any = rows.pivot_table(index="site", columns="head", values=names)
     values, *bounds = (wide[name].reindex(sites, columns=heads).to_numpy(float) for name in names)
     image = axes.imshow(values, cmap="Reds_r", vmin=lowest, vmax=0, aspect="auto")
     for (row, column), value in np.ndenumerate(values):

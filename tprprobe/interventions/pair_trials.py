@@ -57,8 +57,9 @@ def make_trials(model: Language, data: MinimalPairs) -> Trials:
     before, behind = map(len, require_vocabulary(model).source_frame)
     known, source, other, places, answers = zip(*asked, strict=True)
     aside = [_aside(at, len(ids), (before, behind)) for at, ids in zip(places, source, strict=True)]
-    texts = (_padded(ids, model.config.pad) for ids in (source, other))
-    return Trials(known, *texts, *map(torch.tensor, (places, aside, answers)), left_out)
+    text, changed = (_padded(ids, model.config.pad) for ids in (source, other))
+    at, beside, asked_for = map(torch.tensor, (places, aside, answers))
+    return Trials(known, text, changed, at, beside, asked_for, left_out)
 
 
 def _ask(model: Language, item: Item) -> tuple[list[int], list[int], Two, Two] | str:
