@@ -82,8 +82,8 @@ def list_ways(rows: pd.DataFrame, surgery: bool = False) -> list[tuple[str, str,
     if surgery:
         keys = keys[keys["vectors"].isin(ORDER[:2]) | keys["at"].str.startswith(SURGERY)]
     else:
-        keys = keys[is_pair | keys["vectors"].isin(["role", "filler"])]
-        keys = keys[(keys["layer"] == -1) | ((keys["vectors"] != "binding") & is_pair)]
+        is_drawn = (keys["layer"] == -1) | ((keys["vectors"] != "binding") & is_pair)
+        keys = keys[is_drawn & (is_pair | keys["vectors"].isin(["role", "filler"]))]
 
     def rank(way: Any) -> tuple[Any, ...]:
         model, vectors, layer, at = way
