@@ -14,8 +14,7 @@ import torch
 
 from tprprobe.data.pairs import Pairs, encode_pairs
 from tprprobe.interventions.batched_edits import Variant, score_variants
-from tprprobe.interventions.references import read_references
-from tprprobe.interventions.sweep_recipes import read_recipe
+from tprprobe.interventions.sweep_recipes import read_recipe, read_references
 from tprprobe.interventions.sweeps import ALL, BATCH, find_data, list_points
 from tprprobe.models import load_model
 from tprprobe.models.decoding.generation import generate

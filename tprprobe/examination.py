@@ -17,7 +17,7 @@ from tprprobe.data.dataset import Dataset
 from tprprobe.data.frames.pairsets import MinimalPairs
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
-from tprprobe.figures.dots import interval_dots
+from tprprobe.figures.dots import dots_of, interval_dots
 from tprprobe.figures.report.page import write_report
 from tprprobe.figures.report.sections import Section
 from tprprobe.files.runs import KeptRun
@@ -33,6 +33,7 @@ PAIRS = "pairs:active+passive+relative+cleft"  # what a model reads if nothing i
 MANIFEST, LAYERS, TEXTS, ASKED = "examination.json", 6, 600, 60
 PLACE, ROLES = "left", ("role", "pos")  # schemes: the place of a word, and what labels say
 PROBED = ("pos", "dep", "nel", "srl")
+WHOLE = "The whole table"
 AHEAD = "encoder."  # stacks whose tokens see what follows
 
 
@@ -84,33 +85,23 @@ def examine(
     """
     data = load_data(PAIRS, n=n, seed=seed) if data is None else data[:n]
     sites, folder = choose_sites(model, layers), Path(out)
-    settings = {
-        "model": model.name,
-        "weights": fingerprint(model),
-        "data": data.name,
-        "n": len(data),
-    }
-    settings |= {"sites": sites, "seed": seed, "tprprobe": version("tprprobe")}
+    settings = {"model": model.name, "weights": fingerprint(model), "data": data.name}
+    settings |= {"n": len(data), "sites": sites, "seed": seed, "tprprobe": version("tprprobe")}
     run = KeptRun.open(folder, settings, resume, MANIFEST)
     pool = "mean" if sites[-1].startswith(AHEAD) else "last"
     options: dict[str, Any] = {"twins": [TWINS[0]], "control_samples": len(data), "resume": True}
     states = extract(model, data, sites, folder / "states", pool=pool, words="last", **options)
-    tables = {
-        "nested": decompose_all(states, sites, _schemes(data), folder / "nested", True, seed=seed)
-    }
+    schemes = [PLACE, *(task for task in ROLES if task in data.tasks)]
+    nested = decompose_all(states, sites, schemes, folder / "nested", True, seed=seed)
+    tables = {"nested": nested}
     if tasks := [task for task in PROBED if task in data.tasks]:
         tokens = extract(model, data, sites, folder / "tokens", **options)
         tables["probes"] = probe(tokens, tasks, out=folder / "probes", resume=True)
     if isinstance(data, MinimalPairs) and getattr(model, "head", None) is not None:
-        headed: Any = model
-        asked: Any = replace(data, asked=True)[:ASKED]
-        tables["behavior"] = measure_pairs(
-            headed, asked, sites, out=folder / "behavior", resume=True, seed=seed
-        )
-    lines = [
-        _about(model, data, sites, pool),
-        *(tell(tables) for tell in (_words, _bindings, _knowledge, _behavior)),
-    ]
+        asked: Any = (model, replace(data, asked=True)[:ASKED], sites)
+        tables["behavior"] = measure_pairs(*asked, out=folder / "behavior", resume=True, seed=seed)
+    said = (of(tables) for of in (_words, _bindings, _knowledge, _behavior))
+    lines = [_about(model, data, sites, pool), *said]
     run.finish({f"{name}.csv": table for name, table in tables.items()}, {"lines": lines})
     sections = [SHOWN[name](table) for name, table in tables.items()]
     write_report(folder, f"{model.name}, examined", " ".join(lines), sections)
@@ -136,11 +127,6 @@ def choose_sites(model: Readable, layers: int) -> list[str]:
     return [*first, *(hidden[i] for i in sorted({*chosen.tolist()}))]
 
 
-def _schemes(data: Dataset) -> list[str]:
-    """The role schemes: the place of a word, and what labels of the data say of it."""
-    return [PLACE, *(task for task in ROLES if task in data.tasks)]
-
-
 def _about(model: Readable, data: Dataset, sites: Sequence[str], pool: str) -> str:
     state = "the mean over its tokens" if pool == "mean" else "its last token's"
     return (
@@ -155,9 +141,13 @@ def _real(table: pd.DataFrame, family: str, roles: str = PLACE) -> pd.DataFrame:
     return table[of]
 
 
+def _text(row: Any, name: str, form: str = ".3f") -> str:
+    return interval_text(read_interval(row, name), form)
+
+
 def _words(tables: Mapping[str, pd.DataFrame]) -> str:
     rows = _real(tables["nested"], "bag").dropna(subset=["r2"])  # none: all states are the same
-    first, last = (interval_text(read_interval(rows.iloc[i], "r2")) for i in (0, -1))
+    first, last = (_text(rows.iloc[i], "r2") for i in (0, -1))
     return f"Words alone explain R² {first} at {rows['site'].iloc[0]}, {last} at {rows['site'].iloc[-1]}."
 
 
@@ -167,9 +157,7 @@ def _bindings(tables: Mapping[str, pd.DataFrame]) -> str:
     for roles in tables["nested"]["roles"].unique():
         rows: Any = _real(tables["nested"], "factored", roles)
         best = rows.loc[rows["gain"].idxmax()]
-        gain, learnt = (
-            interval_text(read_interval(best, name), "+.3f") for name in ("gain", "learnt")
-        )
+        gain, learnt = (_text(best, name, "+.3f") for name in ("gain", "learnt"))
         parts.append(f"to {roles} +R² {gain} at {best['site']}, of which learnt {learnt}")
     return f"Bindings of words add most {'; '.join(parts)}."
 
@@ -183,7 +171,7 @@ def _knowledge(tables: Mapping[str, pd.DataFrame]) -> str:
     for task, of in groups:
         best = of.loc[of["f1"].idxmax()]
         parts.append(
-            f"{task} {interval_text(read_interval(best, 'f1'))} at {best['site']} (control "
+            f"{task} {_text(best, 'f1')} at {best['site']} (control "
             f"{best['best_control']} {best['best_control_f1']:.3f})"
         )
     return f"Known best: {'; '.join(parts)}."
@@ -197,8 +185,8 @@ def _behavior(tables: Mapping[str, pd.DataFrame]) -> str:
     best = own.loc[own["change"].idxmax()]
     return (
         "Two words' states exchanged move the answer most at "
-        f"{best['site']}: logit difference {interval_text(read_interval(best, 'change'), '+.2f')}, "
-        f"{interval_text(read_interval(best, 'beyond'), '+.2f')} beyond the strongest control."
+        f"{best['site']}: logit difference {_text(best, 'change', '+.2f')}, "
+        f"{_text(best, 'beyond', '+.2f')} beyond the strongest control."
     )
 
 
@@ -216,38 +204,27 @@ def _show_nested(table: pd.DataFrame) -> Section:
         ]
         title = f"What {roles} adds to words"
         drawn[roles] = interval_dots(pd.concat(steps), title, "gain in held-out R²")
-    shown = table[table["control"] == ""]
-    return Section("What states are made of", figures=drawn, folded={"The whole table": shown})
+    return Section("What states are made of", "", drawn, (), {WHOLE: table[table["control"] == ""]})
 
 
 def _show_probes(table: pd.DataFrame) -> Section:
-    real = table[table["control"] == "real"]
-    dots = [_dots(of, "f1", str(task)) for task, of in real.groupby("task", sort=False)]
-    drawn = interval_dots(pd.concat(dots), "What probes find", "micro F1, held out")
-    return Section("What states know", figures={"probes": drawn}, folded={"The whole table": table})
+    tasks = table[table["control"] == "real"].groupby("task", sort=False)
+    dots = pd.concat([_dots(of, "f1", str(task)) for task, of in tasks])
+    drawn = interval_dots(dots, "What probes find", "micro F1, held out")
+    return Section("What states know", "", {"probes": drawn}, (), {WHOLE: table})
 
 
 def _show_behavior(table: pd.DataFrame) -> Section:
-    of = table[table["edit"] == "exchange"]
-    dots = [
-        _dots(some, "difference", str(control) or "the two words")
-        for control, some in of.groupby("control", sort=False)
-    ]
-    drawn = interval_dots(
-        pd.concat(dots), "Two words' states exchanged", "logit(other) − logit(answer)"
-    )
-    return Section(
-        "What behavior needs", figures={"behavior": drawn}, folded={"The whole table": table}
-    )
+    ways = table[table["edit"] == "exchange"].groupby("control", sort=False)
+    dots = pd.concat([_dots(of, "difference", str(name) or "the two words") for name, of in ways])
+    label = "logit(other) − logit(answer)"
+    drawn = interval_dots(dots, "Two words' states exchanged", label)
+    return Section("What behavior needs", "", {"behavior": drawn}, (), {WHOLE: table})
 
 
 def _dots(rows: pd.DataFrame, name: str, group: str) -> pd.DataFrame:
     """The dots of one column, a row a site."""
-    three = {
-        key: rows[f"{name}{end}"]
-        for key, end in (("value", ""), ("low", "_low"), ("high", "_high"))
-    }
-    return pd.DataFrame({"name": rows["site"], "group": group, **three})
+    return dots_of(rows, rows["site"], name, group)
 
 
 SHOWN: dict[str, Callable[[pd.DataFrame], Section]] = {

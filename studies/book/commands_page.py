@@ -3,11 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-import typer
-
 from tprprobe import plugins
-from tprprobe.cli import app
-from tprprobe.cli.commands import load_command
+from tprprobe.cli.commands import COMMANDS, load_command
 
 HEAD = """# Commands
 
@@ -29,8 +26,7 @@ def write_commands() -> str:
 
 def read_commands() -> dict[str, Any]:
     """The commands of ``tprprobe`` by name, as typer's own copy of click has them."""
-    group: Any = typer.main.get_command(app)
-    return group.commands | {name: load_command(name) for name in plugins.find("commands")}
+    return {name: load_command(name) for name in [*COMMANDS, *plugins.find("commands")]}
 
 
 def _summary(command: Any) -> str:

@@ -35,7 +35,7 @@ CLASSES = (
     "analyses.decomposition.decompositions.Decomposition",
     "analyses.decomposition.role_findings.RoleSearch",
     "analyses.probing.probe_folder.SavedProbe",
-    "interventions.edits.Edit",
+    "interventions.placement.Edit",
     "figures.style.Drawing",
     "dashboard.view.View",
 )

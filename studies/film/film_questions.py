@@ -12,11 +12,11 @@ from studies.film.film_designs import PairDesign, States, gain
 from studies.film.filmed_models import Filmed
 from studies.pages.encodings_section import replacement_of
 from studies.tpdn.substitutions import Decoder
+from tprpapers.swaps.number_pairs import find_swaps
 from tprpapers.swaps.surgical_swaps import turn
 from tprprobe.data import load_data
 from tprprobe.data.pairs import Pairs, encode_pairs, encode_texts
 from tprprobe.extraction.passes import read_block
-from tprprobe.interventions.number_pairs import find_swaps
 from tprprobe.lapses import Question
 from tprprobe.models import load_model
 from tprprobe.models.answers import exact_matches

@@ -17,7 +17,8 @@ from tprprobe.data import load_data
 from tprprobe.extraction import extract
 from tprprobe.files.locks import held
 from tprprobe.files.writing import write_file
-from tprprobe.interventions.edits import Edit, patch
+from tprprobe.interventions.edits import patch
+from tprprobe.interventions.placement import Edit
 from tprprobe.models.checkpoint import read_checkpoint
 
 FITS = Path(__file__).with_name("fits.csv")

@@ -12,6 +12,7 @@ from studies.templates import fill, table
 from tprpapers.claims import Evidence, find_claim, judge
 from tprpapers.swaps.effect_intervals import best_heads, compare_places, summarize_swaps
 from tprpapers.swaps.exchanges import ALIKE, ALL, ELSEWHERE, PAIR
+from tprpapers.swaps.number_pairs import CHANGING, HARMLESS
 from tprpapers.swaps.shifts import OWN, RANDOM, SHIFTED
 from tprpapers.swaps.swap_recipes import read_recipe
 from tprpapers.swaps.swap_runs import EXCHANGES
@@ -20,7 +21,6 @@ from tprprobe.data.pairs import encode_pairs
 from tprprobe.files.settings import read_toml
 from tprprobe.gold import annotate
 from tprprobe.interventions import run_recipe
-from tprprobe.interventions.number_pairs import CHANGING, HARMLESS
 from tprprobe.models import load_model
 from tprprobe.models.answers import exact_matches
 from tprprobe.models.checkpoint import UNTRAINED, read_checkpoint

@@ -17,6 +17,7 @@ from studies.pages.state_tables import (
 from studies.templates import fill, table
 from tprpapers.swaps.effect_intervals import summarize_swaps
 from tprpapers.swaps.exchanges import measure_swaps
+from tprpapers.swaps.number_pairs import find_swaps
 from tprpapers.swaps.surgical_swaps import DIRECTION, ROLE, SURGERY, measure_surgeries
 from tprprobe.analyses.decomposition import Decomposition, decompose
 from tprprobe.data import load_data
@@ -31,7 +32,6 @@ from tprprobe.interventions.decomposed_states import (
     REMAINDER,
     substitute,
 )
-from tprprobe.interventions.number_pairs import find_swaps
 from tprprobe.models.checkpoint import default_data
 from tprprobe.models.protocol import Model
 from tprprobe.statistics import interval_text, read_interval

@@ -10,7 +10,7 @@ from studies.templates import fill, table
 from tprprobe.data.pairs import encode_pairs
 from tprprobe.files.writing import write_file
 from tprprobe.interventions import Recipe, find_data
-from tprprobe.interventions.references import read_references
+from tprprobe.interventions.sweep_recipes import read_references
 from tprprobe.models import load_model
 from tprprobe.models.answers import evaluate
 from tprprobe.site.hooks import PlacedEdit, find_sites, intervene

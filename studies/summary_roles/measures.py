@@ -28,7 +28,7 @@ from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import Pairs, encode_pairs
 from tprprobe.extraction import extract
 from tprprobe.extraction.passes import decoder_inputs, read_block
-from tprprobe.interventions.references import read_references
+from tprprobe.interventions.sweep_recipes import read_references
 from tprprobe.models import load_model
 from tprprobe.models.answers import evaluate
 from tprprobe.models.protocol import Model, require_model, require_vocabulary

@@ -20,7 +20,8 @@ from tprprobe.data.pairs import encode_pairs, encode_texts
 from tprprobe.extraction import extract
 from tprprobe.files.locks import held
 from tprprobe.files.writing import write_file
-from tprprobe.interventions.edits import Edit, patch
+from tprprobe.interventions.edits import patch
+from tprprobe.interventions.placement import Edit
 from tprprobe.models.answers import exact_matches
 from tprprobe.models.checkpoint import read_checkpoint
 from tprprobe.models.protocol import Model, require_vocabulary

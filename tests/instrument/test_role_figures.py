@@ -9,9 +9,10 @@ from matplotlib.figure import Figure
 from planted.bindings import STATE, both, plant_bindings
 
 from tprprobe.analyses.decomposition import decompose_all, search_all
+from tprprobe.analyses.kinds import DECOMPOSITIONS
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
-from tprprobe.figures.catalogue.decomposition import load_decompositions
+from tprprobe.figures.catalogue.loaders import load_tables
 from tprprobe.figures.role_fits import scheme_table, summarize_cheapest
 from tprprobe.figures.tables import Table
 
@@ -55,7 +56,7 @@ def test_steps_are_drawn_beside_those_of_the_twin(run):
 
 
 def test_a_control_that_says_nothing_is_left_out(run):
-    scores = load_decompositions([run / "decomposed"])
+    scores = load_tables([run / "decomposed"], DECOMPOSITIONS)
     table = scheme_table(scores[scores["control"] != "pca"])
     assert "PCA" not in table.cells
     assert "PCA is left out" in table.caption

@@ -6,7 +6,7 @@ import torch
 from planted.bindings import HIDDEN, STATE, bind, draw_sequences, left, plant_bindings
 
 import tprprobe as tp
-from tprprobe.interventions.edits import Place
+from tprprobe.interventions.placement import Place
 from tprprobe.interventions.surgeries import change_of
 
 surgery = tp.interventions.surgery

@@ -14,7 +14,7 @@ from tprprobe.figures import catalogue
 from tprprobe.files.runs import BEGUN, PARTS
 from tprprobe.interventions import Recipe, read_recipe, sweep
 from tprprobe.interventions.folders import MANIFEST
-from tprprobe.interventions.references import read_references
+from tprprobe.interventions.sweep_recipes import read_references
 from tprprobe.interventions.sweeps import SAMPLES, TABLE
 from tprprobe.models.answers import exact_matches
 from tprprobe.site.hooks import intervene

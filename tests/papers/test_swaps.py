@@ -28,6 +28,7 @@ from tprpapers.swaps.exchanges import (
     measure_swaps,
     positions,
 )
+from tprpapers.swaps.number_pairs import CHANGING, HARMLESS, KINDS, exchanged, find_swaps
 from tprpapers.swaps.shifts import (
     OWN,
     RANDOM,
@@ -39,8 +40,7 @@ from tprpapers.swaps.shifts import (
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.gold import arithmetic, evaluate
-from tprprobe.interventions import exchange, find_swaps, swap
-from tprprobe.interventions.number_pairs import CHANGING, HARMLESS, KINDS, exchanged
+from tprprobe.interventions import exchange, swap
 from tprprobe.site.hooks import capture, intervene
 
 QUESTIONS = [

@@ -14,7 +14,7 @@ from tprpapers.huang.unbinding.sentence_states import fit_states
 from tprpapers.kinds import SUBSTITUTIONS, UNBINDINGS
 from tprpapers.verdicts import judge_cases, with_verdicts
 from tprprobe.figures.catalogue import Input, Maker
-from tprprobe.figures.catalogue.interventions import load_tables
+from tprprobe.figures.catalogue.loaders import load_tables
 from tprprobe.figures.tables import Table
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.interventions.kinds import INTERVENTIONS

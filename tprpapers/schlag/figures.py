@@ -32,7 +32,7 @@ from tprprobe.errors import InputError
 from tprprobe.figures.accuracy import module_bars
 from tprprobe.figures.attention import attention_rows
 from tprprobe.figures.catalogue import Input, Maker
-from tprprobe.figures.catalogue.stores import VALUES, draw_roles
+from tprprobe.figures.catalogue.makers import VALUES, draw_roles
 from tprprobe.figures.result_folders import figure_files, origin_json
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table

@@ -15,6 +15,7 @@ import pandas as pd
 import torch
 
 from tprpapers.swaps.exchanges import Way, exchanges_at, positions
+from tprpapers.swaps.number_pairs import Pair
 from tprpapers.worlds.english import (
     Report,
     Sentence,
@@ -29,7 +30,6 @@ from tprpapers.worlds.english.sentences import Span
 from tprprobe.data.pairs import encode_texts
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.interventions.edits import swap
-from tprprobe.interventions.number_pairs import Pair
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.protocol import Model, require_vocabulary
 from tprprobe.site.hooks import find_sites, intervene

@@ -9,10 +9,10 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from tprpapers.swaps.number_pairs import encoder_vectors
 from tprprobe.data.pairs import encode_texts
 from tprprobe.extraction.passes import read_block
 from tprprobe.gold import annotate
-from tprprobe.interventions.number_pairs import encoder_vectors
 from tprprobe.models.protocol import Model, require_vocabulary
 from tprprobe.site.hooks import find_sites
 

@@ -7,7 +7,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from tprpapers.swaps.exchanges import ALL, ELSEWHERE, PAIR
-from tprprobe.interventions.number_pairs import HARMLESS
+from tprpapers.swaps.number_pairs import HARMLESS
 from tprprobe.statistics import Interval, bootstrap_mean, bounds, group_sums, replicate_totals
 
 WAY = ["model", "vectors", "layer", "head", "at"]

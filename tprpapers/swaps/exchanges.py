@@ -15,10 +15,10 @@ import pandas as pd
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from tprpapers.swaps.number_pairs import Pair, vectors_of
 from tprprobe.data.pairs import Pairs, encode_texts
 from tprprobe.interventions.batched_edits import Scores, Variant, score_variants
 from tprprobe.interventions.edits import exchange, swap
-from tprprobe.interventions.number_pairs import Pair, vectors_of
 from tprprobe.models.protocol import Model, require_vocabulary
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import layer_of

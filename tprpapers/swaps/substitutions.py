@@ -26,8 +26,7 @@ from tprprobe.data.vocabularies.words import tokenize
 from tprprobe.files.runs import KeptRun, keep_table, kept
 from tprprobe.interventions.batched_edits import Variant
 from tprprobe.interventions.folders import MEASURED, measure_parts, open_run
-from tprprobe.interventions.references import read_references
-from tprprobe.interventions.sweep_recipes import Recipe
+from tprprobe.interventions.sweep_recipes import Recipe, read_references
 from tprprobe.interventions.sweeps import NOTHING, PLACE, UNEDITED, list_points, make_variant
 from tprprobe.models.answers import Scores, write_answers
 from tprprobe.models.decoding.generation import generate

@@ -27,7 +27,7 @@ from tprprobe.errors import InputError
 from tprprobe.extraction import extract
 from tprprobe.interventions.batched_edits import Variant, score_variants
 from tprprobe.interventions.decomposed_states import TokenStates, read_states
-from tprprobe.interventions.edits import Edit, Place
+from tprprobe.interventions.placement import Edit, Place
 from tprprobe.interventions.surgeries import find_wrong_roles
 from tprprobe.models.protocol import Model
 from tprprobe.site.patterns import layer_of

@@ -6,9 +6,9 @@ from pathlib import Path
 from pydantic import Field, model_validator
 
 from tprpapers.swaps.agent_patient import AGENTS
+from tprpapers.swaps.number_pairs import KINDS
 from tprprobe.errors import unknown
 from tprprobe.files.settings import parse, read_toml
-from tprprobe.interventions.number_pairs import KINDS
 from tprprobe.interventions.sweep_recipes import Chosen
 
 UNBINDING = "unbinding"  # the kind of swap of a TPGN's captions, alone too

@@ -13,6 +13,7 @@ from tprpapers.swaps.donor_roles import measure_donors
 from tprpapers.swaps.effect_intervals import summarize_swaps
 from tprpapers.swaps.erasures import fit_erasers, measure_erasures
 from tprpapers.swaps.exchanges import ALL, list_ways, measure_swaps
+from tprpapers.swaps.number_pairs import find_swaps
 from tprpapers.swaps.shifts import SHIFTED, measure_shifts, name_directions
 from tprpapers.swaps.surgical_swaps import decompose_layers, measure_surgeries
 from tprpapers.swaps.swap_recipes import UNBINDING, SwapRecipe, read_recipe
@@ -22,7 +23,6 @@ from tprprobe.errors import InputError
 from tprprobe.files.runs import KeptRun, Tables, keep_table, kept
 from tprprobe.interventions.folders import MEASURED, measure_parts, open_run
 from tprprobe.interventions.kinds import SWAPS
-from tprprobe.interventions.number_pairs import find_swaps
 from tprprobe.interventions.sweeps import find_data
 from tprprobe.models.checkpoint import untrained_twin
 from tprprobe.models.protocol import Model, Readable, require_model, require_vocabulary

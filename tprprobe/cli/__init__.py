@@ -1,29 +1,18 @@
 """The command line: every command is a few lines that call one public function."""
 
 import os
+import platform
 import sys
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from importlib.metadata import version
+from typing import Annotated
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: spinning threads starve others
 
 import typer
 
-from tprprobe import plugins
-from tprprobe.cli import (
-    analyses,
-    decomposition,
-    docs,
-    examination,
-    extraction,
-    figures,
-    lapses,
-    probing,
-    stores,
-    training,
-)
 from tprprobe.cli.allocator import keep_freed_memory
-from tprprobe.cli.commands import Commands
+from tprprobe.cli.commands import COMMANDS as COMMANDS
+from tprprobe.cli.commands import Commands, find_commands
 from tprprobe.cli.options import say
 from tprprobe.cli.signals import ENDED, Stopped, stop_by_signals
 from tprprobe.errors import InputError
@@ -35,49 +24,25 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 NO_MEMORY = ("not enough memory", "can't allocate memory", "out of memory")  # in torch's errors
-COMMANDS = {
-    "models": training.models,
-    "train": training.train,
-    "convert": training.convert,
-    "eval": training.evaluate,
-    "extract": extraction.extract,
-    "import": stores.import_vectors,
-    "export": stores.export,
-    "push": stores.push,
-    "inspect": extraction.inspect,
-    "cluster": analyses.cluster,
-    "probe": probing.probe,
-    "predict": probing.predict,
-    "reconstruct": analyses.reconstruct,
-    "decompose": decomposition.decompose,
-    "roles": decomposition.roles,
-    "intervene": analyses.intervene,
-    "examine": examination.examine,
-    "lapse": lapses.lapse,
-    "name": analyses.name,
-    "figure": figures.figure,
-    "report": figures.report,
-    "app": figures.open_app,
-    "docs": docs.docs,
-}
-
-NO_TABLES = {"models", "train", "convert", "push", "app", "docs"}
-EPILOG = "What the columns of tables mean: tprprobe docs columns"
-
-
-def find_commands(words: Sequence[str]) -> dict[str, Callable[..., Any]]:
-    """Our commands by name, and those of plug-ins that are among the words."""
-    plugged = plugins.find("commands")
-    return COMMANDS | {word: plugged[word].load() for word in words if word in plugged}
 
 
 def _print_version(asked: bool) -> bool:
     if asked:
-        from tprprobe.cli.versions import describe_versions
-
-        typer.echo(describe_versions())
+        typer.echo(_describe_versions())
         raise typer.Exit
     return asked
+
+
+def _describe_versions() -> str:
+    """The versions of tprprobe, Python and torch, and the devices that torch finds, for reports of errors."""
+    import torch  # here, as other commands need it later or never
+
+    graphics = [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())]
+    devices = ", ".join([f"cpu ({torch.get_num_threads()} threads)", *graphics])
+    return (
+        f"tprprobe {version('tprprobe')}, Python {platform.python_version()}, "
+        f"torch {torch.__version__}; devices: {devices}"
+    )
 
 
 @app.callback()
@@ -103,10 +68,6 @@ def _common(
         os.environ["HF_HUB_OFFLINE"] = "1"
     if verbose:
         os.environ["TPRPROBE_VERBOSE"] = "1"
-
-
-for name, command in COMMANDS.items():
-    app.command(name, epilog=None if name in NO_TABLES else EPILOG)(command)
 
 
 def main() -> None:

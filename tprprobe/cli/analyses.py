@@ -5,20 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tprprobe.cli import options as common
 from tprprobe.cli.generated_options import options_of
-from tprprobe.cli.options import (
-    Ckpt,
-    Device,
-    Json,
-    Number,
-    Out,
-    Resume,
-    Scheduler,
-    Seed,
-    StoreFolder,
-    print_json,
-    say,
-)
 from tprprobe.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,11 +17,11 @@ if TYPE_CHECKING:
 
 @options_of("analyses.clustering.kmeans:cluster", without=["n_seeds"])
 def cluster(
-    store: StoreFolder,
+    store: common.StoreFolder,
     site: Annotated[str, typer.Option(help="A site or a pattern of sites; layer -1 is the last.")],
-    out: Out = None,
-    scheduler: Scheduler = None,
-    as_json: Json = False,
+    out: common.Out = None,
+    scheduler: common.Scheduler = None,
+    as_json: common.Json = False,
     **options: Any,
 ) -> None:
     """Cluster the vectors of a site by k-means: sizes, most frequent tokens, stability over seeds."""
@@ -50,24 +38,23 @@ def cluster(
         found = [run(opened, *at, **options) for at in track(targets, "clustering", len(targets))]
     if out:
         save_clusters(found, out, opened)
-    if as_json:
-        return print_json([result.as_dict() for result in found])
+    lines = []
     for result in found:
         of = result.site if result.head is None else f"{result.site} head {result.head}"
-        typer.echo(f"{of}: stability {result.stability:.3f} over {result.n_seeds} seeds")
-        typer.echo(result.summary.to_string(index=False))
-    return None
+        lines += [f"{of}: stability {result.stability:.3f} over {result.n_seeds} seeds"]
+        lines += [result.summary.to_string(index=False)]
+    common.show(as_json, [result.as_dict() for result in found], lambda: "\n".join(lines))
 
 
 @options_of("analyses.reconstruction.fits:reconstruct")
 def reconstruct(
-    store: StoreFolder,
+    store: common.StoreFolder,
     baseline: Annotated[
         list[Path] | None, typer.Option(help="Stores of baseline models, the Transformer's first.")
     ] = None,
-    out: Out = None,
-    scheduler: Scheduler = None,
-    as_json: Json = False,
+    out: common.Out = None,
+    scheduler: common.Scheduler = None,
+    as_json: common.Json = False,
     **options: Any,
 ) -> None:
     """Reconstruct a layer's state from one head's value vector (an affine map), and compare it with controls."""
@@ -85,15 +72,12 @@ def reconstruct(
     results = pd.concat(found, ignore_index=True)
     if out:
         save_reconstruction(results, out, stores)
-    if as_json:
-        return print_json(results)
-    typer.echo(reconstruction_table(results).markdown())
-    return None
+    common.show(as_json, results, lambda: reconstruction_table(results).markdown())
 
 
 @options_of("interventions.behavior:measure_pairs", only=["edits", "sites"], edits="edit")
 def intervene(
-    ckpt: Ckpt,
+    ckpt: common.Ckpt,
     recipe: Annotated[
         Path | None,
         typer.Argument(help="A recipe of edits or swaps (TOML), see docs/interventions.md."),
@@ -113,12 +97,12 @@ def intervene(
             help="The answers to the text and to the exchanged text: Italy,France; default: those of the model."
         ),
     ] = None,
-    n: Number = None,
-    seed: Seed = 0,
-    out: Out = None,
-    resume: Resume = False,
-    device: Device = "cpu",
-    as_json: Json = False,
+    n: common.Number = None,
+    seed: common.Seed = 0,
+    out: common.Out = None,
+    resume: common.Resume = False,
+    device: common.Device = "cpu",
+    as_json: common.Json = False,
     **of_edits: Any,
 ) -> None:
     """Edit or exchange vectors while a model runs, and score its answers, by a recipe or on minimal pairs."""
@@ -154,7 +138,7 @@ def intervene(
         rows = measure_pairs(model, pairs, out=out, resume=resume, seed=seed, **of_edits)
         _draw_behavior(rows, out)
         shown = behavior_table(rows)
-    return print_json(rows) if as_json else typer.echo(shown)
+    common.show(as_json, rows, lambda: shown)
 
 
 def _find_pairs(
@@ -181,12 +165,15 @@ def _draw_behavior(rows: "pd.DataFrame", folder: Path) -> None:
     if len(rows) > 2:
         for ending in (".pdf", ".svg"):
             save(behavior_by_layer(rows), folder / f"behavior{ending}")
-        say(f"{folder / 'behavior.pdf'}")
+        common.say(f"{folder / 'behavior.pdf'}")
 
 
 @options_of("analyses.naming.run:name_all", without=["progress", "projections"], patterns="site")
 def name(
-    store: StoreFolder, scheduler: Scheduler = None, as_json: Json = False, **options: Any
+    store: common.StoreFolder,
+    scheduler: common.Scheduler = None,
+    as_json: common.Json = False,
+    **options: Any,
 ) -> None:
     """Name the clusters of all heads by gold structure, on held-out questions, and compare them with controls.
 
@@ -216,8 +203,4 @@ def name(
     else:
         drawn = (naming.heads_table, naming.polarity_table, naming.polar_table)
         shown, tables = named.as_dict(), [draw(named) for draw in drawn]
-    if as_json:
-        return print_json(shown)
-    for table in tables:
-        typer.echo(table.markdown())
-    return None
+    common.show(as_json, shown, lambda: "\n".join(table.markdown() for table in tables))

@@ -1,20 +1,70 @@
-"""The group of commands: ours, and those of plug-ins, which are imported when they are run."""
+"""The commands: ours, and those of plug-ins. They are listed by name and title, and made when they are run."""
 
+from collections.abc import Callable, Sequence
+from inspect import cleandoc
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from tprprobe import plugins
+from tprprobe.cli import (
+    analyses,
+    decomposition,
+    docs,
+    examination,
+    extraction,
+    figures,
+    lapses,
+    probing,
+    stores,
+    training,
+)
 
 EVERYWHERE = ("--offline", "--verbose")
+COMMANDS: dict[str, Callable[..., Any]] = {
+    "models": training.models,
+    "train": training.train,
+    "convert": training.convert,
+    "eval": training.evaluate,
+    "extract": extraction.extract,
+    "import": stores.import_vectors,
+    "export": stores.export,
+    "push": stores.push,
+    "inspect": extraction.inspect,
+    "cluster": analyses.cluster,
+    "probe": probing.probe,
+    "predict": probing.predict,
+    "reconstruct": analyses.reconstruct,
+    "decompose": decomposition.decompose,
+    "roles": decomposition.roles,
+    "intervene": analyses.intervene,
+    "examine": examination.examine,
+    "lapse": lapses.lapse,
+    "name": analyses.name,
+    "figure": figures.figure,
+    "report": figures.report,
+    "app": figures.open_app,
+    "docs": docs.docs,
+}
+TABLES = COMMANDS.keys() - {"models", "train", "convert", "push", "app", "docs"}
+EPILOG = "What the columns of tables mean: tprprobe docs columns"
 
 
 class Commands(TyperGroup):
-    """Lists the commands of plug-ins by the titles in their metadata, and runs their functions.
+    """Lists all commands; their common flags may stand anywhere in a line."""
 
-    Their common flags may stand anywhere in a line.
-    """
+    def __init__(self, **settings: Any):
+        super().__init__(**settings)
+        titles = {name: cleandoc(command.__doc__ or "") for name, command in COMMANDS.items()}
+        plugged = {name: each.title for name, each in plugins.find("commands").items()}
+        self.commands = {
+            name: TyperCommand(name, help=title) for name, title in {**plugged, **titles}.items()
+        }
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Our commands, then those of plug-ins."""
+        return [*COMMANDS, *(name for name in self.commands if name not in COMMANDS)]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """The arguments, the common flags in front."""
@@ -23,32 +73,25 @@ class Commands(TyperGroup):
         rest = [word for word in args[:end] if word not in EVERYWHERE]
         return super().parse_args(ctx, [*front, *rest, *args[end:]])
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Our commands, then those of plug-ins."""
-        own = super().list_commands(ctx)
-        return [*own, *(name for name in plugins.find("commands") if name not in own)]
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """A command; one of a plug-in as it is listed."""
-        plugged = plugins.find("commands")
-        if cmd_name in self.commands or cmd_name not in plugged:
-            return super().get_command(ctx, cmd_name)
-        return TyperCommand(cmd_name, help=plugged[cmd_name].title)
-
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command to run, and its arguments."""
         name, command, rest = super().resolve_command(ctx, args)
-        if name is None or name in self.commands:
-            return name, command, rest
-        return name, load_command(name), rest
+        return name, command if name is None else load_command(name), rest
 
 
 def load_command(name: str) -> Any:
-    """The command of a plug-in, made of its function.
+    """The command of that name, made of its function.
 
     Raises:
         InputError: it cannot be imported.
     """
+    function = COMMANDS.get(name) or plugins.find("commands")[name].load()
     group = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-    group.command(name)(plugins.find("commands")[name].load())
+    group.command(name, epilog=EPILOG if name in TABLES else None)(function)
     return typer.main.get_command(group)
+
+
+def find_commands(words: Sequence[str]) -> dict[str, Callable[..., Any]]:
+    """Our commands by name, and those of plug-ins that are among the words."""
+    plugged = plugins.find("commands")
+    return COMMANDS | {word: plugged[word].load() for word in words if word in plugged}

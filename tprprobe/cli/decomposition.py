@@ -1,11 +1,10 @@
 """Commands that ask whether vectors are sums of role–filler bindings, and of which roles."""
 
-import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from tprprobe.cli.options import Json, Out, Resume, Scheduler, Seed, StoreFolder, print_json
+from tprprobe.cli import options as common
 
 Site = Annotated[str, typer.Option(help="A site or a pattern of sites; layer -1 is the last.")]
 Fillers = Annotated[str, typer.Option(help="The column of the tokens that fillers are.")]
@@ -26,7 +25,7 @@ Scope = Annotated[
 
 
 def decompose(
-    store: StoreFolder,
+    store: common.StoreFolder,
     site: Site,
     roles: Annotated[
         list[str] | None,
@@ -57,11 +56,11 @@ def decompose(
     rare: Annotated[
         int, typer.Option(help="Fillers that fewer groups of sequences have are joined.")
     ] = 2,
-    seed: Seed = 0,
-    out: Out = None,
-    resume: Resume = False,
-    scheduler: Scheduler = None,
-    as_json: Json = False,
+    seed: common.Seed = 0,
+    out: common.Out = None,
+    resume: common.Resume = False,
+    scheduler: common.Scheduler = None,
+    as_json: common.Json = False,
 ) -> None:
     """Measure how much of a site's vectors role–filler bindings explain, held out, and compare it with controls."""
     from tprprobe.analyses.decomposition import decompose_all, summarize
@@ -69,36 +68,21 @@ def decompose(
     from tprprobe.store import open_store
     from tprprobe.store.dask_workers import scheduled
 
+    settings: Any = {"fillers": fillers, "unit": unit, "scope": scope, "family": family}
+    settings |= {"rank": rank, "withheld": withheld, "embedding": embedding}
+    settings |= {"rare": rare, "seed": seed}
     with scheduled(scheduler), track_stages("decomposing") as (progress, report):
-        scores = decompose_all(
-            open_store(store),
-            site,
-            roles or ["left"],
-            out,
-            resume,
-            progress=progress,
-            report=report,
-            fillers=fillers,
-            unit=unit,
-            scope=scope,
-            family=family,
-            rank=rank,
-            withheld=withheld,
-            embedding=embedding,
-            rare=rare,
-            seed=seed,
-        )
-    if as_json:
-        return print_json(json.loads(scores.to_json(orient="records")))
-    typer.echo("\n".join(summarize(scores)))
+        settings |= {"progress": progress, "report": report}
+        asked = (open_store(store), site, roles or ["left"], out, resume)
+        scores = decompose_all(*asked, **settings)
     columns = ["site", "roles", "family", "control", "rank", "r2", "r2_low", "r2_high", "over"]
     columns += ["gain", "gain_low", "gain_high", "learnt", "rank_withheld", "r2_withheld", "groups"]
-    typer.echo(scores[columns].round(3).to_string(index=False, na_rep="–"))
-    return None
+    shown = scores[columns].round(3).to_string(index=False, na_rep="–")
+    common.show(as_json, scores, lambda: "\n".join([*summarize(scores), shown]))
 
 
 def roles(
-    store: StoreFolder,
+    store: common.StoreFolder,
     site: Site,
     fields: Annotated[
         list[str] | None,
@@ -109,43 +93,22 @@ def roles(
     fillers: Fillers = "token",
     unit: Unit = None,
     scope: Scope = "self",
-    seed: Seed = 0,
-    out: Out = None,
-    resume: Resume = False,
-    as_json: Json = False,
+    seed: common.Seed = 0,
+    out: common.Out = None,
+    resume: common.Resume = False,
+    as_json: common.Json = False,
 ) -> None:
     """Search for the role scheme that describes vectors in the fewest bits, and compare it with controls."""
     from tprprobe.analyses.decomposition import search_all
     from tprprobe.console import track
     from tprprobe.store import open_store
 
-    found = search_all(
-        open_store(store),
-        site,
-        out,
-        resume,
-        progress=lambda parts: track(parts, "searching", len(parts)),
-        fields=fields,
-        fillers=fillers,
-        unit=unit,
-        scope=scope,
-        seed=seed,
-    )
-    if as_json:
-        return print_json([each.as_dict() for each in found])
-    columns = [
-        "control",
-        "roles",
-        "n_roles",
-        "pairs",
-        "bits",
-        "r2",
-        "r2_low",
-        "r2_high",
-        "stability",
-    ]
+    settings: Any = {"fields": fields, "fillers": fillers, "unit": unit, "scope": scope}
+    settings |= {"seed": seed, "progress": lambda parts: track(parts, "searching", len(parts))}
+    found = search_all(open_store(store), site, out, resume, **settings)
+    columns = ["control", "roles", "n_roles", "pairs", "bits", "r2", "r2_low", "r2_high"]
+    lines = []
     for each in found:
-        shown = each.schemes.groupby("control", sort=False).head(8)
-        typer.echo("\n".join(each.lines))
-        typer.echo(shown[columns].round(3).to_string(index=False))
-    return None
+        shown = each.schemes.groupby("control", sort=False).head(8)[[*columns, "stability"]]
+        lines += [*each.lines, shown.round(3).to_string(index=False)]
+    common.show(as_json, [each.as_dict() for each in found], lambda: "\n".join(lines))

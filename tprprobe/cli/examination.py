@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
+from tprprobe.cli import options as common
 from tprprobe.cli.generated_options import options_of
-from tprprobe.cli.options import Data, Device, Json, Number, print_json
 
 
 @options_of("examination:examine", without=["data", "n"])
@@ -14,10 +14,10 @@ def examine(
         str,
         typer.Argument(help="The model: a shipped name, a folder, a hub id, or hf:PATH."),
     ],
-    data: Data = None,
-    n: Number = None,
-    device: Device = "cpu",
-    as_json: Json = False,
+    data: common.Data = None,
+    n: common.Number = None,
+    device: common.Device = "cpu",
+    as_json: common.Json = False,
     **options: Any,
 ) -> None:
     """Examine a model layer by layer: what its states represent, what training added, and what the model uses."""
@@ -29,7 +29,5 @@ def examine(
     if data is not None:
         options["data"] = load_data(data, n=n, seed=options.get("seed", 0))
     examined = examine(read, n=n or TEXTS, **options)
-    if as_json:
-        return print_json({"lines": examined.lines, "page": str(examined.page)})
-    typer.echo("\n".join([*examined.lines, f"{examined.page}"]))
-    return None
+    lines, page = examined.lines, str(examined.page)
+    common.show(as_json, {"lines": lines, "page": page}, lambda: "\n".join([*lines, page]))

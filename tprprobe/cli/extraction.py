@@ -1,44 +1,14 @@
 """Commands that read vectors out of models and describe models and stores."""
 
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
+from tprprobe.cli import options as common
 from tprprobe.cli.generated_options import options_of
-from tprprobe.cli.options import (
-    Ckpt,
-    Data,
-    Device,
-    Dtype,
-    Json,
-    Number,
-    Out,
-    Seed,
-    Split,
-    labelled,
-    model_and_data,
-    print_json,
-    say,
-)
 from tprprobe.errors import InputError
-
-
-class Context(StrEnum):
-    """The encoder's input while the decoder is forced to write an annotated sentence."""
-
-    same = "same"
-    document = "document"
-    empty = "empty"
-
-
-class Decoded(StrEnum):
-    """The decoder's input while vectors are extracted."""
-
-    reference = "reference"
-    generated = "generated"
 
 
 @options_of(
@@ -47,17 +17,19 @@ class Decoded(StrEnum):
     twins="twin",
 )
 def extract(
-    ckpt: Ckpt,
-    data: Data = None,
-    split: Split = None,
-    n: Number = None,
-    seed: Seed = 0,
+    ckpt: common.Ckpt,
+    data: common.Data = None,
+    split: common.Split = None,
+    n: common.Number = None,
+    seed: common.Seed = 0,
     source: Annotated[
-        Context | None, typer.Option(help="The encoder's input for an annotated file.")
+        Literal["same", "document", "empty"] | None,
+        typer.Option(help="The encoder's input for an annotated file."),
     ] = None,
     target: Annotated[
-        Decoded, typer.Option(help="The decoder's input: the reference, or what the model writes.")
-    ] = Decoded.reference,
+        Literal["reference", "generated"],
+        typer.Option(help="The decoder's input: the reference, or what the model writes."),
+    ] = "reference",
     labels: Annotated[
         list[str] | None,
         typer.Option(
@@ -67,9 +39,9 @@ def extract(
     no_control: Annotated[
         bool, typer.Option("--no-control", help="The same as --twin none.")
     ] = False,
-    out: Out = None,
-    device: Device = "cpu",
-    dtype: Dtype = "float32",
+    out: common.Out = None,
+    device: common.Device = "cpu",
+    dtype: common.Dtype = "float32",
     **options: Any,
 ) -> None:
     """Write the vectors of a model's sites on a dataset into a store; under torchrun or srun, on all their processes."""
@@ -78,17 +50,17 @@ def extract(
     from tprprobe.files.processes import Ranks
 
     ranks = Ranks.of()
-    model, examples = model_and_data(ckpt, data, split, n, seed, ranks.place(device), dtype)
+    model, examples = common.model_and_data(ckpt, data, split, n, seed, ranks.place(device), dtype)
     if source:
-        examples = set_source(examples, source.value)
-    examples, labellers = labelled(examples, labels or [])
+        examples = set_source(examples, source)
+    examples, labellers = common.labelled(examples, labels or [])
     out = out or Path("runs") / model.name.replace(":", "-")
     if options.get("twins") == ["none"]:
         no_control = bool(options.pop("twins"))
-    options |= {"target": target.value, "control": not no_control, "labellers": labellers}
+    options |= {"target": target, "control": not no_control, "labellers": labellers}
     store = run(model, examples, out=out, **options)
     if not ranks.rank:
-        say(f"samples {store.samples}, sites {len(store.sites)}: {out}")
+        common.say(f"samples {store.samples}, sites {len(store.sites)}: {out}")
 
 
 def inspect(
@@ -100,7 +72,7 @@ def inspect(
             help="Read every file of a store, or a run's tables and weights, and list what is damaged.",
         ),
     ] = False,
-    as_json: Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Describe a store, a corpus or a checkpoint; check a checkpoint against its paper's equations."""
     if verify:
@@ -108,10 +80,7 @@ def inspect(
     from tprprobe.cli.overview import inspect as run
 
     overview = run(what)
-    if as_json:
-        return print_json(overview.as_dict())
-    typer.echo(overview.as_text())
-    return None
+    return common.show(as_json, overview.as_dict(), overview.as_text)
 
 
 def _verify(given: Path, as_json: bool) -> None:
@@ -127,13 +96,13 @@ def _verify(given: Path, as_json: bool) -> None:
         run = verify_run(folder)
         listed = ", ".join(f"{place} ({kind})" for place, kind in run["kinds"].items())
         text = f"{given}: {listed} can be read, {run['files']} tables are undamaged"
-        return print_json(run) if as_json else typer.echo(text)
+        return common.show(as_json, run, lambda: text)
     found = verify(folder)
     command = making_command(folder, read_complete(folder))
     if as_json:
         facts = {"store": str(folder), "files": found.files, "checksums": not found.unchecked}
         facts |= {"unchecked": found.unchecked, "damage": [asdict(each) for each in found.damage]}
-        print_json(facts | {"command": command if found.damage else None})
+        common.print_json(facts | {"command": command if found.damage else None})
     if found.damage:
         raise InputError(describe_damage(found, command))
     if not as_json:

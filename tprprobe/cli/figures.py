@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tprprobe.cli.options import Out, say
+from tprprobe.cli import options as common
 
 
 def figure(
@@ -50,23 +50,24 @@ def figure(
     if name is None:
         known = catalogue.list_figures() if store is None else catalogue.list_drawable(store)
         if store is not None:
-            say(f"{store}: of this store {len(known)} figures can be drawn: give a name")
+            common.say(f"{store}: of this store {len(known)} figures can be drawn: give a name")
         for entry in known:
             typer.echo(f"{entry.name:18} {entry.title}")
         return
     options = {"layer": layer, "head": head, "k": k, "sample": sample, "seed": seed}
     options |= {"method": method, "tagger": tagger, "every": every or None, "positions": position}
     options |= {"clusters": clusters}
-    say(f"drawn: {catalogue.write_figure(name, store, ckpt or [], options, out)}")
+    common.say(f"drawn: {catalogue.write_figure(name, store, ckpt or [], options, out)}")
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="A store, or a folder with results.")], out: Out = None
+    run: Annotated[Path, typer.Argument(help="A store, or a folder with results.")],
+    out: common.Out = None,
 ) -> None:
     """Write one self-contained HTML file about a run: sites, clusters, figures."""
     from tprprobe.figures.report.page import report_run
 
-    say(f"report: {report_run(run, out)}")
+    common.say(f"report: {report_run(run, out)}")
 
 
 def open_app(

@@ -43,27 +43,38 @@ def options_of(
         **names: The name of an option, where it is not that of the argument.
     """
 
-    def decorate(command: Command) -> Command:
-        made = {
+    def read() -> dict[str, inspect.Parameter]:
+        return {
             name: _option(
                 name, names.get(name, name), annotation, None if unset else default, text, panel
             )
             for name, annotation, default, text in _read(function)
             if name not in without and (not only or name in only)
         }
-        signature = inspect.signature(command, eval_str=True)
+
+    return lambda command: Generated(command, read)
+
+
+class Generated:
+    """A command whose options are read when they are asked for, so that a list of commands reads no sources."""
+
+    def __init__(self, command: Command, read: Callable[[], dict[str, inspect.Parameter]]):
+        functools.update_wrapper(self, command, ("__module__", "__name__", "__doc__"), ())
+        self.command, self.read = command, functools.cache(read)
+
+    def __call__(self, **options: Any) -> None:
+        made = self.read()
+        self.command(**{k: v for k, v in options.items() if k not in made or v != made[k].default})
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        signature = inspect.signature(self.command, eval_str=True)
         fixed = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        return signature.replace(parameters=[*fixed, *self.read().values()])
 
-        @functools.wraps(command)
-        def run(**options: Any) -> None:
-            command(**{k: v for k, v in options.items() if k not in made or v != made[k].default})
-
-        parameters = [*fixed, *made.values()]
-        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {p.name: p.annotation for p in parameters} | {"return": None}
-        return run
-
-    return decorate
+    @property
+    def __annotations__(self) -> dict[str, Any]:  # type: ignore[override]
+        return {p.name: p.annotation for p in self.__signature__.parameters.values()}
 
 
 def _read(function: str) -> Iterator[tuple[str, str, Any, str]]:

@@ -67,16 +67,14 @@ def lapse(
 
 def _read_line(line: str, number: int) -> Any:
     """The question of a line, checked before anything is measured."""
-    from tprprobe.cli import app, find_commands
-    from tprprobe.cli.commands import load_command
+    from tprprobe.cli.commands import find_commands, load_command
     from tprprobe.lapses import Question
 
-    listed: Any = typer.main.get_command(app)
     try:
         words = shlex.split(line)
         if not words or words[0] not in find_commands(words):
             raise ValueError("no such command")
-        command = listed.commands.get(words[0]) or load_command(words[0])
+        command = load_command(words[0])
         takes = {each.name for each in command.params}
         if "as_json" not in takes or not takes & {"store", "ckpt"}:
             raise ValueError("it leaves no table of a store or a checkpoint")

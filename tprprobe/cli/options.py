@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -81,6 +82,11 @@ def print_json(content: Any) -> None:
     if hasattr(content, "to_json"):
         content = json.loads(content.to_json(orient="records"))
     sys.stdout.write(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+def show(as_json: bool, content: Any, text: Callable[[], str]) -> None:
+    """Prints a result: a document with --json, else its text."""
+    print_json(content) if as_json else typer.echo(text())
 
 
 def say(message: str) -> None:

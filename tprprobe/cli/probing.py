@@ -7,19 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tprprobe.analyses.probing.settings import SITES
+from tprprobe.cli import options as common
 from tprprobe.cli.generated_options import options_of
-from tprprobe.cli.options import (
-    Data,
-    Device,
-    Json,
-    Number,
-    Out,
-    Resume,
-    Split,
-    model_and_data,
-    print_json,
-    say,
-)
 from tprprobe.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,9 +37,9 @@ def probe(
             help="A checkpoint to extract from, instead of a store.", rich_help_panel=MODEL
         ),
     ] = None,
-    data: Data = None,
-    split: Split = None,
-    n: Number = None,
+    data: common.Data = None,
+    split: common.Split = None,
+    n: common.Number = None,
     refine: Annotated[
         bool,
         typer.Option(
@@ -71,10 +60,10 @@ def probe(
         float, typer.Option(help="GB of memory for probes and vectors.", rich_help_panel=PROBES)
     ] = 2.0,
     test: Annotated[Path | None, typer.Option(help="Another store to test the probes on.")] = None,
-    device: Device = "cpu",
-    out: Out = None,
-    resume: Resume = False,
-    as_json: Json = False,
+    device: common.Device = "cpu",
+    out: common.Out = None,
+    resume: common.Resume = False,
+    as_json: common.Json = False,
     **settings: Any,
 ) -> None:
     """Train probes on the vectors of every site of a labeled store, and compare them with controls."""
@@ -99,9 +88,7 @@ def probe(
         settings |= {"budget": int(budget * 2**30), "device": device, "resume": resume}
         settings["test"] = None if test is None else _open(test, {})
         rows, text = _probe(opened, task, out, refine, settings)
-    if as_json:
-        return print_json(rows)
-    return typer.echo(text)
+    common.show(as_json, rows, lambda: text)
 
 
 def _open(store: Path, strange: dict[str, Any]) -> "Store":
@@ -130,10 +117,10 @@ def _extract(
 
     n = n or (PROBED_N if data is None else None)
     if ckpt is None:
-        say(
+        common.say(
             f"no store and no --ckpt: extracts {n} examples through {PROBED}, which ships, and probes these"
         )
-    model, examples = model_and_data(ckpt or PROBED, data, split, n, seed, device)
+    model, examples = common.model_and_data(ckpt or PROBED, data, split, n, seed, device)
     out = out or Path("runs") / f"probe-{model.name}".replace(":", "-")
     needed = needed_sites(sites, list(find_sites(model)))
     return out, extract(model, examples, needed, out / "store", 0, resume=resume)
@@ -173,15 +160,9 @@ def _probe_places(
     from tprprobe.console import track
 
     chosen = {name: value for name, value in settings.items() if name != "probe"}
-    rows = probe_places(
-        store,
-        task,
-        rank=rank or "auto",
-        out=out,
-        resume=resume,
-        progress=lambda parts: track(parts, "probing", len(parts)),
-        **chosen,
-    )
+    chosen |= {"rank": rank or "auto", "out": out, "resume": resume}
+    chosen["progress"] = lambda parts: track(parts, "probing", len(parts))
+    rows = probe_places(store, task, **chosen)
     shown = ["site", "probe", "control", "rank", "accuracy", "accuracy_low", "accuracy_high"]
     shown += [name for name in ("beyond_linear", "beyond_svd", "beyond_control") if name in rows]
     return rows, rows[shown].round(3).to_string(index=False, na_rep="–")
@@ -202,11 +183,11 @@ def predict(
         str | None, typer.Option(help="The model that reads the text: a name, a folder or hf:PATH.")
     ] = None,
     k: Annotated[int, typer.Option("-k", help="The number of next words to print.")] = 10,
-    device: Device = "cpu",
+    device: common.Device = "cpu",
     out: Annotated[
         Path | None, typer.Option(help="The table to write: a .csv or .parquet file.")
     ] = None,
-    as_json: Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Predict the next words of a text with a model, or the labels of a store's words with a trained probe."""
     from tprprobe.files.runs import write_table
@@ -231,8 +212,5 @@ def predict(
         found = load_probe(Path(what)).predict(open_store(Path(str(store))))
     if out is not None:
         write_table(out, found)
-    if as_json:
-        return print_json(found)
-    if out is None:
-        typer.echo(found.to_string(index=False))
-    return None
+    if as_json or out is None:
+        common.show(as_json, found, lambda: found.to_string(index=False))

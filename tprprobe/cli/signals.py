@@ -7,15 +7,8 @@ from typing import Any
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 ENDED = 128  # plus the signal's number: the exit code
-HAVE_FOLDER = (
-    "train",
-    "extract",
-    "intervene",
-    "import",
-    "features",
-    "paper",
-    "lapse",
-)  # without --out, too
+# without --out, too
+HAVE_FOLDER = {"train", "extract", "intervene", "import", "features", "paper", "lapse"}
 
 
 class Stopped(BaseException):

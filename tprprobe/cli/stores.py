@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from tprprobe.cli import options as common
 from tprprobe.cli.generated_options import options_of
-from tprprobe.cli.options import Json, print_json, say
 from tprprobe.errors import InputError
 
 
@@ -20,7 +20,7 @@ def import_vectors(
             help="The numbers of the layers in a dump, in its order: 1,2,3; default: from 0."
         ),
     ] = None,
-    as_json: Json = False,
+    as_json: common.Json = False,
     **options: Any,
 ) -> None:
     """Import the vectors that another program wrote into a store."""
@@ -29,8 +29,8 @@ def import_vectors(
     numbers = None if layers is None else _numbers(layers)
     store = import_store(source, out, layers=numbers, **options)
     if as_json:
-        print_json({"samples": store.samples, "sites": store.sites, "store": str(out)})
-    say(f"samples {store.samples}, sites {len(store.sites)}: {out}")
+        common.print_json({"samples": store.samples, "sites": store.sites, "store": str(out)})
+    common.say(f"samples {store.samples}, sites {len(store.sites)}: {out}")
 
 
 def export(
@@ -42,7 +42,7 @@ def export(
         list[str] | None,
         typer.Option("--site", help="Sites, as patterns; default: all."),
     ] = None,
-    as_json: Json = False,
+    as_json: common.Json = False,
 ) -> None:
     """Write vectors and attention maps of a store for other programs; `import` reads them back bit for bit."""
     from tprprobe.store import open_store
@@ -51,8 +51,8 @@ def export(
     opened = open_store(store)
     export_store(opened, out, sites or None)
     if as_json:
-        print_json({"out": str(out), "samples": opened.samples})
-    say(f"samples {opened.samples}: {out}")
+        common.print_json({"out": str(out), "samples": opened.samples})
+    common.say(f"samples {opened.samples}: {out}")
 
 
 def push(

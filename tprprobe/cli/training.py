@@ -6,35 +6,22 @@ from typing import Annotated, Any
 
 import typer
 
+from tprprobe.cli import options as common
 from tprprobe.cli.generated_options import options_of
-from tprprobe.cli.options import (
-    Ckpt,
-    Data,
-    Device,
-    Json,
-    Number,
-    Out,
-    Resume,
-    Seed,
-    Split,
-    model_and_data,
-    print_json,
-    say,
-)
 
 
-def models(as_json: Json = False) -> None:
+def models(as_json: common.Json = False) -> None:
     """List the presets that can be built and the checkpoints that ship, with parameter counts."""
     from tprprobe.models.listing import list_models
 
     found = list_models()
-    if as_json:
-        return print_json(found)
+    lines = []
     for kind, rows in found.items():
-        typer.echo(f"{kind}:")
-        for row in rows:
-            typer.echo(f"  {row['name']:24} {row['architecture']:16} {row['parameters']:>12,}")
-    return None
+        lines += [f"{kind}:"]
+        lines += [
+            f"  {of['name']:24} {of['architecture']:16} {of['parameters']:>12,}" for of in rows
+        ]
+    common.show(as_json, found, lambda: "\n".join(lines))
 
 
 def train(
@@ -43,9 +30,9 @@ def train(
         list[str] | None,
         typer.Option("--set", help="Change a key of the recipe: batch_size=64. May be repeated."),
     ] = None,
-    out: Out = None,
-    resume: Resume = False,
-    device: Device = "cpu",
+    out: common.Out = None,
+    resume: common.Resume = False,
+    device: common.Device = "cpu",
 ) -> None:
     """Train a model by a recipe, or all runs of a study's plan; under torchrun, on all its processes."""
     from tprprobe import plugins
@@ -56,9 +43,11 @@ def train(
     content = read_toml(recipe)
     plugged = next((each for key, each in plugins.find("recipes").items() if key in content), None)
     if plugged:
-        return say(f"trained: {plugged.load()(recipe, set_ or (), out, resume, device)}")
+        return common.say(f"trained: {plugged.load()(recipe, set_ or (), out, resume, device)}")
     settings = read_recipe(recipe, set_ or ())
-    return say(f"trained: {run(settings, out or Path('runs') / settings.name, resume, device)}")
+    return common.say(
+        f"trained: {run(settings, out or Path('runs') / settings.name, resume, device)}"
+    )
 
 
 def convert(
@@ -80,7 +69,7 @@ def convert(
     folder = run(source, out, config=config, vocab=vocab)
     known = any((folder / file).is_file() for file in READERS)
     unread = "" if known else " (vocabulary: unknown; text needs --vocab, see --help)"
-    say(f"converted: {folder}{unread}")
+    common.say(f"converted: {folder}{unread}")
 
 
 @options_of(
@@ -91,14 +80,14 @@ def convert(
     beam="beams",
 )
 def evaluate(
-    ckpt: Ckpt,
-    data: Data = None,
-    split: Split = None,
-    n: Number = None,
-    seed: Seed = 0,
-    out: Out = None,
-    device: Device = "cpu",
-    as_json: Json = False,
+    ckpt: common.Ckpt,
+    data: common.Data = None,
+    split: common.Split = None,
+    n: common.Number = None,
+    seed: common.Seed = 0,
+    out: common.Out = None,
+    device: common.Device = "cpu",
+    as_json: common.Json = False,
     **options: Any,
 ) -> None:
     """Score a model: exact match of answers, or scores of summaries and captions, with 95 %
@@ -107,16 +96,12 @@ def evaluate(
     from tprprobe.models.answers import evaluate as run
     from tprprobe.models.answers import save_evaluation, summarize
 
-    model, examples = model_and_data(ckpt, data, split, n, seed, device)
+    model, examples = common.model_and_data(ckpt, data, split, n, seed, device)
     rows = run(model, examples, **options)
     summary = summarize(rows)
     if out:
         save_evaluation(rows, model, examples, out, options)
-    if as_json:
-        return print_json(summary)
-    for line in _score_lines(summary):
-        typer.echo(line)
-    return None
+    common.show(as_json, summary, lambda: "\n".join(_score_lines(summary)))
 
 
 def _score_lines(summary: dict[str, Any]) -> Iterator[str]:

@@ -9,6 +9,7 @@ import pandas as pd
 import torch
 from jaxtyping import Float
 
+from tprprobe import plugins
 from tprprobe.dashboard.asking import (
     EDITED,
     OTHER,
@@ -27,7 +28,6 @@ from tprprobe.dashboard.safe_text import join, visible
 from tprprobe.errors import InputError, unknown
 from tprprobe.gold import evaluate
 from tprprobe.interventions.edits import exchange, swap, zero
-from tprprobe.interventions.number_pairs import exchanged, find_swaps
 from tprprobe.interventions.word_edits import SetAt
 from tprprobe.models.protocol import require_vocabulary
 from tprprobe.site.hooks import find_sites
@@ -53,13 +53,6 @@ KINDS = {  # of vectors that two tokens exchange in all layers: the ends of thei
     "unbinding vectors and TPRs": WORDS,
 }
 BOUND = (".role", ".filler", ".value")  # what an ablated head has no more, the first that there is
-PAIRS = {
-    "polarity": "numerator and denominator",
-    "argument": "the two sides of a minus",
-    "place": "ones and tens",
-    "same polarity": "two numerators or two denominators",
-    "sum": "the two sides of a plus",
-}
 
 
 @dataclass(frozen=True)
@@ -101,23 +94,14 @@ def find_heads(asked: Asked) -> dict[str, Float[np.ndarray, "head query key"]]:
 
 
 def list_pairs(asked: Asked) -> list[tuple[str, int, int]]:
-    """Two numbers (or digits) of a question, of every kind (``PAIRS``) that it has: in words, and a token of each."""
-    try:
-        found = find_swaps([asked.text] if exact_answer(asked) else []).to_dict("records")
-    except InputError:
+    """Symbols of a question whose exchange has an exact answer, as plug-ins find them: in words, and a token of each."""
+    if not exact_answer(asked):
         return []
     before = int(require_vocabulary(asked.model).source_start)
-
-    def spell(at: Sequence[int]) -> str:
-        return "".join(asked.text[each] for each in sorted(at))
-
     return [
-        (
-            f"{spell(each['first'])} ↔ {spell(each['second'])}: {PAIRS[each['kind']]}",
-            each["first"][0] + before,
-            each["second"][0] + before,
-        )
-        for each in found
+        (words, first + before, second + before)
+        for find in plugins.load_all("exchanges").values()
+        for words, first, second in find(asked.text)
     ]
 
 
@@ -174,8 +158,11 @@ def predict_exact(asked: Asked, change: Change) -> str:
     first, second = ([at - before for at in each] for each in (change.first, change.second))
     if min(first + second) < 0 or max(first + second) >= len(asked.text):
         return ""  # a start or end symbol is no part of the text
+    symbols = list(asked.text)
+    for one, other in zip(first, second, strict=True):
+        symbols[one], symbols[other] = symbols[other], symbols[one]
     try:
-        return str(evaluate(exchanged(asked.text, first, second)))
+        return str(evaluate("".join(symbols)))
     except InputError:
         return ""
 

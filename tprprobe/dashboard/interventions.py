@@ -9,10 +9,9 @@ import pandas as pd
 
 from tprprobe.dashboard.statements import Statement, link_vectors, number, percent, place, top
 from tprprobe.dashboard.view import Dots, Lines, Squares, View, measured
-from tprprobe.figures.ablation import ablation_map, at_full_strength
-from tprprobe.figures.catalogue.interventions import load_swaps, load_sweeps
-from tprprobe.figures.snap import snap_curve
+from tprprobe.figures.catalogue.loaders import load_tables
 from tprprobe.figures.swap import TITLES, list_ways, swap_shares, way_label
+from tprprobe.figures.sweeps import ablation_map, at_full_strength, snap_curve
 from tprprobe.interventions.kinds import BEHAVIORS, SWAPS, SWEEPS
 
 ALL = "all"  # points of a sweep that are no single head and no number of centers
@@ -33,8 +32,11 @@ def read_interventions(folder: Path) -> dict[str, pd.DataFrame]:
         is_edit, others = rows["edit"].isin(edits), [str(each) for each in edits.unique()]
         return {each: rows[(rows["edit"] == each) | ~is_edit] for each in others}
     if SWAPS.is_in(folder) and not SWEEPS.is_in(folder):
-        return {str(kind): rows for kind, rows in load_swaps([folder]).groupby("kind", sort=False)}
-    rows = load_sweeps([folder])
+        return {
+            str(kind): rows
+            for kind, rows in load_tables([folder], SWAPS).groupby("kind", sort=False)
+        }
+    rows = load_tables([folder], SWEEPS)
     single = at_full_strength(rows[rows["head"] >= 0])
     found = {str(edit): part for edit, part in single.groupby("edit", sort=False)}
     others = rows[(rows["head"] < 0) & (rows["edit"] != SNAP)]

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from tprprobe.errors import unknown
-from tprprobe.figures.style import FAINT, INK, Drawing, drawing, palette, tidy
+from tprprobe.figures.style import INK, Drawing, drawing, legend, palette, tidy
 
 SMALL = "small-test"  # fresh questions of the size that small checkpoints are trained on
 
@@ -46,11 +46,10 @@ def module_bars(evaluations: pd.DataFrame, split: str) -> Drawing:
     panels = np.atleast_1d(figure.subplots(len(shown), sharex=True, height_ratios=counts))
     for axes, (name, of_split) in zip(panels, shown, strict=True):
         _draw_modules(axes, of_split, models)
-        tidy(axes, f"Exact match by module, {name} (lines: 95 % intervals)")
+        tidy(axes, f"Exact match by module, {name} (lines: 95 % intervals)", grid="x")
         axes.tick_params(axis="y", length=0, labelsize=6.5)
     panels[-1].set_xlabel("exact match")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower right", ncols=4, fontsize=7, frameon=False)
+    legend(figure, *panels[0].get_legend_handles_labels())
     return figure
 
 
@@ -66,5 +65,4 @@ def _draw_modules(axes: Axes, shown: pd.DataFrame, models: Sequence[str]) -> Non
     axes.set(xlim=(0, 1.005), ylim=(len(modules) - 0.5, -0.5))
     axes.set_yticks(range(len(modules)), names)
     axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-    axes.grid(axis="x", color=FAINT, linewidth=0.5)
     axes.set_axisbelow(True)

@@ -165,21 +165,17 @@ def read_map(
     store: Store, site: str, sample: int, head: int
 ) -> tuple[Float[np.ndarray, "query key"], list[str], list[str]]:
     """The attention map of one head and sample, and the characters of its two axes."""
-    maps = store.attention(site, sample)
+    maps, place = store.attention(site, sample), store.select(site)[0]
     if not 0 <= head < len(maps):
-        raise InputError(f"{_place(store, site)} has no head {head}: it has 0 to {len(maps) - 1}")
+        raise InputError(f"{place} has no head {head}: it has 0 to {len(maps) - 1}")
     tokens = store.tokens[store.tokens["sample"] == sample]
-    sides = store.specs[_place(store, site)].rows.split("_")
+    sides = store.specs[place].rows.split("_")
     queries, keys = (tokens.loc[tokens["side"] == side, "token"].astype(str) for side in sides)
     return maps[head], queries.tolist(), keys.tolist()
 
 
-def _place(store: Store, site: str) -> str:
-    return store.select(site)[0]
-
-
 def _title(store: Store, site: str, sample: int, head: int) -> str:
-    return f"{_place(store, site)}, head {head}, question {sample}"
+    return f"{store.select(site)[0]}, head {head}, question {sample}"
 
 
 def _digits_behind(relation: Relation, tokens: Sequence[str]) -> list[int]:

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from tprprobe.figures.style import FAINT, HUES, INK, MUTED, Drawing, drawing, tidy
+from tprprobe.figures.style import HUES, INK, MUTED, Drawing, drawing, legend, tidy
 
 LEVELS = {"none": "unedited", "other text": "the other text itself"}
 CONTROLS = {  # color, dash
@@ -35,16 +35,15 @@ def behavior_by_layer(behaviors: pd.DataFrame) -> Drawing:
         here = behaviors[behaviors["site"].map(kind_of).eq(kind)]
         _draw_difference(left, here, behaviors, edit)
         _draw_answers(right, here[here["edit"].eq(edit) & here["control"].eq("")], behaviors)
-        tidy(left, f"{edit}, {kind}")
-        tidy(right, "probabilities of both answers")
+        tidy(left, f"{edit}, {kind}", grid="y")
+        tidy(right, "probabilities of both answers", grid="y")
         left.set_ylabel("log-odds of the other answer")
         for panel in (left, right):
             panel.set_xlabel("layer")
-            panel.grid(axis="y", color=FAINT, linewidth=0.5)
             panel.set_xticks(*_ticks(here))
     for column, where in enumerate(("outside lower left", "outside lower right")):
-        handles, labels = axes[0, column].get_legend_handles_labels()
-        figure.legend(handles, labels, loc=where, fontsize=6.5, frameon=False, ncols=2)
+        handles = axes[0, column].get_legend_handles_labels()
+        legend(figure, *handles, loc=where, fontsize=6.5, ncols=2)
     figure.put_below(_notes(behaviors))
     return figure
 

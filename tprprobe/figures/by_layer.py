@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tprprobe.figures.style import FAINT, MUTED, Drawing, drawing, palette, tidy
+from tprprobe.figures.style import FAINT, MUTED, Drawing, drawing, legend, palette, tidy
 
 ACROSS = 3  # panels in a row
 MARKERS = "osD^vPX*"
@@ -30,16 +30,12 @@ def draw_lines(lines: Any, title: str) -> Drawing:
             panel.plot(x, value, "-", color=shade, linewidth=1.2, label=line)
             panel.plot(x, value, mark, color=shade, markersize=4, markerfacecolor="white")
             panel.plot(sure["x"], sure["value"], mark, color=shade, markersize=4)
-        tidy(panel, name)
+        tidy(panel, name, grid="y")
         panel.title.set_fontsize(7.5)
-        panel.grid(axis="y", color=FAINT, linewidth=0.5)
     axes[0].set_ylabel(lines.label)
     axes[0].set_xlabel(lines.x)
     figure.suptitle(title, fontsize=9, fontweight="bold", x=0.01, ha="left")
     if len(names) > 1:
         handles = {t.get_label(): t for a in axes for t in a.get_lines() if t.get_label() in names}
-        figure.legend(
-            handles.values(), handles.keys(), loc="outside lower right", ncols=4, fontsize=7,
-            frameon=False,
-        )  # fmt: skip
+        legend(figure, handles.values(), handles.keys())
     return figure

@@ -1,13 +1,14 @@
 """Learning curves: loss and exact match against training steps."""
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from tprprobe.errors import InputError
-from tprprobe.figures.style import FAINT, Drawing, drawing, palette, tidy
+from tprprobe.figures.style import Drawing, drawing, legend, palette, tidy
 
 DASHES = ("-", "--", ":", "-.")
 
@@ -39,11 +40,8 @@ def learning_curve(runs: Mapping[str, pd.DataFrame]) -> Drawing:
         left.plot(loss["step"], loss["value"], color=color, linewidth=1, label=run)
         for name, rows in _sets(log):
             dash = DASHES[sets.index(name) % len(DASHES)]
-            label = f"{run}: {name}"
-            right.plot(
-                rows["step"], rows["value"], dash, color=color, linewidth=1.4, marker=".",
-                markersize=4, label=label,
-            )  # fmt: skip
+            look: Any = {"color": color, "linewidth": 1.4, "marker": ".", "markersize": 4}
+            right.plot(rows["step"], rows["value"], dash, label=f"{run}: {name}", **look)
     left.set_yscale("log")
     left.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     left.yaxis.set_minor_locator(NullLocator())
@@ -53,14 +51,8 @@ def learning_curve(runs: Mapping[str, pd.DataFrame]) -> Drawing:
     _finish(left, "Training loss")
     _finish(right, "Exact match")
     handles = (right if sets else left).get_legend_handles_labels()[0]
-    figure.legend(
-        handles=handles,
-        loc="outside lower center",
-        ncols=2,
-        fontsize=6.5,
-        frameon=False,
-        handlelength=3.5,
-    )
+    below: Any = {"loc": "outside lower center", "ncols": 2, "fontsize": 6.5, "handlelength": 3.5}
+    legend(figure, handles, **below)
     return figure
 
 
@@ -72,9 +64,8 @@ def _sets(log: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 
 
 def _finish(axes: Axes, title: str) -> None:
-    tidy(axes, title)
+    tidy(axes, title, grid="y")
     axes.set_xlabel("step")
     axes.set_xlim(left=0)
     axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.xaxis.set_major_formatter(lambda step, _: f"{step / 1000:g}k" if step else "0")
-    axes.grid(axis="y", color=FAINT, linewidth=0.5)

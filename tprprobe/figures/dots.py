@@ -6,9 +6,16 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from tprprobe.figures.style import FAINT, Drawing, drawing, palette, tidy
+from tprprobe.figures.style import Drawing, drawing, legend, palette, tidy
 
 MARKERS = "osD^vPX*"
+
+
+def dots_of(rows: pd.DataFrame, names: pd.Series, score: str, group: str) -> pd.DataFrame:
+    """The dots of a score with its interval, one per row, for :func:`interval_dots`."""
+    numbers = rows[[score, f"{score}_low", f"{score}_high"]]
+    found = numbers.set_axis(["value", "low", "high"], axis=1)
+    return found.assign(name=names, group=group)
 
 
 def interval_dots(rows: pd.DataFrame, title: str, label: str = "") -> Drawing:
@@ -29,9 +36,8 @@ def interval_dots(rows: pd.DataFrame, title: str, label: str = "") -> Drawing:
         )
     panel.set(ylim=(len(names) - 0.5, -0.5), xlabel=label)
     panel.set_yticks(range(len(names)), names, parse_math=False)
-    panel.grid(axis="x", color=FAINT, linewidth=0.5)
-    tidy(panel, title)
-    figure.legend(loc="outside lower right", ncols=4, fontsize=7, frameon=False)
+    tidy(panel, title, grid="x")
+    legend(figure)
     return figure
 
 

@@ -13,11 +13,11 @@ from tprprobe.gold.expressions import POLARITIES
 from tprprobe.statistics import Interval, interval_text, read_interval
 
 PREDICTED = {
-    "": "all digits",
-    "_discordant": "discordant",
-    "_answered": "discordant, answered right",
+    "accuracy": "all digits",
+    "accuracy_discordant": "discordant",
+    "accuracy_answered": "discordant, answered right",
 }
-AGREEMENTS = {
+SCORES = PREDICTED | {
     "polarity_given_place": "AMI given place",
     "polarity_given_surface": "AMI given surface",
 }
@@ -40,8 +40,7 @@ def heads_table(naming: Naming) -> Table:
             "tokens named": f"{row['coverage']:.0%}",
             "stability (ARI)": f"{row['stability']:.2f}",
         }
-        | {name: _interval(row, f"accuracy{end}") for end, name in PREDICTED.items()}
-        | {name: _interval(row, column) for column, name in AGREEMENTS.items()}
+        | {name: _interval(row, column) for column, name in SCORES.items()}
         for row in naming.heads.sort_values(["layer", "head", "k"]).to_dict("records")
     ]
     return Table(pd.DataFrame(rows), "Heads whose clusters have names")
@@ -55,12 +54,10 @@ def polarity_table(naming: Naming) -> Table:
     rows = [_rule(naming, rule) for rule in RULES]
     groups: Any = naming.summary.groupby(KINDS, sort=False)
     for place, heads in groups:
-        accuracies = {name: _spread(heads[f"accuracy{end}"]) for end, name in PREDICTED.items()}
-        agreed = {name: _spread(heads[column]) for column, name in AGREEMENTS.items()}
         named = f"{heads['named'].sum():.0f} of {heads['clusters'].sum():.0f}"
-        polar = f"{heads['with_polarity'].sum():.0f}"
-        counts = dict(zip(COUNTS, (str(len(heads)), named, polar), strict=True))
-        rows.append(dict(zip(KINDS, map(str, place), strict=True)) | counts | accuracies | agreed)
+        about = (*map(str, place), str(len(heads)), named, f"{heads['with_polarity'].sum():.0f}")
+        scores = {name: _spread(heads[column]) for column, name in SCORES.items()}
+        rows.append(dict(zip([*KINDS, *COUNTS], about, strict=True)) | scores)
     title = "Numerator or denominator, predicted from clusters alone: held out, mean over heads (best head)"
     return Table(pd.DataFrame(rows).fillna("–"), title, _questions_note(naming), (len(RULES),))
 
@@ -68,24 +65,18 @@ def polarity_table(naming: Naming) -> Table:
 def _rule(naming: Naming, rule: str) -> dict[str, str]:
     """The row of a rule's accuracy on the same digits."""
     first = naming.summary.iloc[0]
-    values = {name: first[f"{rule}{end}"] for end, name in PREDICTED.items()}
+    values = {name: first[column.replace("accuracy", rule)] for column, name in PREDICTED.items()}
     cells = {name: "–" if pd.isna(value) else f"{value:.3f}" for name, value in values.items()}
-    about = dict.fromkeys([*KINDS, *COUNTS], "–")
-    return about | {"vectors": RULES[rule]} | cells
+    return dict.fromkeys([*KINDS, *COUNTS], "–") | {"vectors": RULES[rule]} | cells
 
 
 def _questions_note(naming: Naming) -> str:
     """The numbers of questions and of right answers, and the missing controls, as a sentence."""
-    counts = {
-        "": naming.facts["questions"],
-        " with discordant numbers": naming.facts["discordant_questions"],
-    }
-    lines = [
-        f"{each['n']} questions{of}, "
-        f"{interval_text(Interval(each['exact_match'], *each['exact_match_interval']), '.1%')} answered right"
-        for of, each in counts.items()
-        if each["n"]
-    ]
+    lines = []
+    for name, of in (("questions", ""), ("discordant_questions", " with discordant numbers")):
+        if (each := naming.facts[name])["n"]:
+            right = Interval(each["exact_match"], *each["exact_match_interval"])
+            lines += [f"{each['n']} questions{of}, {interval_text(right, '.1%')} answered right"]
     if naming.facts["missing"]:
         lines.append(f"Not in this run: {', '.join(naming.facts['missing'])}")
     return ".\n".join(lines) + "."

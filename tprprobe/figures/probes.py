@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from tprprobe.errors import InputError
-from tprprobe.figures.style import FAINT, MUTED, Drawing, drawing, palette, tidy
+from tprprobe.figures.style import FAINT, MUTED, Drawing, drawing, legend, palette, tidy
 from tprprobe.figures.tables import Table
 from tprprobe.statistics import Interval, interval_text, read_interval
 
@@ -19,7 +19,7 @@ MARKERS = "osD^vP*X"
 DASHES = ("-", "--", ":", "-.")
 BASELINES = {"majority": (0, (1, 2)), "identity": (0, (6, 2))}
 NAMES = {"majority": "most frequent label", "identity": "most frequent label of the word"}
-STRONGEST = "strongest control"
+STRONGEST, BESIDE = "strongest control", ["control_f1", "control_low", "control_high"]
 TITLES = {"pos": "POS", "upos": "UPOS", "dep": "DEP", "srl": "SRL", "nel": "NEL"}
 TITLE = "What vectors know about words: F1 of edge probes"
 CAPTION = (
@@ -73,9 +73,8 @@ def tabulate_probes(
     tasks = [cell["task"] for cell in cells]
     ruled = tuple(i for i in range(1, len(tasks)) if tasks[i] != tasks[i - 1])
     rows.attrs["controls"] = controls
-    caption = (
-        CAPTION + note + (_learnt(probes) if controls else "") + _said(rows.attrs["baselines"])
-    )
+    fewer = _learnt(probes) if controls else ""
+    caption = f"{CAPTION}{note}{fewer}{_said(rows.attrs['baselines'])}"
     return ProbeTable(pd.DataFrame(cells), TITLE, caption, ruled, rows=rows)
 
 
@@ -88,32 +87,23 @@ def _average(probes: pd.DataFrame, kinds: Sequence[str]) -> Any:
     if kinds:
         real = real[real["kind"].isin(kinds)]
     if real.empty:
-        raise InputError(
-            "these probes are of no vectors of all heads"
-            + (f" ({', '.join(kinds)})" if kinds else "")
-            + ": nothing to draw"
-        )
+        named = f" ({', '.join(kinds)})" if kinds else ""
+        raise InputError(f"these probes are of no vectors of all heads{named}: nothing to draw")
     if "n_train" not in real:
         real = real.assign(n_train=0)
     beside = [strongest_control(probes, row) for _, row in real.iterrows()]
-    strongest = pd.DataFrame(
-        [(name, f1.value, f1.low, f1.high) for name, f1 in beside],
-        real.index,
-        ["control_name", "control_f1", "control_low", "control_high"],
-    )
-    real = real.drop(columns=[*strongest.columns.intersection(real.columns)]).join(strongest)
+    strongest = [(name, f1.value, f1.low, f1.high) for name, f1 in beside]
+    real[["control_name", *BESIDE]] = pd.DataFrame(strongest, real.index)
     real = real.assign(layer=real["layer"].fillna(0))
-    keys = [*POINT, "kind"]
-    scores = ["f1", "f1_low", "f1_high", "control_f1", "control_low", "control_high", "n_train"]
-    means = real.groupby(keys, as_index=False).agg(
-        {**dict.fromkeys(scores, "mean"), "control_name": "first"}
-    )
-    order = {kind: i for i, kind in enumerate(KINDS)}
-    tasks = {task: i for i, task in enumerate([*TITLES, *sorted({*means["task"]} - {*TITLES})])}
-    ranks = {"task": tasks, "kind": order}
-    means = means.sort_values(keys, key=lambda column: _ranked(column, ranks)).reset_index(
-        drop=True
-    )
+    keys, scores = [*POINT, "kind"], ["f1", "f1_low", "f1_high", *BESIDE, "n_train"]
+    how = {**dict.fromkeys(scores, "mean"), "control_name": "first"}
+    means = real.groupby(keys, as_index=False).agg(how)
+    known = [*TITLES, *sorted({*means["task"]} - {*TITLES})]
+    ranks = {
+        name: {key: i for i, key in enumerate(of)}
+        for name, of in (("task", known), ("kind", KINDS))
+    }
+    means = means.sort_values(keys, key=lambda column: _ranked(column, ranks), ignore_index=True)
     baselines: Any = probes[probes["control"].isin([*BASELINES])]
     by_side = baselines.groupby(["task", "side", "control"], sort=False, as_index=False)["f1"]
     means.attrs["baselines"] = by_side.mean().to_dict("records")
@@ -169,9 +159,7 @@ def _title(task: str) -> str:
 
 
 def _cell(part: pd.DataFrame) -> str:
-    if part.empty:
-        return "–"
-    return interval_text(read_interval(part.iloc[0], "f1"), ".1f", 100)
+    return "–" if part.empty else interval_text(read_interval(part.iloc[0], "f1"), ".1f", 100)
 
 
 def _said(baselines: Sequence[dict]) -> str:
@@ -201,23 +189,15 @@ def _draw(rows: Any) -> Drawing:
                 handles |= dict(_band(panel, part))
             handles |= dict(_lines(panel, part, models, kinds))
             handles |= dict(_baselines(panel, rows.attrs["baselines"], str(task), str(place)))
-            tidy(panel, f"{_title(str(task))}, {place}{_targets(rows, part)}")
-            panel.grid(axis="y", color=FAINT, linewidth=0.5)
+            tidy(panel, f"{_title(str(task))}, {place}{_targets(rows, part)}", grid="y")
             panel.set_ylim(0, 1.02)
             panel.xaxis.set_major_locator(MaxNLocator(integer=True))
             panel.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.0f}")
         axes[0].set_ylabel("F1 (%)")
     for panel in panels[-1]:
         panel.set_xlabel("layer")
-    figure.legend(
-        handles=list(handles.values()),
-        labels=list(handles),
-        loc="outside lower center",
-        ncols=2 if len(tasks) < 3 else 4,
-        fontsize=7,
-        frameon=False,
-        handlelength=3.2,
-    )
+    below = {"loc": "outside lower center", "ncols": 2 if len(tasks) < 3 else 4}
+    legend(figure, list(handles.values()), list(handles), handlelength=3.2, **below)
     return figure
 
 
@@ -251,15 +231,9 @@ def _lines(
         panel.fill_between(x, line["f1_low"], line["f1_high"], color=color, alpha=0.2, linewidth=0)
         if len(x) == 1:  # a band of no width is not seen
             panel.vlines(x, line["f1_low"], line["f1_high"], color=color, linewidth=1)
-        (drawn,) = panel.plot(
-            x,
-            line["f1"],
-            dash,
-            color=color,
-            marker=MARKERS[known.index(str(kind)) % len(MARKERS)],
-            markersize=4,
-            linewidth=1.4,
-        )
+        marker = MARKERS[known.index(str(kind)) % len(MARKERS)]
+        look: Any = {"color": color, "marker": marker, "markersize": 4, "linewidth": 1.4}
+        (drawn,) = panel.plot(x, line["f1"], dash, **look)
         name = str(kind) if len(models) == 1 else f"{model}: {kind}"
         yield name, drawn
 

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
 from tprprobe.errors import InputError
-from tprprobe.figures.style import FAINT, INK, MUTED, Drawing, drawing, tidy
+from tprprobe.figures.style import INK, MUTED, Drawing, drawing, legend, tidy
 from tprprobe.figures.tables import Table
 from tprprobe.statistics import interval_text, read_interval
 
@@ -40,11 +40,8 @@ def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
     for (model, untrained), found in groups:
         number = int(sorted(found["layer"].unique())[layer])
         ruled.append(len(rows))
-        rows += _rows(
-            found[found["layer"] == number],
-            f"{model}, untrained" if untrained else str(model),
-            number,
-        )
+        name = f"{model}, untrained" if untrained else str(model)
+        rows += _rows(found[found["layer"] == number], name, number)
     return Table(pd.DataFrame(rows), TITLE, CAPTION, ruled=tuple(ruled[1:]))
 
 
@@ -93,15 +90,12 @@ def reconstruction_curves(
         of_model: Any = results[results["model"] == model]
         number = int(sorted(of_model["layer"].unique())[layer])
         _draw_sweep(left, of_model[~of_model["untrained"] & (of_model["layer"] == number)], others)
-        tidy(left, f"{model}, layer {number}")
+        tidy(left, f"{model}, layer {number}", grid="y")
         _draw_layers(right, of_model)
-        tidy(right, "by layer, held out")
-    handles, labels = panels[0, 0].get_legend_handles_labels()
-    more, names = panels[0, 1].get_legend_handles_labels()
-    figure.legend(
-        [*handles, *more], [*labels, *names], loc="outside lower center", ncols=3, fontsize=7,
-        frameon=False, handlelength=3.5,
-    )  # fmt: skip
+        tidy(right, "by layer, held out", grid="y")
+    known = (each.get_legend_handles_labels() for each in panels[0])
+    both = ([*left, *right] for left, right in zip(*known, strict=True))
+    legend(figure, *both, loc="outside lower center", ncols=3, handlelength=3.5)
     return figure
 
 
@@ -112,20 +106,16 @@ def _draw_sweep(axes: Axes, found: Any, others: Mapping[str, float]) -> None:
         name, color, marker, dashes = STYLES[predictor]
         for split, fill in (("held_out", color), ("in_sample", "white")):
             rows = of[(of["predictor"] == predictor) & (of["split"] == split)].sort_values("n")
-            axes.plot(
-                rows["n"], rows["mse"], dashes, color=color, marker=marker, markersize=4.5,
-                markerfacecolor=fill, linewidth=1.2, label=f"{name}, {split.replace('_', ' ')}",
-            )  # fmt: skip
+            label = f"{name}, {split.replace('_', ' ')}"
+            look: Any = {"color": color, "marker": marker, "markersize": 4.5, "linewidth": 1.2}
+            axes.plot(rows["n"], rows["mse"], dashes, markerfacecolor=fill, label=label, **look)
     for marker, (name, error) in zip("x+", others.items(), strict=False):
-        axes.plot(
-            SMALL, error, color=INK, linestyle="none", marker=marker, markersize=6,
-            label=f"{name}: {error}",
-        )  # fmt: skip
+        label = f"{name}: {error}"
+        axes.plot(SMALL, error, marker, color=INK, linestyle="none", markersize=6, label=label)
     axes.set(xscale="log", xlabel="positions fitted", ylabel="squared error per dimension")
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_ylim(bottom=0)
-    axes.grid(axis="y", color=FAINT, linewidth=0.5)
 
 
 def _draw_layers(axes: Axes, of_model: Any) -> None:
@@ -145,4 +135,3 @@ def _draw_layers(axes: Axes, of_model: Any) -> None:
     axes.set(xlabel="layer", ylabel="R²", ylim=(0, 1.02))
     axes.set_xticks(sorted(of_model["layer"].unique()))
     axes.margins(x=0.2)
-    axes.grid(axis="y", color=FAINT, linewidth=0.5)

@@ -11,8 +11,9 @@ from matplotlib.patches import Patch
 
 from tprprobe.analyses.decomposition import RoleSearch
 from tprprobe.analyses.decomposition.families import ADDITIVE, BAG, BELOW, FACTORED, FAMILIES
-from tprprobe.figures.dots import interval_dots
-from tprprobe.figures.style import FAINT, HUES, INK, MUTED, WRONG, Drawing, drawing, tidy
+from tprprobe.errors import InputError
+from tprprobe.figures.dots import dots_of, interval_dots
+from tprprobe.figures.style import HUES, INK, MUTED, WRONG, Drawing, drawing, legend, tidy
 from tprprobe.figures.tables import Table
 from tprprobe.statistics import interval_text, read_interval
 
@@ -29,20 +30,29 @@ BESIDE = {  # columns of families and controls, by (family, control); the main o
 }
 TWINS, PALE = ("permuted", "untrained", "rescaled"), 0.45
 MARKERS = "DosX^"  # of the places that are named in a panel, what is found first
+CAPTION = (
+    "{} on sequences that nothing was fitted to, [95 % interval] over groups of sequences; withheld: on "
+    "those that have a pair that the fit has not seen.\n"
+    "fillers, + roles, + bindings: R² of a bag of fillers, of a bag of roles beside it, and of bindings beside "
+    "both, (the gain of the step);\n"
+    "learnt: the gain of the bindings less that in the twin. Controls are of the same family and rank."
+)
+NO_PCA = "PCA is left out: a fit has as many dimensions as the vectors, and all components explain everything."
 
 
-def scheme_table(scores: pd.DataFrame) -> Table:
+def scheme_table(decompositions: pd.DataFrame) -> Table:
     """A row per site and scheme: the steps from fillers to roles to bindings with their gains, what is
     learnt, and controls of the same family and rank.
 
-    ``score`` is the family's substitution accuracy where a decoder was given, else its R²; held out. ``scores`` are
-    those of ``decompose`` with a column name. The caption says which scheme is the cheapest within the
+    ``score`` is the family's substitution accuracy where a decoder was given, else its R²; held out. ``decompositions``
+    are scores of ``decompose`` with a column name. The caption says which scheme is the cheapest within the
     best one's interval, and which controls are left out.
     """
-    is_decoded = "substitution" in scores and bool(scores["substitution"].notna().any())
+    known = decompositions.get("substitution")
+    is_decoded = known is not None and bool(known.notna().any())
     measure = "substitution" if is_decoded else "r2"
     rows, ruled, told = [], [], []
-    groups: Any = scores.groupby(PLACE, sort=False)
+    groups: Any = decompositions.groupby(PLACE, sort=False)
     for (name, site), of_site in groups:
         ruled.append(len(rows))
         found: Any = of_site.groupby("roles", sort=False)
@@ -51,23 +61,9 @@ def scheme_table(scores: pd.DataFrame) -> Table:
     cells = pd.DataFrame(rows)
     empty = [str(name) for name in cells if cells[name].eq("–").all()]
     what = "Substitution accuracy" if is_decoded else "R²"
-    caption = "\n".join([*_captions(what, empty), *told])
+    caption = "\n".join([CAPTION.format(what), *([NO_PCA] if "PCA" in empty else []), *told])
     title = f"Role schemes beside controls: {what}"
     return Table(cells.drop(columns=empty), title, caption, tuple(ruled[1:]))
-
-
-def _captions(what: str, empty: Sequence[str]) -> Iterator[str]:
-    yield (
-        f"{what} on sequences that nothing was fitted to, [95 % interval] over groups of sequences; withheld: on "
-        "those that have a pair that the fit has not seen."
-    )
-    yield (
-        "fillers, + roles, + bindings: R² of a bag of fillers, of a bag of roles beside it, and of bindings beside "
-        "both, (the gain of the step);"
-    )
-    yield "learnt: the gain of the bindings less that in the twin. Controls are of the same family and rank."
-    if "PCA" in empty:
-        yield "PCA is left out: a fit has as many dimensions as the vectors, and all components explain everything."
 
 
 def _row(name: str, site: str, roles: str, found: pd.DataFrame, measure: str) -> dict[str, str]:
@@ -79,8 +75,9 @@ def _row(name: str, site: str, roles: str, found: pd.DataFrame, measure: str) ->
     texts |= {"score": _score(main, measure), "withheld": _score(main, f"{measure}_withheld")}
     for title, (family, control) in BESIDE.items():
         of = found[found["control"] == control]
-        of = of[of["family"] == (main["family"] if family is None else family)]
-        texts[title] = "–" if of.empty else _number(float(of[measure].iloc[0]))
+        value = of.loc[of["family"] == (main["family"] if family is None else family), measure]
+        is_known = len(value) and np.isfinite(value.iloc[0])
+        texts[title] = f"{value.iloc[0]:.3f}" if is_known else "–"
     return texts
 
 
@@ -98,14 +95,8 @@ def _score(row: Any, name: str) -> str:
     return interval_text(read_interval(row, name)) if np.isfinite(row[name]) else "–"
 
 
-def _number(value: float) -> str:
-    return f"{value:.3f}" if np.isfinite(value) else "–"
-
-
 def summarize_cheapest(of: str, scores: pd.DataFrame, measure: str) -> str:
-    """A sentence: the scheme with the highest score, and that with the fewest pairs that reaches its
-    interval.
-    """
+    """A sentence: the scheme with the highest score, and that with the fewest pairs that reaches its interval."""
     found: Any = scores.drop_duplicates("roles")
     best: Any = found.loc[found[measure].idxmax()]
     near = found[found[measure] >= best[f"{measure}_low"]]
@@ -116,11 +107,11 @@ def summarize_cheapest(of: str, scores: pd.DataFrame, measure: str) -> str:
     )
 
 
-def step_bars(scores: pd.DataFrame) -> Drawing:
+def step_bars(decompositions: pd.DataFrame) -> Drawing:
     """A bar per site and scheme, of the R² that fillers explain, that roles add and that bindings add, with
     the last two gains as text; the paler bar below it is the twin's.
     """
-    groups: list[Any] = list(scores.groupby([*PLACE, "roles"], sort=False))
+    groups: list[Any] = list(decompositions.groupby([*PLACE, "roles"], sort=False))
     several = len({key[:2] for key, _ in groups}) > 1
     figure = drawing(7, 0.5 * len(groups) + 1.2)
     panel = figure.add_subplot()
@@ -134,12 +125,11 @@ def step_bars(scores: pd.DataFrame) -> Drawing:
     names = [" ".join(key) if several else key[-1] for key, _ in groups]
     panel.set_yticks(range(len(groups)), names, parse_math=False)
     panel.set(ylim=(len(groups) - 0.5, -0.5), xlim=(0, 1), xlabel="R², held out")
-    panel.grid(axis="x", color=FAINT, linewidth=0.5)
-    tidy(panel, "Fillers, roles, bindings: what every step explains")
+    tidy(panel, "Fillers, roles, bindings: what every step explains", grid="x")
     told = [Patch(color=color, label=word) for color, (_, word) in zip(HUES, STEPS, strict=False)]
-    has_twin = scores["control"].isin(TWINS).any()
+    has_twin = decompositions["control"].isin(TWINS).any()
     told += [Patch(color=MUTED, alpha=PALE, label="twin, the same steps")] if has_twin else []
-    figure.legend(handles=told, loc="outside lower right", ncols=4, fontsize=7, frameon=False)
+    legend(figure, told)
     return figure
 
 
@@ -168,29 +158,27 @@ def _draw_steps(panel: Axes, i: int, rows: pd.DataFrame, pale: bool = False) -> 
         )  # fmt: skip
 
 
-def withheld_dots(scores: pd.DataFrame) -> Drawing:
+def withheld_dots(decompositions: pd.DataFrame) -> Drawing:
     """R² of every family that knows roles on held-out sequences, and on those with a pair that no fit has seen."""
-    own = scores[(scores["control"] == "") & ~scores["family"].isin(["", "roles", BAG])]
+    if not decompositions["n_withheld"].fillna(0).gt(0).any():
+        raise InputError(
+            "withheld: no held-out sequence of these decompositions has a withheld pair; "
+            "make them with --withheld 0.1 of more sequences"
+        )
+    own = decompositions[decompositions["control"] == ""]
+    own = own[~own["family"].isin(["", "roles", BAG])]
     order = own["family"].map(list(FAMILIES).index)
     own = own.assign(order=order).sort_values([*PLACE, "roles", "order"], kind="stable")
     places = own[PLACE].agg(" ".join, axis=1)
     names = own["roles"] + ": " + own["family"]
     names = names if places.nunique() == 1 else places + ", " + names
     parts = [
-        pd.DataFrame(
-            {
-                "name": names,
-                "group": group,
-                "value": own[f"r2{end}"],
-                "low": own[f"r2{end}_low"],
-                "high": own[f"r2{end}_high"],
-            }
-        )
-        for group, end in (("held-out sequences", ""), ("those with a withheld pair", "_withheld"))
+        dots_of(own, names, "r2", "held-out sequences"),
+        dots_of(own, names, "r2_withheld", "those with a withheld pair"),
     ]
     rows = pd.concat(parts, ignore_index=True).dropna(subset="value")
-    rows["low"], rows["high"] = rows["low"].clip(lower=-1), rows["high"].clip(lower=-1)
-    rows["value"] = rows["value"].clip(lower=-1)
+    numbers = ["value", "low", "high"]
+    rows[numbers] = rows[numbers].clip(lower=-1)
     figure = interval_dots(rows, "Is binding systematic? R², 95 % intervals over sequences", "R²")
     least = min(-0.02, rows["low"].min())
     figure.axes[0].set_xlim(least * 1.05, 1.02)
@@ -198,16 +186,16 @@ def withheld_dots(scores: pd.DataFrame) -> Drawing:
     return figure
 
 
-def search_curves(searches: Sequence[tuple[str, RoleSearch]]) -> Drawing:
+def search_curves(roles: Sequence[tuple[str, RoleSearch]]) -> Drawing:
     """A panel per site: bits of description against pairs of every scheme tried, and what is found.
 
     The line joins the shortest description of every number of pairs. Controls are told below.
     """
-    figure = drawing(7, 0.4 + 3.1 * len(searches))
-    panels = np.atleast_1d(figure.subplots(len(searches), 1))
-    for axes, (name, found) in zip(panels, searches, strict=True):
+    figure = drawing(7, 0.4 + 3.1 * len(roles))
+    panels = np.atleast_1d(figure.subplots(len(roles), 1))
+    for axes, (name, found) in zip(panels, roles, strict=True):
         _draw_search(axes, found)
-        tidy(axes, f"{name} {found.site}: {found.found}")
+        tidy(axes, f"{name} {found.site}: {found.found}", grid="y")
     return figure
 
 
@@ -224,15 +212,11 @@ def _draw_search(axes: Axes, found: RoleSearch) -> None:
     told = [f"{a}: {b}" for a, b in zip(controls["control"], controls["roles"], strict=True)]
     below = f"pairs of filler and role\ncontrols find {'; '.join(told)}"
     axes.set(xscale="log", xlabel=below, ylabel="bits a vector")
-    axes.grid(axis="y", color=FAINT, linewidth=0.5)
     axes.legend(fontsize=6.5, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
 def _places(tried: pd.DataFrame) -> Iterator[tuple[float, float, str, str]]:
-    """The places that are named: what is found, then the shortest of the others.
-
-    Schemes that part the tokens alike lie on one place.
-    """
+    """What is found, then the shortest of the others; schemes that part the tokens alike lie on one place."""
     shown = tried.sort_values(["is_found", "bits"], ascending=[False, True])
     groups: Any = shown.groupby([shown["pairs"], shown["bits"].round(1)], sort=False)
     for _, same in groups:
@@ -259,10 +243,7 @@ def similarity_map(
 
 
 def residual_bars(rows: pd.DataFrame, title: str, label: str) -> Drawing:
-    """A bar a token: what a decomposition leaves of its vector, or how far it moves.
-
-    ``rows`` have token and residual.
-    """
+    """A bar a token: what a decomposition leaves of its vector (``residual``), or how far it moves."""
     figure = drawing(max(4.0, 1.2 + 0.13 * len(rows)), 2.4)
     axes = figure.subplots()
     axes.bar(range(len(rows)), rows["residual"], color=HUES[5], width=0.8)

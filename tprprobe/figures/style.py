@@ -83,14 +83,22 @@ def drawing(width: float, height: float) -> Drawing:
     return figure
 
 
-def tidy(axes: Any, title: str = "") -> None:
-    """Axes with small muted ticks, no frame above and at the right, and a title at the left."""
+def tidy(axes: Any, title: str = "", grid: Any = "") -> None:
+    """Axes with small muted ticks, no frame above and at the right, a title at the left, and faint lines across x or y."""
+    if grid:
+        axes.grid(axis=grid, color=FAINT, linewidth=0.5)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(MUTED)
     axes.tick_params(labelsize=7, length=2.5, color=MUTED)
     axes.xaxis.label.set_size(8)
     axes.yaxis.label.set_size(8)
     axes.set_title(title, loc="left", fontsize=9, fontweight="bold")
+
+
+def legend(figure: Figure, handles: Any = None, labels: Any = None, **look: Any) -> None:
+    """Explains what is drawn, outside the panels; by default with their labels, at the lower right."""
+    plain = {"loc": "outside lower right", "ncols": 4, "fontsize": 7, "frameon": False}
+    figure.legend(handles=handles, labels=labels, **{**plain, **look})
 
 
 def palette(n: int) -> list[tuple[float, float, float]]:

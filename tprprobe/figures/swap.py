@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from tprprobe.figures.style import HUES, INK, MUTED, Drawing, drawing, tidy
+from tprprobe.errors import InputError
+from tprprobe.figures.style import HUES, INK, MUTED, Drawing, drawing, legend, tidy
 
 TITLES = {
     "polarity": "numerator ↔\ndenominator",
@@ -22,8 +23,7 @@ PARTS = (  # column, name, color, hatch
     ("other", "another answer", "#d8d8d8", "////"),
     ("original", "the old answer", "white", ""),
 )
-
-
+ORDER = ("none", "question", "role", "embedding role", "filler", "key", "binding", "hidden")
 SURGERY = "surgery"
 CONTROLS = ("same polarity", "sum")  # exchanges after which the answer stays
 NOTE = "Of pairs of questions that the model answers both (n); lines: 95 % intervals of the blue share, over questions."
@@ -43,57 +43,55 @@ def swap_shares(
     interval of the first share. Without ``kinds`` all that should change an answer. ``surgery`` draws
     the ways that exchange bindings of a decomposition, in place of those that exchange vectors.
     """
+    if surgery and not swaps["at"].str.startswith(SURGERY).any():
+        raise InputError(
+            'these swaps have no surgery: put surgery = "left" (a scheme of roles) into the recipe'
+        )
     rows = swaps[(swaps["subset"] == "answered") & (swaps["head"] == -1)]
     found = [kind for kind in TITLES if kind in {*rows["kind"]} - {*CONTROLS}]
     kinds = kinds or found or list(rows["kind"].unique())
-    ways = list_surgeries(rows) if surgery else list_ways(rows)
+    ways = list_ways(rows, surgery)
     figure = drawing(7 if len(kinds) > 1 else 5, 1.1 + 0.17 * len(ways))
     panels = np.atleast_1d(figure.subplots(1, len(kinds), sharey=True))
     for kind, axes in zip(kinds, panels, strict=True):
         _draw(axes, rows[rows["kind"] == kind], ways)
         counts = rows[(rows["kind"] == kind) & (rows["vectors"] == "none")]["n"]
         counted = ", ".join(map(str, counts)) or "no"
+        tidy(axes)
         title = TITLES.get(kind, kind)
-        tidy(axes, title)
         axes.set_title(title, loc="left", fontsize=8, fontweight="bold", pad=14)
         axes.text(0, 1.01, f"n = {counted}", transform=axes.transAxes, fontsize=6.5, color=MUTED)
         axes.set(xlim=(0, 1), xlabel="share of answers")
         axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
     panels[0].set_yticks(range(len(ways)), [way_label(*way) for way in ways], fontsize=6.5)
     panels[0].set_ylim(len(ways) - 0.4, -0.6)
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=7, frameon=False)
+    handles = panels[0].get_legend_handles_labels()
+    legend(figure, *handles, loc="outside lower center", ncols=3)
     drawn = {at for *_, at in ways}
     figure.put_below([NOTE, *(note for at, note in PLACES.items() if at in drawn)])
     return figure
 
 
-def list_ways(rows: pd.DataFrame) -> list[tuple[str, str, int, str]]:
-    """The exchanges by model: none and the question first, then all layers, then one by one."""
-    order = ["none", "question", "role", "embedding role", "filler", "key", "binding", "hidden"]
-    keys = rows[["model", "vectors", "layer", "at"]].drop_duplicates()
-    keys = keys[(keys["at"] == "pair") | keys["vectors"].isin(["role", "filler"])]
-    keys = keys[(keys["layer"] == -1) | ((keys["vectors"] != "binding") & (keys["at"] == "pair"))]
-    models = {name: at for at, name in enumerate(rows["model"].drop_duplicates())}
-    found: Any = sorted(
-        keys.itertuples(index=False, name=None),
-        key=lambda way: (models[way[0]], order.index(way[1]), way[3] != "pair", way[3], way[2]),
-    )
-    return found
-
-
-def list_surgeries(rows: pd.DataFrame) -> list[tuple[str, str, int, str]]:
-    """The surgeries by model: none and the question first, then all layers with controls, then one by
-    one.
+def list_ways(rows: pd.DataFrame, surgery: bool = False) -> list[tuple[str, str, int, str]]:
+    """The exchanges, or the surgeries with controls, by model: none and the question first, then all layers, then
+    one by one.
     """
     keys = rows[["model", "vectors", "layer", "at"]].drop_duplicates()
-    keys = keys[keys["vectors"].isin(["none", "question"]) | keys["at"].str.startswith(SURGERY)]
     models = {name: at for at, name in enumerate(rows["model"].drop_duplicates())}
-    found: Any = sorted(
-        keys.itertuples(index=False, name=None),
-        key=lambda way: (models[way[0]], way[3] != "pair", way[1] != "none", way[2]),
-    )
-    return found
+    is_pair = keys["at"] == "pair"
+    if surgery:
+        keys = keys[keys["vectors"].isin(ORDER[:2]) | keys["at"].str.startswith(SURGERY)]
+    else:
+        is_drawn = (keys["layer"] == -1) | ((keys["vectors"] != "binding") & is_pair)
+        keys = keys[is_drawn & (is_pair | keys["vectors"].isin(["role", "filler"]))]
+
+    def rank(way: Any) -> tuple[Any, ...]:
+        model, vectors, layer, at = way
+        if surgery:
+            return models[model], at != "pair", vectors != "none", layer
+        return models[model], ORDER.index(vectors), at != "pair", at, layer
+
+    return sorted(keys.itertuples(index=False, name=None), key=rank)
 
 
 def way_label(model: str, vectors: str, layer: int, at: str) -> str:
@@ -114,17 +112,11 @@ def _draw(axes: Axes, rows: pd.DataFrame, ways: list[tuple[str, str, int, str]])
     found = known.reindex(pd.MultiIndex.from_tuples(ways))
     for column, name, color, hatch in PARTS:
         width = found[column].fillna(0).to_numpy(float)
-        axes.barh(
-            range(len(ways)), width, left=left, height=0.72, color=color, hatch=hatch,
-            edgecolor=MUTED, linewidth=0.5, label=name,
-        )  # fmt: skip
+        look: Any = {"color": color, "hatch": hatch, "edgecolor": MUTED, "linewidth": 0.5}
+        axes.barh(range(len(ways)), width, 0.72, left, label=name, **look)
         left += width
-    first = found["counterfactual"].to_numpy(float)
-    errors = [
-        first - found["counterfactual_low"].to_numpy(float),
-        found["counterfactual_high"].to_numpy(float) - first,
-    ]
-    axes.errorbar(
-        first, range(len(ways)), xerr=np.clip(errors, 0, None), fmt="none", ecolor=INK,
-        elinewidth=0.9, capsize=1.8,
-    )  # fmt: skip
+    names = ["counterfactual_low", "counterfactual", "counterfactual_high"]
+    bounds = found[names].to_numpy(float).T  # low, value, high
+    errors = np.clip(np.diff(bounds, axis=0), 0, None)
+    look = {"fmt": "none", "ecolor": INK, "elinewidth": 0.9, "capsize": 1.8}
+    axes.errorbar(bounds[1], range(len(ways)), xerr=errors, **look)

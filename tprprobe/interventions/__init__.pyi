@@ -1,6 +1,5 @@
 from .behavior import measure_pairs as measure_pairs
 from .behavior import pair_of_text as pair_of_text
-from .edits import Chain as Chain
 from .edits import exchange as exchange
 from .edits import mean as mean
 from .edits import one as one
@@ -12,7 +11,7 @@ from .edits import shift as shift
 from .edits import snap as snap
 from .edits import swap as swap
 from .edits import zero as zero
-from .number_pairs import find_swaps as find_swaps
+from .placement import Chain as Chain
 from .surgeries import surgery as surgery
 from .sweep_recipes import Recipe as Recipe
 from .sweep_recipes import read_recipe as read_recipe

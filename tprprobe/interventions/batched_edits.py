@@ -5,7 +5,7 @@ and targets are scored by teacher forcing: nothing is decoded.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from tprprobe.interventions.edits import ByVariant
+from tprprobe.interventions.placement import ByVariant
 from tprprobe.models.protocol import Language, Model
 from tprprobe.site.cached_prefix import hold, record
 from tprprobe.site.hooks import PlacedEdit, find_sites, intervene
@@ -57,7 +57,8 @@ def score_variants(
     shape = (len(plans), len(targets), len(source))
     scores = Scores(torch.empty(shape), torch.empty(shape, dtype=torch.bool))
     for start, group in groupby(order, key=starts.__getitem__):
-        for chunk in _chunks(list(group), unedited.variants_at_once):
+        together, n = list(group), unedited.variants_at_once
+        for chunk in (together[i : i + n] for i in range(0, len(together), n)):
             found = _score(model, unedited, [plans[i] for i in chunk], start)
             scores.log_probability[chunk] = found.log_probability
             scores.written[chunk] = found.written
@@ -166,8 +167,3 @@ def _read(model: Language, target: Tensor, memory: Any) -> tuple[Tensor, Tensor]
     best = (logits.argmax(-1) == wanted) | ~real
     chosen = logits.log_softmax(-1).gather(-1, wanted.clamp(min=0)[..., None])[..., 0]
     return chosen.masked_fill(~real, 0.0).sum(1).cpu(), best.all(1).cpu()
-
-
-def _chunks(items: list[int], size: int) -> Iterator[list[int]]:
-    for start in range(0, len(items), size):
-        yield items[start : start + size]

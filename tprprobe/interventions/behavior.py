@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tprprobe.data.frames.pairsets import MinimalPairs
@@ -100,10 +100,8 @@ def _measure(
 ) -> pd.DataFrame:
     """The trials of all parts: one without edits, and one per site."""
     asked = Asked(model, make_trials(model, data), names, seed)
-    parts = [run.part("0", asked.unedited)]
-    parts += [
-        run.part(str(n), partial(asked.edited, name, edits)) for n, name in enumerate(names, 1)
-    ]
+    measures = [asked.unedited, *(partial(asked.edited, name, edits) for name in names)]
+    parts = [run.part(str(n), measure) for n, measure in enumerate(measures)]
     return measure_parts(parts, "intervening")
 
 
@@ -117,13 +115,10 @@ class Asked:
     @cached_property
     def states(self) -> dict[str, tuple[Tensor, Tensor, Tensor, Tensor]]:
         """By site: the states of both texts at the words (x, y), and at the tokens beside them."""
+        texts, others = (self._read(ids) for ids in (self.trials.source, self.trials.other))
         return {
-            name: (text[:, :2], other[:, :2], text[:, 2:], other[:, 2:])
-            for (name, text), other in zip(
-                self._read(self.trials.source).items(),
-                self._read(self.trials.other).values(),
-                strict=True,
-            )
+            name: (text[:, :2], others[name][:, :2], text[:, 2:], others[name][:, 2:])
+            for name, text in texts.items()
         }
 
     @cached_property
@@ -147,21 +142,19 @@ class Asked:
     def unedited(self) -> Tables:
         """The trials without an edit: of the texts, and of the other texts."""
         rows = [
-            self._rows(NONE, NONE if log is self.said[0] else CEILING, REAL, log, None)
-            for log in self.said
+            self._rows(NONE, *each)
+            for each in zip((NONE, CEILING), (REAL, REAL), self.said, strict=True)
         ]
         return {MEASURED: pd.concat(rows, ignore_index=True)}
 
     def edited(self, name: str, edits: Sequence[str]) -> Tables:
         """The trials of a site's edits, and of their controls; those that cannot be made have no numbers."""
-        x, y, beside, other_beside = self.states[name]
-        words = Words(
-            tuple((a.word, b.word) for a, b in (item.text.exchanged for item in self.trials.items)),
-            self.trials.places, self.trials.aside, x, y, beside, other_beside, self.seed,
-        )  # fmt: skip
+        trials = self.trials
+        named = tuple((a.word, b.word) for a, b in (each.text.exchanged for each in trials.items))
+        words = Words(named, trials.places, trials.aside, *self.states[name], self.seed)
         ways = list(list_ways(words, edits))
         rows = [
-            self._rows(name, way.edit, way.control, logs, way)
+            self._rows(name, way.edit, way.control, logs, way.made)
             for way, logs in zip(ways, self._edit(name, ways), strict=True)
         ]
         return {MEASURED: pd.concat(rows, ignore_index=True)}
@@ -201,19 +194,18 @@ class Asked:
         return {name: torch.cat(tensors) for name, tensors in parts.items()}
 
     def _rows(
-        self, site: str, edit: str, control: str, logs: Float[Tensor, "item vocab"], way: Way | None
+        self,
+        site: str,
+        edit: str,
+        control: str,
+        logs: Float[Tensor, "item vocab"],
+        made: Bool[Tensor, " item"] | None = None,
     ) -> pd.DataFrame:
         """One row per item: the measures, NaN where the edit cannot be made."""
-        _, other = self.said
-        answer, instead = (logs.gather(-1, ids[:, None])[:, 0] for ids in self.answers.unbind(1))
-        made = np.ones(len(logs), bool) if way is None else way.made.numpy()
+        other = self.said[1]
+        answer, instead = logs.gather(-1, self.answers).unbind(1)
         layer = layer_of(site)
-        place = {
-            "site": site,
-            "layer": -1 if layer is None else layer,
-            "edit": edit,
-            "control": control,
-        }
+        place = (site, -1 if layer is None else layer, edit, control)
         values = {
             "agrees": (logs.argmax(-1) == other.argmax(-1)).float(),
             "difference": instead - answer,
@@ -221,13 +213,13 @@ class Asked:
             "p_answer": answer.exp(),
             "p_other": instead.exp(),
         }
+        is_made = np.ones(len(logs), bool) if made is None else made.numpy()
         spell = require_vocabulary(self.model).spell
         texts = [[spell([i]).strip() for i in ids] for ids in self.answers.T.tolist()]
-        table = {name: np.where(made, value.numpy(), np.nan) for name, value in values.items()}
-        items = {"item": [item.name for item in self.trials.items]}
-        items |= {"answer": texts[0], "other": texts[1]}
-        missing = sum(self.trials.left_out.values())
-        return pd.DataFrame({**place, **items, "made": made, **table, "left_out": missing})
+        about = dict(zip(PLACE, place, strict=True)) | {"item": [i.name for i in self.trials.items]}
+        about |= {"answer": texts[0], "other": texts[1], "made": is_made}
+        table = {name: np.where(is_made, value.numpy(), np.nan) for name, value in values.items()}
+        return pd.DataFrame({**about, **table, "left_out": sum(self.trials.left_out.values())})
 
 
 def summarize_pairs(trials: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
@@ -238,10 +230,8 @@ def summarize_pairs(trials: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     for key, group in trials.groupby(PLACE, sort=False):
         made = group[group["made"]]
         missing = len(group) - len(made) + int(group["left_out"].iloc[0])
-        row: dict[str, Any] = dict(zip(PLACE, key, strict=True)) | {
-            "n": len(made),
-            "missing": missing,
-        }
+        row: dict[str, Any] = dict(zip(PLACE, key, strict=True))
+        row |= {"n": len(made), "missing": missing}
         for name in ("answer", "other"):  # where all items have the same
             row[name] = group[name].iloc[0] if group[name].nunique() == 1 else None
         for name in (*MEASURES, "change"):

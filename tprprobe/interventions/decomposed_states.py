@@ -142,9 +142,7 @@ def substitute(
         for each, by_name in replaced:
             for name, vectors in by_name.items():
                 values, there = each.place(vectors, rows.tolist())
-                edits[name][each.site] = patch(
-                    values, **({} if there is None else {"positions": there})
-                )
+                edits[name][each.site] = patch(values, positions=there)
         asked = [target, mine] if of_source else [mine]
         scores = score_variants(model, source, asked, [edits[name] for name in NAMES])
         same = scores.written[:, -1].numpy()
@@ -157,9 +155,8 @@ def substitute(
 def _are_right(written: Sequence[Sequence[int]], target: Ragged) -> np.ndarray:
     ends = target.offsets.tolist()
     known = [target.values[slice(*ends[i : i + 2])].tolist() for i in range(len(written))]
-    return np.array(
-        [list(one)[: len(other)] == other for one, other in zip(written, known, strict=True)]
-    )
+    pairs = zip(written, known, strict=True)
+    return np.array([list(one)[: len(other)] == other for one, other in pairs])
 
 
 def replace_vectors(
@@ -185,10 +182,7 @@ def _moved(vectors: Vectors, far: Vectors, rng: np.random.Generator) -> Vectors:
 
 def _row(name: str, i: int, found: Mapping[str, np.ndarray]) -> dict[str, Any]:
     n = found["right"].shape[1]
-    chance = bootstrap_mean(found["chance"][i], np.arange(n))
-    return (
-        {"edit": name, "n": n}
-        | wilson(int(found["right"][i].sum()), n).columns("accuracy")
-        | wilson(int(found["same"][i].sum()), n).columns("agreement")
-        | chance.columns("probability")
-    )
+    row = {"edit": name, "n": n}
+    row |= wilson(int(found["right"][i].sum()), n).columns("accuracy")
+    row |= wilson(int(found["same"][i].sum()), n).columns("agreement")
+    return row | bootstrap_mean(found["chance"][i], np.arange(n)).columns("probability")

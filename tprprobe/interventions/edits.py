@@ -9,145 +9,18 @@ a vector to what replaces it). Where a tensor has n rows a sample (the hypothese
 of a sweep), these stand behind each other.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from tprprobe.errors import InputError
-from tprprobe.files.notebook import as_html
-from tprprobe.site.hooks import PlacedEdit
-from tprprobe.site.patterns import head_axis
+from tprprobe.interventions.placement import Edit, Place, at_positions, rows_for
 
-Make = Callable[[Tensor, "Place"], Tensor]
 LONGEST = 1024  # positions for which a resampled vector is drawn
-
-
-@dataclass(frozen=True)
-class Place:
-    """The axes of a tensor, and the position of its first vector."""
-
-    axes: tuple[str, ...]
-    start: int = 0
-
-    @property
-    def head(self) -> int | None:
-        """The number of the axis of heads."""
-        return head_axis(self.axes)
-
-    @property
-    def has_positions(self) -> bool:
-        """True unless there is one vector a sample."""
-        return not {"query", "seq"}.isdisjoint(self.axes)
-
-    @property
-    def seq(self) -> int:
-        """The number of the axis of positions; in an attention map, of those that attend."""
-        if not self.has_positions:
-            raise InputError(
-                f"a site of {' × '.join(self.axes)} has no positions to choose or move"
-            )
-        return self.axes.index("query" if "query" in self.axes else "seq")
-
-
-@dataclass(frozen=True, eq=False)
-class Edit(PlacedEdit):
-    """An edit of a site's tensor, at some heads and positions; all others stay as they are.
-
-    Attributes:
-        make: The function that makes the new tensor from the tensor and its :class:`Place`.
-        heads: Numbers of heads; default: all.
-        positions: Numbers of positions, the same in every sample, or True where vectors are edited; default: all.
-        strength: The share of the way from a vector to the new one; 1 replaces it.
-
-    Examples:
-        >>> tp.interventions.zero(heads=[0], strength=0.5).heads
-        [0]
-    """
-
-    make: Make
-    heads: Sequence[int] | None = None
-    positions: Bool[Tensor, "sample position"] | Sequence[int] | None = None
-    strength: float = 1.0
-
-    def __call__(self, tensor: Tensor, axes: tuple[str, ...], start: int = 0) -> Tensor:
-        place = Place(axes, start)
-        new = self.make(tensor, place)
-        if self.strength != 1.0:
-            new = torch.lerp(tensor, new, self.strength)
-        if self.heads is not None:
-            new = torch.where(_head_mask(self.heads, tensor, place), new, tensor)
-        if self.positions is not None:
-            plan = _plan(self.positions)
-            new = torch.where(_at_positions(plan, tensor, place), new, tensor)
-        return new
-
-    def _repr_html_(self) -> str:
-        return _edits_html([self])
-
-
-@dataclass(frozen=True, eq=False)
-class Chain(PlacedEdit):
-    """Edits of one site, one after another.
-
-    Attributes:
-        edits: The edits, in their order.
-
-    Examples:
-        >>> edits = tp.interventions
-        >>> len(edits.Chain((edits.zero(heads=[0]), edits.one(heads=[1]))).edits)
-        2
-    """
-
-    edits: tuple[PlacedEdit, ...]
-
-    def _repr_html_(self) -> str:
-        return _edits_html(self.edits)
-
-    def __call__(self, tensor: Tensor, axes: tuple[str, ...], start: int = 0) -> Tensor:
-        for edit in self.edits:
-            tensor = edit(tensor, axes, start)
-        return tensor
-
-
-def _edits_html(edits: Sequence[PlacedEdit]) -> str:
-    """The edits as a table: what each puts in, and where."""
-    import pandas as pd
-
-    rows = [
-        {"edit": type(each).__name__} if not isinstance(each, Edit) else _row(each)
-        for each in edits
-    ]
-    return as_html("Edit of vectors", pd.DataFrame(rows))
-
-
-def _row(edit: Edit) -> dict[str, object]:
-    """The function that made the edit, its heads, how many positions, and its strength."""
-    made = getattr(edit.make, "__qualname__", type(edit.make).__name__).split(".<locals>")[0]
-    heads = "all" if edit.heads is None else ", ".join(map(str, edit.heads))
-    positions = "all"
-    if edit.positions is not None:
-        plan = _plan(edit.positions)
-        positions = f"{int(plan.sum())} of {plan.numel()}"
-    return {"edit": made, "heads": heads, "positions": positions, "strength": edit.strength}
-
-
-@dataclass(frozen=True, eq=False)
-class ByVariant(PlacedEdit):
-    """An edit per row of every sample: edit i for row i, or none."""
-
-    edits: tuple[PlacedEdit | None, ...]
-
-    def __call__(self, tensor: Tensor, axes: tuple[str, ...], start: int = 0) -> Tensor:
-        out, n = tensor.clone(), len(self.edits)
-        for variant, edit in enumerate(self.edits):
-            if edit is not None:
-                out[variant::n] = edit(tensor[variant::n], axes, start)
-        return out
 
 
 def set_to(values: Tensor, **where: Any) -> Edit:
@@ -312,14 +185,14 @@ def patch(values: Float[Tensor, "sample *shape"], **where: Any) -> Edit:
 
     def copy(x: Tensor, place: Place) -> Tensor:
         if not place.has_positions:
-            return _rows(values, x).to(x)
+            return rows_for(values, x).to(x)
         known, n = values.shape[place.seq], x.shape[place.seq]
         if known < place.start + n and where.get("positions") is None:
             raise InputError(
                 f"patch has {known} positions, the site {place.start + n}: give all of them"
             )
         start = min(place.start, known)
-        here = _rows(values.narrow(place.seq, start, min(n, known - start)), x).to(x)
+        here = rows_for(values.narrow(place.seq, start, min(n, known - start)), x).to(x)
         rest = x.narrow(place.seq, here.shape[place.seq], n - here.shape[place.seq])
         return torch.cat([here, rest], place.seq)
 
@@ -347,7 +220,7 @@ def shift(
     """
 
     def move(x: Tensor, place: Place) -> Tensor:
-        return x + _at_positions(signs, x, place) * by.to(x)
+        return x + at_positions(signs, x, place) * by.to(x)
 
     return Edit(move, **where)
 
@@ -375,7 +248,7 @@ def swap(order: Int[Tensor, "sample position"], **where: Any) -> Edit:
 
     def move(x: Tensor, place: Place) -> Tensor:
         length = x.shape[place.seq]
-        rows = _rows(order, x).to(x.device)[:, place.start : place.start + length] - place.start
+        rows = rows_for(order, x).to(x.device)[:, place.start : place.start + length] - place.start
         if rows.numel() and (int(rows.min()) < 0 or int(rows.max()) >= length):
             raise InputError(
                 f"swap reads a position that is not among {place.start} to "
@@ -409,48 +282,3 @@ def exchange(
     for row, one, other in zip(order, first, second, strict=True):
         row[[*one, *other]] = torch.tensor([*other, *one], dtype=torch.long)
     return order
-
-
-def _rows(plan: Tensor, x: Tensor) -> Tensor:
-    """A row of the plan for every row of the tensor."""
-    times, rest = divmod(len(x), len(plan))
-    if rest:
-        raise InputError(
-            f"an edit for {len(plan)} samples was used on {len(x)} rows: give one row for every sample"
-        )
-    return plan if times == 1 else plan.repeat_interleave(times, 0)
-
-
-def _head_mask(heads: Sequence[int], x: Tensor, place: Place) -> Bool[Tensor, "..."]:
-    if place.head is None:
-        raise InputError(f"heads {list(heads)}: a site of {' × '.join(place.axes)} has no heads")
-    n = x.shape[place.head]
-    if wrong := [head for head in heads if not -n <= head < n]:
-        raise InputError(f"head {wrong[0]}: this site has heads 0 to {n - 1}")
-    mask = torch.zeros(n, dtype=torch.bool, device=x.device)
-    mask[list(heads)] = True
-    return _spread(mask, {place.head: n}, x)
-
-
-def _plan(positions: Tensor | Sequence[int]) -> Bool[Tensor, "sample position"]:
-    """The positions as a mask; numbers are those of one row, which stands for every sample."""
-    if isinstance(positions, Tensor):
-        return positions
-    if min(positions, default=0) < 0:
-        raise InputError(f"positions {list(positions)}: count from 0, samples differ in length")
-    plan = torch.zeros(1, max(positions, default=0) + 1, dtype=torch.bool)
-    plan[0, list(positions)] = True
-    return plan
-
-
-def _at_positions(plan: Tensor, x: Tensor, place: Place) -> Tensor:
-    """A value per sample and position, with the axes of the tensor; 0 behind the plan's end."""
-    n = x.shape[place.seq]
-    here = _rows(plan, x).to(x.device)[:, place.start : place.start + n]
-    here = F.pad(here, (0, n - here.shape[1]))
-    return _spread(here, {0: len(x), place.seq: n}, x)
-
-
-def _spread(mask: Tensor, at: dict[int, int], x: Tensor) -> Tensor:
-    """The mask with 1 for every axis of the tensor that it does not have."""
-    return mask.view([at.get(axis, 1) for axis in range(x.ndim)])

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from tprprobe.interventions.edits import Edit
+from tprprobe.interventions.placement import Edit
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ SHIFTS = (1, -1, 2, -2, 3, -3)  # from the two words to other tokens
 NOWHERE = -1  # the position of what is not there
 SEVERAL, LENGTHS = "a word of several tokens", "texts of two lengths"
 ALIKE = "answers that begin alike"
+Two = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,58 +41,39 @@ class Trials:
         return len(self.items)
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """One item in ids."""
-
-    item: Item
-    source: list[int]
-    other: list[int]
-    places: tuple[int, int]
-    answers: tuple[int, int]
-
-
 def make_trials(model: Language, data: MinimalPairs) -> Trials:
     """The items of these pairs in a model's ids."""
     items = [data.items[i] for i in dict.fromkeys(row // 2 for row in data.rows)]
     results = [_ask(model, item) for item in items]
-    asked = [result for result in results if isinstance(result, _Asked)]
     left_out = Counter(result for result in results if isinstance(result, str))
+    asked = [
+        (item, *ids) for item, ids in zip(items, results, strict=True) if not isinstance(ids, str)
+    ]
     if not asked:
         reasons = ", ".join(f"{n} have {reason}" for reason, n in left_out.items())
         raise InputError(
             f"{data.name}: none of {len(items)} items can be run on this model: {reasons}"
         )
     before, behind = map(len, require_vocabulary(model).source_frame)
-    aside = [_aside(each.places, len(each.source), (before, behind)) for each in asked]
-    return Trials(
-        tuple(each.item for each in asked),
-        _padded([each.source for each in asked], model.config.pad),
-        _padded([each.other for each in asked], model.config.pad),
-        torch.tensor([each.places for each in asked]),
-        torch.tensor(aside),
-        torch.tensor([each.answers for each in asked]),
-        left_out,
-    )
+    known, source, other, places, answers = zip(*asked, strict=True)
+    aside = [_aside(at, len(ids), (before, behind)) for at, ids in zip(places, source, strict=True)]
+    text, changed = (_padded(ids, model.config.pad) for ids in (source, other))
+    at, beside, asked_for = map(torch.tensor, (places, aside, answers))
+    return Trials(known, text, changed, at, beside, asked_for, left_out)
 
 
-def _ask(model: Language, item: Item) -> _Asked | str:
-    """The item in ids, or the reason for which it cannot be asked."""
+def _ask(model: Language, item: Item) -> tuple[list[int], list[int], Two, Two] | str:
+    """The ids of both texts, the two words' places and the two answers; or the reason why it cannot be asked."""
     first, other = (_encode(model, text) for text in (item.text, item.other))
     if first is None or other is None or first[1] != other[1]:
         return SEVERAL
     if len(first[0]) != len(other[0]):
         return LENGTHS
-    answers = (
-        _answer(model, item.text, item.text.answer),
-        _answer(model, item.text, item.other.answer),
-    )
-    if answers[0] == answers[1] and answers[0] != NOWHERE:
-        return ALIKE
-    return _Asked(item, first[0], other[0], first[1], answers)
+    one, two = (_answer(model, item.text, text.answer) for text in (item.text, item.other))
+    return ALIKE if one == two != NOWHERE else (first[0], other[0], first[1], (one, two))
 
 
-def _encode(model: Language, text: Text) -> tuple[list[int], tuple[int, int]] | None:
+def _encode(model: Language, text: Text) -> tuple[list[int], Two] | None:
     """The ids of a text with what is asked, and the places of its two words; None for words of several tokens."""
     vocabulary, whole = require_vocabulary(model), _prompt(model, text)
     before, behind = vocabulary.source_frame
@@ -121,7 +103,7 @@ def _answer(model: Language, text: Text, answer: str) -> int:
     return joined[len(before)]
 
 
-def _aside(places: tuple[int, int], length: int, frame: tuple[int, int]) -> tuple[int, int]:
+def _aside(places: Two, length: int, frame: Two) -> Two:
     """The tokens nearest to the words, but not the first, which much attends to, nor the last, behind which
     models predict.
     """

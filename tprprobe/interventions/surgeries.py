@@ -4,6 +4,7 @@ The vector loses the bindings that a decomposition says it has, and gains others
 What the decomposition does not explain of the vector stays as it is.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,19 @@ from torch import Tensor
 
 from tprprobe.analyses.decomposition import Decomposition
 from tprprobe.errors import InputError, unknown
-from tprprobe.interventions.edits import Edit, Place
+from tprprobe.interventions.placement import Edit, Place, rows_for
 
-Pair = tuple[str, str]  # a filler and a role
 CONTROLS = ("direction", "role")
+CHANGES: dict[
+    str, Callable[..., tuple[list[Any], list[Any]]]
+] = {  # pairs of filler and role: taken, added
+    "replace": lambda role, old, new: ([(old, role)], [(new, role)]),
+    "move": lambda filler, old, new: ([(filler, old)], [(filler, new)]),
+    "exchange": lambda one, role, other, its: (
+        [(one, role), (other, its)],
+        [(one, its), (other, role)],
+    ),
+}
 
 
 def surgery(
@@ -61,13 +71,9 @@ def surgery(
     by = torch.as_tensor(change)
 
     def add(x: Tensor, place: Place) -> Tensor:
-        times, rest = divmod(len(x), len(by))
-        if rest:
-            raise InputError(f"surgery on {len(by)} samples met {len(x)} rows: give one a sample")
-        rows = by.to(x).repeat_interleave(times, 0)
-        return x + rows.reshape(
-            len(x), *(1,) * (x.ndim - 1 - len(_vector(x, place))), *_vector(x, place)
-        )
+        vector = x.shape[place.seq + 1 :] if "seq" in place.axes else x.shape[1:]  # with its heads
+        rows = rows_for(by.to(x), x)
+        return x + rows.reshape(len(x), *(1,) * (x.ndim - 1 - len(vector)), *vector)
 
     return Edit(add, **where)
 
@@ -86,11 +92,11 @@ def change_of(
         raise InputError(f"changes of {sorted(sizes)} samples: give one a sample in every list")
     n = max([*sizes, *(len(each) for each in given), 1])
     total, wrong = np.zeros((n, len(fit.fit.bias))), find_wrong_roles(fit) if elsewhere else {}
-    for kind, listed in zip((_replace, _move, _exchange), given, strict=True):
+    for kind, listed in zip(CHANGES.values(), given, strict=True):
         for row, change in enumerate(listed):
             if change is None:
                 continue
-            taken, added = kind(*change)
+            taken, added = kind(*map(str, change))
             if elsewhere:
                 taken, added = ([(f, wrong.get(r, r)) for f, r in each] for each in (taken, added))
             by = fit.bindings(added).sum(0) - fit.bindings(taken).sum(0)
@@ -98,28 +104,10 @@ def change_of(
     return total
 
 
-def _vector(x: Tensor, place: Place) -> tuple[int, ...]:
-    """The shape of one vector of a tensor, its heads included."""
-    return tuple(x.shape[place.seq + 1 :]) if "seq" in place.axes else tuple(x.shape[1:])
-
-
 def _listed(change: Any) -> list[Any]:
     if change is None:
         return []
     return [change] if isinstance(change[0], str | int) else list(change)
-
-
-def _replace(role: Any, old: Any, new: Any) -> tuple[list[Pair], list[Pair]]:
-    return [(str(old), str(role))], [(str(new), str(role))]
-
-
-def _move(filler: Any, old: Any, new: Any) -> tuple[list[Pair], list[Pair]]:
-    return [(str(filler), str(old))], [(str(filler), str(new))]
-
-
-def _exchange(one: Any, role: Any, other: Any, its: Any) -> tuple[list[Pair], list[Pair]]:
-    taken = [(str(one), str(role)), (str(other), str(its))]
-    return taken, [(str(one), str(its)), (str(other), str(role))]
 
 
 def find_wrong_roles(fit: Decomposition) -> dict[str, str]:

@@ -1,14 +1,82 @@
-"""Recipes of sweeps: what is edited in which data, in a TOML file checked key by key."""
+"""Recipes of sweeps in TOML files, checked key by key; their edits by name, and the reference vectors of these."""
 
 import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
+import numpy as np
+import torch
+from jaxtyping import Float
 from pydantic import Field, model_validator
 
-from tprprobe.errors import unknown
+from tprprobe.analyses.clustering.kmeans import fit_means
+from tprprobe.data.pairs import Pairs
+from tprprobe.errors import InputError, unknown
+from tprprobe.extraction.passes import read_block
 from tprprobe.files.settings import Settings, parse, read_toml
-from tprprobe.interventions.references import EDITS
+from tprprobe.interventions import edits
+from tprprobe.models.protocol import Language
+from tprprobe.site.hooks import PlacedEdit
+
+STARTS = 3  # of k-means
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """Vectors of other examples' tokens at one site."""
+
+    vectors: Float[torch.Tensor, "token *shape"]
+    seed: int = 0
+    _centers: dict[int, Any] = field(default_factory=dict)
+
+    def edit(self, name: str, k: int = 0, **where: Any) -> PlacedEdit:
+        """The edit of a name in EDITS, made of these vectors, with ``k`` clusters where it needs them."""
+        return EDITS[name](self, k, where)
+
+    def centers(self, k: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """The centers of k clusters and their scale, computed once."""
+        if k not in self._centers:
+            self._centers[k] = find_centers(self.vectors, k, self.seed)
+        return self._centers[k]
+
+
+SNAP = "snap"  # of k clusters, which a recipe says; others know of none
+EDITS: dict[str, Callable[[Reference, int, Mapping[str, Any]], PlacedEdit]] = {
+    "zero": lambda _, __, where: edits.zero(**where),
+    "one": lambda _, __, where: edits.one(**where),
+    "mean": lambda of, _, where: edits.mean(of.vectors, **where),
+    "resample": lambda of, _, where: edits.resample(of.vectors, of.seed, **where),
+    SNAP: lambda of, k, where: edits.snap(*of.centers(k), **where),
+    "one_hot": lambda _, __, where: edits.one_hot(**where),
+}
+
+
+def read_references(
+    model: Language, pairs: Pairs, sites: Sequence[str], seed: int = 0
+) -> dict[str, Reference]:
+    """The vectors of all real tokens at every site."""
+    rows = read_block(model, pairs, sites, model.config.pad).rows
+    if missing := [site for site in sites if site not in rows]:
+        raise InputError(f"{missing[0]} is an attention map: sweeps edit vectors")
+    return {site: Reference(torch.from_numpy(each), seed) for site, each in rows.items()}
+
+
+def find_centers(
+    reference: Float[torch.Tensor, "token *shape"], k: int, seed: int = 0
+) -> tuple[Float[torch.Tensor, "*head cluster d"], Float[torch.Tensor, "*head d"]]:
+    """The centers of k-means on standardized dimensions, and the scale they were divided by."""
+    if reference.ndim == 3:
+        found = [find_centers(each, k, seed) for each in reference.unbind(1)]
+        return torch.stack([each for each, _ in found]), torch.stack([each for _, each in found])
+    vectors = reference.double().numpy()
+    scale = vectors.std(0)
+    scale[scale == 0] = 1.0
+    found = fit_means(vectors / scale, k, seed, STARTS, "snap: the reference")
+    centers = np.asarray(found.cluster_centers_) * scale
+    return torch.from_numpy(centers).float(), torch.from_numpy(scale).float()
+
 
 Count = Annotated[int, Field(gt=0)]
 

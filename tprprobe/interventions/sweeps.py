@@ -20,8 +20,14 @@ from tprprobe.files.settings import read_toml
 from tprprobe.interventions.batched_edits import Variant, score_variants
 from tprprobe.interventions.folders import MEASURED, measure_parts, open_run
 from tprprobe.interventions.kinds import SWEEPS
-from tprprobe.interventions.references import EDITS, Reference, read_references
-from tprprobe.interventions.sweep_recipes import Chosen, Recipe, read_recipe
+from tprprobe.interventions.sweep_recipes import (
+    SNAP,
+    Chosen,
+    Recipe,
+    Reference,
+    read_recipe,
+    read_references,
+)
 from tprprobe.models.answers import CAPTIONS, find_scores
 from tprprobe.models.checkpoint import default_data
 from tprprobe.models.protocol import Language, require_vocabulary
@@ -63,13 +69,11 @@ def list_points(
     recipe: Recipe, sites: tuple[str, ...], reference: dict[str, Reference]
 ) -> Iterator[Point]:
     """The points of a group of sites; a site without heads has no choice of head."""
-    shapes = {reference[site].vectors.shape[1:] for site in sites}
-    has_heads = all(len(shape) == 2 for shape in shapes)
-    heads = (
-        range(min(shape[0] for shape in shapes)) if has_heads and recipe.heads == "each" else (ALL,)
-    )
+    shapes = [reference[site].vectors.shape[1:] for site in sites]
+    is_each = recipe.heads == "each" and all(len(shape) == 2 for shape in shapes)
+    heads = range(min(shape[0] for shape in shapes)) if is_each else (ALL,)
     for head, edit, strength in product(heads, recipe.edits, recipe.strengths):
-        for k in recipe.clusters if EDITS[edit].clustered else (0,):
+        for k in recipe.clusters if edit == SNAP else (0,):
             yield Point(sites, head, edit, k, strength)
 
 
@@ -193,9 +197,8 @@ def _measure(model: Language, data: Dataset, recipe: Recipe, run: KeptRun) -> pd
     sites = select(recipe.sites, list(find_sites(model)))
     groups = [(), *([tuple(sites)] if recipe.together else [(site,) for site in sites])]
     vocabulary = require_vocabulary(model)
-    scored = encode_pairs(data[: recipe.n], vocabulary)
-    others = encode_pairs(data[recipe.n :], vocabulary)
-    measure = partial(_measure_group, model, scored, others, recipe)
+    pairs = (encode_pairs(some, vocabulary) for some in (data[: recipe.n], data[recipe.n :]))
+    measure = partial(_measure_group, model, *pairs, recipe)
     parts = [run.part(str(n), partial(measure, group)) for n, group in enumerate(groups)]
     return measure_parts(parts, "sweeping")
 
@@ -204,7 +207,7 @@ def _measure_group(
     model: Language, scored: Pairs, others: Pairs, recipe: Recipe, group: tuple[str, ...]
 ) -> Tables:
     references = read_references(model, others, group, recipe.seed) if group else {}
-    points = list(list_points(recipe, group, references)) if group else [NOTHING]
+    points = [*list_points(recipe, group, references)] if group else [NOTHING]
     variants = [make_variant(point, references) for point in points]
     return {MEASURED: _score(model, scored, points, variants)}
 
@@ -241,7 +244,6 @@ def summarize_sweep(samples: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
         row |= wilson(right, n).columns("exact_match")
         for name, column in (("change", "correct"), ("nats", "nats")):
             change = group[column].to_numpy(float) - before[column]
-            found = bootstrap_mean(change, group["example"].to_numpy(), seed=seed)
-            row |= found.columns(name)
+            row |= bootstrap_mean(change, group["example"].to_numpy(), seed=seed).columns(name)
         rows.append(row)
     return pd.DataFrame(rows)

@@ -15,7 +15,6 @@ Of all: identity (x itself) and mean (the mean state of all words).
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -55,11 +54,11 @@ class Words:
     other_beside: Float[Tensor, "item word *shape"]
     seed: int = 0
 
-    @cached_property
+    @property
     def has_aside(self) -> Bool[Tensor, " item"]:
         return (self.aside >= 0).all(1)
 
-    @cached_property
+    @property
     def all(self) -> Bool[Tensor, " item"]:
         return torch.ones(len(self.x), dtype=torch.bool)
 
@@ -123,14 +122,12 @@ def _changes(
     # either text has a state of both words: the text's own, and those of the other text, of swapped words
     cells = torch.cat([name * 2 + role, name.flip(1) * 2 + role], 1)  # [item, state]
     states = torch.cat([words.x, words.y], 1).flatten(2)
-    sums = torch.zeros(2 * len(ids), states.shape[-1]).index_add(
-        0, cells.flatten(), states.flatten(0, 1)
-    )
-    counts = torch.zeros(2 * len(ids)).index_add(0, cells.flatten(), torch.ones(cells.numel()))
+    n, flat = 2 * len(ids), cells.flatten()
+    sums = torch.zeros(n, states.shape[-1]).index_add(0, flat, states.flatten(0, 1))
+    counts = torch.zeros(n).index_add(0, flat, torch.ones(cells.numel()))
 
-    def mean(
-        cell: Tensor,
-    ) -> tuple[Tensor, Tensor]:  # of [item, word] cells, without the item itself
+    def mean(cell: Tensor) -> tuple[Tensor, Tensor]:
+        """Of [item, word] cells, without the item itself."""
         here = (cells[:, None] == cell[..., None]).float()  # [item, word, state]
         n = counts[cell] - here.sum(-1)
         return (sums[cell] - here @ states) / n.clamp_min(1)[..., None], n > 0

@@ -1,23 +1,49 @@
 """The list of figures and tables: name, title, and what makes each.
 
-What makes a figure is named here, or by an entry point of ``tprprobe.figures``, and imported when the
-figure is drawn: the list is read without what draws.
+What makes a figure stands in ``makers``, or behind an entry point of ``tprprobe.figures``, and is imported
+when the figure is drawn: the list is read without what draws.
 """
 
 import fnmatch
 import inspect
-import pkgutil
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tprprobe import plugins
 from tprprobe.errors import unknown
-from tprprobe.figures.catalogue.makers import Input, Maker
 
 if TYPE_CHECKING:
     from tprprobe.store import Store
+
+
+@dataclass(frozen=True)
+class Input:
+    """What figures are made of: its description, its loader, what finds it in folders, what is there by default."""
+
+    text: str
+    load: Callable[[Any], Any]
+    find: Callable[[Sequence[Path]], Sequence[Path]]
+    default: Sequence[str] | None = None
+
+
+@dataclass(frozen=True)
+class Maker:
+    """What makes a figure: a function whose keywords are inputs, loaded, and options.
+
+    Of a store it is made where the store holds ``sites``, patterns that each name at least one, ``labels`` of words, and
+    where ``questions`` is true, questions of mathematics. ``inputs`` are those beside INPUTS, by name.
+    ``like`` names the figure of which this one is the drawing with other settings: a report has one of them.
+    """
+
+    make: Callable[..., Any]
+    sites: tuple[str, ...] = ()
+    questions: bool = False
+    labels: tuple[str, ...] = ()
+    inputs: Mapping[str, Input] = field(default_factory=dict)
+    like: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,78 +85,32 @@ class Entry:
         return inspect.signature(self.maker.make).parameters
 
 
-FIGURES = {
-    name: Entry(name, title, partial(pkgutil.resolve_name, f"tprprobe.figures.{make}"))
-    for name, title, make in (
-        ("roles", "Clusters of roles over the symbols of a text", "catalogue.stores:ROLES"),
-        ("attention", "Attention of a head in a sample", "catalogue.stores:ATTENTION"),
-        (
-            "heads",
-            "Heads that look from words to those that they depend on, beside offsets",
-            "catalogue.stores:HEADS",
-        ),
-        ("accuracy", "Exact match by module", "catalogue.stores:draw_accuracy"),
-        (
-            "reconstruction",
-            "State rebuilt from a head's value, with controls",
-            "catalogue.stores:RECONSTRUCTION",
-        ),
-        (
-            "reconstruction-table",
-            "State rebuilt from a head's value",
-            "catalogue.stores:RECONSTRUCTION_TABLE",
-        ),
-        (
-            "behavior",
-            "What is expected next after two words' states change places, by layer",
-            "behavior:behavior_by_layer",
-        ),
-        (
-            "swap",
-            "Answers after two numbers' vectors change places",
-            "swap:swap_shares",
-        ),
-        (
-            "surgery",
-            "Answers after two symbols change places in a decomposition",
-            "catalogue.interventions:draw_surgery",
-        ),
-        (
-            "decomposition",
-            "Role schemes beside controls: how much of a state is a sum of bindings",
-            "catalogue.decomposition:tabulate_schemes",
-        ),
-        (
-            "decomposition-steps",
-            "What fillers, roles and bindings add, by role scheme",
-            "catalogue.decomposition:draw_steps",
-        ),
-        (
-            "withheld",
-            "Pairs of filler and role that no fit has seen",
-            "catalogue.decomposition:draw_withheld",
-        ),
-        (
-            "role-search",
-            "Description length by number of pairs: roles that nobody named",
-            "catalogue.decomposition:draw_search",
-        ),
-        (
-            "snap",
-            "Exact match with vectors snapped to k centers",
-            "catalogue.interventions:draw_snap",
-        ),
-        (
-            "ablation-map",
-            "Change of exact match by head replaced",
-            "catalogue.interventions:draw_ablation",
-        ),
-        ("probes", "F1 of probes by layer beside their strongest control", "probes:probe_table"),
-        ("learning-curve", "Loss and exact match against steps", "curves:learning_curve"),
-    )
+def _load(name: str) -> Maker:
+    from tprprobe.figures.catalogue.makers import MAKERS
+
+    return MAKERS[name]
+
+
+TITLES = {
+    "roles": "Clusters of roles over the symbols of a text",
+    "attention": "Attention of a head in a sample",
+    "heads": "Heads that look from words to those that they depend on, beside offsets",
+    "accuracy": "Exact match by module",
+    "reconstruction": "State rebuilt from a head's value, with controls",
+    "reconstruction-table": "State rebuilt from a head's value",
+    "behavior": "What is expected next after two words' states change places, by layer",
+    "swap": "Answers after two numbers' vectors change places",
+    "surgery": "Answers after two symbols change places in a decomposition",
+    "decomposition": "Role schemes beside controls: how much of a state is a sum of bindings",
+    "decomposition-steps": "What fillers, roles and bindings add, by role scheme",
+    "withheld": "Pairs of filler and role that no fit has seen",
+    "role-search": "Description length by number of pairs: roles that nobody named",
+    "snap": "Exact match with vectors snapped to k centers",
+    "ablation-map": "Change of exact match by head replaced",
+    "probes": "F1 of probes by layer beside their strongest control",
+    "learning-curve": "Loss and exact match against steps",
 }
-
-
+FIGURES = {name: Entry(name, title, partial(_load, name)) for name, title in TITLES.items()}
 RENAMED = {"tpdn-table": "decomposition"}
 
 

@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,11 +12,10 @@ from pydantic import Field
 
 from tprprobe.analyses.kinds import DECOMPOSITIONS, PROBES, ROLES
 from tprprobe.errors import InputError
-from tprprobe.figures.catalogue.decomposition import load_decompositions, load_searches
-from tprprobe.figures.catalogue.interventions import load_behavior, load_swaps, load_sweeps
-from tprprobe.figures.catalogue.makers import Input
+from tprprobe.figures.catalogue.entries import Input
 from tprprobe.files import assets
 from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.kinds import Kind
 from tprprobe.files.settings import Document, parse
 from tprprobe.interventions.kinds import BEHAVIORS, SWAPS, SWEEPS
 from tprprobe.store import Store, open_store
@@ -33,18 +33,43 @@ def load_store(source: Store | Source) -> Store:
     return source if isinstance(source, Store) else open_store(Path(source))
 
 
+def load_tables(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
+    """The tables of a kind, one folder after another, with the name of each.
+
+    Raises:
+        InputError: a folder has none.
+    """
+    parts = [kind.load(each).assign(name=Path(each).resolve().name) for each in sources]
+    return pd.concat(parts, ignore_index=True)
+
+
+def load_behavior(sources: Iterable[Source]) -> pd.DataFrame:
+    """The table of edits of minimal pairs in a folder."""
+    first, *others = sources
+    if others:
+        raise InputError(
+            f"the figure `behavior` draws one folder, not {len(others) + 1}: give one --ckpt"
+        )
+    return load_tables([first], BEHAVIORS).fillna({"control": ""})
+
+
+def load_searches(sources: Iterable[Source]) -> list[tuple[str, Any]]:
+    """What searches of roles found, site by site, with the name of the folder."""
+    return [(Path(each).resolve().name, found) for each in sources for found in ROLES.load(each)]
+
+
 def load_evaluations(sources: Iterable[Source]) -> pd.DataFrame:
     """The evaluations that ``tprprobe eval --out`` wrote: one row per model, split and module.
-
-    Columns: model, parameters, split, module, n, exact_match, low, high.
 
     Raises:
         InputError: a source holds no evaluation.
     """
-    return pd.DataFrame([row for source in sources for row in _evaluated(_find(source))])
+    rows = [row for source in sources for row in _evaluated(_find(source))]
+    columns = ["model", "parameters", "split", "module", "n", "exact_match", "low", "high"]
+    return pd.DataFrame(rows, columns=columns)
 
 
-def _evaluated(path: Path) -> list[dict[str, Any]]:
+def _evaluated(path: Path) -> list[tuple[Any, ...]]:
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     summaries = [summary for file in files if (summary := _summary(file))]
     if not summaries:
@@ -52,18 +77,17 @@ def _evaluated(path: Path) -> list[dict[str, Any]]:
             f"{path} holds no evaluation: make one with `tprprobe eval --ckpt … --out FOLDER`"
         )
     return [
-        {
-            "model": summary.model,
-            "parameters": summary.parameters,
-            "split": summary.split,
-            "module": module,
-            "n": row.n,
-            "exact_match": row.exact_match,
-            "low": row.exact_match_interval[0],
-            "high": row.exact_match_interval[1],
-        }
-        for summary in summaries
-        for module, row in summary.modules.items()
+        (
+            of.model,
+            of.parameters,
+            of.split,
+            module,
+            row.n,
+            row.exact_match,
+            *row.exact_match_interval,
+        )
+        for of in summaries
+        for module, row in of.modules.items()
     ]
 
 
@@ -120,10 +144,8 @@ def load_probes(sources: Iterable[Source]) -> pd.DataFrame:
         name if names.count(name) == 1 else f"{name} ({folder.resolve().name})"
         for name, folder in zip(names, folders, strict=True)
     ]
-    return pd.concat(
-        [rows.assign(model=name) for name, rows in zip(labels, tables, strict=True)],
-        ignore_index=True,
-    )
+    named = [rows.assign(model=name) for name, rows in zip(labels, tables, strict=True)]
+    return pd.concat(named, ignore_index=True)
 
 
 def _probed_model(folder: Path) -> str:
@@ -142,6 +164,17 @@ def find_files(read: Callable[[Path], Any]) -> Callable[[Sequence[Path]], list[P
     return lambda folders: [each for each in folders if any(map(read, each.glob("*.json")))]
 
 
+def _in_folders(
+    what: str, command: str, kind: Kind, load: Callable[..., Any] | None = None
+) -> Input:
+    """An input from the folders that a command writes; their tables, unless another function loads them."""
+    text = f"{what}: give --ckpt with folders of `{command} --out`"
+    return Input(text, load or partial(load_tables, kind=kind), kind.find_finished)
+
+
+PAIRS = (
+    "edits of minimal pairs: give --ckpt with the folder of `intervene --data pairs:FRAME --out`"
+)
 INPUTS = {
     "store": Input("a store: give --store STORE", load_store, STORE.find_finished),
     "evaluations": Input(
@@ -149,39 +182,11 @@ INPUTS = {
         load_evaluations,
         find_files(_summary),
     ),
-    "runs": Input(
-        "logs of training: give --ckpt with folders of `train --out`",
-        load_runs,
-        RUNS.find_finished,
-    ),
-    "sweeps": Input(
-        "sweeps: give --ckpt with folders of `intervene --out`",
-        load_sweeps,
-        SWEEPS.find_finished,
-    ),
-    "behaviors": Input(
-        "edits of minimal pairs: give --ckpt with the folder of `intervene --data pairs:FRAME --out`",
-        load_behavior,
-        BEHAVIORS.find_finished,
-    ),
-    "swaps": Input(
-        "swaps: give --ckpt with folders of `intervene --out`",
-        load_swaps,
-        SWAPS.find_finished,
-    ),
-    "probes": Input(
-        "probes: give --ckpt with folders of `probe --out`",
-        load_probes,
-        PROBES.find_finished,
-    ),
-    "decompositions": Input(
-        "decompositions: give --ckpt with folders of `decompose --out`",
-        load_decompositions,
-        DECOMPOSITIONS.find_finished,
-    ),
-    "roles": Input(
-        "this figure needs a search of roles: give --ckpt with folders of `roles --out`",
-        load_searches,
-        ROLES.find_finished,
-    ),
+    "runs": _in_folders("logs of training", "train", RUNS, load_runs),
+    "sweeps": _in_folders("sweeps", "intervene", SWEEPS),
+    "behaviors": Input(PAIRS, load_behavior, BEHAVIORS.find_finished),
+    "swaps": _in_folders("swaps", "intervene", SWAPS),
+    "probes": _in_folders("probes", "probe", PROBES, load_probes),
+    "decompositions": _in_folders("decompositions", "decompose", DECOMPOSITIONS),
+    "roles": _in_folders("this figure needs a search of roles", "roles", ROLES, load_searches),
 }

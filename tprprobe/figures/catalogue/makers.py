@@ -1,33 +1,100 @@
-"""What makes a figure, and what it is made of."""
+"""What makes the figures, by name; a paper's figure is one of them with its settings."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+import fnmatch
+from collections.abc import Sequence
+
+import pandas as pd
+
+from tprprobe.analyses.clustering import cluster
+from tprprobe.analyses.reconstruction import reconstruct
+from tprprobe.figures.accuracy import module_bars
+from tprprobe.figures.attention import attention_matrix, attention_rows
+from tprprobe.figures.behavior import behavior_by_layer
+from tprprobe.figures.catalogue.entries import Maker
+from tprprobe.figures.clusters import role_clusters
+from tprprobe.figures.curves import learning_curve
+from tprprobe.figures.heads import heads_table
+from tprprobe.figures.probes import probe_table
+from tprprobe.figures.reconstruction import reconstruction_curves, reconstruction_table
+from tprprobe.figures.role_fits import scheme_table, search_curves, step_bars, withheld_dots
+from tprprobe.figures.style import Drawing
+from tprprobe.figures.swap import swap_shares
+from tprprobe.figures.sweeps import ablation_map, snap_curve
+from tprprobe.figures.tables import Table
+from tprprobe.store import Store
 
 
-@dataclass(frozen=True)
-class Input:
-    """What figures are made of: its description, its loader, what finds it in folders, what is there by default."""
+def draw_roles(
+    store: Store,
+    layer: int = -1,
+    head: int = 0,
+    k: int = 20,
+    seed: int = 0,
+    raw: bool = False,
+    every: bool = False,
+) -> Drawing:
+    """Clusters of a layer's roles under the symbols that have them.
 
-    text: str
-    load: Callable[[Any], Any]
-    find: Callable[[Sequence[Path]], Sequence[Path]]
-    default: Sequence[str] | None = None
-
-
-@dataclass(frozen=True)
-class Maker:
-    """What makes a figure: a function whose keywords are inputs, loaded, and options.
-
-    Of a store it is made where the store holds ``sites``, patterns that each name at least one, ``labels`` of words, and
-    where ``questions`` is true, questions of mathematics. ``inputs`` are those beside INPUTS, by name.
-    ``like`` names the figure of which this one is the drawing with other settings: a report has one of them.
+    Numerators and denominators are framed by their value, where the questions are arithmetic. Of
+    questions that were answered right, unless ``every`` question is meant.
     """
+    roles = cluster(store, _site(store, layer, "role"), head, k, seed, raw)
+    return role_clusters(store, roles, correct_only=not every, gold=True)
 
-    make: Callable[..., Any]
-    sites: tuple[str, ...] = ()
-    questions: bool = False
-    labels: tuple[str, ...] = ()
-    inputs: Mapping[str, Input] = field(default_factory=dict)
-    like: str = ""
+
+def draw_attention(
+    store: Store,
+    layer: int = -1,
+    head: int = 0,
+    sample: int = 0,
+    positions: Sequence[int] | None = None,
+) -> Drawing:
+    """The attention map of a head and a sample; with ``positions``, the rows of these queries."""
+    site = _site(store, layer, "attention")
+    if positions is None:
+        return attention_matrix(store, site, sample, head)
+    return attention_rows(store, site, sample, head, positions)
+
+
+def _site(store: Store, layer: int, vectors: str) -> str:
+    """The site of self-attention in the first stack of the store that has such vectors."""
+    names = fnmatch.filter(store.sites, f"*.self.{vectors}")
+    return f"{names[0].partition('.')[0]}.{layer}.self.{vectors}"
+
+
+def draw_accuracy(evaluations: pd.DataFrame) -> Drawing:
+    return module_bars(evaluations, evaluations["split"].iloc[0])
+
+
+def draw_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Drawing:
+    return reconstruction_curves(reconstruct(store, seed=seed), layer)
+
+
+def tabulate_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Table:
+    return reconstruction_table(reconstruct(store, layer, seed=seed))
+
+
+def draw_surgery(swaps: pd.DataFrame) -> Drawing:
+    return swap_shares(swaps, surgery=True)
+
+
+VALUES = ("encoder.*.self.value",)
+MAKERS = {
+    "roles": Maker(draw_roles, ("*.self.role",)),
+    "attention": Maker(draw_attention, ("*.self.attention",)),
+    "heads": Maker(heads_table, ("*.self.attention",), labels=("dep",)),
+    "accuracy": Maker(draw_accuracy),
+    "reconstruction": Maker(draw_reconstruction, VALUES),
+    "reconstruction-table": Maker(tabulate_reconstruction, VALUES),
+    "behavior": Maker(behavior_by_layer),
+    "swap": Maker(swap_shares),
+    "surgery": Maker(draw_surgery),
+    "decomposition": Maker(scheme_table),
+    "decomposition-steps": Maker(step_bars),
+    "withheld": Maker(withheld_dots),
+    "role-search": Maker(search_curves),
+    "snap": Maker(snap_curve),
+    "ablation-map": Maker(ablation_map),
+    "probes": Maker(probe_table),
+    "learning-curve": Maker(learning_curve),
+}

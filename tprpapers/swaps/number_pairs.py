@@ -23,6 +23,13 @@ from tprprobe.errors import InputError, unknown
 from tprprobe.gold import annotate, evaluate
 from tprprobe.gold.formulas import parse
 
+PAIRS = {  # as a page calls them
+    "polarity": "numerator and denominator",
+    "argument": "the two sides of a minus",
+    "place": "ones and tens",
+    "same polarity": "two numerators or two denominators",
+    "sum": "the two sides of a plus",
+}
 VECTORS = ("role", "filler", "key", "binding", "hidden")  # that are exchanged
 CHANGING = ("polarity", "argument", "place")
 HARMLESS = ("same polarity", "sum")
@@ -57,7 +64,7 @@ def find_swaps(
         InputError: An unknown kind.
 
     Examples:
-        >>> tp.interventions.find_swaps(["Calculate 2/3."], ["polarity"])[["counterfactual", "predicted"]].values.tolist()
+        >>> find_swaps(["Calculate 2/3."], ["polarity"])[["counterfactual", "predicted"]].values.tolist()
         [['Calculate 3/2.', '3/2']]
     """
     if wrong := [kind for kind in kinds if kind not in KINDS]:
@@ -78,6 +85,26 @@ def find_swaps(
                 answers = str(answer), *pair, other, str(evaluate(other))
                 rows.append((question, kind, text, *answers, shift, alike))
     return pd.DataFrame(rows, columns=pd.Index(COLUMNS))
+
+
+def list_exchanges(text: str) -> list[tuple[str, int, int]]:
+    """A pair of every kind that a question has, in words, and the first positions of both; none for other texts."""
+    try:
+        found = find_swaps([text]).to_dict("records")
+    except InputError:
+        return []
+    return [
+        (
+            f"{_spell(text, each['first'])} ↔ {_spell(text, each['second'])}: {PAIRS[each['kind']]}",
+            each["first"][0],
+            each["second"][0],
+        )
+        for each in found
+    ]
+
+
+def _spell(text: str, at: Sequence[int]) -> str:
+    return "".join(text[each] for each in sorted(at))
 
 
 def _numbers(annotated: pd.DataFrame) -> dict[int, list[Number]]:
