@@ -9,6 +9,7 @@ from studies.real.drawings import SCHEMES, read_result
 from studies.real.outcomes import RESULTS, judge
 from studies.real.predictions import load_predictions
 from studies.templates import fill, table
+from tprprobe.errors import InputError
 from tprprobe.files.writing import write_file
 from tprprobe.statistics import interval_text, read_interval
 
@@ -135,9 +136,40 @@ def _spelling() -> dict[str, Any]:
         "surgery": _pick(surgery, "exact", roles="wickel", **operated),
         "surgery_best": _best_surgery(surgery),
         "random": _pick(surgery, "exact", roles="wickel", edit="random", seed=0),
+        "search": _searched(read_result("spelling-search")),
+        "search_kept": _compare_searched(fits),
         "regular": _pick(read_result("spelling-estimates"), prediction="c-regular", seed=0),
         "sure": "The order of the schemes is the same for two splits of the lemmas. There are many more pairs of neighbors than places, so neighbors have more free vectors.",
     }
+
+
+SEARCHED = "left+after"  # what the search names: fitted and judged like the other schemes
+
+
+def _searched(schemes: pd.DataFrame) -> str:
+    """What the search names, in words.
+
+    Raises:
+        InputError: it names another scheme than the study fits; the study's list of schemes has to change.
+    """
+    named = schemes.loc[schemes["is_found"], "roles"].unique().tolist()
+    if named != [SEARCHED]:
+        raise InputError(f"the search names {', '.join(named)}: fit these roles, not {SEARCHED}")
+    return f"a sum of two bindings for every letter, `{SEARCHED}`: to its place from the left, and to the letter after it"
+
+
+def _compare_searched(fits: pd.DataFrame) -> str:
+    """Whether the roles that the search names preserve the most pronunciations, and which others do."""
+    rows = fits[(fits["control"].fillna("") == "") & (fits["seed"] == 0)]
+    rows = rows[rows["family"] == "saturated"].sort_values("kept", ascending=False)
+    place = rows["roles"].tolist().index(SEARCHED)
+    best = f"`{rows['roles'].iloc[0]}` ({_pick(rows.head(1), 'kept')})"
+    own = _pick(rows, "kept", roles=SEARCHED)
+    return (
+        f"these roles are the best of all ({own})."
+        if place == 0
+        else f"{best} is better ({own} for the roles of the search)."
+    )
 
 
 def _language_model() -> dict[str, Any]:
@@ -205,10 +237,29 @@ def _layers() -> dict[str, Any]:
         )
     return {
         "text": "\n".join(lines),
+        "heads": _heads(),
         "sure": "A second seed of the probes gives the same outcomes, but for the order in the language model, which it rejects. The probes are linear, and all words are of one part of one treebank. An expected layer depends on the probe.",
     }
 
 
+def _heads() -> str:
+    """The best head of every model for three relations, beside the best fixed offset."""
+    rows = read_result("relation-heads")
+    rows = rows[(rows["seed"] == 0) & (rows["start"] == "dependent")]
+    shown = [
+        {
+            "model": row["model"],
+            "relation": f"`{row['relation']}`",
+            "head": f"layer {row['layer']:.0f}, head {row['head']:.0f}",
+            "the head finds": interval_text(read_interval(row)),
+            "the best fixed offset": interval_text(read_interval(row, "by_offset")),
+        }
+        for _, row in rows[rows["relation"].isin(RELATIONS)].iterrows()
+    ]
+    return table(pd.DataFrame(shown))
+
+
+RELATIONS = ("obj", "nsubj", "amod", "det", "case")
 NEAR = 0.02  # how far a lead may lie from what was measured to be confirmed
 
 

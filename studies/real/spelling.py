@@ -51,7 +51,8 @@ def estimate_all(rows: pd.DataFrame, surgery: pd.DataFrame, twins: pd.DataFrame)
 
 
 def _search(words: Words, states: States, out: Path, seed: int) -> dict[str, pd.DataFrame]:
-    return {"schemes": search_scheme(words, states, choose_tested(words, seed), out, seed)}
+    vectors = out.with_name(f"{out.name}-vectors")
+    return {"schemes": search_scheme(words, states, choose_tested(words, seed), vectors, seed)}
 
 
 def measure(model_folder: Path, treebank: Path, runs: Path) -> pd.DataFrame:
