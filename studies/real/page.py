@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from studies.real.drawings import SCHEMES, read_result
+from studies.real.leads import compare_leads
 from studies.real.outcomes import RESULTS, judge
 from studies.real.predictions import load_predictions
 from studies.templates import fill, table
@@ -36,7 +37,7 @@ def write_page(path: Path = PAGE) -> Path:
         predictions=len(load_predictions()),
         counts=_listed([f"{name} {n}" for name, n in counted.items()], ""),
         outcomes=table(_shown(outcomes, pd.concat(found))),
-        leads=table(_leads()),
+        leads=table(compare_leads()),
         **facts,
     )
     return write_file(path, text)
@@ -260,73 +261,3 @@ def _heads() -> str:
 
 
 RELATIONS = ("obj", "nsubj", "amod", "det", "case")
-NEAR = 0.02  # how far a lead may lie from what was measured to be confirmed
-
-
-def _leads() -> pd.DataFrame:
-    """Single runs that were known before, beside what the study measured."""
-    rows: list[dict[str, Any]] = []
-
-    def add(lead: str, known: float, measured: str, value: float) -> None:
-        verdict = "confirmed" if abs(known - value) <= NEAR else "corrected"
-        rows.append(
-            {"lead": lead, "known": f"{known:.3f}", "measured": measured, "verdict": verdict}
-        )
-
-    if _has("spelling-fits"):
-        fits = read_result("spelling-fits")
-        fits = fits[
-            (fits["family"] == "saturated")
-            & (fits["control"].fillna("") == "")
-            & (fits["seed"] == 0)
-        ]
-        by_roles: Any = fits.set_index("roles")
-        for roles, (r2, kept) in KNOWN_SPELLING.items():
-            row = by_roles.loc[roles]
-            add(f"g2p, {roles}: R²", r2, interval_text(read_interval(row, "r2")), row["r2"])
-            add(
-                f"g2p, {roles}: pronunciations kept",
-                kept,
-                interval_text(read_interval(row, "kept")),
-                row["kept"],
-            )
-        twins = read_result("spelling-twins")
-        mean = twins[twins["twin"] == "untrained"]["r2_twin"].mean()
-        add("g2p, untrained: R² of left*right", 0.988, f"{mean:.3f}", mean)
-    if _has("sentence-vectors"):
-        vectors = read_result("sentence-vectors")
-        own = vectors[
-            (vectors["measure"] == "R² words")
-            & (vectors["seed"] == 0)
-            & (vectors["frame"] == "clauses")
-        ]
-        by_site: Any = own[own["twin"].fillna("") == ""].set_index("site")
-        for layer, known in {0: 0.986, 2: 0.948, 5: 0.945}.items():
-            row = by_site.loc[f"encoder.{layer}.hidden"]
-            add(
-                f"minilm, layer {layer}: R² of words",
-                known,
-                interval_text(read_interval(row)),
-                row["value"],
-            )
-    if _has("layer-knowledge"):
-        layers = read_result("layer-knowledge")
-        of = layers[
-            (layers["model"] == "minilm") & (layers["task"] == "pos") & (layers["seed"] == 0)
-        ]
-        of = of[of["site"] != "expected layer"]
-        add(
-            "minilm, POS of the input embeddings: F1",
-            0.8125,
-            f"{of['embeddings'].iloc[0]:.3f}",
-            of["embeddings"].iloc[0],
-        )
-    return pd.DataFrame(rows)
-
-
-KNOWN_SPELLING = {  # R² and share of pronunciations kept, words split by chance, not by lemma
-    "bag": (0.341, 0.037),
-    "left": (0.637, 0.313),
-    "left*right": (0.719, 0.361),
-    "wickel": (0.724, 0.494),
-}
