@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from studies.book.drawings import draw_ideas
-from studies.book.executed_pages import DOCS, TUTORIALS, keep_picture, refresh
+from studies.book.executed_pages import DOCS, TUTORIALS, keep_picture, place_models, refresh
 from studies.book.gallery_drawings import draw_gallery
 from tprprobe.errors import unknown
 from tprprobe.figures.style import Drawing
@@ -36,6 +36,7 @@ def main(
 def write_page(name: str, folder: Path) -> None:
     """Writes what a page's code prints into it; of a page of pictures, these into docs/images/NAME."""
     if name not in PICTURED:
+        place_models(name, folder)
         return refresh(DOCS / f"{name}.md", folder)
     kept = DOCS / "images" / name
     kept.mkdir(exist_ok=True)

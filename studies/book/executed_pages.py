@@ -19,13 +19,22 @@ import numpy as np
 import pandas as pd
 from typer.testing import CliRunner
 
+from studies.real.packages import fetch
 from tprprobe.cli import app
 
 DOCS = Path(__file__).parents[2] / "docs"
 TUTORIALS = (
     *(f"tutorials/{path.stem}" for path in sorted((DOCS / "tutorials").glob("*.md"))),
     "papers/caption-tutorial",
+    "decomposition",
 )
+REAL = {  # real models that a page reads: their folder in models/real, and the path by which the page names it
+    "decomposition": {"g2p": "g2p_en"},
+    "tutorials/huggingface": {
+        "minilm": "sentence-transformers/all-MiniLM-L6-v2",
+        "en_core_web_sm": "en_core_web_sm",
+    },
+}
 BLOCK = re.compile(
     r"^```(python|sh)\n(.*?)^```\n(?:\n```output\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE
 )
@@ -77,6 +86,17 @@ def run_page(path: Path, folder: Path) -> list[Block]:
             Block(language, code, told, _run(language, code, names))
             for language, code, told in BLOCK.findall(path.read_text("utf-8"))
         ]
+
+
+def place_models(page: str, folder: Path) -> None:
+    """Puts the real models of a page where its code looks for them; they are fetched if they are not there.
+
+    Raises:
+        InputError: a model can neither be found nor fetched.
+    """
+    for name, place in REAL.get(page, {}).items():
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        (folder / place).symlink_to(fetch(name)[0].resolve())
 
 
 def refresh(path: Path, folder: Path) -> None:

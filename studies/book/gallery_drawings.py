@@ -6,7 +6,8 @@ from pathlib import Path
 import pandas as pd
 
 import tprprobe as tp
-from studies.book.executed_pages import DOCS, run_page
+from studies.book.executed_pages import DOCS, place_models, run_page
+from tprprobe.analyses.decomposition import decompose_all
 from tprprobe.figures import catalogue
 from tprprobe.figures.role_fits import search_curves
 from tprprobe.figures.style import Drawing
@@ -20,8 +21,10 @@ def draw_gallery(folder: Path) -> Iterator[tuple[str, Drawing]]:
     """The name and the drawing of every such figure; what the page's code makes lies in a folder."""
     yield "learning-curve", catalogue.draw("learning-curve", runs=[*MODELS])
     yield "surgery", swap_shares(pd.read_csv(SURGERY), surgery=True)
+    place_models("decomposition", folder)
     run_page(DOCS / "decomposition.md", folder)
+    words = tp.open_store(folder / "runs/words")
+    decompose_all(words, "state", ["left", "left*right"], out=folder / "runs/decomposed")
     for name in ("decomposition", "decomposition-steps", "withheld"):
         yield name, catalogue.draw(name, decompositions=[folder / "runs/decomposed"])
-    found = tp.search_roles(tp.open_store(folder / "runs/states"), "state")
-    yield "role-search", search_curves([("states", found)])
+    yield "role-search", search_curves([("g2p_en", tp.search_roles(words, "state"))])

@@ -21,6 +21,17 @@ Every figure and table that `tprprobe figure` draws, and the command. Pictures a
 `python -m studies.book gallery`. `--out` takes `.pdf`, `.svg` and `.png`, for tables also `.md`, `.tex` and `.csv`. Options are on
 [Commands](commands.md#figure).
 """
+REAL = """## Real models
+
+The figures of [What real models bind](real.md), drawn by `python -m studies.real show`. `tprprobe examine MODEL --out DIR` draws such figures of your model.
+
+![Exchanges of agent and patient in all-MiniLM-L6-v2, and what a search ranks first](images/real/sentences.svg){ loading=lazy }
+
+![Learnt gain of bindings at the period, and verbs that change, by layer of SmolLM2](images/real/language-model.svg){ loading=lazy }
+
+![Share of pronunciations that a decomposition of g2p_en preserves, by roles](images/real/spelling.svg){ loading=lazy }
+
+![F1 above the input embeddings by layer and task](images/real/layers.svg){ loading=lazy }"""
 PEOPLE = "No picture: it is made of what people judged, and nobody has yet.\n\n"
 
 
@@ -37,7 +48,7 @@ def write_gallery() -> str:
             _show(entry, variants.get(entry.name, entry.name))
         )
     return (
-        "\n\n".join([HEAD, *("\n\n".join([sections[name], *told[name]]) for name in sections)])
+        "\n\n".join([HEAD.strip(), REAL, *("\n\n".join([sections[name], *told[name]]) for name in sections)])
         + "\n"
     )
 

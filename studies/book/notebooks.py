@@ -7,7 +7,7 @@ from typing import Any
 
 from studies.book.executed_pages import BLOCK, TUTORIALS
 
-NOTEBOOKS = (*TUTORIALS, "decomposition")  # pages that the site offers as notebooks
+NOTEBOOKS = TUTORIALS  # pages that the site offers as notebooks
 SHELL = "%%sh\n"
 OTHER_PAGE = re.compile(r"\]\((?!\w+:)([^)\s#]+)\.md(#[^)\s]*)?\)")
 

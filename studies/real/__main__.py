@@ -74,7 +74,7 @@ def _measure(question: str, models: Path, treebank: Path | None, runs: Path):
     if treebank is None:
         raise InputError(f"question {question} reads a treebank: give its folder by --treebank")
     if question == "c":
-        from studies.real.spelling_roles import measure
+        from studies.real.spelling import measure
 
         return measure(models / "g2p", treebank, runs)
     from studies.real.layer_knowledge import measure

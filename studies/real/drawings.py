@@ -18,6 +18,7 @@ SCHEMES = {
     "left*right": "both",
     "syllable": "place in syllables",
     "wickel": "neighbors",
+    "left+after": "left, and next letter",
 }
 
 

@@ -16,6 +16,7 @@ from jaxtyping import Float
 import tprprobe as tp
 from studies.pages.treebank import read_treebank
 from studies.real.outcomes import estimate, publish
+from studies.real.relation_heads import estimate_heads, measure_heads
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import Interval, bootstrap, bootstrap_difference, f1
 
@@ -47,9 +48,11 @@ def probe_model(name: str, model: str, treebank: Path, runs: Path, seed: int) ->
 
 
 def _sums(documents: pd.DataFrame, task: str, site: str, control: str = REAL) -> Sums:
+    """Counts of every document of any task, zeros where it has no target of this one; empty if there is no probe."""
     of = documents[(documents["task"] == task) & (documents["site"] == site)]
-    of = of[of["control"] == control].sort_values("document")
-    return of[["hit", "false", "missed"]].to_numpy(float)
+    of = of[of["control"] == control].set_index("document")[["hit", "false", "missed"]]
+    every = np.unique(documents["document"]) if len(of) else []
+    return of.reindex(every, fill_value=0).to_numpy(float)
 
 
 def summarize(
@@ -98,8 +101,7 @@ def summarize(
     roles = [
         _sums(documents, task, site) for task in ("srl", "pos") for site in (best[task], first)
     ]
-    if len({len(each) for each in roles}) == 1:
-        found.append(estimate("d-roles", seed, _twice(roles), name))
+    found.append(estimate("d-roles", seed, _twice(roles), name))
     for earlier, later in pairwise(ORDER):
         value = _later(sums[earlier], sums[later], numbers)
         found.append(estimate(f"d-order-{name}", seed, value, f"{later} − {earlier}"))
@@ -139,28 +141,24 @@ def _center(totals: np.ndarray, layers: np.ndarray) -> np.ndarray:
 
 
 def _later(first: list[Sums], second: list[Sums], layers: np.ndarray) -> Interval:
-    """The center of a task's layers less that of another; documents are drawn together where both have all."""
-    if len(first[0]) == len(second[0]):
-        width = 3 * len(first)
-        both = np.concatenate([*first, *second], 1)
-        return bootstrap(
-            both, lambda t: _center(t[:, width:], layers) - _center(t[:, :width], layers)
-        )
-    one, other = (
-        bootstrap(np.concatenate(s, 1), lambda t: _center(t, layers)) for s in (first, second)
+    """The center of a task's layers less that of another, on the same documents."""
+    width = 3 * len(first)
+    return bootstrap(
+        np.concatenate([*first, *second], 1),
+        lambda t: _center(t[:, width:], layers) - _center(t[:, :width], layers),
     )
-    half = float(np.hypot(one.high - one.low, other.high - other.low)) / 2
-    value = other.value - one.value
-    return Interval(value, value - half, value + half)
 
 
 def measure(models: Mapping[str, str], treebank: Path, runs: Path) -> pd.DataFrame:
-    """Measures what is missing, writes the table of question d, and returns its estimates."""
-    tables, found = [], []
+    """Measures what is missing, writes the tables of question d, and returns its estimates."""
+    tables, heads, found = [], [], []
     for name, model in models.items():
         for seed in SEEDS:
+            heads.append(measure_heads(name, model, treebank, runs / f"{name}-heads", seed))
+            found += estimate_heads(heads[-1])
             table, estimates = summarize(name, probe_model(name, model, treebank, runs, seed), seed)
             tables.append(table)
             found += estimates
+    publish("relation-heads", heads)
     publish("layer-knowledge", tables)
     return publish("layer-estimates", [pd.DataFrame(found)])

@@ -6,9 +6,11 @@ from typing import Any
 import pandas as pd
 
 from studies.real.drawings import SCHEMES, read_result
+from studies.real.leads import compare_leads
 from studies.real.outcomes import RESULTS, judge
 from studies.real.predictions import load_predictions
 from studies.templates import fill, table
+from tprprobe.errors import InputError
 from tprprobe.files.writing import write_file
 from tprprobe.statistics import interval_text, read_interval
 
@@ -35,7 +37,7 @@ def write_page(path: Path = PAGE) -> Path:
         predictions=len(load_predictions()),
         counts=_listed([f"{name} {n}" for name, n in counted.items()], ""),
         outcomes=table(_shown(outcomes, pd.concat(found))),
-        leads=table(_leads()),
+        leads=table(compare_leads()),
         **facts,
     )
     return write_file(path, text)
@@ -135,9 +137,40 @@ def _spelling() -> dict[str, Any]:
         "surgery": _pick(surgery, "exact", roles="wickel", **operated),
         "surgery_best": _best_surgery(surgery),
         "random": _pick(surgery, "exact", roles="wickel", edit="random", seed=0),
+        "search": _searched(read_result("spelling-search")),
+        "search_kept": _compare_searched(fits),
         "regular": _pick(read_result("spelling-estimates"), prediction="c-regular", seed=0),
         "sure": "The order of the schemes is the same for two splits of the lemmas. There are many more pairs of neighbors than places, so neighbors have more free vectors.",
     }
+
+
+SEARCHED = "left+after"  # what the search names: fitted and judged like the other schemes
+
+
+def _searched(schemes: pd.DataFrame) -> str:
+    """What the search names, in words.
+
+    Raises:
+        InputError: it names another scheme than the study fits; the study's list of schemes has to change.
+    """
+    named = schemes.loc[schemes["is_found"], "roles"].unique().tolist()
+    if named != [SEARCHED]:
+        raise InputError(f"the search names {', '.join(named)}: fit these roles, not {SEARCHED}")
+    return f"a sum of two bindings for every letter, `{SEARCHED}`: to its place from the left, and to the letter after it"
+
+
+def _compare_searched(fits: pd.DataFrame) -> str:
+    """Whether the roles that the search names preserve the most pronunciations, and which others do."""
+    rows = fits[(fits["control"].fillna("") == "") & (fits["seed"] == 0)]
+    rows = rows[rows["family"] == "saturated"].sort_values("kept", ascending=False)
+    place = rows["roles"].tolist().index(SEARCHED)
+    best = f"`{rows['roles'].iloc[0]}` ({_pick(rows.head(1), 'kept')})"
+    own = _pick(rows, "kept", roles=SEARCHED)
+    return (
+        f"these roles are the best of all ({own})."
+        if place == 0
+        else f"{best} is better ({own} for the roles of the search)."
+    )
 
 
 def _language_model() -> dict[str, Any]:
@@ -205,77 +238,26 @@ def _layers() -> dict[str, Any]:
         )
     return {
         "text": "\n".join(lines),
+        "heads": _heads(),
         "sure": "A second seed of the probes gives the same outcomes, but for the order in the language model, which it rejects. The probes are linear, and all words are of one part of one treebank. An expected layer depends on the probe.",
     }
 
 
-NEAR = 0.02  # how far a lead may lie from what was measured to be confirmed
+def _heads() -> str:
+    """The best head of every model for three relations, beside the best fixed offset."""
+    rows = read_result("relation-heads")
+    rows = rows[(rows["seed"] == 0) & (rows["start"] == "dependent")]
+    shown = [
+        {
+            "model": row["model"],
+            "relation": f"`{row['relation']}`",
+            "head": f"layer {row['layer']:.0f}, head {row['head']:.0f}",
+            "the head finds": interval_text(read_interval(row)),
+            "the best fixed offset": interval_text(read_interval(row, "by_offset")),
+        }
+        for _, row in rows[rows["relation"].isin(RELATIONS)].iterrows()
+    ]
+    return table(pd.DataFrame(shown))
 
 
-def _leads() -> pd.DataFrame:
-    """Single runs that were known before, beside what the study measured."""
-    rows: list[dict[str, Any]] = []
-
-    def add(lead: str, known: float, measured: str, value: float) -> None:
-        verdict = "confirmed" if abs(known - value) <= NEAR else "corrected"
-        rows.append(
-            {"lead": lead, "known": f"{known:.3f}", "measured": measured, "verdict": verdict}
-        )
-
-    if _has("spelling-fits"):
-        fits = read_result("spelling-fits")
-        fits = fits[
-            (fits["family"] == "saturated")
-            & (fits["control"].fillna("") == "")
-            & (fits["seed"] == 0)
-        ]
-        by_roles: Any = fits.set_index("roles")
-        for roles, (r2, kept) in KNOWN_SPELLING.items():
-            row = by_roles.loc[roles]
-            add(f"g2p, {roles}: R²", r2, interval_text(read_interval(row, "r2")), row["r2"])
-            add(
-                f"g2p, {roles}: pronunciations kept",
-                kept,
-                interval_text(read_interval(row, "kept")),
-                row["kept"],
-            )
-        twins = read_result("spelling-twins")
-        mean = twins[twins["twin"] == "untrained"]["r2_twin"].mean()
-        add("g2p, untrained: R² of left*right", 0.988, f"{mean:.3f}", mean)
-    if _has("sentence-vectors"):
-        vectors = read_result("sentence-vectors")
-        own = vectors[
-            (vectors["measure"] == "R² words")
-            & (vectors["seed"] == 0)
-            & (vectors["frame"] == "clauses")
-        ]
-        by_site: Any = own[own["twin"].fillna("") == ""].set_index("site")
-        for layer, known in {0: 0.986, 2: 0.948, 5: 0.945}.items():
-            row = by_site.loc[f"encoder.{layer}.hidden"]
-            add(
-                f"minilm, layer {layer}: R² of words",
-                known,
-                interval_text(read_interval(row)),
-                row["value"],
-            )
-    if _has("layer-knowledge"):
-        layers = read_result("layer-knowledge")
-        of = layers[
-            (layers["model"] == "minilm") & (layers["task"] == "pos") & (layers["seed"] == 0)
-        ]
-        of = of[of["site"] != "expected layer"]
-        add(
-            "minilm, POS of the input embeddings: F1",
-            0.8125,
-            f"{of['embeddings'].iloc[0]:.3f}",
-            of["embeddings"].iloc[0],
-        )
-    return pd.DataFrame(rows)
-
-
-KNOWN_SPELLING = {  # R² and share of pronunciations kept, words split by chance, not by lemma
-    "bag": (0.341, 0.037),
-    "left": (0.637, 0.313),
-    "left*right": (0.719, 0.361),
-    "wickel": (0.724, 0.494),
-}
+RELATIONS = ("obj", "nsubj", "amod", "det", "case")

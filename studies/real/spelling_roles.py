@@ -7,27 +7,22 @@ pronunciation kept? And where one letter is exchanged in the state, does the dec
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 from jaxtyping import Bool, Float
 
-from studies.real.outcomes import estimate, publish
 from studies.real.pronunciation import (
     Pronouncer,
-    encode_words,
     pronounce,
-    read_pronouncer,
     speak,
 )
-from studies.real.words import Words, read_forms
+from studies.real.words import Words
 from tprprobe.analyses.decomposition import TPDecomposition
 from tprprobe.files.runs import Part, join_parts
-from tprprobe.statistics import Interval, bootstrap, bootstrap_mean, group_sums, read_interval
+from tprprobe.statistics import Interval, bootstrap, bootstrap_mean, group_sums
 
-TESTED, SEEDS = 5, (0, 1)  # one lemma of five is tested
+TESTED = 5  # one lemma of five is tested
 VOWELS = "aeiouy"
 CONSONANTS = "".join(sorted({*"abcdefghijklmnopqrstuvwxyz"} - {*VOWELS}))
 Roles = list[list[str]]
@@ -51,12 +46,18 @@ def _neighbors(form: str) -> list[str]:
     return [f"{around[i]}_{around[i + 2]}" for i in range(len(form))]
 
 
+def _left_and_after(form: str) -> list[str]:
+    """Two roles a letter: its place from the left, and the letter after it."""
+    return [f"{i}+{after}" for i, after in enumerate(f"{form}#"[1:])]
+
+
 BY_FORM: dict[str, Callable[[str], list[str]]] = {
     "bag": lambda form: [""] * len(form),
     "left": _from_left,
     "right": _from_right,
     "left*right": _both,
     "wickel": _neighbors,
+    "left+after": _left_and_after,
 }
 SYLLABLES = "syllable"
 FITS = [  # scheme, family, control
@@ -88,8 +89,11 @@ def permute(words: Words, scheme: str, roles: Roles, rng: np.random.Generator) -
 
 
 def pair_up(forms: Sequence[str], roles: Roles) -> list[list[tuple[str, str]]]:
-    """The (letter, role) pairs of every word."""
-    return [list(zip(form, of, strict=True)) for form, of in zip(forms, roles, strict=True)]
+    """The (letter, role) pairs of every word; a letter of two roles, with a + between, is in two pairs."""
+    return [
+        [(letter, role) for letter, held in zip(form, of, strict=True) for role in held.split("+")]
+        for form, of in zip(forms, roles, strict=True)
+    ]
 
 
 def choose_tested(words: Words, seed: int) -> Bool[np.ndarray, " word"]:
@@ -246,7 +250,7 @@ def summarize(rows: pd.DataFrame) -> pd.DataFrame:
     for key, of in rows.groupby(["roles", "family", "control", "seed"], sort=False, dropna=False):
         about = dict(zip(("roles", "family", "control", "seed"), key, strict=True))
         kept = bootstrap_mean(of["kept"].to_numpy(float), of["lemma"].to_numpy())
-        r2 = bootstrap(_sums(of, "error", "total"), lambda t: 1 - t[:, 0] / t[:, 1])
+        r2 = bootstrap(error_sums(of, "error", "total"), lambda t: 1 - t[:, 0] / t[:, 1])
         by_rule = of.groupby("regular")["kept"].mean()
         shares = {"kept_regular": by_rule.get(True), "kept_irregular": by_rule.get(False)}
         found.append(about | {"n": len(of)} | r2.columns("r2") | kept.columns("kept") | shares)
@@ -266,25 +270,25 @@ def summarize_surgery(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
-def _sums(rows: pd.DataFrame, *columns: str) -> np.ndarray:
+def error_sums(rows: pd.DataFrame, *columns: str) -> np.ndarray:
     return group_sums(rows[list(columns)].to_numpy(float), rows["lemma"].to_numpy())
 
 
-def _of(
+def pick_fit(
     rows: pd.DataFrame, roles: str, family: str = "saturated", control: str = ""
 ) -> pd.DataFrame:
     named = (rows["roles"] == roles) & (rows["family"] == family)
     return rows[named & (rows["control"] == control)].reset_index(drop=True)
 
 
-def _difference(first: pd.DataFrame, second: pd.DataFrame, weight: float = 1.0) -> Interval:
+def subtract_fits(first: pd.DataFrame, second: pd.DataFrame, weight: float = 1.0) -> Interval:
     """Pronunciations kept by one fit minus by another (times a weight), the same words."""
     assert (first["form"] == second["form"]).all()
     value = first["kept"].to_numpy(float) - weight * second["kept"].to_numpy(float)
     return bootstrap_mean(value, first["lemma"].to_numpy())
 
 
-def _regular_minus_irregular(rows: pd.DataFrame) -> Interval:
+def subtract_irregular(rows: pd.DataFrame) -> Interval:
     """Kept pronunciations of regular minus of irregular words, every length weighing as it occurs."""
     lengths = [n for n, of in rows.groupby("length") if of["regular"].nunique() == 2]
     cells = []
@@ -301,101 +305,3 @@ def _regular_minus_irregular(rows: pd.DataFrame) -> Interval:
         return ((share[..., 0] - share[..., 1]) * weight).sum(1) / weight.sum(1)
 
     return bootstrap(sums, statistic)
-
-
-def measure_twin(
-    words: Words, states: States, make: Callable[[int], Pronouncer], kind: str, seed: int
-) -> dict[str, pd.DataFrame]:
-    """A row a tested word: errors of left*right at a twin's states and at the trained ones."""
-    roles, tested = label(words, "left*right"), choose_tested(words, seed)
-    pairs = [p for p, t in zip(pair_up(words.forms, roles), tested, strict=True) if t]
-    rows: dict[str, Any] = {"twin": kind, "seed": seed, "lemma": words.groups[tested]}
-    for name, of in (("", states), ("twin_", encode_words(make(seed), words.forms))):
-        fit = fit_roles(words, of, tested, roles, "saturated", seed)
-        rows[f"{name}error"] = ((of[tested] - fit.encode(pairs)) ** 2).sum(1)
-        rows[f"{name}total"] = ((of[tested] - of[~tested].mean(0)) ** 2).sum(1)
-    return {"words": pd.DataFrame(rows)}
-
-
-def measure_twins(model: Pronouncer, words: Words, states: States, runs: Path) -> pd.DataFrame:
-    """The rows of all twins."""
-    parts = []
-    for kind, (make, seeds) in TWINS.items():
-        for seed in range(seeds):
-            measured = partial(measure_twin, words, states, partial(make, model), kind, seed)
-            parts.append(Part(runs / f"twin-{kind}-{seed}", measured))
-            parts[-1].finish()
-    return join_parts(parts, "words")
-
-
-def start_anew(module: Pronouncer, seed: int) -> Pronouncer:
-    """The network with torch's random weights."""
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        return Pronouncer(module.letters.embedding_dim, module.encoder.hidden_size).eval()
-
-
-def permute_weights(module: Pronouncer, seed: int) -> Pronouncer:
-    """The network with the weights of every matrix permuted."""
-    twin, source = start_anew(module, 0), torch.Generator().manual_seed(seed)
-    permuted = {
-        name: weight.flatten()[torch.randperm(weight.numel(), generator=source)].view_as(weight)
-        for name, weight in module.state_dict().items()
-    }
-    twin.load_state_dict(permuted)
-    return twin
-
-
-TWINS = {"untrained": (start_anew, 5), "permuted": (permute_weights, 2)}  # and how many
-
-
-def summarize_twins(rows: pd.DataFrame) -> pd.DataFrame:
-    """A row a twin: R² of the trained network and of the twin, and their difference."""
-    found = []
-    for key, of in rows.groupby(["twin", "seed"], sort=False):
-        sums = _sums(of, "twin_error", "twin_total", "error", "total")
-        gap = bootstrap(sums, lambda t: t[:, 2] / t[:, 3] - t[:, 0] / t[:, 1])
-        both = 1 - sums.sum(0)[[0, 2]] / sums.sum(0)[[1, 3]]
-        about = dict(zip(("twin", "seed"), key, strict=True))
-        found.append(about | {"r2_twin": both[0], "r2": both[1]} | gap.columns("difference"))
-    return pd.DataFrame(found)
-
-
-def estimate_all(rows: pd.DataFrame, surgery: pd.DataFrame, twins: pd.DataFrame) -> pd.DataFrame:
-    """The estimates of the predictions on question c, by seed."""
-    found = []
-    for seed, of in rows.groupby("seed"):
-        both, wickel = _of(of, "left*right"), _of(of, "wickel")
-        operated = surgery[(surgery["seed"] == seed) & (surgery["roles"] == "wickel")]
-        exact = operated[operated["edit"] == "exchange"]
-        values = {
-            "c-both-ends": _difference(both, _of(of, "left")),
-            "c-neighbors": _difference(wickel, both),
-            "c-syllables": _difference(_of(of, SYLLABLES), _of(of, "left")),
-            "c-systematic": _difference(_of(of, "left*right", "factored"), both, 0.9),
-            "c-surgery": bootstrap_mean(exact["exact"].to_numpy(float), exact["lemma"].to_numpy()),
-            "c-regular": _regular_minus_irregular(wickel),
-        }
-        found += [estimate(name, int(str(seed)), value) for name, value in values.items()]
-    untrained = twins[twins["twin"] == "untrained"]
-    for _, row in untrained.iterrows():
-        found.append(estimate("c-untrained", int(row["seed"]), read_interval(row, "difference")))
-    return pd.DataFrame(found)
-
-
-def measure(model_folder: Path, treebank: Path, runs: Path) -> pd.DataFrame:
-    """Measures what is missing, writes the tables of question c, and returns its estimates."""
-    torch.set_num_threads(1)
-    model = read_pronouncer(model_folder)
-    forms, lemmas = read_forms(treebank)
-    words = Words(forms, lemmas, pronounce(model, forms))
-    states = encode_words(model, forms).astype(float)
-    tables = [measure_seed(model, words, states, runs, seed) for seed in SEEDS]
-    rows, surgery = (
-        pd.concat([t[name] for t in tables], ignore_index=True) for name in ("words", "surgery")
-    )
-    twins = measure_twins(model, words, states, runs)
-    publish("spelling-fits", [summarize(rows)])
-    publish("spelling-surgery", [summarize_surgery(surgery)])
-    summary = publish("spelling-twins", [summarize_twins(twins)])
-    return publish("spelling-estimates", [estimate_all(rows, surgery, summary)])

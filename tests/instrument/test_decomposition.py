@@ -1,7 +1,6 @@
 """Decomposition into roles and fillers: against the formulas written out, planted schemes, and TPDN."""
 
 import json
-import re
 
 import numpy as np
 import pandas as pd
@@ -557,20 +556,6 @@ def test_authors_encodings_have_the_known_shares(encodings, roles, pairs, low, h
 def test_authors_encodings_bind_systematically(encodings):
     scores = tp.decompose(encodings, "encoding", "left*right", rank="9x6").scores
     assert row(scores)["r2_withheld"] > 0.9 > row(scores, "saturated")["r2_withheld_high"]
-
-
-# the tutorial
-
-
-def test_the_tutorial_runs_and_finds_the_planted_roles(root, tmp_path, monkeypatch):
-    text = (root / "docs/decomposition.md").read_text()
-    code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    monkeypatch.chdir(tmp_path)
-    names = {}
-    exec("\n".join(code), names)
-    assert names["found"].found == "left*right"
-    scores = names["both"].scores
-    assert row(scores)["r2_withheld_low"] > row(scores, "saturated")["r2_withheld_high"]
 
 
 def test_conjugate_gradients_end_where_a_map_is_singular():

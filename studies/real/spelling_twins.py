@@ -1,0 +1,73 @@
+"""Question c, controls: how well the roles of letters explain the states of networks that learnt nothing."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+
+from studies.real.pronunciation import Pronouncer, encode_words
+from studies.real.spelling_roles import States, choose_tested, error_sums, fit_roles, label, pair_up
+from studies.real.words import Words
+from tprprobe.files.runs import Part, join_parts
+from tprprobe.statistics import bootstrap
+
+
+def measure_twin(
+    words: Words, states: States, make: Callable[[int], Pronouncer], kind: str, seed: int
+) -> dict[str, pd.DataFrame]:
+    """A row a tested word: errors of left*right at a twin's states and at the trained ones."""
+    roles, tested = label(words, "left*right"), choose_tested(words, seed)
+    pairs = [p for p, t in zip(pair_up(words.forms, roles), tested, strict=True) if t]
+    rows: dict[str, Any] = {"twin": kind, "seed": seed, "lemma": words.groups[tested]}
+    for name, of in (("", states), ("twin_", encode_words(make(seed), words.forms))):
+        fit = fit_roles(words, of, tested, roles, "saturated", seed)
+        rows[f"{name}error"] = ((of[tested] - fit.encode(pairs)) ** 2).sum(1)
+        rows[f"{name}total"] = ((of[tested] - of[~tested].mean(0)) ** 2).sum(1)
+    return {"words": pd.DataFrame(rows)}
+
+
+def measure_twins(model: Pronouncer, words: Words, states: States, runs: Path) -> pd.DataFrame:
+    """The rows of all twins."""
+    parts = []
+    for kind, (make, seeds) in TWINS.items():
+        for seed in range(seeds):
+            measured = partial(measure_twin, words, states, partial(make, model), kind, seed)
+            parts.append(Part(runs / f"twin-{kind}-{seed}", measured))
+            parts[-1].finish()
+    return join_parts(parts, "words")
+
+
+def start_anew(module: Pronouncer, seed: int) -> Pronouncer:
+    """The network with torch's random weights."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return Pronouncer(module.letters.embedding_dim, module.encoder.hidden_size).eval()
+
+
+def permute_weights(module: Pronouncer, seed: int) -> Pronouncer:
+    """The network with the weights of every matrix permuted."""
+    twin, source = start_anew(module, 0), torch.Generator().manual_seed(seed)
+    permuted = {
+        name: weight.flatten()[torch.randperm(weight.numel(), generator=source)].view_as(weight)
+        for name, weight in module.state_dict().items()
+    }
+    twin.load_state_dict(permuted)
+    return twin
+
+
+TWINS = {"untrained": (start_anew, 5), "permuted": (permute_weights, 2)}  # and how many
+
+
+def summarize_twins(rows: pd.DataFrame) -> pd.DataFrame:
+    """A row a twin: R² of the trained network and of the twin, and their difference."""
+    found = []
+    for key, of in rows.groupby(["twin", "seed"], sort=False):
+        sums = error_sums(of, "twin_error", "twin_total", "error", "total")
+        gap = bootstrap(sums, lambda t: t[:, 2] / t[:, 3] - t[:, 0] / t[:, 1])
+        both = 1 - sums.sum(0)[[0, 2]] / sums.sum(0)[[1, 3]]
+        about = dict(zip(("twin", "seed"), key, strict=True))
+        found.append(about | {"r2_twin": both[0], "r2": both[1]} | gap.columns("difference"))
+    return pd.DataFrame(found)
