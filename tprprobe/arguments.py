@@ -25,7 +25,7 @@ WORDS: dict[Any, str] = {
     "Store": "a store (tp.open_store)",
     "Dataset": "data (tp.load_data)",
     "Language": "a model (tp.load_model)",
-    "Model": "a model of ours (tp.load_model)",
+    "Model": "a model (tp.load_model)",
     "Attached": "a module with sites (tp.attach)",
     "Module": "a module of torch",
     "Decomposition": "a fit (tp.decompose)",

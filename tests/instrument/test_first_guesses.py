@@ -77,7 +77,7 @@ def test_probe_with_nothing_says_what_it_does_before_it_does_it(monkeypatch, cap
     def stop(*_):
         raise InputError("stopped")
 
-    monkeypatch.setattr("tprprobe.cli.probing.model_and_data", stop)
+    monkeypatch.setattr("tprprobe.cli.options.model_and_data", stop)
     assert run(monkeypatch, "probe", "pos") == 2
     said = capsys.readouterr().err
     assert said.index("extracts 300 examples through tpt-d-english") < said.index("stopped")

@@ -103,5 +103,5 @@ def test_symbols_are_encoded_without_a_frame_and_read_back(tmp_path):
 
 @pytest.mark.parametrize("symbols", [("a", "b"), (*SPECIALS, "a", "a"), (*SPECIALS, "a b")])
 def test_symbols_that_make_no_vocabulary_are_refused(symbols):
-    with pytest.raises(tp.InputError, match="symbols"):
+    with pytest.raises(tp.InputError, match="a vocabulary"):
         SymbolTable(symbols)

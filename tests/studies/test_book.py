@@ -76,7 +76,9 @@ def test_long_code_of_the_book_prints_what_stands_there(name, tmp_path):
 
 
 def commands_of(path):
-    blocks = re.findall(r"^```(?:sh|bash)\n(.*?)^```", path.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    blocks = re.findall(
+        r"^```(?:sh|bash)\n(.*?)^```", path.read_text("utf-8"), re.DOTALL | re.MULTILINE
+    )
     return [words for block in blocks for words in command_lines(block)]
 
 

@@ -78,7 +78,7 @@ def inspect_model(name: str) -> Overview:
     from tprprobe.site.hooks import sites
 
     model = load_model(name)
-    about = model.describe()
+    about = model.describe()  # type: ignore[operator]
     facts = {
         "name": name,
         "architecture": about.pop("architecture"),

@@ -126,10 +126,10 @@ def _show_heads(rows: pd.DataFrame, edit: str) -> View:
         text = f"{value:+.0f}" if abs(value) >= 0.5 else "0"
         return "" if np.isnan(value) else f"({text})" if low <= 0 <= high else text
 
-    def tell(*ends: float) -> str:
+    def in_points(*ends: float) -> str:
         return "{:+.1f} points [{:+.1f}, {:+.1f}]".format(*ends)
 
-    signs, told = (np.vectorize(each, [object])(change, low, high) for each in (sign, tell))
+    signs, told = (np.vectorize(each, [object])(change, low, high) for each in (sign, in_points))
     depth = depth / max(1.0, depth.max())
     grid = Squares(depth, sites, [*map(str, heads)], ("", "head"), signs, told)
     strength = rows["strength"].iloc[0]

@@ -107,7 +107,7 @@ def read_sample(store: Store, fit: Decomposition, sample: int) -> SampleStates:
         raise InputError(f"no sample {sample} at {fit.site}: choose another")
     numbers = pd.factorize(units.tokens["sample"])[0]
     own = rows if fit.plan.unit != SAMPLE else numbers[rows[:1]]
-    whole = store.read(fit.site, units.vectors.rows).reshape(len(units), -1).astype(np.float64)
+    whole = np.concatenate([block for _, block in units.vectors.blocks()])
     tokens = units.tokens.iloc[rows].reset_index(drop=True)
     return SampleStates(fit, tokens, whole[own], fit.encode(tokens), whole.mean(0))
 

@@ -86,7 +86,7 @@ def make_optimizers(
 
 def make_adam(weights: Iterable[Tensor], settings: Optimizer) -> torch.optim.Optimizer:
     kind = torch.optim.Adam if settings.name == "adam" else torch.optim.AdamW
-    options = settings.model_dump(include={"betas", "eps", "weight_decay"})
+    options = {"betas": settings.betas, "eps": settings.eps, "weight_decay": settings.weight_decay}
     return kind([*weights], fused=True, **options)
 
 

@@ -73,7 +73,8 @@ def split_of(scene: Scene) -> str:
     """The split that a scene belongs to, whatever the seed: no scene is in two."""
     if scene.is_unseen:
         return COMPOSITIONAL
-    return split_by_hash(repr(scene))
+    # the splits of what ships were made when colors were spelled so
+    return split_by_hash(repr(scene).replace("color=", "colour="))
 
 
 def draw(rng: np.random.Generator, split: str) -> Scene:

@@ -246,7 +246,7 @@ def summarize(scores: pd.DataFrame) -> list[str]:
         steps = [_step(rows[name], word) for name, word in STEPS if name in rows]
         lines.append(f"{site}, {roles}: {', '.join(steps)}")
         lines += [f"  {each}" for each in found.get("design", pd.Series(dtype=str)).unique()]
-        lines += [f"  {each}" for each in warn(rows, next(iter(rows.values()))["n_fit"])]
+        lines += [f"  {each}" for each in warn(rows, int(next(iter(rows.values()))["n_fit"]))]
     return lines
 
 

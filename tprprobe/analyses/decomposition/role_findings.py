@@ -86,7 +86,7 @@ class RoleSearch:
         name = "mean" if self.found == NOTHING else self.found
         row = tried[tried["roles"] == name].iloc[0]
         r2 = f"R² {row['r2']:.3f} [{row['r2_low']:.3f}, {row['r2_high']:.3f}], {row['pairs']} pairs"
-        lines = [f"  {each}" for each in warn({self.found: row}, row["n"])]
+        lines = [f"  {each}" for each in warn({self.found: row}, int(row["n"]))]
         return [f"{self.site}: {self.found} ({r2})", *lines]
 
     def as_dict(self) -> dict[str, Any]:

@@ -90,6 +90,9 @@ class SavedProbe:
 
         Returns:
             One row per target; see [columns](columns.md#predictions).
+
+        Raises:
+            InputError: The store has not the probe's site, or no targets of its task.
         """
         vector = self._vector(store)
         table = self._asked(store.tokens if tokens is None else tokens)
