@@ -48,7 +48,9 @@ def write_gallery() -> str:
             _show(entry, variants.get(entry.name, entry.name))
         )
     return (
-        "\n\n".join([HEAD.strip(), REAL, *("\n\n".join([sections[name], *told[name]]) for name in sections)])
+        "\n\n".join(
+            [HEAD.strip(), REAL, *("\n\n".join([sections[name], *told[name]]) for name in sections)]
+        )
         + "\n"
     )
 
