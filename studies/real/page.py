@@ -119,7 +119,7 @@ def _sentences() -> dict[str, Any]:
         "passive": _pick(rows, measure=f"before_exchange, {passive}", **own),
         "passive_second": _pick(rows, measure=f"before_exchange, {passive}", **{**own, "seed": 1}),
         "paraphrase": _pick(rows, measure="before_exchange", **own),
-        "sure": "A second set of words gives the same outcomes of all predictions, but other shares in searches. All sentences are short: two persons and one verb, or three.",
+        "sure": "A second set of words gives the same outcomes of all predictions that were repeated, but other shares in searches. All sentences are short, with two or three persons and one verb.",
     }
 
 
@@ -149,7 +149,7 @@ def _spelling() -> dict[str, Any]:
         "search": _searched(read_result("spelling-search")),
         "search_kept": _compare_searched(fits),
         "regular": _pick(read_result("spelling-estimates"), prediction="c-regular", seed=0),
-        "sure": "The order of the schemes is the same for two splits of the lemmas. There are many more pairs of neighbors than places, and more free vectors may explain part of their lead.",
+        "sure": "Two splits of the lemmas give the same order of the schemes, but for both ends and syllables, which lie close together. There are many more pairs of neighbors than places, and more free vectors may explain part of their lead.",
     }
 
 
@@ -223,7 +223,7 @@ def _number_of(row: pd.Series) -> str:
 
 
 SURE_B = (
-    "The change between layers is far larger than the intervals, and random directions change at most 0.06 of the verbs. We did not measure agreement in the twin. "
+    "The change between layers is far larger than the intervals, and random directions change at most 0.09 of the verbs at any layer. We did not measure agreement in the twin. "
     "A second draw of 24 sets of words gives the same outcomes. All texts follow one pattern, and the weights of the one model come from a 4-bit file."
 )
 
@@ -248,7 +248,7 @@ def _layers() -> dict[str, Any]:
     return {
         "table": table(pd.DataFrame(lines)),
         "heads": _heads(),
-        "sure": "A second seed of the probes gives the same outcomes with one exception: it rejects the published order in the language model. The probes are linear, and all words are of one part of one treebank. An expected layer depends on the probe.",
+        "sure": "A second seed of the probes gives the same outcomes with two exceptions: it rejects the published order in the language model, and leaves undecided whether semantic roles gain more than parts of speech. The probes are linear, and all words are of one part of one treebank. An expected layer depends on the probe.",
     }
 
 
