@@ -42,7 +42,7 @@ def write_page(path: Path = PAGE) -> Path:
         Path(__file__).parent,
         "real.md.j2",
         predictions=len(load_predictions()),
-        counts=_listed([f"{n} {VERBS.get(name, name)}" for name, n in counted.items()], ""),
+        counts=_listed([f"{n} {VERBS[str(name)]}" for name, n in counted.items()], ""),
         outcomes=table(_shown(outcomes, pd.concat(found))),
         leads=table(compare_leads()),
         **facts,
@@ -258,7 +258,7 @@ def _heads() -> str:
     rows = rows[(rows["seed"] == 0) & (rows["start"] == "dependent")]
     shown = [
         {
-            "model": NAMES[row["model"]],
+            "model": NAMES[str(row["model"])],
             "relation": f"`{row['relation']}`",
             "head": f"layer {row['layer']:.0f}, head {row['head']:.0f}",
             "the head finds": interval_text(read_interval(row)),
