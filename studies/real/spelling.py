@@ -10,7 +10,6 @@ from studies.real.outcomes import estimate, publish
 from studies.real.pronunciation import encode_words, pronounce, read_pronouncer
 from studies.real.spelling_roles import (
     SYLLABLES,
-    States,
     choose_tested,
     measure_seed,
     pick_fit,
@@ -50,11 +49,6 @@ def estimate_all(rows: pd.DataFrame, surgery: pd.DataFrame, twins: pd.DataFrame)
     return pd.DataFrame(found)
 
 
-def _search(words: Words, states: States, out: Path, seed: int) -> dict[str, pd.DataFrame]:
-    vectors = out.with_name(f"{out.name}-vectors")
-    return {"schemes": search_scheme(words, states, choose_tested(words, seed), vectors, seed)}
-
-
 def measure(model_folder: Path, treebank: Path, runs: Path) -> pd.DataFrame:
     """Measures what is missing, writes the tables of question c, and returns its estimates."""
     torch.set_num_threads(1)
@@ -69,9 +63,9 @@ def measure(model_folder: Path, treebank: Path, runs: Path) -> pd.DataFrame:
     twins = measure_twins(model, words, states, runs)
     searches = []
     for seed in SEEDS:
-        out = runs / f"search-{seed}"
-        make = partial(_search, words, states, out, seed)
-        searches.append(Part(out, make))
+        out, tested = runs / f"search-{seed}-vectors", choose_tested(words, seed)
+        make = partial(search_scheme, words, states, tested, out, seed)
+        searches.append(Part(runs / f"search-{seed}", make))
         searches[-1].finish()
     publish("spelling-fits", [summarize(rows)])
     publish("spelling-search", [each.read("schemes") for each in searches])

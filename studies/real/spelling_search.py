@@ -23,8 +23,8 @@ def search_scheme(
     tested: Bool[np.ndarray, " word"],
     out: Path,
     seed: int,
-) -> pd.DataFrame:
-    """The schemes that the search tried on words that are not tested, the shortest description first."""
+) -> dict[str, pd.DataFrame]:
+    """The table of the schemes that the search tried on words that are not tested, the shortest description first."""
     out.mkdir(parents=True, exist_ok=True)
     kept = np.flatnonzero(~tested)
     np.savez(out / FILE, state=states[kept].astype(np.float32))
@@ -35,4 +35,4 @@ def search_scheme(
     }
     pd.DataFrame(sequences).to_csv(out / TOKENS, index=False)
     store = tp.import_store(out / FILE, out / "store", resume=True)
-    return tp.search_roles(store, SITE, seed=seed).schemes.assign(seed=seed)
+    return {"schemes": tp.search_roles(store, SITE, seed=seed).schemes.assign(seed=seed)}

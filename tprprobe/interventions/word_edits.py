@@ -127,7 +127,7 @@ def _changes(
     counts = torch.zeros(n).index_add(0, flat, torch.ones(cells.numel()))
 
     def mean(cell: Tensor) -> tuple[Tensor, Tensor]:
-        """Of [item, word] cells, without the item itself."""
+        """The mean state of every [item, word] cell over all other items, and whether there is any."""
         here = (cells[:, None] == cell[..., None]).float()  # [item, word, state]
         n = counts[cell] - here.sum(-1)
         return (sums[cell] - here @ states) / n.clamp_min(1)[..., None], n > 0

@@ -227,7 +227,7 @@ class Table:
         self.groups = np.split(order, ends[:-1])  # the pairs of every symbol of the shorter axis
 
     def sort(self, of: tuple[Any, Any]) -> tuple[Any, Any]:
-        """Of fillers and roles: of the longer axis, of the shorter one; and back."""
+        """(fillers, roles) sorted into (longer axis, shorter axis), or sorted back."""
         return of[::-1] if self.turned else of
 
     def weights(self, of_pair: Float64[np.ndarray, " pair"]) -> csr_array:

@@ -91,8 +91,8 @@ def list_exact(store: Store) -> dict[str, Field]:
 def read_labels(store: Store, side: str) -> pd.DataFrame:
     """The tokens of a side with a label per task, missing where a word has none.
 
-    A relation is told of its dependent, a role of every word of the argument (of several, the first
-    listed), an entity of every word in it.
+    A dependent has the label of its relation, every word of an argument the label of its role (the first one
+    listed, if there are several), and every word of an entity the label of that entity.
     """
     tokens = store.tokens.loc[store.tokens["side"] == side].reset_index(drop=True)
     return tokens.assign(**{name: label_words(tokens, name) for name in list_exact(store)})
