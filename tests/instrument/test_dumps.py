@@ -9,6 +9,7 @@ import datasets
 import h5py
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
 import xarray as xr
@@ -384,6 +385,22 @@ def test_a_folder_without_tokens_or_with_gaps_is_refused(tmp_path):
     arrow.write_bytes(arrow.read_bytes()[:200])
     with pytest.raises(InputError, match="cannot be read as a datasets folder"):
         tp.import_store(tmp_path / "d0", tmp_path / "cut")
+
+
+def test_lists_that_lie_outside_their_memory_are_refused(tmp_path):
+    offsets = pa.array([0, 10**9, 3], pa.int32()).buffers()[1]
+    texts = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"abc")])
+    tokens = pa.ListArray.from_arrays(pa.array([0, 2], pa.int32()), texts)
+    hidden = pa.array([[[1.0, 2.0], [3.0, 4.0]]])
+    datasets.Dataset.from_dict({"token": [["a", "b"]], "hidden": hidden}).save_to_disk(
+        tmp_path / "d"
+    )
+    table = pa.table({"token": tokens, "hidden": hidden})
+    file = next((tmp_path / "d").glob("*.arrow"))
+    with pa.ipc.new_stream(str(file), table.schema) as stream:
+        stream.write_table(table)
+    with pytest.raises(InputError, match="cannot be read as a datasets folder"):
+        tp.import_store(tmp_path / "d", tmp_path / "store")
 
 
 SENTENCES = ["The cat sat", "No", "The cat sat"]

@@ -2,6 +2,7 @@
 
 import pkgutil
 
+import pandas as pd
 import pytest
 from planted.questions import LAST, plant
 
@@ -10,6 +11,7 @@ from tprprobe.analyses.clustering import cluster, save_clusters
 from tprprobe.analyses.kinds import CLUSTERS
 from tprprobe.errors import InputError
 from tprprobe.files.kinds import list_kinds
+from tprprobe.files.tables import check_columns, columns
 from tprprobe.store.kinds import STORE
 
 
@@ -32,6 +34,14 @@ def test_what_was_written_is_known_and_read(tmp_path):
     assert CLUSTERS.load(folder)[0].site == LAST
     assert STORE.load(store.path).samples == 4
     assert not STORE.is_in(folder)
+
+
+@pytest.mark.parametrize("step", [1.5, 2**63, "9" * 30, "x"])
+def test_whole_numbers_are_never_rounded_or_cut(step):
+    steps = columns(whole="step")
+    assert check_columns(pd.DataFrame({"step": [1.0, 2.0]}), steps, "f", "").step.tolist() == [1, 2]
+    with pytest.raises(InputError, match="holds other things than whole numbers"):
+        check_columns(pd.DataFrame({"step": [1, step]}), steps, "f", "")
 
 
 def test_a_folder_without_it_says_which_command_makes_it(tmp_path):

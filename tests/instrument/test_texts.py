@@ -161,6 +161,18 @@ def test_what_is_said_of_wrong_names(tmp_path, monkeypatch, spec, said):
     assert len(str(error.value)) < 300
 
 
+@pytest.mark.parametrize("of", ["own.txt", "the list"])
+def test_a_split_that_there_is_not_is_refused(write, of):
+    given = write("own.txt", "a\nb\n") if of == "own.txt" else ["a", "b"]
+    with pytest.raises(InputError, match=r"'validation' \(accepted: all, train, dev, test\)$"):
+        load_data(given, split="validation")
+
+
+def test_an_empty_split_has_no_lengths(write):
+    test = load_data(write("own.txt", "a\n"), split="test")
+    assert (len(test), test.describe(10)) == (0, ({}, {"lengths": []}))
+
+
 def test_a_folder_of_texts_by_split(tmp_path):
     for name in ("train", "val", "README"):
         (tmp_path / f"{name}.txt").write_text(f"{name} one\n{name} two\n")

@@ -112,7 +112,7 @@ class Dataset(ABC, Generic[E]):
         documents = {each.document_name for each in some} - {None}
         facts = {"documents": len(documents)} if documents else {}
         lengths = {f"words of a {side}": [len(t.split()) for t in of] for side, of in texts.items()}
-        return facts, {"lengths": [spread(name, of) for name, of in lengths.items()]}
+        return facts, {"lengths": [spread(name, of) for name, of in lengths.items() if of]}
 
     def suited_to(self, vocabulary: Any) -> "Dataset[E]":
         """The data for a model of a vocabulary.

@@ -78,4 +78,9 @@ def _values(values: "pd.Series", kind: type) -> Any:
     numbers = pd.to_numeric(values)
     if pd.api.types.is_bool_dtype(numbers) or not pd.api.types.is_numeric_dtype(numbers):
         raise TypeError("no numbers")
-    return numbers.astype("int64") if kind is int else numbers
+    if kind is float:
+        return numbers
+    whole = numbers.astype("int64")
+    if (whole != numbers).any():
+        raise ValueError("not whole, or too large")
+    return whole

@@ -158,7 +158,12 @@ def choose(whole: Dataset[Article], request: Request, divided: bool) -> Dataset[
 
     Those without a document or a summary are left out and counted. No more is read than is
     needed to find n examples.
+
+    Raises:
+        InputError: a whole that is to be divided has no such split.
     """
+    if divided and request.split not in {None, ALL, *SHARES}:
+        raise unknown(f"split of {request.spec}", str(request.split), [ALL, *SHARES])
     wanted = request.split if divided and request.split in SHARES else None
     numbers, empty = [], 0
     for number, each in enumerate(whole):

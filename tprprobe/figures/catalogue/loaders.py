@@ -17,6 +17,7 @@ from tprprobe.files import assets
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import Kind
 from tprprobe.files.settings import Document, parse
+from tprprobe.files.tables import check_columns, columns
 from tprprobe.interventions.kinds import BEHAVIORS, SWAPS, SWEEPS
 from tprprobe.store import Store, open_store
 from tprprobe.store.kinds import STORE
@@ -24,6 +25,7 @@ from tprprobe.training.kinds import RUNS
 from tprprobe.training.logs import read_log
 
 PROBED = "settings.json"  # of `tprprobe probe --out`
+LOGGED = columns(number="value", whole="step")
 
 Source = str | os.PathLike[str]
 
@@ -126,7 +128,7 @@ def _log(folder: Path) -> pd.DataFrame:
     rows = read_log(folder) if folder.is_dir() else []
     if not rows:
         raise InputError(f"{folder} holds no {RUNS.file} of a training run")
-    return pd.DataFrame(rows).astype({"step": int, "value": float})
+    return check_columns(pd.DataFrame(rows), LOGGED, folder / RUNS.file, "train again")
 
 
 def load_probes(sources: Iterable[Source]) -> pd.DataFrame:

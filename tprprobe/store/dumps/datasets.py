@@ -62,6 +62,7 @@ def open_dataset(path: Path, tokens: Path | None, _layers: object = None) -> Tok
         table = pa.concat_tables(
             [each.read_all().replace_schema_metadata(None) for each in streams]
         )
+        table.validate(full=True)  # offsets: PyArrow follows wrong ones out of the file's memory
         if not table.num_rows:
             raise InputError(f"{path} has no rows")
         kinds = {field.name: _depth(field.type) for field in table.schema}
