@@ -5,6 +5,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 export OMP_WAIT_POLICY = PASSIVE
 export PYTHONHASHSEED = 0
+# If this were set, every command would compile all that it imports: ten seconds.
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: demo test test-instrument soak bench check types style docs app paper real audit sbom release clean
 

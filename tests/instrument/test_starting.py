@@ -37,3 +37,22 @@ def test_a_store_is_inspected_without_what_reads_its_arrays(make_model, make_dat
     data = make_data([("1+1", "2"), ("2+3", "5")])
     store = extract(make_model(), data, ["encoder.0.self.role"], tmp_path / "store")
     subprocess.run([sys.executable, "-c", INSPECTED, store.path], check=True)
+
+
+LOADED = """
+import sys
+from tprprobe.models import load_model
+from tprprobe.models.architectures import build
+from tprprobe.models.listing import list_presets
+from tprprobe.models.sketches import sketched
+
+load_model("tpt-c-arithmetic")
+with sketched():
+    for preset in list_presets():
+        assert all(each.is_meta for each in build({"preset": preset}).parameters())
+assert "torch._dynamo" not in sys.modules
+"""
+
+
+def test_a_model_is_loaded_without_torchs_compiler():
+    subprocess.run([sys.executable, "-c", LOADED], check=True)

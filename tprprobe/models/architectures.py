@@ -13,6 +13,7 @@ from tprprobe import plugins
 from tprprobe.errors import InputError, unknown
 from tprprobe.models.listing import list_presets
 from tprprobe.models.protocol import Model
+from tprprobe.models.sketches import sketched
 from tprprobe.models.tpgn import TPGN
 from tprprobe.models.tpt import TPT
 from tprprobe.models.transformer import Transformer
@@ -155,7 +156,7 @@ def _check_memory(module_class: type[Model], config: Any) -> None:
     sizes = [value for value in vars(config).values() if type(value) is int]
     if max(sizes) ** 2 * np.sum(getattr(config, "n_layers", 1)) <= FEW:
         return
-    with torch.device("meta"):
+    with sketched():
         model = module_class(config)
     needed = sum(each.nbytes for each in (*model.parameters(), *model.buffers()))
     try:
@@ -182,7 +183,7 @@ def count_parameters(settings: dict[str, Any]) -> int:
         >>> tp.models.count_parameters({"preset": "tp-transformer"})
         49178624
     """
-    with torch.device("meta"):
+    with sketched():
         return sum(parameter.numel() for parameter in build(settings).parameters())
 
 

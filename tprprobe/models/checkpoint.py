@@ -25,6 +25,7 @@ from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_folder
 from tprprobe.models.architectures import build, expand
 from tprprobe.models.protocol import CaptionModel, Model, Readable
+from tprprobe.models.sketches import sketched
 
 TYPED, SEQ2SEQ = {"model_type": "tprprobe"}, "TPRForSeq2SeqLM"  # of `models.huggingface.auto`
 UNTRAINED, TRANSFORMERS = "untrained:", "hf:"  # how names begin
@@ -196,7 +197,7 @@ def _check_weights(config: dict[str, Any], path: Path) -> None:
         raise InputError(f"{path.parent} has no {path.name}")
     with _undamaged(path), safetensors.safe_open(path, "pt") as opened:
         held = {key: tuple(opened.get_slice(key).get_shape()) for key in opened.keys()}  # noqa: SIM118
-    with torch.device("meta"):
+    with sketched():
         wanted = {key: tuple(each.shape) for key, each in build(config).state_dict().items()}
     for key in held:
         if key not in wanted:

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from tprprobe.console import note
@@ -30,6 +29,7 @@ from tprprobe.models.published import jiang, schlag
 from tprprobe.models.published.containers import PublishedFile, read_bytes, read_checkpoint
 from tprprobe.models.published.keys import Options, rename
 from tprprobe.models.published.pickles import read_vocabulary
+from tprprobe.models.sketches import sketched
 
 TOKENIZERS = (".json", ".model")
 UNTOLD = ("n_heads", "dropout", "norm_epsilon", "pad", "sos", "eos")  # no shape tells these
@@ -115,7 +115,7 @@ def _rebuild(found: PublishedFile, given: dict[str, Any]) -> tuple[Any, dict[str
     settings |= settle(
         find_architecture(settings["architecture"])[0].config_class, admitted, given, spelled
     )
-    with torch.device("meta"):  # which takes no memory for what the file may not have
+    with sketched():  # which takes no memory for what the file may not have
         sketch = build(settings, seed=0)
     shapes = {name: tensor.shape for name, tensor in sketch.state_dict().items()}
     options = dataclasses.asdict(sketch.config)
