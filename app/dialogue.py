@@ -17,7 +17,7 @@ STAYS = """<style>
 @media (max-width: 768px) { [data-testid="stLayoutWrapper"]:has(> .st-key-asked-lead) { top: 3.6rem; } }
 </style>"""
 MAPS = "**Attention of every head** – click a map to ablate its head: its vectors become 0, so it binds nothing"
-FEW, LONGEST = 8, 600  # layers whose maps are shown at once, tokens
+FEW = 8  # layers whose maps are shown at once
 
 
 def stay() -> Any:
@@ -55,8 +55,8 @@ def _read_text(store) -> str:
 
 def choose_change(asked, heads) -> Any:
     """The change that is picked: a head, or two tokens and the kind of vectors that they exchange; None without."""
-    views, sign = tp.dashboard.changes, tp.dashboard.safe_text.sign
-    kinds, head = list(views.list_kinds(asked)), canvas.read_head(heads)
+    views, head = tp.dashboard.changes, canvas.read_head(heads)
+    kinds = list(views.list_kinds(asked))
     tokens, kind, change = canvas.read_tokens(len(asked.tokens)), None, None
     with widgets.controls():
         if kinds:
@@ -68,14 +68,8 @@ def choose_change(asked, heads) -> Any:
         change = views.exchange_tokens(asked, kind, *tokens)
     left = "a second token" if len(tokens) == 1 else "two tokens"
     advice = f"Click {left}: they exchange their {kind}." if kind else "It has nothing to exchange."
-    items = [
-        {"name": str(i), "text": sign(each), "title": f"‘{sign(each)}’ · token {i}"}
-        for i, each in enumerate(asked.tokens[:LONGEST])
-    ]
-    heading = "The caption" if asked.is_image else "What the model reads"
     marked = [*change.first, *change.second] if change and not head else None
-    groups = [{"heading": heading, "items": items}]
-    canvas.offer_picks("asked-tokens", groups, marked=marked, advice=advice)
+    canvas.offer_picks("asked-tokens", views.pack_tokens(asked), marked=marked, advice=advice)
     with st.container(horizontal=True, vertical_alignment="center", key="pairs"):
         for number, (told, *pair) in enumerate(views.list_pairs(asked) if kind else []):
             picked = ",".join(map(str, pair))

@@ -75,4 +75,4 @@ def ask() -> None:
             st.warning("Its weights are not those that this store was made with.")
         _show_answer(model, name, store, lead)
     except tp.InputError as error:
-        st.warning(state.escape(tp.dashboard.safe_text.visible(error, LONGEST)))
+        st.warning(state.escape(tp.dashboard.asking.visible(error, LONGEST)))

@@ -24,7 +24,7 @@ def _take_apart(store, run, site, roles, rank) -> None:
             widgets.show(views.show_similarity(fit, of), f"likeness-{of}")
     states = views.read_sample(store, fit, widgets.choose_sample(store, store.samples))
     widgets.show(views.show_residuals(states), "residuals")
-    sign, tokens = tp.dashboard.safe_text.sign, states.tokens["filler"].tolist()
+    sign, tokens = views.sign, states.tokens["filler"].tolist()
     told = {i: f"{i}: {sign(token)}" for i, token in enumerate(tokens)}
     with st.container(horizontal=True):
         at = st.selectbox("Token", told, len(told) // 2, key="token", format_func=told.__getitem__)

@@ -33,7 +33,7 @@ def _show_probes(folders) -> None:
 
 def _show_mistakes(folders, task: str) -> None:
     """The confusions of a trained probe, and examples of its errors."""
-    views, store = tp.dashboard.probe_errors, state.store()
+    views, store = tp.dashboard.probes, state.store()
     saved = views.list_probes(folders, task)
     if not saved or not st.toggle("Confused labels", key="mistaken", **state.KEEP):
         return

@@ -9,6 +9,7 @@ import torch
 import tprprobe as tp
 from tprprobe.dashboard import asking, attention, changes
 from tprprobe.errors import InputError
+from tprprobe.interventions import asked_texts, text_changes
 from tprprobe.models.protocol import require_vocabulary
 
 LEAD = "Roles of ‘12’ (1) and ‘45’ (7) exchanged: the answer"
@@ -24,13 +25,13 @@ def read_lead(app):
 
 
 def test_two_numbers_of_as_many_digits_change_places_with_the_exact_answer(asked):
-    assert asking.exact_answer(asked) == "-2/7"
+    assert asked_texts.exact_answer(asked) == "-2/7"
     change = changes.exchange_tokens(asked, "roles", 2, 8)  # in 12 and in 45
     assert (change.first, change.second) == ((1, 2), (7, 8))
     table, row = changes.try_change(asked, change)
     assert (row["predicted"], row["by"]) == ("-5", changes.ARITHMETIC)  # 45/(3-12)
     assert {row["answer before"], row["answer after"], "-5"} <= {*table["answer"]}
-    assert torch.allclose(*(torch.tensor(table[w]) for w in (asking.PLAIN, changes.BACK)))
+    assert torch.allclose(*(torch.tensor(table[w]) for w in (asked_texts.PLAIN, changes.BACK)))
     single = changes.exchange_tokens(asked, "roles", 1, 5)  # 12 and 3: single digits
     assert (single.first, single.second) == ((1,), (5,))
     with pytest.raises(InputError, match="choose two"):
@@ -38,7 +39,7 @@ def test_two_numbers_of_as_many_digits_change_places_with_the_exact_answer(asked
 
 
 def test_an_edit_that_changes_nothing_changes_no_answer(asked):
-    _, row = changes.try_change(asked, changes.Change("nothing", {}))
+    _, row = changes.try_change(asked, text_changes.Change("nothing", {}))
     assert row["answer after"] == row["answer before"]
     assert row["now"] == pytest.approx(row["probability"])
     assert "stays" in changes.summarize_change(row)
@@ -64,7 +65,7 @@ def test_probabilities_have_three_digits():
 
 def test_the_start_symbol_is_no_part_of_a_question(asked):
     _, row = changes.try_change(asked, changes.exchange_tokens(asked, "roles", 0, 1))
-    assert row["by"] == asking.OTHER
+    assert row["by"] == asked_texts.OTHER
 
 
 def test_what_is_predicted_is_said_with_whether_it_came(asked):
@@ -81,16 +82,16 @@ def test_what_is_predicted_is_said_with_whether_it_came(asked):
 def test_a_word_goes_with_all_its_pieces(make_model):
     english = require_vocabulary(tp.load_model("tpt-d-english"))
     text = "Airbus strikes Hawaii."
-    words = asking.group_words(text, english)
+    words = asked_texts.group_words(text, english)
     pieces = [english.spell([each]) for each in english.encode(text)]
     airbus = tuple(i for i, _ in enumerate(pieces) if "".join(pieces[: i + 1]).strip() in "Airbus")
     assert len(airbus) > 1
     assert words[0] == words[airbus[-1]] == airbus
     assert words[airbus[-1] + 1] == (airbus[-1] + 1,)  # strikes
     assert words[-2] == (len(words) - 2,)  # the full stop; the end symbol is no word
-    assert changes.find_words(words, 0, airbus[-1] + 1) == ((0,), (airbus[-1] + 1,))
+    assert text_changes.find_words(words, 0, airbus[-1] + 1) == ((0,), (airbus[-1] + 1,))
     characters = require_vocabulary(make_model(fluent=True, seed=4))
-    assert asking.group_words("+120/7", characters)[3] == (2, 3, 4)  # behind the start symbol
+    assert asked_texts.group_words("+120/7", characters)[3] == (2, 3, 4)  # behind the start symbol
 
 
 def test_pairs_of_numbers_are_offered(asked):
@@ -103,8 +104,8 @@ def test_a_caption_has_words_unbinding_vectors_and_no_heads():
     image = asking.ask_image(asking.load_asked("tpgn-scenes"), 0)
     table, row = changes.try_change(image, changes.exchange_tokens(image, "sentence TPRs", 1, 2))
     assert " ".join(image.tokens) == row["answer before"]
-    assert {*table} == {"answer", asking.PLAIN, asking.EDITED}
-    assert {*changes.list_kinds(image)} == {"fillers", *list(changes.KINDS)[3:]}
+    assert {*table} == {"answer", asked_texts.PLAIN, asked_texts.EDITED}
+    assert {*changes.list_kinds(image)} == {"fillers", *list(text_changes.KINDS)[3:]}
     assert not changes.find_heads(image)
     assert changes.list_pairs(image) == []
 
@@ -164,15 +165,17 @@ def test_picks_that_say_nothing_are_left(open_page, asked_runs, picked):
 def test_two_words_of_any_model_with_a_head_exchange_their_states(make_model):
     model = make_model(fluent=True, seed=4)
     asked, other = (replace(asking.ask_text(model, text), answer=None) for text in ("12/(3-45)", "45/(3-12)"))  # fmt: skip
-    site = asking.list_states(model)[0]
+    site = asked_texts.list_states(model)[0]
     change = changes.exchange_tokens(asked, f"states at {site}", 1, 8)  # 12 and 45
     said = asking.listen(asked, changes.list_ways(asked, change))
     assert {*said.table} == {"next word", *changes.MEANINGS}
-    plain, back, edited = (said.table[way] for way in (asking.PLAIN, changes.BACK, asking.EDITED))
+    plain, back, edited = (
+        said.table[way] for way in (asked_texts.PLAIN, changes.BACK, asked_texts.EDITED)
+    )
     assert plain.tolist() == pytest.approx(back.tolist())  # the states put back change nothing
     assert (plain - edited).abs().max() > 10 * (plain - back).abs().max()
     again = asking.listen(other, changes.list_ways(other)).table.set_index("next word")
-    shown = said.table.set_index("next word")[asking.OTHER]
-    assert shown[again.index].tolist() == pytest.approx(again[asking.PLAIN].tolist())
-    told = changes.summarize_change(changes.judge(said, change.told))
+    shown = said.table.set_index("next word")[asked_texts.OTHER]
+    assert shown[again.index].tolist() == pytest.approx(again[asked_texts.PLAIN].tolist())
+    told = changes.summarize_change(text_changes.judge(said, change.told))
     assert f"States at {site} of ‘12’ (1) and ‘45’ (7) exchanged: the next word" in told

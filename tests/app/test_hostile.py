@@ -11,9 +11,9 @@ from planted.questions import plant
 
 import tprprobe as tp
 from tprprobe import figures
-from tprprobe.dashboard import safe_text, strips
+from tprprobe.dashboard import strips
 from tprprobe.errors import InputError
-from tprprobe.store import SiteSpec, StoreWriter, open_store
+from tprprobe.store import SiteSpec, StoreWriter, open_store, token_texts
 
 ROLE, MAPS = "encoder.0.self.role", "encoder.0.self.attention"
 SITES = {
@@ -76,7 +76,7 @@ def test_markup_in_tokens_is_text(odd):
 def test_the_browser_takes_tokens_as_text_only(odd, root):
     scene = tp.dashboard.build_scene(odd, ROLE, 0, k=3)
     sent = tp.dashboard.strips.pack_strips(scene, [0])["strips"][0]
-    assert sent["signs"][:1] == [tp.dashboard.safe_text.visible(HTML[0])]
+    assert sent["signs"][:1] == [token_texts.visible(HTML[0])]
     script = "".join(each.read_text("utf-8") for each in (root / "app").glob("*.js"))
     for way in (
         "innerHTML",
@@ -104,12 +104,12 @@ def test_every_format_is_written_of_every_text(odd):
 
 
 def test_texts_that_turn_others_around_or_hide_are_seen():
-    assert tp.dashboard.safe_text.visible("\u202eabc") == "‹202E›abc"
-    assert tp.dashboard.safe_text.visible("\x00") == "‹0000›"
-    assert tp.dashboard.safe_text.visible("") == "∅"
-    assert tp.dashboard.safe_text.visible("👩‍👩‍👧") == "👩‍👩‍👧"
-    assert tp.dashboard.safe_text.visible("שלום") == "שלום"
-    assert len(tp.dashboard.safe_text.visible("x" * 10_000)) < 30
+    assert token_texts.visible("\u202eabc") == "‹202E›abc"
+    assert token_texts.visible("\x00") == "‹0000›"
+    assert token_texts.visible("") == "∅"
+    assert token_texts.visible("👩‍👩‍👧") == "👩‍👩‍👧"
+    assert token_texts.visible("שלום") == "שלום"
+    assert len(token_texts.visible("x" * 10_000)) < 30
 
 
 def test_vectors_that_are_not_numbers_leave_only_their_samples_out(tmp_path):
@@ -255,7 +255,7 @@ def test_a_text_is_not_put_to_a_model_of_images():
     + [(each, each) for each in ("é", "##", "Łódź", "日本", "", "a b")],
 )
 def test_tokens_are_labelled_as_readers_know_them(token, text):
-    assert safe_text.spell(token) == text
+    assert token_texts.spell(token) == text
 
 
 def test_an_export_has_the_same_labels_as_the_page():
@@ -263,5 +263,5 @@ def test_an_export_has_the_same_labels_as_the_page():
 
 
 def test_the_pieces_of_a_word_are_joined():
-    assert safe_text.join(["Ġjur", "ists"]) == "jurists"
-    assert safe_text.join(["em", "##bed"]) == "embed"
+    assert token_texts.join(["Ġjur", "ists"]) == "jurists"
+    assert token_texts.join(["em", "##bed"]) == "embed"

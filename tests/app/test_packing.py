@@ -7,9 +7,10 @@ import pytest
 from planted.questions import LAST, plant
 
 import tprprobe as tp
-from tprprobe.dashboard import maps, planes, strips
-from tprprobe.dashboard import scene as clouds
+from tprprobe.analyses import planes, token_maps
+from tprprobe.dashboard import maps, strips
 from tprprobe.errors import InputError
+from tprprobe.store.token_texts import visible
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,7 @@ def test_points_rows_and_tokens_can_be_read_back(store, scene):
         assert np.array_equal(samples, each.tokens["sample"])
         assert np.array_equal(positions, each.tokens["position"])
         words = np.array(sent["vocabulary"])[unpacked(sent["points"], "token")]
-        assert words.tolist() == [tp.dashboard.safe_text.visible(t) for t in each.tokens["token"]]
+        assert words.tolist() == [visible(t) for t in each.tokens["token"]]
         assert sent["points"].nbytes == 7 * len(each.rows)
 
 
@@ -73,19 +74,19 @@ def test_names_come_with_what_they_hold(scene):
 
 def test_every_token_of_a_thinned_store_gets_its_place_and_cluster(store, scene):
     few = tp.dashboard.build_scene(store, LAST, 0, k=6, most=150)
-    whole = clouds.fill(few)
+    whole = token_maps.fill(few)
     assert np.array_equal(whole.rows, np.arange(len(scene.rows)))
     drawn = np.searchsorted(whole.rows, few.rows)
     assert np.allclose(whole.points[drawn], few.points, atol=1e-4)
     assert np.array_equal(whole.roles.labels[drawn], few.roles.labels)
     assert whole.note == f"clusters and axes are those of {len(few.rows)} tokens"
-    assert clouds.fill(scene) is scene
-    assert clouds.fill(few, most=10) is few
+    assert token_maps.fill(scene) is scene
+    assert token_maps.fill(few, most=10) is few
 
 
 def test_umap_places_no_more_vectors(store, scene):
-    plane = clouds.replace(scene.plane, method="umap")
-    assert clouds.fill(clouds.replace(scene, plane=plane)).plane is plane
+    plane = token_maps.replace(scene.plane, method="umap")
+    assert token_maps.fill(token_maps.replace(scene, plane=plane)).plane is plane
     with pytest.raises(InputError, match="choose pca or linear"):
         planes.place_more(plane, scene.roles, np.zeros((2, 8)))
 

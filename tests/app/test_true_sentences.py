@@ -19,7 +19,6 @@ from tprprobe.dashboard import (
     decompositions,
     interventions,
     layers,
-    probe_errors,
     probes,
 )
 from tprprobe.dashboard.scene import summarize_roles
@@ -332,7 +331,7 @@ def results(draw):
     labels = draw(st.lists(st.sampled_from(["NN", "VB"]), min_size=2, max_size=6))
     table = pd.DataFrame({"label": labels, "predicted": "NN"})
     right = pd.DataFrame({"n": [(table["label"] == "NN").mean()]})
-    return (lambda: probe_errors.summarize_errors(table, "pos", site)), [table, right], {"pos"}
+    return (lambda: probes.summarize_errors(table, "pos", site)), [table, right], {"pos"}
 
 
 @settings(max_examples=200)

@@ -12,8 +12,8 @@ from planted.questions import LAST, MAPS, plant
 from sklearn.metrics import adjusted_rand_score
 
 import tprprobe as tp
+from tprprobe.analyses import planes
 from tprprobe.cli import server
-from tprprobe.dashboard import planes
 from tprprobe.errors import InputError
 from tprprobe.store import sampling
 

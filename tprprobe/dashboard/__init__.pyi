@@ -12,11 +12,9 @@ from . import layers as layers
 from . import maps as maps
 from . import marks as marks
 from . import names as names
-from . import probe_errors as probe_errors
 from . import probes as probes
 from . import role_fits as role_fits
 from . import run_summary as run_summary
-from . import safe_text as safe_text
 from . import scene as scene
 from . import statements as statements
 from . import strips as strips

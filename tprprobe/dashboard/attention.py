@@ -15,7 +15,6 @@ from tprprobe.analyses.attention.gold_maps import DIVISION, Relation, find_maps,
 from tprprobe.analyses.attention.head_relations import TASK, follow_relations, score_relation
 from tprprobe.analyses.attention.head_relations import list_relations as list_relations
 from tprprobe.dashboard.contents import list_contents
-from tprprobe.dashboard.safe_text import sign
 from tprprobe.dashboard.statements import Link, Statement, percent, place, top
 from tprprobe.dashboard.theme import look
 from tprprobe.dashboard.view import Squares, View
@@ -25,6 +24,7 @@ from tprprobe.figures.dots import interval_dots
 from tprprobe.gold.labels import WORD, decode_cell
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
+from tprprobe.store.token_texts import sign
 
 SHARP = 16  # samples of which the sharpest head is sought
 SMALL, CELLS = 48, 400  # rows and columns of a map beside others, and alone

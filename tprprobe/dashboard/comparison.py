@@ -8,8 +8,8 @@ import pandas as pd
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 
 from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.token_maps import Cloud
 from tprprobe.dashboard.contents import read_texts
-from tprprobe.dashboard.scene import Cloud
 from tprprobe.dashboard.statements import Statement
 from tprprobe.dashboard.view import Squares, View
 from tprprobe.errors import InputError

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import pandas as pd
 
 from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.naming.fields import LABELS, list_exact
-from tprprobe.dashboard.safe_text import visible
 from tprprobe.dashboard.statements import Statement, percent
 from tprprobe.dashboard.view import View
 from tprprobe.gold.labels import WORD
@@ -17,8 +15,10 @@ from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import Interval, wilson
 from tprprobe.store import Store
 from tprprobe.store.layout import SIDES, twins_in
+from tprprobe.store.sample_texts import find_samples as find_samples
+from tprprobe.store.sample_texts import read_texts as read_texts
+from tprprobe.store.token_texts import visible
 
-TEXTS = ("question", "source", "document")  # columns with the text of a sample
 ROLES = (("encoder.", "self.role"), ("", ".role"), ("", ".unbinding"), ("", ".hidden"), ("", ""))
 
 
@@ -154,21 +154,3 @@ def like(sites: Sequence[str], site: str) -> list[str]:
     """The sites that differ from one only in the layer."""
     parts = site.split(f".{layer_of(site)}.")
     return [name for name in sites if name.split(f".{layer_of(name)}.") == parts]
-
-
-def read_texts(store: Store) -> pd.Series:
-    """The text of every sample by its number; of samples without one, their tokens."""
-    tokens = store.tokens
-    column = next((name for name in TEXTS if name in tokens), None)
-    if column is None:
-        return tokens.groupby("sample")["token"].agg(lambda each: " ".join(map(str, each)))
-    return tokens.drop_duplicates("sample").set_index("sample")[column].astype(str)
-
-
-def find_samples(store: Store, text: str, most: int = 500) -> list[int]:
-    """The samples that hold a text, ignoring case; all for an empty one."""
-    if not text.strip():
-        return list(range(store.samples))
-    texts = read_texts(store)
-    holds = texts.str.casefold().str.contains(text.strip().casefold(), regex=False)
-    return [int(each) for each in texts.index[holds.to_numpy()][:most]]

@@ -11,13 +11,13 @@ from typing import Any
 import pandas as pd
 
 from tprprobe.dashboard.contents import describe_store
-from tprprobe.dashboard.safe_text import visible
 from tprprobe.errors import InputError, unknown
 from tprprobe.files import assets, hub
 from tprprobe.files.kinds import list_kinds
 from tprprobe.store import Store, open_store
 from tprprobe.store.layout import ARRAYS, MANIFEST, TOKENS, TWINS
 from tprprobe.store.provenance import sort_results
+from tprprobe.store.token_texts import visible
 
 MOST, DEEPEST = 20_000, 8  # folders that are looked into, and how far down
 FOREIGN = ("zarr.json", ".zgroup", ".zarray")

@@ -16,12 +16,12 @@ from pathlib import Path
 
 from tprprobe.dashboard.contents import list_contents, list_vectors
 from tprprobe.dashboard.folders import Runs, is_within
-from tprprobe.dashboard.safe_text import visible
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.hub import CONFIG
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_file
 from tprprobe.store import Store
+from tprprobe.store.token_texts import visible
 
 CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")  # of a terminal
 KEPT = 8  # lines of output that are shown

@@ -14,14 +14,14 @@ import pyarrow as pa
 from jaxtyping import Bool
 
 from tprprobe.analyses.naming.names import UNNAMED
-from tprprobe.dashboard.fields import CLUSTER, NONE, OTHER, order_values
-from tprprobe.dashboard.safe_text import sign, visible
-from tprprobe.dashboard.scene import Cloud
+from tprprobe.analyses.naming.token_fields import CLUSTER, NONE, OTHER, order_values
+from tprprobe.analyses.token_maps import Cloud
 from tprprobe.dashboard.theme import NEITHER, colors, inks
 from tprprobe.dashboard.view import View
 from tprprobe.figures import map_points
 from tprprobe.figures.style import palette
 from tprprobe.statistics import read_interval
+from tprprobe.store.token_texts import sign, visible
 
 LAYER = "layer"  # of the same tokens in all layers: a map of its own
 GRID = 65_535  # steps of a point's place on either axis

@@ -8,10 +8,10 @@ import pandas as pd
 from jaxtyping import Bool, Integer
 from matplotlib.path import Path as Outline
 
-from tprprobe.dashboard.safe_text import visible
-from tprprobe.dashboard.scene import Cloud
+from tprprobe.analyses.token_maps import Cloud
 from tprprobe.errors import InputError
 from tprprobe.store.layout import SAMPLE, SIDES
+from tprprobe.store.token_texts import visible
 
 LONGEST, MOST_ROWS = 4000, 2_000_000_000
 MOST = 5000  # marked tokens in a table

@@ -12,13 +12,13 @@ from tprprobe.analyses.naming.run import LABELS
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.naming.word_names import count_names
 from tprprobe.dashboard.folders import Runs
-from tprprobe.dashboard.safe_text import sign, visible
 from tprprobe.dashboard.statements import Statement, link_vectors, percent, place, top
 from tprprobe.dashboard.view import Dots, View, measured
 from tprprobe.errors import InputError
 from tprprobe.figures.naming import polarity_table, words_table
 from tprprobe.files.tables import read_table
 from tprprobe.store import Store
+from tprprobe.store.token_texts import sign, visible
 
 NAMED = ["name", "site", "head", "cluster", "k", "precision", "precision_low", "precision_high"]
 NAMED += ["recall", "recall_low", "recall_high", "coverage", "f05"]

@@ -8,9 +8,9 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from tprprobe.dashboard.safe_text import plotted, visible
 from tprprobe.dashboard.theme import FONT, MONO, colors, inks, look, shade
 from tprprobe.dashboard.view import Dots, Lines, Squares
+from tprprobe.store.token_texts import LONGEST, visible
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star")
 ACROSS, WIDE = 4, 24  # panels in a row; characters of a line of their titles
@@ -135,3 +135,9 @@ def _plot_squares(grid: Squares, dark: bool) -> tuple[go.Figure, int]:
     chart.update_xaxes(title=grid.titles[1], type="category", showgrid=False)
     chart.update_yaxes(title=grid.titles[0], autorange="reversed", type="category", showgrid=False)
     return chart, 110 + min(30, max(14, 500 // max(len(grid.rows), 1))) * len(grid.rows)
+
+
+def plotted(text: object, longest: int = LONGEST) -> str:
+    """The text for a chart, which interprets tags and entities in its texts."""
+    shown = visible(text, longest)
+    return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

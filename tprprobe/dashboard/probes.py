@@ -1,21 +1,26 @@
-"""Probes by layer beside the band of their strongest control."""
+"""Probes by layer beside the band of their strongest control, and what they mistake for what."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from tprprobe.analyses.probing.held_out import list_errors as list_errors
+from tprprobe.analyses.probing.held_out import list_probes as list_probes
+from tprprobe.analyses.probing.held_out import predict_held_out as predict_held_out
 from tprprobe.dashboard.statements import Statement, link_vectors, name_vectors, percent, top
-from tprprobe.dashboard.view import Lines, View, measured
+from tprprobe.dashboard.view import Lines, Squares, View, measured
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures.catalogue.loaders import load_probes
+from tprprobe.figures.dots import count_squares
 from tprprobe.figures.probes import strongest_control
 
 SCORES = {"f1": "F1", "accuracy": "accuracy"}
 SIGNS = "filled: above every control (paired, Holm); gray: the best control with its 95 % interval"
-FEW = 3  # places that are named
+FEW, MOST = 3, 16  # places that are named, labels of a matrix
 
 
 def read_probes(folders: Mapping[str, Path]) -> pd.DataFrame:
@@ -135,3 +140,36 @@ def _summarize_beyond(stack: str, tested: pd.DataFrame) -> str:
     more = f" and {len(found) - FEW} more" if len(found) > FEW else ""
     named = f" ({', '.join(found[:FEW])}{more})" if found else ""
     return f"{is_beyond.sum()} of {len(tested)} sites of the {stack}{named}"
+
+
+def show_confusions(found: pd.DataFrame, task: str) -> View:
+    """How often every label (rows, the commonest) is predicted as every other: of every label the shares."""
+    common = found["label"].value_counts().index[:MOST]
+    shown = found[found["label"].isin(common)]
+    predicted = shown["predicted"].where(shown["predicted"].isin(common), "other")
+    columns = [*common, "other"]
+    table = pd.crosstab(shown["label"], predicted)
+    table = table.reindex(common).reindex(columns=columns, fill_value=0)
+    counts = table.to_numpy()
+    shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
+    percents = np.char.mod("%.0f", 100 * shares)
+    texts = np.where(shares >= 0.05, percents, "")
+    told = np.char.add(np.char.add(percents, " % ("), np.char.add(counts.astype(str), ")"))
+    names = (f"{task} label", "predicted")
+    title = f"What a probe of {task} predicts for every label, held out"
+    note = f"percent of a row; the {len(counts)} most frequent of {found['label'].nunique()} labels"
+    grid = Squares(shares, [*common], columns, names, texts, told)
+    draw = partial(count_squares, counts, title, names)
+    return View(title, table.reset_index(names="label"), grid, draw, note)
+
+
+def summarize_errors(found: pd.DataFrame, task: str, site: str) -> Statement:
+    """How many predictions are right, and the commonest confusion."""
+    right = int((found["label"] == found["predicted"]).sum())
+    text = f"{site} predicts {right:,} of {len(found):,} held-out {task} labels right ({100 * right / len(found):.1f} %)"
+    wrong = found[found["label"] != found["predicted"]]
+    if len(wrong):
+        counts: Any = wrong.value_counts(["label", "predicted"])
+        (label, predicted), n = next(iter(counts.items()))
+        text += f"; most frequent mistake: {label} predicted as {predicted}, {n} times"
+    return Statement(f"{text}.")

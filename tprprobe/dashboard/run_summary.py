@@ -10,10 +10,10 @@ from pathlib import Path
 import pandas as pd
 
 from tprprobe.dashboard.folders import Runs
-from tprprobe.dashboard.safe_text import visible
 from tprprobe.dashboard.statements import Link, Statement
 from tprprobe.errors import InputError
 from tprprobe.store import Store
+from tprprobe.store.token_texts import visible
 
 SITES = 3  # of a decomposition that are told
 

@@ -9,14 +9,14 @@ from typing import Any
 import pandas as pd
 
 from tprprobe.analyses.clustering import Clusters
+from tprprobe.analyses.token_maps import Cloud
 from tprprobe.dashboard.maps import pack_colors
 from tprprobe.dashboard.marks import COUNTED, Mark
-from tprprobe.dashboard.safe_text import sign, visible
-from tprprobe.dashboard.scene import Cloud
 from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError
 from tprprobe.figures import role_clusters
 from tprprobe.store.sampling import Thinned
+from tprprobe.store.token_texts import sign, visible
 
 LONGEST = 600  # tokens of a sample that are drawn
 ANSWERS = ["prediction", "correct"]  # what a model wrote

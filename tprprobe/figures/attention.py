@@ -10,10 +10,10 @@ from jaxtyping import Float
 
 from tprprobe.analyses.attention.gold_maps import DIVISION, Relation
 from tprprobe.errors import InputError
-from tprprobe.figures.pieces import spell
 from tprprobe.figures.strips import PLAIN, SIGNS, Strip, StripFrame, draw_strips
 from tprprobe.figures.style import INK, MUTED, Drawing, drawing, tidy
 from tprprobe.store import Store
+from tprprobe.store.token_texts import spell
 
 COLORS = "Blues"
 LEAST = 0.05  # attention that is printed

@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.patches import Rectangle
 
-from tprprobe.figures.pieces import spell
 from tprprobe.figures.style import INK, MUTED, Drawing, drawing, text_color
+from tprprobe.store.token_texts import spell
 
 SIGNS = {"<sos>": "#", "<eos>": "%", " ": ""}  # as in the paper; a blank is an empty square
 CELL = 0.165  # inches

@@ -11,6 +11,8 @@ from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE, SIDES
 from tprprobe.store.reader import Rows
 
+DRAWN, LEAST = 20_000, 2_000  # vectors that a first view is made of
+NUMBERS = 2_000_000  # in these: wide vectors are fewer
 STRETCHES = 64  # runs of samples that follow one another: a disk is read in few places
 
 
@@ -64,3 +66,10 @@ def thin(store: Store, site: str, most: int, seed: int = 0) -> Store:
     positions = (chosen[:, None] + np.arange(length)).ravel()
     positions = positions[np.cumsum(counts[positions]) <= most]
     return take(store, samples[positions if len(positions) else chosen[:1]])
+
+
+def count_drawn(store: Store, site: str) -> int:
+    """How many vectors of a site (or of a head of it) a first view is made of."""
+    spec = store.specs[store.select(site)[0]]
+    width = int(np.prod(spec.shape)) // (spec.heads or 1)
+    return min(DRAWN, max(LEAST, NUMBERS // max(width, 1)))

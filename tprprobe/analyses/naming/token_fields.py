@@ -6,10 +6,9 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.naming.fields import LABELS, label_words
-from tprprobe.dashboard.safe_text import visible
 from tprprobe.errors import unknown
-from tprprobe.figures.pieces import spell
 from tprprobe.gold.labels import WORD
+from tprprobe.store.token_texts import spell, visible
 
 CLUSTER, OTHER, NONE = "cluster", "other", "–"
 MOST = 20  # values that have a color of their own

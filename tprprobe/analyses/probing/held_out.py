@@ -1,29 +1,23 @@
-"""What trained probes mistake for what on held-out documents, and examples of it."""
+"""What trained probes predict on documents that were held out of their training, and where they are wrong."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.probing import load_probe
 from tprprobe.analyses.probing.labelled_words import TEST, read_corpus
-from tprprobe.dashboard.safe_text import join, visible
-from tprprobe.dashboard.statements import Statement
-from tprprobe.dashboard.view import Squares, View
 from tprprobe.errors import InputError
-from tprprobe.figures.dots import count_squares
 from tprprobe.files.hub import CONFIG
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import SETTINGS
 from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
+from tprprobe.store.token_texts import join, visible
 
 SAVED = "probes"
-MOST, ERRORS, AROUND = 16, 200, 6  # labels of the matrix; errors that are listed; words around one
+ERRORS, AROUND = 200, 6  # errors that are listed; words around one
 
 
 @dataclass(frozen=True)
@@ -65,27 +59,6 @@ def predict_held_out(store: Store, trained: TrainedProbe) -> pd.DataFrame:
     return found.reset_index(drop=True)
 
 
-def show_confusions(found: pd.DataFrame, task: str) -> View:
-    """How often every label (rows, the commonest) is predicted as every other: of every label the shares."""
-    common = found["label"].value_counts().index[:MOST]
-    shown = found[found["label"].isin(common)]
-    predicted = shown["predicted"].where(shown["predicted"].isin(common), "other")
-    columns = [*common, "other"]
-    table = pd.crosstab(shown["label"], predicted)
-    table = table.reindex(common).reindex(columns=columns, fill_value=0)
-    counts = table.to_numpy()
-    shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
-    percents = np.char.mod("%.0f", 100 * shares)
-    texts = np.where(shares >= 0.05, percents, "")
-    told = np.char.add(np.char.add(percents, " % ("), np.char.add(counts.astype(str), ")"))
-    names = (f"{task} label", "predicted")
-    title = f"What a probe of {task} predicts for every label, held out"
-    note = f"percent of a row; the {len(counts)} most frequent of {found['label'].nunique()} labels"
-    grid = Squares(shares, [*common], columns, names, texts, told)
-    draw = partial(count_squares, counts, title, names)
-    return View(title, table.reset_index(names="label"), grid, draw, note)
-
-
 def list_errors(store: Store, found: pd.DataFrame) -> pd.DataFrame:
     """Wrong predictions, the surest first: the sample's words with the span in ⟨⟩, label, predicted, probability."""
     wrong = found[found["label"] != found["predicted"]].nlargest(ERRORS, "probability")
@@ -101,15 +74,3 @@ def _mark(words: list[str], span: str) -> str:
     first, last = (int(each) for each in span.strip("[)").split(","))
     signs = [f"⟨{word}⟩" if first <= i < last else word for i, word in enumerate(words)]
     return visible(" ".join(signs[max(first - AROUND, 0) : last + AROUND]), 120)
-
-
-def summarize_errors(found: pd.DataFrame, task: str, site: str) -> Statement:
-    """How many predictions are right, and the commonest confusion."""
-    right = int((found["label"] == found["predicted"]).sum())
-    text = f"{site} predicts {right:,} of {len(found):,} held-out {task} labels right ({100 * right / len(found):.1f} %)"
-    wrong = found[found["label"] != found["predicted"]]
-    if len(wrong):
-        counts: Any = wrong.value_counts(["label", "predicted"])
-        (label, predicted), n = next(iter(counts.items()))
-        text += f"; most frequent mistake: {label} predicted as {predicted}, {n} times"
-    return Statement(f"{text}.")

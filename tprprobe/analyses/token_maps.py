@@ -1,0 +1,247 @@
+"""Maps of tokens: the vectors of one head, their clusters, names and places in the plane."""
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float32, Int32, Integer
+
+from tprprobe.analyses.clustering import Clusters, cluster
+from tprprobe.analyses.naming import name_roles
+from tprprobe.analyses.naming.lattice import build_lattice
+from tprprobe.analyses.naming.names import UNNAMED, read_structure, score_candidates
+from tprprobe.analyses.naming.token_fields import CLUSTER, NONE, OTHER, list_fields, read_field
+from tprprobe.analyses.planes import place, place_more
+from tprprobe.analyses.projections import Projection, project
+from tprprobe.errors import InputError
+from tprprobe.site.patterns import layer_of
+from tprprobe.store import Store
+from tprprobe.store.groups import group_tokens
+from tprprobe.store.sampling import DRAWN, Thinned, count_drawn, take, thin
+
+MOST_NUMBERS = 100_000_000  # of all vectors of a site that are read to draw every token
+BLOCK = 65_536  # vectors that are read at a time
+SEEDS = 5  # runs of k-means
+SURE = 0.3  # F0.5 of a name from a column; its precision lies above the share of all tokens
+PLACES = ("position", "word", "document", "module")  # columns that say where a token stands
+
+
+@dataclass(frozen=True, eq=False)
+class Cloud:
+    """The drawn vectors of a head: ``drawn`` is the store or a part of it, ``rows`` are its rows in the store."""
+
+    store: Store
+    drawn: Store
+    roles: Clusters
+    plane: Projection
+    tokens: pd.DataFrame
+    rows: Integer[np.ndarray, " token"]
+    left_out: int  # samples with vectors that are not finite
+    layers: int = 1  # that the same tokens are drawn of; the clusters are of one
+
+    @property
+    def points(self) -> Float32[np.ndarray, "token 2"]:
+        return self.plane.points
+
+    @property
+    def side(self) -> str:
+        return self.store.side(self.roles.site)
+
+    @property
+    def place(self) -> str:
+        """Site and head in words; of all layers, the site as a pattern."""
+        site, head = self.roles.site, self.roles.head
+        if self.layers > 1:
+            site = site.replace(f".{layer_of(site)}.", ".*.")
+        return site if head is None else f"{site}, head {head}"
+
+    @property
+    def note(self) -> str:
+        """A note on how much of the store is drawn; empty if all of it is."""
+        total, drawn = self.store.manifest["lengths"].get(self.side, 0), len(np.unique(self.rows))
+        parts = []
+        if drawn < total:
+            how = ", whole samples drawn at random" if self.layers == 1 else ""
+            parts.append(f"{drawn:,} of {total:,} tokens{how}")
+        fitted = int(self.plane.fitted.sum())
+        if fitted < len(self.rows) and self.layers == 1 and self.plane.method != "umap":
+            parts.append(f"clusters and axes are those of {fitted:,} tokens")
+        if self.layers > 1:
+            parts.append(f"in {self.layers} layers; clusters are of {self.roles.site}")
+        if self.left_out:
+            parts.append(f"{self.left_out} samples with vectors that are not finite are left out")
+        return " · ".join(parts)
+
+    @functools.cached_property
+    def gold(self) -> pd.DataFrame | None:
+        """The gold structure of the drawn tokens in words; None for data without exact structure."""
+        return _known(lambda: read_structure(self.drawn, self.side).described)
+
+    @functools.cached_property
+    def names(self) -> pd.DataFrame | None:
+        """The names of the clusters, scored held out: from exact structure, where none of these holds from any column."""
+        exact = _known(lambda: name_roles(self.drawn, self.roles))
+        if exact is not None and (exact["name"] != UNNAMED).any():
+            return exact
+        return _known(self._name_by_columns)
+
+    def _name_by_columns(self) -> pd.DataFrame:
+        """Names that are a value of a column, such as ``pos NN``."""
+        fields = [each for each in list_fields(self.tokens, self.gold) if each not in PLACES]
+        known = {field.removeprefix("gold "): self.read_field(field) for field in fields}
+        values = {n: (f"{n} " + v).mask(v.isin([NONE, OTHER])) for n, v in known.items()}
+        described = pd.DataFrame(values).dropna(axis=1, how="all").astype("category")
+        lattice = build_lattice(described, longest=1) if len(described.columns) else None
+        if lattice is None or not lattice.names:
+            raise InputError("no columns to name clusters by")
+        groups = group_tokens(self.tokens.reset_index(drop=True))
+        found = score_candidates(self.roles.labels, lattice, groups)
+        holds = (found["f05"] >= SURE) & (
+            found["precision_low"] * found["lift"] > found["precision"]
+        )
+        return found.assign(name=found["candidate"].where(holds, UNNAMED))
+
+    def list_fields(self) -> list[str]:
+        """The fields by which the tokens can be colored; the first is the cluster."""
+        return [CLUSTER, *list_fields(self.tokens, self.gold)]
+
+    def read_field(self, name: str) -> pd.Series:
+        """The values of a field, one per token, as texts."""
+        if name == CLUSTER:
+            return pd.Series(self.roles.labels.astype(str))
+        return read_field(self.tokens, self.gold, name)
+
+    def of(self, samples: list[int]) -> tuple[Thinned, Clusters]:
+        """The part of the store with some samples, and their vectors' nearest clusters; −1 of what is not finite."""
+        part = take(self.store, np.array(samples))
+        labels = assign(self.roles, read_vectors(part, self.roles.site, self.roles.head))
+        return part, replace(self.roles, labels=labels)
+
+
+def _known(find: Callable[[], pd.DataFrame]) -> pd.DataFrame | None:
+    try:
+        return find()
+    except InputError:
+        return None
+
+
+def build_scene(
+    store: Store,
+    site: str,
+    head: int | None = None,
+    k: int = 20,
+    method: str = "pca",
+    raw: bool = False,
+    seed: int = 0,
+    most: int | None = None,
+) -> Cloud:
+    """The scene of a site: tokens with their clusters and their places on a plane.
+
+    Args:
+        store: The store.
+        site: A site of vectors; layer -1 is the last.
+        head: One head; default: all heads.
+        k: The number of clusters; lowered to the number of vectors.
+        method: The projection to the plane: ``pca``, or ``umap``.
+        raw: Whether dimensions are not standardized.
+        seed: Seed of random choices.
+        most: The most tokens that are drawn; of larger stores, whole samples are drawn at random.
+
+    Returns:
+        The scene, for :func:`show_map` and :func:`show_strips`.
+
+    A larger store is thinned to ``most`` vectors (default: DRAWN, of wide vectors fewer), whole samples drawn at random.
+
+    Raises:
+        InputError: No such site or head, attention maps, no finite vectors, or fewer distinct vectors than k.
+
+    Examples:
+        >>> tp.dashboard.build_scene(store, "encoder.-1.self.role", head=0, k=3).roles.k
+        3
+    """
+    thinned = thin(store, store.select(site)[0], most or count_drawn(store, site), seed)
+    vectors = read_vectors(thinned, site, head)
+    drawn, left_out = _finite(thinned, site, np.asarray(np.isfinite(vectors).all(1)))
+    rows = drawn.rows(site) if isinstance(drawn, Thinned) else np.arange(len(vectors))
+    roles = cluster(drawn, site, head, min(k, len(rows)), seed, raw, SEEDS)
+    plane = place(drawn, roles, method, seed)
+    return Cloud(store, drawn, roles, plane, drawn.tokens_of(roles.site), rows, left_out)
+
+
+def stack_layers(
+    scene: Cloud, sites: Sequence[str], method: str = "pca", seed: int = 0, most: int = DRAWN
+) -> Cloud:
+    """The scene's tokens in every layer, placed together; the column ``layer`` tells them apart.
+
+    ``sites`` are the same site of each layer; of more than ``most`` vectors, every so many tokens.
+    """
+    chosen = np.arange(0, len(scene.rows), -(-len(scene.rows) * len(sites) // most))
+    vectors = [read_vectors(scene.drawn, site, scene.roles.head)[chosen] for site in sites]
+    tokens = [scene.tokens.iloc[chosen].assign(layer=layer_of(site)) for site in sites]
+    stacked = np.concatenate(vectors)
+    known = np.isfinite(stacked).all(1)
+    stacked, table = stacked[known], pd.concat(tokens)[known].reset_index(drop=True)
+    scaled = (stacked - stacked.mean(0)) / (stacked.std(0) + np.finfo(np.float32).tiny)
+    plane = project(scaled, method, table["layer"].to_numpy(), seed)
+    both = (scene.roles.labels, scene.rows)
+    labels, rows = (np.tile(each[chosen], len(sites))[known] for each in both)
+    roles = replace(scene.roles, labels=labels)
+    return replace(scene, roles=roles, plane=plane, tokens=table, rows=rows, layers=len(sites))
+
+
+def fill(scene: Cloud, most: int = MOST_NUMBERS) -> Cloud:
+    """The scene with every token of the store: those that were left out get their nearest cluster, and
+    a place on the same axes.
+
+    The scene itself, if it is whole, of UMAP, or the vectors are more than ``most`` numbers.
+    """
+    store, roles = scene.store, scene.roles
+    total = store.manifest["lengths"].get(scene.side, 0)
+    is_large = total * roles.centers.shape[1] > most
+    if len(scene.rows) == total or scene.plane.method == "umap" or is_large:
+        return scene
+    labels, points = np.full(total, -1, np.int32), np.zeros((total, 2), np.float32)
+    for start in range(0, total, BLOCK):
+        rows = slice(start, min(start + BLOCK, total))
+        vectors = read_vectors(store, roles.site, roles.head, rows)
+        labels[rows] = assign(roles, vectors)
+        known = labels[rows] >= 0
+        points[rows][known] = place_more(scene.plane, roles, vectors[known])
+    kept = np.flatnonzero(labels >= 0)
+    tokens = store.tokens_of(roles.site).iloc[kept].reset_index(drop=True)
+    fitted = np.isin(kept, scene.rows[scene.plane.fitted])
+    plane = replace(scene.plane, points=points[kept], fitted=fitted)
+    roles = replace(roles, labels=labels[kept])
+    return replace(scene, roles=roles, plane=plane, tokens=tokens, rows=kept)
+
+
+def assign(roles: Clusters, vectors: Float32[np.ndarray, "row width"]) -> Int32[np.ndarray, " row"]:
+    """The nearest cluster of every vector; −1 for a vector that is not finite."""
+    labels, known = np.full(len(vectors), -1, np.int32), np.isfinite(vectors).all(1)
+    if known.any():
+        labels[known] = roles.assign(vectors[known])
+    return labels
+
+
+def read_vectors(
+    store: Store, site: str, head: int | None, rows: slice | None = None
+) -> Float32[np.ndarray, "row width"]:
+    """The vectors of one head of a site, a row each."""
+    vectors = store.read(site, rows, head)
+    width = int(np.prod(vectors.shape[1:]))
+    return vectors.reshape(len(vectors), width).astype(np.float32)
+
+
+def _finite(store: Store, site: str, known: Bool[np.ndarray, " token"]) -> tuple[Store, int]:
+    """The store without the samples that have a vector that is not finite, and their number."""
+    if known.all():
+        return store, 0
+    samples = store.tokens_of(site)["sample"].to_numpy()
+    bad = np.unique(samples[~known])
+    good = np.setdiff1d(samples, bad)
+    if not len(good):
+        raise InputError(f"every sample of {store.path} has vectors of {site} that are not finite")
+    whole = store.whole if isinstance(store, Thinned) else store
+    return take(whole, good), len(bad)

@@ -1,0 +1,244 @@
+"""What a model is asked, a text or an image, and what it says: an answer, the next word, or which samples of a store are near."""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from tprprobe.data import load_data
+from tprprobe.data.mathematics.questions import Question
+from tprprobe.data.pairs import encode_examples
+from tprprobe.errors import InputError
+from tprprobe.gold import evaluate
+from tprprobe.interventions.batched_edits import score_variants
+from tprprobe.models import load_model
+from tprprobe.models.checkpoint import default_data
+from tprprobe.models.decoding.generation import generate
+from tprprobe.models.protocol import CaptionModel, Language, Model, Readable, require_vocabulary
+from tprprobe.site.hooks import PlacedEdit, capture, find_sites, intervene
+from tprprobe.site.patterns import side_of
+from tprprobe.store import Store
+from tprprobe.store.sample_texts import read_texts
+from tprprobe.store.token_texts import visible
+
+LONGEST, MOST = 4000, 10  # characters of a text; the likeliest that are shown
+PLAIN, EDITED, OTHER = "as it is", "edited", "words exchanged"
+ANSWER, NEXT, NEAR = "answer", "next word", "nearest sample"
+Edits = Mapping[str, PlacedEdit]
+Way = tuple[Tensor, Edits]  # what is read, and edits meanwhile
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What a model was asked: its ids (or an image's features), the tokens that edits are of (of an image the words of its
+    caption), those of the same word for each, and the ids of the answer that it writes, if it writes one.
+    """
+
+    model: Any
+    text: str
+    source: Tensor
+    tokens: tuple[str, ...]
+    words: tuple[tuple[int, ...], ...]
+    answer: Int[Tensor, "1 target_seq"] | None = None
+    was_cut: bool = False
+
+    @property
+    def is_image(self) -> bool:
+        return isinstance(self.model, CaptionModel)
+
+    def run(self, source: Tensor, *patterns: str) -> dict[str, Tensor]:
+        """The tensors of sites while the model reads (and writes)."""
+        target = source[:, :1] if self.answer is None else self.answer[:, :-1]
+        with capture(self.model, patterns) as acts, torch.no_grad():
+            self.model.run(source, target)
+        return acts
+
+    def write(self, source: Tensor, edits: Edits) -> Int[Tensor, "1 target_seq"]:
+        """The answer under edits, start symbol first; of an image word by word, each after its caption's words, as
+        exchanges of a decoder's positions are of whole passes.
+        """
+        most = require_vocabulary(self.model).most
+        longest: dict[str, Any] = {"max_length": most[1]} if most else {}
+        with intervene(self.model, edits), torch.no_grad():
+            if self.is_image and edits and self.answer is not None:
+                ids = self.model(source, self.answer[:, :-1]).argmax(-1)
+            else:
+                ids = generate(self.model, source, **longest)
+        return torch.cat([ids.new_full((1, 1), self.model.config.sos), ids], 1)
+
+
+class Said(NamedTuple):
+    """What a model may say (rows) with its probability or cosine in every way (columns); the row that is first in each."""
+
+    table: pd.DataFrame
+    first: dict[str, int]
+
+
+def load_asked(name: str | os.PathLike[str]) -> Readable:
+    """The model of a checkpoint, by folder, name, or hub id, with a vocabulary."""
+    model = load_model(name)
+    require_vocabulary(model)
+    return model
+
+
+def reads_images(model: Any) -> bool:
+    """True for a model that writes captions."""
+    return isinstance(model, CaptionModel)
+
+
+def has_head(model: Any) -> bool:
+    """True if the model predicts symbols."""
+    return isinstance(model, Language) and bool(getattr(model, "head", "own"))
+
+
+def ask_text(model: Any, text: str) -> Asked:
+    """A text that a model reads; of a model that fills masks, with one behind it unless it has one."""
+    vocabulary: Any = require_vocabulary(model)
+    text = " ".join(text.split())
+    if reads_images(model):
+        raise InputError(f"{model.name} writes captions of images: it cannot read a text")
+    if not text or len(text) > LONGEST:
+        told = f"a text of {len(text)} characters: give at most {LONGEST}"
+        raise InputError(told if text else "an empty text: type a question or a text")
+    mask = getattr(model, "head", None) == "masked" and vocabulary.tokenizer.mask_token
+    text = f"{text} {mask}." if mask and mask not in text else text
+    source, was_cut = _encode(model, Question(text, "", "asked"))
+    tokens = tuple(str(vocabulary.symbols[each]) for each in source[0].tolist())
+    asked = Asked(model, text, source, tokens, group_words(text, vocabulary)[: len(tokens)])
+    answer = asked.write(source, {}) if isinstance(model, Model) else None
+    return Asked(model, text, source, tokens, asked.words, answer, was_cut)
+
+
+def ask_image(model: Any, number: int) -> Asked:
+    """An image of the data that a model of captions was trained on."""
+    name, split = default_data(model)
+    image: Any = load_data(name, split=split, n=number + 1)[number]
+    text = f"image {number} of {name} (its caption: ‘{image.captions[0]}’)"
+    source, was_cut = _encode(model, image)
+    answer = Asked(model, text, source, (), ()).write(source, {})
+    symbols, ends = require_vocabulary(model).symbols, (model.config.eos, model.config.pad)
+    tokens = tuple(str(symbols[each]) for each in answer[0, 1:].tolist() if each not in ends)
+    return Asked(model, text, source, tokens, tuple((i,) for i in range(len(tokens))), answer, was_cut)  # fmt: skip
+
+
+def _encode(model: Any, example: Any) -> tuple[Tensor, bool]:
+    """What the model reads of an example, and whether it was cut."""
+    pairs = encode_examples([example], require_vocabulary(model))
+    source = pairs.source.padded(torch.tensor([0]), model.config.pad)
+    return source.to(model.device), bool(pairs.cut[0])
+
+
+def group_words(text: str, vocabulary: Any) -> tuple[tuple[int, ...], ...]:
+    """For every token of a text those of the same word or number; a sign is alone."""
+    before, behind = vocabulary.source_frame
+    places = [(0, 0)] * len(before) + list(vocabulary.offsets(text)) + [(0, 0)] * len(behind)
+    spans = [found.span() for found in re.finditer(r"\w+|[^\w\s]", text)]
+    word = [[i for i, (a, b) in enumerate(spans) if a < end and start < b] for start, end in places]
+    of = [found[0] if found else -1 - n for n, found in enumerate(word)]
+    return tuple(tuple(j for j, other in enumerate(of) if other == each) for each in of)
+
+
+def list_states(model: Any) -> list[str]:
+    """The sites of states: embeddings, and what every layer returns."""
+    found = {n: s for n, s in find_sites(model).items() if n.endswith((".embedding", ".hidden"))}
+    return [n for n, s in found.items() if side_of(n) == "source" and "head" not in s.axes]
+
+
+def listen(asked: Asked, ways: Mapping[str, Way], store: Store | None = None, exact: str = "") -> Said:  # fmt: skip
+    """What the model says in every way: its answers (and the probability of an ``exact`` one), the next words, or of a model
+    without a head the samples of a store that are near.
+    """
+    if asked.answer is not None:
+        return _read_answers(asked, ways, exact)
+    if has_head(asked.model):
+        return _read_words(asked, ways)
+    if store is None:
+        raise InputError(f"{asked.model.name} has no head: give a store with samples to be near to")
+    return _read_neighbors(asked, ways, store)
+
+
+def _read_answers(asked: Asked, ways: Mapping[str, Way], exact: str) -> Said:
+    written = {way: asked.write(*each) for way, each in ways.items()}
+    vocabulary = require_vocabulary(asked.model)
+    answers = {vocabulary.decode(ids[0].tolist()): ids for ids in written.values()}
+    order = list(answers)
+    first = {way: order.index(vocabulary.decode(ids[0].tolist())) for way, ids in written.items()}
+    if exact and exact not in answers:
+        target = encode_examples([Question("", exact, "asked")], vocabulary).target
+        ids = target.padded(torch.tensor([0]), asked.model.config.pad)
+        answers[exact] = ids.to(asked.model.device)
+    table = pd.DataFrame({ANSWER: list(answers)})
+    for way, (source, edits) in ways.items():
+        scores = score_variants(asked.model, source, list(answers.values()), [edits])
+        table[way] = scores.log_probability[0, :, 0].exp().double().numpy()
+    return Said(table, first)
+
+
+@torch.no_grad()
+def _read_words(asked: Asked, ways: Mapping[str, Way]) -> Said:
+    values, spell = {}, require_vocabulary(asked.model).spell
+    for way, (source, edits) in ways.items():
+        with intervene(asked.model, edits):
+            values[way] = asked.model.predict(source)[0].double().cpu().numpy()
+    return _rank(values, lambda i: {NEXT: visible(spell([i]).strip() or spell([i]))})
+
+
+def _read_neighbors(asked: Asked, ways: Mapping[str, Way], store: Store) -> Said:
+    """The samples whose mean states in the last layer are nearest, by cosine."""
+    site, values = list_states(asked.model)[-1], {}
+    means, texts = mean_states(store, site)
+    unit = means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
+    for way, (source, edits) in ways.items():
+        with intervene(asked.model, edits):
+            mean = asked.run(source, site)[site][0].double().mean(0).cpu()
+        values[way] = unit @ (mean / mean.norm().clamp_min(1e-12)).numpy()
+    return _rank(values, lambda i: {NEAR: visible(texts[i], 90), "sample": i})
+
+
+def _rank(values: Mapping[str, np.ndarray], name: Callable[[int], dict[str, Any]]) -> Said:
+    """The largest values as it is, after the edit, and with the words exchanged."""
+    ways = [way for way in (PLAIN, EDITED, OTHER) if way in values]
+    largest = [np.argsort(-values[way], kind="stable")[:MOST] for way in ways]
+    most = list(dict.fromkeys(np.concatenate(largest).tolist()))[: 2 * MOST]
+    table = pd.DataFrame([name(i) for i in most]).assign(**{w: v[most] for w, v in values.items()})
+    return Said(table, {way: int(table[way].argmax()) for way in values})
+
+
+def mean_states(store: Store, site: str) -> tuple[Float[np.ndarray, "sample d_model"], list[str]]:
+    """The mean of every sample's states at a site of a store, and its text."""
+    samples, at = np.unique(store.tokens_of(site)["sample"].to_numpy(), return_inverse=True)
+    sums = np.zeros((len(samples), int(np.prod(store.specs[store.select(site)[0]].shape))))
+    for rows, block in store.iterate(site):
+        np.add.at(sums, at[rows], block.reshape(len(block), -1))
+    return sums / np.bincount(at)[:, None], read_texts(store).loc[samples].tolist()
+
+
+def exact_answer(asked: Asked) -> str:
+    """The exact value of a question of arithmetic; empty for any other text."""
+    try:
+        return "" if asked.answer is None or asked.is_image else str(evaluate(asked.text))
+    except InputError:
+        return ""
+
+
+def find_reference(store: Store, text: str) -> str:
+    """The right answer to a text that is one of the store's; empty for any other."""
+    if "answer" not in store.tokens:
+        return ""
+    texts = read_texts(store)
+    samples: Iterable[Any] = texts.index[(texts == text).to_numpy()][:1]
+    answers = store.tokens.loc[store.tokens["sample"].isin(samples), "answer"]
+    return str(answers.iloc[0]) if len(answers) else ""
+
+
+def measure_of(said: Said) -> tuple[str, str]:
+    """What a model says, and by what that is measured."""
+    what = str(said.table.columns[0])
+    return what, "cosine" if what == NEAR else "probability"

@@ -1,0 +1,53 @@
+"""Texts as readers know them: pieces of words spelled (`Ġthe` and `▁the` are ` the`, `##ing` is `-ing`), and whatever a
+store holds made safe to show, one line, visible, nothing in it executed.
+"""
+
+import unicodedata
+from collections.abc import Iterable
+
+PIECE, SPACE = "##", "▁"  # before a piece that goes on a word, and before one that begins it
+PRINTED = [*range(33, 127), *range(161, 173), *range(174, 256)]  # bytes that stand for themselves
+OTHERS = [each for each in range(256) if each not in PRINTED]
+BYTES = {chr(n): n for n in PRINTED} | {chr(256 + i): n for i, n in enumerate(OTHERS)}
+LONGEST = 24
+SIGNS = {"": "∅", " ": "␣", "\n": "↵", "\t": "⇥"}
+HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn")
+JOINERS = "\u200d\ufe0f"  # inside emoji
+
+
+def spell(token: object) -> str:
+    """A token as text; bytes stand for characters as in GPT-2, and what is no text in these is left as it is."""
+    text = str(token).replace(SPACE, " ")
+    if text.startswith(PIECE) and len(text) > len(PIECE):
+        return f"-{text[len(PIECE) :]}"
+    try:
+        return bytes(BYTES[each] for each in text).decode()
+    except (KeyError, UnicodeDecodeError):
+        return text
+
+
+def join(tokens: Iterable[object]) -> str:
+    """The text of tokens that follow one another, such as those of a word."""
+    return spell("".join(str(each).removeprefix(PIECE) for each in tokens)).strip()
+
+
+def sign(token: object) -> str:
+    """The label of a token wherever one is drawn; tables keep tokens as they are."""
+    return visible(spell(token))
+
+
+def visible(text: object, longest: int = LONGEST) -> str:
+    """The text with a visible sign for each character that cannot be seen or would turn other text
+    around.
+    """
+    text = str(text)
+    if text in SIGNS:
+        return SIGNS[text]
+    short = text if len(text) <= longest else f"{text[: longest - 1]}…"
+    return "".join(map(_sign, short))
+
+
+def _sign(character: str) -> str:
+    if character in JOINERS or unicodedata.category(character) not in HIDDEN:
+        return character
+    return SIGNS.get(character, f"‹{ord(character):04X}›")
