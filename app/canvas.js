@@ -440,7 +440,7 @@ class Map2D {
     }
     this.canvas.getContext("2d").putImageData(this.image, 0, 0);
     const count = found ? found.count / points.layers : 0;
-    this.tally.textContent = page.mark ? `${count.toLocaleString("en")} tokens are marked` : this.data.advice;
+    this.tally.textContent = page.mark ? `${count.toLocaleString("en")} ${this.data.unit} are marked` : this.data.advice;
     this.unmark.hidden = !page.mark;
     const clusters = markedClusters();
     for (const row of this.body.rows) {
@@ -461,11 +461,11 @@ class Map2D {
 
   // The clusters: number, name, tokens, how sure the name is. Names come after the rest.
   tabulate() {
-    const { clusters } = this.data, { points } = this, names = page.names.get(this.data.scene);
+    const { clusters, unit } = this.data, { points } = this, names = page.names.get(this.data.scene);
     const told = JSON.stringify([this.data.scene, points?.size, names, clusters]);
     if (told === this.told) return;
     this.told = told;
-    const heads = ["cluster", ...(names ? ["name"] : []), "tokens", ...(names ? ["precision", "recall"] : []), "commonest tokens"];
+    const heads = ["cluster", ...(names ? ["name"] : []), unit, ...(names ? ["precision", "recall"] : []), `commonest ${unit}`];
     this.head.replaceChildren(...heads.map((each) => make("th", { scope: "col", textContent: each })));
     this.body.replaceChildren(...clusters.map((each, i) => {
       const number = make("button", { textContent: each.cluster, "aria-label": `cluster ${each.cluster}`, "aria-pressed": "false" });
@@ -474,7 +474,7 @@ class Map2D {
       const count = points ? Math.round(points.sizes[each.cluster] / points.layers) : each.tokens;
       const cells = [make("td", {}, number)];
       if (names) cells.push(cell(names[i].name ?? "–", names[i].name ?? `no name holds on held-out samples`, "name"));
-      cells.push(cell(count.toLocaleString("en"), `${count} tokens`, "number"));
+      cells.push(cell(count.toLocaleString("en"), `${count} ${unit}`, "number"));
       if (names) for (const measure of ["precision", "recall"]) cells.push(share(names[i][measure], cell));
       cells.push(cell(each.top, each.top, "top"));
       const row = make("tr", { onclick: () => toggleCluster(each.cluster) }, ...cells);

@@ -1,6 +1,7 @@
 """State that the pages share: the runs, the chosen store, marks, and what was computed for them."""
 
 import runpy
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,8 @@ LINKED |= {"intervention", "edit"}
 NUMBERS = {"head", "k"}
 KEEP: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 SPECIAL = "\\`*_{}[]()#+-.!|<>$~:&^="  # of Markdown
-NO_STORES = "No stores here yet. `tprprobe demo` makes an example; `tprprobe extract` makes a store of any model."
+NO_STORES = "No stores here yet. The first command makes an example, the second a store of any model; then reload this page."
+MAKES = "tprprobe demo --out {0}/demo\ntprprobe extract --ckpt MODEL --data DATA --out {0}/MODEL"
 PLACING = "Clustering and projecting the vectors (UMAP takes minutes the first time) …"
 
 
@@ -101,6 +103,7 @@ def store_name() -> str:
     """The name of the chosen store; a page without one ends with what to do."""
     if not st.session_state.get("store"):
         st.info(NO_STORES)
+        st.code(MAKES.format(shlex.quote(root())), language="bash", wrap_lines=True)
         st.stop()
     return st.session_state["store"]
 
@@ -124,6 +127,8 @@ def page(title: str) -> Callable[[Callable[[], None]], None]:
             runpy.run_path(str(Path(__file__).with_name("main.py")))
             return
         st.title(title)
+        if name := st.session_state.get("store"):  # for telephones, which hide the list of stores
+            st.container(key="which").caption(escape(name))
         try:
             draw()
         except tp.InputError as error:

@@ -14,5 +14,6 @@ BINDINGS = Kind(
         "exact_match exact_match_low exact_match_high",
     ),
 )
+SWAPS = Kind(("swaps.csv",), "intervene RECIPE --ckpt CKPT --out")
 SUBSTITUTIONS = Kind(("substitutions.csv",), "intervene RECIPE --ckpt CKPT --out")
 UNBINDINGS = Kind(("unbindings.csv",), "intervene RECIPE --ckpt CKPT --out")

@@ -20,9 +20,7 @@ def _find_model(store) -> str | None:
     name = state.runs().find_model(store)
     recorded = tp.dashboard.contents.describe_store(store)["model"]
     if name is None:
-        told = (
-            f"The store names its model {recorded}, which is neither shipped nor below the folder."
-        )
+        told = f"The store names its model {recorded}, which is neither shipped nor below the folder. A module that was attached in Python can be asked only there."
         st.info(state.escape(f"{told} Type its folder, or hf: with a folder or a hub id."))
         name = st.text_input("Model", key="model", max_chars=400).strip() or None
     if name is None or not name.startswith("hf:"):

@@ -9,6 +9,7 @@ import tprprobe as tp
 
 ALL = "all relations"
 NOTHING = "This store has no attention maps. Extract it again with `--attention-samples N`."
+THEIRS = "These vectors were imported without attention maps. Import arrays whose names end in `.attention`."
 SHARP = "Mean largest weight of every head, in percent"
 
 
@@ -17,7 +18,7 @@ def attention() -> None:
     store, views, dark = state.store(), tp.dashboard.attention, state.is_dark()
     sites = tp.dashboard.contents.list_maps(store)
     if not sites:
-        st.info(NOTHING)
+        st.info(THEIRS if "imported" in store.manifest else NOTHING)
         return
     lead, followed = st.container(), state.once(lambda: views.follow(store), "followed")
     with widgets.controls():

@@ -11,9 +11,12 @@ NOTHING = "No interventions in the model of this store yet. They show which vect
 
 @state.page("Interventions")
 def interventions() -> None:
-    runs, views = state.runs(), tp.dashboard.interventions
-    folders = runs.beside(state.store(), "interventions", "behaviors")
+    runs, store, views = state.runs(), state.store(), tp.dashboard.interventions
+    folders = runs.beside(store, "interventions", "behaviors")
     widgets.list_unclaimed("interventions", "behaviors")
+    if not folders and "imported" in store.manifest:
+        st.info("These vectors were imported, so there is no model to edit.")
+        return
     if not folders:
         widgets.offer_runs("sweep", "swaps", "pairs", why=NOTHING)
         link = tp.dashboard.statements.Link("Change the vectors of a text yourself, on Ask", "ask")

@@ -7,11 +7,11 @@ import pandas as pd
 
 import tprprobe as tp
 from studies.book.executed_pages import DOCS, place_models, run_page
+from tprpapers.swaps.swap_drawing import swap_shares
 from tprprobe.analyses.decomposition import decompose_all
 from tprprobe.figures import catalogue
 from tprprobe.figures.role_fits import search_curves
 from tprprobe.figures.style import Drawing
-from tprprobe.figures.swap import swap_shares
 
 MODELS = ("tpt-c-arithmetic", "transformer-arithmetic")
 SURGERY = DOCS.parent / "studies/decomposed-models/surgery-tpt-c-arithmetic.csv"

@@ -19,11 +19,11 @@ from tprpapers.swaps.effect_intervals import summarize_swaps
 from tprpapers.swaps.exchanges import measure_swaps
 from tprpapers.swaps.number_pairs import find_swaps
 from tprpapers.swaps.surgical_swaps import DIRECTION, ROLE, SURGERY, measure_surgeries
+from tprpapers.swaps.swap_drawing import way_label
 from tprprobe.analyses.decomposition import Decomposition, decompose
 from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.extraction import extract
-from tprprobe.figures.swap import way_label
 from tprprobe.interventions.decomposed_states import (
     AS_MUCH,
     DECOMPOSITION,

@@ -97,7 +97,7 @@ def ask_object(reader: Reader, stores: dict[str, str]) -> str:
 
 def ask_roles(reader: Reader, stores: dict[str, str]) -> str:
     reader.open("Roles", stores["probes"])
-    return reader.read("have a name that holds")
+    return reader.read("a name that holds")
 
 
 def ask_exchange(reader: Reader, stores: dict[str, str]) -> str:

@@ -12,7 +12,6 @@ from planted.questions import attend
 
 import tprprobe as tp
 from tprprobe.dashboard import (
-    asking,
     attention,
     changes,
     contents,
@@ -23,6 +22,7 @@ from tprprobe.dashboard import (
 )
 from tprprobe.dashboard.scene import summarize_roles
 from tprprobe.dashboard.view import Lines
+from tprprobe.interventions import asked_texts, text_changes
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 
 WORDS = (("the", "DT", 1), ("dog", "NN", 2), ("sees", "VB", 2), ("a", "DT", 4), ("cat", "NN", 2))
@@ -300,13 +300,13 @@ def results(draw):
         )
         return (lambda: interventions.summarize_edits(table, "exchange")), [table], {"next token"}
     if kind == "words":
-        what = draw(st.sampled_from([asking.ANSWER, asking.NEXT, asking.NEAR]))
-        ways = draw(st.sampled_from([[*changes.MEANINGS], [asking.PLAIN, asking.EDITED]]))
+        what = draw(st.sampled_from([asked_texts.ANSWER, asked_texts.NEXT, asked_texts.NEAR]))
+        ways = draw(st.sampled_from([[*changes.MEANINGS], [asked_texts.PLAIN, asked_texts.EDITED]]))
         p = {way: np.array([draw(SHARE), draw(SHARE)]) for way in ways}
         table = pd.DataFrame({what: ["France", "Italy"]}).assign(**p)
-        said = asking.Said(table, {way: draw(st.integers(0, 1)) for way in ways})
-        exact = draw(st.sampled_from(["", "Italy"])) if what == asking.ANSWER else ""
-        row = changes.judge(said, "states exchanged", exact)
+        said = asked_texts.Said(table, {way: draw(st.integers(0, 1)) for way in ways})
+        exact = draw(st.sampled_from(["", "Italy"])) if what == asked_texts.ANSWER else ""
+        row = text_changes.judge(said, "states exchanged", exact)
         holds = {what} | ({"predicted"} if exact or len(ways) > 2 else set())
         return (lambda: changes.summarize_change(row)), [table], holds
     if kind == "layers":
@@ -353,7 +353,10 @@ def test_every_number_of_a_result_stands_in_its_table(data):
         ("fillers alone", "bag"),
         ("next token", "next token"),
         ("as predicted", "predicted"),
-        *((f"the {each} ", each) for each in (asking.ANSWER, asking.NEXT, asking.NEAR)),
+        *(
+            (f"the {each} ", each)
+            for each in (asked_texts.ANSWER, asked_texts.NEXT, asked_texts.NEAR)
+        ),
     ):
         assert word not in text or needs in holds, text
     assert "nan" not in text.replace("nants", "")

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from tprpapers.study.study_figure import matched_study
+from tprpapers.swaps.swap_drawing import swap_shares
 from tprprobe.figures.accuracy import module_bars
 from tprprobe.figures.style import Drawing
-from tprprobe.figures.swap import swap_shares
 from tprprobe.figures.sweeps import ablation_map
 
 FOLDER = Path(__file__).parents[1] / "golden"

@@ -6,6 +6,7 @@ from functools import partial
 
 import pandas as pd
 
+from tprpapers.kinds import SWAPS
 from tprpapers.swaps.agent_patient import AGENTS, find_agent_swaps
 from tprpapers.swaps.digit_vectors import read_digits
 from tprpapers.swaps.donor_roles import KIND as POLARITY
@@ -22,7 +23,6 @@ from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
 from tprprobe.files.runs import KeptRun, Tables, keep_table, kept
 from tprprobe.interventions.folders import MEASURED, measure_parts, open_run
-from tprprobe.interventions.kinds import SWAPS
 from tprprobe.interventions.sweeps import find_data
 from tprprobe.models.checkpoint import untrained_twin
 from tprprobe.models.protocol import Model, Readable, require_model, require_vocabulary

@@ -119,6 +119,12 @@ class Cloud:
         labels = assign(self.roles, read_vectors(part, self.roles.site, self.roles.head))
         return part, replace(self.roles, labels=labels)
 
+    def label(self, samples: pd.Series) -> pd.DataFrame:
+        """The cluster of every token of some samples, drawn or not: sample, position, cluster."""
+        part, roles = self.of(samples.tolist())
+        tokens = part.tokens_of(roles.site)[["sample", "position"]].assign(cluster=roles.labels)
+        return tokens[tokens["cluster"] >= 0]
+
 
 def _known(find: Callable[[], pd.DataFrame]) -> pd.DataFrame | None:
     try:

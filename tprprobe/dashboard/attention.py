@@ -12,8 +12,14 @@ from jaxtyping import Float
 
 from tprprobe.analyses.attention import score_heads
 from tprprobe.analyses.attention.gold_maps import DIVISION, Relation, find_maps, gold_tokens
-from tprprobe.analyses.attention.head_relations import TASK, follow_relations, score_relation
+from tprprobe.analyses.attention.head_relations import (
+    TASK,
+    follow_relations,
+    pair_words,
+    score_relation,
+)
 from tprprobe.analyses.attention.head_relations import list_relations as list_relations
+from tprprobe.analyses.attention.mass import score_sharpness
 from tprprobe.dashboard.contents import list_contents
 from tprprobe.dashboard.statements import Link, Statement, percent, place, top
 from tprprobe.dashboard.theme import look
@@ -21,12 +27,11 @@ from tprprobe.dashboard.view import Squares, View
 from tprprobe.errors import InputError
 from tprprobe.figures import attention_grid, attention_matrix
 from tprprobe.figures.dots import interval_dots
-from tprprobe.gold.labels import WORD, decode_cell
+from tprprobe.gold.labels import WORD
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 from tprprobe.store.token_texts import sign
 
-SHARP = 16  # samples of which the sharpest head is sought
 SMALL, CELLS = 48, 400  # rows and columns of a map beside others, and alone
 DEPENDS = "words look most at the word that they depend on"
 DIVIDES = "the weight of a denominator’s digits lies on the ‘/’ that divides by them"
@@ -87,14 +92,7 @@ def gold_pairs(
     if not maps.is_self:
         return [], ""
     if TASK in maps.queries and WORD in maps.queries:
-        words = maps.queries[maps.queries[WORD] >= 0].drop_duplicates(WORD)
-        at = dict(zip(words[WORD].tolist(), words.index.tolist(), strict=True))
-        cells = zip(words[WORD].tolist(), words[TASK].astype(str), strict=True)
-        spans = [(word, *each[1:]) for word, cell in cells for each in decode_cell(cell, word)]
-        found = [
-            (at[word], at[of[0]]) for word, own, of in spans if of and of != own and of[0] in at
-        ]
-        return found, "a word and the word that it depends on"
+        return pair_words(maps.queries), "a word and the word that it depends on"
     gold = gold_tokens(store, [maps.sample]) if list_contents(store).arithmetic else None
     if gold is None:
         return [], ""
@@ -171,17 +169,6 @@ def score_attention(
     except InputError:  # none of the questions whose maps are stored divides
         pass
     return score_sharpness(store)
-
-
-def score_sharpness(store: Store) -> pd.DataFrame:
-    """The mean largest weight of every head's queries, over the first samples."""
-    rows = []
-    for site in (name for name in store.specs if store.count_maps(name)):
-        n = min(SHARP, store.count_maps(site))
-        largest = np.mean([store.attention(site, each).max(-1).mean(-1) for each in range(n)], 0)
-        of = {"source": "head", "site": site, "layer": layer_of(site), "n": n}
-        rows += [of | {"head": head, "value": float(each)} for head, each in enumerate(largest)]
-    return pd.DataFrame(rows)
 
 
 def show_heads(scores: pd.DataFrame, title: str) -> View:

@@ -1,29 +1,47 @@
-"""Finished interventions: heads replaced, vectors snapped, vectors of two numbers or two words exchanged."""
+"""Finished interventions: heads replaced, vectors snapped, vectors of two words exchanged, and what plug-ins edit."""
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from tprprobe import plugins
 from tprprobe.dashboard.statements import Statement, link_vectors, number, percent, place, top
 from tprprobe.dashboard.view import Dots, Lines, Squares, View, measured
 from tprprobe.figures.catalogue.loaders import load_tables
-from tprprobe.figures.swap import TITLES, list_ways, swap_shares, way_label
 from tprprobe.figures.sweeps import ablation_map, at_full_strength, snap_curve
-from tprprobe.interventions.kinds import BEHAVIORS, SWAPS, SWEEPS
+from tprprobe.files.kinds import Kind
+from tprprobe.interventions.kinds import BEHAVIORS, SWEEPS
 
 ALL = "all"  # points of a sweep that are no single head and no number of centers
 SNAP = "snap"
 UNSET = ["none", "other text"]
 BAND = ["panel", "x", "value", "low", "high"]
-ANSWERS = {"counterfactual": "as predicted", "other": "another answer", "original": "as before"}
+
+
+class EditView(NamedTuple):
+    """What a plug-in shows of a kind of edits: their folders, the column that their tables alone have, and what reads,
+    draws and summarizes these tables.
+    """
+
+    kind: Kind
+    column: str
+    read: Callable[[Path], dict[str, pd.DataFrame]]
+    show: Callable[[pd.DataFrame, str], View]
+    summarize: Callable[[pd.DataFrame, str], Statement]
+
+
+def _find_view(rows: pd.DataFrame) -> EditView | None:
+    views = plugins.load_all("edit-views").values()
+    return next((each for each in views if each.column in rows), None)
 
 
 def read_interventions(folder: Path) -> dict[str, pd.DataFrame]:
     """The charts that a finished run offers, by name: the edits of single heads, ``snap``, ``all``
-    other edits, the kinds of exchange, or the edits of minimal pairs.
+    other edits, the edits of minimal pairs, or what a plug-in reads.
     """
     if BEHAVIORS.is_in(folder):
         rows = BEHAVIORS.load(folder)
@@ -31,11 +49,9 @@ def read_interventions(folder: Path) -> dict[str, pd.DataFrame]:
         edits = rows.loc[(rows["control"] == "real") & ~rows["edit"].isin(UNSET), "edit"]
         is_edit, others = rows["edit"].isin(edits), [str(each) for each in edits.unique()]
         return {each: rows[(rows["edit"] == each) | ~is_edit] for each in others}
-    if SWAPS.is_in(folder) and not SWEEPS.is_in(folder):
-        return {
-            str(kind): rows
-            for kind, rows in load_tables([folder], SWAPS).groupby("kind", sort=False)
-        }
+    for each in plugins.load_all("edit-views").values():
+        if each.kind.is_in(folder) and not SWEEPS.is_in(folder):
+            return each.read(folder)
     rows = load_tables([folder], SWEEPS)
     single = at_full_strength(rows[rows["head"] >= 0])
     found = {str(edit): part for edit, part in single.groupby("edit", sort=False)}
@@ -64,8 +80,8 @@ def show_interventions(rows: pd.DataFrame, name: str) -> View:
     """
     if "kl" in rows:
         return _show_pairs(rows, name)
-    if "counterfactual" in rows:
-        return _show_swaps(rows, name)
+    if plugged := _find_view(rows):
+        return plugged.show(rows, name)
     if name == ALL:
         return _show_edits(rows)
     return _show_snap(rows) if (rows["head"] < 0).any() else _show_heads(rows, name)
@@ -75,7 +91,8 @@ def summarize_edits(rows: pd.DataFrame, name: str) -> Statement:
     """What one of :func:`read_interventions` changed, in a sentence."""
     if "kl" in rows:
         return _summarize_pairs(rows)
-    return _summarize_swaps(rows, name) if "counterfactual" in rows else _summarize_sweep(rows)
+    plugged = _find_view(rows)
+    return plugged.summarize(rows, name) if plugged else _summarize_sweep(rows)
 
 
 def _show_pairs(rows: pd.DataFrame, edit: str) -> View:
@@ -178,38 +195,3 @@ def _show_edits(rows: pd.DataFrame) -> View:
     dots = measured(rows, "exact_match", name=names, group=groups)
     dots = dots[["value", "low", "high", "name", "group"]]
     return View("Exact match when whole sites are edited", dots, Dots(dots, "exact match"))
-
-
-def _show_swaps(rows: pd.DataFrame, kind: str) -> View:
-    """A line per way of exchanging: the shares of the predicted, another and the old answer."""
-    chosen = rows[(rows["subset"] == "answered") & (rows["head"] == -1)]
-    ways = list_ways(chosen)
-    at = pd.MultiIndex.from_tuples(ways)
-    found = chosen.set_index(["model", "vectors", "layer", "at"]).reindex(at)
-    is_one = len({way[0] for way in ways}) == 1
-    names = [way_label(*way).removeprefix(f"{way[0]}: " if is_one else "\0") for way in ways]
-    found = found.assign(name=names).reset_index(drop=True)
-    parts = [measured(found, each, group=told) for each, told in ANSWERS.items()]
-    dots = pd.concat(parts, ignore_index=True).reindex(columns=["name", "group", "value", "low", "high"])  # fmt: skip
-    for end in ("low", "high"):
-        dots[end] = dots[end].fillna(dots["value"])
-    dots = Dots(dots, "share of answers")
-    n = int(found["n"].max()) if len(found) else 0
-    note = f"{n} exchanges whose two questions the model answers; whole layers, all heads."
-    title = f"Answers after an exchange: {TITLES.get(kind, kind)}".replace("\n", " ")
-    return View(title, chosen, dots, partial(swap_shares, rows, [kind]), note)
-
-
-def _summarize_swaps(rows: pd.DataFrame, kind: str) -> Statement:
-    """How often an exchange gave the predicted answer."""
-    chosen = rows[(rows["subset"] == "answered") & (rows["head"] == -1) & (rows["at"] == "pair")]
-    whole = chosen[(chosen["layer"] == -1) & ~chosen["vectors"].isin(["none", "question"])]
-    whole = whole[~whole["model"].astype(str).str.startswith("untrained")]
-    if whole.empty:
-        why = "whose two questions the model answers: exchanges cannot be evaluated."
-        return Statement(f"No pair of {kind} {why}")
-    best = top(whole, "counterfactual")
-    return Statement(
-        f"If two numbers exchange {best['vectors']} vectors ({kind}), the model writes the answer that exact arithmetic "
-        f"predicts in {percent(best, 'counterfactual', 0)} of {best['n']} exchanges, most of {len(whole)} kinds of vectors."
-    )

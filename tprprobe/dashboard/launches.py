@@ -187,7 +187,7 @@ LAUNCHES: dict[
 ] = {  # and what they leave
     "names": ("Name the clusters", _names, ("names", "word-names")),
     "probes": ("Train probes (a linear screen)", _probes, ("probes",)),
-    "decomposition": ("Decompose the states of all layers", _decomposition, ("decompositions",)),
+    "decomposition": ("Decompose the states", _decomposition, ("decompositions",)),
     "pairs": ("Exchange two words of minimal pairs, layer by layer", _pairs, ("behaviors",)),
     "sweep": ("Replace every head's roles, one head at a time", _intervene, ("interventions",)),
     "swaps": ("Exchange the vectors of two numbers", _swaps, ()),

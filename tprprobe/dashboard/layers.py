@@ -152,7 +152,7 @@ def _edited(runs: Runs, store: Store) -> Measured:
     """Changes of what is answered or expected, by the layer whose vectors are edited."""
     for name, folder in runs.beside(store, "interventions", "behaviors").items():
         for edit, rows in read_interventions(folder).items():
-            if "change" in rows and "counterfactual" not in rows:
+            if "change" in rows:
                 yield from _effects(rows, name, edit)
 
 

@@ -21,6 +21,7 @@ from tprprobe.dashboard.view import View
 from tprprobe.figures import map_points
 from tprprobe.figures.style import palette
 from tprprobe.statistics import read_interval
+from tprprobe.store.layout import SAMPLE
 from tprprobe.store.token_texts import sign, visible
 
 LAYER = "layer"  # of the same tokens in all layers: a map of its own
@@ -75,6 +76,7 @@ def pack_map(scene: Cloud, field: str = CLUSTER) -> dict[str, Any]:
     named = middle.reindex([each for each in order if each not in (OTHER, NONE)])
     labels = named.rename_axis("text").reset_index().astype({"x": float, "y": float})
     sent = {"title": f"{scene.place}, colored by {field}", "axes": name_axes(scene)}
+    sent |= {"unit": "samples" if scene.side == SAMPLE else "tokens"}
     sent |= {"values": order, "labels": labels.to_dict("records"), "clusters": _clusters(scene)}
     if field == CLUSTER:  # also of a cluster that none of the drawn points is in
         return sent | {"colors": colors(scene.roles.k)}

@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.naming import load_names, load_word_names
-from tprprobe.analyses.naming.names import UNNAMED, read_structure
-from tprprobe.analyses.naming.run import LABELS
+from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.naming.role_examples import list_examples
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.naming.word_names import count_names
 from tprprobe.dashboard.folders import Runs
@@ -16,13 +15,11 @@ from tprprobe.dashboard.statements import Statement, link_vectors, percent, plac
 from tprprobe.dashboard.view import Dots, View, measured
 from tprprobe.errors import InputError
 from tprprobe.figures.naming import polarity_table, words_table
-from tprprobe.files.tables import read_table
 from tprprobe.store import Store
-from tprprobe.store.token_texts import sign, visible
+from tprprobe.store.token_texts import visible
 
 NAMED = ["name", "site", "head", "cluster", "k", "precision", "precision_low", "precision_high"]
 NAMED += ["recall", "recall_low", "recall_high", "coverage", "f05"]
-ROLES, EXAMPLES, AROUND = 3, 3, 7  # roles, examples of each, characters beside an example's token
 
 
 def show_decoding(folder: Path) -> View:
@@ -89,51 +86,17 @@ def list_named(runs: Runs, store: Store) -> pd.DataFrame:
 
 
 def find_roles(runs: Runs, store: Store, named: pd.DataFrame) -> Iterator[Statement]:
-    """The strongest named roles, each name once: those that more than the symbol tells come first, then by F0.5."""
-    best = named.drop_duplicates("name")
-    if best.empty:
+    """The strongest named roles, each name once, with examples."""
+    if named.empty:
         return
-    gold = read_structure(store, "source")
-    texts = gold.tokens["token"].astype(str).to_numpy()
-    known = [name for name in best["name"] if name in gold.lattice.names]
-    holds = {name: gold.lattice.extension(name) for name in known}
-    beyond = {name for name, each in holds.items() if _is_beyond_symbols(texts, each)}
-    order = best["name"].map(lambda name: name not in beyond).sort_values(kind="stable")
-    files = [folder / LABELS for folder in runs.beside(store, "names").values()]
-    tables = [read_table(file, {}, "name again") for file in files if file.is_file()]
-    for _, row in best.loc[order.index].head(ROLES).iterrows():
-        column = f"{row['site']} {row['head']} {row['k']}"
-        labels = next((each[column].to_numpy() for each in tables if column in each), None)
-        inside = np.zeros(len(texts), bool)
-        if labels is not None and row["name"] in holds:
-            inside = (labels == row["cluster"]) & holds[row["name"]]
-        yield _summarize_role(row, tuple(_examples(gold.tokens, inside)))
-
-
-def _summarize_role(row: pd.Series, examples: tuple[str, ...]) -> Statement:
-    text = (
-        f"‘{visible(row['name'], 90)}’: cluster {row['cluster']} of {place(row['site'], row['head'])}, "
-        f"precision {percent(row, 'precision', 0)}, recall {percent(row, 'recall', 0)}, held out"
-    )
-    query = {"mark": f"cluster:{row['cluster']}", "k": str(row["k"])}
-    link = link_vectors(row["site"], row["head"], "Show on Roles", **query)
-    return Statement(text, (link,), examples)
-
-
-def _is_beyond_symbols(texts: np.ndarray, holds: np.ndarray) -> bool:
-    """True if a predicate holds for some tokens of a symbol and not for others."""
-    share = pd.Series(holds).groupby(texts).mean()
-    return bool(((share > 0) & (share < 1)).any())
-
-
-def _examples(tokens: pd.DataFrame, inside: np.ndarray) -> Iterator[str]:
-    """The surroundings of the first such token of some samples, the token in ⟨⟩."""
-    first = tokens[inside].drop_duplicates("sample").head(EXAMPLES)
-    for row, sample in zip(first.index, first["sample"], strict=True):
-        near = tokens.loc[max(row - AROUND, 0) : row + AROUND]
-        signs = near.loc[near["sample"] == sample, "token"].map(sign)
-        signs = signs.str.replace("␣", " ").where(signs.index != row, f"⟨{signs[row]}⟩")
-        yield "".join(signs)
+    for row, examples in list_examples(store, named, [*runs.beside(store, "names").values()]):
+        text = (
+            f"‘{visible(row['name'], 90)}’: cluster {row['cluster']} of {place(row['site'], row['head'])}, "
+            f"precision {percent(row, 'precision', 0)}, recall {percent(row, 'recall', 0)}, held out"
+        )
+        query = {"mark": f"cluster:{row['cluster']}", "k": str(row["k"])}
+        link = link_vectors(row["site"], row["head"], "Show on Roles", **query)
+        yield Statement(text, (link,), examples)
 
 
 SHOWN = {"names": show_decoding, "word_names": show_word_names}

@@ -13,7 +13,7 @@ from tprprobe.dashboard.view import Dots, Lines, Squares
 from tprprobe.store.token_texts import LONGEST, visible
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star")
-ACROSS, WIDE = 4, 24  # panels in a row; characters of a line of their titles
+ACROSS, WIDE = 3, 54  # panels in a row; characters of their titles in a line, together
 R2 = "R²"
 
 
@@ -59,10 +59,11 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
     """Panels side by side: a line with intervals per name, over the band of the strongest control."""
     panels, names = lines.rows["panel"].unique().tolist(), lines.rows["line"].unique().tolist()
     across = min(ACROSS, len(panels))
-    down = -(-len(panels) // across)
+    down, titles = -(-len(panels) // across), [_title(each, WIDE // across) for each in panels]
+    height, tallest = 150 + 230 * down, 1 + max(each.count("<br>") for each in titles)
     chart = make_subplots(
-        down, across, subplot_titles=[_title(each) for each in panels], horizontal_spacing=0.16 / across,
-        vertical_spacing=min(0.3, 0.42 / down),
+        down, across, subplot_titles=titles, horizontal_spacing=0.16 / across,
+        vertical_spacing=min((45 + 14 * tallest) / height, 0.9 / down),
     )  # fmt: skip
     shades = dict(zip(names, colors(max(len(names), 6))[::-1][: len(names)], strict=True))
     seen: set[str] = set()
@@ -85,12 +86,12 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
     if lines.x == "layer":  # whole numbers
         first, last = lines.rows["x"].min(), lines.rows["x"].max()
         chart.update_xaxes(dtick=max(1, round((last - first) / 6)), range=[first - 0.6, last + 0.6])
-    return chart, 150 + 230 * down
+    return chart, height
 
 
-def _title(panel: str) -> str:
-    """In lines that are narrow enough for two panels on a telephone."""
-    return "<br>".join(wrap(plotted(panel, 80), WIDE))
+def _title(panel: str, width: int) -> str:
+    """In lines that are narrow enough for panels side by side on a telephone."""
+    return "<br>".join(wrap(plotted(panel, 80), width))
 
 
 def _points(

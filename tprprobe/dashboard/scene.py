@@ -24,7 +24,7 @@ def summarize_roles(scene: Cloud) -> Statement:
         return Statement(f"{none} has a name that holds on held-out samples.")
     best = top(known, "f05")
     text = (
-        f"{len(known)} of {len(names)} clusters of {scene.place} have a name that holds on held-out samples; they cover "
+        f"{len(known)} of {len(names)} clusters of {scene.place} {'has' if len(known) == 1 else 'have'} a name that holds on held-out samples; they cover "
         f"{100 * known['coverage'].sum():.0f} % of the tokens. The most certain name is ‘{visible(best['name'], LONG)}’ (cluster "
         f"{best['cluster']}, precision {number(best, 'precision', '.2f')}, recall {number(best, 'recall', '.2f')})."
     )

@@ -4,7 +4,6 @@ from tprprobe.files.kinds import Kind
 
 INTERVENTIONS = Kind(("interventions.json",), "intervene RECIPE --ckpt CKPT --out")
 SWEEPS = Kind(("sweep.csv",), "intervene RECIPE --ckpt CKPT --out")
-SWAPS = Kind(("swaps.csv",), "intervene RECIPE --ckpt CKPT --out")
 BEHAVIORS = Kind(
     ("behavior.csv",), "intervene --data pairs:FRAME --ckpt CKPT --out", is_beside=True
 )

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from tprprobe.errors import InputError
 from tprprobe.store.reader import Store
 
 TEXTS = ("question", "source", "document")  # columns with the text of a sample
@@ -23,3 +24,15 @@ def find_samples(store: Store, text: str, most: int = 500) -> list[int]:
     texts = read_texts(store)
     holds = texts.str.casefold().str.contains(text.strip().casefold(), regex=False)
     return [int(each) for each in texts.index[holds.to_numpy()][:most]]
+
+
+def match_samples(first: Store, second: Store) -> pd.DataFrame:
+    """The samples that both stores have, by their texts: text, first, second."""
+    one, two = (read_texts(each).rename("text").reset_index() for each in (first, second))
+    pairs = one.merge(two, on="text", suffixes=("_first", "_second")).drop_duplicates("text")
+    if pairs.empty:
+        one, two = ("/".join(each.path.parts[-2:]) for each in (first, second))
+        raise InputError(
+            f"{one} and {two} have no sample in common: choose a store of the same data"
+        )
+    return pairs.rename(columns={"sample_first": "first", "sample_second": "second"})

@@ -243,7 +243,10 @@ def read_units(
     first = starts_of(pd.factorize(tokens["sample"])[0])
     groups = of_token if kind.unit == TOKEN else of_token[first]
     if (n := len(np.unique(groups))) < fewest:
-        raise InputError(f"{store.path} has {n} different sequences: extract {fewest} or more")
+        raise InputError(
+            f"{store.path} has {n} independent groups (samples of one document or with the same sequence "
+            f"are one group): extract {fewest} or more"
+        )
     vectors = _vectors(store, name, kind, tokens, first)
     return Units(store, name, vectors, tokens, kind, joined, n_rare, groups)
 

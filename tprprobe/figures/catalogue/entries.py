@@ -99,8 +99,6 @@ TITLES = {
     "reconstruction": "State rebuilt from a head's value, with controls",
     "reconstruction-table": "State rebuilt from a head's value",
     "behavior": "What is expected next after two words' states change places, by layer",
-    "swap": "Answers after two numbers' vectors change places",
-    "surgery": "Answers after two symbols change places in a decomposition",
     "decomposition": "Role schemes beside controls: how much of a state is a sum of bindings",
     "decomposition-steps": "What fillers, roles and bindings add, by role scheme",
     "withheld": "Pairs of filler and role that no fit has seen",

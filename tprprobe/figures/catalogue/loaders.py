@@ -18,7 +18,7 @@ from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import Kind
 from tprprobe.files.settings import Document, parse
 from tprprobe.files.tables import check_columns, columns
-from tprprobe.interventions.kinds import BEHAVIORS, SWAPS, SWEEPS
+from tprprobe.interventions.kinds import BEHAVIORS, SWEEPS
 from tprprobe.store import Store, open_store
 from tprprobe.store.kinds import STORE
 from tprprobe.training.kinds import RUNS
@@ -187,7 +187,6 @@ INPUTS = {
     "runs": _in_folders("logs of training", "train", RUNS, load_runs),
     "sweeps": _in_folders("sweeps", "intervene", SWEEPS),
     "behaviors": Input(PAIRS, load_behavior, BEHAVIORS.find_finished),
-    "swaps": _in_folders("swaps", "intervene", SWAPS),
     "probes": _in_folders("probes", "probe", PROBES, load_probes),
     "decompositions": _in_folders("decompositions", "decompose", DECOMPOSITIONS),
     "roles": _in_folders("this figure needs a search of roles", "roles", ROLES, load_searches),

@@ -18,7 +18,6 @@ from tprprobe.figures.probes import probe_table
 from tprprobe.figures.reconstruction import reconstruction_curves, reconstruction_table
 from tprprobe.figures.role_fits import scheme_table, search_curves, step_bars, withheld_dots
 from tprprobe.figures.style import Drawing
-from tprprobe.figures.swap import swap_shares
 from tprprobe.figures.sweeps import ablation_map, snap_curve
 from tprprobe.figures.tables import Table
 from tprprobe.store import Store
@@ -74,10 +73,6 @@ def tabulate_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Tab
     return reconstruction_table(reconstruct(store, layer, seed=seed))
 
 
-def draw_surgery(swaps: pd.DataFrame) -> Drawing:
-    return swap_shares(swaps, surgery=True)
-
-
 VALUES = ("encoder.*.self.value",)
 MAKERS = {
     "roles": Maker(draw_roles, ("*.self.role",)),
@@ -87,8 +82,6 @@ MAKERS = {
     "reconstruction": Maker(draw_reconstruction, VALUES),
     "reconstruction-table": Maker(tabulate_reconstruction, VALUES),
     "behavior": Maker(behavior_by_layer),
-    "swap": Maker(swap_shares),
-    "surgery": Maker(draw_surgery),
     "decomposition": Maker(scheme_table),
     "decomposition-steps": Maker(step_bars),
     "withheld": Maker(withheld_dots),

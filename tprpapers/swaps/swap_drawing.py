@@ -1,13 +1,17 @@
 """Answers after the vectors of two numbers were exchanged, or their bindings, as shares by exchange."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from tprpapers.kinds import SWAPS
 from tprprobe.errors import InputError
+from tprprobe.figures.catalogue import Input, Maker
+from tprprobe.figures.catalogue.loaders import load_tables
 from tprprobe.figures.style import HUES, INK, MUTED, Drawing, drawing, legend, tidy
 
 TITLES = {
@@ -120,3 +124,13 @@ def _draw(axes: Axes, rows: pd.DataFrame, ways: list[tuple[str, str, int, str]])
     errors = np.clip(np.diff(bounds, axis=0), 0, None)
     look = {"fmt": "none", "ecolor": INK, "elinewidth": 0.9, "capsize": 1.8}
     axes.errorbar(bounds[1], range(len(ways)), xerr=errors, **look)
+
+
+def draw_surgery(swaps: pd.DataFrame) -> Drawing:
+    return swap_shares(swaps, surgery=True)
+
+
+TEXT = "swaps: give --ckpt with folders of `intervene --out`"
+SWAPPED = {"swaps": Input(TEXT, partial(load_tables, kind=SWAPS), SWAPS.find_finished)}
+SWAP = Maker(swap_shares, inputs=SWAPPED)
+SURGERIES = Maker(draw_surgery, inputs=SWAPPED)
