@@ -25,15 +25,9 @@ function unfit() {
   for (const each of document.querySelectorAll(".js-plotly-plot")) each.style.zoom = "";
 }
 
+const HEARD = [[document, "keydown", press], [document, "pointerover", tell], [window, "beforeprint", fit], [window, "afterprint", unfit]];
+
 export default function listen() {
-  document.addEventListener("keydown", press);
-  document.addEventListener("pointerover", tell);
-  window.addEventListener("beforeprint", fit);
-  window.addEventListener("afterprint", unfit);
-  return () => {
-    document.removeEventListener("keydown", press);
-    document.removeEventListener("pointerover", tell);
-    window.removeEventListener("beforeprint", fit);
-    window.removeEventListener("afterprint", unfit);
-  };
+  for (const [at, event, act] of HEARD) at.addEventListener(event, act);
+  return () => HEARD.forEach(([at, event, act]) => at.removeEventListener(event, act));
 }

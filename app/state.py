@@ -17,7 +17,7 @@ LINKED |= {"intervention", "edit"}
 NUMBERS = {"head", "k"}
 KEEP: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 SPECIAL = "\\`*_{}[]()#+-.!|<>$~:&^="  # of Markdown
-NO_STORES = "No stores here yet. The first command makes an example, the second a store of any model; then reload this page."
+NO_STORES = "No stores here yet. `tprprobe demo` makes an example, `tprprobe extract` a store of any model; then reload this page."
 MAKES = "tprprobe demo --out {0}/demo\ntprprobe extract --ckpt MODEL --data DATA --out {0}/MODEL"
 PLACING = "Clustering and projecting the vectors (UMAP takes minutes the first time) …"
 

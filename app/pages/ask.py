@@ -12,6 +12,7 @@ AFTER = """Then you can
 - type a text and see what the model expects next or, of a model without a head, which samples of the store are near;
 - click two words, which exchange their states or fillers, and compare what changes with controls;
 - click the attention map of a head, whose vectors become 0."""
+HOW = "Type its folder, or hf: with a folder or a hub id. A module that was attached in Python can be asked only there."
 LONGEST = 300  # characters of what is said of a text that cannot be asked
 
 
@@ -20,8 +21,10 @@ def _find_model(store) -> str | None:
     name = state.runs().find_model(store)
     recorded = tp.dashboard.contents.describe_store(store)["model"]
     if name is None:
-        told = f"The store names its model {recorded}, which is neither shipped nor below the folder. A module that was attached in Python can be asked only there."
-        st.info(state.escape(f"{told} Type its folder, or hf: with a folder or a hub id."))
+        told = (
+            f"The store names its model {recorded}, which is neither shipped nor below the folder."
+        )
+        st.info(state.escape(f"{told} {HOW}"))
         name = st.text_input("Model", key="model", max_chars=400).strip() or None
     if name is None or not name.startswith("hf:"):
         return name

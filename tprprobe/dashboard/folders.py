@@ -77,7 +77,10 @@ class Runs:
         model = store.manifest.get("model")
         name = str(model.get("name") if isinstance(model, dict) else model)
         kind, _, of = name.rpartition("hf:")
-        below = [each for each in self.folders["checkpoint"].values() if each.name == (of or name)]
+        own, folders = of or name, self.folders["checkpoint"].values()
+        below = [each for each in folders if each.name == own]
+        if own.endswith(".gguf") and "/" not in own:
+            below = [each / own for each in folders if (each / own).is_file()]
         if below:
             return f"hf:{below[0]}" if name.startswith("hf:") else str(below[0])
         if name.startswith("hf:") and re.fullmatch(r"[\w.-]+/[\w.-]+", of):

@@ -118,10 +118,10 @@ def _summarize_pairs(rows: pd.DataFrame) -> Statement:
         return Statement(f"{len(rows)} rows of edits of pairs; none stands beside a control.")
     is_sure = edited["beyond_low"] > 0 if "beyond_low" in edited else edited["beyond"] > 0
     best = top(edited[is_sure], "beyond") if is_sure.any() else top(edited, "change")
-    beyond = f"{number(best, 'beyond', '.2f')} more than its strongest control ({best['against']})"
     text = (
         f"‘{best['edit']}’ at {best['site']} moves what is expected next furthest towards the other text: by "
-        f"{number(best, 'change', '.2f')} nats, {beyond}; the next token is then that of the other text in "
+        f"{number(best, 'change', '.2f')} nats; minus its strongest control ({best['against']}) that is "
+        f"{number(best, 'beyond', '.2f')}; the next token is then that of the other text in "
         f"{percent(best, 'agrees', 0)} of {best['n']} trials."
     )
     if not is_sure.any():

@@ -60,10 +60,12 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
     panels, names = lines.rows["panel"].unique().tolist(), lines.rows["line"].unique().tolist()
     across = min(ACROSS, len(panels))
     down, titles = -(-len(panels) // across), [_title(each, WIDE // across) for each in panels]
-    height, tallest = 150 + 230 * down, 1 + max(each.count("<br>") for each in titles)
+    below = 60 + 14 * max(
+        each.count("<br>") for each in titles
+    )  # ticks of a panel, title of the next
     chart = make_subplots(
-        down, across, subplot_titles=titles, horizontal_spacing=0.16 / across,
-        vertical_spacing=min((45 + 14 * tallest) / height, 0.9 / down),
+        down, across, subplot_titles=titles, horizontal_spacing=0.33 / across,
+        vertical_spacing=below / (190 + below) / down,
     )  # fmt: skip
     shades = dict(zip(names, colors(max(len(names), 6))[::-1][: len(names)], strict=True))
     seen: set[str] = set()
@@ -86,7 +88,7 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
     if lines.x == "layer":  # whole numbers
         first, last = lines.rows["x"].min(), lines.rows["x"].max()
         chart.update_xaxes(dtick=max(1, round((last - first) / 6)), range=[first - 0.6, last + 0.6])
-    return chart, height
+    return chart, 150 + (190 + below) * down
 
 
 def _title(panel: str, width: int) -> str:

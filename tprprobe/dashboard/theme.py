@@ -35,16 +35,12 @@ def look(dark: bool) -> Look:
 
 def colors(n: int) -> list[str]:
     """n colors that are told apart with any of the common color-vision deficiencies."""
-    from tprprobe.figures.style import palette  # with matplotlib, which a first view does not need
-
-    return [css(color) for color in palette(n)]
-
-
-def css(color: tuple[float, float, float] | str) -> str:
     from matplotlib.colors import to_rgb
 
-    red, green, blue = (round(255 * part) for part in to_rgb(color))
-    return f"rgb({red},{green},{blue})"
+    from tprprobe.figures.style import palette  # with matplotlib, which a first view does not need
+
+    parts = [[round(255 * part) for part in to_rgb(color)] for color in palette(n)]
+    return [f"rgb({red},{green},{blue})" for red, green, blue in parts]
 
 
 def shade(weights: Float[np.ndarray, " weight"], dark: bool) -> list[tuple[float, float, float]]:
