@@ -227,7 +227,7 @@ def pack_attention(store: Store, maps: Maps, head: int, dark: bool) -> dict[str,
     pairs, told = gold_pairs(store, maps)
     sent = {"map": pack_weights(maps.weights[head], CELLS), "pairs": [list(each) for each in pairs]}
     for name, part in (("queries", maps.queries), ("keys", maps.keys)):
-        signs, side = [*map(sign, part["token"])], str(part["side"].iloc[0])
+        signs, side = [sign(each).strip() for each in part["token"]], str(part["side"].iloc[0])
         sent[name] = {"signs": signs, "rows": part["row"].tolist(), "side": side}
     return sent | {"gold": told, "ramp": look(dark).scale}
 

@@ -120,7 +120,8 @@ def _decomposed(runs: Runs, store: Store) -> Measured:
         strongest = controls.loc[controls.groupby("site")["r2"].idxmax()]
         panel, bound = f"R² {kind}, roles {roles}", own[own["family"] == "factored"]
         band = _measures(strongest, "r2", panel).sort_values("x")
-        yield _scored(own, "r2", panel, sure=True), band
+        is_above = own["r2_low"] > own["site"].map(strongest.set_index("site")["r2"])
+        yield _scored(own, "r2", panel, is_above), band
         for name, told in GAINS.items():
             known = bound.dropna(subset=[name]) if name in bound else bound[:0]
             if len(known):
