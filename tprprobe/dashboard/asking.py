@@ -15,7 +15,7 @@ from torch import Tensor
 from tprprobe.dashboard.contents import read_texts
 from tprprobe.dashboard.safe_text import visible
 from tprprobe.data import load_data
-from tprprobe.data.mathematics.questions import Question
+from tprprobe.data.documents.articlefiles import Article
 from tprprobe.data.pairs import encode_examples
 from tprprobe.errors import InputError
 from tprprobe.gold import evaluate
@@ -110,7 +110,7 @@ def ask_text(model: Any, text: str) -> Asked:
         raise InputError(told if text else "an empty text: type a question or a text")
     mask = getattr(model, "head", None) == "masked" and vocabulary.tokenizer.mask_token
     text = f"{text} {mask}." if mask and mask not in text else text
-    source, was_cut = _encode(model, Question(text, "", "asked"))
+    source, was_cut = _encode(model, Article(text, ""))
     tokens = tuple(str(vocabulary.symbols[each]) for each in source[0].tolist())
     asked = Asked(model, text, source, tokens, group_words(text, vocabulary)[: len(tokens)])
     answer = asked.write(source, {}) if isinstance(model, Model) else None
