@@ -12,8 +12,8 @@ import pytest
 
 from tprpapers.worlds.mathematics.generator import LEVELS, is_test, samplers, samples
 from tprpapers.worlds.mathematics.questions import SPLITS, Generated, modules
+from tprpapers.worlds.parallel_draws import CHUNK
 from tprprobe.data import load_data
-from tprprobe.data.generated import CHUNK
 from tprprobe.data.vocabularies.characters import characters
 from tprprobe.errors import InputError
 

@@ -19,7 +19,7 @@ from types import ModuleType
 
 import numpy as np
 
-from tprprobe.data.generated import hash_byte
+from tprprobe.data.dataset import hash_byte
 from tprprobe.data.vocabularies.characters import LIMITS
 from tprprobe.errors import check_extra
 

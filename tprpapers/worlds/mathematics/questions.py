@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from tprpapers.worlds.mathematics.generator import LEVELS, samplers, samples
+from tprpapers.worlds.parallel_draws import make
 from tprprobe.data.dataset import Dataset, Labels, Request
-from tprprobe.data.generated import make
 from tprprobe.errors import InputError, unknown
 
 SUFFIXES = ("", "_big", "_longer", "_more", "_more_samples")  # of the extrapolating modules
