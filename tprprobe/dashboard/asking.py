@@ -172,7 +172,7 @@ def _read_answers(asked: Asked, ways: Mapping[str, Way], exact: str) -> Said:
     order = list(answers)
     first = {way: order.index(vocabulary.decode(ids[0].tolist())) for way, ids in written.items()}
     if exact and exact not in answers:
-        target = encode_examples([Question("", exact, "asked")], vocabulary).target
+        target = encode_examples([Article("", exact)], vocabulary).target
         ids = target.padded(torch.tensor([0]), asked.model.config.pad)
         answers[exact] = ids.to(asked.model.device)
     table = pd.DataFrame({ANSWER: list(answers)})
