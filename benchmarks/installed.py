@@ -24,7 +24,7 @@ COMMANDS = ("--version", "models", "docs")
 CORE = "tprprobe.load_model, tprprobe.extract, tprprobe.cluster"  # `import tprprobe` alone imports next to nothing
 ROUNDS = 3
 IMPORTED = {  # where a package's module has another name
-    "mathematics_dataset": "tprprobe.data.mathematics.generator",  # which mends it for today's sympy
+    "mathematics_dataset": "tprpapers.worlds.mathematics.generator",  # which mends it for today's sympy
     "pillow": "PIL",
     "rouge_score": "rouge_score.rouge_scorer",
     "umap_learn": "umap",

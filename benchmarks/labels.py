@@ -18,10 +18,10 @@ import pandas as pd
 from rich.console import Console
 
 from studies.label_agreement import compare_labels
+from tprpapers.jiang.argument_rules import RoleRules
 from tprprobe.gold.annotations import add_labels, read_annotated
 from tprprobe.gold.labellers import load_pipeline
 from tprprobe.gold.labels import Labelled
-from tprprobe.gold.rules import RoleRules
 from tprprobe.statistics import interval_text, read_interval
 
 PREFIXES = {"srl": ("R-", "C-")}

@@ -24,11 +24,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from tprpapers.schlag.transformer_files import published_key
 from tprprobe.data import load_data
 from tprprobe.data.pairs import Pairs, encode_pairs
 from tprprobe.data.vocabularies.characters import characters
 from tprprobe.models.decoding.generation import generate
-from tprprobe.models.published.schlag import published_key
 from tprprobe.training.loop import Run
 from tprprobe.training.pools import Pool
 from tprprobe.training.recipes import Mix, Recipe, Stage

@@ -118,8 +118,8 @@ def make_model() -> Callable[..., Any]:
 @pytest.fixture(scope="session")
 def make_data() -> Callable[..., Any]:
     """A data set of given (question, answer) pairs, one module."""
+    from tprpapers.worlds.mathematics.questions import Question
     from tprprobe.data.dataset import Dataset
-    from tprprobe.data.mathematics.questions import Question
 
     @dataclass(frozen=True)
     class Listed(Dataset[Question]):

@@ -9,11 +9,11 @@ import pandas as pd
 
 from studies.checkpoints.card import write_card
 from studies.templates import table
+from tprpapers.worlds.mathematics.formulas import QUESTION
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.files import hub
 from tprprobe.files.settings import parse, read_toml
-from tprprobe.gold.formulas import QUESTION
 from tprprobe.models import load_model
 from tprprobe.models.answers import evaluate, exact_match
 from tprprobe.models.checkpoint import save_pretrained

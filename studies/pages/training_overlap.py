@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from tprpapers.worlds.mathematics.formulas import QUESTION
 from tprprobe.data import load_data
-from tprprobe.gold.formulas import QUESTION
 from tprprobe.training.recipes import Mix, Recipe
 
 

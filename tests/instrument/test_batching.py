@@ -6,9 +6,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tprpapers.worlds.mathematics.questions import Question
 from tprprobe.data.batching import POOL, Ragged, buckets
 from tprprobe.data.dataset import Dataset
-from tprprobe.data.mathematics.questions import Question
 from tprprobe.data.pairs import encode_pairs
 from tprprobe.data.vocabularies.characters import CHARACTERS, characters
 from tprprobe.errors import InputError

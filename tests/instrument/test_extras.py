@@ -10,9 +10,9 @@ import pytest
 from tprpapers.huang.image_features import open_features
 from tprpapers.scoring import meteor, rouge
 from tprpapers.scoring.meteor import meteor_missing
+from tprpapers.worlds.mathematics import generator
 from tprprobe import cli
 from tprprobe.analyses.projections import project
-from tprprobe.data.mathematics import generator
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
 from tprprobe.gold.labellers import import_spacy

@@ -11,7 +11,7 @@ from tprprobe.analyses.clustering import cluster
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue, overlay
 from tprprobe.figures.strips import COLUMNS, StripFrame
-from tprprobe.gold.expressions import arithmetic
+from tprprobe.gold import arithmetic
 
 
 @pytest.fixture(scope="module")

@@ -3,12 +3,12 @@
 import pytest
 
 from studies.label_agreement import compare_labels
+from tprpapers.jiang.argument_rules import RoleRules, find_arguments
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
 from tprprobe.gold.labellers import find_labellers, load_pipeline
 from tprprobe.gold.labels import Labelled, Target
-from tprprobe.gold.rules import RoleRules, find_arguments
 from tprprobe.gold.taggers import read_sentences, train_pipeline
 from tprprobe.models import load_model
 

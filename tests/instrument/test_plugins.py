@@ -19,7 +19,7 @@ def load(name, **options):
 """
 GROUPS = """
 [tprprobe.data]
-planted = planted_corpus:load
+planted shelf = planted_corpus:load
 broken = planted_broken:load
 
 [tprprobe.figures]
@@ -85,10 +85,18 @@ def test_a_corpus_is_called_with_its_whole_name_and_the_options_given(planted):
     assert (shown.returncode, shown.stdout) == (3, "planted:some:thing []\n")
 
 
+@pytest.mark.parametrize("part", ["", ":some"])
+def test_a_corpus_is_called_for_folders_with_its_subfolder(planted, tmp_path, part):
+    (tmp_path / "shelf").mkdir()
+    shown = run(planted, "inspect", f"{tmp_path}{part}")
+    assert (shown.returncode, shown.stdout) == (3, f"{tmp_path}{part} []\n")
+
+
 def test_the_papers_enter_by_their_metadata():
     assert {"english", "scenes", "scan", "sequences", "texts"} <= plugins.find("data").keys()
     assert {"lstm", "bottleneck", "cnn-lstm"} <= plugins.find("models").keys()
-    for group in ("models", "data", "figures", "edits", "recipes", "scores", "kinds", "commands"):
+    groups = ("models", "data", "figures", "edits", "recipes", "scores", "kinds", "commands")
+    for group in (*groups, "converters", "labellers", "measures"):
         for plugin in plugins.find(group).values():
             assert plugin.load() is not None
     assert len(load_data("scan", n=3)) == 3

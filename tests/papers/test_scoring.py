@@ -22,6 +22,7 @@ from tprpapers.scoring import (
     score_summaries,
 )
 from tprpapers.scoring.baselines import sentences
+from tprpapers.scoring.extractiveness import novelty, words
 from tprpapers.scoring.faithfulness import PRINTED, find_names, fisher_test, unsupported
 from tprpapers.scoring.meteor import stemmed_meteor
 from tprpapers.scoring.ngrams import repetition
@@ -30,7 +31,6 @@ from tprpapers.scoring.rouge import rouge
 from tprpapers.scoring.sheets import key_of
 from tprpapers.worlds.english import is_faithful, is_grammatical
 from tprprobe.data import load_data
-from tprprobe.data.documents.extractiveness import novelty, words
 from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue

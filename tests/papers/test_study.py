@@ -111,8 +111,8 @@ def test_a_finished_run_answers_as_its_checkpoint_does(finished):
 
 
 def _one(question, answer):
+    from tprpapers.worlds.mathematics.questions import Question
     from tprprobe.data.dataset import Dataset
-    from tprprobe.data.mathematics.questions import Question
 
     class One(Dataset):
         def read(self, rows):

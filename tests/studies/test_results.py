@@ -14,8 +14,8 @@ from studies.pages.training_overlap import list_training, mark_trained
 from studies.pages.verdicts import claims_of, read_page
 from tprpapers.claims import load_claims
 from tprpapers.schlag.claim_cases import mean
+from tprpapers.worlds.mathematics.formulas import parse
 from tprprobe.data import load_data
-from tprprobe.gold.formulas import parse
 from tprprobe.statistics import Interval
 from tprprobe.training.recipes import read_recipe
 

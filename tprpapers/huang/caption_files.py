@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tprprobe.data.dataset import split_by_hash
 from tprprobe.data.documents.articlefiles import as_text
 from tprprobe.data.documents.corpora import ALIASES
-from tprprobe.data.generated import split_by_hash
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.lines import opened, scan_lines

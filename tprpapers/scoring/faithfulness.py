@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from tprpapers.scoring.extractiveness import words
 from tprpapers.scoring.sheets import QUESTIONS, read_answers, read_sheet
-from tprprobe.data.documents.extractiveness import words
 from tprprobe.statistics import sign_test
 
 PRINTED = {"references": 100, "unsupported": 71, "Transformer": 21, "TPT-d": 17}  # jiang §4

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 
-from tprprobe.data.documents.extractiveness import ngrams, words
+from tprpapers.scoring.extractiveness import ngrams, words
 
 Words = Sequence[str]
 Ngram = tuple[str, ...]

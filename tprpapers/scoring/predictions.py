@@ -6,10 +6,10 @@ import pandas as pd
 import torch
 
 from tprpapers.scoring import mean_scores, score_summaries
+from tprpapers.scoring.extractiveness import words
 from tprpapers.scoring.meteor import java_meteor, meteor_missing
 from tprprobe.console import track
 from tprprobe.data.dataset import Dataset
-from tprprobe.data.documents.extractiveness import words
 from tprprobe.data.pairs import encode_texts
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.models.answers import Scores

@@ -7,11 +7,11 @@ import pandas as pd
 from jaxtyping import Shaped
 from pandas.api.types import infer_dtype
 
+from tprpapers.scoring.extractiveness import novelty, words
 from tprpapers.scoring.meteor import stemmed_meteor
 from tprpapers.scoring.ngrams import repetition
 from tprpapers.scoring.rouge import rouge
 from tprpapers.worlds.english import is_faithful, is_grammatical
-from tprprobe.data.documents.extractiveness import novelty, words
 from tprprobe.errors import InputError
 from tprprobe.statistics import Interval, bootstrap_ratio, sign_test, wilson
 

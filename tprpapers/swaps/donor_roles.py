@@ -16,7 +16,7 @@ from torch import Tensor
 
 from tprpapers.swaps.digit_vectors import DigitVectors, label_digits
 from tprpapers.swaps.exchanges import BATCH, encode_swaps, tabulate
-from tprprobe.gold.expressions import POLARITIES
+from tprprobe.gold.structure import POLARITIES
 from tprprobe.interventions import edits
 from tprprobe.interventions.batched_edits import Variant, score_variants
 from tprprobe.models.protocol import Model, require_vocabulary

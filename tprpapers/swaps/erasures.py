@@ -20,7 +20,7 @@ from tprpapers.swaps.digit_vectors import DigitVectors, label_digits
 from tprpapers.swaps.donor_roles import KIND
 from tprpapers.swaps.exchanges import BATCH, encode_swaps, tabulate
 from tprpapers.swaps.number_pairs import encoder_vectors
-from tprprobe.gold.expressions import POLARITIES
+from tprprobe.gold.structure import POLARITIES
 from tprprobe.interventions.batched_edits import Variant, score_variants
 from tprprobe.interventions.erasers import Eraser
 from tprprobe.models.protocol import Model, require_vocabulary

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tprpapers.worlds.mathematics.formulas import parse
 from tprprobe.errors import InputError, unknown
 from tprprobe.gold import annotate, evaluate
-from tprprobe.gold.formulas import parse
 
 PAIRS = {  # as a page calls them
     "polarity": "numerator and denominator",

@@ -18,11 +18,11 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from tprpapers.swaps.exchanges import ALL, BATCH, encode_swaps, tabulate
+from tprpapers.worlds.mathematics.questions import Question
 from tprprobe.analyses.decomposition import Decomposition, fit_scheme
 from tprprobe.analyses.decomposition.designs import Pairs
 from tprprobe.analyses.decomposition.families import PAIR, PartFit, RoleFit
 from tprprobe.data.dataset import Dataset
-from tprprobe.data.mathematics.questions import Question
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
 from tprprobe.interventions.batched_edits import Variant, score_variants

@@ -11,8 +11,7 @@ import numpy as np
 
 from tprpapers.worlds.loader import Loader
 from tprpapers.worlds.symbolsets import SymbolPair, SymbolSet
-from tprprobe.data.dataset import ALL, Request
-from tprprobe.data.generated import SHARES, split_by_hash
+from tprprobe.data.dataset import ALL, SHARES, Request, split_by_hash
 from tprprobe.errors import InputError, unknown
 
 NAME = "scan"

@@ -5,25 +5,14 @@ from typing import Annotated, Any
 import typer
 
 from tprprobe.cli import options as common
+from tprprobe.cli.generated_options import options_of
 
+FUNCTION = "analyses.decomposition.decompositions:decompose"
 Site = Annotated[str, typer.Option(help="A site or a pattern of sites; layer -1 is the last.")]
-Fillers = Annotated[str, typer.Option(help="The column of the tokens that fillers are.")]
-Unit = Annotated[
-    str | None,
-    typer.Option(
-        help="What a vector is of: token, sample, mean, first, last, or a mark such as .; default: what the "
-        "site has."
-    ),
-]
-Scope = Annotated[
-    str,
-    typer.Option(
-        help="What a token's vector is made of: self, before (up to it), all, or context (itself "
-        "and the mean of the others)."
-    ),
-]
+SHARED = ("fillers", "unit", "scope", "seed")
 
 
+@options_of(FUNCTION, only=[*SHARED, "withheld"], every=True)
 def decompose(
     store: common.StoreFolder,
     site: Site,
@@ -43,10 +32,6 @@ def decompose(
     rank: Annotated[
         str, typer.Option(help="auto, a number, or fillers x roles such as 9x6.")
     ] = "auto",
-    withheld: Annotated[float, typer.Option(help="The share of pairs to withhold.")] = 0.1,
-    fillers: Fillers = "token",
-    unit: Unit = None,
-    scope: Scope = "self",
     embedding: Annotated[
         str | None,
         typer.Option(
@@ -56,11 +41,11 @@ def decompose(
     rare: Annotated[
         int, typer.Option(help="Fillers that fewer groups of sequences have are joined.")
     ] = 2,
-    seed: common.Seed = 0,
     out: common.Out = None,
     resume: common.Resume = False,
     scheduler: common.Scheduler = None,
     as_json: common.Json = False,
+    **options: Any,
 ) -> None:
     """Measure how much of a site's vectors role–filler bindings explain, held out, and compare it with controls."""
     from tprprobe.analyses.decomposition import decompose_all, summarize
@@ -68,19 +53,17 @@ def decompose(
     from tprprobe.store import open_store
     from tprprobe.store.dask_workers import scheduled
 
-    settings: Any = {"fillers": fillers, "unit": unit, "scope": scope, "family": family}
-    settings |= {"rank": rank, "withheld": withheld, "embedding": embedding}
-    settings |= {"rare": rare, "seed": seed}
+    options |= {"family": family, "rank": rank, "embedding": embedding, "rare": rare}
     with scheduled(scheduler), track_stages("decomposing") as (progress, report):
-        settings |= {"progress": progress, "report": report}
-        asked = (open_store(store), site, roles or ["left"], out, resume)
-        scores = decompose_all(*asked, **settings)
+        asked = (open_store(store), site, roles or ["left"], out, resume, progress, report)
+        scores = decompose_all(*asked, **options)
     columns = ["site", "roles", "family", "control", "rank", "r2", "r2_low", "r2_high", "over"]
     columns += ["gain", "gain_low", "gain_high", "learnt", "rank_withheld", "r2_withheld", "groups"]
     shown = scores[columns].round(3).to_string(index=False, na_rep="–")
     common.show(as_json, scores, lambda: "\n".join([*summarize(scores), shown]))
 
 
+@options_of(FUNCTION, only=SHARED, every=True)
 def roles(
     store: common.StoreFolder,
     site: Site,
@@ -90,22 +73,18 @@ def roles(
             help="Fields that roles may combine; default: places, and the columns of the tokens."
         ),
     ] = None,
-    fillers: Fillers = "token",
-    unit: Unit = None,
-    scope: Scope = "self",
-    seed: common.Seed = 0,
     out: common.Out = None,
     resume: common.Resume = False,
     as_json: common.Json = False,
+    **options: Any,
 ) -> None:
     """Search for the role scheme that describes vectors in the fewest bits, and compare it with controls."""
     from tprprobe.analyses.decomposition import search_all
     from tprprobe.console import track
     from tprprobe.store import open_store
 
-    settings: Any = {"fields": fields, "fillers": fillers, "unit": unit, "scope": scope}
-    settings |= {"seed": seed, "progress": lambda parts: track(parts, "searching", len(parts))}
-    found = search_all(open_store(store), site, out, resume, **settings)
+    options |= {"fields": fields, "progress": lambda parts: track(parts, "searching", len(parts))}
+    found = search_all(open_store(store), site, out, resume, **options)
     columns = ["control", "roles", "n_roles", "pairs", "bits", "r2", "r2_low", "r2_high"]
     lines = []
     for each in found:

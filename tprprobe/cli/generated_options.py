@@ -28,11 +28,12 @@ def options_of(
     without: Collection[str] = (),
     panel: str | None = None,
     unset: bool = False,
+    every: bool = False,
     **names: str,
 ) -> Callable[[Command], Command]:
     """A decorator of commands: their ``**options`` are arguments of a function or fields of a dataclass.
 
-    An option that is left at its default is not passed.
+    An option that is left at its default is not passed, unless ``every`` one is.
 
     Args:
         function: The function, ``room.module:name``; its ``Args:`` are the help of the options.
@@ -40,6 +41,7 @@ def options_of(
         without: Arguments that are no option.
         panel: The heading in ``--help`` under which the options stand.
         unset: Whether no option has a default, for what has other defaults than the function.
+        every: Whether options at their defaults are passed too, for runs that keep all their settings.
         **names: The name of an option, where it is not that of the argument.
     """
 
@@ -52,18 +54,20 @@ def options_of(
             if name not in without and (not only or name in only)
         }
 
-    return lambda command: Generated(command, read)
+    return lambda command: Generated(command, read, every)
 
 
 class Generated:
     """A command whose options are read when they are asked for, so that a list of commands reads no sources."""
 
-    def __init__(self, command: Command, read: Callable[[], dict[str, inspect.Parameter]]):
+    def __init__(
+        self, command: Command, read: Callable[[], dict[str, inspect.Parameter]], every: bool
+    ):
         functools.update_wrapper(self, command, ("__module__", "__name__", "__doc__"), ())
-        self.command, self.read = command, functools.cache(read)
+        self.command, self.read, self.every = command, functools.cache(read), every
 
     def __call__(self, **options: Any) -> None:
-        made = self.read()
+        made = {} if self.every else self.read()
         self.command(**{k: v for k, v in options.items() if k not in made or v != made[k].default})
 
     @property

@@ -57,17 +57,16 @@ def inspect(what: str) -> Overview:
 
 
 def inspect_data(spec: str) -> Overview:
-    """Size, lengths and labels of a corpus; of documents with summaries also how much these copy."""
+    """Size, lengths and labels of a corpus; and what plug-ins measure of it."""
     from tprprobe.data import load_data
-    from tprprobe.data.documents.extractiveness import describe_corpus
 
     data = load_data(spec)
     facts = {"data": data.name, "split": data.split, "examples": len(data), "seed": data.seed}
     more, lengths = data.describe(MEASURED)
     tables: dict[str, Rows] = {**lengths}
-    first = data[0]
-    if not first.has_one_answer and first.source and first.target != first.source:
-        tables["extractiveness"] = _rows(describe_corpus(data[:MEASURED]))
+    for measure in plugins.find("measures").values():
+        if (table := measure.load()(data[:MEASURED])) is not None:
+            tables[measure.title] = _rows(table)
     return Overview(facts | more, tables)
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 from tprprobe import plugins
 from tprprobe.data.annotated.sentencesets import is_annotated_file, open_annotated
@@ -9,8 +10,6 @@ from tprprobe.data.dataset import Dataset, Request, no_data
 from tprprobe.data.documents.corpora import choose, is_corpus, open_corpus, open_list
 from tprprobe.data.documents.hubsets import is_hub_set, open_hub_set
 from tprprobe.data.frames.pairsets import draw_pairs, is_pairs
-from tprprobe.data.mathematics.modulefiles import is_folder, open_folder
-from tprprobe.data.mathematics.questions import generate_questions, is_generated
 
 
 def is_plugged(spec: str) -> bool:
@@ -23,8 +22,15 @@ def _plugged(spec: str) -> Callable[..., Dataset]:
     return plugins.find("data")[spec.partition(":")[0]].load()
 
 
+def _reading(spec: str) -> list[plugins.Plugin]:
+    """The plug-ins that read a folder, or a part of it (`FOLDER:PART`): it has a sub-folder of their titles."""
+    folder, colon, _ = spec.rpartition(":")
+    path = Path(folder if colon and not Path(spec).is_dir() else spec)
+    marks = [(plugin, plugin.title.split()) for plugin in plugins.find("data").values()]
+    return [plugin for plugin, names in marks if any((path / name).is_dir() for name in names)]
+
+
 SOURCES: dict[str, tuple[Callable[[str], bool], Callable[[Request], Dataset]]] = {
-    "mathematics:MODULE (or a+b, or all)": (is_generated, generate_questions),
     "pairs:FRAME (or a+b, all, FILE.toml, with ,asked and ,one_token)": (is_pairs, draw_pairs),
     "PREFIX or PREFIX:… of a plug-in": (
         is_plugged,
@@ -42,7 +48,10 @@ SOURCES: dict[str, tuple[Callable[[str], bool], Callable[[Request], Dataset]]] =
         is_corpus,
         open_corpus,
     ),
-    "FOLDER or FOLDER:MODULE of published Mathematics Dataset files": (is_folder, open_folder),
+    "FOLDER or FOLDER:… of a plug-in": (
+        lambda spec: bool(_reading(spec)),
+        lambda request: _reading(request.spec)[0].load()(request.spec, **request.options),
+    ),
 }
 
 
@@ -95,6 +104,6 @@ def as_data(data: Dataset | str | os.PathLike[str] | Iterable[str]) -> Dataset:
 
 def pin_version(spec: str) -> str:
     """The name of a data set with the version that it means today, where its plug-in has versions."""
-    if not is_plugged(spec) or is_generated(spec):
+    if not is_plugged(spec):
         return spec
     return getattr(_plugged(spec), "pin_version", str)(spec)

@@ -17,7 +17,7 @@ from torch import Tensor
 from tprprobe.data.batching import Ragged, Vectors
 from tprprobe.data.captions import IMAGES_AT_ONCE, check_widths, stack_features
 from tprprobe.data.dataset import Dataset
-from tprprobe.data.mathematics.questions import check_length
+from tprprobe.data.vocabularies.characters import check_length
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
 

@@ -9,7 +9,7 @@ from tprprobe.analyses.naming.run import Naming
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.analyses.naming.word_names import count_names
 from tprprobe.figures.tables import Table
-from tprprobe.gold.expressions import POLARITIES
+from tprprobe.gold.structure import POLARITIES
 from tprprobe.statistics import Interval, interval_text, read_interval
 
 PREDICTED = {

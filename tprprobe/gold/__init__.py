@@ -1,7 +1,6 @@
 """Exact structure that vectors are compared with."""
 
-from tprprobe.gold.expressions import annotate, arithmetic, tally
-from tprprobe.gold.formulas import evaluate
 from tprprobe.gold.joining import join
+from tprprobe.gold.structure import annotate, arithmetic, evaluate, tally
 
 __all__ = ["annotate", "arithmetic", "evaluate", "join", "tally"]

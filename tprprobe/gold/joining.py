@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.errors import InputError
-from tprprobe.gold.expressions import COLUMNS, KINDS, annotate
+from tprprobe.gold.structure import COLUMNS, KINDS, annotate
 
 ENDS = {"<sos>": "sos", "<eos>": "eos"}
 FOREIGN = "the source tokens of this store are not the characters of its questions"

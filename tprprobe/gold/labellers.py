@@ -1,4 +1,4 @@
-"""Labellers of texts that nobody annotated: a spaCy pipeline, and rules on top of its parse.
+"""Labellers of texts that nobody annotated: a spaCy pipeline, and what plug-ins make of its parse.
 
 spaCy is an extra (`pip install 'tprprobe[taggers]'`) and is imported when a pipeline is loaded. Its
 labels are a tagger's, not gold: what they agree with is measured (docs/probing.md).
@@ -11,9 +11,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from tprprobe import plugins
 from tprprobe.errors import InputError, check_extra, unknown
 from tprprobe.gold.labels import Labelled, Target, place_words
-from tprprobe.gold.rules import NAME, RoleRules
 
 TASKS = {  # what a pipeline needs to label them
     "pos": ("tagger",),
@@ -131,7 +131,7 @@ class Labeller(Protocol):
 
 def is_labeller(source: str) -> bool:
     """True if a source of labels is a labeller of any text, not a file."""
-    return source.startswith(SPACY) or source == NAME
+    return source.startswith(SPACY) or source in plugins.find("labellers")
 
 
 def find_labellers(sources: Mapping[str, str]) -> list[Labeller]:
@@ -140,12 +140,11 @@ def find_labellers(sources: Mapping[str, str]) -> list[Labeller]:
     for tasks, source in sources.items():
         if source.startswith(SPACY):
             found.append(load_pipeline(source.removeprefix(SPACY), tasks.split(",")))
-        elif (tasks, source) == ("srl", NAME):
-            found.append(RoleRules())
+        elif is_labeller(source):
+            found.append(plugins.find("labellers")[source].load()(tasks.split(",")))
         else:
-            raise InputError(
-                f"{tasks}={source}: text is labeled by spacy:PIPELINE, semantic roles by srl={NAME}"
-            )
+            known = ", ".join(["spacy:PIPELINE", *plugins.find("labellers")])
+            raise InputError(f"{tasks}={source}: text is labeled by {known}")
     return found
 
 

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from tprprobe.data import load_data
-from tprprobe.data.mathematics.questions import Question
+from tprprobe.data.documents.articlefiles import Article
 from tprprobe.data.pairs import encode_examples
 from tprprobe.errors import InputError
 from tprprobe.gold import evaluate
@@ -109,7 +109,7 @@ def ask_text(model: Any, text: str) -> Asked:
         raise InputError(told if text else "an empty text: type a question or a text")
     mask = getattr(model, "head", None) == "masked" and vocabulary.tokenizer.mask_token
     text = f"{text} {mask}." if mask and mask not in text else text
-    source, was_cut = _encode(model, Question(text, "", "asked"))
+    source, was_cut = _encode(model, Article(text, ""))
     tokens = tuple(str(vocabulary.symbols[each]) for each in source[0].tolist())
     asked = Asked(model, text, source, tokens, group_words(text, vocabulary)[: len(tokens)])
     answer = asked.write(source, {}) if isinstance(model, Model) else None
@@ -171,7 +171,7 @@ def _read_answers(asked: Asked, ways: Mapping[str, Way], exact: str) -> Said:
     order = list(answers)
     first = {way: order.index(vocabulary.decode(ids[0].tolist())) for way, ids in written.items()}
     if exact and exact not in answers:
-        target = encode_examples([Question("", exact, "asked")], vocabulary).target
+        target = encode_examples([Article("", exact)], vocabulary).target
         ids = target.padded(torch.tensor([0]), asked.model.config.pad)
         answers[exact] = ids.to(asked.model.device)
     table = pd.DataFrame({ANSWER: list(answers)})

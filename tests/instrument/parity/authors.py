@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tprprobe.models.published import jiang, schlag
+from tprpapers.jiang import t5_files
+from tprpapers.schlag import transformer_files
 from tprprobe.site.hooks import capture, find_sites
 
 SCHLAG = ("tptc_d64", "transformer_d64")
@@ -34,7 +35,7 @@ class Reference:
 
     def published(self, own: str) -> str:
         """The authors' name of one of our parameters."""
-        family = schlag if self.model.architecture.endswith("transformer") else jiang
+        family = transformer_files if self.model.architecture.endswith("transformer") else t5_files
         return family.published_key(own, dataclasses.asdict(self.model.config))
 
 

@@ -24,8 +24,7 @@ from tprpapers.worlds.english.reference import Referrer
 from tprpapers.worlds.english.sentences import Sentence, tokenize
 from tprpapers.worlds.english.story import Event, Story
 from tprpapers.worlds.english.truth import holds
-from tprprobe.data.dataset import Labels
-from tprprobe.data.generated import split_by_hash
+from tprprobe.data.dataset import Labels, split_by_hash
 from tprprobe.errors import InputError, unknown
 
 SPLITS = {"train": range(192), "dev": range(192, 224), "test": range(224, 256)}  # first byte

@@ -7,8 +7,8 @@ from functools import partial
 from tprpapers.worlds.english.labelling import TASKS
 from tprpapers.worlds.english.reports import Report, ReportKnobs, check_split, sample
 from tprpapers.worlds.loader import Loader
+from tprpapers.worlds.parallel_draws import make
 from tprprobe.data.dataset import Dataset, Request
-from tprprobe.data.generated import make
 from tprprobe.errors import InputError, unknown
 
 NAME, VERSION = "english", "version"

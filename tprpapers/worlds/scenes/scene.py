@@ -16,7 +16,7 @@ from tprpapers.worlds.scenes.nouns import (
     SIZES,
     VERBS,
 )
-from tprprobe.data.generated import split_by_hash
+from tprprobe.data.dataset import split_by_hash
 
 COMPOSITIONAL = "compositional"
 SKIPPED = 3  # from one kind's unseen color to the next one's, so that none stands for a class

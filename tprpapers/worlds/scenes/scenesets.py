@@ -10,13 +10,13 @@ import numpy as np
 from tprpapers.worlds.english.labelling import TASKS, label_sentences
 from tprpapers.worlds.english.sentences import Sentence
 from tprpapers.worlds.loader import Loader
+from tprpapers.worlds.parallel_draws import make
 from tprpapers.worlds.scenes.captioning import describe
 from tprpapers.worlds.scenes.lexicon import LEXICON
 from tprpapers.worlds.scenes.rendering import render
 from tprpapers.worlds.scenes.scene import COMPOSITIONAL, draw, without_hats
 from tprprobe.data.captions import Captioned
-from tprprobe.data.dataset import Dataset, Labels, Request
-from tprprobe.data.generated import SHARES, make
+from tprprobe.data.dataset import SHARES, Dataset, Labels, Request
 from tprprobe.errors import InputError, unknown
 from tprprobe.gold.labels import Labelled, Target
 

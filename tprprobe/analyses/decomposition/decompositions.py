@@ -177,7 +177,7 @@ def decompose(
             column of the tokens, products ``a*b`` and sums ``a+b`` of these, or a function from a sequence of fillers to
             their roles; or a list of schemes.
         fillers: The column of fillers.
-        unit: What a vector is of: ``token``; ``sample`` (one vector a sample, or its last token's); or, of the vectors of a
+        unit: What a vector is of: ``token``; ``sample`` (its only vector, or its last token's); or, of the vectors of a
             sample's tokens, their ``mean`` (then made of shares of tokens instead of counts), the ``first``, the ``last``, or
             that of the last token that reads as a mark (``.``). Default: what the site has a vector of.
         scope: What the vector of a token is made of: itself (``self``), the tokens up to it (``before``), ``all`` of

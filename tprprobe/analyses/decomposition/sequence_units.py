@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, eye_array
 from tprprobe.analyses.naming.fields import list_exact, read_labels
 from tprprobe.errors import InputError, unknown
 from tprprobe.gold import join
-from tprprobe.gold.expressions import COLUMNS
+from tprprobe.gold.structure import COLUMNS
 from tprprobe.site.patterns import is_causal
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import PART, parts_of

@@ -14,7 +14,7 @@ from tprprobe.analyses.naming.vector_sets import (
     TRAINED,
     NamingTarget,
 )
-from tprprobe.gold.expressions import POLARITIES
+from tprprobe.gold.structure import POLARITIES
 from tprprobe.statistics import wilson
 from tprprobe.store.layout import TWINS
 

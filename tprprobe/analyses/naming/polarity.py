@@ -12,7 +12,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int, Shaped
 
 from tprprobe.analyses.naming.names import REPLICATES, split_questions
-from tprprobe.gold.expressions import POLARITIES
+from tprprobe.gold.structure import POLARITIES
 from tprprobe.statistics import bounds, divide, draw_runs, group_sums, replicate_totals
 
 PREDICTORS = ("clusters", "majority", "surface", "adjacent", "distant", "literal")

@@ -10,8 +10,8 @@ from tprprobe.analyses.decomposition.designs import divide_groups
 from tprprobe.analyses.decomposition.sequence_units import Units, read_units
 from tprprobe.analyses.naming.fields import LABELS, list_exact
 from tprprobe.errors import InputError, unknown
-from tprprobe.gold.expressions import COLUMNS
 from tprprobe.gold.labels import WORD
+from tprprobe.gold.structure import COLUMNS
 from tprprobe.store import Store
 
 MOST_PLACES, MOST_LABELS = 40, 64

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tprprobe.console import note
-from tprprobe.data.dataset import ALL, Dataset, Request, no_data
+from tprprobe.data.dataset import ALL, SHARES, Dataset, Request, no_data, split_by_hash
 from tprprobe.data.documents.articlefiles import (
     Article,
     Articles,
@@ -22,7 +22,6 @@ from tprprobe.data.documents.articlefiles import (
     open_parquet,
     open_two,
 )
-from tprprobe.data.generated import SHARES, split_by_hash
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.lines import scan_lines

@@ -13,6 +13,7 @@ from tprprobe.data.vocabularies.codecs import Listed
 from tprprobe.errors import InputError
 
 SPECIALS = ("<unk>", "<pad>", "<sos>", "<eos>")
+LIMITS = {"question": 160, "answer": 30}  # characters
 CHARACTERS = " !'()*+,-./0123456789:<=>?ACDEFGHILMPRSTWabcdefghijklmnopqrstuvwxyz{}"
 
 
@@ -75,6 +76,14 @@ class Vocabulary(Listed):
 
     def spell(self, ids: list[int]) -> str:
         return "".join(self.symbols[i] for i in ids)
+
+
+def check_length(kind: str, text: str, where: str = "") -> None:
+    """Checks that a question or an answer is not longer than a model of characters takes."""
+    if len(text) > LIMITS[kind]:
+        raise InputError(
+            f"{where}{kind} of {len(text)} characters, at most {LIMITS[kind]} are accepted: {text!r}"
+        )
 
 
 def characters() -> Vocabulary:

@@ -1,39 +1,47 @@
-"""Published checkpoints into our folder layout, checked key by key.
+"""Published checkpoints into our folder layout, by the plug-in that knows their tensors."""
 
-Sizes and settings come from the file wherever its shapes tell them; ``config`` gives the rest.
-"""
-
-import dataclasses
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
+from tprprobe import plugins
 from tprprobe.console import note
 from tprprobe.data.vocabularies import subwords
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.subwords import load_subwords, read_subwords
-from tprprobe.errors import InputError, unknown
+from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.hub import is_foreign
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.writing import refuse_existing
-from tprprobe.models.architectures import build, find_architecture, typed_option
 from tprprobe.models.checkpoint import check_vocabulary, save_pretrained
 from tprprobe.models.protocol import Model
-from tprprobe.models.published import jiang, schlag
 from tprprobe.models.published.containers import PublishedFile, read_bytes, read_checkpoint
-from tprprobe.models.published.keys import Options, rename
 from tprprobe.models.published.pickles import read_vocabulary
-from tprprobe.models.sketches import sketched
 
 TOKENIZERS = (".json", ".model")
-UNTOLD = ("n_heads", "dropout", "norm_epsilon", "pad", "sos", "eos")  # no shape tells these
 Config = Mapping[str, Any] | str | os.PathLike[str] | None
+
+
+class Rebuilt(NamedTuple):
+    """What a plug-in of ``tprprobe.converters`` makes of a published file.
+
+    Attributes:
+        model: A model of ours with the weights.
+        names: The name in the file of each of its tensors.
+        passed_over: The names of tensors that the model does not need.
+        remark: What the user should know, such as a setting that was guessed; default: nothing.
+    """
+
+    model: Model
+    names: dict[str, str]
+    passed_over: Sequence[str]
+    remark: str = ""
 
 
 def convert(
@@ -67,8 +75,8 @@ def convert(
     refuse_existing(out)
     given = read_config(config)
     try:
-        found = read_checkpoint(source)
-        model, mapping, over = _rebuild(found, given)
+        file = read_checkpoint(source)
+        rebuilt = _rebuild(file, given)
     except InputError as error:
         name = os.path.basename(source)
         other = (
@@ -77,14 +85,12 @@ def convert(
             else ""
         )
         raise InputError(f"{'' if name in str(error) else f'{name}: '}{error}{other}") from error
-    if schlag.is_ours(found.state) and "n_heads" not in given:
-        note(
-            f"{found.name}: {model.config.n_heads} heads are a guess, because no shape determines them: "
-            "--config '{\"n_heads\": N}'"
-        )
-    if (file := vocab or _beside(Path(source))) is not None:
-        model.vocabulary = _vocabulary(file, model.config)
-    return save_pretrained(model, out, card=provenance_card(found, model, mapping, over))
+    if rebuilt.remark:
+        note(f"{file.name}: {rebuilt.remark}")
+    model = rebuilt.model
+    if (known := vocab or _beside(Path(source))) is not None:
+        model.vocabulary = _vocabulary(known, model.config)
+    return save_pretrained(model, out, card=provenance_card(file, rebuilt))
 
 
 def read_config(config: Config) -> dict[str, Any]:
@@ -99,63 +105,14 @@ def read_config(config: Config) -> dict[str, Any]:
     return read
 
 
-def _rebuild(found: PublishedFile, given: dict[str, Any]) -> tuple[Any, dict[str, str], list[str]]:
-    """The model, ``{our tensor: published name}``, and the published names that were passed over."""
-    family = next((family for family in (schlag, jiang) if family.is_ours(found.state)), None)
-    if family is None:
-        some = ", ".join(sorted(found.state)[:3]) or "none"
-        raise InputError(f"neither a TP-Transformer nor a T5 has such tensors ({some}, …)")
-    state, over = family.prepare(found.state)
-    admitted = family.options(state)
-    spelled = {}
-    if family is jiang:
-        folder = jiang.read_options(found.config, strict=False)
-        given, spelled = folder | jiang.read_options(given), jiang.SPELLED
-    settings = {"architecture": family.architecture(admitted["roles"][0])}
-    settings |= settle(
-        find_architecture(settings["architecture"])[0].config_class, admitted, given, spelled
-    )
-    with sketched():  # which takes no memory for what the file may not have
-        sketch = build(settings, seed=0)
-    shapes = {name: tensor.shape for name, tensor in sketch.state_dict().items()}
-    options = dataclasses.asdict(sketch.config)
-    mapping = {name: family.published_key(name, options) for name in shapes}
-    over += [key for key in family.unused(state) if key not in set(mapping.values())]
-    renamed = rename(state, mapping, shapes, over)
-    model = build(settings, seed=0)
-    model.load_state_dict(renamed)
-    return model, mapping, over
-
-
-def settle(
-    config_class: type, admitted: Options, given: Mapping[str, Any], spelled: Mapping[str, str]
-) -> dict[str, Any]:
-    """The options of a model: from the file's shapes, else as given, else the default.
-
-    Given options that make no difference to the file's model are passed over. ``spelled`` says what
-    the user calls an option.
-    """
-    fields = {field.name: field for field in dataclasses.fields(config_class)}
-    settings = {}
-    for name, value in given.items():
-        if name not in fields:
-            raise unknown("option", name, fields)
-        key = spelled.get(name, name)
-        value = typed_option(fields[name], value, key)
-        value = float(value) if fields[name].type is float else value
-        if value not in admitted.get(name, (value,)):
-            says = " or ".join(map(str, admitted[name]))
-            raise InputError(f"the configuration says {key} = {value}, the file's shapes {says}")
-        if name in admitted or name in UNTOLD:
-            settings[name] = value
-    for name, values in admitted.items():
-        usual = fields[name].default
-        default = usual if usual in values else values[0]
-        if name not in settings and default != usual and len(values) > 1:
-            key, accepted = spelled.get(name, name), ", ".join(map(str, values))
-            raise InputError(f"shapes do not determine {key}: config needs one of {accepted}")
-        settings.setdefault(name, default)
-    return settings
+def _rebuild(file: PublishedFile, given: dict[str, Any]) -> Rebuilt:
+    """The model that a plug-in makes of the file, the first that knows its tensors."""
+    for converter in plugins.load_all("converters").values():
+        if (rebuilt := converter(file, given)) is not None:
+            return rebuilt
+    some = ", ".join(sorted(file.state)[:3]) or "none"
+    known = " nor ".join(plugin.title for plugin in plugins.find("converters").values())
+    raise InputError(f"neither {known} has such tensors ({some}, …)")
 
 
 def _vocabulary(vocab: str | os.PathLike[str], config: Any) -> Codec:
@@ -177,29 +134,30 @@ def _beside(folder: Path) -> Path | None:
     return next((file for file in files if file.is_file()), None)
 
 
-def provenance_card(
-    found: PublishedFile, model: Model, mapping: dict[str, str], passed_over: list[str]
-) -> str:
+def provenance_card(file: PublishedFile, rebuilt: Rebuilt) -> str:
     """README.md of the folder: source, sha256, settings, the mapping of names, what was left."""
+    model = rebuilt.model
     settings = model.describe()
     vocabulary = f"{len(model.vocabulary)} symbols" if model.vocabulary else "unknown"
     sections = {
         "Settings": f"```json\n{json.dumps(settings, indent=1)}\n```",
-        "Mapping of tensors": _table(mapping),
-        "Passed over": "\n".join(f"- `{key}`" for key in sorted(set(map(_any_layer, passed_over)))),
+        "Mapping of tensors": _table(rebuilt.names),
+        "Passed over": "\n".join(
+            f"- `{key}`" for key in sorted(set(map(_any_layer, rebuilt.passed_over)))
+        ),
         "Also in the file": "\n".join(
-            f"- {key}: {_plain(value)}" for key, value in sorted(found.facts.items())
+            f"- {key}: {_plain(value)}" for key, value in sorted(file.facts.items())
         ),
     }
     head = {
         "library_name": "tprprobe",
         "architecture": settings["architecture"],
         "vocabulary": vocabulary,
-        "source": found.name,
-        "source_sha256": found.sha256,
+        "source": file.name,
+        "source_sha256": file.sha256,
     }
     front = "\n".join(f"{key}: {json.dumps(value)}" for key, value in head.items())
-    text = f"Converted from `{found.name}` (sha256 `{found.sha256}`)."
+    text = f"Converted from `{file.name}` (sha256 `{file.sha256}`)."
     if not model.vocabulary:
         text += " Its vocabulary is unknown: the model takes ids; text is refused."
     body = "".join(f"\n## {title}\n\n{part}\n" for title, part in sections.items() if part)

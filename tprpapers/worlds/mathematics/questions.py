@@ -4,13 +4,12 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from tprpapers.worlds.mathematics.generator import LEVELS, samplers, samples
+from tprpapers.worlds.parallel_draws import make
 from tprprobe.data.dataset import Dataset, Labels, Request
-from tprprobe.data.generated import make
-from tprprobe.data.mathematics.generator import LEVELS, MAX_ANSWER, MAX_QUESTION, samplers, samples
 from tprprobe.errors import InputError, unknown
 
 SUFFIXES = ("", "_big", "_longer", "_more", "_more_samples")  # of the extrapolating modules
-LIMITS = {"question": MAX_QUESTION, "answer": MAX_ANSWER}
 
 Part = tuple[str, str]  # module, split
 
@@ -74,14 +73,7 @@ def _chosen(selection: str) -> Sequence[str]:
     return chosen
 
 
-def check_length(kind: str, text: str, where: str = "") -> None:
-    if len(text) > LIMITS[kind]:
-        raise InputError(
-            f"{where}{kind} of {len(text)} characters, at most {LIMITS[kind]} are accepted: {text!r}"
-        )
-
-
-PREFIX = "mathematics:"
+NAME = "mathematics"
 SPLITS = (*LEVELS, "train", "interpolate", "extrapolate", "small", "small-test")
 
 
@@ -102,10 +94,6 @@ def _generate(parts: Sequence[Part], seed: int, rows: range) -> list[Question]:
     return [Question(*pair, part[0]) for pair, part in zip(drawn, wanted, strict=True)]
 
 
-def is_generated(spec: str) -> bool:
-    return spec.startswith(PREFIX)
-
-
 def generate_questions(request: Request) -> Generated:
     """The generated data set; by default 1,000 questions of `interpolate`.
 
@@ -115,6 +103,6 @@ def generate_questions(request: Request) -> Generated:
     split = request.split or "interpolate"
     if split not in SPLITS:
         raise unknown("split", split, SPLITS)
-    asked = parts(request.spec.removeprefix(PREFIX), split, samplers)
+    asked = parts(request.spec.removeprefix(f"{NAME}:"), split, samplers)
     rows = range(request.n or 1000)
     return Generated(request.spec, split, request.seed, rows, asked, request.workers)

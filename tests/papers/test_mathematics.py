@@ -10,10 +10,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from tprpapers.worlds.mathematics.generator import LEVELS, is_test, samplers, samples
+from tprpapers.worlds.mathematics.questions import SPLITS, Generated, modules
+from tprpapers.worlds.parallel_draws import CHUNK
 from tprprobe.data import load_data
-from tprprobe.data.generated import CHUNK
-from tprprobe.data.mathematics.generator import LEVELS, is_test, samplers, samples
-from tprprobe.data.mathematics.questions import SPLITS, Generated, modules
 from tprprobe.data.vocabularies.characters import characters
 from tprprobe.errors import InputError
 
@@ -28,7 +28,7 @@ DRAWN = [
 BACKWARDS = """
 import json, random, sys
 import numpy as np
-from tprprobe.data.mathematics.generator import samples
+from tprpapers.worlds.mathematics.generator import samples
 assert "torch" not in sys.modules
 def drawn(): return random.random(), np.random.random()
 random.seed(1), np.random.seed(1)

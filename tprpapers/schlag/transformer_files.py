@@ -9,10 +9,13 @@ from typing import Any
 
 from torch import Tensor
 
+from tprpapers.published_weights import Options, count_layers, fill, settle, shape_of
 from tprprobe.errors import InputError
-from tprprobe.models.published.keys import Options, count_layers, shape_of
+from tprprobe.models.published.containers import PublishedFile
+from tprprobe.models.published.convert import Rebuilt
 from tprprobe.models.transformer import sinusoids
 
+OURS = re.compile(r"(encoder|decoder)\.layers\.\d|embedding\.")
 POSITIONS = "embedding.pe"
 ROUNDING = 1e-2  # far above what processors and precisions differ in, far below another table
 TP = {"to_query": "W_q", "to_key": "W_k", "to_value": "W_v", "to_role": "W_r", "output": "W_o"}
@@ -26,21 +29,27 @@ ATTENTION = {
 }
 
 
-def is_ours(state: Mapping[str, Tensor]) -> bool:
-    return any(re.match(r"(encoder|decoder)\.layers\.\d|embedding\.", key) for key in state)
+def rebuild(file: PublishedFile, given: Mapping[str, Any]) -> Rebuilt | None:
+    """The model of a file of schlag's code; None for any other file."""
+    if not any(OURS.match(key) for key in file.state):
+        return None
+    state = prepare(file.state)
+    admitted = options(state)
+    architecture = "transformer" if admitted["roles"] == ("none",) else "tp-transformer"
+    rebuilt = fill(settle(architecture, admitted, given), state, published_key)
+    if "n_heads" in given:
+        return rebuilt
+    heads = f"{rebuilt.model.config.n_heads} heads are a guess, because no shape determines them"
+    return rebuilt._replace(remark=f"{heads}: --config '{{\"n_heads\": N}}'")
 
 
-def architecture(roles: str) -> str:
-    return "transformer" if roles == "none" else "tp-transformer"
-
-
-def prepare(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], list[str]]:
-    """The state with its position table as [seq, d_model]; no name is passed over."""
+def prepare(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The state with its position table as [seq, d_model]."""
     _, length, d_model = shape_of(state, POSITIONS, axes=3)
     table = state[POSITIONS][0]
     if not table.float().allclose(sinusoids(length, d_model), rtol=0, atol=ROUNDING):
         raise InputError(f"{POSITIONS} is no sinusoidal table: such a model cannot be represented")
-    return dict(state) | {POSITIONS: table}, []
+    return dict(state) | {POSITIONS: table}
 
 
 def options(state: Mapping[str, Tensor]) -> Options:
@@ -73,7 +82,3 @@ def published_key(own: str, options: Mapping[str, Any]) -> str:
         names = PLAIN if options["roles"] == "none" else TP
         inner = [ATTENTION[stack, part], names[rest[0]]]
     return ".".join([stack, "layers", layer, *inner, *rest[1:]])
-
-
-def unused(_state: Mapping[str, Tensor]) -> list[str]:
-    return []

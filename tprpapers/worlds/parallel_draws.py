@@ -1,30 +1,15 @@
-"""Examples that are made when they are read, in this process or in several."""
+"""Examples that are drawn when they are read, in this process or in several."""
 
 import os
 import signal
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from hashlib import blake2b
 from itertools import islice
 from multiprocessing import get_context, parent_process
 from threading import Thread, current_thread, main_thread
 from typing import TypeVar
-
-SHARES = {"train": range(205), "dev": range(205, 230), "test": range(230, 256)}  # of a byte
-
-
-def hash_byte(text: str) -> int:
-    """A number from 0 to 255, the same in every process."""
-    return blake2b(text.encode(), digest_size=1).digest()[0]
-
-
-def split_by_hash(text: str, shares: Mapping[str, range] = SHARES) -> str:
-    """The split that has the byte of a text in its share."""
-    byte = hash_byte(text)
-    return next(split for split, share in shares.items() if byte in share)
-
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 CHUNK = 32  # examples that a process makes at a time

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tprpapers.scoring.extractiveness import describe_corpus, find_fragments, measure_pair
 from tprprobe.data import load_data
-from tprprobe.data.documents.extractiveness import describe_corpus, find_fragments, measure_pair
 
 WORDS = st.lists(st.sampled_from("abcd"), max_size=12)
 

@@ -71,9 +71,13 @@ def measure_pair(source: str, target: str) -> dict[str, float]:
     }
 
 
-def describe_corpus(data: Dataset) -> pd.DataFrame:
+def describe_corpus(data: Dataset) -> pd.DataFrame | None:
     """One row per measure of :func:`measure_pair` over all examples: mean, low, high (5 % and 95 % of
-    the examples are outside), n."""
+    the examples are outside), n. None where the examples are no documents with summaries.
+    """
+    first = data[0]
+    if first.has_one_answer or not first.source or first.target == first.source:
+        return None
     pairs = chain.from_iterable(zip(*block, strict=True) for block in data.blocks())
     rows = pd.DataFrame([measure_pair(source, target) for source, target in pairs])
     return pd.DataFrame(

@@ -9,9 +9,12 @@ from typing import Any
 
 from torch import Size, Tensor
 
+from tprpapers.published_weights import Options, checked, count_layers, fill, settle, shape_of
 from tprprobe.errors import InputError, unknown
-from tprprobe.models.published.keys import Options, checked, count_layers, shape_of
+from tprprobe.models.published.containers import PublishedFile
+from tprprobe.models.published.convert import Rebuilt
 
+OURS = re.compile(r"(encoder|decoder)\.block\.\d|shared\.")
 SHARED = "shared.weight"
 TIED = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight")
 LEFTOVERS = re.compile(r"(^|\.)(label_smoothing|rq|rk)\.")  # what the authors' loader drops
@@ -45,12 +48,16 @@ FEED_FORWARD = {
 }
 
 
-def is_ours(state: Mapping[str, Tensor]) -> bool:
-    return any(re.match(r"(encoder|decoder)\.block\.\d|shared\.", key) for key in state)
-
-
-def architecture(roles: str) -> str:
-    return "t5" if roles == "none" else "tpt"
+def rebuild(file: PublishedFile, given: Mapping[str, Any]) -> Rebuilt | None:
+    """The model of a file of jiang's code or of T5; None for any other file."""
+    if not any(OURS.match(key) for key in file.state):
+        return None
+    state, passed_over = prepare(file.state)
+    admitted = options(state)
+    given = read_options(file.config, strict=False) | read_options(given)
+    architecture = "t5" if admitted["roles"] == ("none",) else "tpt"
+    settings = settle(architecture, admitted, given, SPELLED)
+    return fill(settings, state, published_key, passed_over, unused(state))
 
 
 def prepare(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], list[str]]:

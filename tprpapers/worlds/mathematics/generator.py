@@ -19,10 +19,10 @@ from types import ModuleType
 
 import numpy as np
 
-from tprprobe.data.generated import hash_byte
+from tprprobe.data.dataset import hash_byte
+from tprprobe.data.vocabularies.characters import LIMITS
 from tprprobe.errors import check_extra
 
-MAX_QUESTION, MAX_ANSWER = 160, 30  # characters
 AREA = "arithmetic__"  # the modules that have our own splits small and small-test
 LEVELS = {"train-easy": 0, "train-medium": 1, "train-hard": 2}
 Bounds = tuple[float, float]  # of the entropy that a question may have
@@ -146,7 +146,7 @@ def _draw(module: str, split: str) -> tuple[str, str]:
     while True:
         problem = draw()
         question, answer = str(problem.question), str(problem.answer)
-        fits = len(question) <= MAX_QUESTION and len(answer) <= MAX_ANSWER
+        fits = len(question) <= LIMITS["question"] and len(answer) <= LIMITS["answer"]
         if fits and is_test(question) in halves:
             return question, answer
 

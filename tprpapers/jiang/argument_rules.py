@@ -2,7 +2,7 @@
 
 Predicates are verbs and copulas. A verb's argument is what a dependent of it covers; its label
 follows from the relation, and where that leaves it open from the preposition, the conjunction or
-the adverb (tables in rules.toml, made by looking at the training part of UD_English-EWT). Subjects are
+the adverb (tables in argument_rules.toml, made by looking at the training part of UD_English-EWT). Subjects are
 shared by complements, conjuncts, adverbial and relative clauses. How often this agrees with
 PropBank is measured (docs/probing.md, `python benchmarks/labels.py`). Nouns and adjectives are no
 predicates here, and no verb has its own frame.
@@ -18,9 +18,7 @@ from typing import Any
 from tprprobe.errors import InputError
 from tprprobe.gold.labels import Labelled, Span, Target
 
-NAME = "rules"
-
-TABLES = tomllib.loads(Path(__file__).with_name("rules.toml").read_text("utf-8"))
+TABLES = tomllib.loads(Path(__file__).with_name("argument_rules.toml").read_text("utf-8"))
 RELATION, PREPOSITION, CONJUNCTION, ADVERB = (  # the label of a word
     {word: label for label, words in TABLES[name].items() for word in words.split()}
     for name in ("relation", "preposition", "conjunction", "adverb")
@@ -101,7 +99,14 @@ class RoleRules:
         ]
 
     def describe(self) -> dict[str, dict[str, Any]]:
-        return {"srl": {"source": f"{NAME} (heuristic, from a parse)", "agreement": None}}
+        return {"srl": {"source": "rules (heuristic, from a parse)", "agreement": None}}
+
+
+def label_roles(tasks: Sequence[str]) -> RoleRules:
+    """The labeller of semantic roles. Raises: InputError for any other task."""
+    if list(tasks) != ["srl"]:
+        raise InputError(f"{','.join(tasks)}=rules: rules label semantic roles by srl=rules")
+    return RoleRules()
 
 
 def find_arguments(sentence: Labelled) -> tuple[Target, ...]:

@@ -82,21 +82,7 @@ def operator_position(text: str, node: ast.BinOp) -> int:
 
 
 def evaluate(question: str) -> Fraction:
-    """The exact value of a question that is an expression.
-
-    Args:
-        question: A question of arithmetic.
-
-    Returns:
-        The value.
-
-    Raises:
-        InputError: It is no expression, or divides by zero.
-
-    Examples:
-        >>> tp.gold.evaluate("Calculate 2/(3/4).")
-        Fraction(8, 3)
-    """
+    """The exact value of a question that is an expression. Raises: InputError for others, and divisions by zero."""
     expression = parse(question)
     if expression is None:
         raise unreadable(question, "it is in words")

@@ -37,26 +37,27 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tprpapers.worlds.mathematics.formulas import (
+    BEHIND,
+    DIV,
+    FIELDS,
+    MISSING,
+    OPERATORS,
+    TEMPLATES,
+    evaluate,
+    parse,
+    walk,
+)
 from tprprobe.errors import InputError
-from tprprobe.gold.formulas import BEHIND, DIV, FIELDS, MISSING, OPERATORS, TEMPLATES, parse, walk
+from tprprobe.gold.structure import COLUMNS, KINDS, POLARITIES, Structure
 
 SYMBOLS = {" ": "space", "(": "lpar", ")": "rpar", ".": "point", "-": "sign"}
 SYMBOLS |= dict.fromkeys("0123456789", "digit")
-KINDS = ("template", "digit", "point", "sign", "op", "lpar", "rpar", "space")
-KINDS += ("worded", "unparsed", "sos", "eos")  # the last two in stores only
 TEMPLATE, _, _, _, OP, LPAR, RPAR, _, WORDED, UNPARSED, *_ = range(len(KINDS))
-POLARITIES = ("numerator", "denominator")
 WORDS = (
     *("What", "is", "the", "value", "of", "Evaluate", "Calculate", "Work", "out"),
     *(".", "?", "Divide"),
 )
-COLUMNS = [
-    *("char", "kind", "place", "polarity", "polarity_global", "flips", "slot", "parent"),
-    *("parent_position", "literal", "discordant", "surface_polarity", "behind", "div_second"),
-    *("neg", "number", "msd", "n_digits", "term", "add_sign", "bracket_depth", "tree_depth"),
-    "word",
-]
-
 KIND_OF = np.zeros(128, int)  # of a character of an expression, but for its binary operators
 KIND_OF[[ord(symbol) for symbol in SYMBOLS]] = [KINDS.index(kind) for kind in SYMBOLS.values()]
 WORD_AT = np.full((len(TEMPLATES), 32), MISSING)  # of a character before the expression
@@ -67,22 +68,8 @@ for _row, _template in zip(WORD_AT, TEMPLATES, strict=True):
         _row[_template.index(_word) :][: len(_word)] = WORDS.index(_word)
 
 
-def arithmetic(question: str) -> pd.DataFrame:
-    """The gold structure of a question, character by character.
-
-    Args:
-        question: A question of arithmetic.
-
-    Returns:
-        One row per character; see [columns](columns.md#gold-structure). All are ``worded`` where the question is in words.
-
-    Raises:
-        InputError: What looks like an expression is none.
-
-    Examples:
-        >>> tp.gold.arithmetic("2/(3/4)")[["char", "kind", "polarity"]].iloc[0].to_list()
-        ['2', 'digit', 'numerator']
-    """
+def annotate_one(question: str) -> pd.DataFrame:
+    """The structure of one question. Raises: InputError for what looks like an expression and is none."""
     parse(question)
     if any("\ud800" <= char <= "\udfff" for char in question):
         raise InputError(f"question {question!r} has half a character; give it in UTF-8")
@@ -90,18 +77,7 @@ def arithmetic(question: str) -> pd.DataFrame:
 
 
 def annotate(questions: Iterable[str]) -> pd.DataFrame:
-    """The gold structures of many questions; questions that cannot be parsed raise nothing (see :func:`tally`).
-
-    Args:
-        questions: The questions.
-
-    Returns:
-        The rows of :func:`arithmetic` of every question, with the columns question (its number) and position in front.
-
-    Examples:
-        >>> len(tp.gold.annotate(["1/2", "What is two?"]))
-        15
-    """
+    """The structures of many questions; questions that cannot be parsed raise nothing."""
     texts = list(questions)
     lengths = np.fromiter(map(len, texts), int, len(texts))
     question = np.repeat(np.arange(len(texts)), lengths)
@@ -121,24 +97,6 @@ def annotate(questions: Iterable[str]) -> pd.DataFrame:
     columns["place"] = _integers(point - position - (position < point), digit)
     columns["msd"] = _booleans(position == at["start"] + (at["start"] == point), digit)
     return pd.DataFrame({name: columns[name] for name in ("question", "position", *COLUMNS)})
-
-
-def tally(annotated: pd.DataFrame) -> dict[str, int]:
-    """The numbers of questions that are parsed, worded and unparsed.
-
-    Args:
-        annotated: The table of :func:`annotate`.
-
-    Returns:
-        The three numbers by name.
-
-    Examples:
-        >>> tp.gold.tally(tp.gold.annotate(["1/2", "What is two?"]))
-        {'parsed': 1, 'worded': 1, 'unparsed': 0}
-    """
-    first = annotated.drop_duplicates("question")["kind"].to_list()
-    worded, unparsed = first.count("worded"), first.count("unparsed")
-    return {"parsed": len(first) - worded - unparsed, "worded": worded, "unparsed": unparsed}
 
 
 def _read(texts: Sequence[str]) -> tuple[np.ndarray, list[tuple], list[tuple]]:
@@ -224,3 +182,6 @@ def _booleans(values: np.ndarray, known: np.ndarray) -> pd.arrays.BooleanArray:
 
 def _categories(codes: np.ndarray, known: np.ndarray, names: Sequence[str]) -> Any:
     return pd.Categorical.from_codes(np.where(known, codes, MISSING), pd.Index(names))
+
+
+ARITHMETIC = Structure(annotate_one, annotate, evaluate)

@@ -9,9 +9,17 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from tprpapers.worlds.loader import Loader
+from tprpapers.worlds.mathematics.generator import LEVELS
+from tprpapers.worlds.mathematics.questions import (
+    NAME,
+    Question,
+    generate_questions,
+    levels,
+    parts,
+)
 from tprprobe.data.dataset import Dataset, Request
-from tprprobe.data.mathematics.generator import LEVELS
-from tprprobe.data.mathematics.questions import Question, check_length, levels, parts
+from tprprobe.data.vocabularies.characters import check_length
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.lines import LineReader, Lines, opened, scan_lines
 
@@ -58,12 +66,6 @@ class Published(Dataset[Question]):
                     readers[path] = LineReader(file.lines, stack.enter_context(opened(path)))
                 question, answer = readers[path].read(line), readers[path].read(line + 1)
                 yield Question(question, answer, file.module)
-
-
-def is_folder(spec: str) -> bool:
-    """True if a data set is a folder with a split, or modules of one (`FOLDER:a+b`)."""
-    folder, _ = _divided(spec)
-    return any((folder / split).is_dir() for split in SPLITS)
 
 
 def _divided(spec: str) -> tuple[Path, str]:
@@ -123,3 +125,12 @@ def _stretches(files: Sequence[File]) -> Iterator[Stretch]:
         if pairs > done:
             yield Stretch(start, done, lasting)
         start, done = start + (pairs - done) * len(lasting), pairs
+
+
+def open_questions(request: Request) -> Dataset[Question]:
+    """The questions of a name: `mathematics:MODULE` is generated, a folder (or `FOLDER:MODULE`) is read."""
+    is_generated = request.spec.partition(":")[0] == NAME and not Path(request.spec).is_dir()
+    return generate_questions(request) if is_generated else open_folder(request)
+
+
+load = Loader(open_questions)

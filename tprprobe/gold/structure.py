@@ -1,0 +1,106 @@
+"""Gold structure of arithmetic questions, one row per character, as a plug-in of ``tprprobe.gold`` reads it."""
+
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import NamedTuple
+
+import pandas as pd
+
+from tprprobe import plugins
+from tprprobe.errors import InputError
+
+KINDS = ("template", "digit", "point", "sign", "op", "lpar", "rpar", "space")
+KINDS += ("worded", "unparsed", "sos", "eos")  # the last two in stores only
+POLARITIES = ("numerator", "denominator")
+COLUMNS = [
+    *("char", "kind", "place", "polarity", "polarity_global", "flips", "slot", "parent"),
+    *("parent_position", "literal", "discordant", "surface_polarity", "behind", "div_second"),
+    *("neg", "number", "msd", "n_digits", "term", "add_sign", "bracket_depth", "tree_depth"),
+    "word",
+]
+
+
+class Structure(NamedTuple):
+    """What a plug-in of ``tprprobe.gold`` is: the functions below, of the questions that it reads."""
+
+    arithmetic: Callable[[str], pd.DataFrame]
+    annotate: Callable[[Iterable[str]], pd.DataFrame]
+    evaluate: Callable[[str], Fraction]
+
+
+def _read() -> Structure:
+    if "arithmetic" not in plugins.find("gold"):
+        raise InputError("no package that is installed reads arithmetic")
+    return plugins.find("gold")["arithmetic"].load()
+
+
+def arithmetic(question: str) -> pd.DataFrame:
+    """The gold structure of a question, character by character.
+
+    Args:
+        question: A question of arithmetic.
+
+    Returns:
+        One row per character; see [columns](columns.md#gold-structure). All are ``worded`` where the question is in words.
+
+    Raises:
+        InputError: What looks like an expression is none.
+
+    Examples:
+        >>> tp.gold.arithmetic("2/(3/4)")[["char", "kind", "polarity"]].iloc[0].to_list()
+        ['2', 'digit', 'numerator']
+    """
+    return _read().arithmetic(question)
+
+
+def annotate(questions: Iterable[str]) -> pd.DataFrame:
+    """The gold structures of many questions; questions that cannot be parsed raise nothing (see :func:`tally`).
+
+    Args:
+        questions: The questions.
+
+    Returns:
+        The rows of :func:`arithmetic` of every question, with the columns question (its number) and position in front.
+
+    Examples:
+        >>> len(tp.gold.annotate(["1/2", "What is two?"]))
+        15
+    """
+    return _read().annotate(questions)
+
+
+def evaluate(question: str) -> Fraction:
+    """The exact value of a question that is an expression.
+
+    Args:
+        question: A question of arithmetic.
+
+    Returns:
+        The value.
+
+    Raises:
+        InputError: It is no expression, or divides by zero.
+
+    Examples:
+        >>> tp.gold.evaluate("Calculate 2/(3/4).")
+        Fraction(8, 3)
+    """
+    return _read().evaluate(question)
+
+
+def tally(annotated: pd.DataFrame) -> dict[str, int]:
+    """The numbers of questions that are parsed, worded and unparsed.
+
+    Args:
+        annotated: The table of :func:`annotate`.
+
+    Returns:
+        The three numbers by name.
+
+    Examples:
+        >>> tp.gold.tally(tp.gold.annotate(["1/2", "What is two?"]))
+        {'parsed': 1, 'worded': 1, 'unparsed': 0}
+    """
+    first = annotated.drop_duplicates("question")["kind"].to_list()
+    worded, unparsed = first.count("worded"), first.count("unparsed")
+    return {"parsed": len(first) - worded - unparsed, "worded": worded, "unparsed": unparsed}
