@@ -130,7 +130,7 @@ def _spelling() -> dict[str, Any]:
         "search": _searched(read_result("spelling-search")),
         "search_kept": _compare_searched(fits),
         "regular": _pick(read_result("spelling-estimates"), prediction="c-regular", seed=0),
-        "sure": "With a second random split of the words, the schemes have the same order, except that both ends and syllables, which are close, change places. There are many more pairs of neighbors than places. Part of the lead of neighbors may come from their larger number of free vectors.",
+        "sure": "With a second random split of the words, the schemes have the same order, with one exception: both ends and syllables, which are close, swap ranks. There are many more pairs of neighbors than places. Part of the lead of neighbors may come from their larger number of free vectors.",
     }
 
 
