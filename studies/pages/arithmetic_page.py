@@ -44,7 +44,7 @@ def write_page(found: Analyses) -> str:
         **_describe(found, verdicts),
         verdicts=verdict_table(verdicts),
         names=_names(found),
-        named=list(_clusters(found)),
+        named=_clusters(found),
         polarity=_polarity(found),
         rules=_rules(found),
         beyond=_beyond(found),
@@ -97,16 +97,17 @@ def _names(found: Analyses) -> str:
     return table(heads_table(found.naming).cells.loc[:, "layer":"stability (ARI)"])
 
 
-def _clusters(found: Analyses) -> Iterator[dict[str, Any]]:
-    """The named clusters of every head."""
+def _clusters(found: Analyses) -> str:
+    """The named clusters of every head, the largest share of tokens first."""
     names = found.naming.clusters
-    for (layer, head), clusters in names.groupby(HEADS):
-        named = clusters[clusters["name"] != UNNAMED].sort_values("coverage", ascending=False)
-        told = "; ".join(
-            f"c{row['cluster']} {row['name']} (P {row['precision']:.2f}, R {row['recall']:.2f})"
-            for row in named.to_dict("records")
-        )
-        yield {"layer": layer, "head": head, "told": told or "none"}
+    named = names[names["name"] != UNNAMED]
+    order = named.sort_values([*HEADS, "coverage"], ascending=[True, True, False])
+    rows = [
+        {name: str(row[name]) for name in ("layer", "head", "cluster", "name")}
+        | {name: f"{row[name]:.2f}" for name in ("precision", "recall")}
+        for row in order.to_dict("records")
+    ]
+    return table(rows) if rows else "No cluster has a name."
 
 
 # ---- polarity ---------------------------------------------------------------------------------------

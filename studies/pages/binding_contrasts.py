@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from studies.pages.differences import (
-    OTHERWISE,
     Weights,
     around_zero,
     contrast_rows,
@@ -102,15 +101,15 @@ def summarize_answer(study: Study) -> list[str]:
         "could not be told from",
     )
     xavier = (
-        f"; both from Xavier's, {signed(found(XAVIER, 'all'))} of all"
+        f" If both start from Xavier's, the difference is {signed(found(XAVIER, 'all'))} of all questions."
         if (XAVIER, "all") in rows.index
         else ""
     )
     told = [
         f"After {steps_of(study):,} steps, both from torch's default, the TP-Transformer {outcome} the Transformer: "
-        f"{signed(alike)} of all questions, {signed(found(ALIKE, 'discordant'))} of discordant ones{xavier}.",
+        f"{signed(alike)} of all questions, {signed(found(ALIKE, 'discordant'))} of discordant ones.{xavier}",
         f"The start alone, torch's default instead of Xavier's, changes the Transformer by "
-        f"{signed(found(START, 'all'))}; the difference as published, which mixes both, is "
+        f"{signed(found(START, 'all'))}. The difference as published, which mixes both, is "
         f"{signed(found(PUBLISHED, 'all'))}.",
     ]
     for contrast, words in (
@@ -137,8 +136,8 @@ def _level(study: Study, rows: Any) -> str:
     cost: Any = study.runs.groupby("variant")[["parameters", "gigaflops"]].mean()
     weights, arithmetic = cost.loc["outer"] / cost.loc["transformer-torch"]
     return (
-        f"; against the Transformer that starts alike, {_both(rows, LEVEL)}, with {weights:.1f} times "
-        f"its weights and {arithmetic:.1f} times its arithmetic a step"
+        f". Against the Transformer that starts alike: {_both(rows, LEVEL)}. It has {weights:.1f} times "
+        f"the weights of that Transformer, and a step takes {arithmetic:.1f} times its arithmetic"
     )
 
 
@@ -151,13 +150,19 @@ def summarize_again(changed: str, study: Study, before: Study) -> str:
         return ""
     right = [Answers(study, subsets(study)["all"]).mean(name).value for name in study.variants]
     seeds = count_seeds(len(study.seeds(*CONTRASTS[ALIKE])))
-    told = f"{seeds}; {min(right):.3f} to {max(right):.3f} answered right"
+    beside = {
+        name: f", against {value} for the same runs in the study" for name, value in without.items()
+    }
     differences = [
-        f"{words} {found[name]}" + (f" ({OTHERWISE} {without[name]})" if name in without else "")
-        for name, words in ((ALIKE, "both from torch's default"), (START, "the start alone"))
+        f"{words} {found[name]}{beside.get(name, '')}."
+        for name, words in (
+            (ALIKE, "If both start from torch's default, the difference is"),
+            (START, "The start alone changes the Transformer by"),
+        )
         if name in found
     ]
-    return f"{changed} ({told}): {', '.join(differences)}."
+    range_text = f"{min(right):.3f} to {max(right):.3f}"
+    return f"{changed} ({seeds}), models answer {range_text} of the questions right. {' '.join(differences)}"
 
 
 def _differences(study: Study) -> dict[str, str]:

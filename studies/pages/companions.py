@@ -5,6 +5,7 @@ asks for: a learning rate of another optimiser, a width of more layers).
 from collections.abc import Iterable
 from dataclasses import replace
 
+from studies.templates import table
 from tprpapers.study.records import FILES, Study, load_study
 from tprprobe.files import assets
 
@@ -26,6 +27,6 @@ def take_runs(study: Study, companion: Study) -> Study:
 
 
 def count_runs(study: Study) -> str:
-    """The number of finished runs of every variant."""
+    """The number of finished runs of every variant, as a table."""
     counts = study.runs.groupby("variant", sort=False).size()
-    return ", ".join(f"{name} {count}" for name, count in counts.items())
+    return table([{"variant": str(name), "finished runs": str(n)} for name, n in counts.items()])

@@ -55,12 +55,12 @@ def summarize_seeds(found: pd.DataFrame) -> str:
         return f"{signed(read_interval(row))} ({count_seeds(row['seeds'])})"
 
     full, bound = (
-        f"{told(each, 'earlier')}, and with the later ones, {told(each, 'both')}"
+        f"{told(each, 'earlier')}. Together with the later seeds, it is {told(each, 'both')}."
         for each in (FULL, BOUND)
     )
     return (
-        f"Seeds of an earlier study say less of both, on the {every['n'].iloc[0]:,} questions that all answered: "
-        f"the full product {full}; the embedding binding (roles learnt) {bound}."
+        f"Seeds of an earlier study leave both open, on the {every['n'].iloc[0]:,} questions that all answered. "
+        f"The full product gains {full} The embedding binding (roles learnt) gains {bound}"
     )
 
 

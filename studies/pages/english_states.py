@@ -8,7 +8,6 @@ import pandas as pd
 
 from studies.pages.period_states import summarize_periods
 from studies.pages.state_tables import (
-    agreement_texts,
     count_gains,
     largest,
     measure_once,
@@ -48,7 +47,7 @@ def summarize_english(runs: Path) -> dict[str, str]:
         "english_states.md.j2",
         fit=FIT,
         asked=ASKED,
-        answers=list(_answers(scores, replaced)),
+        best=table(list(_best_rows(scores))),
         scores=table(list(score_rows(scores))),
         replaced=table(list(replaced_rows(replaced))),
         periods=periods,
@@ -58,12 +57,11 @@ def summarize_english(runs: Path) -> dict[str, str]:
 
 
 def _found(scores: pd.DataFrame) -> str:
-    """How many sites and schemes bindings and added roles gain in, as a sentence."""
+    """In how many pairs of a site and a scheme bindings and added roles gain, in sentences."""
     of = count_gains(scores)
     return (
-        f"in {of['bindings']} of {of['pairs']} pairs of a site and a scheme bindings explain more than fillers and roles "
-        f"that are only added (at most {of['largest']}: {of['largest_at']}), in {of['learnt']} more than in the "
-        f"untrained twin; added roles explain more than fillers alone in {of['added']} (intervals of the gain above 0)."
+        f"bindings add to fillers and roles in {of['bindings']} of {of['pairs']} pairs of a site and a scheme, at most {of['largest']} "
+        f"({of['largest_at']}). In {of['learnt']} pairs they add more than in the untrained twin. Roles add to fillers in {of['added']} pairs."
     )
 
 
@@ -81,30 +79,19 @@ def measure_triple(model: Model) -> Iterator[pd.DataFrame]:
     yield pd.concat(tables, ignore_index=True).assign(roles=fits[0].scheme.name)
 
 
-def _answers(scores: pd.DataFrame, replaced: pd.DataFrame) -> Iterator[str]:
-    """A line a model and site: how much a bag of fillers, added roles and bound roles explain, and what the
-    twin's and the behavior say."""
+def _best_rows(scores: pd.DataFrame) -> Iterator[dict[str, str]]:
+    """A row a model and site: how much fillers, added roles and bound roles explain, and bindings in the twin."""
     for (model, site), rows in scores.groupby(["model", "site"], sort=False):
         bag = rows[rows["family"] == "bag"].iloc[0]
         added, bound, twin = (
             largest(rows, family, control)
             for family, control in (("additive", ""), ("factored", ""), ("factored", "untrained"))
         )
-        yield (
-            f"`{model}`, {site}: a bag of fillers explains {r2_text(bag)}, fillers plus roles {r2_text(added)} (`{added['roles']}`), "
-            f"bindings {r2_text(bound)} (`{bound['roles']}`; untrained {r2_text(twin)})."
-            + _summarize_behavior(
-                replaced[(replaced["model"] == model) & (replaced["site"] == site)]
-            )
-        )
-
-
-def _summarize_behavior(replaced: pd.DataFrame) -> str:
-    """How much of its own answers a model keeps; nothing of a site whose states were not replaced."""
-    if replaced.empty:
-        return ""
-    kept, mean, random, rest = agreement_texts(replaced)
-    return (
-        f" With decomposed states it still writes {kept} of its own answers (mean state {mean}, "
-        f"a random direction as far {random}), with what decomposed states leave out {rest}."
-    )
+        yield {
+            "model": f"`{model}`",
+            "site": str(site),
+            "fillers": r2_text(bag),
+            "+ roles": f"{r2_text(added)} (`{added['roles']}`)",
+            "+ bindings": f"{r2_text(bound)} (`{bound['roles']}`)",
+            "bindings, untrained": r2_text(twin),
+        }

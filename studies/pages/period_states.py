@@ -168,10 +168,10 @@ def _answers(scores: pd.DataFrame, replaced: pd.DataFrame, roles: pd.DataFrame) 
         same = replaced[replaced["site"] == site]
         kept, mean, random, rest = agreement_texts(same)
         yield (
-            f"{site}: a bag of the sentence's words explains {r2_text(bag)} of the period's state, bindings at most {r2_text(bound)} "
-            f"(`{bound['roles']}`; untrained {r2_text(twin)}); the search finds {name}. With the `{same.iloc[0]['roles']}` "
-            f"decomposition in its place the model expects the same next token in {kept} of the cases (mean state "
-            f"{mean}, a random direction as far {random}), with all but that decomposition in {rest}."
+            f"the words of the sentence explain {r2_text(bag)} of the state's variance ({site}). Bindings explain at most {r2_text(bound)} "
+            f"(`{bound['roles']}`), and in the untrained twin {r2_text(twin)}. The search finds {name}. If the `{same.iloc[0]['roles']}` "
+            f"decomposition replaces the state, the model expects the same next token in {kept} of cases. With the mean state it does so in "
+            f"{mean}, after a random move as far in {random}. If the decomposition is removed and the rest kept, it does so in {rest}."
         )
 
 

@@ -10,6 +10,7 @@ from studies.real.outcomes import RESULTS
 from tprprobe.figures.style import FAINT, INK, MUTED, Drawing, drawing, palette, tidy
 
 FOLDER = Path("docs/images/real")
+MODELS = {"minilm": "MiniLM", "smollm2": "SmolLM2-135M"}  # as a reader knows them
 DIGITS = Path(__file__).parents[1] / "tpdn" / "cells.csv"
 SCHEMES = {
     "bag": "letters alone",
@@ -189,7 +190,7 @@ def draw_layers() -> Drawing:
         panel.axhline(0, color=MUTED, linewidth=0.8, linestyle=":")
         panel.set(xlabel="layer", ylabel="F1 above the input embeddings")
         panel.grid(axis="y", color=FAINT, linewidth=0.5)
-        tidy(panel, model)
+        tidy(panel, MODELS[model])
     panels[0].legend(fontsize=6.5, frameon=False)
     return figure
 

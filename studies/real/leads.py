@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from studies.real.drawings import read_result
+from studies.real.drawings import MODELS, read_result
 from tprprobe.statistics import Interval, interval_text, read_interval
 
 NEAR = 0.02  # how far a lead may lie from what was measured to be confirmed
@@ -37,7 +37,7 @@ def compare_leads() -> pd.DataFrame:
     for lead, known, measured in [*_spelling(), *_words(), *_period(), *_pos()]:
         verdict = "confirmed" if abs(known - measured.value) <= NEAR else "corrected"
         text = interval_text(measured)
-        rows.append({"lead": lead, "known": f"{known:.3f}", "measured": text, "verdict": verdict})
+        rows.append({"quantity": lead, "before": f"{known:.3f}", "now": text, "verdict": verdict})
     return pd.DataFrame(rows)
 
 
@@ -48,7 +48,7 @@ def _spelling() -> Iterator[Lead]:
     for roles, (r2, kept) in SPELLING.items():
         row = by_roles.loc[roles]
         yield f"g2p, {roles}: R²", r2, read_interval(row, "r2")
-        yield f"g2p, {roles}: pronunciations kept", kept, read_interval(row, "kept")
+        yield f"g2p, {roles}: pronunciations preserved", kept, read_interval(row, "kept")
     twins = read_result("spelling-twins")
     r2 = twins.loc[twins["twin"] == "untrained", "r2_twin"]
     yield "g2p, untrained: R² of left*right", 0.988, Interval(r2.mean(), r2.min(), r2.max())
@@ -60,7 +60,7 @@ def _words() -> Iterator[Lead]:
     by_site: Any = rows[(rows["seed"] == 0) & (rows["twin"] == "")].set_index("site")
     for layer, known in WORDS.items():
         yield (
-            f"minilm, layer {layer}: R² of words",
+            f"MiniLM, layer {layer}: R² of words",
             known,
             read_interval(by_site.loc[f"encoder.{layer}.hidden"]),
         )
@@ -74,7 +74,7 @@ def _period() -> Iterator[Lead]:
         for family, known in zip(("saturated", "bag"), leads, strict=True):
             row = by_fit.loc[f"layers.{layer}.hidden", family]
             of = {"saturated": "bindings", "bag": "words"}[family]
-            yield f"smollm2, period, layer {layer}: R² of {of}", known, read_interval(row, "r2")
+            yield f"SmolLM2, period, layer {layer}: R² of {of}", known, read_interval(row, "r2")
 
 
 def _pos() -> Iterator[Lead]:
@@ -84,9 +84,9 @@ def _pos() -> Iterator[Lead]:
     for model, leads in POS.items():
         for layer, known in leads.items():
             yield (
-                f"{model}, POS, layer {layer}: F1",
+                f"{MODELS[model]}, POS, layer {layer}: F1",
                 known,
                 read_interval(by_layer.loc[model, layer], "f1"),
             )
     first = by_layer.loc["minilm", 0]
-    yield "minilm, POS of the input embeddings: F1", STATIC, read_interval(first, "embeddings")
+    yield "MiniLM, POS of the input embeddings: F1", STATIC, read_interval(first, "embeddings")

@@ -7,6 +7,7 @@ import pandas as pd
 
 from studies.real.drawings import SCHEMES, read_result
 from studies.real.leads import compare_leads
+from studies.real.outcome_table import tabulate_outcomes
 from studies.real.outcomes import RESULTS, judge
 from studies.real.predictions import load_predictions
 from studies.templates import fill, table
@@ -27,10 +28,21 @@ CLAUSES = 3_168  # sentences of the six clauses
 
 
 def write_page(path: Path = PAGE) -> Path:
-    """The page."""
-    found = [read_result(f"{name}-estimates") for name in ESTIMATES if _has(f"{name}-estimates")]
-    outcomes = judge(pd.concat(found)).fillna("")
+    """The page, and the table of outcomes beside the others."""
+    estimates, outcomes = read_outcomes()
     outcomes.to_csv(RESULTS / "outcomes.csv", index=False)
+    return write_file(path, fill_page(estimates, outcomes))
+
+
+def read_outcomes() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The estimates of all questions that were measured, and the outcomes of the predictions by them."""
+    tables = [read_result(f"{name}-estimates") for name in ESTIMATES if _has(f"{name}-estimates")]
+    estimates = pd.concat(tables)
+    return estimates, judge(estimates).fillna("")
+
+
+def fill_page(estimates: pd.DataFrame, outcomes: pd.DataFrame) -> str:
+    """The text of the page."""
     counted = outcomes["outcome"].value_counts()
     facts = {
         "a": _sentences() if _has("sentence-vectors") else None,
@@ -38,42 +50,19 @@ def write_page(path: Path = PAGE) -> Path:
         "c": _spelling() if _has("spelling-fits") else None,
         "d": _layers() if _has("layer-knowledge") else None,
     }
-    text = fill(
+    return fill(
         Path(__file__).parent,
         "real.md.j2",
         predictions=len(load_predictions()),
         counts=_listed([f"{n} {VERBS[str(name)]}" for name, n in counted.items()], ""),
-        outcomes=table(_shown(outcomes, pd.concat(found))),
+        outcomes=table(tabulate_outcomes(outcomes, estimates)),
         leads=table(compare_leads()),
         **facts,
     )
-    return write_file(path, text)
 
 
 def _has(name: str) -> bool:
     return (RESULTS / f"{name}.csv").is_file()
-
-
-def _shown(outcomes: pd.DataFrame, estimates: pd.DataFrame) -> pd.DataFrame:
-    """Outcomes with the number that decided."""
-    first = estimates[estimates["seed"] == estimates.groupby("prediction")["seed"].transform("min")]
-    texts = {name: _number(of) for name, of in first.groupby("prediction")}
-    measured = outcomes["prediction"].map(texts).fillna("")
-    shown = {
-        "prediction": "“" + outcomes["says"] + "”",
-        "measured": measured,
-        "outcome": outcomes["outcome"],
-    }
-    return pd.DataFrame({**shown, "again": outcomes["again"]})
-
-
-def _number(of: pd.DataFrame) -> str:
-    """The interval of one case; of several the least and the most."""
-    if len(of) == 1:
-        return interval_text(read_interval(of.iloc[0]))
-    rows: Any = of.loc
-    ends = [rows[of["value"].idxmin()], rows[of["value"].idxmax()]]
-    return " to ".join(f"{interval_text(read_interval(row))} ({row['case']})" for row in ends)
 
 
 def _best_surgery(surgery: pd.DataFrame) -> str:
@@ -90,12 +79,6 @@ def _pick(rows: pd.DataFrame, name: str = "value", form: str = ".3f", **where: A
     return interval_text(read_interval(rows.iloc[0], name), form) if len(rows) else "–"
 
 
-def _negated(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with the other sign."""
-    signs = {"value": "value", "value_low": "value_high", "value_high": "value_low"}
-    return rows.assign(**{name: -rows[of] for name, of in signs.items()})
-
-
 def _sentences() -> dict[str, Any]:
     rows = read_result("sentence-vectors")
     last = max(s for s in rows["site"].unique() if s.endswith(".hidden"))
@@ -108,9 +91,7 @@ def _sentences() -> dict[str, Any]:
         "share": _pick(rows, measure="share of exchange", **own),
         "place": _pick(rows, measure="cosine place", **own),
         "role": _pick(rows, measure="cosine role", **own),
-        "shuffled": _pick(rows, measure="cosine shuffled", **own),
         "twin": _pick(rows, measure="cosine place", twin="permuted-0", **at),
-        "gap": _pick(_negated(rows), measure="role − place", **own),
         "swap_first": _pick(rows, measure=f"own_exchange_first, {passive}", **own),
         "swap_second": _pick(rows, measure=f"own_exchange_first, {passive}", **{**own, "seed": 1}),
         "swap_twin": _pick(
@@ -119,7 +100,7 @@ def _sentences() -> dict[str, Any]:
         "passive": _pick(rows, measure=f"before_exchange, {passive}", **own),
         "passive_second": _pick(rows, measure=f"before_exchange, {passive}", **{**own, "seed": 1}),
         "paraphrase": _pick(rows, measure="before_exchange", **own),
-        "sure": "A second set of words gives the same outcomes of all predictions that were repeated, but other shares in searches. All sentences are short, with two or three persons and one verb.",
+        "sure": "We repeated all but one of the predictions with a second set of words. Their outcomes are the same, although the shares of searches differ. All sentences are short: one verb, and two or three persons.",
     }
 
 
@@ -149,7 +130,7 @@ def _spelling() -> dict[str, Any]:
         "search": _searched(read_result("spelling-search")),
         "search_kept": _compare_searched(fits),
         "regular": _pick(read_result("spelling-estimates"), prediction="c-regular", seed=0),
-        "sure": "Two splits of the lemmas give the same order of the schemes, but for both ends and syllables, which lie close together. There are many more pairs of neighbors than places, and more free vectors may explain part of their lead.",
+        "sure": "With a second random split of the words, the schemes have the same order, with one exception: both ends and syllables, which are close, swap ranks. There are many more pairs of neighbors than places. Part of the lead of neighbors may come from their larger number of free vectors.",
     }
 
 
@@ -165,7 +146,7 @@ def _searched(schemes: pd.DataFrame) -> str:
     named = schemes.loc[schemes["is_found"], "roles"].unique().tolist()
     if named != [SEARCHED]:
         raise InputError(f"the search names {', '.join(named)}: fit these roles, not {SEARCHED}")
-    return f"a sum of two bindings for every letter, `{SEARCHED}`: to its place from the left, and to the letter after it"
+    return f"`{SEARCHED}`: every letter is bound to its place from the left and, in a second binding, to the letter after it"
 
 
 def _compare_searched(fits: pd.DataFrame) -> str:
@@ -176,9 +157,9 @@ def _compare_searched(fits: pd.DataFrame) -> str:
     best = f"`{rows['roles'].iloc[0]}` ({_pick(rows.head(1), 'kept')})"
     own = _pick(rows, "kept", roles=SEARCHED)
     return (
-        f"these roles are the best of all ({own})."
+        f"these roles preserve most ({own})."
         if place == 0
-        else f"{best} is better ({own} for the roles of the search)."
+        else f"{best} preserves more than these roles do ({own})."
     )
 
 
@@ -205,6 +186,7 @@ def _language_model() -> dict[str, Any]:
         "gain": interval_text(read_interval(best, "gain"), "+.3f"),
         "learnt": interval_text(read_interval(best, "learnt"), "+.3f"),
         "right": _pick(turns, "turned", place="none", edit="attractor"),
+        "n_right": f"{turns.loc[turns['place'].eq('none'), 'n'].iloc[0]:.0f}",
         "attractor": f"{by_layer['last', 'attractor'].max():.2f}",
         "leaves": f"{leaves:.0f}",
         "table": table(shown),
@@ -223,8 +205,8 @@ def _number_of(row: pd.Series) -> str:
 
 
 SURE_B = (
-    "The change between layers is far larger than the intervals, and random directions change at most {random:.2f} of the verbs at any layer. We did not measure agreement in the twin. "
-    "A second draw of 24 sets of words gives the same outcomes. All texts follow one pattern, and the weights of the one model come from a 4-bit file."
+    "A second draw of 24 sets of words gives the same outcomes. Between layers, the shares change far more than their intervals are wide. Moves in random directions change at most {random:.2f} of the verbs. "
+    "We tested a single model, whose weights come from a 4-bit file, with texts of one pattern, and did not measure agreement in a twin."
 )
 
 
@@ -250,7 +232,7 @@ def _layers() -> dict[str, Any]:
         "table": table(pd.DataFrame(lines)),
         "adds": f"{min(most):.2f} to {max(most):.2f}",
         "heads": _heads(),
-        "sure": "A second seed of the probes gives the same outcomes with two exceptions: it rejects the published order in the language model, and leaves undecided whether semantic roles gain more than parts of speech. The probes are linear, and all words are of one part of one treebank. An expected layer depends on the probe.",
+        "sure": "With a second random seed, the outcomes of two predictions differ. The published order is then rejected in the language model. Whether layers add more for semantic roles than for parts of speech is then undecided; with the first seed they add less. The probes are linear, and all words come from the development part of one treebank. Another kind of probe could give other expected layers.",
     }
 
 
@@ -263,8 +245,8 @@ def _heads() -> str:
             "model": NAMES[str(row["model"])],
             "relation": f"`{row['relation']}`",
             "head": f"layer {row['layer']:.0f}, head {row['head']:.0f}",
-            "the head finds": interval_text(read_interval(row)),
-            "the best fixed offset": interval_text(read_interval(row, "by_offset")),
+            "best head is right": interval_text(read_interval(row)),
+            "best offset is right": interval_text(read_interval(row, "by_offset")),
         }
         for _, row in rows[rows["relation"].isin(RELATIONS)].iterrows()
     ]

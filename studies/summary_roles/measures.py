@@ -133,7 +133,7 @@ def _peaks(weights: Mapping[str, np.ndarray], pairs: Pairs) -> list[str]:
 
 def write_snapped(model: Model, data: Dataset, others: Dataset) -> Columns:
     """The scores of summaries that are written as trained and while the roles are edited; of role
-    distributions one-hot and their mean, of continuous roles the mean and centres of clusters.
+    distributions one-hot and their mean, of continuous roles the mean and centers of clusters.
     """
     names = list(find_sites(model))
     recipes = (DISCRETE_ROLES, CONTINUOUS_ROLES)  # a dictionary's weights come before its roles

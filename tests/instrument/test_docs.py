@@ -42,7 +42,7 @@ def test_words_are_searched_in_all_pages(monkeypatch, capsys):
     assert (first, second, third) == ("ideas: Gauge freedom", "ideas: Ideas", "index: Limits")
     assert "[gauge freedom]" in line
     assert not _run(monkeypatch, "sets up .venv")
-    assert capsys.readouterr().out.startswith("index: Two commands\n    make demo")
+    assert capsys.readouterr().out.startswith("index: Install\n    make demo")
     assert not _run(monkeypatch, "the")
     assert " more: add a word" in capsys.readouterr().out
 

@@ -54,13 +54,15 @@ def kept(tmp_path, monkeypatch):
 
 def test_the_sentences_are_the_tables(kept):
     told = section.summarize_english(kept)
-    assert told["found"].startswith("in 1 of 3 pairs of a site and a scheme bindings explain more")
-    assert "0.100 [0.080, 0.120]: `tpt-d-english`, decoder.1.hidden, `POS`), in 3" in told["found"]
-    assert "more than fillers alone in 3 (" in told["found"]
-    [line] = [each for each in told["text"].splitlines() if each.startswith("- `tpt-d-english`")]
-    assert "bindings 0.700 [0.680, 0.720] (`POS`; untrained 0.100" in line
-    assert "still writes 0.250 [0.250, 0.250] of its own answers (mean state 0.050" in line
-    assert "the search finds `bag`" in told["text"]
+    assert told["found"].startswith("bindings add to fillers and roles in 1 of 3 pairs of a site")
+    assert "0.100 [0.080, 0.120] (`tpt-d-english`, decoder.1.hidden, `POS`). In 3" in told["found"]
+    assert "Roles add to fillers in 3 pairs" in told["found"]
+    assert (
+        "| `tpt-d-english` | decoder.1.hidden | 0.400 [0.380, 0.420] | 0.600 [0.580, 0.620] (`POS`) "
+        "| 0.700 [0.680, 0.720] (`POS`) | 0.100 [0.080, 0.120] |"
+    ) in told["text"]
+    assert "expects the same next token in 0.250 [0.250, 0.250] of cases" in told["text"]
+    assert "The search finds `bag`" in told["text"]
     assert "| null | `no structure` | – | – | – |" in told["text"]
 
 

@@ -12,7 +12,9 @@ import torch
 
 import tprprobe as tp
 from studies.real import packages
+from studies.real.outcome_table import name_case, read_wording
 from studies.real.packages import CARD, fetch, list_packages, read_package
+from studies.real.page import PAGE, fill_page, read_outcomes
 from studies.real.predictions import Prediction, decide, load_predictions
 from studies.real.pronunciation import (
     ENCODING,
@@ -183,6 +185,18 @@ def test_predictions_stand_as_they_were_written():
     for name, each in predictions.items():
         assert each.digest == versions[name][-1], f"{name} was changed: say it under `amended`"
         assert len(versions[name]) == 1 + len(each.amended), name
+
+
+def test_the_page_words_every_prediction_and_shows_the_committed_tables():
+    assert read_wording().keys() == load_predictions().keys()
+
+    assert PAGE.read_text("utf-8") == fill_page(*read_outcomes())
+    assert [name_case(case) for case in ("16.0", "minilm", "smollm2 dep", "srl − nel")] == [
+        "layer 16",
+        "MiniLM",
+        "SmolLM2-135M, DEP",
+        "SRL − NEL",
+    ]
 
 
 def prediction(**changes: object) -> Prediction:

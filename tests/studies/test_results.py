@@ -165,7 +165,7 @@ def test_the_page_says_what_was_trained_on_and_where_the_attention_is(found, pag
 def test_every_head_is_on_the_page(page):
     for layer in range(2):
         for head in range(2):
-            assert f"**layer {layer}, head {head}**" in page
+            assert f"\n| {layer} | {head} | " in page
 
 
 def test_no_number_is_missing(page):
