@@ -244,6 +244,8 @@ class DecompositionPlan:
             )
         if not 0 <= self.withheld < 1:
             raise InputError(f"withheld {self.withheld}: give a share of pairs, 0 up to below 1")
+        if self.rare < 0:
+            raise InputError(f"rare {self.rare}: give the groups that a filler needs, 0 joins none")
         columns: set[str] = set().union(*(scheme.columns for scheme in self.schemes))
         kind = (self.kind.unit, self.kind.scope)
         units = read_units(store, site, self.fillers, *kind, columns, fewest, self.rare)
