@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from typing import Any, NamedTuple, TypeVar
 
@@ -14,11 +15,11 @@ from torch import Tensor
 
 from tprprobe.analyses.decomposition.choices import read_rank
 from tprprobe.analyses.kinds import GRIDS
+from tprprobe.analyses.probing.inputs import find_sites
 from tprprobe.analyses.probing.labelled_places import MODES, LabelledPlaces, read_places
 from tprprobe.analyses.probing.settings import SITES
-from tprprobe.analyses.probing.vectors import find_sites
 from tprprobe.errors import unknown
-from tprprobe.files.runs import KeptRun, Part, Tables, join_parts, kept
+from tprprobe.files.runs import KeptRun, Part, kept
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import bounds, divide, replicate_totals
 from tprprobe.store import Store
@@ -233,20 +234,17 @@ def probe_places(
     with kept(out) as folder:
         settings |= {"tprprobe": version("tprprobe")}
         run = KeptRun.open(folder, settings, resume, MANIFEST, beside=("store",))
-        if not run.is_done:
-            parts = [
-                run.part(str(i), lambda site=site: _probe_site(store, site, task, ranks, span_mode, chosen, seed))
-                for i, site in enumerate(names)
-            ]  # fmt: skip
-            for part in progress(parts):
-                part.finish()
-            run.finish({TABLE: join_parts(parts, "rows")}, {})
+        makes = {
+            str(i): partial(_probe_site, store, site, task, ranks, span_mode, chosen, seed)
+            for i, site in enumerate(names)
+        }
+        run.make_table(TABLE, makes, progress)
         return pd.read_csv(folder / TABLE, dtype={"rank": str}).fillna({"rank": ""})
 
 
 def _probe_site(
     store: Store, site: str, task: str, ranks: Ranks | None, mode: str, controls: Sequence[str], seed: int
-) -> Tables:  # fmt: skip
+) -> pd.DataFrame:  # fmt: skip
     grid = read_places(store, site, task, mode)
     grids = {REAL: grid}
     if "shuffled" in controls:
@@ -261,7 +259,7 @@ def _probe_site(
     )
     place = {"task": task, "side": store.side(site), "site": site, "layer": layer_of(site)}
     shape = {"places": grid.labels.shape[1], "labels": len(grid.inventory)}
-    return {"rows": rows.assign(**place, **shape)[[*place, *rows, *shape]]}
+    return rows.assign(**place, **shape)[[*place, *rows, *shape]]
 
 
 class GridResult(NamedTuple):

@@ -20,8 +20,8 @@ from tprprobe.analyses.probing.document_counts import (
     baselines,
     measure_information,
 )
+from tprprobe.analyses.probing.examples import Splits
 from tprprobe.analyses.probing.settings import BASELINES
-from tprprobe.analyses.probing.splits import Splits
 from tprprobe.analyses.probing.task import Task
 from tprprobe.statistics import (
     adjust,
