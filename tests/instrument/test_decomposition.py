@@ -505,6 +505,21 @@ def test_the_estimator_finds_factors_and_unbinds(tmp_path):
     assert unbound.shape == (6, 3)
 
 
+def test_the_estimator_s_rank_is_what_predicts_withheld_pairs():
+    """Fillers and roles of 4 and 3 dimensions, multiplied: without noise new sequences take every dimension."""
+    rng = np.random.default_rng(5)
+    f, r = (rng.normal(size=(n, k)) @ rng.normal(size=(k, 96)) for n, k in ((8, 4), (6, 3)))
+    table = dict(zip("abcdefgh", f[:, None] * r, strict=True))
+    lists = pair_lists(draw_sequences(600))
+    vectors = np.stack([sum(table[name][int(role)] for name, role in each) for each in lists])
+    new = np.array([("a", "2") in each or ("d", "0") in each for each in lists])
+    seen = [each for each, is_new in zip(lists, new, strict=True) if not is_new]
+    fit = tp.TPDecomposition(random_state=0).fit(seen, vectors[~new])
+    assert max(fit.fillers_.shape[1] - 4, fit.roles_.shape[1] - 3) <= 1
+    unseen = [each for each, is_new in zip(lists, new, strict=True) if is_new]
+    assert fit.score(unseen, vectors[new]) > 0.999
+
+
 def test_pairs_that_no_fit_has_add_nothing():
     rng = np.random.default_rng(1)
     pairs = [[(filler, "first"), (other, "last")] for filler in "abcdef" for other in "abcdef"]

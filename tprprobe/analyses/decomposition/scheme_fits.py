@@ -69,8 +69,8 @@ class SchemeFits:
     """The fits of a design, made when they are asked for; ``ranks`` are given, or chosen.
 
     Penalties and ranks of a fit to all fitting units are chosen on sequences held out of them, which have as
-    many new pairs as any. A fit that is to predict withheld pairs has the same ranks; its penalties are
-    chosen on other pairs that are withheld within its own units. A control is fitted ``like`` the vectors themselves: its sweeps start
+    many new pairs as any. A fit that is to predict withheld pairs has the same ranks, but where it is all that
+    is asked for (``for_pairs``); its penalties are chosen on other pairs that are withheld within its own units. A control is fitted ``like`` the vectors themselves: its sweeps start
     from their factors, so that its rank is theirs; its penalties are its own.
     """
 
@@ -80,6 +80,7 @@ class SchemeFits:
     ranks: Ranks | None = None
     embedding: Embedding | None = None
     like: "SchemeFits | None" = None
+    for_pairs: bool = False
     _fits: dict[str, RoleFit] = field(init=False, default_factory=dict)
 
     @property
@@ -136,7 +137,7 @@ class SchemeFits:
             fitted, judged = fitted & ~of.judged, judged & of.judged
         if not judged.any() or not fitted.any():
             return self.by_sequences
-        return self._chooser(fitted, judged, self.by_sequences)
+        return self._chooser(fitted, judged, None if self.for_pairs else self.by_sequences)
 
     def fit(self, family: str) -> RoleFit:
         """The fit of a family to all fitting units."""
