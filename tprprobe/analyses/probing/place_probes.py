@@ -21,7 +21,7 @@ from tprprobe.analyses.probing.settings import SITES
 from tprprobe.errors import unknown
 from tprprobe.files.runs import KeptRun, Part, kept
 from tprprobe.site.patterns import layer_of
-from tprprobe.statistics import bounds, divide, replicate_totals
+from tprprobe.statistics import bootstrap, divide
 from tprprobe.store import Store
 from tprprobe.store.layout import TWINS
 
@@ -325,9 +325,9 @@ def _compare(sums: Sequence[Sums], name: str) -> dict[str, float]:
     """The accuracy of the first, less the best of the others, with its interval over documents."""
     n = min(len(each) for each in sums)
     stacked = np.concatenate([each[:n] for each in sums], 1)
-    stacked = stacked[stacked[:, 1] > 0]
-    totals = np.concatenate([stacked.sum(0)[None], replicate_totals(stacked)])
-    shares = divide(totals[:, ::2], totals[:, 1::2])
-    values = shares[:, 0] - (shares[:, 1:].max(1) if shares.shape[1] > 1 else 0)
-    low, high = bounds(values[1:], len(stacked))
-    return {name: float(values[0]), f"{name}_low": float(low), f"{name}_high": float(high)}
+
+    def subtract(totals: Float[np.ndarray, "replicate term"]) -> Float[np.ndarray, " replicate"]:
+        first, *others = divide(totals[:, ::2], totals[:, 1::2]).T
+        return first - np.max(others, axis=0) if others else first
+
+    return bootstrap(stacked[stacked[:, 1] > 0], subtract).columns(name)
