@@ -13,7 +13,14 @@ from typer.testing import CliRunner
 import tprprobe as tp
 from tprprobe.analyses.decomposition import decompose_all, ridge
 from tprprobe.analyses.decomposition.block_products import Block, dense, sizes
-from tprprobe.analyses.decomposition.designs import Pairs, count_pairs, find_pairs, have, withhold
+from tprprobe.analyses.decomposition.designs import (
+    Pairs,
+    count_pairs,
+    design,
+    find_pairs,
+    have,
+    withhold,
+)
 from tprprobe.analyses.decomposition.factors import factor_table
 from tprprobe.analyses.decomposition.families import BELOW, FAMILIES, make_block
 from tprprobe.analyses.decomposition.ridge import Regression, conjugate_gradients
@@ -287,6 +294,19 @@ def test_a_planted_scheme_comes_back(found):
     assert good["over"] == "additive"
     assert good["gain"] == pytest.approx(good["r2"] - additive["r2"])
     assert 0 < good["gain_low"] < good["gain"] < good["gain_high"]
+
+
+def test_sequences_with_withheld_pairs_are_encoded_by_a_fit_that_has_not_seen_them(store, found):
+    units, scheme = found.plan.read(store, STATE), found.scheme
+    split = next(design(units, scheme, found.plan.withheld, found.plan.seed))
+    rows, true = np.flatnonzero(split.test & split.unseen), store.read(STATE)
+    sequences = [list(of) for _, of in store.tokens.groupby("sample")["token"]]
+    predicted = found.without_withheld.encode([sequences[i] for i in rows])
+    errors, mean = np.sum((true[rows] - predicted) ** 2), true[split.fitted[1]].mean(0)
+    r2 = 1 - errors / np.sum((true[rows] - mean) ** 2)
+    assert r2 == pytest.approx(row(found.scores)["r2_withheld"], abs=1e-6)
+    with pytest.raises(tp.InputError, match="no pairs were withheld"):
+        _ = tp.decompose(store, STATE, family="bag", withheld=0).without_withheld
 
 
 def test_what_is_learnt_is_the_gain_over_the_twin_s(found):

@@ -148,9 +148,13 @@ class SchemeFits:
 
     def fit_unwithheld(self, family: str) -> RoleFit:
         """The fit of a family to units without withheld pairs; free vectors say main effects of other pairs."""
-        if family == SATURATED:
-            return self._fit(family, self.regressions[1], self.by_sequences.choose(family), TABLE)
-        return self._fit(family, self.regressions[1], self.by_pairs.choose(family))
+        if (key := f"{family}, unwithheld") not in self._fits:
+            is_free = family == SATURATED
+            choice = (self.by_sequences if is_free else self.by_pairs).choose(family)
+            self._fits[key] = self._fit(
+                family, self.regressions[1], choice, TABLE if is_free else ()
+            )
+        return self._fits[key]
 
     def fit_all(self, family: str) -> RoleFit:
         """The fit of a family to all units, those to test on among them; nothing is chosen anew."""

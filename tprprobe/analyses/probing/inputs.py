@@ -169,9 +169,9 @@ def control_vectors(
         width = max(vector.width for vector in real)
         yield Vector("previous word", None, width, (), partial(_embedded, width=width), "previous")
     if not settings.heads:
-        for name, plugin in plugins.find("controls").items():
+        for name, make in plugins.load_all("controls").items():
             if settings.has(name):
-                yield from plugin.load()(store, real, settings.seed)
+                yield from make(store, real, settings.seed)
 
 
 def _embedded(words: Codes, width: int) -> np.ndarray:
