@@ -11,10 +11,9 @@ from planted.relations import FOLLOWS, plant_relations
 
 from studies.pages.coupling import _attended, couple_roles
 from tprpapers.schlag.attention_examples import pick_examples
+from tprpapers.schlag.attention_mass import OFFSETS, make_baselines, mark_questions
 from tprpapers.schlag.relation_scores import score_relations
-from tprprobe.analyses.attention.gold_maps import mark_questions
 from tprprobe.analyses.attention.head_relations import follow_relations, pick_heads
-from tprprobe.analyses.attention.mass import OFFSETS, make_baselines
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.gold import join

@@ -254,6 +254,7 @@ def test_other_folders_are_refused(tmp_path):
         (LAST, 0, {"k": 0}, "k is 0"),
         (LAST, 0, {"k": 10**6}, r"k is 1000000, but .* has \d+ vectors"),
         (LAST, 0, {"n_seeds": 1}, "n_seeds is 1"),
+        (LAST, 0, {"n_seeds": 10**30}, "give 2 to 1000"),
     ],
 )
 def test_bad_input_is_one_line(store, site, head, settings, said):

@@ -13,7 +13,14 @@ from typer.testing import CliRunner
 import tprprobe as tp
 from tprprobe.analyses.decomposition import decompose_all, ridge
 from tprprobe.analyses.decomposition.block_products import Block, dense, sizes
-from tprprobe.analyses.decomposition.designs import Pairs, count_pairs, find_pairs, have, withhold
+from tprprobe.analyses.decomposition.designs import (
+    Pairs,
+    count_pairs,
+    design,
+    find_pairs,
+    have,
+    withhold,
+)
 from tprprobe.analyses.decomposition.factors import factor_table
 from tprprobe.analyses.decomposition.families import BELOW, FAMILIES, make_block
 from tprprobe.analyses.decomposition.ridge import Regression, conjugate_gradients
@@ -289,6 +296,19 @@ def test_a_planted_scheme_comes_back(found):
     assert 0 < good["gain_low"] < good["gain"] < good["gain_high"]
 
 
+def test_sequences_with_withheld_pairs_are_encoded_by_a_fit_that_has_not_seen_them(store, found):
+    units, scheme = found.plan.read(store, STATE), found.scheme
+    split = next(design(units, scheme, found.plan.withheld, found.plan.seed))
+    rows, true = np.flatnonzero(split.test & split.unseen), store.read(STATE)
+    sequences = [list(of) for _, of in store.tokens.groupby("sample")["token"]]
+    predicted = found.without_withheld.encode([sequences[i] for i in rows])
+    errors, mean = np.sum((true[rows] - predicted) ** 2), true[split.fitted[1]].mean(0)
+    r2 = 1 - errors / np.sum((true[rows] - mean) ** 2)
+    assert r2 == pytest.approx(row(found.scores)["r2_withheld"], abs=1e-6)
+    with pytest.raises(tp.InputError, match="no pairs were withheld"):
+        _ = tp.decompose(store, STATE, family="bag", withheld=0).without_withheld
+
+
 def test_what_is_learnt_is_the_gain_over_the_twin_s(found):
     scores = found.scores
     good, twin = row(scores), row(scores, control="untrained")
@@ -503,6 +523,21 @@ def test_the_estimator_finds_factors_and_unbinds(tmp_path):
     assert np.allclose(fit.encode([[("a", "0"), ("c", "1")]])[0], one)
     unbound = fit.unbind(one[None])[0]
     assert unbound.shape == (6, 3)
+
+
+def test_the_estimator_s_rank_is_what_predicts_withheld_pairs():
+    """Fillers and roles of 4 and 3 dimensions, multiplied: without noise new sequences take every dimension."""
+    rng = np.random.default_rng(5)
+    f, r = (rng.normal(size=(n, k)) @ rng.normal(size=(k, 96)) for n, k in ((8, 4), (6, 3)))
+    table = dict(zip("abcdefgh", f[:, None] * r, strict=True))
+    lists = pair_lists(draw_sequences(600))
+    vectors = np.stack([sum(table[name][int(role)] for name, role in each) for each in lists])
+    new = np.array([("a", "2") in each or ("d", "0") in each for each in lists])
+    seen = [each for each, is_new in zip(lists, new, strict=True) if not is_new]
+    fit = tp.TPDecomposition(random_state=0).fit(seen, vectors[~new])
+    assert max(fit.fillers_.shape[1] - 4, fit.roles_.shape[1] - 3) <= 1
+    unseen = [each for each, is_new in zip(lists, new, strict=True) if is_new]
+    assert fit.score(unseen, vectors[new]) > 0.999
 
 
 def test_pairs_that_no_fit_has_add_nothing():

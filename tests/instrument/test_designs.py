@@ -162,6 +162,7 @@ REFUSED = [
     ({"unit": "mean", "scope": "context"}, "leave scope out"),
     ({"unit": "tokn"}, "unknown unit"),
     ({"unit": "!"}, "has no token '!'"),
+    ({"rare": -1}, "rare -1: give"),
 ]
 
 

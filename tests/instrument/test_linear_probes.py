@@ -20,13 +20,12 @@ from tprprobe.analyses.probing import (
     probe,
     read_task,
 )
-from tprprobe.analyses.probing.batches import Reader, Shape
 from tprprobe.analyses.probing.document_counts import Probe
+from tprprobe.analyses.probing.examples import split_examples
+from tprprobe.analyses.probing.inputs import Reader, Shape, site_vectors
 from tprprobe.analyses.probing.labelled_words import read_corpus
 from tprprobe.analyses.probing.linear import PENALTIES, Regressions, fit_linear
 from tprprobe.analyses.probing.result_table import screen, worth_refining
-from tprprobe.analyses.probing.splits import split_examples
-from tprprobe.analyses.probing.vectors import site_vectors
 from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.figures.probes import probe_table

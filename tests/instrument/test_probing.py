@@ -11,9 +11,9 @@ from planted.sentences import ENCODER, FILLER, ROLE, STATE, plant
 from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
-from tprprobe.analyses.probing import batches, load_probe, probe, read_task, run
+from tprprobe.analyses.probing import inputs, load_probe, probe, read_task, run
+from tprprobe.analyses.probing.inputs import Vector
 from tprprobe.analyses.probing.settings import Schedule
-from tprprobe.analyses.probing.vectors import Vector
 from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.figures.probes import probe_table
@@ -106,7 +106,7 @@ def test_chunks_behind_the_last_sample_of_the_untrained_twin_have_none_of_it(sto
     assert store.control.samples < store.samples
     settings = {"sites": ROLE, "schedule": QUICK, "controls": "untrained", "information": False}
     whole = probe(store, "pos", **settings)
-    monkeypatch.setattr(batches, "CHUNK", 8)
+    monkeypatch.setattr(inputs, "CHUNK", 8)
     parts = probe(store, "pos", **settings)
     twins = [rows.set_index("control").loc["untrained"] for rows in (whole, parts)]
     assert (

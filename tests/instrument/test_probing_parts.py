@@ -15,7 +15,6 @@ from torch import nn
 from tprpapers.jiang.figures import table4
 from tprpapers.verdicts import CLAIMS, add_verdicts
 from tprprobe.analyses.probing import Schedule, probe, read_task
-from tprprobe.analyses.probing.batches import Shape, Spans
 from tprprobe.analyses.probing.document_counts import (
     TERMS,
     codelength,
@@ -24,12 +23,12 @@ from tprprobe.analyses.probing.document_counts import (
     count,
     losses,
 )
-from tprprobe.analyses.probing.examples import draw_labels, read_examples
-from tprprobe.analyses.probing.labelled_words import read_corpus
+from tprprobe.analyses.probing.examples import read_examples
+from tprprobe.analyses.probing.inputs import Shape, Spans, needed_sites
+from tprprobe.analyses.probing.labelled_words import draw_labels, read_corpus
 from tprprobe.analyses.probing.result_table import Score, differences
 from tprprobe.analyses.probing.settings import SITES
 from tprprobe.analyses.probing.span_conv import draw_dropout, edge_logits, step_amsgrad
-from tprprobe.analyses.probing.vectors import needed_sites
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue import make
 from tprprobe.figures.catalogue.loaders import load_probes

@@ -6,14 +6,13 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from tprpapers.schlag.attention_mass import Marks, mark_questions
 from tprpapers.schlag.relation_scores import find_skipped
 from tprprobe.analyses.attention.gold_maps import (
     DIVISION,
-    Marks,
     Relation,
     find_maps,
     gold_tokens,
-    mark_questions,
 )
 from tprprobe.errors import InputError
 from tprprobe.figures.attention import CAPTION, read_map, weight_squares

@@ -4,17 +4,18 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from tprprobe.analyses.attention.gold_maps import DIVISION, Flags, Marks, Relation, find_maps
-from tprprobe.analyses.attention.mass import (
+from tprpapers.schlag.attention_mass import (
     INTEGERS,
     Counts,
     Maps,
+    Marks,
     compare_maps,
     count_maps,
     count_mass,
     list_heads,
     make_baselines,
 )
+from tprprobe.analyses.attention.gold_maps import DIVISION, Flags, Relation, find_maps
 from tprprobe.store import Store
 
 Pairs = tuple[Float[np.ndarray, "query key"], int]  # weights of the pairs added up, over how many

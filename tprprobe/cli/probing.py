@@ -111,7 +111,7 @@ def _extract(
     resume: bool,
 ) -> "tuple[Path, Store]":
     """The folder of a run without a store, and the store that is extracted in it."""
-    from tprprobe.analyses.probing.vectors import needed_sites
+    from tprprobe.analyses.probing.inputs import needed_sites
     from tprprobe.extraction import extract
     from tprprobe.site.hooks import find_sites
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from tprprobe.analyses.attention import score_heads
+from tprprobe import plugins
 from tprprobe.analyses.attention.gold_maps import DIVISION, Relation, find_maps, gold_tokens
 from tprprobe.analyses.attention.head_relations import (
     TASK,
@@ -162,9 +162,10 @@ def score_attention(
         told = f"{DEPENDS} ({relation})" if relation else DEPENDS
         return score_relation(followed, relation).assign(follows=told)
     try:
-        if list_contents(store).arithmetic:
+        division = plugins.find("relations").get(DIVISION.name)
+        if division and list_contents(store).arithmetic:
             site_of = {layer_of(each): each for each in find_maps(store)}
-            scores = score_heads(store)
+            scores = division.load()(store)
             return scores.assign(site=scores["layer"].map(site_of), follows=DIVIDES)
     except InputError:  # none of the questions whose maps are stored divides
         pass

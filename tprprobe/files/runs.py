@@ -5,7 +5,7 @@ import json
 import operator
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,6 +107,20 @@ class KeptRun:
     def part(self, name: str, make: Callable[[], Tables]) -> Part:
         """A part of the run, which lies in its folder until all is done."""
         return Part(self.folder / PARTS / name, make)
+
+    def make_table(
+        self,
+        file: str,
+        makes: Mapping[str, Callable[[], pd.DataFrame]],
+        progress: Callable[[Sequence[Part]], Iterable[Part]] = iter,
+    ) -> None:
+        """Makes what is left of a run of one table, whose rows are made part by part, and then its file."""
+        if not self.is_done:
+            name = Path(file).stem
+            parts = [self.part(key, lambda of=of: {name: of()}) for key, of in makes.items()]
+            for part in progress(parts):
+                part.finish()
+            self.finish({file: join_parts(parts, name)}, {})
 
     def finish(self, tables: Tables, facts: Mapping[str, Any]) -> None:
         """Writes the tables by name of file, then the manifest with these facts, and removes the parts."""

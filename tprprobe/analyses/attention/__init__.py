@@ -1,5 +1,1 @@
-"""Attention relations: which heads look from a digit to the '/' it divides by, beside controls."""
-
-from tprprobe.analyses.attention.mass import score_heads
-
-__all__ = ["score_heads"]
+"""Attention relations: which heads look from a word at the word that it depends on, from a digit at its operator."""

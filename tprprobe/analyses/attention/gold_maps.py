@@ -1,6 +1,6 @@
-"""Attention relations, and the gold structure of the questions whose attention maps a store keeps."""
+"""Attention relations between the symbols of a question, and the gold structure of its tokens."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,28 +91,6 @@ DIVISION = Relation(
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Marks:
-    """One question, token by token.
-
-    ``operator`` are the tokens that the relation is to. ``target`` has, for the related digits, the index
-    of theirs, else −1: literally (for '/' the immediate parent), and net (denominators after all flips).
-    ``contrast`` are the digits that are not related, by the same two.
-    """
-
-    sample: int
-    question: str
-    relation: Relation
-    operator: Flags
-    number: Int[np.ndarray, " token"]  # the number of a digit, −1 elsewhere
-    term: Int[np.ndarray, " token"]  # its multiplicative term, −1 elsewhere
-    target: dict[str, Int[np.ndarray, " token"]]
-    contrast: dict[str, Flags]
-
-    def __len__(self) -> int:
-        return len(self.operator)
-
-
 def find_maps(store: Store) -> list[str]:
     """The sites of the encoder's attention maps."""
     sites = store.select("encoder.*.self.attention")
@@ -136,28 +114,3 @@ def gold_tokens(store: Store, samples: Sequence[int] | None = None) -> pd.DataFr
         return annotated_tokens(store, samples)
     except InputError:
         return None
-
-
-def mark_questions(store: Store, samples: int, relation: Relation = DIVISION) -> Iterator[Marks]:
-    """The marks of every question that has the relation's operator among the first samples."""
-    tokens = annotated_tokens(store, range(samples))
-    digit = (tokens["kind"] == "digit").to_numpy()
-    integers = tokens[["number", "term"]].fillna(-1).astype(int).to_numpy()
-    number, term = np.where(digit[:, None], integers, -1).T
-    related = {name: gold.related(tokens) for name, gold in relation.golds.items()}
-    target = {name: gold.targets(tokens) for name, gold in relation.golds.items()}
-    operator = relation.operators(tokens)
-    ids, starts = np.unique(tokens["sample"], return_index=True)
-    for sample, start, stop in zip(ids, starts, [*starts[1:], len(tokens)], strict=True):
-        rows = slice(start, stop)
-        if operator[rows].any():
-            yield Marks(
-                sample=int(sample),
-                question=str(tokens["question"].iloc[start]),
-                relation=relation,
-                operator=operator[rows],
-                number=number[rows],
-                term=term[rows],
-                target={name: each[rows] for name, each in target.items()},
-                contrast={name: (digit & ~each)[rows] for name, each in related.items()},
-            )

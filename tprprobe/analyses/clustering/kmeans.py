@@ -24,6 +24,7 @@ Measured = tuple[Int32[np.ndarray, "run token"], Float[np.ndarray, " run"]]  # l
 
 TIE = 1e-5  # of inertia: the first of the runs that found the same is taken
 SAMPLED = 64  # rows for each center, at least, of the sample of a streamed site
+RUNS = range(2, 1001)  # of which stability is the agreement
 
 
 @takes_paths
@@ -72,8 +73,8 @@ def run_all(
     """The best of several runs of k-means on a source, its clusters numbered by falling size, and all labels."""
     if not 1 <= k <= source.rows:
         raise InputError(f"k is {k}, but {source} has {source.rows} vectors: give 1 to that many")
-    if n_seeds < 2:
-        raise InputError(f"n_seeds is {n_seeds}: stability compares runs, give 2 or more")
+    if n_seeds not in RUNS:
+        raise InputError(f"n_seeds is {n_seeds}: stability compares runs, give 2 to {RUNS[-1]}")
     none = np.zeros(source.width, np.float32)
     scaling = (none, none + 1) if raw else source.moments()
 

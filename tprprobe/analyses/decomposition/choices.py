@@ -118,7 +118,7 @@ class Chooser:
     def _gains(self, stage: Stage, found: Stage) -> bool:
         """True if the second errs less, by more than chance and rounding."""
         least = ROUNDING * self._reach(()).error
-        return _loses(stage.errors, found.errors) and stage.error - found.error > least
+        return errs_more(stage.errors, found.errors) and stage.error - found.error > least
 
     def _best(self, stage: Stage, block: Block) -> Stage:
         """The stage with a block more, of the penalty that errs least."""
@@ -229,7 +229,7 @@ def fewest(whole: Ranks, measure: Callable[[Ranks], Errors]) -> Ranks:
     def loses(ranks: Ranks) -> bool:
         if ranks not in tried:
             tried[ranks] = measure(ranks)
-        return _loses(tried[ranks], min(tried.values(), key=np.sum), DOUBT)
+        return errs_more(tried[ranks], min(tried.values(), key=np.sum), DOUBT)
 
     while True:
         fewer = [each for each in _lower(ranks, step) if not loses(each)]
@@ -241,7 +241,7 @@ def fewest(whole: Ranks, measure: Callable[[Ranks], Errors]) -> Ranks:
             return ranks
 
 
-def _loses(one: Errors, other: Errors, times: float = 1.0) -> bool:
+def errs_more(one: Errors, other: Errors, times: float = 1.0) -> bool:
     """True if the first errs more, by more than so many standard errors over groups: of the difference, or,
     where one group decides that, of the second's errors.
     """

@@ -17,11 +17,11 @@ from tprprobe.analyses.kinds import DECOMPOSITIONS, ROLES
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.kinds import Kind
-from tprprobe.files.runs import KeptRun, Part, join_parts, kept
+from tprprobe.files.runs import KeptRun, Part, kept
 from tprprobe.files.tables import check_columns, columns
 from tprprobe.store import Store
 
-SCORES, SCHEMES = "scores", "schemes"  # the tables of the two runs
+SCORES, SCHEMES = "scores.csv", "schemes.csv"  # the tables of the two runs
 SCORE_COLUMNS = columns(text="site roles family control", number="r2")
 SCHEME_COLUMNS = columns(text="site found roles control", number="bits longer stability r2")
 NUMBERS = ("bits", "longer", "longer_low", "longer_high", "stability", "r2", "r2_low", "r2_high")
@@ -56,7 +56,7 @@ def decompose_all(
     }
     about = {"stores": [store.fingerprint], "sites": names, "roles": schemes, "options": options}
     with kept(out) as folder:
-        _run(folder, DECOMPOSITIONS, SCORES, about, resume, progress, measures)
+        _open(folder, DECOMPOSITIONS, about, resume).make_table(SCORES, measures, progress)
         return load_scores(folder)
 
 
@@ -82,27 +82,13 @@ def search_all(
     measures = {f"{i}": partial(search, site) for i, site in enumerate(names)}
     about = {"stores": [store.fingerprint], "sites": names, "options": options}
     with kept(out) as folder:
-        _run(folder, ROLES, SCHEMES, about, resume, progress, measures)
+        _open(folder, ROLES, about, resume).make_table(SCHEMES, measures, progress)
         return load_roles(folder)
 
 
-def _run(
-    folder: Path,
-    kind: Kind,
-    table: str,
-    about: Mapping[str, Any],
-    resume: bool,
-    progress: Progress,
-    measures: Mapping[str, Callable[[], pd.DataFrame]],
-) -> None:
-    """Makes what is left of a run, part by part, and then the table of all parts."""
+def _open(folder: Path, kind: Kind, about: Mapping[str, Any], resume: bool) -> KeptRun:
     settings = {"format": f"tprprobe-{Path(kind.file).stem}", **about}
-    run = KeptRun.open(folder, settings | {"tprprobe": version("tprprobe")}, resume, kind.file)
-    if not run.is_done:
-        parts = [run.part(name, lambda of=of: {table: of()}) for name, of in measures.items()]
-        for part in progress(parts):
-            part.finish()
-        run.finish({f"{table}.csv": join_parts(parts, table)}, {})
+    return KeptRun.open(folder, settings | {"tprprobe": version("tprprobe")}, resume, kind.file)
 
 
 def load_scores(folder: str | os.PathLike[str]) -> pd.DataFrame:
@@ -128,7 +114,7 @@ def _load(
     """The table of a finished run; ``again`` says what to do where it is damaged."""
     if not kind.is_finished_in(folder):
         raise InputError(f"{folder} holds no {kind.file}: make one with `tprprobe {kind.command}`")
-    path = Path(folder) / f"{table}.csv"
+    path = Path(folder) / table
     with as_input_error(f"{path} is damaged", again):
         found = pd.read_csv(path, **reading)
     return check_columns(found, known, path, again)

@@ -1,7 +1,7 @@
 """The decomposition of a site's vectors into roles and fillers: fits, scores, controls, re-encoding."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,7 @@ class Decomposition:
         plan: The settings: schemes, units, family, rank and seed.
         scores: The table of :func:`decompose`; see [columns](columns.md#decompositions).
         fits: The fit of every scheme to all sequences, by name. The methods here use the first.
+        unwithheld: The fits to the sequences without withheld pairs, where pairs were withheld.
 
     Examples:
         >>> fit.encode([["1", "/", "2"], ["3"]]).shape
@@ -57,6 +58,7 @@ class Decomposition:
     plan: DecompositionPlan
     scores: pd.DataFrame
     fits: Mapping[str, RoleFit]
+    unwithheld: Mapping[str, RoleFit] = field(default_factory=dict)
 
     def __getitem__(self, roles: str) -> "Decomposition":
         """The same of one scheme."""
@@ -64,7 +66,15 @@ class Decomposition:
         if name not in self.fits:
             raise unknown("scheme of roles", roles, self.fits)
         scores = self.scores[self.scores["roles"] == name].reset_index(drop=True)
-        return Decomposition(self.site, self.plan, scores, {name: self.fits[name]})
+        unwithheld = {each: fit for each, fit in self.unwithheld.items() if each == name}
+        return Decomposition(self.site, self.plan, scores, {name: self.fits[name]}, unwithheld)
+
+    @property
+    def without_withheld(self) -> "Decomposition":
+        """The same of the fits that have seen no sequence with a withheld pair: what ``r2_withheld`` measures."""
+        if not self.unwithheld:
+            raise InputError("no pairs were withheld: decompose with a share such as withheld=0.1")
+        return replace(self, fits=self.unwithheld)
 
     def _repr_html_(self) -> str:
         shown = self.scores[["roles", "family", "control", "rank", "r2", "r2_low", "r2_high"]]
@@ -212,10 +222,13 @@ def decompose(
     plan = plan_decomposition(store, site, roles, fillers, unit, scope, rank, **options)
     units, schemes = plan.read(store, site), plan.schemes
     found = [decompose_scheme(units, store.twins, scheme, plan, report) for scheme in schemes]
-    table = pd.concat([table for _, table in found], ignore_index=True)
-    scores = arrange(table, decoder is not None)
-    fits = {scheme.name: fit for scheme, (fit, _) in zip(schemes, found, strict=True)}
-    return Decomposition(units.site, plan, scores, fits)
+    scores = arrange(
+        pd.concat([table for *_, table in found], ignore_index=True), decoder is not None
+    )
+    names = [scheme.name for scheme in schemes]
+    whole = {name: fit for name, (fit, _, _) in zip(names, found, strict=True)}
+    unwithheld = {name: fit for name, (_, fit, _) in zip(names, found, strict=True) if fit}
+    return Decomposition(units.site, plan, scores, whole, unwithheld)
 
 
 def fit_scheme(store: Store, site: str, roles: Roles, **options: Any) -> Decomposition:

@@ -106,8 +106,9 @@ class TPDecomposition(BaseEstimator):
         shares = 0.0, self.withheld or 0.1
         of = Design.divide([found], counts, groups, split, shares, rng)
         held = UnitVectors(e.__getitem__, n, e.shape[1], n)
-        fits = SchemeFits(of, held, gather(held, [of])[0], read_rank(self.rank))
-        for_pairs = self.withheld and self.family != SATURATED  # free vectors know no other pair
+        for_pairs = bool(self.withheld) and self.family != SATURATED  # which knows no other pair
+        options = {"ranks": read_rank(self.rank), "for_pairs": for_pairs}
+        fits = SchemeFits(of, held, gather(held, [of])[0], **options)
         self._fit = fits.fit_unwithheld(self.family) if for_pairs else fits.fit(self.family)
         self._keep(self._fit, found)
         return self

@@ -11,7 +11,7 @@ import pandas as pd
 from jaxtyping import Float64
 
 from tprprobe.analyses.decomposition.block_products import Block
-from tprprobe.analyses.decomposition.choices import AUTO, Chooser, Stage, read_rank
+from tprprobe.analyses.decomposition.choices import AUTO, Chooser, Stage, errs_more, read_rank
 from tprprobe.analyses.decomposition.designs import (
     CLEAN,
     INNER,
@@ -69,8 +69,8 @@ class SchemeFits:
     """The fits of a design, made when they are asked for; ``ranks`` are given, or chosen.
 
     Penalties and ranks of a fit to all fitting units are chosen on sequences held out of them, which have as
-    many new pairs as any. A fit that is to predict withheld pairs has the same ranks; its penalties are
-    chosen on other pairs that are withheld within its own units. A control is fitted ``like`` the vectors themselves: its sweeps start
+    many new pairs as any. A fit that is to predict withheld pairs has the same ranks (``for_pairs``: or
+    ranks that err less on such pairs); its penalties are chosen on other pairs that are withheld within its own units. A control is fitted ``like`` the vectors themselves: its sweeps start
     from their factors, so that its rank is theirs; its penalties are its own.
     """
 
@@ -80,6 +80,7 @@ class SchemeFits:
     ranks: Ranks | None = None
     embedding: Embedding | None = None
     like: "SchemeFits | None" = None
+    for_pairs: bool = False
     _fits: dict[str, RoleFit] = field(init=False, default_factory=dict)
 
     @property
@@ -129,6 +130,9 @@ class SchemeFits:
     @functools.cached_property
     def by_pairs(self) -> Chooser:
         """Choices for pairs that no fitted unit has; for new sequences where none could be withheld."""
+        return self._by_pairs(self.by_sequences)
+
+    def _by_pairs(self, like: Chooser | None) -> Chooser:
         of, groups = self.design, self.design.groups
         fitted, judged = of.kinds == CLEAN, of.kinds == INNER
         are_tokens = np.isin(groups[judged], groups[fitted]).any()
@@ -136,7 +140,15 @@ class SchemeFits:
             fitted, judged = fitted & ~of.judged, judged & of.judged
         if not judged.any() or not fitted.any():
             return self.by_sequences
-        return self._chooser(fitted, judged, self.by_sequences)
+        return self._chooser(fitted, judged, like)
+
+    def _choose_for_pairs(self, family: str) -> Stage:
+        """The choice for unseen pairs; of other ranks where these alone are asked for and err less."""
+        choice = self.by_pairs.choose(family)
+        if not self.for_pairs:
+            return choice
+        other = self._by_pairs(None).choose(family)
+        return other if errs_more(choice.errors, other.errors) else choice
 
     def fit(self, family: str) -> RoleFit:
         """The fit of a family to all fitting units."""
@@ -147,9 +159,13 @@ class SchemeFits:
 
     def fit_unwithheld(self, family: str) -> RoleFit:
         """The fit of a family to units without withheld pairs; free vectors say main effects of other pairs."""
-        if family == SATURATED:
-            return self._fit(family, self.regressions[1], self.by_sequences.choose(family), TABLE)
-        return self._fit(family, self.regressions[1], self.by_pairs.choose(family))
+        if (key := f"{family}, unwithheld") not in self._fits:
+            is_free = family == SATURATED
+            choice = self.by_sequences.choose(family) if is_free else self._choose_for_pairs(family)
+            self._fits[key] = self._fit(
+                family, self.regressions[1], choice, TABLE if is_free else ()
+            )
+        return self._fits[key]
 
     def fit_all(self, family: str) -> RoleFit:
         """The fit of a family to all units, those to test on among them; nothing is chosen anew."""
@@ -244,6 +260,8 @@ class DecompositionPlan:
             )
         if not 0 <= self.withheld < 1:
             raise InputError(f"withheld {self.withheld}: give a share of pairs, 0 up to below 1")
+        if self.rare < 0:
+            raise InputError(f"rare {self.rare}: give the groups that a filler needs, 0 joins none")
         columns: set[str] = set().union(*(scheme.columns for scheme in self.schemes))
         kind = (self.kind.unit, self.kind.scope)
         units = read_units(store, site, self.fillers, *kind, columns, fewest, self.rare)

@@ -279,8 +279,10 @@ def decompose_scheme(
     scheme: RoleScheme,
     plan: DecompositionPlan,
     report: Report,
-) -> tuple[RoleFit, pd.DataFrame]:
-    """The fit of a scheme to all units, and its rows of scores: families, then controls."""
+) -> tuple[RoleFit, RoleFit | None, pd.DataFrame]:
+    """The fit of a scheme to all units, that to units without withheld pairs where there are any, and its rows of
+    scores: families, then controls.
+    """
     family, families = plan.family, plan.families
 
     def begin(stage: str) -> None:
@@ -320,7 +322,8 @@ def decompose_scheme(
     table = pd.DataFrame([columns for columns, _ in (*first, *found.values())])
     begin("fit to all")
     table = table.assign(site=units.site, roles=scheme.name, design=str(units))
-    return fits.fit_all(family), table
+    unwithheld = fits.fit_unwithheld(family) if real.unseen.any() else None
+    return fits.fit_all(family), unwithheld, table
 
 
 def arrange(table: pd.DataFrame, decoded: bool) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from tprprobe.analyses.kinds import WORD_NAMES
 from tprprobe.analyses.naming.names import UNNAMED, name_roles
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.errors import InputError
-from tprprobe.files.runs import KeptRun, Part, Tables, join_parts, kept
+from tprprobe.files.runs import KeptRun, Part, kept
 from tprprobe.files.tables import columns, read_table
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
@@ -56,19 +56,13 @@ def name_words(
     settings |= {"raw": raw, "seed": seed, "tprprobe": version("tprprobe")}
     settings["stores"] = {model: each.fingerprint for model, each in stores.items()}
     with kept(out) as folder:
-        run = KeptRun.open(folder, settings, resume, MANIFEST)
-        if not run.is_done:
-            parts = [
-                run.part(
-                    f"{model}.{site}.{head}", partial(_name, model, each, site, head, k, raw, seed)
-                )
-                for site, head in targets
-                for model, each in stores.items()
-                if site in each.specs
-            ]
-            for part in progress(parts):
-                part.finish()
-            run.finish({TABLE: join_parts(parts, "names")}, {})
+        makes = {
+            f"{model}.{site}.{head}": partial(_name, model, each, site, head, k, raw, seed)
+            for site, head in targets
+            for model, each in stores.items()
+            if site in each.specs
+        }
+        KeptRun.open(folder, settings, resume, MANIFEST).make_table(TABLE, makes, progress)
         return load_word_names(folder)
 
 
@@ -87,14 +81,14 @@ def load_word_names(folder: str | os.PathLike[str]) -> pd.DataFrame:
 
 def _name(
     model: str, store: Store, site: str, head: int | None, k: int, raw: bool, seed: int
-) -> Tables:
+) -> pd.DataFrame:
     found = cluster(store, site, head, k, seed, raw, SEEDS)
     named = name_roles(store, found, seed)
     commonest = named["cluster"].map(found.summary.set_index("cluster")["top"])
     named = named.assign(stability=found.stability, commonest=commonest)
     first = {"model": model, "site": site, "layer": layer_of(site), "head": head}
     placed = named.assign(**first).astype({"layer": "Int64", "head": "Int64"})
-    return {"names": placed[[*first, *(name for name in placed if name not in first)]]}
+    return placed[[*first, *(name for name in placed if name not in first)]]
 
 
 def count_names(named: pd.DataFrame) -> pd.DataFrame:

@@ -1,8 +1,8 @@
 """Edge probing: what vectors of a store know about the labels of its words.
 
-Data goes through settings and task, labelled_words, examples and splits (what trains and is tested), vectors and batches
-(what probes read), linear or span_conv (the probes), document_counts, result_table and probe_folder (what is kept); run is
-all of it. Another kind is place_probes, of labelled_places: what stands at which place, read from one state.
+Data goes through settings and task, labelled_words, examples (what trains and is tested), inputs (what probes read),
+linear or span_conv (the probes), document_counts, result_table and probe_folder (what is kept); run is all of it.
+Another kind is place_probes, of labelled_places: what stands at which place, read from one state.
 """
 
 import lazy_loader

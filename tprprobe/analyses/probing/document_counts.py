@@ -9,12 +9,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from tprprobe.analyses.probing.batches import Reader, Shape
-from tprprobe.analyses.probing.examples import LABELS, Examples, Marks, Places
+from tprprobe.analyses.probing.examples import LABELS, Examples, Places, Splits
+from tprprobe.analyses.probing.inputs import Reader, Shape, Vector
+from tprprobe.analyses.probing.labelled_words import Marks
 from tprprobe.analyses.probing.settings import BASELINES, Kind, Loss
-from tprprobe.analyses.probing.splits import Splits
 from tprprobe.analyses.probing.task import Task
-from tprprobe.analyses.probing.vectors import Vector
 
 TERMS = ("hit", "false", "missed", "right", "n", "nats")
 CURVE = ("step", "train_loss", "held_out_loss")

@@ -15,7 +15,6 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from tprprobe.analyses.probing.batches import Reader, Shape
 from tprprobe.analyses.probing.document_counts import (
     Fitted,
     Probe,
@@ -25,7 +24,8 @@ from tprprobe.analyses.probing.document_counts import (
     losses,
     sum_documents,
 )
-from tprprobe.analyses.probing.splits import Splits, Turn
+from tprprobe.analyses.probing.examples import Splits, Turn
+from tprprobe.analyses.probing.inputs import Reader, Shape
 
 PENALTIES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 COUNTED = 4096  # targets that are counted at once

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from typing import Any, NamedTuple, TypeVar
 
@@ -14,13 +15,13 @@ from torch import Tensor
 
 from tprprobe.analyses.decomposition.choices import read_rank
 from tprprobe.analyses.kinds import GRIDS
+from tprprobe.analyses.probing.inputs import find_sites
 from tprprobe.analyses.probing.labelled_places import MODES, LabelledPlaces, read_places
 from tprprobe.analyses.probing.settings import SITES
-from tprprobe.analyses.probing.vectors import find_sites
 from tprprobe.errors import unknown
-from tprprobe.files.runs import KeptRun, Part, Tables, join_parts, kept
+from tprprobe.files.runs import KeptRun, Part, kept
 from tprprobe.site.patterns import layer_of
-from tprprobe.statistics import bounds, divide, replicate_totals
+from tprprobe.statistics import bootstrap, divide
 from tprprobe.store import Store
 from tprprobe.store.layout import TWINS
 
@@ -233,20 +234,17 @@ def probe_places(
     with kept(out) as folder:
         settings |= {"tprprobe": version("tprprobe")}
         run = KeptRun.open(folder, settings, resume, MANIFEST, beside=("store",))
-        if not run.is_done:
-            parts = [
-                run.part(str(i), lambda site=site: _probe_site(store, site, task, ranks, span_mode, chosen, seed))
-                for i, site in enumerate(names)
-            ]  # fmt: skip
-            for part in progress(parts):
-                part.finish()
-            run.finish({TABLE: join_parts(parts, "rows")}, {})
+        makes = {
+            str(i): partial(_probe_site, store, site, task, ranks, span_mode, chosen, seed)
+            for i, site in enumerate(names)
+        }
+        run.make_table(TABLE, makes, progress)
         return pd.read_csv(folder / TABLE, dtype={"rank": str}).fillna({"rank": ""})
 
 
 def _probe_site(
     store: Store, site: str, task: str, ranks: Ranks | None, mode: str, controls: Sequence[str], seed: int
-) -> Tables:  # fmt: skip
+) -> pd.DataFrame:  # fmt: skip
     grid = read_places(store, site, task, mode)
     grids = {REAL: grid}
     if "shuffled" in controls:
@@ -261,7 +259,7 @@ def _probe_site(
     )
     place = {"task": task, "side": store.side(site), "site": site, "layer": layer_of(site)}
     shape = {"places": grid.labels.shape[1], "labels": len(grid.inventory)}
-    return {"rows": rows.assign(**place, **shape)[[*place, *rows, *shape]]}
+    return rows.assign(**place, **shape)[[*place, *rows, *shape]]
 
 
 class GridResult(NamedTuple):
@@ -327,9 +325,9 @@ def _compare(sums: Sequence[Sums], name: str) -> dict[str, float]:
     """The accuracy of the first, less the best of the others, with its interval over documents."""
     n = min(len(each) for each in sums)
     stacked = np.concatenate([each[:n] for each in sums], 1)
-    stacked = stacked[stacked[:, 1] > 0]
-    totals = np.concatenate([stacked.sum(0)[None], replicate_totals(stacked)])
-    shares = divide(totals[:, ::2], totals[:, 1::2])
-    values = shares[:, 0] - (shares[:, 1:].max(1) if shares.shape[1] > 1 else 0)
-    low, high = bounds(values[1:], len(stacked))
-    return {name: float(values[0]), f"{name}_low": float(low), f"{name}_high": float(high)}
+
+    def subtract(totals: Float[np.ndarray, "replicate term"]) -> Float[np.ndarray, " replicate"]:
+        first, *others = divide(totals[:, ::2], totals[:, 1::2]).T
+        return first - np.max(others, axis=0) if others else first
+
+    return bootstrap(stacked[stacked[:, 1] > 0], subtract).columns(name)

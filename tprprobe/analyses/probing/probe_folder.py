@@ -15,15 +15,14 @@ from jaxtyping import Float
 from safetensors.torch import load, save
 from torch import Tensor
 
-from tprprobe.analyses.probing.batches import Batch, Reader, Shape, chunks
 from tprprobe.analyses.probing.document_counts import Fitted
 from tprprobe.analyses.probing.examples import Examples, read_examples
+from tprprobe.analyses.probing.inputs import Batch, Reader, Shape, Vector, chunks, site_vectors
 from tprprobe.analyses.probing.labelled_words import read_corpus
 from tprprobe.analyses.probing.result_table import Score, describe
 from tprprobe.analyses.probing.settings import SpanMode
 from tprprobe.analyses.probing.span_conv import edge_logits
 from tprprobe.analyses.probing.task import Task
-from tprprobe.analyses.probing.vectors import Vector, site_vectors
 from tprprobe.errors import InputError
 from tprprobe.files.hub import CARD, CONFIG, WEIGHTS, locate
 from tprprobe.files.jsonfiles import read_json

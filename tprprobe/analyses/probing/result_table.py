@@ -20,18 +20,17 @@ from tprprobe.analyses.probing.document_counts import (
     baselines,
     measure_information,
 )
+from tprprobe.analyses.probing.examples import Splits
 from tprprobe.analyses.probing.settings import BASELINES
-from tprprobe.analyses.probing.splits import Splits
 from tprprobe.analyses.probing.task import Task
 from tprprobe.statistics import (
     adjust,
+    bootstrap,
     bootstrap_difference,
-    bounds,
     divide,
     f1,
     interval_text,
     read_interval,
-    replicate_totals,
 )
 from tprprobe.store.layout import TWINS
 
@@ -71,19 +70,21 @@ def f1_of(totals: Float[np.ndarray, "replicate term"]) -> Float[np.ndarray, " re
     return f1(totals[:, :3])
 
 
+def accuracy_of(totals: Float[np.ndarray, "replicate term"]) -> Float[np.ndarray, " replicate"]:
+    """The share of targets whose highest label is right."""
+    return divide(totals[:, RIGHT], totals[:, N])
+
+
 def describe(score: Score) -> dict[str, Any]:
     """The row of a score: F1 and accuracy with 95 % intervals over documents, and of subsets F1."""
     sums = score.whole[score.whole[:, N] > 0]
-    totals = np.concatenate([sums.sum(0, keepdims=True), replicate_totals(sums, REPLICATES)])
-    measured = np.stack([f1_of(totals), divide(totals[:, RIGHT], totals[:, N])], axis=1)
-    low, high = bounds(measured[1:], len(sums))
-    hit, false, missed = totals[0, :3]
+    hit, false, missed, *_ = totals = sums.sum(0)
     row = dict(score.place)
-    for column, name in enumerate(("f1", "accuracy")):
-        row |= {name: measured[0, column], f"{name}_low": low[column], f"{name}_high": high[column]}
+    for name, statistic in (("f1", f1_of), ("accuracy", accuracy_of)):
+        row |= bootstrap(sums, statistic, REPLICATES).columns(name)
     row["precision"] = hit / (hit + false) if hit + false else np.nan
     row["recall"] = hit / (hit + missed) if hit + missed else np.nan
-    row["n_test"] = int(totals[0, N])
+    row["n_test"] = int(totals[N])
     for subset, part in zip(score.subsets, score.sums[1:], strict=True):
         row[f"f1_{subset}"] = f1_of(part.sum(0, keepdims=True))[0]
     return row

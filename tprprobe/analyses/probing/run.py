@@ -19,17 +19,12 @@ import numpy as np
 import pandas as pd
 import torch
 
-from tprprobe.analyses.probing.batches import FLOAT, Reader, Shape
 from tprprobe.analyses.probing.document_counts import CURVE, REAL, TERMS, Fitted, Probe, Tested
-from tprprobe.analyses.probing.labelled_words import Corpus, read_corpus
-from tprprobe.analyses.probing.linear import fit_linear
-from tprprobe.analyses.probing.probe_folder import save_probe
-from tprprobe.analyses.probing.result_table import gather
-from tprprobe.analyses.probing.settings import HIDDEN, ProbeSettings
-from tprprobe.analyses.probing.span_conv import fit_span_conv
-from tprprobe.analyses.probing.splits import Splits, split_examples
-from tprprobe.analyses.probing.task import ALL, Task, find_tasks, list_tasks
-from tprprobe.analyses.probing.vectors import (
+from tprprobe.analyses.probing.examples import Splits, split_examples
+from tprprobe.analyses.probing.inputs import (
+    FLOAT,
+    Reader,
+    Shape,
     Vector,
     check_test,
     control_vectors,
@@ -37,6 +32,13 @@ from tprprobe.analyses.probing.vectors import (
     joined_vectors,
     site_vectors,
 )
+from tprprobe.analyses.probing.labelled_words import Corpus, read_corpus
+from tprprobe.analyses.probing.linear import fit_linear
+from tprprobe.analyses.probing.probe_folder import save_probe
+from tprprobe.analyses.probing.result_table import gather
+from tprprobe.analyses.probing.settings import HIDDEN, ProbeSettings
+from tprprobe.analyses.probing.span_conv import fit_span_conv
+from tprprobe.analyses.probing.task import ALL, Task, find_tasks, list_tasks
 from tprprobe.console import progress, stderr
 from tprprobe.errors import InputError
 from tprprobe.files.kinds import SETTINGS

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, cast, get_args
 
+from tprprobe import plugins
 from tprprobe.errors import InputError, unknown
 
 SpanMode = Literal["first_state", "all_states", "last_state"]
@@ -19,7 +20,6 @@ CONTROLS = {
     "rescaled": "the same, its matrices on the scale of the trained ones",
     "static": "the real labels from the input embeddings, before any layer",
     "previous": "the real labels from the identity of the word before",
-    "dictionary": "random roles, quantized fillers and role indices, if there is a dictionary",
 }
 BASELINES = {
     "majority": "the most frequent label of the training data",
@@ -106,8 +106,9 @@ class ProbeSettings:
 
     def __post_init__(self):
         schedule = self.schedule if isinstance(self.schedule, str) else None
+        known = [*CONTROLS, *plugins.find("controls")]
         choices: list[tuple[str, str | None, Collection[str]]] = [
-            *(("control", control, CONTROLS) for control in self.controls or ()),
+            *(("control", control, known) for control in self.controls or ()),
             ("span mode", self.span_mode, get_args(SpanMode)),
             ("loss", self.loss, get_args(Loss)),
             ("probe", self.probe, get_args(Kind)),

@@ -14,7 +14,6 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from tprprobe.analyses.probing.batches import Batch, Reader, Shape, Spans, chunks
 from tprprobe.analyses.probing.document_counts import (
     NATS,
     Fitted,
@@ -25,9 +24,9 @@ from tprprobe.analyses.probing.document_counts import (
     losses,
     sum_documents,
 )
-from tprprobe.analyses.probing.examples import Examples
+from tprprobe.analyses.probing.examples import Examples, Splits
+from tprprobe.analyses.probing.inputs import Batch, Reader, Shape, Spans, chunks
 from tprprobe.analyses.probing.settings import Schedule
-from tprprobe.analyses.probing.splits import Splits
 
 DROPOUT, EPS = 0.3, 1e-5
 BETAS, TINY = (0.9, 0.999), 1e-8  # of Adam

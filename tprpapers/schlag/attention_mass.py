@@ -1,4 +1,4 @@
-"""Attention mass of a head on a gold relation, beside baselines that need no head."""
+"""Attention mass of a head on a gold relation, question by question, beside baselines that need no head."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import astuple, dataclass
@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from tprprobe.analyses.attention.gold_maps import (
     DIVISION,
-    Marks,
+    Flags,
     Relation,
+    annotated_tokens,
     find_maps,
-    mark_questions,
 )
 from tprprobe.errors import InputError
 from tprprobe.site.patterns import layer_of
@@ -25,6 +25,53 @@ Maps = Float[np.ndarray, "head query key"]
 LONGEST, SHARP = 32, 16  # tokens of an offset; samples of which the sharpest head is sought
 OFFSETS = [offset for offset in range(-LONGEST, LONGEST + 1) if offset]
 INTEGERS = dict.fromkeys(("layer", "head", "offset"), "Int64")
+
+
+@dataclass(frozen=True, eq=False)
+class Marks:
+    """One question, token by token.
+
+    ``operator`` are the tokens that the relation is to. ``target`` has, for the related digits, the index
+    of theirs, else −1: literally (for '/' the immediate parent), and net (denominators after all flips).
+    ``contrast`` are the digits that are not related, by the same two.
+    """
+
+    sample: int
+    question: str
+    relation: Relation
+    operator: Flags
+    number: Int[np.ndarray, " token"]  # the number of a digit, −1 elsewhere
+    term: Int[np.ndarray, " token"]  # its multiplicative term, −1 elsewhere
+    target: dict[str, Int[np.ndarray, " token"]]
+    contrast: dict[str, Flags]
+
+    def __len__(self) -> int:
+        return len(self.operator)
+
+
+def mark_questions(store: Store, samples: int, relation: Relation = DIVISION) -> Iterator[Marks]:
+    """The marks of every question that has the relation's operator among the first samples."""
+    tokens = annotated_tokens(store, range(samples))
+    digit = (tokens["kind"] == "digit").to_numpy()
+    integers = tokens[["number", "term"]].fillna(-1).astype(int).to_numpy()
+    number, term = np.where(digit[:, None], integers, -1).T
+    related = {name: gold.related(tokens) for name, gold in relation.golds.items()}
+    target = {name: gold.targets(tokens) for name, gold in relation.golds.items()}
+    operator = relation.operators(tokens)
+    ids, starts = np.unique(tokens["sample"], return_index=True)
+    for sample, start, stop in zip(ids, starts, [*starts[1:], len(tokens)], strict=True):
+        rows = slice(start, stop)
+        if operator[rows].any():
+            yield Marks(
+                sample=int(sample),
+                question=str(tokens["question"].iloc[start]),
+                relation=relation,
+                operator=operator[rows],
+                number=number[rows],
+                term=term[rows],
+                target={name: each[rows] for name, each in target.items()},
+                contrast={name: (digit & ~each)[rows] for name, each in related.items()},
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,78 @@
+"""Controls of probes where roles come from a dictionary: which roles heads take, random roles, quantized fillers."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import MiniBatchKMeans
+
+from tprprobe.analyses.probing.inputs import WEIGHTS, Vector
+from tprprobe.store import Store
+
+FITTED_ROWS = 8192  # rows that a dictionary is fitted to
+
+
+def make_vectors(store: Store, real: Sequence[Vector], seed: int) -> Iterator[Vector]:
+    """For every sub-layer whose role weights are stored: ``indices`` (which role each head takes, one-hot),
+    ``random_roles`` (the filler read by a random role head, jiang Eq. 4-5), ``quantised`` (the filler, as many codes).
+    """
+    stems = {vector.site.rpartition(".")[0] for vector in real}
+    sites = [s for s in store.sites if s.endswith(WEIGHTS) and s.removesuffix(WEIGHTS) in stems]
+    for weights in sites:
+        stem = weights.removesuffix("role_weights")
+        role, filler = f"{stem}role", f"{stem}filler"
+        heads, n_roles = store.specs[weights].shape
+        yield Vector(role, None, heads * n_roles, (weights,), _indices, "indices")
+        if filler in store.sites and role in store.sites:
+            width = int(np.prod(store.specs[role].shape))
+            rng = np.random.default_rng(seed)
+            values = _flatten(store.read_finite(filler, slice(0, FITTED_ROWS)))
+            head = _random_head(values, heads, n_roles, width // heads, rng)
+            yield Vector(role, None, width, (filler,), head, "random_roles")
+            codes = _quantiser(values, heads, n_roles, seed)
+            yield Vector(role, None, values.shape[1], (filler,), codes, "quantised")
+
+
+def _indices(weights: np.ndarray) -> np.ndarray:
+    return _flatten(weights == weights.max(-1, keepdims=True))
+
+
+def _random_head(
+    values: np.ndarray, heads: int, n_roles: int, width: int, rng: np.random.Generator
+) -> Callable[[np.ndarray], np.ndarray]:
+    """A role head of random weights, as sharp as one that decides: logits with deviation 4."""
+    weight = rng.normal(size=(values.shape[1], heads * n_roles))
+    deviation = (values @ weight).std(0)
+    scale = 4 / np.where(deviation > 0, deviation, 1)  # of constant vectors none
+    roles = rng.normal(size=(n_roles, width))
+    roles /= np.linalg.norm(roles, axis=1, keepdims=True)
+
+    def make(filler: np.ndarray) -> np.ndarray:
+        logits = (_flatten(filler) @ weight * scale).reshape(len(filler), heads, n_roles)
+        shares = np.exp(logits - logits.max(-1, keepdims=True))
+        return shares / shares.sum(-1, keepdims=True) @ roles
+
+    return make
+
+
+def _quantiser(
+    values: np.ndarray, heads: int, n_codes: int, seed: int
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Product quantisation: every of ``heads`` parts of the filler by its nearest of n_codes."""
+    parts = np.array_split(np.arange(values.shape[1]), heads)
+    n_codes = min(n_codes, len(values))
+    fitted: list[Any] = [
+        MiniBatchKMeans(n_codes, random_state=seed, max_iter=20).fit(values[:, part])
+        for part in parts
+    ]
+
+    def make(filler: np.ndarray) -> np.ndarray:
+        flat = _flatten(filler)
+        pairs = zip(fitted, parts, strict=True)
+        return np.concatenate([km.cluster_centers_[km.predict(flat[:, p])] for km, p in pairs], 1)
+
+    return make
+
+
+def _flatten(array: np.ndarray) -> np.ndarray:
+    return array.reshape(len(array), -1)
