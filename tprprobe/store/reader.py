@@ -239,11 +239,18 @@ class Store(StoreContents):
     @functools.cached_property
     def _places(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """The shape of every sample's maps and the row they start at, by the rows of a map's site."""
-        every = (slice(None),)
-        return {
-            rows: (self._read(f"{rows}.shape", every), self._read(f"{rows}.offset", every))
-            for rows in {spec.rows for spec in self.specs.values() if spec.is_attention}
-        }
+        places = {}
+        for rows in {spec.rows for spec in self.specs.values() if spec.is_attention}:
+            shapes, starts = (
+                self._read(f"{rows}.{kind}", (slice(None),)) for kind in ("shape", "offset")
+            )
+            if not np.array_equal(starts, np.cumsum(shapes.prod(1)) - shapes.prod(1)):
+                raise InputError(
+                    f"{self.path} is damaged: attention maps of {rows} do not follow one another; "
+                    "extract it again"
+                )
+            places[rows] = shapes, starts
+        return places
 
     def _read(self, name: str, index: tuple) -> np.ndarray:
         import zarr
