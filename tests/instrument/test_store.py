@@ -4,6 +4,7 @@ import errno
 import functools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -196,6 +197,14 @@ def test_negative_layers_and_globs(store):
 def test_wrong_requests_are_told(store, call, words):
     with pytest.raises(InputError, match=words):
         call(store)
+
+
+def test_maps_of_a_damaged_place_are_refused(store, tmp_path):
+    copy = Path(shutil.copytree(store.path, tmp_path / "copy"))
+    offsets = zarr.open_array(copy / "arrays.zarr/source_source.offset", mode="r+")
+    offsets[1] = 0  # the first sample's
+    with pytest.raises(InputError, match="attention maps of source_source do not follow"):
+        open_store(copy).attention("encoder.0.self.attention", 1)
 
 
 def test_xarray_reads_it_without_our_code(store):
