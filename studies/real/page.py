@@ -230,7 +230,7 @@ def _layers() -> dict[str, Any]:
         ]
     return {
         "table": table(pd.DataFrame(lines)),
-        "adds": f"{min(most):.2f} to {max(most):.2f}",
+        "adds": f"{min(most):.3f} to {max(most):.3f}",
         "heads": _heads(),
         "sure": "With a second random seed, the outcomes of two predictions differ. The published order is then rejected in the language model. Whether layers add more for semantic roles than for parts of speech is then undecided; with the first seed they add less. The probes are linear, and all words come from the development part of one treebank. Another kind of probe could give other expected layers.",
     }
