@@ -22,7 +22,7 @@ from tprprobe.store import Store
 
 Maps = Float[np.ndarray, "head query key"]
 
-LONGEST, SHARP = 32, 16  # tokens of an offset; samples of which the sharpest head is sought
+LONGEST = 32  # tokens of an offset
 OFFSETS = [offset for offset in range(-LONGEST, LONGEST + 1) if offset]
 INTEGERS = dict.fromkeys(("layer", "head", "offset"), "Int64")
 
@@ -195,14 +195,3 @@ def _shuffle(
     sums = [each[questions, drawn].sum(1) for each in (plus, minus)]
     totals = np.column_stack([*sums, np.broadcast_to(sizes.sum(0), (REPLICATES, 2))])
     return _evaluate(totals, is_difference)[:, 0]
-
-
-def score_sharpness(store: Store) -> pd.DataFrame:
-    """The mean largest weight of every head's queries, over the first samples."""
-    rows = []
-    for site in (name for name in store.specs if store.count_maps(name)):
-        n = min(SHARP, store.count_maps(site))
-        largest = np.mean([store.attention(site, each).max(-1).mean(-1) for each in range(n)], 0)
-        of = {"source": "head", "site": site, "layer": layer_of(site), "n": n}
-        rows += [of | {"head": head, "value": float(each)} for head, each in enumerate(largest)]
-    return pd.DataFrame(rows)

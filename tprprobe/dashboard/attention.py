@@ -17,9 +17,9 @@ from tprprobe.analyses.attention.head_relations import (
     follow_relations,
     pair_words,
     score_relation,
+    score_sharpness,
 )
 from tprprobe.analyses.attention.head_relations import list_relations as list_relations
-from tprprobe.analyses.attention.mass import score_sharpness
 from tprprobe.dashboard.contents import list_contents
 from tprprobe.dashboard.statements import Link, Statement, percent, place, top
 from tprprobe.dashboard.theme import look

@@ -15,6 +15,7 @@ from tprprobe.store import Store
 from tprprobe.store.groups import group_tokens
 
 TASK, ROOT = "dep", "root"
+SHARP = 16  # samples of which the sharpest head is sought
 FEWEST, COMMONEST = 20, 12  # words of a relation that is scored by itself; relations of a table
 OFFSETS = [each for each in range(-6, 7) if each]
 
@@ -161,3 +162,14 @@ def pair_words(tokens: pd.DataFrame) -> list[tuple[int, int]]:
     cells = zip(words[WORD].tolist(), words[TASK].astype(str), strict=True)
     spans = [(word, *each[1:]) for word, cell in cells for each in decode_cell(cell, word)]
     return [(at[word], at[of[0]]) for word, own, of in spans if of and of != own and of[0] in at]
+
+
+def score_sharpness(store: Store) -> pd.DataFrame:
+    """The mean largest weight of every head's queries, over the first samples."""
+    rows = []
+    for site in (name for name in store.specs if store.count_maps(name)):
+        n = min(SHARP, store.count_maps(site))
+        largest = np.mean([store.attention(site, each).max(-1).mean(-1) for each in range(n)], 0)
+        of = {"source": "head", "site": site, "layer": layer_of(site), "n": n}
+        rows += [of | {"head": head, "value": float(each)} for head, each in enumerate(largest)]
+    return pd.DataFrame(rows)
