@@ -17,10 +17,10 @@ app: .venv/.demo
 	$(BIN)/tprprobe app $(RUNS)
 
 test: check
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test-instrument: .venv/.dev  # what knows no paper and no study
-	$(BIN)/pytest -n 2 --dist loadfile tests/instrument tests/app
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder tests/instrument tests/app
 
 check: .venv/.dev
 	$(MAKE) --jobs 2 types style

@@ -18,6 +18,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # two workers have two cores
 jaxtyping.jaxtyped = check  # which its import hook puts around every function
 ROOT = Path(__file__).parent.parent
+LONG = ("decomposition", "readme", "book", "examination", "paper", "browser")  # minutes of a worker
 settings.register_profile("tprprobe", deadline=None)  # a shared core may be slow, not wrong
 settings.load_profile("tprprobe")
 
@@ -35,11 +36,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With ``--shuffle``, orders the modules and the tests inside each at random."""
+    """Long modules first, so that no worker waits for another at the end; with ``--shuffle``, modules and the
+    tests in each at random.
+    """
     if seed := config.getoption("--shuffle"):
         rng = random.Random(seed)
         modules = {item.path: rng.random() for item in items}
         items.sort(key=lambda item: (modules[item.path], rng.random()))
+    else:
+        long = {f"test_{name}.py": place for place, name in enumerate(LONG)}
+        items.sort(key=lambda item: long.get(item.path.name, len(long)))
 
 
 @pytest.fixture

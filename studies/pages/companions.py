@@ -1,5 +1,5 @@
 """Companions of a study: in its folder, each with one thing changed of all its runs (and what that thing
-asks for: a learning rate of another optimiser, a width of more layers).
+asks for: a learning rate of another optimizer, a width of more layers).
 """
 
 from collections.abc import Iterable

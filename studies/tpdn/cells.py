@@ -11,7 +11,7 @@ from tprprobe.errors import InputError
 
 PUBLISHED, CELLS, ADAM = (
     Path(__file__).with_name(f"{name}.csv") for name in ("published", "cells", "cells-adam")
-)  # ADAM: seed 0 by the authors' optimiser, 2,000 steps at a learning rate of 0.005
+)  # ADAM: seed 0 by the authors' optimizer, 2,000 steps at a learning rate of 0.005
 MODEL = ["encoder", "decoder", "task"]
 CELL = [*MODEL, "roles"]
 LARGE = 0.1  # of a difference between two schemes

@@ -318,7 +318,10 @@ def test_what_is_learnt_is_the_gain_over_the_twin_s(found):
     assert abs(twin["gain"]) < 0.05
 
 
-@pytest.mark.parametrize("seed", range(4))
+SEEDS = [0, 1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(2, 8))]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("kind", ["zipf", "few", "roles", "bag", "noise"])
 def test_no_family_errs_more_than_the_one_below_it_but_for_chance(kind, seed, tmp_path):
     rng = np.random.default_rng((seed, 7))
