@@ -16,8 +16,11 @@ demo: .venv/.demo
 app: .venv/.demo
 	$(BIN)/tprprobe app $(RUNS)
 
-test: check
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+# Types are checked beside the tests, since they take one core for two minutes.
+test: style
+	@$(BIN)/pyright > .venv/types.log & types=$$!; \
+	  $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder; tests=$$?; \
+	  wait $$types || { cat .venv/types.log; exit 1; }; exit $$tests
 
 test-instrument: .venv/.dev  # what knows no paper and no study
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder tests/instrument tests/app
