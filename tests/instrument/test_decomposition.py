@@ -579,9 +579,9 @@ def encodings(shared, tmp_path_factory):
     [
         ("bag", 10, 0.26, 0.31),
         ("left", 60, 0.86, 0.90),
-        ("right", 60, 0.61, 0.67),
+        pytest.param("right", 60, 0.61, 0.67, marks=pytest.mark.soak),
         ("left*right", 185, 0.92, 0.95),
-        ("tree", 444, 0.65, 0.72),
+        pytest.param("tree", 444, 0.65, 0.72, marks=pytest.mark.soak),
     ],
 )
 def test_authors_encodings_have_the_known_shares(encodings, roles, pairs, low, high):

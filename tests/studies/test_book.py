@@ -28,6 +28,7 @@ from tprprobe.figures.catalogue.entries import FIGURES
 ROOT = DOCS.parent
 PLUGGED = "norms"  # the command of the plug-in that its page installs
 IN_SOAK = (
+    "decomposition",
     "tutorials/own-text",
     "tutorials/huggingface",
     "papers/caption-tutorial",
