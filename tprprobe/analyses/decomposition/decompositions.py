@@ -71,7 +71,11 @@ class Decomposition:
 
     @property
     def without_withheld(self) -> "Decomposition":
-        """The same of the fits that have seen no sequence with a withheld pair: what ``r2_withheld`` measures."""
+        """The decomposition with fits to the sequences without withheld pairs, whose score is ``r2_withheld``.
+
+        Raises:
+            InputError: No pairs were withheld.
+        """
         if not self.unwithheld:
             raise InputError("no pairs were withheld: decompose with a share such as withheld=0.1")
         return replace(self, fits=self.unwithheld)

@@ -247,7 +247,7 @@ class Splits:
         return Splits(examples, tested, turns, self.lost)
 
     def learning_from(self, n: int | None, seed: int) -> "Splits":
-        """The same with as many training samples, drawn by chance, as have n targets; None: with all."""
+        """Splits whose training samples are drawn at random until they have n targets; None: all training samples."""
         if n is None:
             return self
         turns = [replace(turn, train=self._draw(turn.train, n, seed)) for turn in self.turns]
