@@ -333,7 +333,7 @@ def places(checkpoint, questions, tmp_path_factory) -> Places:
 
 @pytest.mark.parametrize("name", ["extract", "train"])
 def test_killed_commands_go_on_to_the_same_results(name, places, tmp_path):
-    _kill(name, 2, 0, places, tmp_path / "kills")
+    _kill(name, 1, 0, places, tmp_path / "kills")
 
 
 @pytest.mark.soak

@@ -3,11 +3,11 @@
 import resource
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from planted.faults import files_of_at_most
 from planted.questions import LAST, plant
 
 from tprprobe.cli import main
@@ -31,16 +31,6 @@ def run(monkeypatch, capsys) -> Callable[..., tuple[int, list[str]]]:
     return call
 
 
-@contextmanager
-def _files_of_at_most(size: int) -> Iterator[None]:
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
 def _extract(checkpoint: Path, questions: str, out: Path) -> list[object]:
     data = ["--data", f"{questions}:arithmetic__mixed", "--split", "train-easy", "-n", 8]
     return ["extract", "--ckpt", checkpoint, *data, "--no-control", "--out", out]
@@ -50,7 +40,7 @@ def test_a_file_that_cannot_grow_is_one_line_and_the_run_goes_on(
     run, checkpoint, questions, tmp_path
 ):
     words = _extract(checkpoint, questions, tmp_path / "store")
-    with _files_of_at_most(3000):
+    with files_of_at_most(3000):
         code, said = run(*words)
     assert code == 2
     assert len(said) == 1, said
@@ -63,7 +53,7 @@ def test_a_file_that_cannot_grow_is_one_line_and_the_run_goes_on(
 def test_an_analysis_that_cannot_be_written_is_one_line(run, tmp_path):
     store = plant(tmp_path / "store", 12).path
     words = ["cluster", store, "--site", LAST, "--head", 0, "--k", 3, "--out", tmp_path / "out"]
-    with _files_of_at_most(500):
+    with files_of_at_most(500):
         code, said = run(*words)
     assert (code, len(said)) == (2, 1)
     assert "cannot write" in said[0]

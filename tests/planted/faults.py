@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -76,13 +76,20 @@ def _twice(path: Path) -> None:
 
 
 @contextmanager
-def _full_disk(_: Path) -> Iterator[None]:
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (300, before[1]))
+def files_of_at_most(size: int) -> Iterator[None]:
+    """No file grows beyond so many bytes; Python would leave cut bytecode of what is imported meanwhile."""
+    before, compiled = resource.getrlimit(resource.RLIMIT_FSIZE), sys.dont_write_bytecode
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    sys.dont_write_bytecode = True
     try:
         yield
     finally:
+        sys.dont_write_bytecode = compiled
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def _full_disk(_: Path) -> AbstractContextManager[None]:
+    return files_of_at_most(300)
 
 
 @contextmanager
