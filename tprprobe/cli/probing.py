@@ -1,11 +1,14 @@
 """Commands that train probes on labels and predict by them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tprprobe import plugins
 from tprprobe.analyses.probing.settings import SITES
 from tprprobe.cli import options as common
 from tprprobe.cli.generated_options import options_of
@@ -16,8 +19,6 @@ if TYPE_CHECKING:
 
     from tprprobe.store import Store
 
-BILINEAR = "bilinear"
-OF_BILINEAR = ("probe", "sites", "controls", "span_mode", "seed")  # settings that it has
 OF_STEPS = ("seeds", "loss", "schedule")  # settings that linear probes lack
 PROBED, PROBED_N = "tpt-d-english", 300  # what `probe` reads without a store
 PROBES, PLACES, MODEL = "Probes", "Bilinear probes of places", "Without a store"
@@ -67,13 +68,9 @@ def probe(
     **settings: Any,
 ) -> None:
     """Train probes on the vectors of every site of a labeled store, and compare them with controls."""
-    is_bilinear = settings.get("probe") == BILINEAR
-    if is_bilinear:
-        strange = [name.replace("_", "-") for name in settings if name not in OF_BILINEAR]
-        strange += [name for name, value in {"refine": refine, "test": test}.items() if value]
-        if strange:
-            raise InputError(f"--{', --'.join(strange)}: not of bilinear probes; leave it out")
-    elif rank is not None:
+    others = {"refine": refine, "test": test, "rank": rank}
+    run = _find_kind(settings | {name: value for name, value in others.items() if value})
+    if rank is not None and run is None:
         raise InputError("--rank: only of --probe bilinear")
     if refine and settings.get("probe") == "span-conv":
         raise InputError("--refine goes on from linear probes: leave out --probe span-conv")
@@ -82,13 +79,25 @@ def probe(
         out, opened = _extract(ckpt, data, split, n, seed, device, sites, out, resume)
     else:
         opened = _open(store, {"--ckpt": ckpt, "--data": data, "--split": split, "-n": n})
-    if is_bilinear:
-        rows, text = _probe_places(opened, task, rank, settings, out, resume)
+    if run:
+        rows, text = run(opened, task, out=out, resume=resume)
     else:
         settings |= {"budget": int(budget * 2**30), "device": device, "resume": resume}
         settings["test"] = None if test is None else _open(test, {})
         rows, text = _probe(opened, task, out, refine, settings)
     common.show(as_json, rows, lambda: text)
+
+
+def _find_kind(settings: dict[str, Any]) -> Callable[..., Any] | None:
+    """The probes of a plug-in with these settings, which it must have; None of our own kinds."""
+    kind = plugins.find("probes").get(settings.get("probe", ""))
+    if kind is None:
+        return None
+    run, given = kind.load(), {name: of for name, of in settings.items() if name != "probe"}
+    if strange := [name for name in given if name not in signature(run).parameters]:
+        names = ", --".join(name.replace("_", "-") for name in strange)
+        raise InputError(f"--{names}: not of {kind.name} probes; leave it out")
+    return partial(run, **given)
 
 
 def _open(store: Path, strange: dict[str, Any]) -> "Store":
@@ -145,27 +154,6 @@ def _probe(
         rows = pd.concat([rows, probe(store, task, **settings)], ignore_index=True)
     shown = screen(rows)
     return rows, f"{NOTE}{TIES if TIED in shown else ''}\n{shown.to_string(index=False)}"
-
-
-def _probe_places(
-    store: "Store",
-    task: str,
-    rank: str | None,
-    settings: dict[str, Any],
-    out: Path | None,
-    resume: bool,
-) -> "tuple[pd.DataFrame, str]":
-    """The rows of bilinear probes, and what is printed of them."""
-    from tprprobe.analyses.probing import probe_places
-    from tprprobe.console import track
-
-    chosen = {name: value for name, value in settings.items() if name != "probe"}
-    chosen |= {"rank": rank or "auto", "out": out, "resume": resume}
-    chosen["progress"] = lambda parts: track(parts, "probing", len(parts))
-    rows = probe_places(store, task, **chosen)
-    shown = ["site", "probe", "control", "rank", "accuracy", "accuracy_low", "accuracy_high"]
-    shown += [name for name in ("beyond_linear", "beyond_svd", "beyond_control") if name in rows]
-    return rows, rows[shown].round(3).to_string(index=False, na_rep="–")
 
 
 def predict(
