@@ -120,7 +120,10 @@ def sweep(
             f"{len(data)} examples: the recipe asks for {recipe.n} + {recipe.reference}"
         )
     if require_vocabulary(model).reads_images:
-        return _sweep_captions(model, data, recipe, out, resume)
+        sweep_captions = find_scores(CAPTIONS).sweep
+        if sweep_captions is None:
+            raise InputError("the scores of captions that are installed have no sweep")
+        return sweep_captions(model, data, recipe, out, resume)
     with kept(out) as folder:
         return keep_table(
             open_run(folder, model, data, recipe, resume),
@@ -128,13 +131,6 @@ def sweep(
             partial(_measure, model, data, recipe),
             partial(summarize_sweep, seed=recipe.seed),
         )
-
-
-def _sweep_captions(*run: Any) -> pd.DataFrame:
-    sweep_scores = find_scores(CAPTIONS).sweep
-    if sweep_scores is None:
-        raise InputError("the scores of captions that are installed have no sweep")
-    return sweep_scores(*run)
 
 
 def run_recipe(
