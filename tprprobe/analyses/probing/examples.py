@@ -227,10 +227,21 @@ class Turn:
 class Splits:
     """The examples of a task on a side, and the ``turns`` in which they train and are tested."""
 
+    task: Task
     examples: Examples
     tested: Examples  # whose places a turn's ``test`` are: the same, or those of another store
     turns: tuple[Turn, ...]
     lost: int
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """Of the task and the side."""
+        return self.task.name, self.examples.corpus.side
+
+    @property
+    def n_train(self) -> int:
+        """The targets that are learned from."""
+        return len(self.turns[0].train)
 
     def of_first_samples(self, n: int) -> "Splits | None":
         """The examples in the first samples, which a twin has read; None where the first turn lacks a split there."""
@@ -244,7 +255,7 @@ class Splits:
         if not min(map(len, (first.train, first.dev, first.test))):
             return None
         turns = (first, *(t for t in others if len(t.train) and len(t.test)))
-        return Splits(examples, tested, turns, self.lost)
+        return replace(self, examples=examples, tested=tested, turns=turns)
 
     def learning_from(self, n: int | None, seed: int) -> "Splits":
         """Splits whose training samples are drawn at random until they have n targets; None: all training samples."""
@@ -319,7 +330,7 @@ def split_examples(
     more = turns[1:] if other is None and settings.is_linear else ()
     turns = [turns[0], *(t for t in more if len(t.train) and len(t.test))]
     _check(examples, tested, turns[0], task, settings)
-    return Splits(examples, tested, tuple(turns), lost)
+    return Splits(task, examples, tested, tuple(turns), lost)
 
 
 def _split_names(split: np.ndarray, examples: Examples, test: Corpus | None) -> np.ndarray:

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from safetensors.torch import load, save
 from torch import Tensor
 
-from tprprobe.analyses.probing.document_counts import Fitted
+from tprprobe.analyses.probing.document_counts import Tested
 from tprprobe.analyses.probing.examples import Examples, read_examples
 from tprprobe.analyses.probing.inputs import Batch, Reader, Shape, Vector, chunks, site_vectors
 from tprprobe.analyses.probing.labelled_words import read_corpus
@@ -160,34 +160,36 @@ class SavedProbe:
         return pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)))
 
 
-def save_probe(folder: Path, fitted: Fitted) -> None:
+def save_probe(folder: Path, trained: Tested) -> None:
     """Writes a trained probe to a folder of its name, in place of what is there."""
-    probe, examples = fitted.tested.probe, fitted.tested.splits.examples
-    vector, corpus = probe.vector, examples.corpus
-    row = describe(Score({}, fitted.tested.sums[:1]))
+    probe, splits = trained.probe, trained.probe.splits
+    vector, examples, task = probe.vector, splits.examples, splits.task
+    row = describe(Score({}, trained.sums[:1]))
     config = {
         "format": FORMAT,
         "version": VERSION,
-        "task": probe.task.model_dump(),
+        "task": task.model_dump(),
         "site": vector.site,
         "head": vector.head,
-        "side": corpus.side,
+        "side": examples.corpus.side,
         "labels": list(examples.inventory),
         "span_mode": examples.mode,
         "window": [examples.window.start, examples.window.stop],
         "loss": probe.loss,
-        "shape": asdict(fitted.shape),
+        "shape": asdict(probe.shape),
         "seed": probe.seed,
-        "model": corpus.store.manifest.get("model"),
+        "model": examples.corpus.store.manifest.get("model"),
         "metrics": {name: float(row[name]) for name in MEASURES},
     }
     files = {
         CONFIG: json.dumps(config, indent=1, ensure_ascii=False) + "\n",
-        WEIGHTS: save({name: tensor.cpu().contiguous() for name, tensor in fitted.weights.items()}),
+        WEIGHTS: save(
+            {name: tensor.cpu().contiguous() for name, tensor in trained.weights.items()}
+        ),
         CARD: _card(config),
     }
     head = "" if vector.head is None else f".head{vector.head}"
-    path = folder / f"{probe.task.name}.{vector.site}{head}.seed{probe.seed}"
+    path = folder / f"{task.name}.{vector.site}{head}.seed{probe.seed}"
     if path.exists():
         shutil.rmtree(path)  # of a run that was cut off
     write_folder(path, files)
