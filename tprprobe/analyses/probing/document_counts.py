@@ -235,12 +235,12 @@ def measure_information(tested: Sequence[Tested]) -> Iterator[dict[str, Any]]:
             splits.turns[0],
             len(splits.examples.inventory),
         )
-        first = min(one.probe.splits.n_train for one in (*parts, whole))
+        first = min(len(one.probe.splits.turns[0].train) for one in (*parts, whole))
         length = codelength(first, n_labels, [one.nats for one in parts])
         prior = constant_bits(labels[turn.train], splits.tested.labels[turn.test])
         yield dict(zip(KEY, key, strict=True)) | {
             "codelength": length,
-            "compression": compression(length, splits.n_train, n_labels),
+            "compression": compression(length, len(turn.train), n_labels),
             "information": prior - bits[key],
             "added": _added(key, bits),
         }

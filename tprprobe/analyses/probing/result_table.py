@@ -220,8 +220,9 @@ def gather(tested: Sequence[Tested], splits: Sequence[Splits]) -> dict[str, pd.D
 def _score(
     place: Mapping[str, Any], splits: Splits, sums: BySubset, validations: int | None
 ) -> Score:
-    sizes = {"n_train": splits.n_train, "labels": len(splits.examples.inventory)}
-    place = {**place, **sizes, "lost": splits.lost, "validations": validations}
+    n_train, labels = len(splits.turns[0].train), len(splits.examples.inventory)
+    sizes = {"n_train": n_train, "labels": labels, "lost": splits.lost}
+    place = {**place, **sizes, "validations": validations}
     return Score(place, sums, tuple(splits.examples.subsets()))
 
 

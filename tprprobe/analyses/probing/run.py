@@ -34,7 +34,7 @@ from tprprobe.analyses.probing.inputs import (
 )
 from tprprobe.analyses.probing.labelled_words import Corpus, read_corpus
 from tprprobe.analyses.probing.linear import fit_linear
-from tprprobe.analyses.probing.probe_folder import save_probe
+from tprprobe.analyses.probing.probe_folder import SAVED, save_probe
 from tprprobe.analyses.probing.result_table import gather
 from tprprobe.analyses.probing.settings import ProbeSettings
 from tprprobe.analyses.probing.span_conv import fit_span_conv
@@ -47,7 +47,6 @@ from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
 from tprprobe.store.reader import Source, as_store, takes_paths
 
-PROBES = "probes"
 STORE = "store"  # the folder of the store, where it is extracted for the run
 ROWS, COUNTED = "rows.parquet", "counted"  # the table of a run, and that of a part of it
 STATES = 6  # times its parameters that a probe takes in training
@@ -193,7 +192,7 @@ def lay_out(
                 continue
             if vector not in joined:
                 stacks.append(list(_probes(vector, part, settings)))
-            if vector.control == REAL and settings.informs and part.has_one_label:
+            if vector.control == REAL and settings.informs:
                 seed, kind = settings.seed, settings.kind
                 stacks += [
                     [Probe(vector, some, seed, REAL, "softmax", kind, portion)]
@@ -240,7 +239,7 @@ def _train_all(run: ProbingRun, begun: KeptRun, device: torch.device) -> list[Te
         total = sum(len(probes) for stacks in run.rounds for probes in stacks)
         bar = bars.add_task("probing", total=total, note="")
         for number, stacks in enumerate(run.rounds):
-            make = partial(_make_round, stacks, run.settings, device, begun.folder / PROBES)
+            make = partial(_make_round, stacks, run.settings, device, begun.folder / SAVED)
             part = begun.part(f"{number:04}", make)
             part.finish()
             tested += _read_round(part, stacks)

@@ -79,16 +79,9 @@ def _evaluated(path: Path) -> list[tuple[Any, ...]]:
             f"{path} holds no evaluation: make one with `tprprobe eval --ckpt … --out FOLDER`"
         )
     return [
-        (
-            of.model,
-            of.parameters,
-            of.split,
-            module,
-            row.n,
-            row.exact_match,
-            *row.exact_match_interval,
-        )
+        (*about, module, row.n, row.exact_match, *row.exact_match_interval)
         for of in summaries
+        for about in [(of.model, of.parameters, of.split)]
         for module, row in of.modules.items()
     ]
 
@@ -174,9 +167,6 @@ def _in_folders(
     return Input(text, load or partial(load_tables, kind=kind), kind.find_finished)
 
 
-PAIRS = (
-    "edits of minimal pairs: give --ckpt with the folder of `intervene --data pairs:FRAME --out`"
-)
 INPUTS = {
     "store": Input("a store: give --store STORE", load_store, STORE.find_finished),
     "evaluations": Input(
@@ -186,7 +176,9 @@ INPUTS = {
     ),
     "runs": _in_folders("logs of training", "train", RUNS, load_runs),
     "sweeps": _in_folders("sweeps", "intervene", SWEEPS),
-    "behaviors": Input(PAIRS, load_behavior, BEHAVIORS.find_finished),
+    "behaviors": _in_folders(
+        "edits of minimal pairs", "intervene --data pairs:FRAME", BEHAVIORS, load_behavior
+    ),  # fmt: skip
     "probes": _in_folders("probes", "probe", PROBES, load_probes),
     "decompositions": _in_folders("decompositions", "decompose", DECOMPOSITIONS),
     "roles": _in_folders("this figure needs a search of roles", "roles", ROLES, load_searches),
