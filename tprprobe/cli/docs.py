@@ -78,14 +78,14 @@ def search(pages: dict[str, Path], asked: str) -> list[str]:
 
 def _line(text: str, words: Sequence[re.Pattern[str]]) -> str:
     """The line of a text that has most of the words, cut around the first of them."""
-    hits = {
-        line: [*filter(None, (word.search(line) for word in words))] for line in text.splitlines()
-    }
-    line = max(hits, key=lambda each: len(hits[each]), default="")
-    if not (best := hits.get(line)):
+
+    def find(line: str) -> list[int]:
+        return [hit.start() for word in words if (hit := word.search(line))]
+
+    line = max(text.splitlines(), key=lambda line: len(find(line)), default="")
+    if not (found := find(line)):
         return ""
-    first = min(hit.start() for hit in best)
-    start, stop = max(0, first - AROUND), first + 2 * AROUND
+    start, stop = max(0, min(found) - AROUND), min(found) + 2 * AROUND
     return f"\n    {'…' * (start > 0)}{line[start:stop].strip()}{'…' * (stop < len(line))}"
 
 

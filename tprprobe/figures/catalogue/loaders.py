@@ -78,12 +78,12 @@ def _evaluated(path: Path) -> list[tuple[Any, ...]]:
         raise InputError(
             f"{path} holds no evaluation: make one with `tprprobe eval --ckpt … --out FOLDER`"
         )
-    return [
-        (*about, module, row.n, row.exact_match, *row.exact_match_interval)
-        for of in summaries
-        for about in [(of.model, of.parameters, of.split)]
-        for module, row in of.modules.items()
-    ]
+    rows: list[tuple[Any, ...]] = []
+    for of in summaries:
+        about = (of.model, of.parameters, of.split)
+        for module, row in of.modules.items():
+            rows.append((*about, module, row.n, row.exact_match, *row.exact_match_interval))
+    return rows
 
 
 class _Matched(Document):
@@ -178,7 +178,7 @@ INPUTS = {
     "sweeps": _in_folders("sweeps", "intervene", SWEEPS),
     "behaviors": _in_folders(
         "edits of minimal pairs", "intervene --data pairs:FRAME", BEHAVIORS, load_behavior
-    ),  # fmt: skip
+    ),
     "probes": _in_folders("probes", "probe", PROBES, load_probes),
     "decompositions": _in_folders("decompositions", "decompose", DECOMPOSITIONS),
     "roles": _in_folders("this figure needs a search of roles", "roles", ROLES, load_searches),
