@@ -61,8 +61,7 @@ def reconstruct(
     import pandas as pd
 
     from tprprobe.analyses.reconstruction import reconstruct as run
-    from tprprobe.figures.reconstruction import reconstruction_table
-    from tprprobe.figures.result_folders import save_reconstruction
+    from tprprobe.figures.reconstruction import reconstruction_table, save_reconstruction
     from tprprobe.store import open_store
     from tprprobe.store.dask_workers import scheduled
 
@@ -204,3 +203,28 @@ def name(
         drawn = (naming.heads_table, naming.polarity_table, naming.polar_table)
         shown, tables = named.as_dict(), [draw(named) for draw in drawn]
     common.show(as_json, shown, lambda: "\n".join(table.markdown() for table in tables))
+
+
+@options_of("examination:examine", without=["data", "n"])
+def examine(
+    model: Annotated[
+        str,
+        typer.Argument(help="The model: a shipped name, a folder, a hub id, or hf:PATH."),
+    ],
+    data: common.Data = None,
+    n: common.Number = None,
+    device: common.Device = "cpu",
+    as_json: common.Json = False,
+    **options: Any,
+) -> None:
+    """Examine a model layer by layer: what its states represent, what training added, and what the model uses."""
+    from tprprobe.data import load_data
+    from tprprobe.examination import TEXTS, examine
+    from tprprobe.models import load_model
+
+    read = load_model(model, device=device)
+    if data is not None:
+        options["data"] = load_data(data, n=n, seed=options.get("seed", 0))
+    examined = examine(read, n=n or TEXTS, **options)
+    lines, page = examined.lines, str(examined.page)
+    common.show(as_json, {"lines": lines, "page": page}, lambda: "\n".join([*lines, page]))
