@@ -60,6 +60,13 @@ def read_interval(row: Mapping[Any, Any] | pd.Series, name: str = "value") -> In
     return Interval(value, low, high)
 
 
+def measured(rows: pd.DataFrame, name: str, /, **columns: Any) -> pd.DataFrame:
+    """The rows with a measure and its interval as value, low and high, as scenes take them, and further columns."""
+    ends = {name: "value", f"{name}_low": "low", f"{name}_high": "high"}
+    free = rows.drop(columns=[each for each in ends.values() if each in rows and each not in ends])
+    return free.rename(columns=ends).assign(**columns)
+
+
 def interval_text(interval: Interval, form: str = ".3f", scale: float = 1, unit: str = "") -> str:
     """``value [low, high]``; without an interval the value alone, without a value a dash.
 
