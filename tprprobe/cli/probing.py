@@ -17,6 +17,8 @@ from tprprobe.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tprprobe.data.dataset import Dataset
+    from tprprobe.models.protocol import Readable
     from tprprobe.store import Store
 
 OF_STEPS = ("seeds", "loss", "schedule")  # settings that linear probes lack
@@ -68,6 +70,8 @@ def probe(
     **settings: Any,
 ) -> None:
     """Train probes on the vectors of every site of a labeled store, and compare them with controls."""
+    from tprprobe.store import open_store
+
     others = {"refine": refine, "test": test, "rank": rank}
     run = _find_kind(settings | {name: value for name, value in others.items() if value})
     if rank is not None and run is None:
@@ -75,16 +79,24 @@ def probe(
     if refine and settings.get("probe") == "span-conv":
         raise InputError("--refine goes on from linear probes: leave out --probe span-conv")
     if store is None:
-        seed, sites = settings.get("seed", 0), settings.get("sites", SITES)
-        out, opened = _extract(ckpt, data, split, n, seed, device, sites, out, resume)
+        n = n or (PROBED_N if data is None else None)
+        if ckpt is None:
+            common.say(
+                f"no store and no --ckpt: extracts {n} examples through {PROBED}, which ships, and probes these"
+            )
+        seed = settings.get("seed", 0)
+        read = common.model_and_data(ckpt or PROBED, data, split, n, seed, device)
+        out, opened = _extract(*read, settings.get("sites", SITES), out, resume)
     else:
-        opened = _open(store, {"--ckpt": ckpt, "--data": data, "--split": split, "-n": n})
+        of_model = {"--ckpt": ckpt, "--data": data, "--split": split, "-n": n}
+        if names := ", ".join(name for name, value in of_model.items() if value is not None):
+            raise InputError(f"{names}: of a checkpoint, not of a store; leave out either")
+        opened = open_store(store)
     if run:
         rows, text = run(opened, task, out=out, resume=resume)
     else:
         settings |= {"budget": int(budget * 2**30), "device": device, "resume": resume}
-        settings["test"] = None if test is None else _open(test, {})
-        rows, text = _probe(opened, task, out, refine, settings)
+        rows, text = _probe(opened, task, out, refine, settings | {"test": test})
     common.show(as_json, rows, lambda: text)
 
 
@@ -100,39 +112,17 @@ def _find_kind(settings: dict[str, Any]) -> Callable[..., Any] | None:
     return partial(run, **given)
 
 
-def _open(store: Path, strange: dict[str, Any]) -> "Store":
-    from tprprobe.store import open_store
-
-    if names := [name for name, value in strange.items() if value is not None]:
-        raise InputError(f"{', '.join(names)}: of a checkpoint, not of a store; leave out either")
-    return open_store(store)
-
-
 def _extract(
-    ckpt: str | None,
-    data: str | None,
-    split: str | None,
-    n: int | None,
-    seed: int,
-    device: str,
-    sites: Sequence[str],
-    out: Path | None,
-    resume: bool,
+    model: "Readable", data: "Dataset", sites: Sequence[str], out: Path | None, resume: bool
 ) -> "tuple[Path, Store]":
     """The folder of a run without a store, and the store that is extracted in it."""
     from tprprobe.analyses.probing.inputs import needed_sites
     from tprprobe.extraction import extract
     from tprprobe.site.hooks import find_sites
 
-    n = n or (PROBED_N if data is None else None)
-    if ckpt is None:
-        common.say(
-            f"no store and no --ckpt: extracts {n} examples through {PROBED}, which ships, and probes these"
-        )
-    model, examples = common.model_and_data(ckpt or PROBED, data, split, n, seed, device)
     out = out or Path("runs") / f"probe-{model.name}".replace(":", "-")
     needed = needed_sites(sites, list(find_sites(model)))
-    return out, extract(model, examples, needed, out / "store", 0, resume=resume)
+    return out, extract(model, data, needed, out / "store", 0, resume=resume)
 
 
 def _probe(

@@ -20,6 +20,7 @@ from torch import Tensor
 from tprprobe.data.frames.pairsets import MinimalPairs
 from tprprobe.data.frames.pairsets import pair_of_text as pair_of_text
 from tprprobe.files.runs import KeptRun, keep_table, kept, sum_bytes
+from tprprobe.interventions.batched_edits import at_once
 from tprprobe.interventions.folders import MANIFEST, measure_parts
 from tprprobe.interventions.kinds import BEHAVIORS
 from tprprobe.interventions.pair_trials import NOWHERE, Trials, make_trials
@@ -37,7 +38,6 @@ NONE, CEILING = "none", "other text"
 PLACE = ["site", "layer", "edit", "control"]
 MEASURES = ("agrees", "difference", "kl", "p_answer", "p_other")
 LIKELY = 0.2  # of the probability of the most probable token
-AT_ONCE = {"cpu": 2048, "cuda": 65536}  # tokens of a forward pass
 
 
 def measure_pairs(
@@ -170,8 +170,7 @@ class Asked:
 
     @property
     def _batch(self) -> int:
-        most = AT_ONCE.get(self.model.device.type, AT_ONCE["cuda"])
-        return max(1, most // self.trials.source.shape[1])
+        return at_once(self.model.device, self.trials.source.shape[1])
 
     def _logs(self, source: Int[Tensor, "item seq"]) -> Float[Tensor, "item vocab"]:
         return self.model.predict(source.to(self.model.device)).clamp_min(1e-38).log().cpu()
