@@ -157,7 +157,8 @@ class Regressions:
         x: Float[Tensor, "target width"],
         shares: Float[Tensor, "problem target label"],
     ):
-        variance, self.axes = principal_axes(x)
+        variance, axes = torch.linalg.eigh((x.T @ x).double() / len(x))  # principal directions
+        variance, self.axes = variance.clamp(min=0).to(x.dtype), axes.to(x.dtype)
         self.x = torch.cat([x @ self.axes, x.new_ones(len(x), 1)], 1)
         self.shares = shares.transpose(0, 1).contiguous()
         n_problems, _, n_labels = shares.shape
@@ -227,14 +228,6 @@ class Regressions:
             slope.addmm_(x.T, predicted.flatten(1))
         n = self.counted[which]
         return value / n, slope.view(weight.shape) / n[:, None]
-
-
-def principal_axes(
-    x: Float[Tensor, "target width"],
-) -> tuple[Float[Tensor, " width"], Float[Tensor, "width width"]]:
-    """The variance along the principal directions of vectors, and these."""
-    variance, axes = torch.linalg.eigh((x.T @ x).double() / len(x))
-    return variance.clamp(min=0).to(x.dtype), axes.to(x.dtype)
 
 
 class Move(NamedTuple):
