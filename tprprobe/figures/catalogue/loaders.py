@@ -1,7 +1,6 @@
 """Loaders of the inputs of figures: stores, evaluations, logs of training runs."""
 
 import math
-import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,20 +18,13 @@ from tprprobe.files.kinds import Kind
 from tprprobe.files.settings import Document, parse
 from tprprobe.files.tables import check_columns, columns
 from tprprobe.interventions.kinds import BEHAVIORS, SWEEPS
-from tprprobe.store import Store, open_store
 from tprprobe.store.kinds import STORE
+from tprprobe.store.reader import Source, as_store
 from tprprobe.training.kinds import RUNS
 from tprprobe.training.logs import read_log
 
 PROBED = "settings.json"  # of `tprprobe probe --out`
 LOGGED = columns(number="value", whole="step")
-
-Source = str | os.PathLike[str]
-
-
-def load_store(source: Store | Source) -> Store:
-    """The store; opened if it is given as a path."""
-    return source if isinstance(source, Store) else open_store(Path(source))
 
 
 def load_tables(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
@@ -168,7 +160,7 @@ def _in_folders(
 
 
 INPUTS = {
-    "store": Input("a store: give --store STORE", load_store, STORE.find_finished),
+    "store": Input("a store: give --store STORE", as_store, STORE.find_finished),
     "evaluations": Input(
         "evaluations: give --ckpt with folders of `eval --out`",
         load_evaluations,
