@@ -23,6 +23,7 @@ PLACE = ("task", "side", "site", "layer", "head", "seed", "control")
 KEY = ("task", "side", "site", "head", "seed", "control")  # of a vector
 
 BySubset = Float[np.ndarray, "subset document term"]
+Curves = list[list[tuple[int, float, float]]]  # by probe and validation
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +83,7 @@ class Tested:
 def list_tested(
     probes: Sequence[Probe],
     sums: Float[np.ndarray, "probe subset document term"],
-    curves: Sequence[Any],
+    curves: Curves,
     weights: Mapping[str, Tensor],
     reader: Reader,
 ) -> list[Tested]:

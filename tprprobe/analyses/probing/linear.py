@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tprprobe.analyses.probing.document_counts import (
+    Curves,
     Probe,
     Tested,
     count_probes,
@@ -77,9 +78,7 @@ class _Fit:
         shares = self.marks / self.marks.sum(-1, keepdim=True).clamp(min=1)
         self.regressions = Regressions(self.train, shares)
 
-    def choose(
-        self,
-    ) -> tuple[Float[Tensor, " probe"], Weights, list[list[tuple[int, float, float]]]]:
+    def choose(self) -> tuple[Float[Tensor, " probe"], Weights, Curves]:
         """The best of PENALTIES for every probe on the dev documents, its weights, and the losses on the way.
 
         From the strongest penalty on, each begins where the one before ended, until that loss rises.
@@ -88,7 +87,7 @@ class _Fit:
         marks = labels_of(self.probes, self.splits.examples, self.turn.dev, device)
         live, lowest = torch.arange(n, device=device), torch.full((n,), torch.inf, device=device)
         chosen = torch.full((n,), PENALTIES[0], device=device)
-        curves: list[list[tuple[int, float, float]]] = [[] for _ in self.probes]
+        curves: Curves = [[] for _ in self.probes]
         weights = best = self.regressions.solve(chosen)
         for step, penalty in enumerate(PENALTIES):
             if step:

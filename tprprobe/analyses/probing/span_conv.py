@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from tprprobe.analyses.probing.document_counts import (
     NATS,
+    Curves,
     Probe,
     Tested,
     count_probes,
@@ -126,19 +127,13 @@ def step_amsgrad(
 
 def fit_span_conv(probes: Sequence[Probe], reader: Reader, schedule: Schedule) -> list[Tested]:
     """Probes of one vector, each trained to its end on the first turn of their splits, and tested."""
-    splits = probes[0].splits
-    turn, examples = splits.turns[0], splits.examples
-    train, dev = examples.take(turn.train), examples.take(turn.dev)
-    if schedule.standardize:
-        mean, scale = _moments(reader, train)
-        reader = replace(reader, mean=mean, scale=scale)
-    descent = Descent(probes, train, dev, reader, schedule)
+    descent, splits = Descent(probes, reader, schedule), probes[0].splits
     descent.run()
-    test = splits.tested.take(turn.test)
+    test = splits.tested.take(splits.turns[0].test)
     terms = descent.count(descent.best, np.arange(len(probes)), test)
     sums = np.stack([sum_documents(each, test) for each in terms])
     weights = descent.shape.split(descent.best)
-    return list_tested(probes, sums, descent.curves, weights, reader)
+    return list_tested(probes, sums, descent.curves, weights, descent.reader)
 
 
 def _moments(reader: Reader, train: Examples) -> tuple[Tensor, Tensor]:
@@ -156,16 +151,14 @@ def _moments(reader: Reader, train: Examples) -> tuple[Tensor, Tensor]:
 class Descent:
     """Probes in training: ``live`` go on, ``weights`` are theirs, ``best`` the best of all so far."""
 
-    def __init__(
-        self,
-        probes: Sequence[Probe],
-        train: Examples,
-        dev: Examples,
-        reader: Reader,
-        schedule: Schedule,
-    ):
-        self.probes, self.train, self.dev = probes, train, dev
-        self.reader, self.shape, self.schedule = reader, probes[0].shape, schedule
+    def __init__(self, probes: Sequence[Probe], reader: Reader, schedule: Schedule):
+        examples, turn = probes[0].splits.examples, probes[0].splits.turns[0]
+        self.train, self.dev = examples.take(turn.train), examples.take(turn.dev)
+        if schedule.standardize:
+            mean, scale = _moments(reader, self.train)
+            reader = replace(reader, mean=mean, scale=scale)
+        self.probes, self.shape = probes, probes[0].shape
+        self.reader, self.schedule = reader, schedule
         n, device, shape = len(probes), reader.device, self.shape
         fresh = {seed: draw_weights(shape, seed) for seed in {probe.seed for probe in probes}}
         self.weights = torch.stack([fresh[probe.seed] for probe in probes]).to(device)
@@ -177,7 +170,7 @@ class Descent:
         self.worse = np.zeros(n, int)
         self.learned = torch.zeros(n, device=device)  # sum of losses since the last validation
         self.steps = self.judged = 0
-        self.curves: list[list[tuple[int, float, float]]] = [[] for _ in probes]
+        self.curves: Curves = [[] for _ in probes]
 
     def run(self) -> None:
         """Trains every probe to its end, on the samples in an order that depends on the epoch only."""
