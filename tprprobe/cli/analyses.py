@@ -12,8 +12,6 @@ from tprprobe.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tprprobe.data.frames.pairsets import MinimalPairs
-
 
 @options_of("analyses.clustering.kmeans:cluster", without=["n_seeds"])
 def cluster(
@@ -119,13 +117,17 @@ def intervene(
         raise InputError(
             f"no recipe {str(recipe)!r} here; minimal pairs are --data pairs:FRAME, a text is --text TEXT --exchange WORD,WORD"
         )
+    from tprprobe.data.frames.pairsets import find_pairs, pair_of_text
     from tprprobe.figures.behavior import behavior_table
     from tprprobe.interventions import run_recipe
-    from tprprobe.interventions.behavior import measure_pairs
+    from tprprobe.interventions.behavior import ITEMS, measure_pairs
     from tprprobe.models import load_model
     from tprprobe.models.protocol import require_head
 
-    pairs = None if recipe else _find_pairs(data, text, exchange, answers, n, seed)
+    pairs = None if data is None else find_pairs(data, n, seed, 2 * ITEMS)
+    if text is not None:
+        words, expected = (typed.split(",") if typed else [] for typed in (exchange, answers))
+        pairs = pair_of_text(text, words, expected or ("", ""))
     model = require_head(load_model(ckpt, device=device), "an intervention on answers")
     name = recipe.stem if recipe else "pairs"
     out = out or Path("runs") / f"{name}-{model.name}".replace(":", "-")
@@ -138,23 +140,6 @@ def intervene(
         _draw_behavior(rows, out)
         shown = behavior_table(rows)
     common.show(as_json, rows, lambda: shown)
-
-
-def _find_pairs(
-    data: str | None,
-    text: str | None,
-    exchange: str | None,
-    answers: str | None,
-    n: int | None,
-    seed: int,
-) -> "MinimalPairs":
-    from tprprobe.data.frames.pairsets import find_pairs, pair_of_text
-    from tprprobe.interventions.behavior import ITEMS
-
-    if text is None:
-        return find_pairs(str(data), n, seed, 2 * ITEMS)
-    words, expected = (typed.split(",") if typed else [] for typed in (exchange, answers))
-    return pair_of_text(text, words, expected or ("", ""))
 
 
 def _draw_behavior(rows: "pd.DataFrame", folder: Path) -> None:
