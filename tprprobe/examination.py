@@ -17,7 +17,7 @@ from tprprobe.data.dataset import Dataset
 from tprprobe.data.frames.pairsets import MinimalPairs
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
-from tprprobe.figures.dots import dots_of, interval_dots
+from tprprobe.figures.dots import interval_dots
 from tprprobe.figures.report.page import write_report
 from tprprobe.figures.report.sections import Section
 from tprprobe.files.runs import KeptRun
@@ -26,7 +26,7 @@ from tprprobe.models.architectures import fingerprint
 from tprprobe.models.protocol import Readable
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import layer_of, side_of
-from tprprobe.statistics import interval_text, read_interval
+from tprprobe.statistics import interval_text, measured, read_interval
 from tprprobe.store.layout import TWINS
 
 PAIRS = "pairs:active+passive+relative+cleft"  # what a model reads if nothing is asked for
@@ -195,7 +195,7 @@ def _show_nested(table: pd.DataFrame) -> Section:
     drawn = {}
     for roles in table["roles"].unique():
         steps = [
-            _dots(_real(table, family, roles), name, label)
+            measured(of := _real(table, family, roles), name, name=of["site"], group=label)
             for family, name, label in (
                 ("additive", "gain", "roles over words"),
                 ("factored", "gain", "bindings over words and roles"),
@@ -208,23 +208,19 @@ def _show_nested(table: pd.DataFrame) -> Section:
 
 
 def _show_probes(table: pd.DataFrame) -> Section:
-    tasks = table[table["control"] == "real"].groupby("task", sort=False)
-    dots = pd.concat([_dots(of, "f1", str(task)) for task, of in tasks])
+    rows = table[table["control"] == "real"]
+    dots = measured(rows, "f1", name=rows["site"], group=rows["task"])
     drawn = interval_dots(dots, "What probes find", "micro F1, held out")
     return Section("What states know", "", {"probes": drawn}, (), {WHOLE: table})
 
 
 def _show_behavior(table: pd.DataFrame) -> Section:
-    ways = table[table["edit"] == "exchange"].groupby("control", sort=False)
-    dots = pd.concat([_dots(of, "difference", str(name) or "the two words") for name, of in ways])
+    rows = table[table["edit"] == "exchange"]
+    ways = rows["control"].replace("", "the two words")
+    dots = measured(rows, "difference", name=rows["site"], group=ways)
     label = "logit(other) − logit(answer)"
     drawn = interval_dots(dots, "Two words' states exchanged", label)
     return Section("What behavior needs", "", {"behavior": drawn}, (), {WHOLE: table})
-
-
-def _dots(rows: pd.DataFrame, name: str, group: str) -> pd.DataFrame:
-    """The dots of one column, a row a site."""
-    return dots_of(rows, rows["site"], name, group)
 
 
 SHOWN: dict[str, Callable[[pd.DataFrame], Section]] = {

@@ -60,6 +60,13 @@ def read_interval(row: Mapping[Any, Any] | pd.Series, name: str = "value") -> In
     return Interval(value, low, high)
 
 
+def measured(rows: pd.DataFrame, name: str, /, **columns: Any) -> pd.DataFrame:
+    """The rows with a measure and its interval as value, low and high, as scenes take them, and further columns."""
+    ends = {name: "value", f"{name}_low": "low", f"{name}_high": "high"}
+    free = rows.drop(columns=[each for each in ends.values() if each in rows and each not in ends])
+    return free.rename(columns=ends).assign(**columns)
+
+
 def interval_text(interval: Interval, form: str = ".3f", scale: float = 1, unit: str = "") -> str:
     """``value [low, high]``; without an interval the value alone, without a value a dash.
 
@@ -115,16 +122,16 @@ def draw_runs(
 
 
 def bounds(
-    replicates: Float[np.ndarray, "replicate *statistic"], n_groups: int, level: float = 0.95
+    replicates: Float[np.ndarray, "replicate *statistic"], n_groups: int
 ) -> Float[np.ndarray, "2 *statistic"]:
-    """The percentile interval of replicates, widened for few groups; NaN for fewer than two.
+    """The 95 % percentile interval of replicates, widened for few groups; NaN for fewer than two.
 
     Source: Hesterberg 2015, the expanded percentile interval: for n groups the quantiles at
     Φ(±√(n/(n−1)) t_{n−1}), as the bootstrap's variance is too small by (n−1)/n and an estimate.
     """
     if n_groups < 2:
         return np.full((2, *replicates.shape[1:]), np.nan)
-    t = scipy.stats.t.ppf((1 + level) / 2, n_groups - 1)
+    t = scipy.stats.t.ppf(0.975, n_groups - 1)
     tail = scipy.stats.norm.cdf(-np.sqrt(n_groups / (n_groups - 1)) * t)
     if not np.isnan(replicates).any():  # the same numbers, without a loop over the statistics
         return np.quantile(replicates, [tail, 1 - tail], axis=0)

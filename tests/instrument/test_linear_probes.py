@@ -22,7 +22,7 @@ from tprprobe.analyses.probing import (
 )
 from tprprobe.analyses.probing.document_counts import Probe
 from tprprobe.analyses.probing.examples import split_examples
-from tprprobe.analyses.probing.inputs import Reader, Shape, site_vectors
+from tprprobe.analyses.probing.inputs import Reader, site_vectors
 from tprprobe.analyses.probing.labelled_words import read_corpus
 from tprprobe.analyses.probing.linear import PENALTIES, Regressions, fit_linear
 from tprprobe.analyses.probing.result_table import screen, worth_refining
@@ -357,10 +357,9 @@ def test_a_turn_without_dev_documents_is_fitted(separable):
     bare = replace(second, dev=second.dev[:0])
     (vector,) = site_vectors(separable, [SITE], heads=False)
     reader = Reader(vector, torch.device("cpu"), 2**20)
-    probes = [Probe(task, "source", vector, 0, "real", "softmax", "linear")]
-    shape = Shape(WIDTH, 1, TAGS, hidden=0)
-    (fitted,) = fit_linear(probes, replace(splits, turns=(first, bare)), reader, shape)
-    _, _, _, right, n, nats = fitted.tested.sums[0].sum(0)
+    cut = replace(splits, turns=(first, bare))
+    (trained,) = fit_linear([Probe(vector, cut, 0, "real", "softmax", "linear")], reader)
+    _, _, _, right, n, nats = trained.sums[0].sum(0)
     assert n == len(first.test) + len(bare.test)
     assert right / n > 0.8
     assert np.isfinite(nats)

@@ -3,14 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from test_store import LENGTHS, ROLE, extract
 
 import tprprobe as tp
 from tprprobe.analyses.decomposition.role_findings import RoleSearch
 from tprprobe.files.kinds import RunContents
 from tprprobe.files.notebook import ROWS, as_html
-from tprprobe.interventions import Chain, mean, one, zero
 
 HOSTILE = '<script>alert("1")</script>'
 
@@ -61,14 +59,6 @@ def test_stores_clusters_and_runs_are_shown(store):
     run = RunContents({"clusters": [found, found], HOSTILE: store})
     assert "<td>clusters</td><td>list</td><td>2</td>" in run._repr_html_()
     assert "<script" not in run._repr_html_()
-
-
-def test_edits_say_what_they_put_where():
-    places = torch.tensor([[True, False, True]])
-    shown = zero(heads=[0, 2], positions=places, strength=0.5)._repr_html_()
-    assert "<td>zero</td><td>0, 2</td><td>2 of 3</td><td>0.5</td>" in shown
-    chain = Chain((one(), mean(torch.ones(3, 4)), Chain((one(),))))._repr_html_()
-    assert all(f"<td>{name}</td>" in chain for name in ("one", "set_to", "Chain"))
 
 
 def test_searches_of_roles_are_shown():

@@ -11,7 +11,7 @@ import tprprobe as tp
 from tprprobe.analyses.clustering import cluster, save_clusters
 from tprprobe.analyses.naming import name_all
 from tprprobe.analyses.reconstruction import reconstruct
-from tprprobe.figures.result_folders import save_reconstruction
+from tprprobe.figures.reconstruction import save_reconstruction
 from tprprobe.store.provenance import read_origin
 
 

@@ -19,7 +19,6 @@ from tprprobe.statistics import (
     bootstrap_difference,
     bootstrap_mean,
     bootstrap_ratio,
-    bounds,
     exceedance,
     f1,
     group_sums,
@@ -112,13 +111,6 @@ def test_a_single_group_has_no_interval_and_nothing_of_nothing_is_nan():
     assert np.isnan([alone.low, alone.high]).all()
     nothing = bootstrap(np.zeros((4, 3)), f1)
     assert np.isnan([nothing.value, nothing.low, nothing.high]).all()
-
-
-def test_a_wider_level_is_wider_for_every_column():
-    replicates = np.random.default_rng(0).normal(size=(1000, 4))
-    narrow, wide = bounds(replicates, 50, 0.8), bounds(replicates, 50, 0.99)
-    assert narrow.shape == (2, 4)
-    assert ((wide[0] < narrow[0]) & (narrow[1] < wide[1])).all()
 
 
 def test_paired_systems_are_drawn_together():

@@ -33,6 +33,7 @@ from tprprobe.errors import InputError
 from tprprobe.figures import catalogue, style
 from tprprobe.figures.catalogue import loaders, registry
 from tprprobe.figures.tables import Table
+from tprprobe.store import open_store
 
 RESULTS = Path(__file__).parents[2] / "studies/results"
 
@@ -306,8 +307,7 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path, monkeypatch, name, asked, s
 
 
 def test_no_division_no_attention_figure(run):
-    store = loaders.load_store(run / "store")
-    assert loaders.load_store(store) is store
+    store = open_store(run / "store")
     worded = store.tokens.assign(question="Where does it go?")
     store.__dict__["tokens"] = worded
     with pytest.raises(InputError, match="not the characters of its questions"):

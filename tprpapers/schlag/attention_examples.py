@@ -8,12 +8,8 @@ from jaxtyping import Float
 
 from tprpapers.schlag.attention_mass import Marks, mark_questions
 from tprpapers.schlag.relation_scores import find_skipped
-from tprprobe.analyses.attention.gold_maps import (
-    DIVISION,
-    Relation,
-    find_maps,
-    gold_tokens,
-)
+from tprpapers.schlag.relations import DIVISION, Relation
+from tprprobe.analyses.attention.gold_maps import find_maps, gold_tokens
 from tprprobe.errors import InputError
 from tprprobe.figures.attention import CAPTION, read_map, weight_squares
 from tprprobe.figures.overlay import LOOKS, mark_polarity, marks_legend

@@ -8,13 +8,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from tprprobe.analyses.attention.gold_maps import (
-    DIVISION,
-    Flags,
-    Relation,
-    annotated_tokens,
-    find_maps,
-)
+from tprpapers.schlag.relations import DIVISION, Flags, Relation
+from tprprobe.analyses.attention.gold_maps import annotated_tokens, find_maps
 from tprprobe.errors import InputError
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import REPLICATES, bounds, divide, replicate_totals

@@ -33,12 +33,12 @@ from tprprobe.figures.accuracy import module_bars
 from tprprobe.figures.attention import attention_rows
 from tprprobe.figures.catalogue import Input, Maker
 from tprprobe.figures.catalogue.makers import VALUES, draw_roles
-from tprprobe.figures.result_folders import figure_files, origin_json
-from tprprobe.figures.style import Drawing
+from tprprobe.figures.style import Drawing, figure_files
 from tprprobe.figures.tables import Table
 from tprprobe.files import assets
 from tprprobe.files.writing import write_folder
 from tprprobe.store import Store
+from tprprobe.store.provenance import origin_json
 
 
 def draw_attention(

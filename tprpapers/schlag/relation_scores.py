@@ -15,7 +15,8 @@ from tprpapers.schlag.attention_mass import (
     list_heads,
     make_baselines,
 )
-from tprprobe.analyses.attention.gold_maps import DIVISION, Flags, Relation, find_maps
+from tprpapers.schlag.relations import DIVISION, Flags, Relation
+from tprprobe.analyses.attention.gold_maps import find_maps
 from tprprobe.store import Store
 
 Pairs = tuple[Float[np.ndarray, "query key"], int]  # weights of the pairs added up, over how many

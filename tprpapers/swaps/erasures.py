@@ -23,6 +23,7 @@ from tprpapers.swaps.number_pairs import encoder_vectors
 from tprprobe.gold.structure import POLARITIES
 from tprprobe.interventions.batched_edits import Variant, score_variants
 from tprprobe.interventions.erasers import Eraser
+from tprprobe.interventions.placement import Edit
 from tprprobe.models.protocol import Model, require_vocabulary
 
 ERASED, SHUFFLED = "polarity erased", "shuffled polarity erased"
@@ -72,7 +73,7 @@ def measure_erasures(
         part = swaps.iloc[rows.tolist()]
         where = _digits(model, list(part["text"]), source.shape[1])
         variants: list[Variant] = [
-            {site: each.edit(positions=where) for site, each in sites.items()} for *_, sites in ways
+            {site: _erasing(each, where) for site, each in sites.items()} for *_, sites in ways
         ]
         scores = score_variants(model, source, [answer, new], variants)
         parts += [
@@ -80,6 +81,10 @@ def measure_erasures(
             for number, (vectors, name, _) in enumerate(ways)
         ]
     return pd.concat(parts, ignore_index=True)
+
+
+def _erasing(eraser: Eraser, where: Bool[Tensor, "sample position"]) -> Edit:
+    return Edit(lambda x, _: eraser.erase(x), positions=where)
 
 
 def _digits(model: Model, questions: Sequence[str], length: int) -> Bool[Tensor, "sample position"]:

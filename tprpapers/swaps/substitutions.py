@@ -25,7 +25,7 @@ from tprprobe.data.pairs import Pairs, encode_examples
 from tprprobe.data.vocabularies.words import tokenize
 from tprprobe.files.runs import KeptRun, keep_table, kept
 from tprprobe.interventions.batched_edits import Variant
-from tprprobe.interventions.folders import MEASURED, measure_parts, open_run
+from tprprobe.interventions.folders import measure_parts, open_run
 from tprprobe.interventions.sweep_recipes import Recipe, read_references
 from tprprobe.interventions.sweeps import NOTHING, PLACE, UNEDITED, list_points, make_variant
 from tprprobe.models.answers import Scores, write_answers
@@ -80,17 +80,16 @@ def _measure(model: Language, data: Dataset, recipe: Recipe, run: KeptRun) -> pd
     others = own_captions(model, data[recipe.n :])
     own = own_captions(model, data[: recipe.n])
 
-    def measure(group: tuple[str, ...]) -> dict[str, pd.DataFrame]:
+    def measure(group: tuple[str, ...]) -> pd.DataFrame:
         references = read_references(model, others, group, recipe.seed) if group else {}
         points = list(list_points(recipe, group, references)) if group else [NOTHING]
         parts = [
             _write(model, images, own, make_variant(point, references)).assign(**point.row())
             for point in points
         ]
-        return {MEASURED: pd.concat(parts, ignore_index=True)}
+        return pd.concat(parts, ignore_index=True)
 
-    parts = [run.part(str(n), partial(measure, group)) for n, group in enumerate(groups)]
-    return measure_parts(parts, "captioning")
+    return measure_parts(run, [partial(measure, group) for group in groups], "captioning")
 
 
 @torch.no_grad()

@@ -21,8 +21,8 @@ from tprpapers.swaps.swap_recipes import UNBINDING, SwapRecipe, read_recipe
 from tprpapers.swaps.unbindings import run_unbindings
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
-from tprprobe.files.runs import KeptRun, Tables, keep_table, kept
-from tprprobe.interventions.folders import MEASURED, measure_parts, open_run
+from tprprobe.files.runs import KeptRun, keep_table, kept
+from tprprobe.interventions.folders import measure_parts, open_run
 from tprprobe.interventions.sweeps import find_data
 from tprprobe.models.checkpoint import untrained_twin
 from tprprobe.models.protocol import Model, Readable, require_model, require_vocabulary
@@ -98,12 +98,11 @@ def _measure(
     twin = untrained_twin(model, recipe.seed)
     measures = [*_measures(model, others, recipe), *_measures(twin, others, recipe, whole=True)]
 
-    def measure(some: pd.DataFrame) -> Tables:
-        return {MEASURED: pd.concat([each(some) for each in measures], ignore_index=True)}
+    def measure(some: pd.DataFrame) -> pd.DataFrame:
+        return pd.concat([each(some) for each in measures], ignore_index=True)
 
     blocks = [swaps.iloc[start : start + AT_ONCE] for start in range(0, len(swaps), AT_ONCE)]
-    parts = [run.part(str(n), partial(measure, block)) for n, block in enumerate(blocks)]
-    return measure_parts(parts, "swapping")
+    return measure_parts(run, [partial(measure, block) for block in blocks], "swapping")
 
 
 def _measures(

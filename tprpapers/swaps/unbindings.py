@@ -23,7 +23,7 @@ from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
 from tprprobe.files.runs import KeptRun, keep_table, kept
 from tprprobe.interventions.edits import exchange, swap
-from tprprobe.interventions.folders import MEASURED, measure_parts, open_run
+from tprprobe.interventions.folders import measure_parts, open_run
 from tprprobe.models.protocol import Model
 from tprprobe.site.hooks import PlacedEdit, find_sites, intervene
 
@@ -60,14 +60,14 @@ def run_unbindings(
 
 
 def _measure_parts(model: Model, data: Dataset, seed: int, run: KeptRun) -> pd.DataFrame:
-    def measure(first: int) -> dict[str, pd.DataFrame]:
+    def measure(first: int) -> pd.DataFrame:
         pairs = own_captions(model, data[first : first + AT_ONCE])
         source, target = pairs.batch(torch.arange(len(pairs)), model.config.pad)
         rows = swap_unbindings(model, source, target, seed)
-        return {MEASURED: rows.assign(caption=rows["caption"] + first)}
+        return rows.assign(caption=rows["caption"] + first)
 
     starts = range(0, len(data), AT_ONCE)
-    return measure_parts([run.part(str(n), partial(measure, n)) for n in starts], "swapping")
+    return measure_parts(run, [partial(measure, start) for start in starts], "swapping")
 
 
 @torch.no_grad()

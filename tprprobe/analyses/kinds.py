@@ -12,7 +12,6 @@ WORD_NAMES = Kind(
     ("word_names.json",), "name STORE --out", "tprprobe.analyses.naming:load_word_names"
 )
 PROBES = Kind(("rows.parquet",), "probe all STORE --out")
-GRIDS = Kind(("grids.json",), "probe TASK STORE --probe bilinear --out")
 RECONSTRUCTION = Kind(("reconstruction.csv",), "reconstruct STORE --out")
 DECOMPOSITIONS = Kind(
     ("decomposition.json",),

@@ -12,8 +12,6 @@ from tprprobe.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tprprobe.data.frames.pairsets import MinimalPairs
-
 
 @options_of("analyses.clustering.kmeans:cluster", without=["n_seeds"])
 def cluster(
@@ -61,8 +59,7 @@ def reconstruct(
     import pandas as pd
 
     from tprprobe.analyses.reconstruction import reconstruct as run
-    from tprprobe.figures.reconstruction import reconstruction_table
-    from tprprobe.figures.result_folders import save_reconstruction
+    from tprprobe.figures.reconstruction import reconstruction_table, save_reconstruction
     from tprprobe.store import open_store
     from tprprobe.store.dask_workers import scheduled
 
@@ -120,13 +117,17 @@ def intervene(
         raise InputError(
             f"no recipe {str(recipe)!r} here; minimal pairs are --data pairs:FRAME, a text is --text TEXT --exchange WORD,WORD"
         )
+    from tprprobe.data.frames.pairsets import find_pairs, pair_of_text
     from tprprobe.figures.behavior import behavior_table
     from tprprobe.interventions import run_recipe
-    from tprprobe.interventions.behavior import measure_pairs
+    from tprprobe.interventions.behavior import ITEMS, measure_pairs
     from tprprobe.models import load_model
     from tprprobe.models.protocol import require_head
 
-    pairs = None if recipe else _find_pairs(data, text, exchange, answers, n, seed)
+    pairs = None if data is None else find_pairs(data, n, seed, 2 * ITEMS)
+    if text is not None:
+        words, expected = (typed.split(",") if typed else [] for typed in (exchange, answers))
+        pairs = pair_of_text(text, words, expected or ("", ""))
     model = require_head(load_model(ckpt, device=device), "an intervention on answers")
     name = recipe.stem if recipe else "pairs"
     out = out or Path("runs") / f"{name}-{model.name}".replace(":", "-")
@@ -139,23 +140,6 @@ def intervene(
         _draw_behavior(rows, out)
         shown = behavior_table(rows)
     common.show(as_json, rows, lambda: shown)
-
-
-def _find_pairs(
-    data: str | None,
-    text: str | None,
-    exchange: str | None,
-    answers: str | None,
-    n: int | None,
-    seed: int,
-) -> "MinimalPairs":
-    from tprprobe.data.frames.pairsets import find_pairs, pair_of_text
-    from tprprobe.interventions.behavior import ITEMS
-
-    if text is None:
-        return find_pairs(str(data), n, seed, 2 * ITEMS)
-    words, expected = (typed.split(",") if typed else [] for typed in (exchange, answers))
-    return pair_of_text(text, words, expected or ("", ""))
 
 
 def _draw_behavior(rows: "pd.DataFrame", folder: Path) -> None:
@@ -204,3 +188,28 @@ def name(
         drawn = (naming.heads_table, naming.polarity_table, naming.polar_table)
         shown, tables = named.as_dict(), [draw(named) for draw in drawn]
     common.show(as_json, shown, lambda: "\n".join(table.markdown() for table in tables))
+
+
+@options_of("examination:examine", without=["data", "n"])
+def examine(
+    model: Annotated[
+        str,
+        typer.Argument(help="The model: a shipped name, a folder, a hub id, or hf:PATH."),
+    ],
+    data: common.Data = None,
+    n: common.Number = None,
+    device: common.Device = "cpu",
+    as_json: common.Json = False,
+    **options: Any,
+) -> None:
+    """Examine a model layer by layer: what its states represent, what training added, and what the model uses."""
+    from tprprobe.data import load_data
+    from tprprobe.examination import TEXTS, examine
+    from tprprobe.models import load_model
+
+    read = load_model(model, device=device)
+    if data is not None:
+        options["data"] = load_data(data, n=n, seed=options.get("seed", 0))
+    examined = examine(read, n=n or TEXTS, **options)
+    lines, page = examined.lines, str(examined.page)
+    common.show(as_json, {"lines": lines, "page": page}, lambda: "\n".join([*lines, page]))

@@ -78,15 +78,14 @@ def search(pages: dict[str, Path], asked: str) -> list[str]:
 
 def _line(text: str, words: Sequence[re.Pattern[str]]) -> str:
     """The line of a text that has most of the words, cut around the first of them."""
-    hits = [
-        [hit.start() for word in words if (hit := word.search(line))] for line in text.splitlines()
-    ]
-    best, line = max(
-        zip(hits, text.splitlines(), strict=True), key=lambda each: len(each[0]), default=([], "")
-    )
-    if not best:
+
+    def find(line: str) -> list[int]:
+        return [hit.start() for word in words if (hit := word.search(line))]
+
+    line = max(text.splitlines(), key=lambda line: len(find(line)), default="")
+    if not (found := find(line)):
         return ""
-    start, stop = max(0, min(best) - AROUND), min(best) + 2 * AROUND
+    start, stop = max(0, min(found) - AROUND), min(found) + 2 * AROUND
     return f"\n    {'…' * (start > 0)}{line[start:stop].strip()}{'…' * (stop < len(line))}"
 
 

@@ -1,11 +1,14 @@
 """Commands that train probes on labels and predict by them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tprprobe import plugins
 from tprprobe.analyses.probing.settings import SITES
 from tprprobe.cli import options as common
 from tprprobe.cli.generated_options import options_of
@@ -14,10 +17,10 @@ from tprprobe.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tprprobe.data.dataset import Dataset
+    from tprprobe.models.protocol import Readable
     from tprprobe.store import Store
 
-BILINEAR = "bilinear"
-OF_BILINEAR = ("probe", "sites", "controls", "span_mode", "seed")  # settings that it has
 OF_STEPS = ("seeds", "loss", "schedule")  # settings that linear probes lack
 PROBED, PROBED_N = "tpt-d-english", 300  # what `probe` reads without a store
 PROBES, PLACES, MODEL = "Probes", "Bilinear probes of places", "Without a store"
@@ -67,63 +70,59 @@ def probe(
     **settings: Any,
 ) -> None:
     """Train probes on the vectors of every site of a labeled store, and compare them with controls."""
-    is_bilinear = settings.get("probe") == BILINEAR
-    if is_bilinear:
-        strange = [name.replace("_", "-") for name in settings if name not in OF_BILINEAR]
-        strange += [name for name, value in {"refine": refine, "test": test}.items() if value]
-        if strange:
-            raise InputError(f"--{', --'.join(strange)}: not of bilinear probes; leave it out")
-    elif rank is not None:
+    from tprprobe.store import open_store
+
+    others = {"refine": refine, "test": test, "rank": rank}
+    run = _find_kind(settings | {name: value for name, value in others.items() if value})
+    if rank is not None and run is None:
         raise InputError("--rank: only of --probe bilinear")
     if refine and settings.get("probe") == "span-conv":
         raise InputError("--refine goes on from linear probes: leave out --probe span-conv")
     if store is None:
-        seed, sites = settings.get("seed", 0), settings.get("sites", SITES)
-        out, opened = _extract(ckpt, data, split, n, seed, device, sites, out, resume)
+        n = n or (PROBED_N if data is None else None)
+        if ckpt is None:
+            common.say(
+                f"no store and no --ckpt: extracts {n} examples through {PROBED}, which ships, and probes these"
+            )
+        seed = settings.get("seed", 0)
+        read = common.model_and_data(ckpt or PROBED, data, split, n, seed, device)
+        out, opened = _extract(*read, settings.get("sites", SITES), out, resume)
     else:
-        opened = _open(store, {"--ckpt": ckpt, "--data": data, "--split": split, "-n": n})
-    if is_bilinear:
-        rows, text = _probe_places(opened, task, rank, settings, out, resume)
+        of_model = {"--ckpt": ckpt, "--data": data, "--split": split, "-n": n}
+        if names := ", ".join(name for name, value in of_model.items() if value is not None):
+            raise InputError(f"{names}: of a checkpoint, not of a store; leave out either")
+        opened = open_store(store)
+    if run:
+        rows, text = run(opened, task, out=out, resume=resume)
     else:
         settings |= {"budget": int(budget * 2**30), "device": device, "resume": resume}
-        settings["test"] = None if test is None else _open(test, {})
-        rows, text = _probe(opened, task, out, refine, settings)
+        rows, text = _probe(opened, task, out, refine, settings | {"test": test})
     common.show(as_json, rows, lambda: text)
 
 
-def _open(store: Path, strange: dict[str, Any]) -> "Store":
-    from tprprobe.store import open_store
-
-    if names := [name for name, value in strange.items() if value is not None]:
-        raise InputError(f"{', '.join(names)}: of a checkpoint, not of a store; leave out either")
-    return open_store(store)
+def _find_kind(settings: dict[str, Any]) -> Callable[..., Any] | None:
+    """The probes of a plug-in with these settings, which it must have; None of our own kinds."""
+    kind = plugins.find("probes").get(settings.get("probe", ""))
+    if kind is None:
+        return None
+    run, given = kind.load(), {name: of for name, of in settings.items() if name != "probe"}
+    if strange := [name for name in given if name not in signature(run).parameters]:
+        names = ", --".join(name.replace("_", "-") for name in strange)
+        raise InputError(f"--{names}: not of {kind.name} probes; leave it out")
+    return partial(run, **given)
 
 
 def _extract(
-    ckpt: str | None,
-    data: str | None,
-    split: str | None,
-    n: int | None,
-    seed: int,
-    device: str,
-    sites: Sequence[str],
-    out: Path | None,
-    resume: bool,
+    model: "Readable", data: "Dataset", sites: Sequence[str], out: Path | None, resume: bool
 ) -> "tuple[Path, Store]":
     """The folder of a run without a store, and the store that is extracted in it."""
     from tprprobe.analyses.probing.inputs import needed_sites
     from tprprobe.extraction import extract
     from tprprobe.site.hooks import find_sites
 
-    n = n or (PROBED_N if data is None else None)
-    if ckpt is None:
-        common.say(
-            f"no store and no --ckpt: extracts {n} examples through {PROBED}, which ships, and probes these"
-        )
-    model, examples = common.model_and_data(ckpt or PROBED, data, split, n, seed, device)
     out = out or Path("runs") / f"probe-{model.name}".replace(":", "-")
     needed = needed_sites(sites, list(find_sites(model)))
-    return out, extract(model, examples, needed, out / "store", 0, resume=resume)
+    return out, extract(model, data, needed, out / "store", 0, resume=resume)
 
 
 def _probe(
@@ -145,27 +144,6 @@ def _probe(
         rows = pd.concat([rows, probe(store, task, **settings)], ignore_index=True)
     shown = screen(rows)
     return rows, f"{NOTE}{TIES if TIED in shown else ''}\n{shown.to_string(index=False)}"
-
-
-def _probe_places(
-    store: "Store",
-    task: str,
-    rank: str | None,
-    settings: dict[str, Any],
-    out: Path | None,
-    resume: bool,
-) -> "tuple[pd.DataFrame, str]":
-    """The rows of bilinear probes, and what is printed of them."""
-    from tprprobe.analyses.probing import probe_places
-    from tprprobe.console import track
-
-    chosen = {name: value for name, value in settings.items() if name != "probe"}
-    chosen |= {"rank": rank or "auto", "out": out, "resume": resume}
-    chosen["progress"] = lambda parts: track(parts, "probing", len(parts))
-    rows = probe_places(store, task, **chosen)
-    shown = ["site", "probe", "control", "rank", "accuracy", "accuracy_low", "accuracy_high"]
-    shown += [name for name in ("beyond_linear", "beyond_svd", "beyond_control") if name in rows]
-    return rows, rows[shown].round(3).to_string(index=False, na_rep="–")
 
 
 def predict(

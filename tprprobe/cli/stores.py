@@ -33,23 +33,21 @@ def import_vectors(
     common.say(f"samples {store.samples}, sites {len(store.sites)}: {out}")
 
 
+@options_of("store.dumps.exports:export_store", sites="site")
 def export(
     store: Annotated[Path, typer.Argument(help="The store.")],
     out: Annotated[
         Path, typer.Argument(help="A .npz or .safetensors file, or a folder of datasets.")
     ],
-    sites: Annotated[
-        list[str] | None,
-        typer.Option("--site", help="Sites, as patterns; default: all."),
-    ] = None,
     as_json: common.Json = False,
+    **options: Any,
 ) -> None:
     """Write vectors and attention maps of a store for other programs; `import` reads them back bit for bit."""
     from tprprobe.store import open_store
     from tprprobe.store.dumps import export_store
 
     opened = open_store(store)
-    export_store(opened, out, sites or None)
+    export_store(opened, out, **options)
     if as_json:
         common.print_json({"out": str(out), "samples": opened.samples})
     common.say(f"samples {opened.samples}: {out}")

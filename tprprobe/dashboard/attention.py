@@ -11,7 +11,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from tprprobe import plugins
-from tprprobe.analyses.attention.gold_maps import DIVISION, Relation, find_maps, gold_tokens
+from tprprobe.analyses.attention.gold_maps import find_divisions, find_maps, gold_tokens
 from tprprobe.analyses.attention.head_relations import (
     TASK,
     follow_relations,
@@ -83,9 +83,7 @@ def _tokens(store: Store, sample: int, side: str) -> pd.DataFrame:
     return chosen.assign(row=chosen.index).reset_index(drop=True)
 
 
-def gold_pairs(
-    store: Store, maps: Maps, relation: Relation = DIVISION
-) -> tuple[list[tuple[int, int]], str]:
+def gold_pairs(store: Store, maps: Maps) -> tuple[list[tuple[int, int]], str]:
     """Related tokens as positions (query, key), and what relates them: digits and their operator, or the first tokens
     of words and of the words that they depend on. Nothing for samples without such a relation.
     """
@@ -96,10 +94,10 @@ def gold_pairs(
     gold = gold_tokens(store, [maps.sample]) if list_contents(store).arithmetic else None
     if gold is None:
         return [], ""
-    targets = relation.net.targets(gold)
+    targets = find_divisions(gold)
     related = np.flatnonzero(targets >= 0)
-    told = f"a {relation.related}'s digit and its ‘{relation.operator}’"
-    return list(zip(related.tolist(), targets[related].tolist(), strict=True)), told
+    pairs = zip(related.tolist(), targets[related].tolist(), strict=True)
+    return list(pairs), "a denominator's digit and its ‘/’"
 
 
 def show_matrix(store: Store, maps: Maps, head: int) -> View:
@@ -162,7 +160,7 @@ def score_attention(
         told = f"{DEPENDS} ({relation})" if relation else DEPENDS
         return score_relation(followed, relation).assign(follows=told)
     try:
-        division = plugins.find("relations").get(DIVISION.name)
+        division = plugins.find("relations").get("division")
         if division and list_contents(store).arithmetic:
             site_of = {layer_of(each): each for each in find_maps(store)}
             scores = division.load()(store)

@@ -12,16 +12,10 @@ import pandas as pd
 from jaxtyping import Float
 
 from tprprobe.errors import unknown
+from tprprobe.statistics import measured as measured
 
 FIGURES = {"pdf": "application/pdf", "svg": "image/svg+xml", "png": "image/png"}
 FORMATS = {**FIGURES, "csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
-
-
-def measured(rows: pd.DataFrame, name: str, /, **columns: Any) -> pd.DataFrame:
-    """The rows with a measure and its interval as value, low and high, as scenes take them, and further columns."""
-    ends = {name: "value", f"{name}_low": "low", f"{name}_high": "high"}
-    free = rows.drop(columns=[each for each in ends.values() if each in rows and each not in ends])
-    return free.rename(columns=ends).assign(**columns)
 
 
 @dataclass(frozen=True)
@@ -100,13 +94,13 @@ class View:
         Returns:
             A figure of matplotlib.
         """
-        from tprprobe.figures import by_layer, dots
+        from tprprobe.figures import dots
 
         if self.figure is not None:
             return self.figure()
         if isinstance(self.scene, Dots):
             return dots.interval_dots(self.scene.rows, self.title, self.scene.label)
-        return by_layer.draw_lines(self.scene, self.title)
+        return dots.draw_lines(self.scene, self.title)
 
     def export(self, kind: str) -> bytes:
         """The file of the figure or of the data.

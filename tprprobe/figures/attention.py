@@ -8,7 +8,6 @@ import matplotlib
 import numpy as np
 from jaxtyping import Float
 
-from tprprobe.analyses.attention.gold_maps import DIVISION, Relation
 from tprprobe.errors import InputError
 from tprprobe.figures.strips import PLAIN, SIGNS, Strip, StripFrame, draw_strips
 from tprprobe.figures.style import INK, MUTED, Drawing, drawing, tidy
@@ -28,7 +27,6 @@ def attention_rows(
     sample: int,
     head: int,
     positions: Sequence[int] | None = None,
-    relation: Relation = DIVISION,
 ) -> Drawing:
     """A figure of the attention of some queries: one row of squares per query, which is framed.
 
@@ -39,9 +37,7 @@ def attention_rows(
         site: A site of attention maps; layer -1 is the last.
         sample: The number of the sample.
         head: The head.
-        positions: The positions of the queries; default: the digits of every number that stands to the right of the relation's
-            operator.
-        relation: The relation between symbols whose related ones are named; default: division.
+        positions: The positions of the queries; default: the digits of every number that stands to the right of a '/'.
 
     Returns:
         The figure.
@@ -55,11 +51,9 @@ def attention_rows(
         >>> tp.figures.attention_rows(store, "encoder.-1.self.attention", 0, head=0, positions=[1, 2]).savefig("rows.pdf")
     """
     weights, queries, keys = read_map(store, site, sample, head)
-    chosen = _digits_behind(relation, queries) if positions is None else list(positions)
+    chosen = _list_divisors(queries) if positions is None else list(positions)
     if not chosen:
-        raise InputError(
-            f"sample {sample} has no digit after a {relation.operator!r}: give positions"
-        )
+        raise InputError(f"sample {sample} has no digit after a '/': give positions")
     if bad := [p for p in chosen if not 0 <= p < len(queries)]:
         raise InputError(f"no position {bad[0]}: sample {sample} has 0 to {len(queries) - 1}")
     is_self = list(queries) == list(keys)
@@ -178,7 +172,6 @@ def _title(store: Store, site: str, sample: int, head: int) -> str:
     return f"{store.select(site)[0]}, head {head}, question {sample}"
 
 
-def _digits_behind(relation: Relation, tokens: Sequence[str]) -> list[int]:
-    behind = re.compile(rf"{re.escape(relation.operator)}[\s(\-]*(\d+)")
+def _list_divisors(tokens: Sequence[str]) -> list[int]:
     text = "".join(token if len(token) == 1 else "\0" for token in tokens)
-    return [i for found in behind.finditer(text) for i in range(*found.span(1))]
+    return [i for found in re.finditer(r"/[\s(\-]*(\d+)", text) for i in range(*found.span(1))]

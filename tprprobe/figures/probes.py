@@ -98,21 +98,15 @@ def _average(probes: pd.DataFrame, kinds: Sequence[str]) -> Any:
     keys, scores = [*POINT, "kind"], ["f1", "f1_low", "f1_high", *BESIDE, "n_train"]
     how = {**dict.fromkeys(scores, "mean"), "control_name": "first"}
     means = real.groupby(keys, as_index=False).agg(how)
-    known = [*TITLES, *sorted({*means["task"]} - {*TITLES})]
-    ranks = {
-        name: {key: i for i, key in enumerate(of)}
-        for name, of in (("task", known), ("kind", KINDS))
-    }
-    means = means.sort_values(keys, key=lambda column: _ranked(column, ranks), ignore_index=True)
+    orders = {"task": [*TITLES], "kind": [*KINDS]}
+    for column, order in orders.items():
+        order += sorted({*means[column]} - {*order})
+        means[column] = pd.Categorical(means[column], order)
+    means = means.sort_values(keys, ignore_index=True).astype(dict.fromkeys(orders, str))
     baselines: Any = probes[probes["control"].isin([*BASELINES])]
     by_side = baselines.groupby(["task", "side", "control"], sort=False, as_index=False)["f1"]
     means.attrs["baselines"] = by_side.mean().to_dict("records")
     return means
-
-
-def _ranked(column: Any, ranks: dict[str, dict[str, int]]) -> Any:
-    known = ranks.get(str(column.name))
-    return column if known is None else column.map(lambda name: f"{known.get(name, 99):02} {name}")
 
 
 def _kinds(rows: Any) -> list[str]:

@@ -1,6 +1,8 @@
 """Affine reconstruction of z from one head's value vector, with controls."""
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -8,10 +10,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
+from tprprobe.analyses.kinds import RECONSTRUCTION
 from tprprobe.errors import InputError
-from tprprobe.figures.style import INK, MUTED, Drawing, drawing, legend, tidy
+from tprprobe.figures.style import INK, MUTED, Drawing, drawing, figure_files, legend, tidy
 from tprprobe.figures.tables import Table
+from tprprobe.files.writing import write_folder
 from tprprobe.statistics import interval_text, read_interval
+from tprprobe.store import Store
+from tprprobe.store.provenance import origin_json
 
 SMALL = 100  # questions or positions of the smallest training sets
 # Color, marker and dashes of what is drawn.
@@ -43,6 +49,16 @@ def reconstruction_table(results: pd.DataFrame, layer: int = -1) -> Table:
         name = f"{model}, untrained" if untrained else str(model)
         rows += _rows(found[found["layer"] == number], name, number)
     return Table(pd.DataFrame(rows), TITLE, CAPTION, ruled=tuple(ruled[1:]))
+
+
+def save_reconstruction(
+    results: pd.DataFrame, out: str | os.PathLike[str], stores: Sequence[Store]
+) -> Path:
+    """The new folder with the results of some stores, their table and their figure."""
+    files = {RECONSTRUCTION.file: results.to_csv(index=False)}
+    files["reconstruction.json"] = origin_json({"stores": [each.fingerprint for each in stores]})
+    files["reconstruction.md"] = reconstruction_table(results).markdown()
+    return write_folder(out, files | figure_files(reconstruction_curves(results)))
 
 
 def _rows(found: Any, model: str, layer: int) -> Iterator[dict[str, str]]:

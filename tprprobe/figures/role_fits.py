@@ -12,10 +12,10 @@ from matplotlib.patches import Patch
 from tprprobe.analyses.decomposition import RoleSearch
 from tprprobe.analyses.decomposition.families import ADDITIVE, BAG, BELOW, FACTORED, FAMILIES
 from tprprobe.errors import InputError
-from tprprobe.figures.dots import dots_of, interval_dots
+from tprprobe.figures.dots import interval_dots
 from tprprobe.figures.style import HUES, INK, MUTED, WRONG, Drawing, drawing, legend, tidy
 from tprprobe.figures.tables import Table
-from tprprobe.statistics import interval_text, read_interval
+from tprprobe.statistics import interval_text, measured, read_interval
 
 PLACE = ["name", "site"]
 STEPS = ((BAG, "fillers"), (ADDITIVE, "+ roles"), (FACTORED, "+ bindings"))
@@ -173,8 +173,8 @@ def withheld_dots(decompositions: pd.DataFrame) -> Drawing:
     names = own["roles"] + ": " + own["family"]
     names = names if places.nunique() == 1 else places + ", " + names
     parts = [
-        dots_of(own, names, "r2", "held-out sequences"),
-        dots_of(own, names, "r2_withheld", "those with a withheld pair"),
+        measured(own, "r2", name=names, group="held-out sequences"),
+        measured(own, "r2_withheld", name=names, group="those with a withheld pair"),
     ]
     rows = pd.concat(parts, ignore_index=True).dropna(subset="value")
     numbers = ["value", "low", "high"]

@@ -1,5 +1,6 @@
 """One look for every figure, and files of it that are the same bytes every time."""
 
+import io
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -119,6 +120,14 @@ def text_color(background: Sequence[float]) -> str:
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in background[:3]]
     luminance = float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
     return "white" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "black"
+
+
+def figure_files(figure: Figure) -> dict[str, bytes | str]:
+    """The files of a figure in a folder of results."""
+    streams = {kind: io.BytesIO() for kind in ("pdf", "png")}
+    for kind, stream in streams.items():
+        figure.savefig(stream, format=kind)
+    return {f"figure.{kind}": stream.getvalue() for kind, stream in streams.items()}
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> Path:

@@ -30,6 +30,11 @@ NOT_BOUND = ("read", "input", "query", "key", "value", "attention")
 BELOW, BEHIND = (-1, 0, 0), (10**6, 0, 0)  # all layers
 
 
+def at_once(device: torch.device, width: int) -> int:
+    """How many rows of that width a forward pass is of."""
+    return max(1, AT_ONCE.get(device.type, AT_ONCE["cuda"]) // width)
+
+
 @dataclass(frozen=True)
 class Scores:
     """The log-probability of every target under every variant, and whether it is written greedily."""
@@ -118,8 +123,7 @@ class _Unedited:
         widths = [
             ids.shape[1] for ids in (self.source, *self.targets) if not ids.is_floating_point()
         ]
-        most = AT_ONCE.get(self.source.device.type, AT_ONCE["cuda"])
-        return max(1, most // (len(self.source) * max(widths)))
+        return at_once(self.source.device, len(self.source) * max(widths))
 
 
 def _below(outputs: Mapping[str, Any], start: Place, rows: Tensor | slice) -> dict[str, Any]:

@@ -19,8 +19,9 @@ from torch import Tensor
 
 from tprprobe.data.frames.pairsets import MinimalPairs
 from tprprobe.data.frames.pairsets import pair_of_text as pair_of_text
-from tprprobe.files.runs import KeptRun, Tables, keep_table, kept, sum_bytes
-from tprprobe.interventions.folders import MANIFEST, MEASURED, measure_parts
+from tprprobe.files.runs import KeptRun, keep_table, kept, sum_bytes
+from tprprobe.interventions.batched_edits import at_once
+from tprprobe.interventions.folders import MANIFEST, measure_parts
 from tprprobe.interventions.kinds import BEHAVIORS
 from tprprobe.interventions.pair_trials import NOWHERE, Trials, make_trials
 from tprprobe.interventions.word_edits import ANY, REAL, SetAt, Way, Words, check_edits, list_ways
@@ -37,7 +38,6 @@ NONE, CEILING = "none", "other text"
 PLACE = ["site", "layer", "edit", "control"]
 MEASURES = ("agrees", "difference", "kl", "p_answer", "p_other")
 LIKELY = 0.2  # of the probability of the most probable token
-AT_ONCE = {"cpu": 2048, "cuda": 65536}  # tokens of a forward pass
 
 
 def measure_pairs(
@@ -101,8 +101,7 @@ def _measure(
     """The trials of all parts: one without edits, and one per site."""
     asked = Asked(model, make_trials(model, data), names, seed)
     measures = [asked.unedited, *(partial(asked.edited, name, edits) for name in names)]
-    parts = [run.part(str(n), measure) for n, measure in enumerate(measures)]
-    return measure_parts(parts, "intervening")
+    return measure_parts(run, measures, "intervening")
 
 
 class Asked:
@@ -139,15 +138,15 @@ class Asked:
         known = torch.stack([first, gain.scatter(-1, first[:, None], -1e9).argmax(-1)], 1)
         return torch.where(self.trials.answers == NOWHERE, known, self.trials.answers)
 
-    def unedited(self) -> Tables:
+    def unedited(self) -> pd.DataFrame:
         """The trials without an edit: of the texts, and of the other texts."""
         rows = [
             self._rows(NONE, *each)
             for each in zip((NONE, CEILING), (REAL, REAL), self.said, strict=True)
         ]
-        return {MEASURED: pd.concat(rows, ignore_index=True)}
+        return pd.concat(rows, ignore_index=True)
 
-    def edited(self, name: str, edits: Sequence[str]) -> Tables:
+    def edited(self, name: str, edits: Sequence[str]) -> pd.DataFrame:
         """The trials of a site's edits, and of their controls; those that cannot be made have no numbers."""
         trials = self.trials
         named = tuple((a.word, b.word) for a, b in (each.text.exchanged for each in trials.items))
@@ -157,7 +156,7 @@ class Asked:
             self._rows(name, way.edit, way.control, logs, way.made)
             for way, logs in zip(ways, self._edit(name, ways), strict=True)
         ]
-        return {MEASURED: pd.concat(rows, ignore_index=True)}
+        return pd.concat(rows, ignore_index=True)
 
     def _edit(self, name: str, ways: Sequence[Way]) -> Float[Tensor, "way item vocab"]:
         """The log-distributions after every edit; NaN where it cannot be made."""
@@ -171,8 +170,7 @@ class Asked:
 
     @property
     def _batch(self) -> int:
-        most = AT_ONCE.get(self.model.device.type, AT_ONCE["cuda"])
-        return max(1, most // self.trials.source.shape[1])
+        return at_once(self.model.device, self.trials.source.shape[1])
 
     def _logs(self, source: Int[Tensor, "item seq"]) -> Float[Tensor, "item vocab"]:
         return self.model.predict(source.to(self.model.device)).clamp_min(1e-38).log().cpu()

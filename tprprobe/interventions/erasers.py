@@ -5,13 +5,10 @@ linear function of them predicts the class. Source: Belrose et al. 2023, arXiv:2
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
-
-from tprprobe.interventions.placement import Edit
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,11 +36,6 @@ class Eraser:
         out = basis @ (root[..., None] * along)
         read = basis @ (inverse[..., None] * along)
         return cls(mean, (read @ out.mT).to(vectors))
-
-    def edit(self, **where: Any) -> Edit:
-        """The edit of a site's vectors."""
-
-        return Edit(lambda x, _: self.erase(x), **where)
 
     def erase(self, x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
         """The vectors without what tells the classes."""

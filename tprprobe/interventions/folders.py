@@ -1,6 +1,6 @@
 """The folder of a sweep or of swaps: its settings, and its parts measured one by one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -8,7 +8,7 @@ import pandas as pd
 
 from tprprobe.console import track
 from tprprobe.data.dataset import Dataset
-from tprprobe.files.runs import KeptRun, Part, join_parts
+from tprprobe.files.runs import KeptRun, join_parts
 from tprprobe.interventions.kinds import INTERVENTIONS
 from tprprobe.interventions.sweep_recipes import Chosen
 from tprprobe.models.architectures import fingerprint
@@ -16,6 +16,7 @@ from tprprobe.models.protocol import Language
 
 MANIFEST = INTERVENTIONS.file
 MEASURED = "measured"  # the table of a part
+Make = Callable[[], pd.DataFrame]
 
 
 def open_run(folder: Path, model: Language, data: Dataset, recipe: Chosen, resume: bool) -> KeptRun:
@@ -25,8 +26,9 @@ def open_run(folder: Path, model: Language, data: Dataset, recipe: Chosen, resum
     return KeptRun.open(folder, about | {"tprprobe": version("tprprobe")}, resume, MANIFEST)
 
 
-def measure_parts(parts: Sequence[Part], title: str) -> pd.DataFrame:
+def measure_parts(run: KeptRun, makes: Sequence[Make], title: str) -> pd.DataFrame:
     """The rows of all parts, one after another; missing parts are measured."""
+    parts = [run.part(str(n), lambda of=of: {MEASURED: of()}) for n, of in enumerate(makes)]
     missing = [part for part in parts if not part.is_done]
     for part in track(missing, title, len(missing)):
         part.finish()

@@ -1,7 +1,6 @@
 """Trials on minimal pairs: both texts of an item as ids, where its two words stand, and the two answers."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +8,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from tprprobe.data.batching import Ragged
 from tprprobe.data.frames.grammar import Item, Text
 from tprprobe.data.frames.pairsets import MinimalPairs, tokens_of
 from tprprobe.errors import InputError
@@ -57,7 +57,8 @@ def make_trials(model: Language, data: MinimalPairs) -> Trials:
     before, behind = map(len, require_vocabulary(model).source_frame)
     known, source, other, places, answers = zip(*asked, strict=True)
     aside = [_aside(at, len(ids), (before, behind)) for at, ids in zip(places, source, strict=True)]
-    text, changed = (_padded(ids, model.config.pad) for ids in (source, other))
+    every, pad = torch.arange(len(known)), model.config.pad
+    text, changed = (Ragged.from_lists(ids).padded(every, pad) for ids in (source, other))
     at, beside, asked_for = map(torch.tensor, (places, aside, answers))
     return Trials(known, text, changed, at, beside, asked_for, left_out)
 
@@ -113,8 +114,3 @@ def _aside(places: Two, length: int, frame: Two) -> Two:
         near = (place + shift for shift in SHIFTS if place + shift in inside - {*chosen})
         chosen.append(next(near, NOWHERE))
     return (NOWHERE, NOWHERE) if NOWHERE in chosen else (chosen[0], chosen[1])
-
-
-def _padded(rows: Sequence[list[int]], pad: int) -> Int[Tensor, "item seq"]:
-    width = max(map(len, rows))
-    return torch.tensor([[*row, *[pad] * (width - len(row))] for row in rows])

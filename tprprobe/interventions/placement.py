@@ -9,7 +9,6 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from tprprobe.errors import InputError
-from tprprobe.files.notebook import as_html
 from tprprobe.site.hooks import PlacedEdit
 from tprprobe.site.patterns import head_axis
 
@@ -75,9 +74,6 @@ class Edit(PlacedEdit):
             new = torch.where(at_positions(plan, tensor, place), new, tensor)
         return new
 
-    def _repr_html_(self) -> str:
-        return _edits_html([self])
-
 
 @dataclass(frozen=True, eq=False)
 class Chain(PlacedEdit):
@@ -94,35 +90,10 @@ class Chain(PlacedEdit):
 
     edits: tuple[PlacedEdit, ...]
 
-    def _repr_html_(self) -> str:
-        return _edits_html(self.edits)
-
     def __call__(self, tensor: Tensor, axes: tuple[str, ...], start: int = 0) -> Tensor:
         for edit in self.edits:
             tensor = edit(tensor, axes, start)
         return tensor
-
-
-def _edits_html(edits: Sequence[PlacedEdit]) -> str:
-    """The edits as a table: what each puts in, and where."""
-    import pandas as pd
-
-    rows = [
-        {"edit": type(each).__name__} if not isinstance(each, Edit) else _row(each)
-        for each in edits
-    ]
-    return as_html("Edit of vectors", pd.DataFrame(rows))
-
-
-def _row(edit: Edit) -> dict[str, object]:
-    """The function that made the edit, its heads, how many positions, and its strength."""
-    made = getattr(edit.make, "__qualname__", type(edit.make).__name__).split(".<locals>")[0]
-    heads = "all" if edit.heads is None else ", ".join(map(str, edit.heads))
-    positions = "all"
-    if edit.positions is not None:
-        plan = _plan(edit.positions)
-        positions = f"{int(plan.sum())} of {plan.numel()}"
-    return {"edit": made, "heads": heads, "positions": positions, "strength": edit.strength}
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,10 +15,10 @@ from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import Pairs, encode_pairs
 from tprprobe.errors import InputError
-from tprprobe.files.runs import KeptRun, Tables, keep_table, kept
+from tprprobe.files.runs import KeptRun, keep_table, kept
 from tprprobe.files.settings import read_toml
 from tprprobe.interventions.batched_edits import Variant, score_variants
-from tprprobe.interventions.folders import MEASURED, measure_parts, open_run
+from tprprobe.interventions.folders import measure_parts, open_run
 from tprprobe.interventions.kinds import SWEEPS
 from tprprobe.interventions.sweep_recipes import (
     SNAP,
@@ -120,7 +120,10 @@ def sweep(
             f"{len(data)} examples: the recipe asks for {recipe.n} + {recipe.reference}"
         )
     if require_vocabulary(model).reads_images:
-        return _sweep_captions(model, data, recipe, out, resume)
+        sweep_captions = find_scores(CAPTIONS).sweep
+        if sweep_captions is None:
+            raise InputError("the scores of captions that are installed have no sweep")
+        return sweep_captions(model, data, recipe, out, resume)
     with kept(out) as folder:
         return keep_table(
             open_run(folder, model, data, recipe, resume),
@@ -128,13 +131,6 @@ def sweep(
             partial(_measure, model, data, recipe),
             partial(summarize_sweep, seed=recipe.seed),
         )
-
-
-def _sweep_captions(*run: Any) -> pd.DataFrame:
-    sweep_scores = find_scores(CAPTIONS).sweep
-    if sweep_scores is None:
-        raise InputError("the scores of captions that are installed have no sweep")
-    return sweep_scores(*run)
 
 
 def run_recipe(
@@ -199,17 +195,16 @@ def _measure(model: Language, data: Dataset, recipe: Recipe, run: KeptRun) -> pd
     vocabulary = require_vocabulary(model)
     pairs = (encode_pairs(some, vocabulary) for some in (data[: recipe.n], data[recipe.n :]))
     measure = partial(_measure_group, model, *pairs, recipe)
-    parts = [run.part(str(n), partial(measure, group)) for n, group in enumerate(groups)]
-    return measure_parts(parts, "sweeping")
+    return measure_parts(run, [partial(measure, group) for group in groups], "sweeping")
 
 
 def _measure_group(
     model: Language, scored: Pairs, others: Pairs, recipe: Recipe, group: tuple[str, ...]
-) -> Tables:
+) -> pd.DataFrame:
     references = read_references(model, others, group, recipe.seed) if group else {}
     points = [*list_points(recipe, group, references)] if group else [NOTHING]
     variants = [make_variant(point, references) for point in points]
-    return {MEASURED: _score(model, scored, points, variants)}
+    return _score(model, scored, points, variants)
 
 
 def _score(

@@ -1,8 +1,9 @@
 """Which stores a kept result was made of: its JSON files name them, or their models, by fingerprint."""
 
 import contextlib
+import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,11 @@ def read_origin(folder: str | os.PathLike[str]) -> Origin:
         frozenset(value for key, value in named if key in keys) for keys in (STORES, MODELS)
     )
     return Origin(stores, models)
+
+
+def origin_json(origin: Mapping[str, Sequence[str]]) -> str:
+    """The JSON file by which a result names its stores, or its models."""
+    return json.dumps(origin, indent=1) + "\n"
 
 
 def sort_results(

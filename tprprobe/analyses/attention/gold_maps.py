@@ -1,94 +1,23 @@
-"""Attention relations between the symbols of a question, and the gold structure of its tokens."""
+"""Attention maps of questions, and the gold structure of their tokens."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Int
 
 from tprprobe.errors import InputError
 from tprprobe.gold import join
 from tprprobe.store import Store
 
-Flags = Bool[np.ndarray, " token"]
-Numbers = Int[np.ndarray, " token"]  # the number of a digit, −1 elsewhere
-Guess = Callable[[Flags, Numbers], Float[np.ndarray, "query key"]]
-
 SHIFT = 1  # a character of a question is one token behind: <sos> stands first
 
 
-@dataclass(frozen=True)
-class Gold:
-    """Which digits an operator relates to itself: those whose ``column`` has this ``value``.
-
-    ``place`` is the column that says where their operator stands, in characters.
-    """
-
-    column: str
-    value: str | bool
-    place: str
-
-    def related(self, tokens: pd.DataFrame) -> Flags:
-        """The digits of the tokens that are related."""
-        digits = (tokens["kind"] == "digit").to_numpy()
-        return (tokens[self.column] == self.value).fillna(False).to_numpy(bool) & digits
-
-    def targets(self, tokens: pd.DataFrame) -> Int[np.ndarray, " token"]:
-        """The token of each related digit's operator; −1 for every other token."""
-        known = self.related(tokens) & tokens[self.place].notna().to_numpy()
-        return np.where(known, tokens[self.place].fillna(-1).to_numpy(int) + SHIFT, -1)
-
-
-@dataclass(frozen=True)
-class Relation:
-    """An attention relation: digits that look at their operator, read literally and by what it
-    comes to (``net``).
-
-    ``contrast`` are the digits that do not; ``guess`` is what needs no head: where a query looks that only
-    knows operators and numbers. ``related`` and ``contrast`` name how they are drawn, too.
-    """
-
-    name: str
-    operator: str
-    related: str
-    contrast: str
-    literal: Gold
-    net: Gold
-    guess: Guess
-
-    @property
-    def golds(self) -> dict[str, Gold]:
-        return {"literal": self.literal, "net": self.net}
-
-    def operators(self, tokens: pd.DataFrame) -> Flags:
-        """The tokens that are this operator."""
-        is_it = (tokens["kind"] == "op") & (tokens["token"].astype(str) == self.operator)
-        return is_it.to_numpy()
-
-
-def nearest_left(operators: Flags, numbers: Numbers) -> Float[np.ndarray, "query key"]:
-    """The nearest operator to the left of a digit; for an operator, the digits of the next number."""
-    index, places = np.arange(len(operators)), np.flatnonzero(operators)
-    digits = np.flatnonzero(numbers >= 0)
-    weights = np.zeros((len(operators), len(operators)))
-    for query in index[places[0] + 1 :]:
-        weights[query, places[places < query][-1]] = 1
-    for place in places:
-        following = digits[digits > place]
-        weights[place] = numbers == numbers[following[0]]
-    return weights
-
-
-DIVISION = Relation(
-    name="division",
-    operator="/",
-    related="denominator",
-    contrast="numerator",
-    literal=Gold("literal", True, "parent_position"),
-    net=Gold("polarity", "denominator", "div_second"),
-    guess=nearest_left,
-)
+def find_divisions(tokens: pd.DataFrame) -> Int[np.ndarray, " token"]:
+    """The token of the '/' that divides by each digit of a denominator; −1 for every other token."""
+    below = (tokens["polarity"] == "denominator").fillna(False).to_numpy(bool)
+    known = below & (tokens["kind"] == "digit").to_numpy() & tokens["div_second"].notna().to_numpy()
+    return np.where(known, tokens["div_second"].fillna(-1).to_numpy(int) + SHIFT, -1)
 
 
 def find_maps(store: Store) -> list[str]:

@@ -159,9 +159,7 @@ def pair_words(tokens: pd.DataFrame) -> list[tuple[int, int]]:
     """The first tokens of every word of a sample and of the word that it depends on, as positions in the table."""
     words = tokens[tokens[WORD] >= 0].drop_duplicates(WORD)
     at = dict(zip(words[WORD].tolist(), words.index.tolist(), strict=True))
-    cells = zip(words[WORD].tolist(), words[TASK].astype(str), strict=True)
-    spans = [(word, *each[1:]) for word, cell in cells for each in decode_cell(cell, word)]
-    return [(at[word], at[of[0]]) for word, own, of in spans if of and of != own and of[0] in at]
+    return [(at[word], at[of]) for _, word, of in _edges(tokens)]
 
 
 def score_sharpness(store: Store) -> pd.DataFrame:

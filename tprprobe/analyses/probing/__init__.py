@@ -2,7 +2,6 @@
 
 Data goes through settings and task, labelled_words, examples (what trains and is tested), inputs (what probes read),
 linear or span_conv (the probes), document_counts, result_table and probe_folder (what is kept); run is all of it.
-Another kind is place_probes, of labelled_places: what stands at which place, read from one state.
 """
 
 import lazy_loader

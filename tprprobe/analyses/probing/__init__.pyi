@@ -1,4 +1,3 @@
-from .place_probes import probe_places as probe_places
 from .probe_folder import load_probe as load_probe
 from .result_table import screen as screen
 from .run import probe as probe

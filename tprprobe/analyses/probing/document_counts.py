@@ -1,8 +1,8 @@
 """Counts by document: what probes give their test targets, and what needs no vector."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor
 from tprprobe.analyses.probing.examples import LABELS, Examples, Places, Splits
 from tprprobe.analyses.probing.inputs import Reader, Shape, Vector
 from tprprobe.analyses.probing.labelled_words import Marks
-from tprprobe.analyses.probing.settings import BASELINES, Kind, Loss
+from tprprobe.analyses.probing.settings import BASELINES, HIDDEN, Kind, Loss
 from tprprobe.analyses.probing.task import Task
 
 TERMS = ("hit", "false", "missed", "right", "n", "nats")
@@ -23,18 +23,18 @@ PLACE = ("task", "side", "site", "layer", "head", "seed", "control")
 KEY = ("task", "side", "site", "head", "seed", "control")  # of a vector
 
 BySubset = Float[np.ndarray, "subset document term"]
+Curves = list[list[tuple[int, float, float]]]  # by probe and validation
 
 
 @dataclass(frozen=True, eq=False)
 class Probe:
-    """A probe to be trained: the vector that it reads, its seed, and the labels that it learns.
+    """A probe to be trained: the vector that it reads, the examples, its seed, and the labels that it learns.
 
     ``portion`` is the share of the training samples that it sees, where it is for a codelength.
     """
 
-    task: Task
-    side: str
     vector: Vector
+    splits: Splits
     seed: int
     control: str
     loss: Loss
@@ -46,20 +46,26 @@ class Probe:
         """The name of the labels that it learns, ``real`` or a control."""
         return self.control if self.control in LABELS else REAL
 
+    @property
+    def shape(self) -> Shape:
+        """The shape of its weights."""
+        task, examples = self.splits.task, self.splits.examples
+        hidden = 0 if self.kind == "linear" else HIDDEN
+        sizes = (self.vector.width, task.spans, len(examples.inventory), len(examples.window))
+        return Shape(*sizes, hidden)
+
 
 @dataclass(frozen=True, eq=False)
 class Tested:
-    """A probe that has been trained on ``splits``: its test sums, and of every validation the CURVE."""
+    """A probe that has been trained: its test sums, and of every validation the CURVE.
+
+    ``weights`` by name, which are not read again, are those for (vector − ``mean``) / ``scale``; their first axis is of one probe.
+    """
 
     probe: Probe
-    splits: Splits
     sums: BySubset
     curve: Float[np.ndarray, "validation 3"]
-
-    @property
-    def n_train(self) -> int:
-        """The targets that it learned from."""
-        return len(self.splits.turns[0].train)
+    weights: Mapping[str, Tensor] = field(default_factory=dict)
 
     @property
     def nats(self) -> float:
@@ -70,31 +76,26 @@ class Tested:
     def place(self) -> dict[str, Any]:
         """The columns that name its row."""
         probe, vector = self.probe, self.probe.vector
-        values = (probe.task.name, probe.side, vector.site, vector.layer, vector.head, probe.seed)
+        values = (*probe.splits.name, vector.site, vector.layer, vector.head, probe.seed)
         return dict(zip(PLACE, (*values, probe.control), strict=True))
 
 
-class Fitted(NamedTuple):
-    """A probe with its weights by name (their first axis is of one probe) for (vector − ``mean``) / ``scale``."""
-
-    tested: Tested
-    shape: Shape
-    weights: Mapping[str, Tensor]
-
-
-def list_fitted(
-    probes: Sequence[Probe], splits: Splits, sums: Float[np.ndarray, "probe subset document term"],
-    curves: Sequence[Any], weights: Mapping[str, Tensor], shape: Shape, reader: Reader,
-) -> list[Fitted]:  # fmt: skip
+def list_tested(
+    probes: Sequence[Probe],
+    sums: Float[np.ndarray, "probe subset document term"],
+    curves: Curves,
+    weights: Mapping[str, Tensor],
+    reader: Reader,
+) -> list[Tested]:
     """Probes of a reader's vectors as they were trained together and tested; ``weights`` are of all."""
     scaling = {"mean": reader.mean, "scale": reader.scale}
-    common = {name: torch.as_tensor(x).expand(shape.width) for name, x in scaling.items()}
-    fitted = []
+    common = {name: torch.as_tensor(x).expand(reader.vector.width) for name, x in scaling.items()}
+    tested = []
     for i, probe in enumerate(probes):
-        tested = Tested(probe, splits, sums[i], np.array(curves[i], float).reshape(-1, len(CURVE)))
         of_probe = {name: weight[i : i + 1] for name, weight in weights.items()}
-        fitted.append(Fitted(tested, shape, {**of_probe, **common}))
-    return fitted
+        curve = np.array(curves[i], float).reshape(-1, len(CURVE))
+        tested.append(Tested(probe, sums[i], curve, {**of_probe, **common}))
+    return tested
 
 
 def losses(
@@ -161,7 +162,7 @@ def count_probes(
     device = logits.device
     is_real = np.array([probe.labels == REAL for probe in probes])
     unseen = torch.from_numpy(is_real[:, None] * examples.unseen[chosen]).to(device)
-    scored = _scored(probes[0].task, examples).to(device)
+    scored = _scored(probes[0].splits.task, examples).to(device)
     marks = labels_of(probes, examples, chosen, device)
     return count(logits, marks, unseen, scored, probes[0].loss).double().cpu().numpy()
 
@@ -185,7 +186,7 @@ def sum_documents(
     return np.array(sums).transpose(0, 2, 1)
 
 
-def baselines(task: Task, splits: Splits) -> dict[str, BySubset]:
+def baselines(splits: Splits) -> dict[str, BySubset]:
     """The counts of the majority label, and of the majority label of the spans' last words; they give no probabilities."""
     sums: dict[str, list[BySubset]] = {name: [] for name in BASELINES}
     for turn in splits.turns:
@@ -198,18 +199,18 @@ def baselines(task: Task, splits: Splits) -> dict[str, BySubset]:
         asked = splits.tested.forms[turn.test]
         by_word = np.array([known.get(tuple(key), commonest) for key in asked], int)
         for name, guess in zip(BASELINES, (np.full(len(asked), commonest), by_word), strict=True):
-            sums[name].append(_count_guess(task, guess, splits.tested, turn.test))
+            sums[name].append(_count_guess(splits, guess, turn.test))
     return {name: np.sum(parts, axis=0) for name, parts in sums.items()}
 
 
-def _count_guess(
-    task: Task, guess: Int[np.ndarray, " target"], examples: Examples, chosen: Places
-) -> BySubset:
+def _count_guess(splits: Splits, guess: Int[np.ndarray, " target"], chosen: Places) -> BySubset:
+    examples = splits.tested
     labels = torch.from_numpy(examples.labels[chosen])[None].float()
     logits = torch.full_like(labels, -1.0)
     logits[0, torch.arange(len(guess)), torch.from_numpy(guess)] = 1.0
     unseen = torch.from_numpy(examples.unseen[chosen])[None]
-    terms = count(logits, labels, unseen, _scored(task, examples), "sigmoid")[0].double().numpy()
+    scored = _scored(splits.task, examples)
+    terms = count(logits, labels, unseen, scored, "sigmoid")[0].double().numpy()
     terms[:, NATS] = np.nan
     return sum_documents(terms, examples, chosen)
 
@@ -229,14 +230,18 @@ def measure_information(tested: Sequence[Tested]) -> Iterator[dict[str, Any]]:
     for key, (*parts, whole) in by_vector.items():
         if "+" in key[2]:
             continue
-        examples, turn = whole.splits.examples, whole.splits.turns[0]
-        n_labels = len(examples.inventory)
-        first = min([*parts, whole], key=lambda one: one.n_train).n_train
+        splits = whole.probe.splits
+        labels, turn, n_labels = (
+            splits.examples.labels,
+            splits.turns[0],
+            len(splits.examples.inventory),
+        )
+        first = min(len(one.probe.splits.turns[0].train) for one in (*parts, whole))
         length = codelength(first, n_labels, [one.nats for one in parts])
-        prior = constant_bits(examples.labels[turn.train], whole.splits.tested.labels[turn.test])
+        prior = constant_bits(labels[turn.train], splits.tested.labels[turn.test])
         yield dict(zip(KEY, key, strict=True)) | {
             "codelength": length,
-            "compression": compression(length, whole.n_train, n_labels),
+            "compression": compression(length, len(turn.train), n_labels),
             "information": prior - bits[key],
             "added": _added(key, bits),
         }
@@ -244,7 +249,8 @@ def measure_information(tested: Sequence[Tested]) -> Iterator[dict[str, Any]]:
 
 def _bits(whole: Tested) -> float:
     """The bits that a test target costs."""
-    asked = whole.splits.tested.labels[whole.splits.turns[0].test].any(1).sum()
+    splits = whole.probe.splits
+    asked = splits.tested.labels[splits.turns[0].test].any(1).sum()
     return whole.nats / np.log(2) / max(1, asked)
 
 

@@ -227,10 +227,16 @@ class Turn:
 class Splits:
     """The examples of a task on a side, and the ``turns`` in which they train and are tested."""
 
+    task: Task
     examples: Examples
     tested: Examples  # whose places a turn's ``test`` are: the same, or those of another store
     turns: tuple[Turn, ...]
     lost: int
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """Of the task and the side."""
+        return self.task.name, self.examples.corpus.side
 
     def of_first_samples(self, n: int) -> "Splits | None":
         """The examples in the first samples, which a twin has read; None where the first turn lacks a split there."""
@@ -244,7 +250,7 @@ class Splits:
         if not min(map(len, (first.train, first.dev, first.test))):
             return None
         turns = (first, *(t for t in others if len(t.train) and len(t.test)))
-        return Splits(examples, tested, turns, self.lost)
+        return replace(self, examples=examples, tested=tested, turns=turns)
 
     def learning_from(self, n: int | None, seed: int) -> "Splits":
         """Splits whose training samples are drawn at random until they have n targets; None: all training samples."""
@@ -262,17 +268,15 @@ class Splits:
         n_samples = max(1, int(np.searchsorted(np.cumsum(counts[order]), n, "right")))
         return train[np.isin(sample, samples[order[:n_samples]])]
 
-    @property
-    def has_one_label(self) -> bool:
-        """True if every target that is trained on has one label: then there is a codelength."""
-        return bool((self.examples.labels[self.turns[0].train].sum(1) == 1).all())
-
     def portions(self, seed: int) -> Iterator[tuple[float, "Splits"]]:
-        """The training portions that double, each tested on what the next adds, the last on the test samples.
+        """The training portions that double, each tested on what the next adds, the last on the test samples; none where a
+        target that is trained on has several labels, which have no codelength.
 
         Source: Voita and Titov 2020, online coding.
         """
         turn = self.turns[0]
+        if (self.examples.labels[turn.train].sum(1) != 1).any():
+            return
         train = self.examples.take(turn.train)
         samples = np.random.default_rng([1, seed]).permutation(train.samples)
         sizes = sorted({max(1, round(fraction * len(samples))) for fraction in FRACTIONS})
@@ -318,8 +322,9 @@ def split_examples(
         turns[0] = replace(turns[0], test=np.arange(len(other)))
     more = turns[1:] if other is None and settings.is_linear else ()
     turns = [turns[0], *(t for t in more if len(t.train) and len(t.test))]
-    _check(examples, tested, turns[0], task, settings)
-    return Splits(examples, tested, tuple(turns), lost)
+    splits = Splits(task, examples, tested, tuple(turns), lost)
+    _check(splits, settings)
+    return splits
 
 
 def _split_names(split: np.ndarray, examples: Examples, test: Corpus | None) -> np.ndarray:
@@ -333,11 +338,10 @@ def _split_names(split: np.ndarray, examples: Examples, test: Corpus | None) -> 
     return np.where(known[examples.document], TEST, names)
 
 
-def _check(
-    examples: Examples, tested: Examples, turn: Turn, task: Task, settings: ProbeSettings
-) -> None:
+def _check(splits: Splits, settings: ProbeSettings) -> None:
+    (task, side), turn, real = splits.name, splits.turns[0], splits.examples.labels
     if not len(turn.test):
-        raise InputError(f"no targets of {task.name} on the {examples.corpus.side} side to test on")
-    parts = (examples.labels[turn.train], examples.labels[turn.dev], tested.labels[turn.test])
+        raise InputError(f"no targets of {task} on the {side} side to test on")
+    parts = (real[turn.train], real[turn.dev], splits.tested.labels[turn.test])
     if settings.loss == "softmax" and any((labels.sum(1) > 1).any() for labels in parts):
-        raise InputError(f"targets of {task.name} have several labels: probe with loss sigmoid")
+        raise InputError(f"targets of {task} have several labels: probe with loss sigmoid")

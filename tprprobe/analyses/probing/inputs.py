@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import itemgetter
 
 import numpy as np
 import torch
@@ -75,6 +76,10 @@ def _check_twins(store: Store, settings: ProbeSettings) -> None:
             raise InputError(f"{store.path} has no {kind} twin: leave out that control")
 
 
+def _joined(*arrays: np.ndarray) -> np.ndarray:
+    return np.concatenate([array.reshape(len(array), -1) for array in arrays], axis=1)
+
+
 @dataclass(frozen=True, eq=False)
 class Vector:
     """Vectors of ``width`` for every row: made of the rows of ``sites``, or of words where none."""
@@ -83,7 +88,7 @@ class Vector:
     head: int | None
     width: int
     sites: tuple[str, ...]
-    make: Callable[..., np.ndarray]
+    make: Callable[..., np.ndarray] = _joined
     control: str = "real"
 
     @property
@@ -113,18 +118,6 @@ def _read_rows(store: Store, site: str, rows: np.ndarray) -> np.ndarray:
     return store.read_finite(site, rows)
 
 
-def _flat(array: np.ndarray) -> np.ndarray:
-    return array.reshape(len(array), -1)
-
-
-def _head(array: np.ndarray, head: int) -> np.ndarray:
-    return array[:, head]
-
-
-def _joined(*arrays: np.ndarray) -> np.ndarray:
-    return np.concatenate([_flat(array) for array in arrays], axis=1)
-
-
 def site_vectors(store: Store, sites: Sequence[str], heads: bool) -> Iterator[Vector]:
     """The vectors of every site, its heads concatenated, or of each head."""
     for site in sites:
@@ -132,9 +125,11 @@ def site_vectors(store: Store, sites: Sequence[str], heads: bool) -> Iterator[Ve
         width = int(np.prod(spec.shape))
         if heads and spec.heads is not None:
             for head in range(spec.shape[0]):
-                yield Vector(site, head, width // spec.shape[0], (site,), partial(_head, head=head))
+                yield Vector(
+                    site, head, width // spec.shape[0], (site,), itemgetter((slice(None), head))
+                )
         else:
-            yield Vector(site, None, width, (site,), _flat)
+            yield Vector(site, None, width, (site,))
 
 
 def joined_vectors(store: Store, sites: Sequence[str]) -> Iterator[Vector]:
@@ -143,7 +138,7 @@ def joined_vectors(store: Store, sites: Sequence[str]) -> Iterator[Vector]:
         filler = f"{role.removesuffix('role')}filler"
         if filler in sites:
             width = sum(int(np.prod(store.specs[site].shape)) for site in (role, filler))
-            yield Vector(f"{role}+filler", None, width, (role, filler), _joined)
+            yield Vector(f"{role}+filler", None, width, (role, filler))
 
 
 def control_vectors(

@@ -16,16 +16,17 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from tprprobe.analyses.probing.document_counts import (
-    Fitted,
+    Curves,
     Probe,
+    Tested,
     count_probes,
     labels_of,
-    list_fitted,
+    list_tested,
     losses,
     sum_documents,
 )
-from tprprobe.analyses.probing.examples import Splits, Turn
-from tprprobe.analyses.probing.inputs import Reader, Shape
+from tprprobe.analyses.probing.examples import Turn
+from tprprobe.analyses.probing.inputs import Reader
 
 PENALTIES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 COUNTED = 4096  # targets that are counted at once
@@ -44,28 +45,27 @@ Values = Float[Tensor, " problem"]
 Evaluate = Callable[[Points, Int[Tensor, " problem"]], tuple[Values, Points]]
 
 
-def fit_linear(
-    probes: Sequence[Probe], splits: Splits, reader: Reader, shape: Shape
-) -> list[Fitted]:
-    """Probes of one vector, fitted and tested in every turn of the splits; their weights are the first turn's."""
+def fit_linear(probes: Sequence[Probe], reader: Reader) -> list[Tested]:
+    """Probes of one vector, fitted and tested in every turn of their splits; their weights are the first turn's."""
+    splits = probes[0].splits
     x = reader.means(splits.examples)
     tested = x if splits.tested is splits.examples else reader.means(splits.tested)
-    fit = _Fit(probes, splits, splits.turns[0], x)
+    fit = _Fit(probes, splits.turns[0], x)
     penalty, first, curves = fit.choose()
     weights, sums = first, [fit.count(first, tested)]
     for turn in splits.turns[1:]:
-        fit = _Fit(probes, splits, turn, x)
+        fit = _Fit(probes, turn, x)
         weights = fit.go_on(penalty, weights)
         sums.append(fit.count(weights, tested))
     named = {"output_weight": first[:, :-1], "output_bias": first[:, -1]}
-    return list_fitted(probes, splits, np.sum(sums, axis=0), curves, named, shape, reader)
+    return list_tested(probes, np.sum(sums, axis=0), curves, named, reader)
 
 
 class _Fit:
     """The probes of one vector in a turn, on standardized inputs."""
 
-    def __init__(self, probes: Sequence[Probe], splits: Splits, turn: Turn, x: Inputs):
-        self.probes, self.splits, self.turn = probes, splits, turn
+    def __init__(self, probes: Sequence[Probe], turn: Turn, x: Inputs):
+        self.probes, self.splits, self.turn = probes, probes[0].splits, turn
         train, dev = (x[torch.from_numpy(places)] for places in (turn.train, turn.dev))
         self.mean = train.mean(0)
         deviation = _deviation(train)
@@ -74,13 +74,11 @@ class _Fit:
         flat = deviation < 1e-6 * self.mean.abs() + 1e-12
         self.scale = torch.where(flat, 1.0, deviation)
         self.train, self.dev = ((part - self.mean) / self.scale for part in (train, dev))
-        self.marks = labels_of(probes, splits.examples, turn.train, x.device)
+        self.marks = labels_of(probes, self.splits.examples, turn.train, x.device)
         shares = self.marks / self.marks.sum(-1, keepdim=True).clamp(min=1)
         self.regressions = Regressions(self.train, shares)
 
-    def choose(
-        self,
-    ) -> tuple[Float[Tensor, " probe"], Weights, list[list[tuple[int, float, float]]]]:
+    def choose(self) -> tuple[Float[Tensor, " probe"], Weights, Curves]:
         """The best of PENALTIES for every probe on the dev documents, its weights, and the losses on the way.
 
         From the strongest penalty on, each begins where the one before ended, until that loss rises.
@@ -89,7 +87,7 @@ class _Fit:
         marks = labels_of(self.probes, self.splits.examples, self.turn.dev, device)
         live, lowest = torch.arange(n, device=device), torch.full((n,), torch.inf, device=device)
         chosen = torch.full((n,), PENALTIES[0], device=device)
-        curves: list[list[tuple[int, float, float]]] = [[] for _ in self.probes]
+        curves: Curves = [[] for _ in self.probes]
         weights = best = self.regressions.solve(chosen)
         for step, penalty in enumerate(PENALTIES):
             if step:
@@ -158,7 +156,8 @@ class Regressions:
         x: Float[Tensor, "target width"],
         shares: Float[Tensor, "problem target label"],
     ):
-        variance, self.axes = principal_axes(x)
+        variance, axes = torch.linalg.eigh((x.T @ x).double() / len(x))  # principal directions
+        variance, self.axes = variance.clamp(min=0).to(x.dtype), axes.to(x.dtype)
         self.x = torch.cat([x @ self.axes, x.new_ones(len(x), 1)], 1)
         self.shares = shares.transpose(0, 1).contiguous()
         n_problems, _, n_labels = shares.shape
@@ -228,14 +227,6 @@ class Regressions:
             slope.addmm_(x.T, predicted.flatten(1))
         n = self.counted[which]
         return value / n, slope.view(weight.shape) / n[:, None]
-
-
-def principal_axes(
-    x: Float[Tensor, "target width"],
-) -> tuple[Float[Tensor, " width"], Float[Tensor, "width width"]]:
-    """The variance along the principal directions of vectors, and these."""
-    variance, axes = torch.linalg.eigh((x.T @ x).double() / len(x))
-    return variance.clamp(min=0).to(x.dtype), axes.to(x.dtype)
 
 
 class Move(NamedTuple):

@@ -1,4 +1,4 @@
-"""Probes on disk, in the layout of checkpoints: config.json, model.safetensors, README.md."""
+"""Probes on disk, in the layout of checkpoints: config.json, model.safetensors, README.md; and what those of a run predict."""
 
 import json
 import os
@@ -15,10 +15,10 @@ from jaxtyping import Float
 from safetensors.torch import load, save
 from torch import Tensor
 
-from tprprobe.analyses.probing.document_counts import Fitted
+from tprprobe.analyses.probing.document_counts import Tested
 from tprprobe.analyses.probing.examples import Examples, read_examples
 from tprprobe.analyses.probing.inputs import Batch, Reader, Shape, Vector, chunks, site_vectors
-from tprprobe.analyses.probing.labelled_words import read_corpus
+from tprprobe.analyses.probing.labelled_words import TEST, read_corpus
 from tprprobe.analyses.probing.result_table import Score, describe
 from tprprobe.analyses.probing.settings import SpanMode
 from tprprobe.analyses.probing.span_conv import edge_logits
@@ -26,10 +26,12 @@ from tprprobe.analyses.probing.task import Task
 from tprprobe.errors import InputError
 from tprprobe.files.hub import CARD, CONFIG, WEIGHTS, locate
 from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.kinds import SETTINGS
 from tprprobe.files.notebook import as_html
 from tprprobe.files.writing import write_folder
 from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
+from tprprobe.store.token_texts import join, visible
 
 FORMAT, VERSION = "tprprobe-probe", 1
 MEASURES = ("f1", "f1_low", "f1_high", "accuracy")
@@ -37,6 +39,8 @@ UNKNOWN = "?"  # the label of words of unlabelled text: of no inventory
 COLUMNS = ("sample", "span1", "span2", "label", "predicted", "probability")
 AS_WRITTEN = ("site", "head", "side", "span_mode", "loss", "metrics")  # of the configuration
 SAMPLES = 32  # of a batch
+SAVED = "probes"  # the folder of a run's probes
+ERRORS, AROUND = 200, 6  # errors that are listed; words around one
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,34 +164,36 @@ class SavedProbe:
         return pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)))
 
 
-def save_probe(folder: Path, fitted: Fitted) -> None:
+def save_probe(folder: Path, trained: Tested) -> None:
     """Writes a trained probe to a folder of its name, in place of what is there."""
-    probe, examples = fitted.tested.probe, fitted.tested.splits.examples
-    vector, corpus = probe.vector, examples.corpus
-    row = describe(Score({}, fitted.tested.sums[:1]))
+    probe, splits = trained.probe, trained.probe.splits
+    vector, examples, task = probe.vector, splits.examples, splits.task
+    row = describe(Score({}, trained.sums[:1]))
     config = {
         "format": FORMAT,
         "version": VERSION,
-        "task": probe.task.model_dump(),
+        "task": task.model_dump(),
         "site": vector.site,
         "head": vector.head,
-        "side": corpus.side,
+        "side": examples.corpus.side,
         "labels": list(examples.inventory),
         "span_mode": examples.mode,
         "window": [examples.window.start, examples.window.stop],
         "loss": probe.loss,
-        "shape": asdict(fitted.shape),
+        "shape": asdict(probe.shape),
         "seed": probe.seed,
-        "model": corpus.store.manifest.get("model"),
+        "model": examples.corpus.store.manifest.get("model"),
         "metrics": {name: float(row[name]) for name in MEASURES},
     }
     files = {
         CONFIG: json.dumps(config, indent=1, ensure_ascii=False) + "\n",
-        WEIGHTS: save({name: tensor.cpu().contiguous() for name, tensor in fitted.weights.items()}),
+        WEIGHTS: save(
+            {name: tensor.cpu().contiguous() for name, tensor in trained.weights.items()}
+        ),
         CARD: _card(config),
     }
     head = "" if vector.head is None else f".head{vector.head}"
-    path = folder / f"{probe.task.name}.{vector.site}{head}.seed{probe.seed}"
+    path = folder / f"{task.name}.{vector.site}{head}.seed{probe.seed}"
     if path.exists():
         shutil.rmtree(path)  # of a run that was cut off
     write_folder(path, files)
@@ -243,3 +249,59 @@ def load_probe(name: str | os.PathLike[str]) -> SavedProbe:
         return SavedProbe(task, labels, window, shape, weights, mean, scale, **as_written)
     except Exception as error:  # whatever the file's reader raises, it is one line here
         raise InputError(f"{folder} is damaged: {' '.join(str(error).split())[:200]}") from error
+
+
+@dataclass(frozen=True)
+class TrainedProbe:
+    """The folder of a trained probe, its F1, and the seed by which documents were held out of its training."""
+
+    folder: Path
+    f1: float
+    seed: int
+
+
+def list_probes(folders: Mapping[str, Path], task: str) -> dict[str, TrainedProbe]:
+    """The trained probes of a task of these runs, by the site that they read, the best first; of runs that test on the store
+    itself.
+    """
+    found = {}
+    for run in folders.values():
+        about = read_json(run / SETTINGS)
+        for folder in sorted((run / SAVED).glob("*")) if about.get("test") is None else ():
+            probe = read_json(folder / CONFIG)
+            of = probe.get("task")
+            if (of.get("name") if isinstance(of, dict) else of) == task:
+                f1 = float(probe.get("metrics", {}).get("f1", -1))
+                found[str(probe["site"])] = TrainedProbe(folder, f1, int(about["settings"]["seed"]))
+    return dict(sorted(found.items(), key=lambda each: -each[1].f1))
+
+
+def predict_held_out(store: Store, trained: TrainedProbe) -> pd.DataFrame:
+    """The predictions of a probe on documents that it was not trained on: sample, span1, span2, label, predicted,
+    probability.
+    """
+    probe = load_probe(trained.folder)
+    corpus = read_corpus(store, store.tokens, probe.side, [probe.task], trained.seed)
+    found = probe.predict(store)  # of the run's first turn: it did not see its test documents
+    is_tested = corpus.splits[0][found["sample"].to_numpy()] == TEST
+    found = found[is_tested & (found["label"].astype(str) != "")]
+    if found.empty:
+        raise InputError(f"{trained.folder.name}: none of its held-out documents is in this store")
+    return found.reset_index(drop=True)
+
+
+def list_errors(store: Store, found: pd.DataFrame) -> pd.DataFrame:
+    """Wrong predictions, the surest first: the sample's words with the span in ⟨⟩, label, predicted, probability."""
+    wrong = found[found["label"] != found["predicted"]].nlargest(ERRORS, "probability")
+    tokens = store.tokens[store.tokens["side"] == "source"]
+    known = tokens[(tokens[WORD] >= 0) & tokens["sample"].isin(wrong["sample"])]
+    words = known.groupby(["sample", WORD])["token"].agg(join)
+    places = zip(wrong["sample"], wrong["span1"].astype(str), strict=True)
+    wrong = wrong.assign(**{"in": [_mark(words[at].tolist(), span) for at, span in places]})
+    return wrong[["in", "label", "predicted", "probability", "sample"]]
+
+
+def _mark(words: list[str], span: str) -> str:
+    first, last = (int(each) for each in span.strip("[)").split(","))
+    signs = [f"⟨{word}⟩" if first <= i < last else word for i, word in enumerate(words)]
+    return visible(" ".join(signs[max(first - AROUND, 0) : last + AROUND]), 120)

@@ -22,7 +22,6 @@ from tprprobe.analyses.probing.document_counts import (
 )
 from tprprobe.analyses.probing.examples import Splits
 from tprprobe.analyses.probing.settings import BASELINES
-from tprprobe.analyses.probing.task import Task
 from tprprobe.statistics import (
     adjust,
     bootstrap,
@@ -191,9 +190,7 @@ def best_controls(rows: pd.DataFrame, compared: pd.DataFrame) -> pd.DataFrame:
     return best.astype({"best_control_f1": float})
 
 
-def gather(
-    tested: Sequence[Tested], splits: Mapping[tuple[Task, str], Splits]
-) -> dict[str, pd.DataFrame]:
+def gather(tested: Sequence[Tested], splits: Sequence[Splits]) -> dict[str, pd.DataFrame]:
     """The tables of a run, with the baselines of its tasks.
 
     rows        one a site, head, seed and control of a task; ``differences`` between them
@@ -204,34 +201,27 @@ def gather(
     for one in tested:
         if one.probe.portion is None:
             place = one.place | {"probe": one.probe.kind}
-            scores.append(_score(place, one.splits, one.sums, len(one.curve)))
-    for (task, side), part in splits.items():
-        for name, sums in baselines(task, part).items():
-            place: dict[str, Any] = dict(
-                zip(PLACE, (task.name, side, "", None, None, None, name), strict=True)
-            )
-            scores.append(_score(place, part, sums, None))
+            scores.append(_score(place, one.probe.splits, one.sums, len(one.curve)))
+    for part in splits:
+        for name, sums in baselines(part).items():
+            values = (*part.name, "", None, None, None, name)
+            scores.append(_score(dict(zip(PLACE, values, strict=True)), part, sums, None))
     rows = _with_selectivity(pd.DataFrame([describe(score) for score in scores]))
     informed = pd.DataFrame(measure_information(tested))
     if len(informed):
         rows = rows.merge(informed, "left", list(KEY))
     rows, compared = rows.astype(NUMBERS), differences(scores)
     rows = pd.concat([rows, best_controls(rows, compared)], axis=1)
-    names = {(task.name, side): part.tested.corpus.names for (task, side), part in splits.items()}
-    documents = _by_document(scores, names)
-    return {
-        "rows": rows,
-        "differences": compared,
-        "documents": documents,
-        "curves": _curves(tested),
-    }
+    names = {part.name: part.tested.corpus.names for part in splits}
+    documents, curves = _by_document(scores, names), _curves(tested)
+    return {"rows": rows, "differences": compared, "documents": documents, "curves": curves}
 
 
 def _score(
     place: Mapping[str, Any], splits: Splits, sums: BySubset, validations: int | None
 ) -> Score:
-    inventory, n_train = splits.examples.inventory, len(splits.turns[0].train)
-    sizes = {"n_train": n_train, "labels": len(inventory), "lost": splits.lost}
+    n_train, labels = len(splits.turns[0].train), len(splits.examples.inventory)
+    sizes = {"n_train": n_train, "labels": labels, "lost": splits.lost}
     place = {**place, **sizes, "validations": validations}
     return Score(place, sums, tuple(splits.examples.subsets()))
 

@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,11 @@ import numpy as np
 import pandas as pd
 import torch
 
-from tprprobe.analyses.probing.document_counts import CURVE, REAL, TERMS, Fitted, Probe, Tested
+from tprprobe.analyses.probing.document_counts import CURVE, REAL, TERMS, Probe, Tested
 from tprprobe.analyses.probing.examples import Splits, split_examples
 from tprprobe.analyses.probing.inputs import (
     FLOAT,
     Reader,
-    Shape,
     Vector,
     check_test,
     control_vectors,
@@ -34,9 +34,9 @@ from tprprobe.analyses.probing.inputs import (
 )
 from tprprobe.analyses.probing.labelled_words import Corpus, read_corpus
 from tprprobe.analyses.probing.linear import fit_linear
-from tprprobe.analyses.probing.probe_folder import save_probe
+from tprprobe.analyses.probing.probe_folder import SAVED, save_probe
 from tprprobe.analyses.probing.result_table import gather
-from tprprobe.analyses.probing.settings import HIDDEN, ProbeSettings
+from tprprobe.analyses.probing.settings import ProbeSettings
 from tprprobe.analyses.probing.span_conv import fit_span_conv
 from tprprobe.analyses.probing.task import ALL, Task, find_tasks, list_tasks
 from tprprobe.console import progress, stderr
@@ -47,12 +47,11 @@ from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
 from tprprobe.store.reader import Source, as_store, takes_paths
 
-PROBES = "probes"
 STORE = "store"  # the folder of the store, where it is extracted for the run
-ROWS = "rows.parquet"
+ROWS, COUNTED = "rows.parquet", "counted"  # the table of a run, and that of a part of it
 STATES = 6  # times its parameters that a probe takes in training
 
-Stack = tuple[list[Probe], Splits]  # probes of one vector and task, trained side by side
+Stack = list[Probe]  # of one vector and task, trained side by side
 
 
 @takes_paths
@@ -116,7 +115,7 @@ class ProbingRun:
     runs must share for one to resume the other."""
 
     settings: ProbeSettings
-    splits: dict[tuple[Task, str], Splits]
+    splits: list[Splits]
     rounds: list[list[Stack]]
     about: dict[str, Any]
 
@@ -134,7 +133,7 @@ def plan_run(
     sites = find_sites(store, settings.sites)
     if test is not None:
         check_test(store, test, sites, settings)
-    splits: dict[tuple[Task, str], Splits] = {}
+    splits: list[Splits] = []
     rounds: list[list[Stack]] = []
     refused: dict[Task, str] = {}
     for side in ("source", "target"):
@@ -144,16 +143,16 @@ def plan_run(
             continue
         corpus = read_corpus(store, table, side, labelled, settings.seed)
         other = None if test is None else _read_test(test, side, labelled)
-        wholes: dict[Task, Splits] = {}
+        wholes: list[Splits] = []
         for one in labelled:
             try:
-                wholes[one] = split_examples(one, corpus, other, settings)
+                wholes.append(split_examples(one, corpus, other, settings))
             except InputError as error:
                 refused[one] = str(error)
-        rounds += lay_out(corpus, of_side, wholes, settings, test)
-        n, seed = settings.targets, settings.seed
-        splits |= {(one, side): part.learning_from(n, seed) for one, part in wholes.items()}
-    probed = list(dict.fromkeys(one for one, _ in splits))
+        parts = [whole.learning_from(settings.targets, settings.seed) for whole in wholes]
+        rounds += lay_out(store, of_side, wholes, parts, settings, test)
+        splits += parts
+    probed = list(dict.fromkeys(part.task for part in splits))
     lacking = f"no side of {store.path} has both these sites and labels of"
     refused |= {one: f"{lacking} {one.name}" for one in tasks if one not in [*probed, *refused]}
     if refused and (task != ALL or not splits):
@@ -172,74 +171,75 @@ def plan_run(
 
 
 def lay_out(
-    corpus: Corpus,
+    store: Store,
     sites: Sequence[str],
-    splits: Mapping[Task, Splits],
+    wholes: Sequence[Splits],
+    parts: Sequence[Splits],
     settings: ProbeSettings,
-    test: Store | None = None,
+    test: Store | None,
 ) -> Iterator[list[Stack]]:
-    """The probes on one side of a store, a round a vector; those of a twin learn from the samples that it has read."""
-    store, n, seed = corpus.store, settings.targets, settings.seed
-    parts = {task: whole.learning_from(n, seed) for task, whole in splits.items()}
+    """The probes on one side of a store, a round a vector: of ``parts`` of the splits; those of a twin learn from the
+    samples that it has read.
+    """
     real = list(site_vectors(store, sites, settings.heads))
     joined = list(joined_vectors(store, sites)) if settings.informs and not settings.heads else []
     for vector in [*real, *control_vectors(store, real, test, settings), *joined]:
         stacks: list[Stack] = []
-        for task, part in parts.items():
+        for whole, part in zip(wholes, parts, strict=True):
             if vector.control in store.twins:
-                part = _of_twin(store, vector.control, task, splits[task], settings)
+                part = _of_twin(store, vector.control, whole, settings)
             if part is None:
                 continue
-            new = partial(Probe, task, corpus.side, vector, kind=settings.kind)
             if vector not in joined:
-                stacks.append((list(_probes(new, vector, settings)), part))
-            if vector.control == REAL and settings.informs and part.has_one_label:
+                stacks.append(list(_probes(vector, part, settings)))
+            if vector.control == REAL and settings.informs:
+                seed, kind = settings.seed, settings.kind
                 stacks += [
-                    ([new(seed, REAL, "softmax", portion=portion)], some)
+                    [Probe(vector, some, seed, REAL, "softmax", kind, portion)]
                     for portion, some in part.portions(seed)
                 ]
         if stacks:
             yield stacks
 
 
-def _of_twin(
-    store: Store, kind: str, task: Task, whole: Splits, settings: ProbeSettings
-) -> Splits | None:
+def _of_twin(store: Store, kind: str, whole: Splits, settings: ProbeSettings) -> Splits | None:
     n = store.twins[kind].samples
     part = whole.of_first_samples(n)
     if part is None and settings.controls is not None:
         raise InputError(
             f"the {kind} twin has read the first {n} samples, which lack a split "
-            f"of {task.name}: leave out that control"
+            f"of {whole.task.name}: leave out that control"
         )
     return None if part is None else part.learning_from(settings.targets, settings.seed)
 
 
-def _probes(new: partial[Probe], vector: Vector, settings: ProbeSettings) -> Iterator[Probe]:
+def _probes(vector: Vector, splits: Splits, settings: ProbeSettings) -> Iterator[Probe]:
     """The probes of a vector: for every seed, of the real labels and of others."""
     controls = [vector.control]
     if vector.control == REAL:
         controls += [name for name in ("control", "shuffled") if settings.has(name)]
-        if settings.has("prefix") and (new.args[1] == "target" or settings.controls):
+        if settings.has("prefix") and (splits.name[1] == "target" or settings.controls):
             controls.append("prefix")
+    new = partial(Probe, vector, splits, loss=settings.loss_of_probes, kind=settings.kind)
     for seed in range(settings.seed, settings.seed + settings.seeds):
-        yield from (new(seed, control, settings.loss_of_probes) for control in controls)
+        yield from (new(seed, control) for control in controls)
 
 
 def _train_all(run: ProbingRun, begun: KeptRun, device: torch.device) -> list[Tested]:
     """The probes of all rounds, tested; rounds that the folder already has are not trained again."""
-    for (task, side), part in run.splits.items():
+    for part in run.splits:
         if part.lost:
+            task, side = part.name
             stderr.print(
-                f"{task.name}: {part.lost} targets left out on the {side} side, whose words "
+                f"{task}: {part.lost} targets left out on the {side} side, whose words "
                 "have no token or no state that predicts them"
             )
     tested: list[Tested] = []
     with progress() as bars:
-        total = sum(len(probes) for stacks in run.rounds for probes, _ in stacks)
+        total = sum(len(probes) for stacks in run.rounds for probes in stacks)
         bar = bars.add_task("probing", total=total, note="")
         for number, stacks in enumerate(run.rounds):
-            make = partial(_make_round, stacks, run.settings, device, begun.folder / PROBES)
+            make = partial(_make_round, stacks, run.settings, device, begun.folder / SAVED)
             part = begun.part(f"{number:04}", make)
             part.finish()
             tested += _read_round(part, stacks)
@@ -251,55 +251,44 @@ def _train_all(run: ProbingRun, begun: KeptRun, device: torch.device) -> list[Te
             f"{cut} of {len(tested)} probes were still learning at the limit of {limit} validations: "
             "their scores are lower bounds"
         )
-    order = list(run.splits)
-    return sorted(tested, key=lambda one: order.index((one.probe.task, one.probe.side)))
+    order = [part.name for part in run.splits]
+    return sorted(tested, key=lambda one: order.index(one.probe.splits.name))
 
 
 def _make_round(
     stacks: Sequence[Stack], settings: ProbeSettings, device: torch.device, folder: Path
 ) -> Tables:
     """What a round counted; its probes of real labels are saved."""
-    fitted = train_round(stacks, settings, device)
-    for one in fitted:
-        if one.tested.probe.control == REAL and one.tested.probe.portion is None:
+    trained = train_round(stacks, settings, device)
+    for one in trained:
+        if one.probe.control == REAL and one.probe.portion is None:
             save_probe(folder, one)
-    sums = [pd.DataFrame(one.tested.sums.reshape(-1, len(TERMS)), columns=TERMS) for one in fitted]
-    curves = [pd.DataFrame(one.tested.curve, columns=CURVE) for one in fitted]
-    numbered = {"sums": dict(enumerate(sums)), "curves": dict(enumerate(curves))}
-    return {
-        name: pd.concat(some, names=["probe", None]).reset_index(0)
-        for name, some in numbered.items()
-    }
+    counted = {"sums": [one.sums.ravel() for one in trained]}
+    counted["curve"] = [one.curve.ravel() for one in trained]
+    return {COUNTED: pd.DataFrame(counted)}
 
 
 def _read_round(part: Part, stacks: Sequence[Stack]) -> Iterator[Tested]:
-    probes = [(one, splits) for probes, splits in stacks for one in probes]
-    sums, curves = (part.read(name).set_index("probe") for name in ("sums", "curves"))
-    for i, (one, splits) in enumerate(probes):
-        shape = (-1, len(splits.tested.corpus.names), len(TERMS))
-        yield Tested(
-            one, splits, sums.loc[[i]].to_numpy().reshape(shape), curves.loc[[i]].to_numpy()
-        )
+    rows = part.read(COUNTED)
+    for one, sums, curve in zip(chain(*stacks), rows["sums"], rows["curve"], strict=True):
+        shape = (-1, len(one.splits.tested.corpus.names), len(TERMS))
+        yield Tested(one, sums.reshape(shape), curve.reshape(-1, len(CURVE)))
 
 
 def train_round(
     stacks: Sequence[Stack], settings: ProbeSettings, device: torch.device
-) -> list[Fitted]:
+) -> list[Tested]:
     """The probes of one vector, trained and tested."""
-    reader = Reader(stacks[0][0][0].vector, device, settings.budget // 2)
-    hidden = 0 if settings.is_linear else HIDDEN
-    fitted: list[Fitted] = []
-    for probes, splits in stacks:
-        labels, spans = len(splits.examples.inventory), probes[0].task.spans
-        shape = Shape(reader.vector.width, spans, labels, settings.kernel, hidden)
+    reader = Reader(stacks[0][0].vector, device, settings.budget // 2)
+    trained: list[Tested] = []
+    for probes in stacks:
         if settings.is_linear:
-            fitted += fit_linear(probes, splits, reader, shape)
+            trained += fit_linear(probes, reader)
             continue
-        size = max(1, settings.budget // 2 // (shape.parameters * STATES * FLOAT))
+        size = max(1, settings.budget // 2 // (probes[0].shape.parameters * STATES * FLOAT))
         for start in range(0, len(probes), size):
-            some = probes[start : start + size]
-            fitted += fit_span_conv(some, splits, reader, shape, settings.training)
-    return fitted
+            trained += fit_span_conv(probes[start : start + size], reader, settings.training)
+    return trained
 
 
 def _say_what_is_skipped(tasks: Sequence[Task], refused: Mapping[Task, str]) -> None:

@@ -11,20 +11,10 @@ SpanMode = Literal["first_state", "all_states", "last_state"]
 Loss = Literal["sigmoid", "softmax"]
 Kind = Literal["span-conv", "linear"]
 
-CONTROLS = {
-    "control": "labels drawn once for every word type (Hewitt and Liang)",
-    "prefix": "labels drawn once for every pair of a word type and the word before",
-    "shuffled": "the same labels at random places",
-    "permuted": "the real labels from the vectors of the twin whose weights are permuted",
-    "untrained": "the real labels from the vectors of the randomly initialized twin",
-    "rescaled": "the same, its matrices on the scale of the trained ones",
-    "static": "the real labels from the input embeddings, before any layer",
-    "previous": "the real labels from the identity of the word before",
-}
-BASELINES = {
-    "majority": "the most frequent label of the training data",
-    "identity": "the most frequent label of the word's type (in a decoder, of the next word)",
-}
+CONTROLS = (  # what each is: docs/probing.md
+    "control", "prefix", "shuffled", "permuted", "untrained", "rescaled", "static", "previous"
+)  # fmt: skip
+BASELINES = ("majority", "identity")  # need no vector
 HIDDEN = 256
 SCREENED = 8192  # targets that a linear probe learns from: layers then rank as with all
 SITES = ("*.role", "*.filler", "*.tpr", "*.hidden")

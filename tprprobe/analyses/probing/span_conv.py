@@ -16,15 +16,16 @@ from torch import Tensor, nn
 
 from tprprobe.analyses.probing.document_counts import (
     NATS,
-    Fitted,
+    Curves,
     Probe,
+    Tested,
     count_probes,
     labels_of,
-    list_fitted,
+    list_tested,
     losses,
     sum_documents,
 )
-from tprprobe.analyses.probing.examples import Examples, Splits
+from tprprobe.analyses.probing.examples import Examples
 from tprprobe.analyses.probing.inputs import Batch, Reader, Shape, Spans, chunks
 from tprprobe.analyses.probing.settings import Schedule
 
@@ -124,22 +125,15 @@ def step_amsgrad(
     weights.addcdiv_(first, scale.add_(TINY / rate), value=-1)
 
 
-def fit_span_conv(
-    probes: Sequence[Probe], splits: Splits, reader: Reader, shape: Shape, schedule: Schedule
-) -> list[Fitted]:
-    """Probes of one vector, each trained to its end on the first turn of the splits, and tested."""
-    turn, examples = splits.turns[0], splits.examples
-    train, dev = examples.take(turn.train), examples.take(turn.dev)
-    if schedule.standardize:
-        mean, scale = _moments(reader, train)
-        reader = replace(reader, mean=mean, scale=scale)
-    descent = Descent(probes, train, dev, reader, shape, schedule)
+def fit_span_conv(probes: Sequence[Probe], reader: Reader, schedule: Schedule) -> list[Tested]:
+    """Probes of one vector, each trained to its end on the first turn of their splits, and tested."""
+    descent, splits = Descent(probes, reader, schedule), probes[0].splits
     descent.run()
-    test = splits.tested.take(turn.test)
+    test = splits.tested.take(splits.turns[0].test)
     terms = descent.count(descent.best, np.arange(len(probes)), test)
     sums = np.stack([sum_documents(each, test) for each in terms])
-    weights = shape.split(descent.best)
-    return list_fitted(probes, splits, sums, descent.curves, weights, shape, reader)
+    weights = descent.shape.split(descent.best)
+    return list_tested(probes, sums, descent.curves, weights, descent.reader)
 
 
 def _moments(reader: Reader, train: Examples) -> tuple[Tensor, Tensor]:
@@ -157,18 +151,15 @@ def _moments(reader: Reader, train: Examples) -> tuple[Tensor, Tensor]:
 class Descent:
     """Probes in training: ``live`` go on, ``weights`` are theirs, ``best`` the best of all so far."""
 
-    def __init__(
-        self,
-        probes: Sequence[Probe],
-        train: Examples,
-        dev: Examples,
-        reader: Reader,
-        shape: Shape,
-        schedule: Schedule,
-    ):
-        self.probes, self.train, self.dev = probes, train, dev
-        self.reader, self.shape, self.schedule = reader, shape, schedule
-        n, device = len(probes), reader.device
+    def __init__(self, probes: Sequence[Probe], reader: Reader, schedule: Schedule):
+        examples, turn = probes[0].splits.examples, probes[0].splits.turns[0]
+        self.train, self.dev = examples.take(turn.train), examples.take(turn.dev)
+        if schedule.standardize:
+            mean, scale = _moments(reader, self.train)
+            reader = replace(reader, mean=mean, scale=scale)
+        self.probes, self.shape = probes, probes[0].shape
+        self.reader, self.schedule = reader, schedule
+        n, device, shape = len(probes), reader.device, self.shape
         fresh = {seed: draw_weights(shape, seed) for seed in {probe.seed for probe in probes}}
         self.weights = torch.stack([fresh[probe.seed] for probe in probes]).to(device)
         self.best = self.weights.clone()
@@ -179,7 +170,7 @@ class Descent:
         self.worse = np.zeros(n, int)
         self.learned = torch.zeros(n, device=device)  # sum of losses since the last validation
         self.steps = self.judged = 0
-        self.curves: list[list[tuple[int, float, float]]] = [[] for _ in probes]
+        self.curves: Curves = [[] for _ in probes]
 
     def run(self) -> None:
         """Trains every probe to its end, on the samples in an order that depends on the epoch only."""

@@ -1,7 +1,6 @@
 """Loaders of the inputs of figures: stores, evaluations, logs of training runs."""
 
 import math
-import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,20 +18,13 @@ from tprprobe.files.kinds import Kind
 from tprprobe.files.settings import Document, parse
 from tprprobe.files.tables import check_columns, columns
 from tprprobe.interventions.kinds import BEHAVIORS, SWEEPS
-from tprprobe.store import Store, open_store
 from tprprobe.store.kinds import STORE
+from tprprobe.store.reader import Source, as_store
 from tprprobe.training.kinds import RUNS
 from tprprobe.training.logs import read_log
 
 PROBED = "settings.json"  # of `tprprobe probe --out`
 LOGGED = columns(number="value", whole="step")
-
-Source = str | os.PathLike[str]
-
-
-def load_store(source: Store | Source) -> Store:
-    """The store; opened if it is given as a path."""
-    return source if isinstance(source, Store) else open_store(Path(source))
 
 
 def load_tables(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
@@ -78,19 +70,12 @@ def _evaluated(path: Path) -> list[tuple[Any, ...]]:
         raise InputError(
             f"{path} holds no evaluation: make one with `tprprobe eval --ckpt … --out FOLDER`"
         )
-    return [
-        (
-            of.model,
-            of.parameters,
-            of.split,
-            module,
-            row.n,
-            row.exact_match,
-            *row.exact_match_interval,
-        )
-        for of in summaries
-        for module, row in of.modules.items()
-    ]
+    rows: list[tuple[Any, ...]] = []
+    for of in summaries:
+        about = (of.model, of.parameters, of.split)
+        for module, row in of.modules.items():
+            rows.append((*about, module, row.n, row.exact_match, *row.exact_match_interval))
+    return rows
 
 
 class _Matched(Document):
@@ -174,11 +159,8 @@ def _in_folders(
     return Input(text, load or partial(load_tables, kind=kind), kind.find_finished)
 
 
-PAIRS = (
-    "edits of minimal pairs: give --ckpt with the folder of `intervene --data pairs:FRAME --out`"
-)
 INPUTS = {
-    "store": Input("a store: give --store STORE", load_store, STORE.find_finished),
+    "store": Input("a store: give --store STORE", as_store, STORE.find_finished),
     "evaluations": Input(
         "evaluations: give --ckpt with folders of `eval --out`",
         load_evaluations,
@@ -186,7 +168,9 @@ INPUTS = {
     ),
     "runs": _in_folders("logs of training", "train", RUNS, load_runs),
     "sweeps": _in_folders("sweeps", "intervene", SWEEPS),
-    "behaviors": Input(PAIRS, load_behavior, BEHAVIORS.find_finished),
+    "behaviors": _in_folders(
+        "edits of minimal pairs", "intervene --data pairs:FRAME", BEHAVIORS, load_behavior
+    ),
     "probes": _in_folders("probes", "probe", PROBES, load_probes),
     "decompositions": _in_folders("decompositions", "decompose", DECOMPOSITIONS),
     "roles": _in_folders("this figure needs a search of roles", "roles", ROLES, load_searches),

@@ -7,10 +7,11 @@ from typing import Any
 
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures.catalogue.entries import Entry, find_figure, load_figures
-from tprprobe.figures.catalogue.loaders import INPUTS, Source, load_store
+from tprprobe.figures.catalogue.loaders import INPUTS
 from tprprobe.figures.style import Drawing, save
 from tprprobe.figures.tables import Table
 from tprprobe.store import Store
+from tprprobe.store.reader import Source, as_store
 
 
 def list_drawable(source: Store | Source) -> list[Entry]:
@@ -19,7 +20,7 @@ def list_drawable(source: Store | Source) -> list[Entry]:
     Raises:
         InputError: there is no complete store.
     """
-    store = load_store(source)
+    store = as_store(source)
     return [
         entry
         for entry in load_figures()

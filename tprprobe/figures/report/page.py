@@ -142,19 +142,14 @@ def report_run(run: str | os.PathLike[str], out: str | os.PathLike[str] | None =
 
 def _of_store(found: Mapping[str, Any], store: Store | None) -> tuple[dict[str, Any], list[str]]:
     """The results without those of other stores, and lines about the results left out."""
-    own = dict(found)
-    others: dict[str, None] = {}
-    unknown: dict[str, None] = {}
+    own, left_out = dict(found), {OTHERS: set[str](), UNKNOWN: set[str]()}
     if store is not None:
         for name in found.keys() - FREE:
-            own[name], of_others, of_none = sort_results(store, found[name])
-            others |= dict.fromkeys(each.name for each in of_others)
-            unknown |= dict.fromkeys(each.name for each in of_none)
-    return own, [
-        f"Left out, {reason}: {', '.join(sorted(names))}."
-        for reason, names in ((OTHERS, others), (UNKNOWN, unknown))
-        if names
-    ]
+            own[name], *others = sort_results(store, found[name])
+            for names, folders in zip(left_out.values(), others, strict=True):
+                names |= {each.name for each in folders}
+    told = [(reason, ", ".join(sorted(names))) for reason, names in left_out.items() if names]
+    return own, [f"Left out, {reason}: {names}." for reason, names in told]
 
 
 def _about(store: Store) -> Section:

@@ -13,10 +13,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from tprpapers.kinds import GRIDS
+from tprpapers.lee.labelled_places import MODES, LabelledPlaces, read_places
 from tprprobe.analyses.decomposition.choices import read_rank
-from tprprobe.analyses.kinds import GRIDS
 from tprprobe.analyses.probing.inputs import find_sites
-from tprprobe.analyses.probing.labelled_places import MODES, LabelledPlaces, read_places
 from tprprobe.analyses.probing.settings import SITES
 from tprprobe.errors import unknown
 from tprprobe.files.runs import KeptRun, Part, kept

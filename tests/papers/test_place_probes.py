@@ -11,8 +11,8 @@ from planted.questions import plant
 from typer.testing import CliRunner
 
 import tprprobe as tp
-from tprprobe.analyses.probing.labelled_places import read_places
-from tprprobe.analyses.probing.place_probes import Binding, PlaceProbe, fit_linear, probe_places
+from tprpapers.lee.labelled_places import read_places
+from tprpapers.lee.place_probes import Binding, PlaceProbe, fit_linear, probe_places
 from tprprobe.cli import app
 
 
