@@ -21,6 +21,7 @@ from parity import publishedfiles
 from planted.damage import damage_each, soak
 
 import tprprobe as tp
+from tprpapers.captions.words import Words
 from tprpapers.huang.caption_files import read_annotations
 from tprpapers.huang.image_features import open_features
 from tprpapers.huang.word_vectors import read_glove
@@ -29,7 +30,6 @@ from tprpapers.study.plans import read_plan
 from tprprobe.analyses.probing.task import read_task
 from tprprobe.data.vocabularies.characters import SPECIALS, SymbolTable, Vocabulary, characters
 from tprprobe.data.vocabularies.subwords import load_subwords, train_subwords
-from tprprobe.data.vocabularies.words import Words
 from tprprobe.errors import InputError
 from tprprobe.files import hdf5
 from tprprobe.gold.annotations import read_annotated
