@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 from torch import Size, Tensor
 
 from tprprobe.errors import InputError, unknown
-from tprprobe.models.architectures import build, find_architecture, typed_option
+from tprprobe.models.architectures import build, find_architecture, sketched, typed_option
 from tprprobe.models.protocol import Model
-from tprprobe.models.sketches import sketched
 
 # option → the values that a file admits, the default first
 Options = dict[str, tuple[Any, ...]]

@@ -23,9 +23,8 @@ from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_folder
 from tprprobe.models.answers import CAPTIONS, find_scores
-from tprprobe.models.architectures import build, expand
+from tprprobe.models.architectures import build, expand, sketched
 from tprprobe.models.protocol import CaptionModel, Model, Readable
-from tprprobe.models.sketches import sketched
 
 TYPED, SEQ2SEQ = {"model_type": "tprprobe"}, "TPRForSeq2SeqLM"  # of `models.huggingface.auto`
 UNTRAINED, TRANSFORMERS = "untrained:", "hf:"  # how names begin
