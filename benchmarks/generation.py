@@ -22,8 +22,8 @@ from mathematics import compare
 from torch import Tensor
 
 from tprprobe.models import load_model
+from tprprobe.models.convert import convert
 from tprprobe.models.decoding.generation import generate
-from tprprobe.models.published.convert import convert
 
 PAD = 0
 SIZES: dict[str, dict[str, Any]] = {

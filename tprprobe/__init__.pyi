@@ -22,7 +22,7 @@ from .files.kinds import load_run as load_run
 from .interventions.decomposed_states import substitute as substitute
 from .models import load_model as load_model
 from .models.checkpoint import save_pretrained as save_pretrained
-from .models.published.convert import convert as convert
+from .models.convert import convert as convert
 from .site.attachment import attach as attach
 from .site.hooks import capture as capture
 from .site.hooks import intervene as intervene

@@ -15,6 +15,7 @@ from studies.pages.replacements_section import summarize_replacements
 from studies.pages.training_times import judge_time
 from studies.pages.unbinding_section import summarize_unbinding
 from studies.templates import fill, table
+from tprpapers.captions.words import tokenize
 from tprpapers.claims import Verdict
 from tprpapers.huang.caption_scores import judge_scores
 from tprpapers.scoring.baselines import CAPTION_BASELINES, baseline_captions, first_images
@@ -29,7 +30,6 @@ from tprpapers.scoring.captions.writing import caption_rows, matches
 from tprpapers.scoring.meteor import java_meteor, meteor_missing
 from tprprobe.console import stderr
 from tprprobe.data import load_data
-from tprprobe.data.vocabularies.words import tokenize
 from tprprobe.errors import InputError
 from tprprobe.files import hub
 from tprprobe.models import count_parameters, load_model

@@ -1,4 +1,4 @@
-"""What notebooks show of results: tables with small pictures, every text escaped."""
+"""What notebooks show of results: tables, every text escaped."""
 
 import numpy as np
 import pandas as pd
@@ -13,34 +13,23 @@ from tprprobe.files.notebook import ROWS, as_html
 HOSTILE = '<script>alert("1")</script>'
 
 
-def test_rows_have_bars_of_one_scale_and_texts_are_escaped():
+def test_texts_are_escaped():
     table = pd.DataFrame({HOSTILE: ["a", HOSTILE], "share": [0.5, 0.25]})
-    shown = as_html(HOSTILE, table, bar="share", note=HOSTILE)
+    shown = as_html(HOSTILE, table, note=HOSTILE)
     assert "<script" not in shown
     assert shown.count("&lt;script&gt;") == 4
-    assert 'width="90" height="12" stroke="none"' in shown
-    assert 'width="45" height="12" stroke="none"' in shown
     assert "http" not in shown
 
 
-def test_intervals_are_lines_and_what_is_missing_is_a_dash():
-    table = pd.DataFrame(
-        {"r2": [0.0, 1.0, np.nan], "low": [0.0, np.nan, np.nan], "high": [0.5, 1.0, np.nan]}
-    )
-    shown = as_html("fits", table, interval=("r2", "low", "high"))
-    assert shown.count("<line") == 1
-    assert '<line x1="4" x2="45"' in shown
-    assert shown.count("<circle") == 2
-    assert '<circle cx="86"' in shown
-    assert shown.count("<td>–</td>") == 4
+def test_numbers_are_short_and_what_is_missing_is_a_dash():
+    shown = as_html("fits", pd.DataFrame({"r2": [0.12345, 1.0, np.nan], "n": [1234.5678, 2, 3]}))
+    assert [f"<td>{cell}</td>" in shown for cell in ("0.123", "1", "–", "1234.6")] == [True] * 4
 
 
 def test_long_tables_are_cut_and_say_so():
     shown = as_html("many", pd.DataFrame({"n": range(50)}), note="All in .rows.")
-    assert shown.count("<tr>") == ROWS + 1
+    assert shown.count("<td>") == ROWS
     assert "20 of 50 rows. All in .rows." in shown
-    assert "<td>1234.5678</td>" in as_html("", pd.DataFrame({"n": [1234.5678]}))
-    assert "<td>0.123</td>" in as_html("", pd.DataFrame({"n": [0.12345]}))
 
 
 @pytest.fixture(scope="module")
@@ -55,9 +44,8 @@ def test_stores_clusters_and_runs_are_shown(store):
     shown = found._repr_html_()
     assert f"2 clusters of {found.site}, head 0" in shown
     assert f"{found.stability:.2f}" in shown
-    assert shown.count("<rect") == 2
     run = RunContents({"clusters": [found, found], HOSTILE: store})
-    assert "<td>clusters</td><td>list</td><td>2</td>" in run._repr_html_()
+    assert "".join(run._repr_html_().split()).count("<td>clusters</td><td>list</td><td>2</td>") == 1
     assert "<script" not in run._repr_html_()
 
 
@@ -69,4 +57,4 @@ def test_searches_of_roles_are_shown():
     ]
     shown = RoleSearch("state", "left", pd.DataFrame(schemes))._repr_html_()
     assert "Roles of state: left" in shown
-    assert shown.count("<circle") == 2
+    assert "<td>left</td>" in shown

@@ -42,9 +42,8 @@ def test_a_store_is_inspected_without_what_reads_its_arrays(make_model, make_dat
 LOADED = """
 import sys
 from tprprobe.models import load_model
-from tprprobe.models.architectures import build
+from tprprobe.models.architectures import build, sketched
 from tprprobe.models.listing import list_presets
-from tprprobe.models.sketches import sketched
 
 load_model("tpt-c-arithmetic")
 with sketched():

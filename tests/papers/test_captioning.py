@@ -11,14 +11,14 @@ import torch
 from planted.recipes import CAPTIONERS, figures, killed_at, same, state, weights
 from planted.recipes import captioning as recipe
 
+from tprpapers.captions.images import Captioned
+from tprpapers.captions.words import count_words, tokenize
 from tprpapers.huang.caption_scores import judge_scores
 from tprpapers.scoring.captions.toolkit import score_captions, score_rows
 from tprpapers.scoring.captions.writing import matches
 from tprprobe.data import load_data
-from tprprobe.data.captions import Captioned
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import encode_mix, encode_pairs
-from tprprobe.data.vocabularies.words import count_words, tokenize
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
 from tprprobe.files.settings import parse

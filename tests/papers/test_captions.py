@@ -18,6 +18,8 @@ import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tprpapers.captions.images import Captioned
+from tprpapers.captions.words import BRACKETS, Words, count_words, tokenize
 from tprpapers.huang.caption_bags import bag_vector
 from tprpapers.huang.caption_files import read_annotations
 from tprpapers.huang.caption_scores import judge_scores
@@ -33,8 +35,6 @@ from tprpapers.worlds.scenes.rendering import facts
 from tprpapers.worlds.scenes.scene import draw, split_of, unseen_color
 from tprpapers.worlds.scenes.trees import label
 from tprprobe.data import load_data
-from tprprobe.data.captions import Captioned
-from tprprobe.data.vocabularies.words import BRACKETS, Words, count_words, tokenize
 from tprprobe.errors import InputError
 
 # What the toolkit's own program (commit 3a9afb2, its scorers in pycocoevalcap 1.2) computes of its

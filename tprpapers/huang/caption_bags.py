@@ -13,7 +13,7 @@ from hashlib import blake2b
 import numpy as np
 from jaxtyping import Float32
 
-from tprprobe.data.vocabularies.words import tokenize
+from tprpapers.captions.words import tokenize
 
 WIDTH, PLACES = 2048, 32
 

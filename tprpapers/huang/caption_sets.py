@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tprpapers.captions.images import Captioned
 from tprpapers.huang.caption_bags import bag_vector
 from tprpapers.huang.caption_files import CaptionedImage, in_split, read_annotations
 from tprpapers.huang.image_features import Features, open_features
 from tprpapers.worlds.loader import Loader
-from tprprobe.data.captions import Captioned
 from tprprobe.data.dataset import Dataset, Request
 from tprprobe.data.documents.corpora import ALIASES
 from tprprobe.errors import InputError, unknown
@@ -29,7 +29,6 @@ class Images(Dataset[Captioned]):
     images: tuple[CaptionedImage, ...]
     features: Features
     places: tuple[int, ...]
-    has_images = True
 
     def read(self, rows: range) -> Iterator[Captioned]:
         for row in rows:
@@ -43,7 +42,6 @@ class HeldOut(Dataset[Captioned]):
 
     images: tuple[CaptionedImage, ...]
     parts: tuple[tuple[int, tuple[int, ...]], ...]  # of which image which captions
-    has_images = True
 
     def read(self, rows: range) -> Iterator[Captioned]:
         for row in rows:

@@ -9,10 +9,17 @@ from typing import Any
 
 from torch import Size, Tensor
 
-from tprpapers.published_weights import Options, checked, count_layers, fill, settle, shape_of
+from tprpapers.published.containers import PublishedFile
+from tprpapers.published.weights import (
+    Options,
+    Rebuilt,
+    checked,
+    count_layers,
+    fill,
+    settle,
+    shape_of,
+)
 from tprprobe.errors import InputError, unknown
-from tprprobe.models.published.containers import PublishedFile
-from tprprobe.models.published.convert import Rebuilt
 
 OURS = re.compile(r"(encoder|decoder)\.block\.\d|shared\.")
 SHARED = "shared.weight"

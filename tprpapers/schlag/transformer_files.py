@@ -9,10 +9,9 @@ from typing import Any
 
 from torch import Tensor
 
-from tprpapers.published_weights import Options, count_layers, fill, settle, shape_of
+from tprpapers.published.containers import PublishedFile
+from tprpapers.published.weights import Options, Rebuilt, count_layers, fill, settle, shape_of
 from tprprobe.errors import InputError
-from tprprobe.models.published.containers import PublishedFile
-from tprprobe.models.published.convert import Rebuilt
 from tprprobe.models.transformer import sinusoids
 
 OURS = re.compile(r"(encoder|decoder)\.layers\.\d|embedding\.")

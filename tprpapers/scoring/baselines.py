@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float32
 
-from tprprobe.data.captions import Captioned
+from tprpapers.captions.images import Captioned
+from tprpapers.captions.words import tokenize
 from tprprobe.data.dataset import Dataset
-from tprprobe.data.vocabularies.words import tokenize
 from tprprobe.errors import unknown
 
 END = re.compile(r"(?<=[.!?])\s+(?=[^a-z\s])")

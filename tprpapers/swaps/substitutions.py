@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from tprpapers.captions.words import Words, tokenize
 from tprpapers.huang.word_vectors import prepare_captioner
 from tprpapers.kinds import SUBSTITUTIONS
 from tprpapers.scoring.captions.cider import cider_d
@@ -22,7 +23,6 @@ from tprpapers.scoring.captions.writing import evaluate_captions, summarize_capt
 from tprprobe.data.batching import Ragged
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import Pairs, encode_examples
-from tprprobe.data.vocabularies.words import tokenize
 from tprprobe.files.runs import KeptRun, keep_table, kept
 from tprprobe.interventions.batched_edits import Variant
 from tprprobe.interventions.folders import measure_parts, open_run
@@ -136,4 +136,4 @@ def summarize_substitutions(samples: pd.DataFrame, seed: int = 0) -> pd.DataFram
     return pd.DataFrame(rows)
 
 
-SCORES = Scores(evaluate_captions, summarize_captions, sweep_captions, prepare_captioner)
+SCORES = Scores(evaluate_captions, summarize_captions, sweep_captions, prepare_captioner, Words)

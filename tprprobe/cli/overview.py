@@ -51,7 +51,7 @@ def inspect(what: str) -> Overview:
 
     if is_foreign(Path(what)) or Path(what).suffix == ".gguf":
         return inspect_model(f"hf:{what}")
-    if not CHECKPOINT.is_in(what) and any(matches(what) for matches, _ in SOURCES.values()):
+    if not CHECKPOINT.is_in(what) and any(matches(what) for matches, _ in SOURCES):
         return inspect_data(what)
     return inspect_model(what)
 

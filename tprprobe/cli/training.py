@@ -64,7 +64,7 @@ def convert(
 ) -> None:
     """Convert a published checkpoint into a checkpoint folder of tprprobe."""
     from tprprobe.models.checkpoint import READERS
-    from tprprobe.models.published.convert import convert as run
+    from tprprobe.models.convert import convert as run
 
     folder = run(source, out, config=config, vocab=vocab)
     known = any((folder / file).is_file() for file in READERS)

@@ -8,7 +8,7 @@ from tprprobe import plugins
 from tprprobe.data.annotated.sentencesets import is_annotated_file, open_annotated
 from tprprobe.data.dataset import Dataset, Request, no_data
 from tprprobe.data.documents.corpora import choose, is_corpus, open_corpus, open_list
-from tprprobe.data.documents.hubsets import is_hub_set, open_hub_set
+from tprprobe.data.documents.hubsets import ANY, HUB, is_hub_set, open_hub_set
 from tprprobe.data.frames.pairsets import draw_pairs, is_pairs
 
 
@@ -30,29 +30,18 @@ def _reading(spec: str) -> list[plugins.Plugin]:
     return [plugin for plugin, names in marks if any((path / name).is_dir() for name in names)]
 
 
-SOURCES: dict[str, tuple[Callable[[str], bool], Callable[[Request], Dataset]]] = {
-    "pairs:FRAME (or a+b, all, FILE.toml, with ,asked and ,one_token)": (is_pairs, draw_pairs),
-    "PREFIX or PREFIX:… of a plug-in": (
-        is_plugged,
-        lambda request: _plugged(request.spec)(request.spec, **request.options),
-    ),
-    "FILE.conllu, FILE.conllup, FILE.iob2, edge-probing FILE.jsonl": (
-        is_annotated_file,
-        open_annotated,
-    ),
-    "datasets:OWNER/NAME[,CONFIGURATION][:COLUMN]; xsum, cnn_dailymail, arxiv, wikihow (or NAME:PATH)": (
-        is_hub_set,
-        open_hub_set,
-    ),
-    "FILE.txt, .jsonl, .csv, .tsv, .parquet (or FILE:COLUMN), FILE.source, a FOLDER of such files": (
-        is_corpus,
-        open_corpus,
-    ),
-    "FOLDER or FOLDER:… of a plug-in": (
+# what tells the name of a data set, and what opens it: the first that accepts a name
+SOURCES: tuple[tuple[Callable[[str], bool], Callable[[Request], Dataset]], ...] = (
+    (is_pairs, draw_pairs),
+    (is_plugged, lambda request: _plugged(request.spec)(request.spec, **request.options)),
+    (is_annotated_file, open_annotated),
+    (is_hub_set, open_hub_set),
+    (is_corpus, open_corpus),
+    (
         lambda spec: bool(_reading(spec)),
         lambda request: _reading(request.spec)[0].load()(request.spec, **request.options),
     ),
-}
+)
 
 
 def load_data(
@@ -89,12 +78,10 @@ def load_data(
         request = Request("the list", split, n, seed, workers)
         return choose(open_list(list(spec), request), request, divided=True)
     spec = os.fspath(spec)
-    for matches, open_data in SOURCES.values():
+    for matches, open_data in SOURCES:
         if matches(spec):
             return open_data(Request(spec, split, n, seed, workers))
-    words = (word.partition(":")[0].strip(",;") for name in SOURCES for word in name.split())
-    known = [word for word in words if word.isidentifier() and word.islower()]
-    raise no_data(spec, [*known, *plugins.find("data")])
+    raise no_data(spec, ["pairs", ANY, *HUB, *plugins.find("data")])
 
 
 def as_data(data: Dataset | str | os.PathLike[str] | Iterable[str]) -> Dataset:

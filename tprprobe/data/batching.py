@@ -1,14 +1,32 @@
-"""Sequences of different lengths, stored one after another and batched with others alike; and vectors as sources."""
+"""Sequences of different lengths, stored one after another and batched with others alike."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int64, Integer
+from jaxtyping import Int64, Integer, Shaped
 from torch import Tensor
 
 POOL = 64  # batches that are sorted by length together: more pads less, and shuffles less
+
+
+@runtime_checkable
+class Sources(Protocol):
+    """What models read of samples: sequences of ids (:class:`Ragged`), or vectors, which have no ids."""
+
+    @property
+    def values(self) -> Any: ...
+    @property
+    def offsets(self) -> Int64[Tensor, " offset"]: ...
+    @property
+    def ids(self) -> Integer[Tensor, " token"]: ...
+    @property
+    def lengths(self) -> Int64[Tensor, " sample"]: ...
+    def __len__(self) -> int: ...
+    def to(self, device: str | torch.device) -> "Sources": ...
+    def padded(self, indices: Int64[Tensor, " batch"], pad: int) -> Shaped[Tensor, "batch seq"]: ...
 
 
 @dataclass(frozen=True)
@@ -62,33 +80,3 @@ def buckets(
     order = order[np.lexsort([lengths.numpy(force=True)[order], pool])]
     batches = torch.from_numpy(order).split(batch_size)
     return [batches[i] for i in rng.permutation(len(batches))]
-
-
-@dataclass(frozen=True)
-class Vectors:
-    """The source of sample i is `values[rows[i]]`; it has no tokens."""
-
-    values: Float[Tensor, "vector width"]
-    rows: Int64[Tensor, " sample"]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    @property
-    def ids(self) -> Int64[Tensor, " token"]:
-        return torch.empty(0, dtype=torch.int64)
-
-    @property
-    def offsets(self) -> Int64[Tensor, " offset"]:
-        return torch.zeros(len(self) + 1, dtype=torch.int64)
-
-    @property
-    def lengths(self) -> Int64[Tensor, " sample"]:
-        return torch.zeros_like(self.rows)
-
-    def to(self, device: str | torch.device) -> "Vectors":
-        return Vectors(self.values.to(device), self.rows)
-
-    def padded(self, indices: Int64[Tensor, " batch"], pad: int) -> Float[Tensor, "batch width"]:
-        """The vectors of the chosen samples, which need no padding."""
-        return self.values[self.rows[indices.to(self.rows.device)].to(self.values.device)]

@@ -55,7 +55,6 @@ class Dataset(ABC, Generic[E]):
 
     Attributes:
         has_grammar: Whether a grammar decides if a source makes a target true.
-        has_images: Whether sources are images: examples then have ``features`` and ``captions``.
         name: The name of the whole, as given to :func:`load_data`.
         split: The part of it.
         seed: The seed with which it was drawn or divided.
@@ -69,7 +68,6 @@ class Dataset(ABC, Generic[E]):
     """
 
     has_grammar: ClassVar[bool] = False  # which tells whether a source makes a target true
-    has_images: ClassVar[bool] = False  # as sources: examples have `features` and `captions`
 
     name: str
     split: str

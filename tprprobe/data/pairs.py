@@ -1,8 +1,4 @@
-"""Encoded examples: the ids of sources and targets, with start and end symbols.
-
-Where the vocabulary is one of words, examples are images: sources are their features, and each of
-their captions makes a pair.
-"""
+"""Encoded examples: the ids of sources and targets, with start and end symbols."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,8 +10,7 @@ import torch
 from jaxtyping import Int64, Integer, Shaped
 from torch import Tensor
 
-from tprprobe.data.batching import Ragged, Vectors
-from tprprobe.data.captions import IMAGES_AT_ONCE, check_widths, stack_features
+from tprprobe.data.batching import Ragged, Sources
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.vocabularies.characters import check_length
 from tprprobe.data.vocabularies.codecs import Codec
@@ -110,7 +105,7 @@ def _cut(flat: Flat, most: int) -> Flat:
 class Pairs:
     """Encoded examples."""
 
-    source: Ragged | Vectors
+    source: Sources
     target: Ragged
     cut: tuple[int, int] = (0, 0)  # sources and targets that were too long
     parts: tuple[int, ...] = ()  # how many pairs each data set gave
@@ -145,7 +140,7 @@ def encode_pairs(data: Dataset, vocabulary: Codec) -> Pairs:
 def encode_mix(parts: Iterable[Dataset], vocabulary: Codec) -> Pairs:
     """The encoded examples of several data sets, one after another; memory holds one block of texts."""
     if vocabulary.reads_images:
-        return _encode_captions(parts, vocabulary)
+        return vocabulary.encode_images(parts, first=False)
     sizes = []
     with Spool() as source, Spool() as target:
         for part in parts:
@@ -158,12 +153,10 @@ def encode_mix(parts: Iterable[Dataset], vocabulary: Codec) -> Pairs:
 
 def encode_examples(examples: Sequence[Any], vocabulary: Codec) -> Pairs:
     """The encoded examples of a list, one pair each; of an image the first caption."""
-    targets = [example.target for example in examples]
-    if not vocabulary.reads_images:
-        return encode_texts([example.source for example in examples], targets, vocabulary)
-    values = torch.from_numpy(stack_features(examples))
-    vectors = Vectors(values, torch.arange(len(values)))
-    return Pairs(vectors, encode_targets(targets, vocabulary).ragged())
+    if vocabulary.reads_images:
+        return vocabulary.encode_images([examples], first=True)
+    sources, targets = zip(*((each.source, each.target) for each in examples), strict=True)
+    return encode_texts(sources, targets, vocabulary)
 
 
 def encode_texts(sources: Sequence[str], targets: Sequence[str], vocabulary: Codec) -> Pairs:
@@ -172,24 +165,3 @@ def encode_texts(sources: Sequence[str], targets: Sequence[str], vocabulary: Cod
 
 def _paired(source: Flat, target: Flat, sizes: Sequence[int] = ()) -> Pairs:
     return Pairs(source.ragged(), target.ragged(), (source.cut, target.cut), tuple(sizes))
-
-
-def _encode_captions(parts: Iterable[Dataset], words: Codec) -> Pairs:
-    """The vectors of all images, with each of their captions; both lie in temporary files until they are used."""
-    rows, sizes, images = [], [], 0
-    with Spool() as vectors, Spool() as captions:
-        for part in parts:
-            several: list[int] = []
-            for block in part.examples(IMAGES_AT_ONCE):
-                stacked = stack_features(block)
-                vectors.write(Flat(stacked.ravel(), np.full(len(block), stacked.shape[1]), 0))
-                texts = [caption for example in block for caption in example.captions]
-                captions.write(encode_targets(texts, words))
-                several += [len(example.captions) for example in block]
-            rows.append(np.repeat(images + np.arange(len(several)), several))
-            images, sizes = images + len(several), [*sizes, sum(several)]
-        flat, target = vectors.flat(), captions.flat().ragged()
-    check_widths(flat.lengths.tolist())
-    values = torch.from_numpy(flat.values.reshape(images, -1))
-    vectors = Vectors(values, torch.from_numpy(np.concatenate(rows)))
-    return Pairs(vectors, target, parts=tuple(sizes))

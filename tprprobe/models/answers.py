@@ -38,13 +38,15 @@ class Scores(NamedTuple):
 
     ``evaluate(model, data, vocabulary, **options)`` has a row an example, ``summarize(rows)`` the
     scores of all, ``sweep(model, data, recipe, out, resume)`` those under edits, and ``prepare(model,
-    vocabulary, settings)`` makes a model ready for its first step.
+    vocabulary, settings)`` makes a model ready for its first step. ``codec`` is the class of vocabulary that texts of
+    this kind need: ``codec.of(parts, threshold)`` counts the words of data sets, ``codec.load(folder)`` reads it.
     """
 
     evaluate: Callable[..., pd.DataFrame]
     summarize: Callable[[pd.DataFrame], dict[str, Any]]
     sweep: Callable[..., pd.DataFrame] | None = None
     prepare: Callable[..., None] = lambda *_: None
+    codec: Any = None
 
 
 def find_scores(kind: str) -> Scores:

@@ -4,30 +4,32 @@ import dataclasses
 import hashlib
 import math
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from tprprobe import plugins
 from tprprobe.errors import InputError, unknown
 from tprprobe.models.listing import list_presets
 from tprprobe.models.protocol import Model
-from tprprobe.models.sketches import sketched
-from tprprobe.models.tpgn import TPGN
 from tprprobe.models.tpt import TPT
 from tprprobe.models.transformer import Transformer
 
 LARGEST, DEEPEST = 2**24, 2**8  # of a size, and of what is computed one after another
 DEEP = ("n_layers", "thinking_steps")
 FEW = 2**28  # numbers that every machine holds
+DRAWN = (Tensor.normal_, Tensor.uniform_)  # what fills a tensor with random numbers
 # name → (module, the configuration's values that make the name)
 ARCHITECTURES: dict[str, tuple[type[Model], dict[str, Any]]] = {
     "transformer": (Transformer, {}),
     "tp-transformer": (Transformer, {"roles": "continuous", "embedding_binding": True}),
     "tpt": (TPT, {}),
     "t5": (TPT, {"roles": "none"}),
-    "tpgn": (TPGN, {}),
 }
 
 
@@ -185,6 +187,26 @@ def count_parameters(settings: dict[str, Any]) -> int:
     """
     with sketched():
         return sum(parameter.numel() for parameter in build(settings).parameters())
+
+
+@contextmanager
+def sketched() -> Iterator[None]:
+    """A block in which modules are made without values.
+
+    PyTorch would draw them on the device "meta" in Python, for which it loads its compiler: two seconds.
+    """
+    with torch.device("meta"), _Undrawn():
+        yield
+
+
+class _Undrawn(TorchFunctionMode):
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func in DRAWN or getattr(func, "__module__", "") == torch.nn.init.__name__:
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **kwargs)
 
 
 def fingerprint(model: torch.nn.Module) -> str:

@@ -17,15 +17,14 @@ from tprprobe.data.vocabularies import subwords
 from tprprobe.data.vocabularies.characters import SymbolTable, Vocabulary
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.subwords import load_subwords
-from tprprobe.data.vocabularies.words import Words
 from tprprobe.errors import InputError, unknown
 from tprprobe.files import hub
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_folder
-from tprprobe.models.architectures import build, expand
+from tprprobe.models.answers import CAPTIONS, find_scores
+from tprprobe.models.architectures import build, expand, sketched
 from tprprobe.models.protocol import CaptionModel, Model, Readable
-from tprprobe.models.sketches import sketched
 
 TYPED, SEQ2SEQ = {"model_type": "tprprobe"}, "TPRForSeq2SeqLM"  # of `models.huggingface.auto`
 UNTRAINED, TRANSFORMERS = "untrained:", "hf:"  # how names begin
@@ -34,7 +33,7 @@ FOREIGN_KEYS = ("model_type", "architectures", "transformers_version", "dtype")
 READERS: dict[str, Callable[[Path], Any]] = {  # by the file that a vocabulary is kept in
     Vocabulary.file: Vocabulary.load,
     subwords.FILE: load_subwords,
-    Words.file: Words.load,
+    "words.json": lambda folder: find_scores(CAPTIONS).codec.load(folder),
     SymbolTable.file: SymbolTable.load,
 }
 

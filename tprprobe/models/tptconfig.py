@@ -61,13 +61,6 @@ class TPTConfig:
     def heads_fill_model(self) -> bool:
         return self.n_heads * self.d_head == self.d_model
 
-    @property
-    def start(self) -> Literal["t5", "torch"]:
-        """The rule by which the attentions' weights are initialized: of bound stacks; for T5, of all."""
-        return (
-            "t5" if self.starts_as_t5(self.roles != "none" and any(self.role_stacks)) else "torch"
-        )
-
     def starts_as_t5(self, bound: bool) -> bool:
         """True if an attention starts at T5's scales, given whether its stack is ``bound`` to roles."""
         if self.initialization == "published":

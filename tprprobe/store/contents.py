@@ -139,4 +139,4 @@ class StoreContents:
         return f"Store({str(self.path)!r}: {self.samples} samples, {counts}, {len(self.sites)} sites, {size:.1f} MB)"
 
     def _repr_html_(self) -> str:
-        return as_html(repr(self), self.summary, bar="bytes")
+        return as_html(repr(self), self.summary)

@@ -15,8 +15,7 @@ from tprprobe.data.pairs import Pairs, encode_mix, encode_pairs
 from tprprobe.data.vocabularies.characters import SPECIALS, SymbolTable, characters
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.subwords import load_subwords, train_subwords
-from tprprobe.data.vocabularies.words import count_words
-from tprprobe.errors import InputError
+from tprprobe.models.answers import CAPTIONS, find_scores
 from tprprobe.training.recipes import Mix, Recipe
 
 
@@ -56,9 +55,8 @@ def make_codec(recipe: Recipe) -> Codec:
     """
     settings = recipe.subwords
     if recipe.words is not None:
-        return count_words(
-            chain.from_iterable(map(_captions, recipe.stages[0].mix)), recipe.words.threshold
-        )
+        parts = map(_data, recipe.stages[0].mix)
+        return find_scores(CAPTIONS).codec.of(parts, recipe.words.threshold)
     if settings is None:
         symbols = _data(recipe.stages[0].mix[0]).symbols
         return SymbolTable(SPECIALS + symbols) if symbols else characters()
@@ -68,14 +66,6 @@ def make_codec(recipe: Recipe) -> Codec:
     examples = islice(_data(recipe.stages[0].mix[0]), settings.texts // 2)
     texts = chain.from_iterable((example.source, example.target) for example in examples)
     return train_subwords(texts, settings.size, settings.max_source, settings.max_target)
-
-
-def _captions(mix: Mix) -> Iterator[str]:
-    data = _data(mix)
-    if not data.has_images:
-        raise InputError(f"{mix.data} has no captions, whose words are counted: leave out [words]")
-    for example in data:
-        yield from example.captions
 
 
 def load_pairs(mix: Mix, vocabulary: Codec) -> Pairs:

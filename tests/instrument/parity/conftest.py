@@ -9,7 +9,7 @@ from parity.authors import Reference
 from safetensors.torch import load_file
 
 from tprprobe.models import load_model
-from tprprobe.models.published.convert import convert
+from tprprobe.models.convert import convert
 
 
 @pytest.fixture(scope="session")

@@ -5,8 +5,8 @@ import torch
 from torch import Tensor
 
 from tprprobe.models import load_model
+from tprprobe.models.convert import convert
 from tprprobe.models.decoding.generation import generate
-from tprprobe.models.published.convert import convert
 
 transformers = pytest.importorskip("transformers", reason="the tests' reference: extra `dev`")
 

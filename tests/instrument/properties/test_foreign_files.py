@@ -21,20 +21,20 @@ from parity import publishedfiles
 from planted.damage import damage_each, soak
 
 import tprprobe as tp
+from tprpapers.captions.words import Words
 from tprpapers.huang.caption_files import read_annotations
 from tprpapers.huang.image_features import open_features
 from tprpapers.huang.word_vectors import read_glove
+from tprpapers.published.pickles import read_vocabulary
 from tprpapers.study.plans import read_plan
 from tprprobe.analyses.probing.task import read_task
 from tprprobe.data.vocabularies.characters import SPECIALS, SymbolTable, Vocabulary, characters
 from tprprobe.data.vocabularies.subwords import load_subwords, train_subwords
-from tprprobe.data.vocabularies.words import Words
 from tprprobe.errors import InputError
 from tprprobe.files import hdf5
 from tprprobe.gold.annotations import read_annotated
 from tprprobe.interventions.sweep_recipes import read_recipe as read_sweep
-from tprprobe.models.published.convert import convert, read_config
-from tprprobe.models.published.pickles import read_vocabulary
+from tprprobe.models.convert import convert, read_config
 from tprprobe.training.recipes import read_recipe
 
 ROOT = Path(__file__).parents[3]

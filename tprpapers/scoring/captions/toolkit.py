@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from tprpapers.captions.words import tokenize
 from tprpapers.scoring.captions.bleu import ORDERS, bleu, bleu_counts
 from tprpapers.scoring.captions.cider import cider_d
 from tprpapers.scoring.meteor import java_meteor, stemmed_meteors
 from tprpapers.scoring.rouge import rouge_l
-from tprprobe.data.vocabularies.words import tokenize
 from tprprobe.errors import InputError
 from tprprobe.statistics import bootstrap, bootstrap_difference, divide, group_sums
 

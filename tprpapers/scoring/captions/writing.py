@@ -8,13 +8,13 @@ import pandas as pd
 import torch
 from jaxtyping import Shaped
 
+from tprpapers.captions.images import Captioned, stack_features
+from tprpapers.captions.words import tokenize
 from tprpapers.scoring.captions.toolkit import REFERENCES, score_rows
 from tprpapers.scoring.meteor import meteor_missing
 from tprprobe.console import track
-from tprprobe.data.captions import Captioned, stack_features
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.vocabularies.codecs import Codec
-from tprprobe.data.vocabularies.words import tokenize
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.protocol import Model
 from tprprobe.statistics import bootstrap_mean

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tprpapers.captions.images import Captioned
 from tprpapers.worlds.english.labelling import TASKS, label_sentences
 from tprpapers.worlds.english.sentences import Sentence
 from tprpapers.worlds.loader import Loader
@@ -15,7 +16,6 @@ from tprpapers.worlds.scenes.captioning import describe
 from tprpapers.worlds.scenes.lexicon import LEXICON
 from tprpapers.worlds.scenes.rendering import render
 from tprpapers.worlds.scenes.scene import COMPOSITIONAL, draw, without_hats
-from tprprobe.data.captions import Captioned
 from tprprobe.data.dataset import SHARES, Dataset, Labels, Request
 from tprprobe.errors import InputError, unknown
 from tprprobe.gold.labels import Labelled, Target
@@ -70,7 +70,6 @@ class DrawnScenes(Dataset[Pictured]):
 
     knobs: SceneKnobs
     workers: int
-    has_images = True
 
     @property
     def tasks(self) -> tuple[str, ...]:

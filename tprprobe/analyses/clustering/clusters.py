@@ -97,12 +97,8 @@ class Clusters:
         of = self.site if self.head is None else f"{self.site}, head {self.head}"
         agreement = f"agreement of {self.n_seeds} seeds (ARI) {self.stability:.2f}"
         vectors = "raw" if self.raw else "standardized"
-        return as_html(
-            f"{self.k} clusters of {of}",
-            self.summary,
-            bar="share",
-            note=f"{vectors} vectors; {agreement}",
-        )
+        note = f"{vectors} vectors; {agreement}"
+        return as_html(f"{self.k} clusters of {of}", self.summary, note)
 
     def as_dict(self) -> dict[str, Any]:
         """Settings, measures and the summary, in JSON types; no labels and no centers.

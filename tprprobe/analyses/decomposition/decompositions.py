@@ -82,9 +82,7 @@ class Decomposition:
 
     def _repr_html_(self) -> str:
         shown = self.scores[["roles", "family", "control", "rank", "r2", "r2_low", "r2_high"]]
-        return as_html(
-            f"{self.site} as a sum of bindings", shown, interval=("r2", "r2_low", "r2_high")
-        )
+        return as_html(f"{self.site} as a sum of bindings", shown)
 
     @property
     def fit(self) -> RoleFit:

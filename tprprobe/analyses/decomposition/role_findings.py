@@ -75,9 +75,7 @@ class RoleSearch:
 
     def _repr_html_(self) -> str:
         shown = self.curve[["roles", "n_roles", "pairs", "bits", "r2", "r2_low", "r2_high"]]
-        return as_html(
-            f"Roles of {self.site}: {self.found}", shown, interval=("r2", "r2_low", "r2_high")
-        )
+        return as_html(f"Roles of {self.site}: {self.found}", shown)
 
     @property
     def lines(self) -> list[str]:

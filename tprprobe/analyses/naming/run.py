@@ -100,9 +100,7 @@ class Naming:
     def _repr_html_(self) -> str:
         shown = ["site", "head", "k", "named", "clusters", "coverage", "stability"]
         note = "Controls stand in .summary, the names in .clusters."
-        return as_html(
-            "Names of role clusters, by head", self.heads[shown], bar="coverage", note=note
-        )
+        return as_html("Names of role clusters, by head", self.heads[shown], note)
 
     def as_dict(self) -> dict[str, Any]:
         """Facts, summary and names in JSON types; what is missing is None.

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from jaxtyping import Int64, Integer
@@ -28,7 +28,7 @@ class Codec(ABC):
     symbols: tuple[str, ...]
     source_start: bool = False  # whether a source, too, begins with the start symbol
     has_words: bool = True  # or parts of them, not the characters of questions
-    reads_images: bool = False  # whether sources are no texts but images
+    reads_images: bool = False  # whether sources are no texts but images, see `encode_images`
     has_spare_rows: bool = False  # whether a model may have rows for more ids, as T5 has
 
     @property
@@ -67,6 +67,10 @@ class Codec(ABC):
     @abstractmethod
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """The start and end of each symbol of `encode` in the text, in characters."""
+
+    def encode_images(self, parts: Iterable[Iterable[Any]], first: bool) -> Any:
+        """The pairs of several lists of images with each of their captions, or with the ``first`` one only."""
+        raise NotImplementedError
 
     def all_offsets(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         return [self.offsets(text) for text in texts]

@@ -31,8 +31,7 @@ class Tokens(Codec):
     limit: int  # ids of a text
     rows: int  # of the model's embedding
     is_open: bool = False  # targets, which stand behind a text or in its masks, have no end symbol
-    has_spare_rows = has_words = True
-    reads_images = False
+    has_spare_rows = True
 
     @classmethod
     def of(cls, tokenizer: Any, module: Any, is_causal: bool, head: str | None) -> "Tokens":
@@ -86,13 +85,11 @@ class Tokens(Codec):
         return len(self.tokenizer)
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text's sub-words; no start or end symbol is added."""
         return self._checked(self._read([text])["input_ids"])[0]
 
     def encode_all(
         self, texts: Sequence[str]
     ) -> tuple[Integer[np.ndarray, " token"], Int64[np.ndarray, " offset"]]:
-        """The ids of all texts one after another, and where each begins (and the last ends)."""
         return self._joined(self._checked(self._read(texts)["input_ids"]))
 
     def _read(self, texts: Sequence[str], **options: bool) -> Any:
@@ -114,7 +111,6 @@ class Tokens(Codec):
         return self.tokenizer.unk_token_id
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
-        """The start and end of each sub-word of `encode` in the text, in characters."""
         return self.all_offsets([text])[0]
 
     def all_offsets(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
@@ -122,7 +118,6 @@ class Tokens(Codec):
         return self._read(texts, return_offsets_mapping=True)["offset_mapping"]
 
     def spell(self, ids: list[int]) -> str:
-        """The text of these ids, every one of them."""
         return self.tokenizer.decode(ids)
 
     def files(self) -> dict[str, str]:

@@ -92,16 +92,14 @@ def sequence_table(
 
 
 class Sample(NamedTuple):
-    """A sample's symbols (with ids, or None), the shape [layer, token, d_model] of its vectors, and what
-    reads them into an array a layer.
-    """
+    """A sample's symbols (with ids, or None), and the shape [layer, token, d_model] of what reads its vectors."""
 
     where: str
     symbols: Sequence[str]
     ids: Sequence[int] | None
     shape: tuple[int, ...]
     kind: str
-    read_into: Callable[[Sequence[np.ndarray]], None]
+    read: Callable[[], np.ndarray]
     columns: Mapping[str, Any] = {}
 
     @property
@@ -161,16 +159,8 @@ class LayeredDump(Dump):
         table = sequence_table(
             [each.symbols for each in held], [each.ids or [] for each in held], first, **columns
         )
-        rows = {
-            name: np.empty((len(table), *spec.shape), disk_type(spec.dtype))
-            for name, spec in self.specs.items()
-        }
-        start = 0
-        for each in held:
-            end = start + each.shape[1]
-            each.read_into([of_layer[start:end] for of_layer in rows.values()])
-            start = end
-        return Block(rows, table)
+        layers = zip(*(each.read() for each in held), strict=True)
+        return Block(dict(zip(self.specs, map(np.concatenate, layers), strict=True)), table)
 
 
 def _check(sample: Sample, first: Sample) -> None:

@@ -41,17 +41,9 @@ class Tensor:
         return BFLOAT16 if self.is_bfloat16 else self.data.dtype.newbyteorder("=").name
 
     def __getitem__(self, rows: slice) -> np.ndarray:
-        if not self.is_bfloat16:
-            return np.asarray(self.data[rows])
-        self.read_into(rows, numbers := np.empty(self.data[rows].shape, "<f4"))
-        return numbers
-
-    def read_into(self, place: slice | tuple[slice, int], numbers: np.ndarray) -> None:
-        """Writes the numbers of a place of the array into another, of their type."""
         if self.is_bfloat16:  # the upper half of a float32
-            np.left_shift(self.data[place], 16, out=numbers.view("<u4"), dtype="<u4")
-        else:
-            numbers[...] = self.data[place]
+            return np.left_shift(self.data[rows], 16, dtype="<u4").view("<f4")
+        return np.asarray(self.data[rows])
 
 
 def open_arrays(path: Path, tokens: Path | None, _layers: object = None) -> TokenArrays:

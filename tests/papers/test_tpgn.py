@@ -8,8 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tprpapers.captions.words import Words
 from tprprobe.data.vocabularies.characters import SPECIALS
-from tprprobe.data.vocabularies.words import Words
 from tprprobe.errors import InputError
 from tprprobe.models import build, count_parameters, load_model
 from tprprobe.models.checkpoint import save_pretrained

@@ -6,19 +6,31 @@ Sizes and settings come from the file wherever its shapes tell them; a configura
 import dataclasses
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from torch import Size, Tensor
 
 from tprprobe.errors import InputError, unknown
-from tprprobe.models.architectures import build, find_architecture, typed_option
-from tprprobe.models.published.convert import Rebuilt
-from tprprobe.models.sketches import sketched
+from tprprobe.models.architectures import build, find_architecture, sketched, typed_option
+from tprprobe.models.protocol import Model
 
 # option → the values that a file admits, the default first
 Options = dict[str, tuple[Any, ...]]
 UNTOLD = ("n_heads", "dropout", "norm_epsilon", "pad", "sos", "eos")  # no shape tells these
+
+
+class Rebuilt(NamedTuple):
+    """A model of ours with the weights of a file.
+
+    ``names`` has the name in the file of each of its tensors, ``passed_over`` are tensors of the file that the
+    model does not need, and the ``remark`` is what the user should know, such as a setting that was guessed.
+    """
+
+    model: Model
+    names: dict[str, str]
+    passed_over: Sequence[str]
+    remark: str = ""
 
 
 def shape_of(state: Mapping[str, Tensor], key: str, axes: int = 2) -> Size:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from parity import literaljiang, literalschlag
 
 from tprprobe.errors import InputError
-from tprprobe.models.published.convert import convert
+from tprprobe.models.convert import convert
 
 SIZES = literalschlag.Sizes()
 INSIDE = {"roles_after_residual": False, "use_tpr_gate": True, "share_roles_among_heads": False}

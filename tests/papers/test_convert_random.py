@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tprpapers.equations import binding_contract
 from tprprobe.models import load_model
-from tprprobe.models.published.convert import convert
+from tprprobe.models.convert import convert
 from tprprobe.site.hooks import capture
 
 FLAGS = {

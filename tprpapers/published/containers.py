@@ -19,11 +19,11 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
+from tprpapers.published.pickles import check_pickles
 from tprprobe.errors import InputError
 from tprprobe.files import hub
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import read_json
-from tprprobe.models.published.pickles import check_pickles
 
 WEIGHT_FILES = (hub.WEIGHTS, "pytorch_model.bin")
 SUFFIXES = (".pt", ".pth", ".ckpt", ".bin", ".safetensors")

@@ -30,11 +30,11 @@ from parity.publishedfiles import (
 )
 from safetensors.torch import save_file
 
+from tprpapers.published import containers
+from tprpapers.published.pickles import read_vocabulary
 from tprprobe.data.vocabularies.characters import characters
 from tprprobe.errors import InputError
-from tprprobe.models.published import containers
-from tprprobe.models.published.convert import convert
-from tprprobe.models.published.pickles import read_vocabulary
+from tprprobe.models.convert import convert
 
 QUERY = "encoder.layers.0.MHA.W_q.weight"
 ROLE = "encoder.block.0.layer.0.r.weight"

@@ -30,7 +30,7 @@ from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.errors import InputError
 from tprprobe.models import load_model
 from tprprobe.models.checkpoint import save_pretrained
-from tprprobe.models.published.convert import convert
+from tprprobe.models.convert import convert
 from tprprobe.store import open_store
 
 

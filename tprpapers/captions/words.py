@@ -9,7 +9,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
+from typing import Any
 
+from tprpapers.captions.images import Captioned, encode_captions
+from tprprobe.data.dataset import Dataset
+from tprprobe.data.pairs import Pairs
 from tprprobe.data.vocabularies.characters import SPECIALS, Separated
 from tprprobe.errors import InputError
 
@@ -60,6 +65,21 @@ class Words(Separated):
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         return [span for _, span in _found(text)]
+
+    def encode_images(self, parts: Iterable[Iterable[Any]], first: bool) -> Pairs:
+        return encode_captions(parts, self, first)
+
+    @staticmethod
+    def of(parts: Iterable[Dataset], threshold: int) -> "Words":
+        """The words of the captions of several data sets."""
+        return count_words(chain.from_iterable(map(_captions, parts)), threshold)
+
+
+def _captions(data: Dataset) -> Iterator[str]:
+    if not isinstance(data[0], Captioned):
+        raise InputError(f"{data.name} has no captions, whose words are counted: leave out [words]")
+    for example in data:
+        yield from example.captions
 
 
 def count_words(texts: Iterable[str], threshold: int = 5) -> Words:

@@ -1,1 +1,0 @@
-"""The authors' checkpoints, read into our layout."""
