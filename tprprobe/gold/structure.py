@@ -1,10 +1,12 @@
 """Gold structure of arithmetic questions, one row per character, as a plug-in of ``tprprobe.gold`` reads it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
+from jaxtyping import Int, Shaped
 
 from tprprobe import plugins
 from tprprobe.errors import InputError
@@ -20,12 +22,16 @@ COLUMNS = [
 ]
 
 
+Runs = Int[np.ndarray, "run token"]
+
+
 class Structure(NamedTuple):
     """What a plug-in of ``tprprobe.gold`` is: the functions below, of the questions that it reads."""
 
     arithmetic: Callable[[str], pd.DataFrame]
     annotate: Callable[[Iterable[str]], pd.DataFrame]
     evaluate: Callable[[str], Fraction]
+    decode: Callable[[Runs, pd.DataFrame, np.ndarray, int], Mapping[str, pd.DataFrame]]
 
 
 def _read() -> Structure:
@@ -86,6 +92,13 @@ def evaluate(question: str) -> Fraction:
         Fraction(8, 3)
     """
     return _read().evaluate(question)
+
+
+def decode(
+    runs: Runs, gold: pd.DataFrame, questions: Shaped[np.ndarray, " token"], seed: int = 0
+) -> Mapping[str, pd.DataFrame]:
+    """How well polarity is decoded from the clusters of tokens, in runs of k-means: the tables ``decoding`` and ``ones``."""
+    return _read().decode(runs, gold, questions, seed)
 
 
 def tally(annotated: pd.DataFrame) -> dict[str, int]:

@@ -184,4 +184,14 @@ def _categories(codes: np.ndarray, known: np.ndarray, names: Sequence[str]) -> A
     return pd.Categorical.from_codes(np.where(known, codes, MISSING), pd.Index(names))
 
 
-ARITHMETIC = Structure(annotate_one, annotate, evaluate)
+def decode(
+    runs: np.ndarray, gold: pd.DataFrame, questions: np.ndarray, seed: int
+) -> dict[str, pd.DataFrame]:
+    """What runs of k-means tell of numerators and denominators: the tables ``decoding`` and ``ones``."""
+    from tprpapers.worlds.mathematics.polarity import decode_polarity, score_ones
+
+    of = (runs, gold, questions, seed)
+    return {"decoding": decode_polarity(*of), "ones": score_ones(*of)}
+
+
+ARITHMETIC = Structure(annotate_one, annotate, evaluate, decode)
