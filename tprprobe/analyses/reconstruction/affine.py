@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float64
@@ -82,6 +83,9 @@ def fit_principal(moments: Moments, target: slice, rank: int) -> Affine:
     return Affine(target, target, weight, mean - mean @ weight)
 
 
+PRINTED_N = 100  # of the paper, which does not say of what
+
+
 @dataclass(frozen=True, eq=False)
 class Training:
     """A training set: n questions or positions, with their moments and rows."""
@@ -92,37 +96,38 @@ class Training:
     rows: Bool[np.ndarray, " row"]
     folds: Sequence[Moments] = ()  # where given, the ridge penalty is chosen by cross-validation
 
+    @property
+    def has_interval(self) -> bool:
+        return self.n == PRINTED_N or bool(self.folds)
 
-@dataclass(frozen=True, eq=False)
-class Predictor:
-    """Maps whose errors are averaged, and the constant map to the mean that they are compared with."""
+
+class Predictor(NamedTuple):
+    """Maps whose errors are averaged."""
 
     name: str
     head: int | None
     penalty: str
     maps: Sequence[Affine]
-    mean: Affine
 
 
 def fit_predictors(layer: Layer, training: Training) -> Iterator[Predictor]:
-    """All predictors of a training set, without penalty and, where it has folds, with one."""
+    """All predictors of a training set, the mean first, without penalty and, where it has folds, with one."""
     moments, target = training.moments, layer.target
-    (mean,) = fit_affine(moments, slice(0, 0), target)
-    yield Predictor("mean", None, "none", [mean], mean)
+    yield Predictor("mean", None, "none", fit_affine(moments, slice(0, 0), target))
     principal = fit_principal(moments, target, layer.heads[0].stop)
-    yield Predictor("pca", None, "none", [principal], mean)
-    for penalty in ("none", "cv") if training.folds else ("none",):
-        folds = training.folds if penalty == "cv" else ()
-        heads = [_fit(moments, columns, target, folds) for columns in layer.heads]
+    yield Predictor("pca", None, "none", [principal])
+    for penalty, folds in {
+        "none": (),
+        **({"cv": training.folds} if training.folds else {}),
+    }.items():
+
+        def fit(columns: slice, folds: Sequence[Moments] = folds) -> Affine:
+            strength = choose_strength(folds, columns, target) if folds else 0.0
+            return fit_affine(moments, columns, target, [strength])[0]
+
+        heads = list(map(fit, layer.heads))
         for head, fitted in enumerate(heads):
-            yield Predictor("head", head, penalty, [fitted], mean)
-        yield Predictor("heads", None, penalty, heads, mean)
-        together = _fit(moments, layer.together, target, folds)
-        yield Predictor("all heads", None, penalty, [together], mean)
-        random = [_fit(moments, columns, target, folds) for columns in layer.random]
-        yield Predictor("random", None, penalty, random, mean)
-
-
-def _fit(moments: Moments, columns: slice, target: slice, folds: Sequence[Moments]) -> Affine:
-    strength = choose_strength(folds, columns, target) if folds else 0.0
-    return fit_affine(moments, columns, target, [strength])[0]
+            yield Predictor("head", head, penalty, [fitted])
+        yield Predictor("heads", None, penalty, heads)
+        yield Predictor("all heads", None, penalty, [fit(layer.together)])
+        yield Predictor("random", None, penalty, list(map(fit, layer.random)))
