@@ -6,15 +6,14 @@ from pathlib import Path
 import pandas as pd
 
 from tprprobe.analyses.naming import load_names, load_word_names
-from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.naming.names import UNNAMED, count_names
 from tprprobe.analyses.naming.role_examples import list_examples
 from tprprobe.analyses.naming.vector_sets import TRAINED
-from tprprobe.analyses.naming.word_names import count_names
 from tprprobe.dashboard.folders import Runs
 from tprprobe.dashboard.statements import Statement, link_vectors, percent, place, top
 from tprprobe.dashboard.view import Dots, View, measured
 from tprprobe.errors import InputError
-from tprprobe.figures.naming import polarity_table, words_table
+from tprprobe.figures.naming import WORD_KEYS, polarity_table, words_table
 from tprprobe.store import Store
 from tprprobe.store.token_texts import visible
 
@@ -55,10 +54,10 @@ def summarize_decoding(table: pd.DataFrame) -> Statement:
 def show_word_names(folder: Path) -> View:
     """The share of words in clusters that have a name, head by head, beside the untrained twin."""
     named = load_word_names(folder)
-    counts = count_names(named)
+    counts = count_names(named, WORD_KEYS)
     names = [place(site, head) for site, head in zip(counts["site"], counts["head"], strict=True)]
     rows = counts[["named", "clusters"]].assign(name=names, group=counts["model"])
-    rows = rows.assign(**dict.fromkeys(("value", "low", "high"), counts["tokens"]))
+    rows = rows.assign(**dict.fromkeys(("value", "low", "high"), counts["coverage"]))
     title = "Words in clusters that exact labels name"
     return View(title, rows, Dots(rows, "share of words"), None, words_table(named).caption)
 

@@ -4,10 +4,9 @@ from typing import Any
 
 import pandas as pd
 
-from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.naming.names import UNNAMED, count_names
 from tprprobe.analyses.naming.run import Naming
 from tprprobe.analyses.naming.vector_sets import TRAINED
-from tprprobe.analyses.naming.word_names import count_names
 from tprprobe.figures.tables import Table
 from tprprobe.gold.structure import POLARITIES
 from tprprobe.statistics import Interval, interval_text, read_interval
@@ -23,27 +22,40 @@ SCORES = PREDICTED | {
 }
 RULES = {"majority": "majority rule", "surface": "surface rule"}
 KINDS = ["model", "vectors", "layer", "k"]
-WORDS = ["site", "head", "cluster", "name", "tokens", "precision", "recall", "most frequent tokens"]
+WORD_KEYS = ["site", "head", "model"]
 COUNTS = ["heads", "named", "tell polarity"]
 
 
 def heads_table(naming: Naming) -> Table:
     """One row per head: the share of its clusters with a name, and the polarity that they tell."""
-    rows = [
-        {
-            "site": str(row["site"]),
-            "k": str(row["k"]),
-            "layer": str(row["layer"]),
-            "head": _head(row["head"]),
-            "named": f"{row['named']:.0f} of {row['clusters']:.0f}",
-            "tell polarity": f"{row['with_polarity']:.0f}",
-            "tokens named": f"{row['coverage']:.0%}",
-            "stability (ARI)": f"{row['stability']:.2f}",
-        }
-        | {name: _interval(row, column) for column, name in SCORES.items()}
-        for row in naming.heads.sort_values(["layer", "head", "k"]).to_dict("records")
-    ]
+    rows = []
+    for row in naming.heads.sort_values(["layer", "head", "k"]).to_dict("records"):
+        first = {"site": "", "k": str(row["k"]), "layer": str(row["layer"])}
+        polarity = {"tell polarity": f"{row['with_polarity']:.0f}"}
+        scores = {name: _interval(row, column) for column, name in SCORES.items()}
+        rows.append(first | _head_cells(row, polarity) | scores)
     return Table(pd.DataFrame(rows), "Heads whose clusters have names")
+
+
+def word_heads_table(named: pd.DataFrame) -> Table:
+    """One row per head: how many clusters of labelled words have names, beside the untrained twin."""
+    counts = count_names(named, WORD_KEYS).to_dict("records")
+    rows = [
+        {"site": "", "head": "", "model": row["model"]} | _head_cells(row, {}) for row in counts
+    ]
+    return Table(pd.DataFrame(rows), "Heads whose clusters of words have names")
+
+
+def _head_cells(row: Any, beside: dict[str, str]) -> dict[str, str]:
+    """How many of a head's clusters have a name, and ``beside`` that what else they are."""
+    return {
+        "site": str(row["site"]),
+        "head": _head(row["head"]),
+        "named": f"{row['named']:.0f} of {row['clusters']:.0f}",
+        **beside,
+        "tokens named": f"{row['coverage']:.0%}",
+        "stability (ARI)": f"{row['stability']:.2f}",
+    }
 
 
 def polarity_table(naming: Naming) -> Table:
@@ -89,19 +101,29 @@ def polar_table(naming: Naming) -> Table:
     return named_table(rows, "Clusters named by polarity")
 
 
-def named_table(names: pd.DataFrame, title: str) -> Table:
+def named_table(names: pd.DataFrame, title: str, caption: str = "") -> Table:
     """Clusters and what they stand for, with held-out precision and recall, a row a cluster."""
     cells = {
         "site": names["site"],
         "head": names["head"].map(_head),
-        "k": names["k"].astype(str),
+        **({"k": names["k"].astype(str)} if "k" in names else {}),
         "cluster": names["cluster"].astype(str),
         "stands for": names["name"],
         "tokens": names["size"].astype(str),
         "precision": _intervals(names, "precision"),
         "recall": _intervals(names, "recall"),
     }
-    return Table(pd.DataFrame(cells), title, "" if len(names) else "There are none.")
+    if "commonest" in names:
+        cells["most frequent tokens"] = names["commonest"]
+    return Table(pd.DataFrame(cells), title, caption if len(names) else "There are none.")
+
+
+def words_table(named: pd.DataFrame) -> Table:
+    """One row per named cluster of the trained model, the largest of every head first."""
+    known = named[(named["name"] != UNNAMED) & (named["model"] == TRAINED)]
+    known = known.sort_values(["site", "head", "coverage"], ascending=[True, True, False])
+    caption = "Named by exact labels on one half of the documents, scored on the other."
+    return named_table(known, "Named clusters of words", caption)
 
 
 def _head(head: Any) -> str:
@@ -118,41 +140,3 @@ def _interval(row: Any, name: str, form: str = ".3f") -> str:
 
 def _spread(values: pd.Series) -> str:
     return "–" if values.isna().all() else f"{values.mean():.3f} ({values.max():.3f})"
-
-
-def word_heads_table(named: pd.DataFrame) -> Table:
-    """One row per head: how many clusters of labelled words have names, beside the untrained twin."""
-    counts = count_names(named)
-    rows = [
-        {
-            "site": str(row["site"]),
-            "head": _head(row["head"]),
-            "model": str(row["model"]),
-            "named": f"{row['named']} of {row['clusters']}",
-            "tokens named": f"{row['tokens']:.0%}",
-            "stability (ARI)": f"{row['stability']:.2f}",
-        }
-        for row in counts.to_dict("records")
-    ]
-    return Table(pd.DataFrame(rows), "Heads whose clusters of words have names")
-
-
-def words_table(named: pd.DataFrame) -> Table:
-    """One row per named cluster of the trained model, the largest of every head first."""
-    known = named[(named["name"] != UNNAMED) & (named["model"] == TRAINED)]
-    known = known.sort_values(["site", "head", "coverage"], ascending=[True, True, False])
-    rows = [
-        {
-            "site": str(row["site"]),
-            "head": _head(row["head"]),
-            "cluster": str(row["cluster"]),
-            "name": str(row["name"]),
-            "tokens": f"{row['coverage']:.0%}",
-            "precision": _interval(row, "precision", ".2f"),
-            "recall": _interval(row, "recall", ".2f"),
-            "most frequent tokens": str(row["commonest"]),
-        }
-        for row in known.to_dict("records")
-    ]
-    caption = "Named by exact labels on one half of the documents, scored on the other."
-    return Table(pd.DataFrame(rows, columns=WORDS), "Named clusters of words", caption)

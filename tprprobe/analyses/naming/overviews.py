@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from tprprobe.analyses.naming.lattice import AND
-from tprprobe.analyses.naming.names import UNNAMED, Gold
+from tprprobe.analyses.naming.names import Gold, count_names
 from tprprobe.analyses.naming.vector_sets import (
     BASELINE,
     CONTROLS,
@@ -45,24 +45,13 @@ def summarize(names: pd.DataFrame, agreement: pd.DataFrame, decoding: pd.DataFra
                                      all, discordant, and discordant digits of questions that are
                                      answered right; majority…, surface… of these rules; _low, _high
     """
-    summary = _count(names)
+    atoms = names["name"].str.split(AND)
+    tells = [int(not {*POLARITIES}.isdisjoint(each)) for each in atoms]
+    summary = count_names(names, KEYS, with_polarity=tells)
     for rows, columns in (*_agreements(agreement), *_accuracies(decoding)):
         part: Any = rows[[*KEYS, *columns]]
         summary = summary.merge(part.rename(columns=columns), how="left", on=KEYS)
     return summary
-
-
-def _count(names: pd.DataFrame) -> pd.DataFrame:
-    named = names["name"] != UNNAMED
-    atoms = names["name"].str.split(AND)
-    columns = {
-        "clusters": 1,
-        "named": named.astype(int),
-        "with_polarity": [int(not {*POLARITIES}.isdisjoint(each)) for each in atoms],
-        "coverage": names["coverage"].where(named, 0),
-    }
-    marked: Any = names.assign(**columns).groupby(KEYS, sort=False, dropna=False)
-    return marked.agg(dict.fromkeys(columns, "sum") | {"stability": "first"}).reset_index()
 
 
 def _agreements(agreement: pd.DataFrame) -> Iterator[Part]:

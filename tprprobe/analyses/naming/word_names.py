@@ -11,7 +11,7 @@ import pandas as pd
 from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.clustering.matrices import find_heads
 from tprprobe.analyses.kinds import WORD_NAMES
-from tprprobe.analyses.naming.names import UNNAMED, name_roles
+from tprprobe.analyses.naming.names import name_roles
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.errors import InputError
 from tprprobe.files.runs import KeptRun, Part, kept
@@ -89,11 +89,3 @@ def _name(
     first = {"model": model, "site": site, "layer": layer_of(site), "head": head}
     placed = named.assign(**first).astype({"layer": "Int64", "head": "Int64"})
     return placed[[*first, *(name for name in placed if name not in first)]]
-
-
-def count_names(named: pd.DataFrame) -> pd.DataFrame:
-    """One row per head and model: clusters, those with a name, the share of tokens in these."""
-    has_name = named["name"] != UNNAMED
-    counts = {"clusters": 1, "named": has_name, "tokens": named["coverage"].where(has_name, 0.0)}
-    groups = named.assign(**counts).groupby(["site", "head", "model"], sort=False, dropna=False)
-    return groups.agg(dict.fromkeys(counts, "sum") | {"stability": "first"}).reset_index()
