@@ -13,7 +13,6 @@ from tprprobe.analyses.clustering.matrices import find_heads
 from tprprobe.analyses.kinds import WORD_NAMES
 from tprprobe.analyses.naming.names import name_roles
 from tprprobe.analyses.naming.vector_sets import TRAINED
-from tprprobe.errors import InputError
 from tprprobe.files.runs import KeptRun, Part, kept
 from tprprobe.files.tables import columns, read_table
 from tprprobe.site.patterns import layer_of
@@ -70,12 +69,9 @@ def load_word_names(folder: str | os.PathLike[str]) -> pd.DataFrame:
     """The rows of a finished run, read from its folder.
 
     Raises:
-        InputError: the folder holds none, or its table is damaged.
+        InputError: there is no such table, or it is damaged.
     """
-    folder = Path(folder)
-    if not (folder / MANIFEST).is_file():
-        raise InputError(f"{folder} holds no names of words: give the --out of `tprprobe name`")
-    table = read_table(folder / TABLE, COLUMNS, "name again")
+    table = read_table(Path(folder) / TABLE, COLUMNS, "name again")
     return table.astype({"layer": "Int64", "head": "Int64"})
 
 
