@@ -15,6 +15,7 @@ from tprprobe.analyses.decomposition.factors import Ranks
 from tprprobe.analyses.decomposition.families import ADDITIVE, BAG, BELOW, FACTORED, RoleFit
 from tprprobe.analyses.decomposition.role_schemes import Roles, RoleScheme, read_scheme
 from tprprobe.analyses.decomposition.scheme_fits import (
+    ALL,
     Decoder,
     DecompositionPlan,
     plan_decomposition,
@@ -246,7 +247,7 @@ def fit_scheme(store: Store, site: str, roles: Roles, **options: Any) -> Decompo
     plan = plan_decomposition(store, site, roles, **options)
     units, [scheme] = plan.read(store, site), plan.schemes
     [fits] = plan.begin(units, scheme)
-    whole = {scheme.name: fits.fit_all(plan.family)}
+    whole = {scheme.name: fits.fit(plan.family, ALL)}
     return Decomposition(units.site, plan, pd.DataFrame(), whole)
 
 

@@ -29,7 +29,7 @@ from tprprobe.analyses.decomposition.families import (
     RoleFit,
 )
 from tprprobe.analyses.decomposition.ridge import gather
-from tprprobe.analyses.decomposition.scheme_fits import SchemeFits
+from tprprobe.analyses.decomposition.scheme_fits import FITTING, UNWITHHELD, SchemeFits
 from tprprobe.analyses.decomposition.sequence_units import UnitVectors
 from tprprobe.errors import InputError, unknown
 
@@ -109,7 +109,7 @@ class TPDecomposition(BaseEstimator):
         for_pairs = bool(self.withheld) and self.family != SATURATED  # which knows no other pair
         options = {"ranks": read_rank(self.rank), "for_pairs": for_pairs}
         fits = SchemeFits(of, held, gather(held, [of])[0], **options)
-        self._fit = fits.fit_unwithheld(self.family) if for_pairs else fits.fit(self.family)
+        self._fit = fits.fit(self.family, UNWITHHELD if for_pairs else FITTING)
         self._keep(self._fit, found)
         return self
 
