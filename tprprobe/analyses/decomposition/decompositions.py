@@ -26,7 +26,7 @@ from tprprobe.analyses.decomposition.scheme_scores import (
     decompose_scheme,
     no_report,
 )
-from tprprobe.analyses.decomposition.sequence_units import JOINED, RARE
+from tprprobe.analyses.decomposition.sequence_units import JOINED
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.notebook import as_html
 from tprprobe.store import Store
@@ -173,13 +173,13 @@ def decompose(
     fillers: str = "token",
     unit: str | None = None,
     scope: str = "self",
-    family: str = FACTORED,
+    family: str = "factored",
     rank: str | int | Ranks = AUTO,
     withheld: float = 0.1,
     embedding: str | Mapping[str, Any] | None = None,
     decoder: Decoder | None = None,
     seed: int = 0,
-    rare: int = RARE,
+    rare: int = 2,
     report: Report = no_report,
 ) -> Decomposition:
     """The vectors of a site as sums of role–filler bindings, e ≈ b + Σ V[f, r], held out and beside controls.

@@ -1,6 +1,5 @@
 """Tensor-product decomposition as an estimator of scikit-learn, for pairs and vectors in memory."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -200,38 +199,27 @@ def read_pairs(pairs: Any) -> Filled:
     """The filler and the role of every pair, as texts, and which row has it; InputError for others."""
     if issparse(pairs):
         raise InputError("pairs: sparse input is not supported; give lists or a table")
-    if isinstance(pairs, pd.DataFrame):
-        return _read_table(pairs.to_numpy(object), list(map(str, pairs.columns)))
     if isinstance(pairs, np.ndarray) and pairs.ndim == 2:
-        return _read_table(pairs.astype(object), list(map(str, range(pairs.shape[1]))))
+        pairs = pd.DataFrame(pairs)
+    if isinstance(pairs, pd.DataFrame):
+        if not pairs.size:
+            raise InputError(
+                f"pairs: a table with {pairs.shape[1]} feature(s) (shape={pairs.shape}) while a minimum of 1 "
+                "is required: give one column for every role"
+            )
+        table, names = pairs.to_numpy(object), list(map(str, pairs.columns))
+        filled = [zip(row, names, strict=True) for row in table]
+        pairs = [[(f, r) for f, r in row if not pd.isna(f)] for row in filled]
     try:
-        lists = [[(str(filler), str(role)) for filler, role in row] for row in pairs]
+        rows = list(pairs)
+        flat = [(i, str(f), str(r)) for i, row in enumerate(rows) for f, r in row]
     except (TypeError, ValueError):
         raise InputError(
             "pairs: give a list of (filler, role) pairs for every vector, or a table with one column for "
             "every role (Expected 2D array, got another one; Reshape your data)"
         ) from None
-    if not any(lists):
+    if not flat:
         raise InputError("pairs: found array with 0 sample(s), no pair at all: give some")
-    flat = [each for row in lists for each in row]
-    starts = np.cumsum([0, *map(len, lists)])
-    filler, role = (np.array(each, object) for each in zip(*flat, strict=True))
-    return filler, role, _members(starts)
-
-
-def _read_table(cells: np.ndarray, roles: Sequence[str]) -> Filled:
-    if not cells.size:
-        raise InputError(
-            f"pairs: a table with {cells.shape[1]} feature(s) (shape={cells.shape}) while a minimum of 1 "
-            "is required: give one column for every role"
-        )
-    held = ~pd.isna(cells)
-    filler = np.array(list(map(str, cells[held])), object)
-    role = np.array(roles, object)[np.nonzero(held)[1]]
-    return filler, role, _members(np.append(0, np.cumsum(held.sum(1))))
-
-
-def _members(starts: np.ndarray) -> csr_array:
-    """Which row has which pairs, from where the pairs of every row start."""
-    n = starts[-1]
-    return csr_array((np.ones(n), np.arange(n), starts), (len(starts) - 1, n))
+    row, filler, role = (np.array(each, object) for each in zip(*flat, strict=True))
+    place, shape = (row.astype(int), np.arange(len(flat))), (len(rows), len(flat))
+    return filler, role, csr_array((np.ones(len(flat)), place), shape)
