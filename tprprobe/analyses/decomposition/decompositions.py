@@ -10,7 +10,7 @@ from jaxtyping import Float64
 
 from tprprobe.analyses.decomposition.block_products import sizes
 from tprprobe.analyses.decomposition.choices import AUTO
-from tprprobe.analyses.decomposition.designs import Pairs, count_pairs, number, occurring
+from tprprobe.analyses.decomposition.designs import Pairs, number
 from tprprobe.analyses.decomposition.factors import Ranks
 from tprprobe.analyses.decomposition.families import ADDITIVE, BAG, BELOW, FACTORED, RoleFit
 from tprprobe.analyses.decomposition.role_schemes import Roles, RoleScheme, read_scheme
@@ -138,11 +138,9 @@ class Decomposition:
         fillers = tokens["filler"].to_numpy(object)[entries.token]
         encoded = np.zeros((sizes(entries.members[0])[0], len(self.fit.bias))) + self.fit.bias
         for part, of_unit in zip(self.fit.parts, entries.members, strict=True):
-            of = part.pairs
-            filler = number_fillers(of.fillers, fillers)
-            found = [(filler, number(of.roles, np.asarray(each, object))) for each in entries.roles]
-            pairs = occurring(of.fillers, of.roles, found)
-            encoded += count_pairs(of_unit, pairs, found) @ part.vectors_of(pairs)
+            filler, names = number_fillers(part.pairs.fillers, fillers), part.pairs.roles
+            found = [(filler, number(names, np.asarray(each, object))) for each in entries.roles]
+            encoded += part.encode(of_unit, found)
         return encoded
 
 

@@ -146,12 +146,9 @@ class TPDecomposition(BaseEstimator):
                 f"{self.n_features_in_} features as input: give the columns of the fit"
             )
         filler, role, members = read_pairs(pairs)
-        names = (pd.Index(self.filler_names_), pd.Index(self.role_names_))
-        codes = [number(of, given) for of, given in zip(names, (filler, role), strict=True)]
-        known = np.flatnonzero((codes[0] >= 0) & (codes[1] >= 0))
-        at_token = np.zeros((len(filler), len(self.intercept_)))
-        at_token[known] = self._fit.parts[0].vectors_of(Pairs(*names, *(of[known] for of in codes)))
-        return members @ at_token + self.intercept_
+        part = self._fit.parts[0]
+        known = number(part.pairs.fillers, filler), number(part.pairs.roles, role)
+        return part.encode(members, [known]) + self.intercept_
 
     def unbind(self, vectors: Any) -> np.ndarray:
         """The filler vector at every role, by least squares of least norm.
