@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression, Ridge
 
-from tprprobe.analyses.reconstruction import affine, layers, reconstruct
+from tprprobe.analyses.reconstruction import fits, layers, reconstruct
 from tprprobe.analyses.reconstruction.layers import Moments, merge
 from tprprobe.errors import InputError
 from tprprobe.store import SiteSpec, StoreWriter, open_store
@@ -107,7 +107,7 @@ def test_penalty_is_the_best_of_scikit_learns_cross_validation(planted):
     for head in range(HEADS):
         v = rows @ maps[head]
         errors = []
-        for strength in affine.STRENGTHS:
+        for strength in fits.STRENGTHS:
             error = 0.0
             for fold in range(layers.FOLDS):
                 rest = train & (folds != fold)
@@ -116,7 +116,7 @@ def test_penalty_is_the_best_of_scikit_learns_cross_validation(planted):
                 error += np.square(ridge.predict(v[folds == fold]) - rows[folds == fold]).sum()
             errors.append(error)
         centered = v[train] - v[train].mean(0)
-        best = affine.STRENGTHS[int(np.argmin(errors))] * np.square(centered).sum() / WIDTH
+        best = fits.STRENGTHS[int(np.argmin(errors))] * np.square(centered).sum() / WIDTH
         row = pick(table, predictor="head", head=head, penalty="cv", split="held_out")
         assert row.alpha == pytest.approx(best, abs=1e-9)
         fitted = Ridge(best, solver="svd").fit(v[train], rows[train])
@@ -168,8 +168,8 @@ def test_no_linear_code_beats_pca_and_enough_rank_loses_nothing(seed, rank):
     rows, maps, _ = draw(seed, n=30, rank=rank)
     vectors = np.concatenate([rows @ maps[0], rows], axis=1)
     moments, target = Moments.of(vectors), slice(WIDTH, WIDTH + D_MODEL)
-    (fitted,) = affine.fit_affine(moments, slice(0, WIDTH), target)
-    best = affine.fit_principal(moments, target, WIDTH)
+    (fitted,) = fits.fit_affine(moments, slice(0, WIDTH), target)
+    best = fits.fit_principal(moments, target, WIDTH)
     total = np.square(rows - rows.mean(0)).sum()
     assert best.total(moments) <= fitted.total(moments) + 1e-9 * total
     assert fitted.total(moments) == pytest.approx(fitted.errors(vectors).sum(), abs=1e-9 * total)
