@@ -32,6 +32,7 @@ class Structure(NamedTuple):
     annotate: Callable[[Iterable[str]], pd.DataFrame]
     evaluate: Callable[[str], Fraction]
     decode: Callable[[Runs, pd.DataFrame, np.ndarray, int], Mapping[str, pd.DataFrame]]
+    summarize: Callable[[pd.DataFrame, pd.DataFrame, pd.DataFrame], pd.DataFrame]
 
 
 def _read() -> Structure:
@@ -99,6 +100,11 @@ def decode(
 ) -> Mapping[str, pd.DataFrame]:
     """How well polarity is decoded from the clusters of tokens, in runs of k-means: the tables ``decoding`` and ``ones``."""
     return _read().decode(runs, gold, questions, seed)
+
+
+def summarize(names: pd.DataFrame, agreement: pd.DataFrame, decoding: pd.DataFrame) -> pd.DataFrame:
+    """One row per clustering: how much of it is named, and what it tells of polarity."""
+    return _read().summarize(names, agreement, decoding)
 
 
 def tally(annotated: pd.DataFrame) -> dict[str, int]:

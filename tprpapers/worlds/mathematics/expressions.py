@@ -194,4 +194,11 @@ def decode(
     return {"decoding": decode_polarity(*of), "ones": score_ones(*of)}
 
 
-ARITHMETIC = Structure(annotate_one, annotate, evaluate, decode)
+def summarize(names: pd.DataFrame, agreement: pd.DataFrame, decoding: pd.DataFrame) -> pd.DataFrame:
+    """One row per clustering: how much of it is named, and what it tells of polarity."""
+    from tprpapers.worlds.mathematics.polarity import summarize_clusterings
+
+    return summarize_clusterings(names, agreement, decoding)
+
+
+ARITHMETIC = Structure(annotate_one, annotate, evaluate, decode, summarize)

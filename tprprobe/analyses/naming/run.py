@@ -19,7 +19,6 @@ from jaxtyping import Int
 from tprprobe.analyses.clustering.kmeans import run_all
 from tprprobe.analyses.kinds import NAMES
 from tprprobe.analyses.naming.names import Gold, decide, read_gold, score_candidates
-from tprprobe.analyses.naming.overviews import find_facts, summarize
 from tprprobe.analyses.naming.partition_agreement import agreement
 from tprprobe.analyses.naming.vector_sets import (
     BASELINE,
@@ -27,6 +26,7 @@ from tprprobe.analyses.naming.vector_sets import (
     SHUFFLED,
     TRAINED,
     NamingTarget,
+    find_facts,
     find_targets,
 )
 from tprprobe.errors import InputError
@@ -34,7 +34,7 @@ from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.notebook import as_html
 from tprprobe.files.runs import KeptRun, Part, Tables, join_parts, kept
 from tprprobe.files.tables import columns, read_table
-from tprprobe.gold.structure import decode
+from tprprobe.gold.structure import decode, summarize
 from tprprobe.statistics import permute_within
 from tprprobe.store import Store
 
