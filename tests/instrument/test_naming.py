@@ -9,15 +9,16 @@ from planted.questions import ANSWERS, plant, plant_roles
 from sklearn import metrics
 
 import tprprobe as tp
+from tprpapers.worlds.mathematics.polarity_tables import polar_table, polarity_table
+from tprpapers.worlds.mathematics.structure_words import ARITHMETIC
 from tprprobe.analyses.naming import load_names, name_all
-from tprprobe.analyses.naming.fields import ARITHMETIC, describe
+from tprprobe.analyses.naming.fields import describe
 from tprprobe.analyses.naming.lattice import build_lattice
 from tprprobe.analyses.naming.names import name_clusters, read_gold, split_questions
 from tprprobe.analyses.naming.partition_agreement import PERMUTATIONS, agreement
 from tprprobe.analyses.naming.vector_sets import find_targets
 from tprprobe.cli import app
 from tprprobe.errors import InputError
-from tprprobe.figures.naming import polar_table, polarity_table
 from tprprobe.files.runs import Part
 
 ROLE = "encoder.0.self.role"

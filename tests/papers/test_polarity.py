@@ -7,7 +7,8 @@ from planted.questions import plant_roles
 
 import tprprobe as tp
 from tprpapers.worlds.mathematics.polarity import decode_polarity, score_ones
-from tprprobe.analyses.naming.fields import ARITHMETIC, describe
+from tprpapers.worlds.mathematics.structure_words import ARITHMETIC
+from tprprobe.analyses.naming.fields import describe
 from tprprobe.analyses.naming.lattice import build_lattice
 from tprprobe.analyses.naming.names import name_clusters, read_gold, split_questions
 

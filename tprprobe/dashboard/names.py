@@ -14,7 +14,7 @@ from tprprobe.dashboard.folders import Runs
 from tprprobe.dashboard.statements import Statement, link_vectors, percent, place, top
 from tprprobe.dashboard.view import Dots, View, measured
 from tprprobe.errors import InputError
-from tprprobe.figures.naming import WORD_KEYS, polarity_table, words_table
+from tprprobe.figures.naming import WORD_KEYS, questions_note, words_table
 from tprprobe.files.tables import read_table
 from tprprobe.store import Store
 from tprprobe.store.token_texts import sign, visible
@@ -38,7 +38,7 @@ def show_decoding(folder: Path) -> View:
     both = pd.concat([own.assign(name=own["vectors"] + heads, group=own["model"]), rules])
     table = measured(both, "accuracy")[["name", "group", "value", "low", "high"]]
     title = f"Numerator or denominator, predicted from clusters alone ({int(rows['n'].max())} digits, held out)"
-    return View(title, table, Dots(table, "accuracy"), None, polarity_table(naming).caption)
+    return View(title, table, Dots(table, "accuracy"), None, questions_note(naming))
 
 
 def summarize_decoding(table: pd.DataFrame) -> Statement:

@@ -1,4 +1,4 @@
-"""Tables of cluster names: by head, by polarity beside the controls, and by name."""
+"""Tables of cluster names: by head, and by name."""
 
 from typing import Any
 
@@ -8,45 +8,19 @@ from tprprobe.analyses.naming.names import UNNAMED, count_names
 from tprprobe.analyses.naming.run import Naming
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.figures.tables import Table
-from tprprobe.gold.structure import POLARITIES
 from tprprobe.statistics import Interval, interval_text, read_interval
 
-PREDICTED = {
-    "accuracy": "all digits",
-    "accuracy_discordant": "discordant",
-    "accuracy_answered": "discordant, answered right",
-}
-SCORES = PREDICTED | {
-    "polarity_given_place": "AMI given place",
-    "polarity_given_surface": "AMI given surface",
-}
-RULES = {"majority": "majority rule", "surface": "surface rule"}
-KINDS = ["model", "vectors", "layer", "k"]
 WORD_KEYS = ["site", "head", "model"]
-COUNTS = ["heads", "named", "tell polarity"]
-
-
-def heads_table(naming: Naming) -> Table:
-    """One row per head: the share of its clusters with a name, and the polarity that they tell."""
-    rows = []
-    for row in naming.heads.sort_values(["layer", "head", "k"]).to_dict("records"):
-        first = {"site": "", "k": str(row["k"]), "layer": str(row["layer"])}
-        polarity = {"tell polarity": f"{row['with_polarity']:.0f}"}
-        scores = {name: _interval(row, column) for column, name in SCORES.items()}
-        rows.append(first | _head_cells(row, polarity) | scores)
-    return Table(pd.DataFrame(rows), "Heads whose clusters have names")
 
 
 def word_heads_table(named: pd.DataFrame) -> Table:
     """One row per head: how many clusters of labelled words have names, beside the untrained twin."""
     counts = count_names(named, WORD_KEYS).to_dict("records")
-    rows = [
-        {"site": "", "head": "", "model": row["model"]} | _head_cells(row, {}) for row in counts
-    ]
+    rows = [{"site": "", "head": "", "model": row["model"]} | head_cells(row, {}) for row in counts]
     return Table(pd.DataFrame(rows), "Heads whose clusters of words have names")
 
 
-def _head_cells(row: Any, beside: dict[str, str]) -> dict[str, str]:
+def head_cells(row: Any, beside: dict[str, str]) -> dict[str, str]:
     """How many of a head's clusters have a name, and ``beside`` that what else they are."""
     return {
         "site": str(row["site"]),
@@ -58,31 +32,7 @@ def _head_cells(row: Any, beside: dict[str, str]) -> dict[str, str]:
     }
 
 
-def polarity_table(naming: Naming) -> Table:
-    """The accuracy of clusters alone on numerators and denominators, held out: mean over heads (best head).
-
-    A row a rule that needs no cluster, then a row a kind of vectors and layer.
-    """
-    rows = [_rule(naming, rule) for rule in RULES]
-    groups: Any = naming.summary.groupby(KINDS, sort=False)
-    for place, heads in groups:
-        named = f"{heads['named'].sum():.0f} of {heads['clusters'].sum():.0f}"
-        about = (*map(str, place), str(len(heads)), named, f"{heads['with_polarity'].sum():.0f}")
-        scores = {name: _spread(heads[column]) for column, name in SCORES.items()}
-        rows.append(dict(zip([*KINDS, *COUNTS], about, strict=True)) | scores)
-    title = "Numerator or denominator, predicted from clusters alone: held out, mean over heads (best head)"
-    return Table(pd.DataFrame(rows).fillna("–"), title, _questions_note(naming), (len(RULES),))
-
-
-def _rule(naming: Naming, rule: str) -> dict[str, str]:
-    """The row of a rule's accuracy on the same digits."""
-    first = naming.summary.iloc[0]
-    values = {name: first[column.replace("accuracy", rule)] for column, name in PREDICTED.items()}
-    cells = {name: "–" if pd.isna(value) else f"{value:.3f}" for name, value in values.items()}
-    return dict.fromkeys([*KINDS, *COUNTS], "–") | {"vectors": RULES[rule]} | cells
-
-
-def _questions_note(naming: Naming) -> str:
+def questions_note(naming: Naming) -> str:
     """The numbers of questions and of right answers, and the missing controls, as a sentence."""
     lines = []
     for name, of in (("questions", ""), ("discordant_questions", " with discordant numbers")):
@@ -92,13 +42,6 @@ def _questions_note(naming: Naming) -> str:
     if naming.facts["missing"]:
         lines.append(f"Not in this run: {', '.join(naming.facts['missing'])}")
     return ".\n".join(lines) + "."
-
-
-def polar_table(naming: Naming) -> Table:
-    """The clusters whose name has a polarity, best first."""
-    with_polarity = naming.clusters["name"].str.contains("|".join(POLARITIES))
-    rows = naming.clusters.loc[with_polarity].sort_values("f05", ascending=False)
-    return named_table(rows, "Clusters named by polarity")
 
 
 def named_table(names: pd.DataFrame, title: str, caption: str = "") -> Table:
@@ -131,12 +74,8 @@ def _head(head: Any) -> str:
 
 
 def _intervals(rows: pd.DataFrame, name: str) -> list[str]:
-    return [_interval(row, name, ".2f") for _, row in rows.iterrows()]
+    return [interval_cell(row, name, ".2f") for _, row in rows.iterrows()]
 
 
-def _interval(row: Any, name: str, form: str = ".3f") -> str:
+def interval_cell(row: Any, name: str, form: str = ".3f") -> str:
     return interval_text(read_interval(row, name), form)
-
-
-def _spread(values: pd.Series) -> str:
-    return "–" if values.isna().all() else f"{values.mean():.3f} ({values.max():.3f})"

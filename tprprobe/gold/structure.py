@@ -1,8 +1,8 @@
 """Gold structure of arithmetic questions, one row per character, as a plug-in of ``tprprobe.gold`` reads it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -31,8 +31,11 @@ class Structure(NamedTuple):
     arithmetic: Callable[[str], pd.DataFrame]
     annotate: Callable[[Iterable[str]], pd.DataFrame]
     evaluate: Callable[[str], Fraction]
+    describe: Callable[[pd.DataFrame], pd.DataFrame]
     decode: Callable[[Runs, pd.DataFrame, np.ndarray, int], Mapping[str, pd.DataFrame]]
     summarize: Callable[[pd.DataFrame, pd.DataFrame, pd.DataFrame], pd.DataFrame]
+    tables: Callable[[Any], Sequence[Any]]
+    section: Callable[[Any], Any]
 
 
 def _read() -> Structure:
@@ -95,6 +98,11 @@ def evaluate(question: str) -> Fraction:
     return _read().evaluate(question)
 
 
+def describe_structure(gold: pd.DataFrame) -> pd.DataFrame:
+    """The gold structure of tokens in words, of which names are made: one column per field."""
+    return _read().describe(gold)
+
+
 def decode(
     runs: Runs, gold: pd.DataFrame, questions: Shaped[np.ndarray, " token"], seed: int = 0
 ) -> Mapping[str, pd.DataFrame]:
@@ -105,6 +113,16 @@ def decode(
 def summarize(names: pd.DataFrame, agreement: pd.DataFrame, decoding: pd.DataFrame) -> pd.DataFrame:
     """One row per clustering: how much of it is named, and what it tells of polarity."""
     return _read().summarize(names, agreement, decoding)
+
+
+def draw_tables(naming: Any) -> Sequence[Any]:
+    """The tables that `tprprobe name` prints of a run."""
+    return _read().tables(naming)
+
+
+def make_section(naming: Any) -> Any:
+    """The section of a report on a run of `tprprobe name`."""
+    return _read().section(naming)
 
 
 def tally(annotated: pd.DataFrame) -> dict[str, int]:
