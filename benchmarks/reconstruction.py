@@ -20,7 +20,7 @@ import pandas as pd
 from sklearn.linear_model import Ridge
 
 from tprprobe.analyses.reconstruction import reconstruct
-from tprprobe.analyses.reconstruction.affine import STRENGTHS
+from tprprobe.analyses.reconstruction.fits import STRENGTHS
 from tprprobe.analyses.reconstruction.layers import FOLDS, find_layers, split_questions
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 

@@ -40,7 +40,7 @@ from torch import Tensor, nn
 import tprprobe as tp
 from tprprobe.analyses.clustering import cluster_all
 from tprprobe.analyses.probing.settings import HIDDEN, Schedule
-from tprprobe.analyses.reconstruction.affine import STRENGTHS
+from tprprobe.analyses.reconstruction.fits import STRENGTHS
 from tprprobe.data.pairs import encode_pairs
 
 MODEL, DATA, TASK = "tpt-d-english", "english", "pos"

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from tprpapers.schlag.binding_drawings import demonstration_table
 from tprpapers.schlag.binding_problem import demonstrate, measure_degrees
 from tprpapers.schlag.reconstruction_drawings import reconstruction_table
+from tprpapers.worlds.mathematics.polarity_tables import names_section
 from tprprobe import figures
 from tprprobe.analyses.clustering import Clusters, cluster_all, save_clusters
 from tprprobe.analyses.naming.run import name_all
@@ -19,7 +20,7 @@ from tprprobe.errors import InputError
 from tprprobe.extraction import extract
 from tprprobe.figures import catalogue
 from tprprobe.figures.report.page import write_report
-from tprprobe.figures.report.sections import Section, clusters_section, names_section
+from tprprobe.figures.report.sections import Section, clusters_section
 from tprprobe.models import load_model
 from tprprobe.models.answers import exact_match
 from tprprobe.store import Store

@@ -16,8 +16,8 @@ from tprpapers.claims import Verdict, judge
 from tprpapers.schlag.binding_drawings import binding_table, demonstration_table
 from tprpapers.schlag.hadamard_drawings import capture_table
 from tprpapers.schlag.reconstruction_drawings import reconstruction_table
+from tprpapers.worlds.mathematics.polarity_tables import COUNTS, heads_table, polarity_table
 from tprprobe.analyses.naming.names import UNNAMED
-from tprprobe.figures.naming import COUNTS, heads_table, polarity_table
 from tprprobe.statistics import Interval, interval_text, read_interval, wilson
 
 BEHIND = {

@@ -7,7 +7,7 @@ import pytest
 from planted.questions import LAST, plant
 
 import tprprobe as tp
-from tprprobe.analyses import planes, token_maps
+from tprprobe.analyses import projections, token_maps
 from tprprobe.dashboard import maps, strips
 from tprprobe.errors import InputError
 from tprprobe.store.token_texts import visible
@@ -88,7 +88,7 @@ def test_umap_places_no_more_vectors(store, scene):
     plane = token_maps.replace(scene.plane, method="umap")
     assert token_maps.fill(token_maps.replace(scene, plane=plane)).plane is plane
     with pytest.raises(InputError, match="choose pca or linear"):
-        planes.place_more(plane, scene.roles, np.zeros((2, 8)))
+        projections.place_more(plane, scene.roles, np.zeros((2, 8)))
 
 
 def test_strips_have_the_tokens_of_their_samples(scene):

@@ -12,7 +12,7 @@ from planted.questions import LAST, MAPS, plant
 from sklearn.metrics import adjusted_rand_score
 
 import tprprobe as tp
-from tprprobe.analyses import planes
+from tprprobe.analyses import projections
 from tprprobe.cli import server
 from tprprobe.errors import InputError
 from tprprobe.store import sampling
@@ -114,10 +114,10 @@ def test_umap_is_computed_once_and_kept_in_the_store(store, scene, monkeypatch):
 
     def slow(vectors, method, seed, fit, progress):
         calls.append(method)
-        return planes.Projection(vectors[:, :2], "umap", ("1", "2"), (np.nan, np.nan), fit)
+        return projections.Projection(vectors[:, :2], "umap", ("1", "2"), (np.nan, np.nan), fit)
 
-    monkeypatch.setattr(planes, "project", slow)
-    found = [planes.place(store, scene.roles, "umap") for _ in range(2)]
+    monkeypatch.setattr(projections, "project", slow)
+    found = [projections.place(store, scene.roles, "umap") for _ in range(2)]
     assert calls == ["umap"]
     assert np.array_equal(found[0].points, found[1].points)
     assert tp.open_store(store.path).samples == store.samples

@@ -394,6 +394,7 @@ def test_encoding_gives_the_fit_s_vectors(store, found):
     assert encoded.shape == vectors.shape
     assert errors < 0.2
     assert np.allclose(found.encode([["z"], ["a", "z"]])[0], found.fit.bias)
+    assert np.allclose(found.encode([["z"]]), found.fit.bias)
 
 
 def test_tokens_are_units_too(tmp_path):

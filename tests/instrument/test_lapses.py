@@ -11,12 +11,11 @@ from planted.recipes import arithmetic
 from typer.testing import CliRunner
 
 from tprprobe import lapses
-from tprprobe.analyses.moments import find_curves, find_moments, pair_controls
 from tprprobe.cli import app
 from tprprobe.cli.lapses import read_rows
 from tprprobe.errors import InputError
 from tprprobe.files.runs import PARTS
-from tprprobe.lapses import find_checkpoints
+from tprprobe.lapses import find_checkpoints, find_curves, find_moments, pair_controls
 from tprprobe.training.loop import train
 
 

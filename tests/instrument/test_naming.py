@@ -1,4 +1,4 @@
-"""Names, agreement and decoding on stores whose truth is known, and what the command leaves on disk."""
+"""Names and agreement on stores whose truth is known, and what the command leaves on disk."""
 
 import json
 
@@ -9,22 +9,16 @@ from planted.questions import ANSWERS, plant, plant_roles
 from sklearn import metrics
 
 import tprprobe as tp
+from tprpapers.worlds.mathematics.polarity_tables import polar_table, polarity_table
+from tprpapers.worlds.mathematics.structure_words import ARITHMETIC
 from tprprobe.analyses.naming import load_names, name_all
-from tprprobe.analyses.naming.fields import ARITHMETIC, describe
+from tprprobe.analyses.naming.fields import describe
 from tprprobe.analyses.naming.lattice import build_lattice
 from tprprobe.analyses.naming.names import name_clusters, read_gold, split_questions
-from tprprobe.analyses.naming.partition_agreement import (
-    PERMUTATIONS,
-    agreement,
-    conditional_agreement,
-    count_tables,
-    measure,
-)
-from tprprobe.analyses.naming.polarity import decode_polarity, score_ones
+from tprprobe.analyses.naming.partition_agreement import PERMUTATIONS, agreement
 from tprprobe.analyses.naming.vector_sets import find_targets
 from tprprobe.cli import app
 from tprprobe.errors import InputError
-from tprprobe.figures.naming import polar_table, polarity_table
 from tprprobe.files.runs import Part
 
 ROLE = "encoder.0.self.role"
@@ -145,18 +139,14 @@ def test_other_clusters_and_stores_are_refused(store, roles, tmp_path):
 # ---------------------------------------------------------------- agreement
 
 
-def test_measures_equal_scikit_learn():
+def test_agreement_is_that_of_scikit_learn():
     rng = np.random.default_rng(0)
     classes = rng.integers(0, 4, 300)
     labels = np.where(rng.random(300) < 0.6, classes, rng.integers(0, 6, 300))
-    found = {name: value[0] for name, value in measure(count_tables(labels, classes[None])).items()}
-    theirs = metrics.homogeneity_completeness_v_measure(classes, labels)
-    assert [found[n] for n in ("homogeneity", "completeness", "v_measure")] == pytest.approx(theirs)
-    assert found["ami"] == pytest.approx(metrics.adjusted_mutual_info_score(classes, labels))
-    assert found["ari"] == pytest.approx(metrics.adjusted_rand_score(classes, labels))
-    table = metrics.cluster.contingency_matrix(classes, labels)
-    assert found["purity"] == pytest.approx(table.max(0).sum() / 300)
-    assert found["macro_purity"] == pytest.approx((table.max(0) / table.sum(0)).mean())
+    described = pd.DataFrame({"class": pd.Categorical(classes.astype(str))})
+    found = agreement(labels[:, None], described, "class", {"all": np.zeros(300, int)})
+    theirs = metrics.adjusted_mutual_info_score(classes, labels)
+    assert found["value"].tolist() == pytest.approx([theirs])
 
 
 def test_agreement_is_told_from_chance_within_strata(gold):
@@ -165,8 +155,11 @@ def test_agreement_is_told_from_chance_within_strata(gold):
     by_character = gold.characters
     labels = np.stack([kind, noise, by_character], 1)
     nulls = {"question": gold.questions, "character": gold.characters}
-    table = agreement(labels, gold.described[["kind", "place"]], nulls, permutations=39)
-    ami = table[table["measure"] == "ami"].set_index(["clustering", "field", "null"])
+    tables = [
+        agreement(labels, gold.described, field, nulls, permutations=39)
+        for field in ("kind", "place")
+    ]
+    ami = pd.concat(tables).set_index(["clustering", "field", "null"])
     assert ami.loc[(0, "kind", "question"), "value"] == pytest.approx(1)
     assert ami.loc[(0, "kind", "question"), "p_value"] == 1 / 40
     assert ami.loc[(1, "kind", "question"), "p_value"] > 0.05
@@ -180,7 +173,7 @@ def test_polarity_that_follows_from_the_place_alone_counts_for_nothing(gold):
     polarity = gold.described["polarity"].cat.codes.to_numpy(int) + 1
     labels = np.stack([place, polarity], 1)
     nulls = {"given": np.zeros(len(place), int), "question": gold.questions}
-    table = conditional_agreement(labels, gold.described, "polarity", ["kind", "place"], nulls, 39)
+    table = agreement(labels, gold.described, "polarity", nulls, ["kind", "place"], 39)
     table = table.set_index(["clustering", "null"])
     assert known.sum() > 500
     assert abs(table.loc[(0, "given"), "value"]) < 1e-9
@@ -188,91 +181,6 @@ def test_polarity_that_follows_from_the_place_alone_counts_for_nothing(gold):
     assert table.loc[(1, "given"), "value"] == pytest.approx(1)
     assert (table.loc[1, "p_value"] == 1 / 40).all()
     assert table.loc[(1, "question"), "null_mean"] > table.loc[(1, "given"), "null_mean"]
-
-
-# ---------------------------------------------------------------- decoding
-
-
-def test_polarity_is_decoded_from_clusters_that_have_it(gold):
-    polarity = gold.tokens["polarity"].cat.codes.to_numpy(int) + 1
-    literal = gold.tokens["literal"].fillna(False).to_numpy(int)
-    net, own = (
-        decode_polarity(labels, gold.tokens, gold.questions).set_index(["subset", "predictor"])
-        for labels in (polarity[None], literal[None])
-    )
-    assert (net.xs("clusters", level="predictor")["accuracy"] == 1).all()
-    assert own.loc[("discordant", "clusters"), "accuracy"] == 0
-    assert own.loc[("all", "clusters"), "accuracy"] == own.loc[("all", "literal"), "accuracy"]
-    gain = net.loc[("discordant", "surface")]
-    assert gain["gain"] == pytest.approx(1 - gain["accuracy"])
-    assert 0 < gain["gain_low"] <= gain["gain"] <= gain["gain_high"]
-    assert own.loc[("all", "clusters"), "gain"] == 0
-
-
-def test_accuracies_are_of_held_out_digits(gold):
-    held_out = ~split_questions(gold.questions, 0)
-    digits = gold.tokens[(gold.tokens["kind"] == "digit") & held_out]
-    found = decode_polarity(np.zeros((1, len(gold.tokens)), int), gold.tokens, gold.questions)
-    found = found.set_index(["subset", "predictor"])
-    surface = (digits["surface_polarity"].astype(str) == digits["polarity"].astype(str)).mean()
-    assert found.loc[("all", "surface"), "accuracy"] == pytest.approx(surface)
-    assert found.loc[("all", "surface"), "n"] == len(digits)
-    assert found.loc[("all", "clusters"), "accuracy"] == found.loc[("all", "majority"), "accuracy"]
-    answered = digits["discordant"].astype(bool) & digits["correct"]
-    assert found.loc[("discordant, answered", "clusters"), "n"] == answered.sum()
-
-
-def test_without_discordant_digits_there_is_no_number():
-    tokens = pd.concat(
-        [tp.gold.arithmetic("Calculate 1/2.").assign(sample=i, correct=True) for i in range(4)]
-    )
-    labels = np.zeros((1, len(tokens)), int)
-    found = decode_polarity(labels, tokens, tokens["sample"].to_numpy())
-    found = found.set_index(["subset", "predictor"])
-    assert found.loc[("discordant", "clusters"), "n"] == 0
-    assert np.isnan(found.loc[("discordant", "clusters"), "accuracy"])
-
-
-def test_the_rule_that_the_claim_writes_is_told_from_wider_ones(gold):
-    found = decode_polarity(np.zeros((1, len(gold.tokens)), int), gold.tokens, gold.questions)
-    found = found[found["subset"] == "all"].set_index("predictor")
-    digits = gold.tokens[(gold.tokens["kind"] == "digit") & ~split_questions(gold.questions, 0)]
-    denominators = digits["polarity"] == "denominator"
-    for rule, behind in (
-        ("adjacent", ["/"]),
-        ("surface", ["/", "/(-"]),
-        ("distant", ["/", "/(-", "/…"]),
-    ):
-        accuracy = (digits["behind"].isin(behind) == denominators).mean()
-        assert found.loc[rule, "accuracy"] == pytest.approx(accuracy)
-    assert found.loc["adjacent", "accuracy"] < found.loc["surface", "accuracy"]
-
-
-def test_what_runs_of_kmeans_differ_by_is_in_the_interval(gold):
-    polarity = gold.tokens["polarity"].cat.codes.to_numpy(int) + 1
-    runs = np.stack([polarity, np.zeros_like(polarity)])
-    one, both = (
-        decode_polarity(labels, gold.tokens, gold.questions).iloc[0] for labels in (runs[:1], runs)
-    )
-    worst = decode_polarity(runs[1:], gold.tokens, gold.questions).iloc[0]
-    assert one["accuracy_low"] == one["accuracy_high"] == 1
-    assert both["accuracy"] == pytest.approx((1 + worst["accuracy"]) / 2)
-    assert both["accuracy_low"] < worst["accuracy"]
-    assert both["accuracy_high"] == 1
-
-
-def test_ones_digits_are_counted_whatever_a_cluster_is_named(gold):
-    """A cluster of ones digits of numerators whose shortest name is only `digit ∧ numerator`."""
-    numerator = (gold.tokens["polarity"] == "numerator").to_numpy(bool)
-    ones = (gold.tokens["place"] == 0).fillna(False).to_numpy(bool)
-    labels = np.where(ones & numerator, 1, 0)
-    kept = ~numerator | ones  # no other digit of a numerator: the place says nothing more
-    tokens, questions = gold.tokens[kept], gold.questions[kept]
-    lattice = build_lattice(describe(tokens, ARITHMETIC))
-    assert "ones" not in name_clusters(labels[kept], lattice, questions)["name"][1]
-    found = score_ones(labels[None, kept], tokens, questions).set_index("polarity")
-    assert found.loc["numerator", "precision"] == 1
-    assert found.loc["denominator", "precision"] < 0.5
 
 
 def test_random_projections_are_as_many_as_asked_for(store):
@@ -308,7 +216,7 @@ def test_a_run_says_what_it_compared(finished):
     assert {"kind", "place", "polarity", "polarity_global", "argument", "word"} <= fields
     marginal = naming.agreement[~naming.agreement["measure"].str.contains("given")]
     assert set(marginal["null"]) == {"question", "character"}
-    assert set(marginal["measure"]) >= {"ami", "ari", "v_measure", "homogeneity", "purity"}
+    assert set(marginal["measure"]) == {"ami"}
     text = "\n".join(table(naming).markdown() for table in (polarity_table, polar_table))
     assert "digit ∧ denominator" in text
     assert "Not in this run: baseline" in text

@@ -1,6 +1,7 @@
 """Reconstruction equals the closed-form truth of planted stores, and leaks nothing of held-out questions."""
 
 import tracemalloc
+from functools import reduce
 
 import numpy as np
 import pandas as pd
@@ -10,8 +11,8 @@ from hypothesis import strategies as st
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression, Ridge
 
-from tprprobe.analyses.reconstruction import affine, layers, reconstruct
-from tprprobe.analyses.reconstruction.layers import Moments, add_up, gather
+from tprprobe.analyses.reconstruction import fits, layers, reconstruct
+from tprprobe.analyses.reconstruction.layers import Moments, merge
 from tprprobe.errors import InputError
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 
@@ -106,7 +107,7 @@ def test_penalty_is_the_best_of_scikit_learns_cross_validation(planted):
     for head in range(HEADS):
         v = rows @ maps[head]
         errors = []
-        for strength in affine.STRENGTHS:
+        for strength in fits.STRENGTHS:
             error = 0.0
             for fold in range(layers.FOLDS):
                 rest = train & (folds != fold)
@@ -115,7 +116,7 @@ def test_penalty_is_the_best_of_scikit_learns_cross_validation(planted):
                 error += np.square(ridge.predict(v[folds == fold]) - rows[folds == fold]).sum()
             errors.append(error)
         centered = v[train] - v[train].mean(0)
-        best = affine.STRENGTHS[int(np.argmin(errors))] * np.square(centered).sum() / WIDTH
+        best = fits.STRENGTHS[int(np.argmin(errors))] * np.square(centered).sum() / WIDTH
         row = pick(table, predictor="head", head=head, penalty="cv", split="held_out")
         assert row.alpha == pytest.approx(best, abs=1e-9)
         fitted = Ridge(best, solver="svd").fit(v[train], rows[train])
@@ -167,8 +168,8 @@ def test_no_linear_code_beats_pca_and_enough_rank_loses_nothing(seed, rank):
     rows, maps, _ = draw(seed, n=30, rank=rank)
     vectors = np.concatenate([rows @ maps[0], rows], axis=1)
     moments, target = Moments.of(vectors), slice(WIDTH, WIDTH + D_MODEL)
-    (fitted,) = affine.fit_affine(moments, slice(0, WIDTH), target)
-    best = affine.fit_principal(moments, target, WIDTH)
+    (fitted,) = fits.fit_affine(moments, slice(0, WIDTH), target)
+    best = fits.fit_principal(moments, target, WIDTH)
     total = np.square(rows - rows.mean(0)).sum()
     assert best.total(moments) <= fitted.total(moments) + 1e-9 * total
     assert fitted.total(moments) == pytest.approx(fitted.errors(vectors).sum(), abs=1e-9 * total)
@@ -182,17 +183,21 @@ def test_no_linear_code_beats_pca_and_enough_rank_loses_nothing(seed, rank):
 @settings(max_examples=30, deadline=None)
 def test_moments_of_parts_add_up(seed, labels):
     vectors = 1e3 + np.random.default_rng(seed).normal(size=(len(labels), 3))
-    labels = np.array(labels) - 1
+    labels = np.array(labels)
     cuts = [slice(i, i + 7) for i in range(0, len(labels), 7)]
-    (parts,) = gather([(cut, vectors[cut]) for cut in cuts], [labels], [3], 3)
-    for label, part in enumerate(parts):
-        mine = vectors[labels == label]
+    found = [
+        {("made", int(label)): Moments.of(vectors[cut][labels[cut] == label])}
+        for cut in cuts
+        for label in np.unique(labels[cut])
+    ]
+    parts = reduce(merge, found)
+    for label in np.unique(labels):
+        mine, part = vectors[labels == label], parts["made", int(label)]
         assert part.count == len(mine)
-        if len(mine):
-            np.testing.assert_allclose(part.mean, mine.mean(0))
-            expected = len(mine) * np.cov(mine.T, bias=True)
-            np.testing.assert_allclose(part.scatter, expected, atol=1e-8)
-    assert add_up(parts).count == (labels >= 0).sum()
+        np.testing.assert_allclose(part.mean, mine.mean(0))
+        expected = len(mine) * np.cov(mine.T, bias=True)
+        np.testing.assert_allclose(part.scatter, expected, atol=1e-8)
+    assert sum(part.count for part in parts.values()) == len(labels)
 
 
 def test_same_question_is_never_on_both_sides(tmp_path):

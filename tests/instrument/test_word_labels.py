@@ -11,12 +11,13 @@ from typer.testing import CliRunner
 import tprprobe as tp
 from tprprobe.analyses.naming import load_word_names, word_names
 from tprprobe.analyses.naming.fields import list_exact, read_labels
-from tprprobe.analyses.naming.word_names import count_names, name_words
+from tprprobe.analyses.naming.names import count_names
+from tprprobe.analyses.naming.word_names import name_words
 from tprprobe.cli import app
 from tprprobe.dashboard.folders import find_runs
 from tprprobe.dashboard.names import show_word_names
 from tprprobe.errors import InputError
-from tprprobe.figures.naming import words_table
+from tprprobe.figures.naming import WORD_KEYS, words_table
 from tprprobe.gold.labels import decode_cell
 
 
@@ -64,9 +65,9 @@ def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_p
     assert len(named) == 32
     own = named[(named["model"] == "trained") & (named["name"] != "unnamed")]
     assert {name.split(" ∧ ")[0] for name in own["name"]} & {"DT", "NN", "VB", "IN"}
-    counts = count_names(named).set_index("model")
+    counts = count_names(named, WORD_KEYS).set_index("model")
     assert counts.loc["trained", "named"] == len(own)
-    assert counts.loc["trained", "tokens"] == pytest.approx(own["coverage"].sum())
+    assert counts.loc["trained", "coverage"] == pytest.approx(own["coverage"].sum())
     out = tmp_path / "out"
     given = ["name", str(path), "--site", ENCODER, "--k", "16", "--out", str(out)]
     done = CliRunner().invoke(app, given)
@@ -79,7 +80,7 @@ def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_p
     assert [*find_runs(tmp_path).beside(trained, "word-names").values()] == [out]
     assert len(words_table(load_word_names(out)).cells) == len(own)
     view = show_word_names(out)
-    assert view.data["value"].tolist() == count_names(named)["tokens"].tolist()
+    assert view.data["value"].tolist() == count_names(named, WORD_KEYS)["coverage"].tolist()
 
 
 def test_a_run_that_was_cut_off_names_the_heads_that_are_missing(tmp_path, monkeypatch):
@@ -97,7 +98,7 @@ def test_a_run_that_was_cut_off_names_the_heads_that_are_missing(tmp_path, monke
     monkeypatch.setattr(word_names, "_name", stop)
     with pytest.raises(KeyboardInterrupt):
         name_words(trained, ENCODER, k=4, out=tmp_path / "out")
-    with pytest.raises(InputError, match="holds no names of words"):
+    with pytest.raises(InputError, match=r"has no names\.csv: name again"):
         load_word_names(tmp_path / "out")
     cut["after"] = 99
     found = name_words(trained, ENCODER, k=4, out=tmp_path / "out", resume=True)

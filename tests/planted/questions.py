@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tprprobe.analyses.naming.fields import ARITHMETIC, describe
+from tprpapers.worlds.mathematics.structure_words import ARITHMETIC
+from tprprobe.analyses.naming.fields import describe
 from tprprobe.gold import join
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 

@@ -1,5 +1,10 @@
-"""Vectors in two dimensions: principal components, the axes that part classes, UMAP."""
+"""Vectors in two dimensions: principal components, the axes that part classes, UMAP.
 
+UMAP of a store's vectors, which takes minutes, is kept in the store.
+"""
+
+import contextlib
+import hashlib
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -7,15 +12,22 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float, Float32, Shaped
 from scipy.linalg import eigh
 from sklearn.covariance import ledoit_wolf
 from sklearn.decomposition import PCA
 
+from tprprobe.analyses.clustering import Clusters
+from tprprobe.console import track
 from tprprobe.errors import InputError, check_extra, unknown
+from tprprobe.files.writing import whole
+from tprprobe.store import Store
 
 METHODS = ("pca", "linear", "umap")
 ROWS = 8192  # of a block that is placed at once
+FOLDER = "views"  # in the store
+NEIGHBORS = 5_000  # rows that UMAP is fitted on
 
 Blocks = Callable[[Sequence[slice]], Iterable[slice]]
 
@@ -161,3 +173,54 @@ def _neighbors(vectors: Float32[np.ndarray, "row width"], seed: int) -> Plane:
         found: Any = UMAP(n_neighbors=min(15, len(vectors) - 1), random_state=seed, n_jobs=1)
         points = found.fit_transform(vectors)
     return Plane(points, found.transform, ("UMAP 1", "UMAP 2"), (np.nan, np.nan))
+
+
+def place(store: Store, roles: Clusters, method: str = "pca", seed: int = 0) -> Projection:
+    """The places of the clustered vectors, scaled as they were clustered."""
+    scaled = _scale(roles, store.read(roles.site, None, roles.head))
+    if method != "umap":
+        return project(scaled, method, roles.labels, seed)
+    return _kept(store, roles, scaled.astype(np.float32), seed)
+
+
+def place_more(
+    plane: Projection, roles: Clusters, vectors: Float[np.ndarray, "row ..."]
+) -> Float32[np.ndarray, "row 2"]:
+    """The places of more vectors of the same site on a plane's axes."""
+    if plane.place is None or plane.method == "umap":
+        raise InputError(f"{plane.method} cannot place new vectors: choose pca or linear")
+    return plane.place(_scale(roles, vectors)).astype(np.float32)
+
+
+def _scale(roles: Clusters, vectors: np.ndarray) -> Float[np.ndarray, "row width"]:
+    scaled = (vectors.reshape(len(vectors), -1) - roles.mean) / roles.scale
+    if scaled.shape[1] < 2:
+        scaled = np.concatenate([scaled, np.zeros_like(scaled)], 1)
+    return scaled
+
+
+def _kept(
+    store: Store, roles: Clusters, vectors: Float32[np.ndarray, "token width"], seed: int
+) -> Projection:
+    """UMAP of the vectors: read from the store where it was computed before, else computed and kept.
+
+    The file's name has what it depends on: site, head, scaling, seed and the vectors themselves.
+    """
+    digest = hashlib.sha256(vectors.tobytes()).hexdigest()[:16]
+    head = "all" if roles.head is None else roles.head
+    file = store.path / FOLDER / f"umap-{roles.site}-{head}-{seed}-{digest}.parquet"
+    if file.is_file():
+        kept = pd.read_parquet(file)
+        points = kept[["x", "y"]].to_numpy(np.float32)
+        nothing = (float("nan"), float("nan"))
+        return Projection(points, "umap", ("UMAP 1", "UMAP 2"), nothing, kept["fitted"].to_numpy())
+    chosen = np.zeros(len(vectors), bool)
+    rng = np.random.default_rng(seed)
+    chosen[rng.permutation(len(vectors))[:NEIGHBORS]] = True
+    found = project(
+        vectors, "umap", seed=seed, fit=chosen, progress=lambda each: track(each, "UMAP", len(each))
+    )
+    points = pd.DataFrame(found.points, columns=["x", "y"]).assign(fitted=found.fitted)
+    with contextlib.suppress(InputError), whole(file) as begun:  # else computed again next time
+        points.to_parquet(begun)
+    return found

@@ -10,11 +10,10 @@ from jaxtyping import Bool, Float32, Int32, Integer
 
 from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.naming import name_roles
+from tprprobe.analyses.naming.fields import CLUSTER, NONE, OTHER, list_fields, read_field
 from tprprobe.analyses.naming.lattice import build_lattice
 from tprprobe.analyses.naming.names import UNNAMED, read_structure, score_candidates
-from tprprobe.analyses.naming.token_fields import CLUSTER, NONE, OTHER, list_fields, read_field
-from tprprobe.analyses.planes import place, place_more
-from tprprobe.analyses.projections import Projection, project
+from tprprobe.analyses.projections import Projection, place, place_more, project
 from tprprobe.errors import InputError
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store

@@ -167,6 +167,7 @@ def name(
     from tprprobe.analyses.naming.fields import list_exact
     from tprprobe.console import track
     from tprprobe.figures import naming
+    from tprprobe.gold.structure import draw_tables
     from tprprobe.store import open_store
     from tprprobe.store.dask_workers import scheduled
 
@@ -185,8 +186,7 @@ def name(
     if of_words:
         shown, tables = named, [naming.word_heads_table(named), naming.words_table(named)]
     else:
-        drawn = (naming.heads_table, naming.polarity_table, naming.polar_table)
-        shown, tables = named.as_dict(), [draw(named) for draw in drawn]
+        shown, tables = named.as_dict(), draw_tables(named)
     common.show(as_json, shown, lambda: "\n".join(table.markdown() for table in tables))
 
 

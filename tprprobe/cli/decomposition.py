@@ -12,7 +12,7 @@ Site = Annotated[str, typer.Option(help="A site or a pattern of sites; layer -1 
 SHARED = ("fillers", "unit", "scope", "seed")
 
 
-@options_of(FUNCTION, only=[*SHARED, "withheld"], every=True)
+@options_of(FUNCTION, only=[*SHARED, "family", "withheld", "embedding", "rare"], every=True)
 def decompose(
     store: common.StoreFolder,
     site: Site,
@@ -23,24 +23,9 @@ def decompose(
             "products a*b and sums a+b; default: left."
         ),
     ] = None,
-    family: Annotated[
-        str,
-        typer.Option(
-            help="roles, bag, additive, factored or saturated, nested; product, operator."
-        ),
-    ] = "factored",
     rank: Annotated[
         str, typer.Option(help="auto, a number, or fillers x roles such as 9x6.")
     ] = "auto",
-    embedding: Annotated[
-        str | None,
-        typer.Option(
-            help="The site whose mean by filler is e(f) of the operator; default: the input embeddings."
-        ),
-    ] = None,
-    rare: Annotated[
-        int, typer.Option(help="Fillers that fewer groups of sequences have are joined.")
-    ] = 2,
     out: common.Out = None,
     resume: common.Resume = False,
     scheduler: common.Scheduler = None,
@@ -53,7 +38,7 @@ def decompose(
     from tprprobe.store import open_store
     from tprprobe.store.dask_workers import scheduled
 
-    options |= {"family": family, "rank": rank, "embedding": embedding, "rare": rare}
+    options["rank"] = rank
     with scheduled(scheduler), track_stages("decomposing") as (progress, report):
         asked = (open_store(store), site, roles or ["left"], out, resume, progress, report)
         scores = decompose_all(*asked, **options)

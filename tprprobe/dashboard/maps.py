@@ -13,8 +13,8 @@ import pandas as pd
 import pyarrow as pa
 from jaxtyping import Bool
 
+from tprprobe.analyses.naming.fields import CLUSTER, NONE, OTHER, order_values
 from tprprobe.analyses.naming.names import UNNAMED
-from tprprobe.analyses.naming.token_fields import CLUSTER, NONE, OTHER, order_values
 from tprprobe.analyses.token_maps import Cloud
 from tprprobe.dashboard.theme import NEITHER, colors, inks
 from tprprobe.dashboard.view import View

@@ -32,7 +32,10 @@ def read_table(path: str | os.PathLike[str], columns: Columns, remedy: str) -> "
         elif path.suffix == ".jsonl":
             table = pd.read_json(path, lines=True, dtype=dict(texts))
         else:
-            table = pd.read_csv(path, dtype=dict.fromkeys(texts, "str"))
+            kinds = dict.fromkeys(
+                texts, "str"
+            )  # "null" and "nan" are texts; what is missing is empty
+            table = pd.read_csv(path, dtype=kinds, keep_default_na=False, na_values=[""])
     return check_columns(table, columns, path, remedy)
 
 

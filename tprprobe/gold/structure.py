@@ -2,12 +2,13 @@
 the token table of a store.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Int, Shaped
 
 from tprprobe import plugins
 from tprprobe.errors import InputError
@@ -25,12 +26,20 @@ ENDS = {"<sos>": "sos", "<eos>": "eos"}
 FOREIGN = "the source tokens of this store are not the characters of its questions"
 
 
+Runs = Int[np.ndarray, "run token"]
+
+
 class Structure(NamedTuple):
     """What a plug-in of ``tprprobe.gold`` is: the functions below, of the questions that it reads."""
 
     arithmetic: Callable[[str], pd.DataFrame]
     annotate: Callable[[Iterable[str]], pd.DataFrame]
     evaluate: Callable[[str], Fraction]
+    describe: Callable[[pd.DataFrame], pd.DataFrame]
+    decode: Callable[[Runs, pd.DataFrame, np.ndarray, int], Mapping[str, pd.DataFrame]]
+    summarize: Callable[[pd.DataFrame, pd.DataFrame, pd.DataFrame], pd.DataFrame]
+    tables: Callable[[Any], Sequence[Any]]
+    section: Callable[[Any], Any]
 
 
 def _read() -> Structure:
@@ -91,6 +100,33 @@ def evaluate(question: str) -> Fraction:
         Fraction(8, 3)
     """
     return _read().evaluate(question)
+
+
+def describe_structure(gold: pd.DataFrame) -> pd.DataFrame:
+    """The gold structure of tokens in words, of which names are made: one column per field."""
+    return _read().describe(gold)
+
+
+def decode(
+    runs: Runs, gold: pd.DataFrame, questions: Shaped[np.ndarray, " token"], seed: int = 0
+) -> Mapping[str, pd.DataFrame]:
+    """How well polarity is decoded from the clusters of tokens, in runs of k-means: the tables ``decoding`` and ``ones``."""
+    return _read().decode(runs, gold, questions, seed)
+
+
+def summarize(names: pd.DataFrame, agreement: pd.DataFrame, decoding: pd.DataFrame) -> pd.DataFrame:
+    """One row per clustering: how much of it is named, and what it tells of polarity."""
+    return _read().summarize(names, agreement, decoding)
+
+
+def draw_tables(naming: Any) -> Sequence[Any]:
+    """The tables that `tprprobe name` prints of a run."""
+    return _read().tables(naming)
+
+
+def make_section(naming: Any) -> Any:
+    """The section of a report on a run of `tprprobe name`."""
+    return _read().section(naming)
 
 
 def tally(annotated: pd.DataFrame) -> dict[str, int]:

@@ -4,13 +4,12 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
+from sklearn.metrics import adjusted_mutual_info_score
 
 from tprpapers.huang.unbinding.generations import GeneratedWords
 from tprpapers.huang.unbinding.ten_clusters import labels_of
 from tprprobe.analyses.clustering import Clusters, cluster, load_clusters
-from tprprobe.analyses.naming.partition_agreement import count_tables, measure
 from tprprobe.errors import InputError
 from tprprobe.store import Store
 
@@ -66,7 +65,6 @@ def compare_ks(words: GeneratedWords, clusters: Iterable[Clusters]) -> pd.DataFr
         for name in ("position", "pos", "kind", "side"):
             known = (words.table[name] != "").to_numpy()
             classes = pd.factorize(words.table[name][known])[0]
-            tables = count_tables(labels[known], np.asarray(classes)[None])
-            row[f"ami_{name}"] = float(measure(tables)["ami"][0])
+            row[f"ami_{name}"] = float(adjusted_mutual_info_score(classes, labels[known]))
         rows.append(row)
     return pd.DataFrame(rows)

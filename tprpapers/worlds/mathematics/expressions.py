@@ -184,4 +184,52 @@ def _categories(codes: np.ndarray, known: np.ndarray, names: Sequence[str]) -> A
     return pd.Categorical.from_codes(np.where(known, codes, MISSING), pd.Index(names))
 
 
-ARITHMETIC = Structure(annotate_one, annotate, evaluate)
+def describe_structure(gold: pd.DataFrame) -> pd.DataFrame:
+    """The gold structure in words, one column per field."""
+    from tprpapers.worlds.mathematics.structure_words import ARITHMETIC
+    from tprprobe.analyses.naming.fields import describe
+
+    return describe(gold, ARITHMETIC)
+
+
+def decode(
+    runs: np.ndarray, gold: pd.DataFrame, questions: np.ndarray, seed: int
+) -> dict[str, pd.DataFrame]:
+    """What runs of k-means tell of numerators and denominators: the tables ``decoding`` and ``ones``."""
+    from tprpapers.worlds.mathematics.polarity import decode_polarity, score_ones
+
+    of = (runs, gold, questions, seed)
+    return {"decoding": decode_polarity(*of), "ones": score_ones(*of)}
+
+
+def summarize(names: pd.DataFrame, agreement: pd.DataFrame, decoding: pd.DataFrame) -> pd.DataFrame:
+    """One row per clustering: how much of it is named, and what it tells of polarity."""
+    from tprpapers.worlds.mathematics.polarity import summarize_clusterings
+
+    return summarize_clusterings(names, agreement, decoding)
+
+
+def draw_tables(naming: Any) -> list[Any]:
+    """Names by head, polarity beside controls, and the clusters named by it."""
+    from tprpapers.worlds.mathematics import polarity_tables as of
+
+    return [draw(naming) for draw in (of.heads_table, of.polarity_table, of.polar_table)]
+
+
+def make_section(naming: Any) -> Any:
+    """The section of a report on names."""
+    from tprpapers.worlds.mathematics.polarity_tables import names_section
+
+    return names_section(naming)
+
+
+ARITHMETIC = Structure(
+    arithmetic=annotate_one,
+    annotate=annotate,
+    evaluate=evaluate,
+    describe=describe_structure,
+    decode=decode,
+    summarize=summarize,
+    tables=draw_tables,
+    section=make_section,
+)

@@ -113,7 +113,12 @@ class Clusters:
 def summarize(labels: Int[np.ndarray, "token"], tokens: pd.DataFrame, k: int) -> pd.DataFrame:
     """One row per cluster: size, share, commonest tokens, mean position, entropy of tokens (bits)."""
     words = tokens["token"].astype(str).reset_index(drop=True)
-    shares = [_shares(words[labels == cluster]) for cluster in range(k)]
+    shares = [  # of every word, commonest first, ties as they first appear
+        words[labels == cluster]
+        .value_counts(normalize=True, sort=False)
+        .sort_values(ascending=False, kind="stable")
+        for cluster in range(k)
+    ]
     sizes = np.bincount(labels, minlength=k)
     summary = {
         "size": sizes,
@@ -125,12 +130,6 @@ def summarize(labels: Int[np.ndarray, "token"], tokens: pd.DataFrame, k: int) ->
         ],
     }
     return pd.DataFrame(summary, index=pd.RangeIndex(k, name="cluster")).reset_index()
-
-
-def _shares(words: pd.Series) -> pd.Series:
-    """The share of every word, commonest first, ties as they first appear."""
-    counts = words.value_counts(sort=False)
-    return counts.sort_values(ascending=False, kind="stable") / len(words)
 
 
 def _commonest(shares: pd.Series, n: int = 5) -> str:

@@ -14,17 +14,14 @@ from tprprobe.analyses.decomposition.role_findings import RoleSearch, read_searc
 from tprprobe.analyses.decomposition.role_schemes import read_scheme
 from tprprobe.analyses.decomposition.scheme_scores import Report, no_report
 from tprprobe.analyses.kinds import DECOMPOSITIONS, ROLES
-from tprprobe.errors import InputError
-from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.kinds import Kind
 from tprprobe.files.runs import KeptRun, Part, kept
-from tprprobe.files.tables import check_columns, columns
+from tprprobe.files.tables import Columns, columns, read_table
 from tprprobe.store import Store
 
 SCORES, SCHEMES = "scores.csv", "schemes.csv"  # the tables of the two runs
-SCORE_COLUMNS = columns(text="site roles family control", number="r2")
-SCHEME_COLUMNS = columns(text="site found roles control", number="bits longer stability r2")
-NUMBERS = ("bits", "longer", "longer_low", "longer_high", "stability", "r2", "r2_low", "r2_high")
+SCORE_COLUMNS = columns(text="site roles family control rank rank_withheld", number="r2")
+SCHEME_COLUMNS = columns(text="site found roles control merged", number="bits longer stability r2")
 Progress = Callable[[Sequence[Part]], Iterable[Part]]
 
 
@@ -93,28 +90,17 @@ def _open(folder: Path, kind: Kind, about: Mapping[str, Any], resume: bool) -> K
 
 def load_scores(folder: str | os.PathLike[str]) -> pd.DataFrame:
     """The scores of a finished run, read from its folder."""
-    texts = {"rank": str, "rank_withheld": str}
-    table = _load(folder, DECOMPOSITIONS, SCORES, SCORE_COLUMNS, "decompose again", dtype=texts)
-    names = table.select_dtypes("str").columns
-    return table.assign(**{name: table[name].fillna("") for name in names})
+    return _load(folder, SCORES, SCORE_COLUMNS, "decompose again")
 
 
 def load_roles(folder: str | os.PathLike[str]) -> list[RoleSearch]:
     """What a finished run found, site by site, read from its folder."""
-    reading = {"keep_default_na": False, "na_values": {name: [""] for name in NUMBERS}}
-    table = _load(folder, ROLES, SCHEMES, SCHEME_COLUMNS, "search again", **reading)
-    sites = table.groupby("site", sort=False)
+    sites = _load(folder, SCHEMES, SCHEME_COLUMNS, "search again").groupby("site", sort=False)
     rows = {str(site): of.drop(columns="site").reset_index(drop=True) for site, of in sites}
     return [RoleSearch(site, str(of.pop("found").iloc[0]), of) for site, of in rows.items()]
 
 
-def _load(
-    folder: str | os.PathLike[str], kind: Kind, table: str, known: Any, again: str, **reading: Any
-) -> pd.DataFrame:
-    """The table of a finished run; ``again`` says what to do where it is damaged."""
-    if not kind.is_finished_in(folder):
-        raise InputError(f"{folder} holds no {kind.file}: make one with `tprprobe {kind.command}`")
-    path = Path(folder) / table
-    with as_input_error(f"{path} is damaged", again):
-        found = pd.read_csv(path, **reading)
-    return check_columns(found, known, path, again)
+def _load(folder: str | os.PathLike[str], table: str, known: Columns, remedy: str) -> pd.DataFrame:
+    """The table of a finished run, whose texts may be empty."""
+    found = read_table(Path(folder) / table, known, remedy)
+    return found.assign(**found.select_dtypes("str").fillna(""))

@@ -10,11 +10,12 @@ from jaxtyping import Float64
 
 from tprprobe.analyses.decomposition.block_products import sizes
 from tprprobe.analyses.decomposition.choices import AUTO
-from tprprobe.analyses.decomposition.designs import Pairs, count_pairs, number, occurring
+from tprprobe.analyses.decomposition.designs import Pairs, number
 from tprprobe.analyses.decomposition.factors import Ranks
 from tprprobe.analyses.decomposition.families import ADDITIVE, BAG, BELOW, FACTORED, RoleFit
 from tprprobe.analyses.decomposition.role_schemes import Roles, RoleScheme, read_scheme
 from tprprobe.analyses.decomposition.scheme_fits import (
+    ALL,
     Decoder,
     DecompositionPlan,
     plan_decomposition,
@@ -25,7 +26,7 @@ from tprprobe.analyses.decomposition.scheme_scores import (
     decompose_scheme,
     no_report,
 )
-from tprprobe.analyses.decomposition.sequence_units import JOINED, RARE
+from tprprobe.analyses.decomposition.sequence_units import JOINED
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.notebook import as_html
 from tprprobe.store import Store
@@ -135,11 +136,9 @@ class Decomposition:
         fillers = tokens["filler"].to_numpy(object)[entries.token]
         encoded = np.zeros((sizes(entries.members[0])[0], len(self.fit.bias))) + self.fit.bias
         for part, of_unit in zip(self.fit.parts, entries.members, strict=True):
-            of = part.pairs
-            filler = number_fillers(of.fillers, fillers)
-            found = [(filler, number(of.roles, np.asarray(each, object))) for each in entries.roles]
-            pairs = occurring(of.fillers, of.roles, found)
-            encoded += count_pairs(of_unit, pairs, found) @ part.vectors_of(pairs)
+            filler, names = number_fillers(part.pairs.fillers, fillers), part.pairs.roles
+            found = [(filler, number(names, np.asarray(each, object))) for each in entries.roles]
+            encoded += part.encode(of_unit, found)
         return encoded
 
 
@@ -170,13 +169,13 @@ def decompose(
     fillers: str = "token",
     unit: str | None = None,
     scope: str = "self",
-    family: str = FACTORED,
+    family: str = "factored",
     rank: str | int | Ranks = AUTO,
     withheld: float = 0.1,
     embedding: str | Mapping[str, Any] | None = None,
     decoder: Decoder | None = None,
     seed: int = 0,
-    rare: int = RARE,
+    rare: int = 2,
     report: Report = no_report,
 ) -> Decomposition:
     """The vectors of a site as sums of role–filler bindings, e ≈ b + Σ V[f, r], held out and beside controls.
@@ -244,7 +243,7 @@ def fit_scheme(store: Store, site: str, roles: Roles, **options: Any) -> Decompo
     plan = plan_decomposition(store, site, roles, **options)
     units, [scheme] = plan.read(store, site), plan.schemes
     [fits] = plan.begin(units, scheme)
-    whole = {scheme.name: fits.fit_all(plan.family)}
+    whole = {scheme.name: fits.fit(plan.family, ALL)}
     return Decomposition(units.site, plan, pd.DataFrame(), whole)
 
 

@@ -52,9 +52,9 @@ class Pairs:
     def find(
         self, codes: Int[np.ndarray, " other"]
     ) -> tuple[Bool[np.ndarray, " other"], Int[np.ndarray, " other"]]:
-        """Which codes are of these pairs, and the number of each (any number where it is of none)."""
-        at = np.minimum(np.searchsorted(self.codes, codes), max(0, len(self) - 1))
-        return self.codes[at] == codes, at
+        """Which codes are of these pairs, and the number of each (any where it is of none)."""
+        at = np.searchsorted(self.codes, codes)
+        return np.append(self.codes, -2)[at] == codes, at
 
 
 def starts_of(parts: Sequence[Pairs]) -> list[int]:

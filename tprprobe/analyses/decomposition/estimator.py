@@ -1,6 +1,5 @@
 """Tensor-product decomposition as an estimator of scikit-learn, for pairs and vectors in memory."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from tprprobe.analyses.decomposition.families import (
     RoleFit,
 )
 from tprprobe.analyses.decomposition.ridge import gather
-from tprprobe.analyses.decomposition.scheme_fits import SchemeFits
+from tprprobe.analyses.decomposition.scheme_fits import FITTING, UNWITHHELD, SchemeFits
 from tprprobe.analyses.decomposition.sequence_units import UnitVectors
 from tprprobe.errors import InputError, unknown
 
@@ -109,7 +108,7 @@ class TPDecomposition(BaseEstimator):
         for_pairs = bool(self.withheld) and self.family != SATURATED  # which knows no other pair
         options = {"ranks": read_rank(self.rank), "for_pairs": for_pairs}
         fits = SchemeFits(of, held, gather(held, [of])[0], **options)
-        self._fit = fits.fit_unwithheld(self.family) if for_pairs else fits.fit(self.family)
+        self._fit = fits.fit(self.family, UNWITHHELD if for_pairs else FITTING)
         self._keep(self._fit, found)
         return self
 
@@ -147,12 +146,9 @@ class TPDecomposition(BaseEstimator):
                 f"{self.n_features_in_} features as input: give the columns of the fit"
             )
         filler, role, members = read_pairs(pairs)
-        names = (pd.Index(self.filler_names_), pd.Index(self.role_names_))
-        codes = [number(of, given) for of, given in zip(names, (filler, role), strict=True)]
-        known = np.flatnonzero((codes[0] >= 0) & (codes[1] >= 0))
-        at_token = np.zeros((len(filler), len(self.intercept_)))
-        at_token[known] = self._fit.parts[0].vectors_of(Pairs(*names, *(of[known] for of in codes)))
-        return members @ at_token + self.intercept_
+        part = self._fit.parts[0]
+        known = number(part.pairs.fillers, filler), number(part.pairs.roles, role)
+        return part.encode(members, [known]) + self.intercept_
 
     def unbind(self, vectors: Any) -> np.ndarray:
         """The filler vector at every role, by least squares of least norm.
@@ -200,38 +196,27 @@ def read_pairs(pairs: Any) -> Filled:
     """The filler and the role of every pair, as texts, and which row has it; InputError for others."""
     if issparse(pairs):
         raise InputError("pairs: sparse input is not supported; give lists or a table")
-    if isinstance(pairs, pd.DataFrame):
-        return _read_table(pairs.to_numpy(object), list(map(str, pairs.columns)))
     if isinstance(pairs, np.ndarray) and pairs.ndim == 2:
-        return _read_table(pairs.astype(object), list(map(str, range(pairs.shape[1]))))
+        pairs = pd.DataFrame(pairs)
+    if isinstance(pairs, pd.DataFrame):
+        if not pairs.size:
+            raise InputError(
+                f"pairs: a table with {pairs.shape[1]} feature(s) (shape={pairs.shape}) while a minimum of 1 "
+                "is required: give one column for every role"
+            )
+        table, names = pairs.to_numpy(object), list(map(str, pairs.columns))
+        filled = [zip(row, names, strict=True) for row in table]
+        pairs = [[(f, r) for f, r in row if not pd.isna(f)] for row in filled]
     try:
-        lists = [[(str(filler), str(role)) for filler, role in row] for row in pairs]
+        rows = list(pairs)
+        flat = [(i, str(f), str(r)) for i, row in enumerate(rows) for f, r in row]
     except (TypeError, ValueError):
         raise InputError(
             "pairs: give a list of (filler, role) pairs for every vector, or a table with one column for "
             "every role (Expected 2D array, got another one; Reshape your data)"
         ) from None
-    if not any(lists):
+    if not flat:
         raise InputError("pairs: found array with 0 sample(s), no pair at all: give some")
-    flat = [each for row in lists for each in row]
-    starts = np.cumsum([0, *map(len, lists)])
-    filler, role = (np.array(each, object) for each in zip(*flat, strict=True))
-    return filler, role, _members(starts)
-
-
-def _read_table(cells: np.ndarray, roles: Sequence[str]) -> Filled:
-    if not cells.size:
-        raise InputError(
-            f"pairs: a table with {cells.shape[1]} feature(s) (shape={cells.shape}) while a minimum of 1 "
-            "is required: give one column for every role"
-        )
-    held = ~pd.isna(cells)
-    filler = np.array(list(map(str, cells[held])), object)
-    role = np.array(roles, object)[np.nonzero(held)[1]]
-    return filler, role, _members(np.append(0, np.cumsum(held.sum(1))))
-
-
-def _members(starts: np.ndarray) -> csr_array:
-    """Which row has which pairs, from where the pairs of every row start."""
-    n = starts[-1]
-    return csr_array((np.ones(n), np.arange(n), starts), (len(starts) - 1, n))
+    row, filler, role = (np.array(each, object) for each in zip(*flat, strict=True))
+    place, shape = (row.astype(int), np.arange(len(flat))), (len(rows), len(flat))
+    return filler, role, csr_array((np.ones(len(flat)), place), shape)

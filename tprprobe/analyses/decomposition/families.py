@@ -21,7 +21,13 @@ from jaxtyping import Float64, Int
 from scipy.sparse import csr_array, eye_array, issparse, vstack
 
 from tprprobe.analyses.decomposition.block_products import Block, sizes
-from tprprobe.analyses.decomposition.designs import Pairs, starts_of
+from tprprobe.analyses.decomposition.designs import (
+    Occurrences,
+    Pairs,
+    count_pairs,
+    occurring,
+    starts_of,
+)
 
 BAG, ADDITIVE, FACTORED, SATURATED = "bag", "additive", "factored", "saturated"
 ROLES, PRODUCT, OPERATOR = "roles", "product", "operator"
@@ -124,6 +130,11 @@ class PartFit:
             else:
                 found += make_block(name, 0, [other], self.embedding, self.bases).basis @ of
         return found
+
+    def encode(self, members: csr_array, found: Sequence[Occurrences]) -> Vectors:
+        """What the part gives to units, V of the pairs of their tokens added up; a pair with −1 adds nothing."""
+        pairs = occurring(self.pairs.fillers, self.pairs.roles, found)
+        return count_pairs(members, pairs, found) @ self.vectors_of(pairs)
 
     @property
     def ranks(self) -> tuple[int, int]:

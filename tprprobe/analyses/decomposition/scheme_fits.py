@@ -43,7 +43,6 @@ from tprprobe.analyses.decomposition.families import (
 from tprprobe.analyses.decomposition.ridge import Regression, gather
 from tprprobe.analyses.decomposition.role_schemes import Roles, RoleScheme, read_scheme
 from tprprobe.analyses.decomposition.sequence_units import (
-    FEWEST,
     RARE,
     TOKEN,
     UnitKind,
@@ -58,6 +57,7 @@ from tprprobe.site.patterns import side_of
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE, SIDES
 
+FITTING, UNWITHHELD, ALL = range(3)  # units that a design is fitted to
 LARGEST, OTHERS = 48, 16  # directions that are chosen in: principal ones, and any of the rest
 TABLE = (FILLER, ROLE, PAIR)  # of a saturated fit that is to know nothing of an unseen pair
 CHAIN = (ROLES, BAG, ADDITIVE, FACTORED, SATURATED)
@@ -81,11 +81,11 @@ class SchemeFits:
     embedding: Embedding | None = None
     like: "SchemeFits | None" = None
     for_pairs: bool = False
-    _fits: dict[str, RoleFit] = field(init=False, default_factory=dict)
+    _fits: dict[tuple[str, int], RoleFit] = field(init=False, default_factory=dict)
 
     @property
     def fitting(self) -> Regression:
-        return self.regressions[0]
+        return self.regressions[FITTING]
 
     @functools.cached_property
     def axes(self) -> Float64[np.ndarray, "d_model d"]:
@@ -150,39 +150,28 @@ class SchemeFits:
         other = self._by_pairs(None).choose(family)
         return other if errs_more(choice.errors, other.errors) else choice
 
-    def fit(self, family: str) -> RoleFit:
-        """The fit of a family to all fitting units."""
-        if family not in self._fits:
-            choice = self.by_sequences.choose(family)
-            self._fits[family] = self._fit(family, self.regressions[0], choice)
-        return self._fits[family]
-
-    def fit_unwithheld(self, family: str) -> RoleFit:
-        """The fit of a family to units without withheld pairs; free vectors say main effects of other pairs."""
-        if (key := f"{family}, unwithheld") not in self._fits:
+    def fit(self, family: str, units: int = FITTING) -> RoleFit:
+        """The fit of a family to all fitting units, to those without withheld pairs (free vectors then say main
+        effects of other pairs), or to all units, for which nothing is chosen anew.
+        """
+        if (family, units) not in self._fits:
             is_free = family == SATURATED
-            choice = self.by_sequences.choose(family) if is_free else self._choose_for_pairs(family)
-            self._fits[key] = self._fit(
-                family, self.regressions[1], choice, TABLE if is_free else ()
-            )
-        return self._fits[key]
+            for_pairs = units == UNWITHHELD and not is_free
+            choose = self._choose_for_pairs if for_pairs else self.by_sequences.choose
+            names = TABLE if units == UNWITHHELD and is_free else BLOCKS[family]
+            self._fits[family, units] = self._fit(family, units, choose(family), names)
+        return self._fits[family, units]
 
-    def fit_all(self, family: str) -> RoleFit:
-        """The fit of a family to all units, those to test on among them; nothing is chosen anew."""
-        return self._fit(family, self.regressions[2], self.by_sequences.choose(family))
-
-    def _fit(
-        self, family: str, to: Regression, choice: Stage, names: Sequence[str] = ()
-    ) -> RoleFit:
-        """The chosen blocks (of these names) fitted to units."""
-        parts, bases = self.design.parts, dict[int, Bases]()
+    def _fit(self, family: str, units: int, choice: Stage, names: Sequence[str]) -> RoleFit:
+        """The chosen blocks of these names fitted to units."""
+        to, parts, bases = self.regressions[units], self.design.parts, dict[int, Bases]()
         blocks, penalties = list[Block](), list[float]()
         for chosen, penalty in zip(choice.blocks, choice.penalties, strict=True):
             name, part = chosen.name, chosen.part
-            if name not in (names or BLOCKS[family]):
+            if name not in names:
                 continue
             if name == BINDING:
-                bases[part] = self._sweep(to, blocks, penalties, part, choice)
+                bases[part] = self._sweep(units, blocks, penalties, part, choice)
             blocks.append(make_block(name, part, parts, self.embedding, bases.get(part)))
             penalties.append(penalty)
         found = to.solve(blocks, penalties)
@@ -201,17 +190,17 @@ class SchemeFits:
 
     def _sweep(
         self,
-        to: Regression,
+        units: int,
         blocks: Sequence[Block],
         penalties: Sequence[float],
         part: int,
         choice: Stage,
     ) -> Bases:
         """The chosen factors after sweeps over these units along ``axes``; of a dear fit, as they are."""
-        bases = choice.bases[part]
+        bases, to = choice.bases[part], self.regressions[units]
         along = replace(to, cross=to.cross @ self.axes, mean=to.mean @ self.axes)
         sweeps = Alternation(along, blocks, penalties, self.design.parts, part, choice.variance)
-        is_new = to in self.regressions[1:2]  # of units with pairs that the choice was not made on
+        is_new = units == UNWITHHELD  # whose pairs the choice was not made on
         return sweeps.sweep(bases) if is_new or sweeps.is_cheap(bases) else bases
 
     def forget(self) -> None:
@@ -249,8 +238,8 @@ class DecompositionPlan:
         beside = (*known, SATURATED) if self.family == FACTORED else known
         return list(dict.fromkeys((self.family, *beside)))
 
-    def read(self, store: Store, site: str, fewest: int = FEWEST) -> Units:
-        """The units of a site with all columns that the schemes read, of so many sequences at least."""
+    def read(self, store: Store, site: str) -> Units:
+        """The units of a site with all columns that the schemes read."""
         if self.family not in FAMILIES:
             raise unknown("family", self.family, FAMILIES)
         if self.family == OPERATOR and self.embedding is None:
@@ -264,13 +253,10 @@ class DecompositionPlan:
             raise InputError(f"rare {self.rare}: give the groups that a filler needs, 0 joins none")
         columns: set[str] = set().union(*(scheme.columns for scheme in self.schemes))
         kind = (self.kind.unit, self.kind.scope)
-        units = read_units(store, site, self.fillers, *kind, columns, fewest, self.rare)
-        samples = pd.factorize(units.tokens["sample"])[0]
-        first = units.tokens[
-            samples == 0
-        ]  # all that schemes refuse they refuse here, before any work
+        units = read_units(store, site, self.fillers, *kind, columns, self.rare)
+        first = units.tokens[pd.factorize(units.tokens["sample"])[0] == 0]
         for scheme in self.schemes:
-            scheme.enter(units.kind, first, units.kind.members(first))
+            scheme.enter(units.kind, first, units.kind.members(first))  # refuses before any work
         return units
 
     def begin(

@@ -19,6 +19,8 @@ from tprprobe.analyses.decomposition.families import BELOW, FAMILIES, RoleFit
 from tprprobe.analyses.decomposition.ridge import Regression, gather
 from tprprobe.analyses.decomposition.role_schemes import RoleScheme
 from tprprobe.analyses.decomposition.scheme_fits import (
+    ALL,
+    UNWITHHELD,
     Decoder,
     DecompositionPlan,
     SchemeFits,
@@ -207,7 +209,9 @@ def predict_families(
         report(family)
         made = [("", fits.fit(family), fits.fitting, of.test)]
         if of.control == AS_IS and unseen.any():
-            made.append((UNSEEN, fits.fit_unwithheld(family), fits.regressions[1], unseen))
+            made.append(
+                (UNSEEN, fits.fit(family, UNWITHHELD), fits.regressions[UNWITHHELD], unseen)
+            )
         for suffix, fit, to, units in made:
             over = at.get((BELOW.get(family, ""), suffix))
             columns = {"family": family, "control": of.control, f"rank{suffix}": fit.rank}
@@ -322,8 +326,8 @@ def decompose_scheme(
     table = pd.DataFrame([columns for columns, _ in (*first, *found.values())])
     begin("fit to all")
     table = table.assign(site=units.site, roles=scheme.name, design=str(units))
-    unwithheld = fits.fit_unwithheld(family) if real.unseen.any() else None
-    return fits.fit_all(family), unwithheld, table
+    unwithheld = fits.fit(family, UNWITHHELD) if real.unseen.any() else None
+    return fits.fit(family, ALL), unwithheld, table
 
 
 def arrange(table: pd.DataFrame, decoded: bool) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int, Shaped
-from scipy.sparse import csr_array, eye_array
+from scipy.sparse import csr_array, eye_array, tril
 
 from tprprobe.analyses.naming.fields import list_exact, read_labels
 from tprprobe.errors import InputError, unknown
@@ -161,18 +161,17 @@ def members_of(
     sample: Int[np.ndarray, " token"], unit: str, scope: str, looks_back: bool = False
 ) -> list[csr_array]:
     """Which tokens a unit is made of, part by part, by the scopes of ``OF_TOKENS``."""
-    n, at = len(sample), np.arange(len(sample))
+    n = len(sample)
+    whole = csr_array((np.ones(n), (sample, np.arange(n))))
     if unit != TOKEN:
-        return [csr_array((np.ones(n), (sample, at)))]
+        return [whole]
     itself = csr_array(eye_array(n, format="csr"))
     if scope == SELF:
         return [itself]
-    starts = starts_of(sample)
-    ends = at + 1 if scope == BEFORE or looks_back else np.append(starts[1:], n)[sample]
-    counts = ends - starts[sample]
-    offsets = np.append(0, np.cumsum(counts))
-    members = np.arange(offsets[-1]) + np.repeat(starts[sample] - offsets[:-1], counts)
-    found = csr_array((np.ones(len(members)), members, offsets), (n, n))
+    found = csr_array(whole.T @ whole)
+    if scope == BEFORE or looks_back:
+        found = csr_array(tril(found, format="csr"))
+    found.sort_indices()
     if scope != CONTEXT:
         return [found]
     others = csr_array(found - itself)
@@ -227,7 +226,6 @@ def read_units(
     unit: str | None = None,
     scope: str = SELF,
     columns: Collection[str] = (),
-    fewest: int = FEWEST,
     rare: int = RARE,
 ) -> Units:
     """The units of a site, with the ``columns`` that roles are made of.
@@ -242,10 +240,10 @@ def read_units(
     joined, n_rare = join_rare(tokens["filler"].to_numpy(object), of_token, rare)
     first = starts_of(pd.factorize(tokens["sample"])[0])
     groups = of_token if kind.unit == TOKEN else of_token[first]
-    if (n := len(np.unique(groups))) < fewest:
+    if (n := len(np.unique(groups))) < FEWEST:
         raise InputError(
             f"{store.path} has {n} independent groups (samples of one document or with the same sequence "
-            f"are one group): extract {fewest} or more"
+            f"are one group): extract {FEWEST} or more"
         )
     vectors = _vectors(store, name, kind, tokens, first)
     return Units(store, name, vectors, tokens, kind, joined, n_rare, groups)

@@ -1,14 +1,21 @@
-"""Fields that names are made of: gold columns, and exact labels of words, put into words."""
+"""Fields of tokens, by which clusters are named and maps are colored: columns, exact labels, and gold structure in words."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from tprprobe.errors import unknown
 from tprprobe.gold.labels import WORD, decode_cell
 from tprprobe.store import Store
+from tprprobe.store.token_texts import spell, visible
+
+CLUSTER, OTHER, NONE = "cluster", "other", "–"
+MOST = 20  # values that have a color of their own
+WHOLE = ("question", "answer", "prediction", "source", "target", "side", "sample", "id")
 
 
 @dataclass(frozen=True)
@@ -42,30 +49,8 @@ class Field:
         return self.words[value] if value in self.words else self.text.format(*key)
 
 
-PLACES = {-1: "decimals", 0: "ones", 1: "tens", 2: "hundreds", 3: "thousands", 4: "ten thousands+"}
-SURFACE = {"denominator": "behind ‘/’", "numerator": "not behind ‘/’"}
-# The first field is the one every name begins with.
-ARITHMETIC = {
-    "kind": Field(("kind",)),
-    "place": Field(("place",), words=PLACES, least=-1, most=4),
-    "polarity": Field(("polarity",)),
-    "polarity_global": Field(("polarity_global",), "global {}"),
-    "flips": Field(("flips",), "{} flips", {1: "1 flip", 2: "2+ flips"}, most=2),
-    "argument": Field(("slot", "parent"), "argument {} of {}"),
-    "surface": Field(("surface_polarity",), words=SURFACE),
-    "neg": Field(("neg",), words={True: "negative", False: "positive"}),
-    "msd": Field(("msd",), words={True: "first digit", False: "later digit"}),
-    "char": Field(("char",), "‘{}’"),
-    "n_digits": Field(("n_digits",), "of {} digits", {1: "of 1 digit", 4: "of 4+ digits"}, most=4),
-    "number": Field(("number",), "number {}", {3: "number 3+"}, most=3),
-    "bracket_depth": Field(("bracket_depth",), "in {} brackets", {3: "in 3+ brackets"}, most=3),
-    "tree_depth": Field(("tree_depth",), "depth {}", {4: "depth 4+"}, most=4),
-    "word": Field(("word",), "“{}”"),
-}
-
-
 def describe(gold: pd.DataFrame, fields: Mapping[str, Field]) -> pd.DataFrame:
-    """The fields of a gold table in words, one column per field, one row per row."""
+    """The fields of a gold table in words, one column per field, one row per row; names begin with the first."""
     return pd.DataFrame({name: field.describe(gold) for name, field in fields.items()})
 
 
@@ -115,3 +100,42 @@ def _by_word(known: pd.DataFrame, task: str) -> dict[tuple[int, int], str]:
             for each in range(*span):
                 found.setdefault((int(sample), each), label)
     return found
+
+
+def list_fields(tokens: pd.DataFrame, gold: pd.DataFrame | None) -> list[str]:
+    """The columns of tokens that have several values, and those of their gold structure."""
+    known = [] if gold is None else [f"gold {name}" for name in gold]
+    columns = [str(each) for each in tokens if each not in WHOLE and f"gold {each}" not in known]
+    return [*(each for each in columns if tokens[each].nunique() > 1), *known]
+
+
+def read_field(tokens: pd.DataFrame, gold: pd.DataFrame | None, name: str) -> pd.Series:
+    """The values of a field, one per token, as texts: the commonest by name, the others together."""
+    if gold is not None and name.startswith("gold ") and name[5:] in gold:
+        values = gold[name[5:]]
+    elif name in tokens and name not in WHOLE:
+        is_label = name in LABELS and WORD in tokens
+        values = label_words(tokens, name) if is_label else tokens[name]
+        values = values.astype(object).map(spell) if name == "token" else values
+    else:
+        raise unknown("field", name, [CLUSTER, *list_fields(tokens, gold)])
+    return _group(values.reset_index(drop=True))
+
+
+def _group(values: pd.Series) -> pd.Series:
+    """Numbers in up to eight ranges of about as many values; texts, of which only the commonest keep their names."""
+    if pd.api.types.is_numeric_dtype(values) and values.nunique() > MOST:
+        edges: list[float] = np.unique(np.nanquantile(values, np.linspace(0, 1, 9))).tolist()
+        names = [f"{low:g}…{high:g}" for low, high in pairwise(edges)]
+        ranges = pd.cut(values.astype(float), edges, labels=names, include_lowest=True)
+        return ranges.astype(object).fillna(NONE)
+    texts = values.astype(object).map(visible, na_action="ignore").astype(object).fillna(NONE)
+    return texts.where(texts.isin(texts.value_counts().index[:MOST]), OTHER)
+
+
+def order_values(values: pd.Series) -> list[str]:
+    """The values in the order in which they are given colors: numbers by size, texts by count."""
+    found = values.value_counts().index.tolist()
+    if all(each.isdigit() for each in found):
+        return sorted(found, key=int)
+    return sorted(found, key=lambda each: each in (OTHER, NONE))

@@ -29,15 +29,6 @@ class Lattice:
         return self.members[[self.names.index(name)]].toarray()[0][self.kinds] > 0
 
 
-@dataclass(frozen=True, eq=False)
-class _Atoms:
-    """The values of single fields: an atom's field and word, and the kinds that it holds for."""
-
-    fields: Int[np.ndarray, " atom"]
-    words: list[str]
-    extensions: Bool[np.ndarray, "atom kind"]
-
-
 def build_lattice(
     described: pd.DataFrame, longest: int = LONGEST, support: float = SUPPORT
 ) -> Lattice:
@@ -50,31 +41,32 @@ def build_lattice(
     of_token = described.groupby(list(described), observed=True, dropna=False).ngroup().to_numpy()
     kinds = codes[np.unique(of_token, return_index=True)[1]]
     counts = np.bincount(of_token).astype(np.float32)
-    atoms = _atoms(described, kinds)
-    conjunctions = _conjoin(atoms, counts, longest, support * len(described))
+    values = [  # an atom: the number of its field, its word, and the kinds that it holds for
+        (field, str(word), kinds[:, field] == code)
+        for field, name in enumerate(described)
+        for code, word in enumerate(described[name].cat.categories)
+    ]
+    fields, words, held = zip(*values, strict=True)
+    enough = support * len(described)
+    conjunctions = _conjoin(np.array(fields), np.array(held), counts, longest, enough)
     extensions = np.array(list(conjunctions.values())).reshape(-1, len(kinds))
     heads = [""] if described.empty else list(described.iloc[:, 0].cat.categories)
     names = [
-        AND.join([*_head(kinds[held, 0], heads, int(atoms.fields[conjunction[0]])), *words])
-        for conjunction, held in zip(conjunctions, extensions, strict=True)
-        for words in [[atoms.words[atom] for atom in conjunction]]
+        AND.join(
+            [*_head(kinds[held, 0], heads, fields[atoms[0]]), *(words[atom] for atom in atoms)]
+        )
+        for atoms, held in zip(conjunctions, extensions, strict=True)
     ]
     sizes = np.array([len(conjunction) for conjunction in conjunctions], int)
     return Lattice(names, sizes, csr_array(extensions, dtype=np.float32), of_token)
 
 
-def _atoms(described: pd.DataFrame, kinds: Int[np.ndarray, "kind field"]) -> _Atoms:
-    values = [
-        (field, str(word), kinds[:, field] == code)
-        for field, name in enumerate(described)
-        for code, word in enumerate(described[name].cat.categories)
-    ]
-    fields, words, extensions = zip(*values, strict=True)
-    return _Atoms(np.array(fields), list(words), np.array(extensions))
-
-
 def _conjoin(
-    atoms: _Atoms, counts: Float[np.ndarray, " kind"], longest: int, enough: float
+    fields: Int[np.ndarray, " atom"],
+    holds: Bool[np.ndarray, "atom kind"],
+    counts: Float[np.ndarray, " kind"],
+    longest: int,
+    enough: float,
 ) -> dict[tuple[int, ...], Bool[np.ndarray, " kind"]]:
     """Conjunctions of atoms of rising fields, shorter ones first, each with its own extension."""
     seen: set[bytes] = set()
@@ -82,12 +74,12 @@ def _conjoin(
     level: dict[tuple[int, ...], np.ndarray] = {(): np.ones(len(counts), bool)}
     for _ in range(longest):
         held = np.array(list(level.values())).reshape(-1, len(counts))
-        supports = (held * counts) @ atoms.extensions.T.astype(np.float32)
-        last = np.array([atoms.fields[each[-1]] if each else -1 for each in level])
+        supports = (held * counts) @ holds.T.astype(np.float32)
+        last = np.array([fields[each[-1]] if each else -1 for each in level])
         grown: dict[tuple[int, ...], np.ndarray] = {}
         parents = list(level)
-        for parent, atom in np.argwhere((supports >= enough) & (atoms.fields > last[:, None])):
-            extension = held[parent] & atoms.extensions[atom]
+        for parent, atom in np.argwhere((supports >= enough) & (fields > last[:, None])):
+            extension = held[parent] & holds[atom]
             key = np.packbits(extension).tobytes()
             if key not in seen:
                 seen.add(key)

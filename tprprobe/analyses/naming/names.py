@@ -13,19 +13,21 @@ rate among all pairs of a cluster and a predicate, the ones that were not chosen
 Source: schlag §5.1 names clusters by eye.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int, Shaped
 
 from tprprobe.analyses.clustering import Clusters
-from tprprobe.analyses.naming.fields import ARITHMETIC, describe, list_exact, read_labels
+from tprprobe.analyses.naming.fields import describe, list_exact, read_labels
 from tprprobe.analyses.naming.lattice import Lattice, build_lattice
 from tprprobe.errors import InputError
 from tprprobe.gold import join
+from tprprobe.gold.structure import describe_structure
 from tprprobe.statistics import adjust, bounds, divide, replicate_totals
 from tprprobe.store import Store
 from tprprobe.store.groups import group_tokens
@@ -93,6 +95,17 @@ def decide(scored: pd.DataFrame, rate: float = RATE) -> pd.DataFrame:
     named = scored.assign(q_value=q)
     named.insert(1, "name", scored["candidate"].where(holds, UNNAMED))
     return named
+
+
+def count_names(named: pd.DataFrame, keys: list[str], **beside: Sequence[int]) -> pd.DataFrame:
+    """One row per clustering, which ``keys`` tell apart: clusters, those with a name (and what else is counted of
+    them ``beside``), the share of tokens in these, stability.
+    """
+    has_name = named["name"] != UNNAMED
+    counts = {"clusters": 1, "named": has_name.astype(int), **beside}
+    counts["coverage"] = named["coverage"].where(has_name, 0.0)
+    groups: Any = named.assign(**counts).groupby(keys, sort=False, dropna=False)
+    return groups.agg(dict.fromkeys(counts, "sum") | {"stability": "first"}).reset_index()
 
 
 def split_questions(
@@ -206,7 +219,7 @@ def read_gold(store: Store) -> Gold:
     """The gold structure of the source tokens of a store of arithmetic questions."""
     tokens = store.tokens
     joined = join(tokens.loc[tokens["side"] == "source"].reset_index(drop=True))
-    described = describe(joined, ARITHMETIC)
+    described = describe_structure(joined)
     return Gold(joined, described, build_lattice(described))
 
 

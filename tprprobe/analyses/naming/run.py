@@ -19,15 +19,14 @@ from jaxtyping import Int
 from tprprobe.analyses.clustering.kmeans import run_all
 from tprprobe.analyses.kinds import NAMES
 from tprprobe.analyses.naming.names import Gold, decide, read_gold, score_candidates
-from tprprobe.analyses.naming.overviews import find_facts, summarize
-from tprprobe.analyses.naming.partition_agreement import agreement, conditional_agreement
-from tprprobe.analyses.naming.polarity import decode_polarity, score_ones
+from tprprobe.analyses.naming.partition_agreement import agreement
 from tprprobe.analyses.naming.vector_sets import (
     BASELINE,
     RANDOM,
     SHUFFLED,
     TRAINED,
     NamingTarget,
+    find_facts,
     find_targets,
 )
 from tprprobe.errors import InputError
@@ -35,6 +34,7 @@ from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.notebook import as_html
 from tprprobe.files.runs import KeptRun, Part, Tables, join_parts, kept
 from tprprobe.files.tables import columns, read_table
+from tprprobe.gold.structure import decode, summarize
 from tprprobe.statistics import permute_within
 from tprprobe.store import Store
 
@@ -51,7 +51,10 @@ TABLES = {
 
 MADE = ("names", "agreement", "decoding", "ones")  # part by part
 SEEDS = 3  # of k-means
-GIVEN = (("kind", "place"), ("kind", "place", "surface"))  # beside which polarity must say more
+GIVEN = (  # polarity beside fields from which it may follow
+    ("polarity", ("kind", "place")),
+    ("polarity", ("kind", "place", "surface")),
+)
 
 Progress = Callable[[Sequence[Part]], Iterable[Part]]
 Clustering = tuple[NamingTarget, int]  # and into how many
@@ -224,9 +227,11 @@ class NamingPlan:
     def parts(self) -> list[Part]:
         """All parts, in an order in which each finds what it needs."""
         compared = [
-            self.run.part(f"{model}.{field}", partial(self._compare, model, field))
+            self.run.part(
+                ".".join([model, field, *given]), partial(self._compare, model, field, given)
+            )
             for model, gold in self.golds.items()
-            for field in (*map(str, gold.described), *map(" ".join, GIVEN))
+            for field, given in (*((str(each), ()) for each in gold.described), *GIVEN)
         ]
         return [*self._clustered.values(), *compared]
 
@@ -291,27 +296,21 @@ class NamingPlan:
         """The candidates of the best run's clusters, and what those of all runs tell of polarity."""
         gold = self.golds[str(place["model"])]
         runs = runs.astype(int)
-        found = {
-            "names": score_candidates(labels.astype(int), gold.lattice, gold.questions, self.seed),
-            "decoding": decode_polarity(runs, gold.tokens, gold.questions, self.seed),
-            "ones": score_ones(runs, gold.tokens, gold.questions, self.seed),
-        }
+        names = score_candidates(labels.astype(int), gold.lattice, gold.questions, self.seed)
+        found = {"names": names, **decode(runs, gold.tokens, gold.questions, self.seed)}
         return {name: _placed(table, [place] * len(table)) for name, table in found.items()}
 
-    def _compare(self, model: str, field: str) -> Tables:
-        """The agreement of all clusterings of a model with one field, or with polarity given other fields."""
+    def _compare(self, model: str, field: str, given: Sequence[str]) -> Tables:
+        """The agreement of all clusterings of a model with one field, given other fields."""
         gold = self.golds[model]
         clusterings = [each for each in self._clustered if each[0].model == model]
         labels = np.stack([self._labels[each] for each in clusterings], 1)
-        nulls = {"question": gold.questions}
-        if field in gold.described:
-            nulls["character"] = gold.characters
-            found = agreement(labels, gold.described.loc[:, [field]], nulls, seed=self.seed)
+        of_question = {"question": gold.questions}
+        if given:
+            nulls = {"given": np.zeros(len(labels), int), **of_question}
         else:
-            nulls = {"given": np.zeros(len(labels), int), **nulls}
-            found = conditional_agreement(
-                labels, gold.described, "polarity", field.split(), nulls, seed=self.seed
-            )
+            nulls = {**of_question, "character": gold.characters}
+        found = agreement(labels, gold.described, field, nulls, given, seed=self.seed)
         if found.empty:
             return {}
         places = [{**target.place, "k": k} for target, k in clusterings]

@@ -5,16 +5,21 @@ shows is not the role's, what an untrained model shows is not learnt. Queries an
 role is bound to it, are whitened: the model leaves them open up to a linear map.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from tprprobe.analyses.clustering import find_heads
 from tprprobe.analyses.clustering.matrices import Source
+from tprprobe.analyses.naming.names import Gold
 from tprprobe.errors import InputError
 from tprprobe.site.patterns import layer_of
+from tprprobe.statistics import wilson
 from tprprobe.store import Store
+from tprprobe.store.layout import TWINS
 
 CONTROLS = ("query", "key", "filler", "hidden")  # filler is v̄, hidden the layer's output z
 FREE = ("query", "key")  # up to a linear map
@@ -112,3 +117,31 @@ def _project(store: Store, site: str, seed: int, count: int | None) -> list[Nami
     maps = rng.normal(size=(heads, source.width, shape[-1])) / np.sqrt(source.width)
     images = [source.project(each.astype(np.float32)) for each in maps]
     return [NamingTarget(TRAINED, RANDOM, head, image) for head, image in enumerate(images)]
+
+
+def find_facts(targets: Sequence[NamingTarget], golds: Mapping[str, Gold]) -> dict[str, Any]:
+    """The number of questions, the share answered right, and the missing controls.
+
+    Of those with a discordant number too. ``unlabelled``: worded, or no expression we can parse.
+    """
+    tokens = golds[TRAINED].tokens
+    discordant = tokens["discordant"].fillna(False).astype(bool)
+    unlabelled = tokens["kind"].isin(["worded", "unparsed"])
+    marks = {"correct": tokens["correct"], "discordant": discordant, "unlabelled": unlabelled}
+    by_question: Any = pd.DataFrame(marks).groupby(tokens["sample"]).max()
+
+    def exact(right: Any) -> dict[str, Any]:
+        found = wilson(int(right.sum()), len(right))
+        known = {"exact_match": found.value, "exact_match_interval": [found.low, found.high]}
+        return {"n": len(right), **(known if len(right) else dict.fromkeys(known))}
+
+    there = {target.vectors for target in targets if target.model == TRAINED}
+    missing = [kind for kind in (*CONTROLS, RANDOM) if kind not in there]
+    missing += [] if golds.keys() & {*TWINS} else ["untrained"]
+    missing += [] if BASELINE in golds else [BASELINE]
+    return {
+        "questions": exact(by_question["correct"]),
+        "discordant_questions": exact(by_question.loc[by_question["discordant"], "correct"]),
+        "unlabelled": int(by_question["unlabelled"].sum()),
+        "missing": missing,
+    }

@@ -11,9 +11,8 @@ import pandas as pd
 from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.clustering.matrices import find_heads
 from tprprobe.analyses.kinds import WORD_NAMES
-from tprprobe.analyses.naming.names import UNNAMED, name_roles
+from tprprobe.analyses.naming.names import name_roles
 from tprprobe.analyses.naming.vector_sets import TRAINED
-from tprprobe.errors import InputError
 from tprprobe.files.runs import KeptRun, Part, kept
 from tprprobe.files.tables import columns, read_table
 from tprprobe.site.patterns import layer_of
@@ -70,12 +69,9 @@ def load_word_names(folder: str | os.PathLike[str]) -> pd.DataFrame:
     """The rows of a finished run, read from its folder.
 
     Raises:
-        InputError: the folder holds none, or its table is damaged.
+        InputError: there is no such table, or it is damaged.
     """
-    folder = Path(folder)
-    if not (folder / MANIFEST).is_file():
-        raise InputError(f"{folder} holds no names of words: give the --out of `tprprobe name`")
-    table = read_table(folder / TABLE, COLUMNS, "name again")
+    table = read_table(Path(folder) / TABLE, COLUMNS, "name again")
     return table.astype({"layer": "Int64", "head": "Int64"})
 
 
@@ -89,11 +85,3 @@ def _name(
     first = {"model": model, "site": site, "layer": layer_of(site), "head": head}
     placed = named.assign(**first).astype({"layer": "Int64", "head": "Int64"})
     return placed[[*first, *(name for name in placed if name not in first)]]
-
-
-def count_names(named: pd.DataFrame) -> pd.DataFrame:
-    """One row per head and model: clusters, those with a name, the share of tokens in these."""
-    has_name = named["name"] != UNNAMED
-    counts = {"clusters": 1, "named": has_name, "tokens": named["coverage"].where(has_name, 0.0)}
-    groups = named.assign(**counts).groupby(["site", "head", "model"], sort=False, dropna=False)
-    return groups.agg(dict.fromkeys(counts, "sum") | {"stability": "first"}).reset_index()

@@ -1,19 +1,18 @@
-"""Affine reconstruction of z from one head's v: held out, in-sample, and beside controls."""
+"""Affine reconstruction ẑ = W v + b of z from one head's v, in closed form: held out, in-sample, and beside controls."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import cache, partial, reduce
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float64, Int
+from scipy.linalg import eigh
 
-from tprprobe.analyses.reconstruction.affine import Predictor, Training, fit_predictors
 from tprprobe.analyses.reconstruction.layers import (
     FOLDS,
-    Labels,
     Layer,
     Moments,
     Split,
@@ -28,23 +27,143 @@ from tprprobe.store import Store
 from tprprobe.store.dask_workers import each_part
 from tprprobe.store.reader import takes_paths
 
+# Ridge penalties as multiples of the mean eigenvalue of the scatter of v; the first is none.
+STRENGTHS = (0.0, *np.logspace(-8, 1, 10).tolist())
+SMALLEST = 1e-12  # of the largest eigenvalue: below it a direction of v does not vary
 PRINTED_N = 100  # of the paper, which does not say of what
 BOUNDS = ("mse_low", "mse_high", "r2_low", "r2_high", "gain_low", "gain_high")
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
-    """One row of the table: a predictor, the rows that it is scored on, and their moments."""
+class Affine:
+    """ẑ = vᵀ W + b for v the ``columns`` of a vector whose ``target`` columns are z."""
+
+    columns: slice
+    target: slice
+    weight: Float64[np.ndarray, "d_in d_out"]
+    bias: Float64[np.ndarray, " d_out"]
+    alpha: float = 0.0
+
+    def errors(self, vectors: Float64[np.ndarray, "row width"]) -> Float64[np.ndarray, " row"]:
+        """|z − ẑ|² of each vector."""
+        residual = vectors[:, self.target] - vectors[:, self.columns] @ self.weight - self.bias
+        return np.square(residual).sum(1)
+
+    def total(self, moments: Moments) -> float:
+        """Σ |z − ẑ|² over all vectors that the moments are of."""
+        offset = moments.mean[self.target] - moments.mean[self.columns] @ self.weight - self.bias
+        inside = moments.scatter[self.columns, self.columns] @ self.weight
+        inside -= 2 * moments.scatter[self.columns, self.target]
+        total = np.trace(moments.scatter[self.target, self.target]) + np.sum(inside * self.weight)
+        return float(max(total, 0.0) + moments.count * offset @ offset)
+
+
+def fit_affine(
+    moments: Moments, columns: slice, target: slice, strengths: Sequence[float] = (0.0,)
+) -> list[Affine]:
+    """W = (Sᵥᵥ + α I)⁻¹ Sᵥ_z, b = z̄ − v̄ W, one for each strength; of several best, the smallest W.
+
+    The bias is not penalised; α, that of scikit-learn's Ridge, is strength × mean eigenvalue of Sᵥᵥ.
+    """
+    values, vectors = np.linalg.eigh(moments.scatter[columns, columns])
+    largest = values.max(initial=0.0)
+    varies = values > SMALLEST * largest
+    rotated = vectors.T @ moments.scatter[columns, target]
+    fits = []
+    for strength in strengths:
+        alpha = strength * float(values.mean()) if strength else 0.0
+        inverse = np.divide(1.0, values + alpha, out=np.zeros_like(values), where=varies)
+        weight = vectors @ (inverse[:, None] * rotated)
+        bias = moments.mean[target] - moments.mean[columns] @ weight
+        fits.append(Affine(columns, target, weight, bias, alpha))
+    return fits
+
+
+def choose_strength(folds: Sequence[Moments], columns: slice, target: slice) -> float:
+    """The strength with the least error on the fold that a fit has not seen, summed over folds."""
+    totals = np.zeros(len(STRENGTHS))
+    for held_out, fold in enumerate(folds):
+        rest = add_up(each for i, each in enumerate(folds) if i != held_out)
+        fits = fit_affine(rest, columns, target, STRENGTHS)
+        totals += [fit.total(fold) for fit in fits]
+    return STRENGTHS[int(totals.argmin())]
+
+
+def fit_principal(moments: Moments, target: slice, rank: int) -> Affine:
+    """z̄ + P (z − z̄), P the projection on the ``rank`` first principal components of z.
+
+    No affine map of any ``rank`` linear features of z has a smaller error on the same vectors.
+    """
+    scatter = moments.scatter[target, target]
+    width = len(scatter)
+    _, first = eigh(scatter, subset_by_index=(max(0, width - rank), width - 1))
+    mean = moments.mean[target]
+    weight = first @ first.T
+    return Affine(target, target, weight, mean - mean @ weight)
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """A training set: n questions or positions, with their moments and rows."""
+
+    unit: str
+    n: int
+    moments: Moments
+    rows: Bool[np.ndarray, " row"]
+    folds: Sequence[Moments] = ()  # where given, the ridge penalty is chosen by cross-validation
+
+    @property
+    def has_interval(self) -> bool:
+        return self.n == PRINTED_N or bool(self.folds)
+
+
+class Predictor(NamedTuple):
+    """Maps whose errors are averaged."""
+
+    name: str
+    head: int | None
+    penalty: str
+    maps: Sequence[Affine]
+
+
+def fit_predictors(layer: Layer, training: Training) -> Iterator[Predictor]:
+    """All predictors of a training set, the mean first, without penalty and, where it has folds, with one."""
+    moments, target = training.moments, layer.target
+    yield Predictor("mean", None, "none", fit_affine(moments, slice(0, 0), target))
+    principal = fit_principal(moments, target, layer.heads[0].stop)
+    yield Predictor("pca", None, "none", [principal])
+    for penalty, folds in {
+        "none": (),
+        **({"cv": training.folds} if training.folds else {}),
+    }.items():
+
+        def fit(columns: slice, folds: Sequence[Moments] = folds) -> Affine:
+            strength = choose_strength(folds, columns, target) if folds else 0.0
+            return fit_affine(moments, columns, target, [strength])[0]
+
+        heads = list(map(fit, layer.heads))
+        for head, fitted in enumerate(heads):
+            yield Predictor("head", head, penalty, [fitted])
+        yield Predictor("heads", None, penalty, heads)
+        yield Predictor("all heads", None, penalty, [fit(layer.together)])
+        yield Predictor("random", None, penalty, list(map(fit, layer.random)))
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """The predictors of a training set, and the rows that they are scored on, with their moments."""
 
     training: Training
-    predictor: Predictor
+    predictors: Sequence[Predictor]
     split: str
     rows: Bool[np.ndarray, " row"]
     moments: Moments
 
     @property
-    def has_interval(self) -> bool:
-        return self.training.n == PRINTED_N or bool(self.training.folds)
+    def rivals(self) -> list[int]:
+        """For every predictor, that of random projections with the same penalty."""
+        names = [(each.name, each.penalty) for each in self.predictors]
+        return [names.index(("random", penalty)) for _, penalty in names]
 
 
 @takes_paths
@@ -94,56 +213,41 @@ def _name(store: Store) -> str:
 def _measure(layer: Layer, target: str, untrained: bool, seed: int) -> pd.DataFrame:
     """The rows of one layer: a first pass over its vectors for the fits, a second for intervals."""
     split = split_questions(layer.store.tokens_of(layer.value_site), seed)
-    trainings, test = _train(layer, split)
-    lines = [
-        Line(training, predictor, name, rows, moments)
-        for training in trainings
-        for predictor in fit_predictors(layer, training)
-        for name, rows, moments in (
-            ("held_out", split.held_out, test),
-            ("in_sample", training.rows, training.moments),
-        )
-    ]
+    scored = list(_fit_all(layer, split))
+    errors = _errors_by_question(layer, scored, split.questions)
     place = {"layer": layer.number, "target": target, "untrained": untrained}
-    table = pd.DataFrame([place | _describe(line, layer) for line in lines])
-    table["gain"] = table["r2"] - table["r2"].to_numpy()[_rivals(lines)]
-    return table.assign(**dict(zip(BOUNDS, _intervals(layer, lines, split.questions), strict=True)))
+    tables = []
+    for each, of in zip(scored, errors, strict=True):
+        table = pd.DataFrame([place | _describe(each, found, layer) for found in each.predictors])
+        dimensions = layer.width * np.bincount(split.questions[each.rows], minlength=len(of))
+        ends = dict(zip(BOUNDS, _bounds(each, of, dimensions), strict=True))
+        tables.append(table.assign(gain=table["r2"] - table["r2"].to_numpy()[each.rivals], **ends))
+    pairs = zip(tables[::2], tables[1::2], strict=True)  # held out and in sample, row by row
+    return pd.concat([pd.concat(two).sort_index(kind="stable") for two in pairs])
 
 
-def _rivals(lines: Sequence[Line]) -> list[int]:
-    """For every line, the line of random projections that was fitted and scored in the same way."""
-    keys = [(id(line.training), line.predictor.penalty, line.split) for line in lines]
-    names = [line.predictor.name for line in lines]
-    random = {
-        key: i for i, (key, name) in enumerate(zip(keys, names, strict=True)) if name == "random"
-    }
-    return [random[key] for key in keys]
-
-
-def _train(layer: Layer, split: Split) -> tuple[list[Training], Moments]:
-    """The training sets, and the moments of the held-out rows."""
-    partitions = [split.folds, *split.sweeps.values()]
-    sizes = [FOLDS + 1, *(len(each) for each in split.sizes.values())]
-    gathered = each_part(partial(_gather, layer, partitions, sizes), layer.parts())
-    (*folds, test), *sweeps = reduce(merge, gathered)
-    trained = split.folds < FOLDS
-    trainings = [Training("question", split.n_training, add_up(folds), trained, folds)]
-    for (unit, labels), parts in zip(split.sweeps.items(), sweeps, strict=True):
-        for last, (n, moments) in enumerate(zip(split.sizes[unit], accumulate(parts), strict=True)):
+def _fit_all(layer: Layer, split: Split) -> Iterator[Scored]:
+    """The predictors of every training set, held out and in sample."""
+    partitions = {"fold": split.folds, **split.sweeps}
+    parts = reduce(merge, each_part(partial(gather, layer, partitions), layer.parts()))
+    folds = [parts["fold", i] for i in range(FOLDS)]
+    n, trained = split.n_training, ~split.held_out
+    trainings = [Training("question", n, add_up(folds), trained, folds)]
+    for unit, labels in split.sweeps.items():
+        sums = accumulate(parts[unit, i] for i in range(len(split.sizes[unit])))
+        for last, (n, moments) in enumerate(zip(split.sizes[unit], sums, strict=True)):
             trainings.append(Training(unit, n, moments, (labels >= 0) & (labels <= last)))
-    return trainings, test
+    for training in trainings:
+        predictors = list(fit_predictors(layer, training))
+        yield Scored(training, predictors, "held_out", split.held_out, parts["fold", FOLDS])
+        yield Scored(training, predictors, "in_sample", training.rows, training.moments)
 
 
-def _gather(
-    layer: Layer, partitions: Sequence[Labels], sizes: Sequence[int], part: slice
-) -> list[list[Moments]]:
-    return gather(layer.blocks(part), partitions, sizes, layer.target.stop)
-
-
-def _describe(line: Line, layer: Layer) -> dict[str, Any]:
-    """The columns of a line: predictor, head, training set, mean squared error and R²."""
-    predictor, training, moments = line.predictor, line.training, line.moments
+def _describe(scored: Scored, predictor: Predictor, layer: Layer) -> dict[str, Any]:
+    """The columns of a predictor: name, head, training set, mean squared error and R²."""
+    training, moments = scored.training, scored.moments
     total = float(np.mean([each.total(moments) for each in predictor.maps]))
+    [mean] = scored.predictors[0].maps
     return {
         "predictor": predictor.name,
         "head": predictor.head,
@@ -151,71 +255,53 @@ def _describe(line: Line, layer: Layer) -> dict[str, Any]:
         "n": training.n,
         "penalty": predictor.penalty,
         "alpha": float(np.mean([each.alpha for each in predictor.maps])),
-        "split": line.split,
+        "split": scored.split,
         "mse": total / (moments.count * layer.width),
-        "r2": 1 - total / predictor.mean.total(moments),
+        "r2": 1 - total / mean.total(moments),
         "width": layer.width,
         "positions": moments.count,
         "effective_rank": training.moments.effective_rank(layer.target),
     }
 
 
-def _intervals(
-    layer: Layer, lines: Sequence[Line], questions: Int[np.ndarray, " row"]
-) -> Float64[np.ndarray, "bound line"]:
-    """The BOUNDS of every line that has them, by the bootstrap over the questions of its rows."""
-    found, rivals = np.full((len(BOUNDS), len(lines)), np.nan), _rivals(lines)
-    together: dict[tuple[int, str], list[int]] = {}
-    for index, line in enumerate(lines):
-        if line.has_interval:
-            together.setdefault((id(line.training), line.split), []).append(index)
-    errors = _errors_by_question(layer, lines, questions)
-    for indices in together.values():
-        dimensions = np.bincount(questions[lines[indices[0]].rows], minlength=len(errors))
-        mean = next(index for index in indices if lines[index].predictor.name == "mean")
-        sums = np.column_stack([errors[:, indices], dimensions * layer.width, errors[:, mean]])
-        random = [indices.index(rivals[index]) for index in indices]
-        found[:, indices] = _bounds(sums[dimensions > 0], random)
-    return found
-
-
 def _bounds(
-    sums: Float64[np.ndarray, "question term"], random: Sequence[int]
-) -> Float64[np.ndarray, "bound line"]:
-    """The BOUNDS from sums by question: errors of every line, dimensions, errors of the mean.
-
-    ``random`` has for every line the one of the random projections that it is compared with.
-    """
-    totals = replicate_totals(sums)
-    errors, dimensions, mean = totals[:, :-2], totals[:, [-2]], totals[:, [-1]]
-    parts = (errors / dimensions, 1 - errors / mean, (errors[:, random] - errors) / mean)
+    scored: Scored,
+    errors: Float64[np.ndarray, "question predictor"],
+    dimensions: Int[np.ndarray, " question"],
+) -> Float64[np.ndarray, "bound predictor"]:
+    """The BOUNDS of every predictor, by the bootstrap over questions; NaN for a training set without intervals."""
+    if not scored.training.has_interval:
+        return np.full((len(BOUNDS), len(scored.predictors)), np.nan)
+    sums = np.column_stack([errors, dimensions])[dimensions > 0]
+    *_, n = totals = replicate_totals(sums).T
+    lost, mean = totals[:-1].T, totals[[0]].T
+    parts = (lost / n[:, None], 1 - lost / mean, (lost[:, scored.rivals] - lost) / mean)
     return np.concatenate([bounds(part, len(sums)) for part in parts])
 
 
 def _errors_by_question(
-    layer: Layer, lines: Sequence[Line], questions: Int[np.ndarray, " row"]
-) -> Float64[np.ndarray, "question line"]:
-    """|z − ẑ|² summed over the rows of a line, question by question; 0 for lines without interval."""
-    totals = np.zeros((questions.max() + 1, len(lines)))
-    for asked, errors in each_part(partial(_part_errors, layer, lines, questions), layer.parts()):
+    layer: Layer, scored: Sequence[Scored], questions: Int[np.ndarray, " row"]
+) -> list[Float64[np.ndarray, "question predictor"]]:
+    """|z − ẑ|² summed over the rows of every question; 0 for training sets without intervals."""
+    ends = np.cumsum([len(each.predictors) for each in scored])
+    totals = np.zeros((questions.max() + 1, ends[-1]))
+    for asked, errors in each_part(partial(_part_errors, layer, scored, questions), layer.parts()):
         totals[asked] += errors
-    return totals
+    return np.split(totals, ends[:-1], axis=1)
 
 
 def _part_errors(
-    layer: Layer, lines: Sequence[Line], questions: Int[np.ndarray, " row"], part: slice
-) -> tuple[Int[np.ndarray, " asked"], Float64[np.ndarray, "asked line"]]:
+    layer: Layer, scored: Sequence[Scored], questions: Int[np.ndarray, " row"], part: slice
+) -> tuple[Int[np.ndarray, " asked"], Float64[np.ndarray, "asked predictor"]]:
     """The questions that a part of the rows has, and what it adds to their errors."""
     asked, numbers = np.unique(questions[part], return_inverse=True)
+    lines = [(each, predictor) for each in scored for predictor in each.predictors]
     totals = np.zeros((len(asked), len(lines)))
     for rows, vectors in layer.blocks(part):
         of_rows = numbers[rows.start - part.start : rows.stop - part.start]
-        known: dict[int, np.ndarray] = {}
-        for index, line in enumerate(lines):
-            maps = line.predictor.maps if line.has_interval else ()
-            for each in maps:
-                if id(each) not in known:
-                    known[id(each)] = each.errors(vectors)
-                weights = known[id(each)] * line.rows[rows] / len(maps)
-                totals[:, index] += np.bincount(of_rows, weights, len(totals))
+        errors_of = cache(lambda of, vectors=vectors: of.errors(vectors))
+        for total, (each, predictor) in zip(totals.T, lines, strict=True):
+            if each.training.has_interval:
+                errors = np.mean([errors_of(of) for of in predictor.maps], axis=0)
+                total += np.bincount(of_rows, errors * each.rows[rows], len(asked))
     return asked, totals

@@ -1,7 +1,7 @@
 """What reconstruction reads: one layer of a store (values of all heads, random projections, z), and how its rows are split."""
 
 import operator
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
@@ -21,6 +21,7 @@ SITES = {"input": "encoder.{}.self.input", "hidden": "encoder.{}.hidden"}
 
 Block = tuple[slice, Float64[np.ndarray, "_row width"]]  # which rows, and their vectors
 Labels = Int[np.ndarray, " row"]  # the part that a row belongs to, −1 for none
+Parts = dict[tuple[str, int], "Moments"]  # by the name of a partition of the rows, and label
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,23 +58,9 @@ def add_up(parts: Iterable[Moments]) -> Moments:
     return reduce(operator.add, parts)
 
 
-def gather(
-    blocks: Iterable[Block], partitions: Sequence[Labels], sizes: Sequence[int], width: int
-) -> list[list[Moments]]:
-    """The moments of every part of every partition of the rows, in one pass over the blocks."""
-    none = Moments.of(np.empty((0, width)))
-    found = [[none] * size for size in sizes]
-    for rows, vectors in blocks:
-        for parts, labels in zip(found, partitions, strict=True):
-            of_block = labels[rows]
-            for label in np.unique(of_block[of_block >= 0]):
-                parts[label] = parts[label] + Moments.of(vectors[of_block == label])
-    return found
-
-
-def merge(one: list[list[Moments]], other: list[list[Moments]]) -> list[list[Moments]]:
-    """The moments of every part of every partition of the rows of both."""
-    return [list(map(operator.add, *parts)) for parts in zip(one, other, strict=True)]
+def merge(one: Parts, other: Parts) -> Parts:
+    """The moments of every part of the rows of both."""
+    return one | {key: one[key] + of if key in one else of for key, of in other.items()}
 
 
 @dataclass(frozen=True)
@@ -143,25 +130,34 @@ class Layer:
             yield rows, np.concatenate([flat, inputs @ self.projections, target], axis=1)
 
 
+def gather(layer: Layer, partitions: Mapping[str, Labels], part: slice) -> Parts:
+    """The moments of every part of every partition of some rows, in one pass over the blocks."""
+    found: Parts = {}
+    for rows, vectors in layer.blocks(part):
+        for name, labels in partitions.items():
+            of_block = labels[rows]
+            for label in np.unique(of_block[of_block >= 0]).tolist():
+                found = merge(found, {(name, label): Moments.of(vectors[of_block == label])})
+    return found
+
+
 def find_layers(store: Store, layer: int | None, target: str, seed: int) -> list[Layer]:
     """The layer of that number, or all layers whose values and z the store has; −1 is the last."""
     if target not in (*SITES, "below"):
         raise unknown("target", target, (*SITES, "below"))
-    meant = "*" if layer is None else layer
-    values = store.select(f"encoder.{meant}.self.value")
+    values = store.select(f"encoder.{'*' if layer is None else layer}.self.value")
     numbers = [number for number in map(layer_of, values) if number is not None]
-    if target == "below" and layer is None:
-        numbers = [number for number in numbers if number > 0]  # below layer 0 nothing is hidden
-    return [_layer(store, number, target, seed) for number in numbers]
-
-
-def _layer(store: Store, number: int, target: str, seed: int) -> Layer:
-    if target == "below" and number == 0:
-        raise InputError("below layer 0 there is only the embedding: give target input, or a layer")
-    below = SITES["hidden"].format(number - 1)
-    site = below if target == "below" else SITES[target].format(number)
-    store.select([site, SITES["input"].format(number)])
-    return Layer(store, number, site, seed)
+    if target == "below":
+        if layer is not None and 0 in numbers:
+            raise InputError(
+                "below layer 0 there is only the embedding: give target input, or a layer"
+            )
+        sites = {n: SITES["hidden"].format(n - 1) for n in numbers if n > 0}
+    else:
+        sites = {n: SITES[target].format(n) for n in numbers}
+    for number, site in sites.items():
+        store.select([site, SITES["input"].format(number)])
+    return [Layer(store, number, site, seed) for number, site in sites.items()]
 
 
 TEST_SHARE, FOLDS, FEWEST = 0.25, 5, 20

@@ -7,9 +7,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from tprprobe.analyses.clustering import Clusters
-from tprprobe.analyses.naming.names import UNNAMED
-from tprprobe.analyses.naming.run import Naming
-from tprprobe.figures.naming import named_table, polarity_table
 from tprprobe.figures.tables import Table
 
 
@@ -45,27 +42,3 @@ def clusters_section(heads: Sequence[Clusters], figures: Mapping[str, Figure]) -
         f"figure says raw. The second table is about {of}."
     )
     return Section("Clusters", text, figures, [stability, first.summary])
-
-
-def names_section(naming: Naming) -> Section:
-    """The names of clusters, and whether clusters tell numerators better than the surface rule."""
-    best = naming.heads.sort_values(["with_polarity", "coverage"]).iloc[-1]
-    polarity = polarity_table(naming)
-    text = (
-        "A cluster's name is the shortest conjunction of exact facts about characters that explains it, "
-        "chosen on half of the questions and scored on the other; a cluster without such a name is "
-        f"{UNNAMED}.\nNumerator or denominator can be guessed without looking far: the rule 'denominator if "
-        f"right after /' is right on {best['surface']:.1%} of these digits. Discordant digits have the "
-        "opposite place in the whole fraction to the one in their own division. The table shows how well "
-        "clusters alone predict the place, held out, mean over heads (best head). If projections of the same "
-        f"states do so too, it is no property of roles.\n{polarity.caption}"
-    )
-    return Section("What the clusters mean", text, {}, [polarity, _named(naming, best)])
-
-
-def _named(naming: Naming, of: pd.Series) -> Table:
-    """The named clusters of a head, the largest first."""
-    keys = ["layer", "head", "k"]
-    names = naming.clusters[(naming.clusters[keys] == of[keys]).all(axis=1)]
-    names = names[names["name"] != UNNAMED].sort_values("size", ascending=False)
-    return named_table(names, f"Named clusters of {of['site']}, head {of['head']}")

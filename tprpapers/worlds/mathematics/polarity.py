@@ -5,16 +5,29 @@ digits whose polarity is not what their own division says (discordant) are score
 is the shortest predicate that explains a cluster, and may say nothing of polarity: so ones digits are counted.
 """
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int, Shaped
 
-from tprprobe.analyses.naming.names import REPLICATES, split_questions
+from tprprobe.analyses.naming.lattice import AND
+from tprprobe.analyses.naming.names import REPLICATES, count_names, split_questions
 from tprprobe.gold.structure import POLARITIES
 from tprprobe.statistics import bounds, divide, draw_runs, group_sums, replicate_totals
 
+KEYS = ["model", "vectors", "site", "layer", "head", "k"]
+AGREEMENTS = {  # of the summary: field, measure, null
+    "ami_kind": ("kind", "ami", "question"),
+    "ami_place": ("place", "ami", "question"),
+    "ami_polarity": ("polarity", "ami", "question"),
+    "polarity_given_place": ("polarity", "ami given kind, place", "question"),
+    "polarity_given_surface": ("polarity", "ami given kind, place, surface", "question"),
+}
+SUBSETS = {"": "all", "_discordant": "discordant", "_answered": "discordant, answered"}
+RULES = ("majority", "surface")
+Part = tuple[pd.DataFrame, Mapping[str, str]]
 PREDICTORS = ("clusters", "majority", "surface", "adjacent", "distant", "literal")
 
 Mask = Bool[np.ndarray, " token"]
@@ -128,3 +141,46 @@ def _purest(labels: Int[np.ndarray, " token"], members: Mask, learned_on: Mask) 
     size = np.bincount(labels[learned_on], minlength=labels.max() + 1)
     inside = np.bincount(labels[learned_on], members[learned_on], len(size))
     return labels == np.argmax(inside / np.maximum(size, 1))
+
+
+def summarize_clusterings(
+    names: pd.DataFrame, agreement: pd.DataFrame, decoding: pd.DataFrame
+) -> pd.DataFrame:
+    """One row per clustering: how much of it is named, and what it tells of polarity.
+
+    clusters, named, with_polarity   how many there are, have a name, and one that tells numerators
+                                     from denominators; coverage: the share of tokens with a name
+    ami_…                            with kind, place, polarity
+    polarity_given_place             AMI with polarity given kind and place; _surface: given also the
+                                     rule that looks at the symbols before a number; _null and _p by
+                                     permutations within questions (and within what is given)
+    accuracy, accuracy_discordant, accuracy_answered   of polarity decoded from clusters alone, of
+                                     all, discordant, and discordant digits of questions that are
+                                     answered right; majority…, surface… of these rules; _low, _high
+    """
+    atoms = names["name"].str.split(AND)
+    tells = [int(not {*POLARITIES}.isdisjoint(each)) for each in atoms]
+    summary = count_names(names, KEYS, with_polarity=tells)
+    for rows, columns in (*_agreements(agreement), *_accuracies(decoding)):
+        part: Any = rows[[*KEYS, *columns]]
+        summary = summary.merge(part.rename(columns=columns), how="left", on=KEYS)
+    return summary
+
+
+def _agreements(agreement: pd.DataFrame) -> Iterator[Part]:
+    """Rows of a table, and its columns in the summary by their names there."""
+    of = agreement.set_index(["field", "measure", "null"]).sort_index()
+    for name, key in AGREEMENTS.items():
+        columns = {"value": name}
+        if name.startswith("polarity"):
+            columns |= {"null_mean": f"{name}_null", "p_value": f"{name}_p"}
+        yield of.loc[[key] if key in of.index else []], columns
+
+
+def _accuracies(decoding: pd.DataFrame) -> Iterator[Part]:
+    for suffix, subset in SUBSETS.items():
+        columns = {f"accuracy{end}": f"accuracy{suffix}{end}" for end in ("", "_low", "_high")}
+        named = {"clusters": columns, **{rule: {"accuracy": f"{rule}{suffix}"} for rule in RULES}}
+        for predictor, taken in named.items():
+            is_meant = (decoding["subset"] == subset) & (decoding["predictor"] == predictor)
+            yield decoding[is_meant], taken

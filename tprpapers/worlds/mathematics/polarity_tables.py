@@ -1,0 +1,95 @@
+"""Names of clusters of arithmetic, as tables and as a section of a report: polarity, predicted from clusters alone."""
+
+from typing import Any
+
+import pandas as pd
+
+from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.naming.run import Naming
+from tprprobe.figures.naming import head_cells, interval_cell, named_table, questions_note
+from tprprobe.figures.report.sections import Section
+from tprprobe.figures.tables import Table
+from tprprobe.gold.structure import POLARITIES
+
+PREDICTED = {
+    "accuracy": "all digits",
+    "accuracy_discordant": "discordant",
+    "accuracy_answered": "discordant, answered right",
+}
+SCORES = PREDICTED | {
+    "polarity_given_place": "AMI given place",
+    "polarity_given_surface": "AMI given surface",
+}
+RULES = {"majority": "majority rule", "surface": "surface rule"}
+KINDS = ["model", "vectors", "layer", "k"]
+COUNTS = ["heads", "named", "tell polarity"]
+
+
+def heads_table(naming: Naming) -> Table:
+    """One row per head: the share of its clusters with a name, and the polarity that they tell."""
+    rows = []
+    for row in naming.heads.sort_values(["layer", "head", "k"]).to_dict("records"):
+        first = {"site": "", "k": str(row["k"]), "layer": str(row["layer"])}
+        polarity = {"tell polarity": f"{row['with_polarity']:.0f}"}
+        scores = {name: interval_cell(row, column) for column, name in SCORES.items()}
+        rows.append(first | head_cells(row, polarity) | scores)
+    return Table(pd.DataFrame(rows), "Heads whose clusters have names")
+
+
+def polarity_table(naming: Naming) -> Table:
+    """The accuracy of clusters alone on numerators and denominators, held out: mean over heads (best head).
+
+    A row a rule that needs no cluster, then a row a kind of vectors and layer.
+    """
+    rows = [_rule(naming, rule) for rule in RULES]
+    groups: Any = naming.summary.groupby(KINDS, sort=False)
+    for place, heads in groups:
+        named = f"{heads['named'].sum():.0f} of {heads['clusters'].sum():.0f}"
+        about = (*map(str, place), str(len(heads)), named, f"{heads['with_polarity'].sum():.0f}")
+        scores = {name: _spread(heads[column]) for column, name in SCORES.items()}
+        rows.append(dict(zip([*KINDS, *COUNTS], about, strict=True)) | scores)
+    title = "Numerator or denominator, predicted from clusters alone: held out, mean over heads (best head)"
+    return Table(pd.DataFrame(rows).fillna("–"), title, questions_note(naming), (len(RULES),))
+
+
+def _rule(naming: Naming, rule: str) -> dict[str, str]:
+    """The row of a rule's accuracy on the same digits."""
+    first = naming.summary.iloc[0]
+    values = {name: first[column.replace("accuracy", rule)] for column, name in PREDICTED.items()}
+    cells = {name: "–" if pd.isna(value) else f"{value:.3f}" for name, value in values.items()}
+    return dict.fromkeys([*KINDS, *COUNTS], "–") | {"vectors": RULES[rule]} | cells
+
+
+def polar_table(naming: Naming) -> Table:
+    """The clusters whose name has a polarity, best first."""
+    with_polarity = naming.clusters["name"].str.contains("|".join(POLARITIES))
+    rows = naming.clusters.loc[with_polarity].sort_values("f05", ascending=False)
+    return named_table(rows, "Clusters named by polarity")
+
+
+def _spread(values: pd.Series) -> str:
+    return "–" if values.isna().all() else f"{values.mean():.3f} ({values.max():.3f})"
+
+
+def names_section(naming: Naming) -> Section:
+    """The names of clusters, and whether clusters tell numerators better than the surface rule."""
+    best = naming.heads.sort_values(["with_polarity", "coverage"]).iloc[-1]
+    polarity = polarity_table(naming)
+    text = (
+        "A cluster's name is the shortest conjunction of exact facts about characters that explains it, "
+        "chosen on half of the questions and scored on the other; a cluster without such a name is "
+        f"{UNNAMED}.\nNumerator or denominator can be guessed without looking far: the rule 'denominator if "
+        f"right after /' is right on {best['surface']:.1%} of these digits. Discordant digits have the "
+        "opposite place in the whole fraction to the one in their own division. The table shows how well "
+        "clusters alone predict the place, held out, mean over heads (best head). If projections of the same "
+        f"states do so too, it is no property of roles.\n{polarity.caption}"
+    )
+    return Section("What the clusters mean", text, {}, [polarity, _named(naming, best)])
+
+
+def _named(naming: Naming, of: pd.Series) -> Table:
+    """The named clusters of a head, the largest first."""
+    keys = ["layer", "head", "k"]
+    names = naming.clusters[(naming.clusters[keys] == of[keys]).all(axis=1)]
+    names = names[names["name"] != UNNAMED].sort_values("size", ascending=False)
+    return named_table(names, f"Named clusters of {of['site']}, head {of['head']}")
