@@ -1,21 +1,14 @@
-"""Images with captions as examples, and their feature vectors as what models read."""
+"""Images with captions as examples, and their feature vectors."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import numpy as np
-import torch
-from jaxtyping import Float, Float32, Int64
-from torch import Tensor
+from jaxtyping import Float32
 
 from tprprobe.data.dataset import Labels
-from tprprobe.data.pairs import Flat, Pairs, Spool, encode_targets
-from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
-
-IMAGES_AT_ONCE = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,61 +39,6 @@ class Captioned:
     def labels(self, written: str | None) -> Labels:
         """None: captions that people wrote have no labels."""
         return None, None
-
-
-@dataclass(frozen=True)
-class Vectors:
-    """The source of sample i is `values[rows[i]]`; it has no tokens."""
-
-    values: Float[Tensor, "vector width"]
-    rows: Int64[Tensor, " sample"]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    @property
-    def ids(self) -> Int64[Tensor, " token"]:
-        return torch.empty(0, dtype=torch.int64)
-
-    @property
-    def offsets(self) -> Int64[Tensor, " offset"]:
-        return torch.zeros(len(self) + 1, dtype=torch.int64)
-
-    @property
-    def lengths(self) -> Int64[Tensor, " sample"]:
-        return torch.zeros_like(self.rows)
-
-    def to(self, device: str | torch.device) -> "Vectors":
-        return Vectors(self.values.to(device), self.rows)
-
-    def padded(self, indices: Int64[Tensor, " batch"], pad: int) -> Float[Tensor, "batch width"]:
-        """The vectors of the chosen samples, which need no padding."""
-        return self.values[self.rows[indices.to(self.rows.device)].to(self.values.device)]
-
-
-def encode_captions(parts: Iterable[Iterable[Any]], words: Codec, first: bool) -> Pairs:
-    """The vectors of all images, with each of their captions or with the ``first`` one; both lie in temporary files
-    until they are used.
-    """
-    rows, sizes, images = [], [], 0
-    with Spool() as vectors, Spool() as captions:
-        for part in parts:
-            several: list[int] = []
-            examples = iter(part)
-            while block := list(islice(examples, IMAGES_AT_ONCE)):
-                stacked = stack_features(block)
-                vectors.write(Flat(stacked.ravel(), np.full(len(block), stacked.shape[1]), 0))
-                texts = [each.captions[:1] if first else each.captions for each in block]
-                captions.write(encode_targets([text for each in texts for text in each], words))
-                several += map(len, texts)
-            rows.append(np.repeat(images + np.arange(len(several)), several))
-            images, sizes = images + len(several), [*sizes, sum(several)]
-        flat, target = vectors.flat(), captions.flat().ragged()
-    check_widths(flat.lengths.tolist())
-    values = torch.from_numpy(flat.values.reshape(images, -1))
-    return Pairs(
-        Vectors(values, torch.from_numpy(np.concatenate(rows))), target, parts=tuple(sizes)
-    )
 
 
 def stack_features(examples: Sequence[Any]) -> Float32[np.ndarray, "image width"]:

@@ -10,13 +10,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tprpapers.captions.images import Captioned, encode_captions
+from tprpapers.captions.images import Captioned
 from tprprobe.data.dataset import Dataset
-from tprprobe.data.pairs import Pairs
 from tprprobe.data.vocabularies.characters import SPECIALS, Separated
 from tprprobe.errors import InputError
+
+if TYPE_CHECKING:
+    from tprprobe.data.pairs import Pairs
 
 TOKEN = re.compile(
     r"""
@@ -66,7 +68,9 @@ class Words(Separated):
     def offsets(self, text: str) -> list[tuple[int, int]]:
         return [span for _, span in _found(text)]
 
-    def encode_images(self, parts: Iterable[Iterable[Any]], first: bool) -> Pairs:
+    def encode_images(self, parts: Iterable[Iterable[Any]], first: bool) -> "Pairs":
+        from tprpapers.captions.encoded_images import encode_captions  # words need no torch
+
         return encode_captions(parts, self, first)
 
     @staticmethod
