@@ -17,6 +17,7 @@ from tprprobe import plugins
 from tprprobe.errors import InputError, unknown
 from tprprobe.models.listing import list_presets
 from tprprobe.models.protocol import Model
+from tprprobe.models.tpgn import TPGN
 from tprprobe.models.tpt import TPT
 from tprprobe.models.transformer import Transformer
 
@@ -30,6 +31,7 @@ ARCHITECTURES: dict[str, tuple[type[Model], dict[str, Any]]] = {
     "tp-transformer": (Transformer, {"roles": "continuous", "embedding_binding": True}),
     "tpt": (TPT, {}),
     "t5": (TPT, {"roles": "none"}),
+    "tpgn": (TPGN, {}),
 }
 
 
