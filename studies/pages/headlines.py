@@ -158,7 +158,7 @@ def _answer(page: str, text: str) -> Iterator[str]:
     verdicts = list(read_page(page, text))
     rows = [
         {"question": question}
-        | ({"model": f"`{model}`"} if model else {})
+        | ({"model": model} if model else {})
         | {"answer": ANSWERS[verdict], "measured": _shorten(reason), "what is measured": number}
         | _beside(claim, text)
         for claim, (question, number) in QUESTIONS.get(page, {}).items()
