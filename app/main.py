@@ -11,12 +11,13 @@ import tprprobe as tp
 HERE = Path(__file__).parent
 SIDE = 220  # pixels of the list of pages
 
-PAGES = ("overview", "layers", "decomposition", "roles", "attention", "probes", "interventions")
-PAGES += ("compare", "ask")
+FIRST = ("overview", "layers", "decomposition", "roles", "attention", "probes", "interventions")
+FIRST += ("compare", "ask")  # then any other file of the folder
+PAGES = dict.fromkeys([*FIRST, *sorted(path.stem for path in (HERE / "pages").glob("*.py"))])
 
 st.set_page_config("tprprobe", layout="wide", initial_sidebar_state=SIDE)
 pages = [
-    st.Page(HERE / "pages" / f"{name}.py", title=name.capitalize(), default=name == PAGES[0])
+    st.Page(HERE / "pages" / f"{name}.py", title=name.capitalize(), default=name == FIRST[0])
     for name in PAGES  # no icons: these would be fetched from elsewhere
 ]
 pages += [

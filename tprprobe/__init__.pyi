@@ -3,6 +3,7 @@ from . import dashboard as dashboard
 from . import figures as figures
 from . import gold as gold
 from . import interventions as interventions
+from . import models as models
 from . import plugins as plugins
 from .algebra import bind as bind
 from .algebra import unbind as unbind

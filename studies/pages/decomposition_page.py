@@ -60,7 +60,7 @@ def make_page(runs: Path) -> str:
         agreement=found,
         able=compare(cells, ABLE),
         least_able=ABLE,
-        optimisers=_compare_optimisers(cells),
+        optimizers=_compare_optimizers(cells),
         within=_count_within(cells),
         weak=int((accuracy < ABLE).sum()),
         undecided=sum(each.outcome == "undecided" for each in claims),
@@ -81,8 +81,8 @@ def draw_figures() -> Mapping[str, Drawing]:
     return {PICTURE: draw_cells(pd.read_csv(CELLS), ABLE)}
 
 
-def _compare_optimisers(cells: pd.DataFrame) -> dict[str, Any]:
-    """How much more substitution the table's optimiser gives than the authors', over models able under both."""
+def _compare_optimizers(cells: pd.DataFrame) -> dict[str, Any]:
+    """How much more substitution the table's optimizer gives than the authors', over models able under both."""
     adam = pd.read_csv(ADAM)
     found = compare_trainings(cells[cells["seed"].isin(adam["seed"])], adam, ABLE)
     able = (adam.groupby(MODEL)["accuracy"].mean() >= ABLE).sum()

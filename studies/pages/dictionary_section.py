@@ -45,7 +45,7 @@ def _heads(store: Store, site: str, named: pd.DataFrame) -> Iterator[dict[str, s
             "roles in use": str(len(part)),
             "with a name": _count(part, other, place),
             "words of these": _cover(part, other, place),
-            **{f"{f} told": _share(told[f][place], beside[f].get(place)) for f in FIELDS},
+            **{f"share of {f}": _share(told[f][place], beside[f].get(place)) for f in FIELDS},
         }
 
 

@@ -11,6 +11,7 @@ from itertools import groupby
 from pathlib import Path
 
 from studies.pages.verdicts import claims_of, read_page
+from studies.templates import table
 from tprpapers.claims import SCOPES
 
 OPENINGS = tomllib.loads(Path(__file__).with_name("openings.toml").read_text("utf-8"))
@@ -102,11 +103,12 @@ BESIDE: dict[str, tuple[str, str, str]] = {
         r"roles of: other digit, (?P<which>other|same) polarity \|(?:[^|]*\|){4} (?P<cell>[^|]*) \|",
     ),
     "jiang-filler-semantic": (
-        "of one model, with the filler quantised to as many bits, {lead:.3f}",
+        "of one model, with the filler quantized to as many bits, {lead}",
         "| model | task | site | F1 | selectivity |",
         r"^\| tpt-d-english \| (?P<which>nel|pos) \| decoder\.1\.cross\.role \|(?:[^|]*\|){5} (?P<filler>[\d.]+) \| (?P<role>[\d.]+) \|",
     ),
 }
+TITLED = re.compile(r"^\*\*([^*\n]+)\*\*\n\n((?:\|.*\n)+)\n((?:[^|#<\s].*\n)+)", re.M)
 CASE = re.compile(r"^(.+) (\S+ \[.*\])$")
 FEW = re.compile(r"(\d+) model seed\(s\), must be at least (\d+)")
 PARTS = re.compile(
@@ -152,44 +154,42 @@ def _part_page(text: str) -> tuple[str, str, str]:
 
 
 def _answer(page: str, text: str) -> Iterator[str]:
-    """A line for every claim with a question: what its verdicts on this page say."""
+    """A table of the claims with a question: what their verdicts on this page say; and how many say what."""
     verdicts = list(read_page(page, text))
-    for claim, (question, number) in QUESTIONS.get(page, {}).items():
-        rows = [row for row in verdicts if row[0] == claim]
-        if rows:
-            first, *others = (_say(*row[2:]) for row in rows)
-            answers = "; ".join([first, *(other[0].lower() + other[1:] for other in others)])
-            yield f"- **{question}** {answers} ({number}){_beside(claim, text)}."
+    rows = [
+        {"question": question}
+        | ({"model": model} if model else {})
+        | {"answer": ANSWERS[verdict], "measured": _shorten(reason), "what is measured": number}
+        | _beside(claim, text)
+        for claim, (question, number) in QUESTIONS.get(page, {}).items()
+        for name, _, model, verdict, reason in verdicts
+        if name == claim
+    ]
+    if rows:
+        yield table(rows)
     if len(claims_of(page)) > 1 and page in QUESTIONS:
         tally = Counter(row[3] for row in verdicts)
-        counts = ", ".join(
-            f"{answer.lower()} {tally[outcome]}"
-            for outcome, answer in ANSWERS.items()
-            if tally[outcome]
-        )
-        models = " (a claim counts once for each model)" if any(row[2] for row in verdicts) else ""
-        yield f"- Answers to all {len(claims_of(page))} claims of this page{models}: {counts}."
+        counts = {ANSWERS[outcome]: str(tally[outcome]) for outcome in ANSWERS if tally[outcome]}
+        once = ", counted once for each model" if any(row[2] for row in verdicts) else ""
+        yield f"\nThe answers to all claims of this page{once}:\n"
+        yield table([{"claims": str(len(claims_of(page)))} | counts])
 
 
-def _beside(claim: str, text: str) -> str:
+def _beside(claim: str, text: str) -> dict[str, str]:
     """What the page's tables say beside the number of a claim, if they have it."""
     said, begin, cells = BESIDE.get(claim, ("", "no table", ""))
     below = text.partition(begin)[2].partition("\n\n")[0]
     rows = [each.groupdict() for each in re.finditer(cells, below, re.M)] if below else []
     if not rows:
-        return ""
+        return {}
     if "most" in rows[0]:
-        return "; " + said.format(
-            most=max((r["most"] for r in rows), key=lambda m: float(m.split()[0]))
-        )
-    if "cell" in rows[0]:
-        return "; " + said.format(**{row["which"]: row["cell"] for row in rows})
-    leads = {row["which"]: (float(row["filler"]) - float(row["role"])) / 100 for row in rows}
-    return "; " + said.format(lead=leads["nel"] - leads["pos"])
-
-
-def _say(model: str, verdict: str, reason: str) -> str:
-    return f"{ANSWERS[verdict]}{f' for `{model}`' if model else ''}, {_shorten(reason)}"
+        numbers = {"most": max((r["most"] for r in rows), key=lambda m: float(m.split()[0]))}
+    elif "cell" in rows[0]:
+        numbers = {row["which"]: row["cell"] for row in rows}
+    else:
+        leads = {row["which"]: (float(row["filler"]) - float(row["role"])) / 100 for row in rows}
+        numbers = {"lead": f"{leads['nel'] - leads['pos']:.3f}"}
+    return {"a fuller look": said.format(**numbers)}
 
 
 def _shorten(reason: str) -> str:
@@ -211,7 +211,8 @@ def _part(case: str) -> str:
 
 
 def fold_tables(text: str) -> str:
-    """The text with every table of more than LONG rows folded below a line that says what it has."""
+    """The text with every table of more than LONG rows, and its note, folded below a line that says what it has."""
+    text = TITLED.sub(_fold_titled, text)
     parts, inside = [], 0
     for is_table, lines in groupby(text.split("\n"), lambda line: line.startswith("|")):
         block = list(lines)
@@ -222,6 +223,14 @@ def fold_tables(text: str) -> str:
             inside -= sum(line.startswith("</details") for line in block)
             parts += block
     return "\n".join(parts)
+
+
+def _fold_titled(table: re.Match[str]) -> str:
+    """A long table that has a title and a note, folded below its title."""
+    title, rows, note = table.groups()
+    if (n := rows.count("\n") - 2) <= LONG:
+        return table[0]
+    return f"{OPEN}{title} ({n} rows)</summary>\n\n{rows}\n{note}\n</details>\n"
 
 
 def _summary_of(block: list[str]) -> str:

@@ -38,7 +38,7 @@ NAMES = {
     "untrained": "untrained twin",
     "previous": "previous word",
     "random_roles": "random roles",
-    "quantised": "quantized filler",
+    "quantized": "quantized filler",
     "indices": "role indices",
 }
 
@@ -157,7 +157,7 @@ def gather_evidence(found: Found, folder: Path) -> dict[str, Evidence]:
         "jiang-syntax-in-roles": {
             "": compare(
                 contrasts.minus,
-                [at("pos", last, "role", own, control) for control in ("indices", "quantised")],
+                [at("pos", last, "role", own, control) for control in ("indices", "quantized")],
             )
         },
     }
@@ -220,13 +220,17 @@ def _without(found: Found) -> str:
     """F1 of the baselines that read no vector."""
     rows = pd.concat([found["written"][name].rows for name in MODELS])
     known = rows[rows["control"].isin(["majority", "identity"])]
-    told: Any = known.groupby(["task", "control"], sort=False)["f1"].mean().unstack("control")
-    lines = [
-        f"{task}: commonest label {100 * row['majority']:.1f}, commonest label of the word to come "
-        f"{100 * row['identity']:.1f}"
-        for task, row in told.iterrows()
-    ]
-    return "; ".join(lines)
+    scores: Any = known.groupby(["task", "control"], sort=False)["f1"].mean().unstack("control")
+    return table(
+        [
+            {
+                "task": str(task),
+                "most frequent label": f"{100 * row['majority']:.1f}",
+                "most frequent label of the word to come": f"{100 * row['identity']:.1f}",
+            }
+            for task, row in scores.iterrows()
+        ]
+    )
 
 
 def _control_rows(found: Probed) -> Iterator[dict[str, str]]:
@@ -291,15 +295,17 @@ def _trained(found: Found) -> str:
 
 def _agreement(found: Found) -> str:
     """How the two kinds of probe agree on the same vectors and tasks, by model."""
-    told = []
+    rows = []
     for name in MODELS:
         first, second = (_real(found[kind][name])["f1"] for kind in ("span-conv", "written"))
         both = pd.concat([first, second.reindex(first.index)], axis=1, keys=["own", "linear"])
         rank = both["own"].corr(both["linear"], method="spearman")
         apart = (both["own"] - both["linear"]).abs()
         farthest: Any = apart.idxmax()
-        told.append(f"`{name}` {rank:.2f} ({100 * apart.max():.1f} at {' '.join(farthest)})")
-    return "; ".join(told)
+        row = {"model": name, "rank correlation": f"{rank:.2f}"}
+        row["largest difference in points"] = f"{100 * apart.max():.1f}"
+        rows.append(row | {"of": " ".join(farthest)})
+    return table(rows)
 
 
 def _encoder_rows(found: Probed) -> Iterator[dict[str, str]]:

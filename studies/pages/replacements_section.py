@@ -11,7 +11,10 @@ from studies.pages.markdown import verdict_table
 from studies.pages.unbinding_section import MODELS, SEED, place, read_stores
 from studies.templates import fill
 from tprpapers.huang import sentence_plans as tables
-from tprpapers.huang.state_tables import load_substitutions, read_swaps, tabulate_states
+from tprpapers.huang.figures import note_words
+from tprpapers.huang.state_tables import load_substitutions, read_swaps
+from tprpapers.huang.unbinding import read_words
+from tprpapers.huang.unbinding.sentence_states import fit_states
 from tprprobe import interventions
 from tprprobe.console import stderr
 from tprprobe.errors import InputError
@@ -30,7 +33,8 @@ def summarize_replacements(runs: Path) -> str:
 def _told(name: str, runs: Path) -> dict[str, Any]:
     try:
         swapped, replaced = (run_recipe(name, each, runs) for each in (SWAP, SUBSTITUTION))
-        states = tabulate_states(read_stores(name, runs)[0], seed=SEED)
+        words = read_words(read_stores(name, runs)[0], seed=SEED)
+        states = fit_states(words, seed=SEED)
     except InputError as error:
         return {"name": name, "error": error}
     verdicts, swaps = read_swaps(swapped)
@@ -40,7 +44,8 @@ def _told(name: str, runs: Path) -> dict[str, Any]:
         "error": None,
         "verdicts": verdict_table(verdicts),
         "swaps": swaps.markdown(),
-        "states": states.markdown(),
+        "states": tables.states_table(states, note_words(words)).markdown(),
+        "duals": tables.duals_table(states).markdown(),
         "replacements": tables.substitution_table(replacements.assign(name=name)).markdown(),
     }
 

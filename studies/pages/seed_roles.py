@@ -155,7 +155,7 @@ def _of_probes(roles: Roles) -> dict[str, dict[str, Interval]]:
 def _of_roles(roles: Roles) -> dict[str, dict[str, Interval]]:
     """The claims on TPT-d's dictionary."""
     role = f"pos.{find_layers(roles)[-1]}.role"
-    syntax = {f"{role}.indices": 1.0, f"{role}.quantised": -1.0}
+    syntax = {f"{role}.indices": 1.0, f"{role}.quantized": -1.0}
     peaked = {f"{PEAK}.{find_steps(roles)[-1]}": 1.0}
     return {
         "jiang-syntax-in-roles": {"": mean_measure(roles, syntax)},

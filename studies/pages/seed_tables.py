@@ -8,7 +8,9 @@ from studies.pages.deciding import (
     COMPARED,
     DISCRETE,
     DISCRETE_T5,
+    PUBLISHED,
     SEEDS,
+    TORCH,
     find_compared,
     find_longest,
 )
@@ -32,6 +34,11 @@ from tprprobe.figures.style import FAINT, Drawing, drawing, palette, tidy
 from tprprobe.statistics import interval_text
 
 SNAPPED = "rougeL"
+STARTS = {
+    PUBLISHED: "initial weights as published",
+    ALIKE: "mean over both initializations",
+    TORCH: "both initialized by PyTorch's default",
+}
 
 
 def describe_seeds(roles: Roles, companions: Mapping[str, Roles]) -> dict[str, Any]:
@@ -58,54 +65,59 @@ def describe_seeds(roles: Roles, companions: Mapping[str, Roles]) -> dict[str, A
     }
 
 
-def summarize_seeds(roles: Roles, companions: Mapping[str, Roles] | None = None) -> list[str]:
-    """The answer in sentences, of the longest training; empty before two models that are compared have a
+def summarize_seeds(roles: Roles, companions: Mapping[str, Roles] | None = None) -> str:
+    """The answer in tables, of the longest training; empty before two models that are compared have a
     common seed.
     """
     beside = companions or {}
     longest = find_longest(roles, beside)
     if not (compared := find_compared(longest)):
-        return []
+        return ""
     start, last, steps = compared[-1], find_layers(longest)[-1], find_steps(longest)[-1]
     leads = {
-        task: interval_text(final_f1(longest, task, last).contrast(COMPARED[start]), "+z.1f", 100)
+        task.upper(): interval_text(
+            final_f1(longest, task, last).contrast(COMPARED[start]), "+z.1f", 100
+        )
         for task in TASKS
     }
-    mean = "mean of both starts, " if start == ALIKE else ""
     seeds = count_seeds(len(longest.seeds(*COMPARED[start])))
-    parts = [
-        f"{kind} {share_text(mean_measure(longest, {f'pos.{last}.{kind}': 1.0}), '.1f', 100)}"
+    known = {
+        kind: share_text(mean_measure(longest, {f"pos.{last}.{kind}": 1.0}), ".1f", 100)
         for kind in KINDS
-    ]
-    return [
-        f"After {steps:,} steps, {start} ({mean}{seeds}), F1 of TPT-d's last TPR minus "
-        "that of the Transformer's representation is "
-        + ", ".join(f"{each} points ({task.upper()})" for task, each in leads.items())
-        + ".",
-        f"Of its role distributions {_peaked(longest, steps)} are nearly one-hot (a maximum above .98).",
-        *summarize_peaks(roles, beside),
-        f"What its last vectors know of the next word's part of speech, F1: {', '.join(parts)}.",
-    ]
+    }
+    return "\n\n".join(
+        [
+            f"F1 of TPT-d's last TPR minus that of the Transformer's representation, in points, after "
+            f"{steps:,} steps ({STARTS[start]}; {seeds}):",
+            table([leads]),
+            "F1 of the next word's part of speech from the last vectors of the same TPT-d:",
+            table([known]),
+            "Share of TPT-d's role distributions that are nearly one-hot (a maximum above .98):",
+            table(list_peaks(roles, beside)),
+        ]
+    )
 
 
-def summarize_peaks(roles: Roles, companions: Mapping[str, Roles]) -> list[str]:
-    """Sentences on how many role distributions are nearly one-hot, after one that says it of the longest
-    training: in the middle of the study's (and at its end, if another is longer), and in its companions.
+def list_peaks(roles: Roles, companions: Mapping[str, Roles]) -> list[dict[str, str]]:
+    """How many role distributions are nearly one-hot: at the end of the longest training, in the middle
+    and at the end of the study's, and at the end of its companions'.
     """
     longest, steps = find_longest(roles, companions), find_steps(roles)
-    found = []
-    if steps:
-        found.append((f"After {half_of(steps):,} of {steps[-1]:,} steps", roles, half_of(steps)))
-    if steps and longest is not roles:
-        found.append((f"At their end, after {steps[-1]:,} steps", roles, steps[-1]))
+    found = [(roles, "", step) for step in ((half_of(steps), steps[-1]) if steps else ())]
     found += [
-        (COMPANIONS[name], each, find_steps(each)[-1])
+        (each, COMPANIONS[name], find_steps(each)[-1])
         for name, each in companions.items()
-        if each is not longest and find_steps(each)
+        if find_steps(each)
     ]
+    found.sort(key=lambda each: each[0] is not longest)  # the longest training comes first
     return [
-        f"{when}, {_peaked(each, step)} of them are ({count_seeds(len(each.seeds(DISCRETE)))})."
-        for when, each, step in found
+        {
+            "training": what or "the study",
+            "steps": f"{step:,}",
+            "seeds": str(len(each.seeds(DISCRETE))),
+            "share": _peaked(each, step),
+        }
+        for each, what, step in found
     ]
 
 

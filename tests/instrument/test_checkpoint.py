@@ -329,6 +329,7 @@ def test_pushing_uploads_the_folder(checkpoint, tmp_path, monkeypatch):
         def upload_folder(self, repo_id, folder_path, repo_type):
             calls.append((repo_id, folder_path, repo_type))
 
+    monkeypatch.setattr("tprprobe.files.hub.answers", lambda _: True)
     monkeypatch.setattr(huggingface_hub, "HfApi", Api)
     assert push_to_hub(checkpoint, "owner/tiny", private=True) == "https://hub/owner/tiny"
     assert calls == [

@@ -2,6 +2,9 @@
 
 import json
 import re
+import socket
+import time
+from pathlib import Path
 
 import pytest
 from planted.foreign import save_foreign, save_gguf
@@ -10,6 +13,7 @@ from typer.testing import CliRunner
 import tprprobe as tp
 from tprprobe.cli import app
 from tprprobe.errors import InputError
+from tprprobe.files import hub
 from tprprobe.models import load_model
 
 pytest.importorskip("transformers")
@@ -93,12 +97,32 @@ def test_a_folder_of_nothing_is_one_line(tmp_path):
 
 def test_offline_may_stand_anywhere(monkeypatch):
     monkeypatch.delenv("HF_HUB_OFFLINE")
-    monkeypatch.setattr("urllib.request.getproxies", lambda: {"https": "there"})
+    monkeypatch.setattr("tprprobe.files.hub.answers", lambda _: True)
     for line in (["--offline", "inspect", "hf:nothing"], ["inspect", "hf:nothing", "--offline"]):
         result = CliRunner().invoke(app, line)
         assert isinstance(result.exception, InputError)
         assert "the hub cannot be reached" in str(result.exception)
         monkeypatch.delenv("HF_HUB_OFFLINE")
+
+
+def test_a_hub_that_does_not_answer_is_one_line_within_seconds(monkeypatch):
+    """Its client would try again for minutes: a server or proxy takes the connection and says nothing."""
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    monkeypatch.setattr(hub, "PATIENCE", 0.5)
+    for name in ("http_proxy", "HTTP_PROXY", "no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", address)
+        begun = time.monotonic()
+        for name, said in (("hf:nothing", "cannot be reached"), ("hub:a/b", "in the hub's cache")):
+            result = CliRunner().invoke(app, ["inspect", name])
+            assert isinstance(result.exception, InputError)
+            assert said in str(result.exception)
+        with pytest.raises(InputError, match="it cannot be reached"):
+            hub.upload(Path(), "a/b", "model")
+        assert time.monotonic() - begun < 30
+    assert not hub.answers(address)  # nobody listens
 
 
 def test_a_gguf_file_gives_the_weights_that_were_put_in(tmp_path, make_data):

@@ -192,10 +192,10 @@ def test_what_tells_nothing_is_no_better_than_the_commonest_label(larger):
     assert by_site.loc[ROLE, "added"] < 0.2
     assert by_site.loc[FILLER, "compression"] > 1.2 > by_site.loc[ROLE, "compression"]
     assert rows.loc[rows["control"] == "shuffled", "accuracy"].max() < majority + 0.15
-    assert {"indices", "quantised", "random_roles"} < {*rows["control"]}
-    quantised = rows.loc[rows["control"] == "quantised", "accuracy"].iloc[0]
+    assert {"indices", "quantized", "random_roles"} < {*rows["control"]}
+    quantized = rows.loc[rows["control"] == "quantized", "accuracy"].iloc[0]
     indices = rows.loc[rows["control"] == "indices", "accuracy"].iloc[0]
-    assert quantised > indices + 0.2
+    assert quantized > indices + 0.2
     assert rows.loc[rows["control"] == "identity", "f1"].iloc[0] == 1.0
 
 

@@ -38,6 +38,7 @@ def hub(tmp_path, monkeypatch):
             raise OSError(f"404 Client Error\nno {repo_type} {repo_id}")
         return str(root / repo_type / repo_id)
 
+    monkeypatch.setattr("tprprobe.files.hub.answers", lambda _: True)
     monkeypatch.setattr(huggingface_hub, "HfApi", Api)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     return root

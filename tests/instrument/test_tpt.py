@@ -1,4 +1,4 @@
-"""jiang's models: sizes, sites, masks, cache, initialisation, and settings that cannot be."""
+"""jiang's models: sizes, sites, masks, cache, initialization, and settings that cannot be."""
 
 import math
 from typing import Any
@@ -174,7 +174,7 @@ def spread(model: Any, part: str) -> float:
         ({}, (3 * 64) ** -0.5, (3 * 64) ** -0.5, 1.0),  # torch's default: T5's scale is lost
     ],
 )
-def test_initialisation_is_the_authors(options, query, key, table):
+def test_initialization_is_the_authors(options, query, key, table):
     sizes = {"d_model": 64, "d_head": 16, "n_buckets": 256, "vocab_size": 300, "d_ff": 128}
     model = small(**sizes, **options)
     expected = {

@@ -637,7 +637,7 @@ def test_a_pronoun_means_the_latest_subject_that_agrees(text: str, expected: tup
 
 
 def swapped(reports: list[Report]) -> list[tuple[tuple[str, ...], bool]]:
-    """Summaries whose neighbouring names of a type changed places, where that is a sentence, and
+    """Summaries whose neighboring names of a type changed places, where that is a sentence, and
     whether it is true."""
     found = []
     for report in reports:

@@ -75,7 +75,7 @@ def plant_roles(
             columns[f"{variant}-{seed}:{task}.{layer}.{kind}"] = cells(kinds[kind])
         columns[f"{variant}-{seed}:pos.majority"] = cells(0.2)
         if variant.startswith("tpt"):
-            for control in ("untrained", "indices", "quantised"):
+            for control in ("untrained", "indices", "quantized"):
                 columns[f"{variant}-{seed}:pos.1.role.{control}"] = cells(0.3)
             for edit, name in product(LEVELS, ("rougeL", "exact_match")):
                 level = LEVELS[edit]

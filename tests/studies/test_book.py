@@ -99,6 +99,13 @@ def test_all_commands_of_all_pages_exist_with_their_options():
     assert found > 60
 
 
+def test_files_that_contributing_names_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    named = re.findall(r"`((?:tprprobe|tprpapers|app|tests|studies|docs)/[a-z0-9_/.-]+)`", text)
+    assert not [name for name in named if not (ROOT / name).exists()]
+    assert len(named) > 60
+
+
 def test_printed_numbers_may_differ_a_little_and_words_not_at_all():
     assert Block("python", "", "n  0.50 named 3", "n 0.51   named 3").is_as_told()
     assert not Block("python", "", "n 0.50 named 3", "n 0.90 named 3").is_as_told()

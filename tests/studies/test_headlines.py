@@ -55,7 +55,7 @@ def test_a_headline_follows_its_verdict():
     text = (RESULTS / "interventions.md").read_text("utf-8")
     turned = text.replace("**Verdict: holds**", "**Verdict: fails**")
     assert turned != text
-    assert "other polarity?** No, " in add_headline("interventions", turned)
+    assert "other polarity? | No | " in add_headline("interventions", turned)
 
 
 @pytest.mark.parametrize(
@@ -63,13 +63,13 @@ def test_a_headline_follows_its_verdict():
     [
         (
             "arithmetic",
-            "; above the rule “after '/', '/(' or '/(-'” at best -0.019 [-0.036, -0.002].",
+            "| above the rule “after '/', '/(' or '/(-'” at best -0.019 [-0.036, -0.002] |",
         ),
         (
             "interventions",
-            "; with roles of the partner's digit P(new) is 0.166 [0.124, 0.211] of the other",
+            "| with roles of the partner's digit P(new) is 0.166 [0.124, 0.211] of the other",
         ),
-        ("probing", "; of one model, with the filler quantised to as many bits, 0."),
+        ("probing", "| of one model, with the filler quantized to as many bits, 0."),
     ],
 )
 def test_what_a_fuller_look_says_stands_beside(page, said):
@@ -89,5 +89,9 @@ def test_long_tables_are_folded_once():
     folded = fold_tables(long + "\nend")
     assert folded.startswith("<details markdown><summary>Table of 5 rows: a, b …</summary>\n\n| a")
     assert fold_tables(folded) == folded
+    titled = fold_tables("**A title**\n\n" + long + "\nIts note.\n\nThe next paragraph.\n")
+    assert titled.startswith("<details markdown><summary>A title (5 rows)</summary>\n\n| a | b |\n")
+    assert titled.endswith("\n\nIts note.\n\n</details>\n\nThe next paragraph.\n")
+    assert fold_tables(titled) == titled
     claims = fold_tables(long.replace("| b |", "| verdict |"))
     assert claims.startswith("<details markdown><summary>Verdicts on 5 claims</summary>")

@@ -37,8 +37,8 @@ def test_what_the_store_holds_and_cost_is_told(measured, monkeypatch):
     monkeypatch.setattr(section, "read_stores", lambda name, runs: (store,))
     monkeypatch.setattr(section, "measure_costs", None)  # it is not measured again
     text = section.summarize_large_store(measured)
-    assert f"{sizes['words']:,} words" in text
-    assert f"{sizes['words'] / 2:,.0f} words a second" in text
+    assert f"| 40 | {sizes['words']:,} | {sizes['vectors']:,} | " in text
+    assert f" | {sizes['words'] / 2:,.0f} |\n" in text
     assert "| `extract` | 2 | 3 | 500 |" in text
     assert f"k-means of {sizes['vectors']:,} vectors" in text
 

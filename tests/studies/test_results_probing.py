@@ -14,7 +14,7 @@ from studies.pages.contrasts import Place, compare
 from studies.pages.deciding import decide
 from studies.pages.probing_runs import DISCRETE, MODELS, Probed
 from studies.pages.seed_roles import gather_seeds, mean_measure, seed_evidence
-from studies.pages.seed_tables import summarize_leads, summarize_peaks, summarize_seeds
+from studies.pages.seed_tables import list_peaks, summarize_leads, summarize_seeds
 from studies.pages.verdicts import claims_of, read_page
 from tprpapers.claims import judge, load_claims
 from tprpapers.jiang.role_names import name_dictionary, read_fields, summarize_labels
@@ -111,7 +111,7 @@ def page(folder):
         beside = [score(task, "", "majority", 2) for task in TASKS]
         beside += [score(task, "", "identity", 7) for task in TASKS]
         beside += [score(task, "previous word", "previous", 3) for task in TASKS]
-        for control, right in (("untrained", 2), ("indices", 3), ("quantised", 6)):
+        for control, right in (("untrained", 2), ("indices", 3), ("quantized", 6)):
             beside += [score(task, "decoder.1.cross.role", control, right) for task in TASKS]
         read = [score(t, "encoder.0.hidden", "real", 9, "source") for t in TASKS]
         read += [score(t, "encoder.0.hidden", "untrained", 5, "source") for t in TASKS]
@@ -182,10 +182,12 @@ def test_three_seeds_of_the_longer_training_decide():
         assert better.reason.endswith(f"; after {step:,} steps")
         assert ("both torch" if step == 9000 else "started alike") in better.reason
         assert (more.outcome, more.reason[-17:]) == ("holds", "after 3,750 steps")
-        assert summarize_seeds(study, beside)[0].startswith(f"After {step:,} steps, ")
-        told = " ".join(summarize_peaks(study, beside))
-        assert ("At their end, after 3,750 steps, 0.7" in told) == (step == 9000)
-        assert ("With three times the steps and reports, " in told) == (step == 3750)
+        assert f" after {step:,} steps (" in summarize_seeds(study, beside)
+        first, *others = list_peaks(study, beside)
+        assert first["steps"] == ("1,800" if step == 3750 else "9,000")
+        assert {"training": "the study", "steps": "3,750"}.items() <= others[
+            -1 if step == 9000 else 0
+        ].items()
 
 
 def test_f1_of_several_models_is_that_of_sums_over_reports():
@@ -203,10 +205,7 @@ def test_f1_of_several_models_is_that_of_sums_over_reports():
 
 
 def test_the_answer_and_tables_of_seeds_are_told(page):
-    assert lines_of(
-        page,
-        "**After 3,750 steps, started alike (mean of both starts, 1 seed), F1 of TPT-d's last TPR minus",
-    )
+    assert lines_of(page, "after 3,750 steps (mean over both initializations; 1 seed):")
     assert lines_of(page, "| TPT-d |") == []
     assert (
         len(lines_of(page, "| tpt-d | decoder.cross | 0 | 0.12 (0.12–0.12) | 0.36 (0.36–0.36) |"))
@@ -215,17 +214,19 @@ def test_the_answer_and_tables_of_seeds_are_told(page):
     assert lines_of(page, "| task | layer | vector | t5 | tpt-d |")  # of six decoder layers
     told = summarize_leads(plant_roles([0, 1, 2]))
     assert "| POS | started alike | +" in told
-    assert summarize_seeds(plant_roles([0], variants=("t5", "tpt-c"))) == []
+    assert summarize_seeds(plant_roles([0], variants=("t5", "tpt-c"))) == ""
 
 
 def test_tables_stand_beside_the_verdicts(page):
     assert (
         len(lines_of(page, "| decoder.1.cross.role |")) == len(TASKS) + 4
     )  # what is written, the treebank and its differences, titles
-    assert lines_of(page, "1 sentences of the English Web Treebank (`en_ewt-ud-train.conllu.gz`")
+    assert lines_of(page, "English Web Treebank: 1 sentences (`en_ewt-ud-train.conllu.gz`")
     assert lines_of(page, "| tagger against gold | 90.0 | 90.0 |")
     assert not lines_of(page, "the ceiling that its noise sets")  # probes label given spans
-    assert lines_of(page, "commonest label of the word to come")
+    assert lines_of(
+        page, "| task | most frequent label | most frequent label of the word to come |"
+    )
     assert len(lines_of(page, "encoder.0.hidden")) == len(MODELS)
     assert lines_of(page, "previous word (decoder)")
     assert lines_of(page, "0.500 | 0.500")  # of the role distributions those of head 0 are peaked

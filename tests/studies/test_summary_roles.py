@@ -67,7 +67,7 @@ def test_tables_of_roles_are_those_of_the_checkpoints(study, tmp_path, monkeypat
     assert {f"tpt-d-0:{task}.0.{kind}" for task in ("pos", "nel") for kind in ("role", "tpr")} < {
         *own
     }
-    assert {f"tpt-d-0:pos.0.role.{each}" for each in ("untrained", "indices", "quantised")} < {*own}
+    assert {f"tpt-d-0:pos.0.role.{each}" for each in ("untrained", "indices", "quantized")} < {*own}
     assert sorted(set(along["step"])) == [2, 3]
 
     model = load_model(study / "runs" / "tpt-d-0" / "model")

@@ -75,8 +75,8 @@ def note_words(words: GeneratedWords) -> str:
 def note_learnt(words: GeneratedWords, learnt: Clusters) -> str:
     """The note of words that were put to the nearest of centers learnt elsewhere."""
     return (
-        f"{note_words(words)}\nCenters: k-means of {learnt.size:,} vectors of other captions (stability "
-        f"{learnt.stability:.3f} over {learnt.n_seeds} seeds); these words count to the nearest center."
+        f"{note_words(words)}\nCenters: k-means of {learnt.size:,} vectors of other captions; these words "
+        f"count to the nearest center. Stability over {learnt.n_seeds} seeds: {learnt.stability:.3f}."
     )
 
 

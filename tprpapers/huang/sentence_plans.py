@@ -33,9 +33,9 @@ def substitution_table(substitutions: pd.DataFrame) -> Table:
         for row in substitutions.to_dict("records")
     ]
     caption = (
-        "Greedy captions, [95 % interval] over images. Tokens that agree: of the caption written without "
-        "an edit, by teacher forcing, the end included. Change: of CIDEr-D, paired.\nCenters (snap) are of "
-        "the captions written of other images, on standardized dimensions."
+        "Greedy captions, [95 % interval] over images. Tokens that agree: of the tokens of the caption "
+        "without an edit, those that the edited model predicts, teacher-forced, the end included.\nChange: of "
+        "CIDEr-D, paired. Centers (snap) are of captions of other images, on standardized dimensions."
     )
     return Table(pd.DataFrame(rows), "Captions with replaced vectors", caption)
 
@@ -63,15 +63,15 @@ def swaps_table(found: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) -> 
         i for i in range(1, len(rows)) if rows[i]["exchanged"] != rows[i - 1]["exchanged"]
     )
     caption = (
-        f"{note}\nTwo steps with different words are drawn of every caption and exchange these vectors; "
-        "+2: the other word comes two steps later, −2: it was written two steps before.\nIf Ŝ_t held the "
+        f"{note}\nTwo steps with different words are drawn from every caption and exchange these vectors. "
+        "+2: the other word comes two steps later; −2: it was written two steps before.\nIf Ŝ_t held the "
         "words to come and u_t were their roles, u_t alone would bring the other's word."
     )
     return judged("Words unbound by another step's vector", rows, caption, verdicts, ruled)
 
 
 def states_table(found: StateFit, note: str) -> Table:
-    """The share of Ŝ_t that roles hold, by their kind and number, and the errors of dual bases."""
+    """The share of Ŝ_t that roles hold, by their kind and number."""
     cells = {
         (row["roles"], row["directions"]): interval_text(read_interval(row, "share"))
         for row in found.shares.to_dict("records")
@@ -85,21 +85,33 @@ def states_table(found: StateFit, note: str) -> Table:
         for name in dict.fromkeys(found.shares["roles"])
     ]
     differences = [i for i, row in enumerate(rows) if "−" in row["roles"]]
-    errors = "\n".join(
-        f"{row['vectors']}, {row['clusters']} clusters: {interval_text(read_interval(row, 'error'))} (the "
-        f"best constant {row['constant']:.3f}), cosine {row['cosine']:.2f}."
-        for row in found.duals.to_dict("records")
-    )
     caption = (
         f"{note}\nShare of ‖Ŝ_t‖² inside the span of so many roles, mean over {found.words:,} words of "
         f"{found.images:,} held-out images\nthat have a word before and one to come; fillers are free. "
         "Centers and other states are of the other images.\nOf u_t and of centers: the strongest directions "
         "of their d chunks of d numbers; one u spans its role only where\nroles are orthogonal, a whole dual "
         "basis always does. Roles of a TPR would hold far more than random directions,\nnearly what those of "
-        "Ŝ_t itself hold.\nDual basis r of cluster centers in all d² dimensions: root mean square of rᵀu − δ "
-        "on held-out images,\nand mean cosine of a role with its center (1: orthogonal centers).\n"
-        f"{errors}"
+        "Ŝ_t itself hold."
     )
     return Table(
         pd.DataFrame(rows), "Roles that hold the sentence's state", caption, tuple(differences[:1])
     )
+
+
+def duals_table(found: StateFit) -> Table:
+    """How far dual bases of cluster centers are from unbinding, by the number of clusters."""
+    rows = [
+        {
+            "vectors": row["vectors"],
+            "clusters": str(row["clusters"]),
+            "error": interval_text(read_interval(row, "error")),
+            "the best constant": f"{row['constant']:.3f}",
+            "cosine": f"{row['cosine']:.2f}",
+        }
+        for row in found.duals.to_dict("records")
+    ]
+    caption = (
+        "Dual basis r of cluster centers in all d² dimensions. Error: root mean square of rᵀu − δ on "
+        "held-out images.\nCosine: mean of a role with its center (1: orthogonal centers)."
+    )
+    return Table(pd.DataFrame(rows), "Dual bases of cluster centers", caption)

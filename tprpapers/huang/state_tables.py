@@ -2,13 +2,19 @@
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
 from tprpapers.claims import Verdict
 from tprpapers.huang.figures import note_words, read
-from tprpapers.huang.sentence_plans import states_table, substitution_table, swaps_table
+from tprpapers.huang.sentence_plans import (
+    duals_table,
+    states_table,
+    substitution_table,
+    swaps_table,
+)
 from tprpapers.huang.unbinding.retrievals import ROWS, compare_steps
 from tprpapers.huang.unbinding.sentence_states import fit_states
 from tprpapers.kinds import SUBSTITUTIONS, UNBINDINGS
@@ -22,8 +28,12 @@ from tprprobe.store import Store
 
 
 def tabulate_states(store: Store, tagger: str = "", seed: int = 0) -> Table:
+    """The share of Ŝ_t that roles hold; its note has the errors of dual bases."""
     words = read(store, tagger, seed)
-    return states_table(fit_states(words, seed=seed), note_words(words))
+    found = fit_states(words, seed=seed)
+    states, duals = states_table(found, note_words(words)), duals_table(found)
+    rows = [", ".join(f"{k} {v}" for k, v in row.items()) for row in duals.cells.to_dict("records")]
+    return replace(states, caption="\n".join([states.caption, duals.caption, *rows]))
 
 
 def read_swaps(folder: Path) -> tuple[list[Verdict], Table]:

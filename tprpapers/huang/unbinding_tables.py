@@ -104,8 +104,8 @@ def conformity_table(
     caption = (
         f"{note}\nTwo clusters; which one is nominal is learnt on the other half of the images. First "
         "words are left out, as in the paper. Commoner side: the share if all words were put there.\n"
-        f"Captions all of whose words are in one cluster: {whole:.1%}; such clusters tell captions "
-        "apart, not words.\n"
+        f"{whole:.1%} of the captions have all their words in one cluster; such clusters separate "
+        "captions, not words.\n"
         "The paper prints 0.969 for nouns, its counts say 0.9660, and it prints no total."
     )
     return judged(
@@ -133,9 +133,9 @@ def interpretation_table(found: pd.DataFrame, note: str, verdicts: Sequence[Verd
             {"from": "printed", "cluster": str(cluster), "interpretation (proportion)": told}
         )
     caption = (
-        f"{note}\nNames: chosen among positions, tags, kinds of words, the kind of the word before, "
-        "and words, on one half of the images; shares, precision and recall are of the other.\nThe "
-        "numbers of clusters here (by size) are not the paper's. Printed: 100 captions, by hand."
+        f"{note}\nNames are chosen among positions, tags, kinds of words, the kind of the word before, "
+        "and words, on one half of the images. Shares, precision and recall are of the other half.\n"
+        "Clusters are numbered by size, not as in the paper. Printed: the paper's, of 100 captions, by hand."
     )
     return judged("Interpretation of ten clusters", rows, caption, verdicts, (ruled,))
 
@@ -158,10 +158,10 @@ def regions_table(found: regions.Regions, note: str, verdicts: Sequence[Verdict]
             cells[place] = f"{row['macro']:.3f} / {row['micro']:.3f}"
         rows.append(cells)
     caption = (
-        f"{note}\nMean over regions / over words of the share of the region's own tag; {found.words:,} "
-        f"words of {found.images:,} images, {found.tags} tags. k-means: {regions.REGIONS} clusters. "
-        "Held out: five folds of images.\nPrinted: 0.763 of 17 regions and 1,000 words; the kind of "
-        "regions, the mean and whether they are held out are not said."
+        f"{note}\nMean over regions / over words of the share of the region's own tag (one of {found.tags}); "
+        f"{regions.REGIONS} clusters by k-means. Held out: five folds of images.\nThe paper prints 0.763, "
+        "for 17 regions. Its words are 1,000; it does not say which kind of regions, which mean, and\n"
+        "whether they are held out."
     )
     order = ["vectors", *(f"{r}, {s}" for r in regions.READINGS for s in regions.SPLITS)]
     cells = pd.DataFrame(rows).fillna("–").loc[:, order]
@@ -192,7 +192,7 @@ def subjects_table(found: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) 
     """The AUC of subjects against objects, over all pairs and over matched ones."""
     rows = [
         {
-            "told by": row["vectors"],
+            "vectors": row["vectors"],
             "AUC, all pairs": interval_text(read_interval(row, "auc")),
             "AUC, matched pairs": interval_text(read_interval(row, "matched")),
         }
@@ -202,7 +202,7 @@ def subjects_table(found: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) 
     caption = (
         f"{note}\nNouns: {first['subjects']:,} subjects and roots, {first['objects']:,} objects, "
         "obliques and nominal modifiers; logistic regression, held out by image. Matched: pairs at\n"
-        "the same position after the same tag, which place and previous tag cannot tell apart."
+        "the same position after the same tag, so that place and previous tag cannot distinguish them."
     )
     return judged("Subject or object, from the unbinding vector", rows, caption, verdicts)
 

@@ -14,7 +14,7 @@ FITTED_ROWS = 8192  # rows that a dictionary is fitted to
 
 def make_vectors(store: Store, real: Sequence[Vector], seed: int) -> Iterator[Vector]:
     """For every sub-layer whose role weights are stored: ``indices`` (which role each head takes, one-hot),
-    ``random_roles`` (the filler read by a random role head, jiang Eq. 4-5), ``quantised`` (the filler, as many codes).
+    ``random_roles`` (the filler read by a random role head, jiang Eq. 4-5), ``quantized`` (the filler, as many codes).
     """
     stems = {vector.site.rpartition(".")[0] for vector in real}
     sites = [s for s in store.sites if s.endswith(WEIGHTS) and s.removesuffix(WEIGHTS) in stems]
@@ -29,8 +29,8 @@ def make_vectors(store: Store, real: Sequence[Vector], seed: int) -> Iterator[Ve
             values = _flatten(store.read_finite(filler, slice(0, FITTED_ROWS)))
             head = _random_head(values, heads, n_roles, width // heads, rng)
             yield Vector(role, None, width, (filler,), head, "random_roles")
-            codes = _quantiser(values, heads, n_roles, seed)
-            yield Vector(role, None, values.shape[1], (filler,), codes, "quantised")
+            codes = _quantizer(values, heads, n_roles, seed)
+            yield Vector(role, None, values.shape[1], (filler,), codes, "quantized")
 
 
 def _indices(weights: np.ndarray) -> np.ndarray:
@@ -55,10 +55,10 @@ def _random_head(
     return make
 
 
-def _quantiser(
+def _quantizer(
     values: np.ndarray, heads: int, n_codes: int, seed: int
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """Product quantisation: every of ``heads`` parts of the filler by its nearest of n_codes."""
+    """Product quantization: every of ``heads`` parts of the filler by its nearest of n_codes."""
     parts = np.array_split(np.arange(values.shape[1]), heads)
     n_codes = min(n_codes, len(values))
     fitted: list[Any] = [

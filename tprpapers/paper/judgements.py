@@ -53,7 +53,7 @@ def _row(name: str, model: str, judged_on: str, reason: str, verdict: str) -> di
 
 def sum_up(judgements: Sequence[dict[str, Any]], is_made: bool) -> str:
     """The figure's verdict: missing if it could not be made, not found if no claim about it was,
-    else the least favourable of those that decide; what is not decidable here is undecided.
+    else the least favorable of those that decide; what is not decidable here is undecided.
     """
     if not is_made:
         return MISSING

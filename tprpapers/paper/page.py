@@ -50,7 +50,7 @@ def _lead(papers: Sequence[Paper]) -> str:
     words = ["tprprobe", "paper", papers[0].name if len(papers) == 1 else "all"]
     return (
         f"{sum(counts.values())} items: {told}. Made by “{' '.join(words)}”, which writes every item as NAME.pdf, "
-        ".svg, .csv and .json. An item's verdict is the least favourable of those on the claims about it. A claim is "
+        ".svg, .csv and .json. An item's verdict is the least favorable of those on the claims about it. A claim is "
         f"judged on {HERE} where that decides it, else on {PAGES}; of these, on the ones drawn here. "
         "'Not found': no claim of the paper about the item was found. 'Missing': it could not be made."
     )

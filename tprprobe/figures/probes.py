@@ -17,7 +17,7 @@ from tprprobe.statistics import Interval, interval_text, read_interval
 KINDS = ("role", "filler", "tpr", "hidden")  # the order of vectors; others follow
 MARKERS = "osD^vP*X"
 DASHES = ("-", "--", ":", "-.")
-BASELINES = {"majority": (0, (1, 2)), "identity": (0, (6, 2))}
+BASELINES = {"majority": (0, (1, 2)), "identity": (0, (6, 2))}  # the dashes of their lines
 NAMES = {"majority": "most frequent label", "identity": "most frequent label of the word"}
 STRONGEST, BESIDE = "strongest control", ["control_f1", "control_low", "control_high"]
 TITLES = {"pos": "POS", "upos": "UPOS", "dep": "DEP", "srl": "SRL", "nel": "NEL"}
@@ -69,13 +69,15 @@ def tabulate_probes(
             best = part.loc[part["control_f1"].fillna(-1).idxmax()]
             cell[STRONGEST] = _control_cell(best)
             cell["learnt from"] = f"{int(part['n_train'].max()):,}"
+        of_labels = _baselines(rows.attrs["baselines"], str(task), str(place))
+        cell |= {NAMES[each["control"]]: f"{100 * each['f1']:.1f}" for each in of_labels}
         cells.append(cell)
     tasks = [cell["task"] for cell in cells]
     ruled = tuple(i for i in range(1, len(tasks)) if tasks[i] != tasks[i - 1])
     rows.attrs["controls"] = controls
     fewer = _learnt(probes) if controls else ""
-    caption = f"{CAPTION}{note}{fewer}{_said(rows.attrs['baselines'])}"
-    return ProbeTable(pd.DataFrame(cells), TITLE, caption, ruled, rows=rows)
+    table = pd.DataFrame(cells).fillna("–")
+    return ProbeTable(table, TITLE, f"{CAPTION}{note}{fewer}", ruled, rows=rows)
 
 
 def _average(probes: pd.DataFrame, kinds: Sequence[str]) -> Any:
@@ -156,20 +158,6 @@ def _cell(part: pd.DataFrame) -> str:
     return "–" if part.empty else interval_text(read_interval(part.iloc[0], "f1"), ".1f", 100)
 
 
-def _said(baselines: Sequence[dict]) -> str:
-    lines = []
-    for control, name in NAMES.items():
-        values = [
-            f"{_title(each['task'])} ({'decoder' if each['side'] == 'target' else 'encoder'}) "
-            f"{100 * each['f1']:.1f}"
-            for each in baselines
-            if each["control"] == control
-        ]
-        if values:
-            lines.append(f"\nF1 of the {name}: {', '.join(values)}.")
-    return "".join(lines)
-
-
 def _draw(rows: Any) -> Drawing:
     tasks, places = list(rows["task"].unique()), list(rows["place"].unique())
     figure = drawing(max(4.6, 1.75 * len(tasks)), 2.0 * len(places) + 0.7)
@@ -182,7 +170,13 @@ def _draw(rows: Any) -> Drawing:
             if rows.attrs["controls"]:
                 handles |= dict(_band(panel, part))
             handles |= dict(_lines(panel, part, models, kinds))
-            handles |= dict(_baselines(panel, rows.attrs["baselines"], str(task), str(place)))
+            for each in _baselines(rows.attrs["baselines"], str(task), str(place)):
+                style: Any = {
+                    "color": MUTED,
+                    "linewidth": 0.9,
+                    "linestyle": BASELINES[each["control"]],
+                }
+                handles[NAMES[each["control"]]] = panel.axhline(each["f1"], **style)
             tidy(panel, f"{_title(str(task))}, {place}{_targets(rows, part)}", grid="y")
             panel.set_ylim(0, 1.02)
             panel.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -232,12 +226,7 @@ def _lines(
         yield name, drawn
 
 
-def _baselines(
-    panel: Axes, baselines: Sequence[dict], task: str, place: str
-) -> Iterator[tuple[str, object]]:
+def _baselines(rows: Sequence[dict], task: str, place: str) -> list[dict]:
+    """The baselines of a task's labels on the side of a place."""
     side = "target" if place.startswith("decoder") else "source"
-    for each in baselines:
-        if each["task"] == task and each["side"] == side:
-            style = BASELINES[each["control"]]
-            line = panel.axhline(each["f1"], color=MUTED, linewidth=0.9, linestyle=style)
-            yield NAMES[each["control"]], line
+    return [each for each in rows if each["task"] == task and each["side"] == side]

@@ -8,6 +8,7 @@ import contextlib
 import difflib
 import os
 import re
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,10 +21,11 @@ from tprprobe.files.writing import write_file
 
 HUB = "hub:"  # before the id of a dataset repository
 ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
-PATIENCE = 3  # seconds
+PATIENCE = 5  # seconds until the hub answers
 SWITCHED_ON = ("1", "TRUE", "YES", "ON")  # an environment's variable
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
 RECIPE, EXPECTED = "recipe.toml", "expected.json"
+NOT_KEPT = "it is not in the hub's cache, which alone was asked"
 
 
 def locate(kind: str, name: str | os.PathLike[str], local_files_only: bool = False) -> Path:
@@ -37,9 +39,8 @@ def locate(kind: str, name: str | os.PathLike[str], local_files_only: bool = Fal
     from huggingface_hub import snapshot_download
 
     offline = local_files_only or is_offline()
-    reason = "it is not in the hub's cache, which alone was asked" if offline else ""
     said = f"no folder {text!r} here{near_folders(text)}, and the hub did not give it"
-    with _hub_errors(said, reason):
+    with _hub_errors(said, NOT_KEPT if offline else ""):
         return Path(snapshot_download(text, local_files_only=offline))
 
 
@@ -79,8 +80,9 @@ def locate_dataset(name: str | os.PathLike[str]) -> Path:
     repo_id = text.removeprefix(HUB)
     if repo_id.count("/") != 1:
         raise InputError(f"{text}: give {HUB}owner/name")
-    with _hub_errors(f"the hub did not give the dataset {repo_id!r}"):
-        return Path(snapshot_download(repo_id, repo_type="dataset"))
+    offline = is_offline()
+    with _hub_errors(f"the hub did not give the dataset {repo_id!r}", NOT_KEPT if offline else ""):
+        return Path(snapshot_download(repo_id, repo_type="dataset", local_files_only=offline))
 
 
 def upload(
@@ -95,6 +97,8 @@ def upload(
     """
     from huggingface_hub import HfApi
 
+    if is_offline():
+        raise InputError(f"the hub did not take {folder}: it cannot be reached")
     api = HfApi()
     with _hub_errors(f"the hub did not take {folder}"), TemporaryDirectory() as made:
         url = api.create_repo(repo_id, repo_type=kind, private=private, exist_ok=True)
@@ -117,23 +121,37 @@ def _hub_errors(said: str, reason: str = "") -> Iterator[None]:
 
 def is_offline() -> bool:
     """True where the hub is not to be asked (HF_HUB_OFFLINE), or does not answer within seconds."""
-    import socket  # which takes a while, with what follows
-    from urllib.parse import urlparse
-    from urllib.request import getproxies
-
-    from huggingface_hub import constants
+    from huggingface_hub import constants  # which takes a while
 
     if constants.HF_HUB_OFFLINE or os.environ.get("HF_HUB_OFFLINE", "0").upper() in SWITCHED_ON:
         return True
-    if getproxies():  # which reach it where this machine does not
-        return False
-    address = urlparse(constants.ENDPOINT)
-    try:
-        port = address.port or (443 if address.scheme == "https" else 80)
-        socket.create_connection((address.hostname or "", port), timeout=PATIENCE).close()
-    except OSError:
-        return True
-    return False
+    return not answers(constants.ENDPOINT)
+
+
+def answers(address: str) -> bool:
+    """True if a server answers within seconds, directly or through a proxy; its client would try for minutes."""
+    import ssl  # which takes a while, as what follows
+    from urllib.error import HTTPError, URLError
+    from urllib.request import Request, urlopen
+
+    answered = threading.Event()
+
+    def ask() -> None:
+        try:
+            urlopen(Request(address, method="HEAD"), timeout=PATIENCE).close()
+        except HTTPError:
+            pass  # whatever the server says, it is there
+        except URLError as error:
+            if not isinstance(error.reason, ssl.SSLError):  # its client may know the certificate
+                return
+        except OSError:
+            return
+        answered.set()
+
+    asking = threading.Thread(target=ask, daemon=True)  # names may take longer than any time limit
+    asking.start()
+    asking.join(PATIENCE)
+    return answered.is_set()
 
 
 def in_cache(repo_id: str, revision: str | None = None) -> bool:
