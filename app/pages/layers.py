@@ -28,5 +28,5 @@ def layers() -> None:
         widgets.show_links(link(each["told"], each["page"], each["query"]) for each in picked)
     else:
         st.caption("Choose a point to go to the page that shows it.")
-    with st.expander("All numbers"):
-        widgets.table(chosen.rows.drop(columns=["query", "told", "page"]), 3)
+    numbers = chosen.rows.drop(columns=["query", "told", "page"])
+    widgets.fold("All numbers", "numbers", lambda: widgets.table(numbers, 3))

@@ -26,8 +26,8 @@ def _show_probes(folders) -> None:
     view = views.show_probes(rows, task, score, shown, every)
     chosen = widgets.show(view, "probes")
     title = "The rows of the marked points" if chosen else "All rows"
-    with st.expander(title, expanded=bool(chosen)):
-        widgets.table(view.data.iloc[chosen] if chosen else view.data, 3)
+    table = view.data.iloc[chosen] if chosen else view.data
+    widgets.fold(title, title, lambda: widgets.table(table, 3), bool(chosen))
     _show_mistakes(folders, task)
 
 

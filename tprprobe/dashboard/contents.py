@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -46,7 +47,7 @@ def list_contents(store: Store) -> Contents:
     exact = tuple(list_exact(store)) if WORD in store.tokens else ()
     known = [each for each in LABELS if WORD in store.tokens and each in store.tokens]
     guessed = tuple(each for each in known if each not in exact)
-    first = np.unique(store.tokens["sample"].to_numpy())[:1].tolist()
+    first = store.tokens["sample"].iloc[:1].tolist()
     is_arithmetic = store.has_questions and gold_tokens(store, first) is not None
     twins = tuple(twins_in(store.path))
     return Contents(store.has_answers, _score(store), is_arithmetic, exact, guessed, twins)
@@ -111,13 +112,17 @@ def summarize_store(store: Store) -> Statement:
 
 def show_sites(store: Store) -> View:
     """The sites of a store, with their sizes."""
-    from tprprobe.figures.tables import Table
-
     cells = store.summary[["site", "axes", "shape", "dtype", "bytes"]]
     shapes = [" × ".join(f"{n:,}" for n in shape) for shape in cells["shape"]]
     cells = cells.assign(shape=shapes, bytes=cells["bytes"].map(write_size))
-    table = Table(cells.astype(str), f"Sites of {store.path.name}")
-    return View(table.title, cells, figure=table.draw)
+    title = f"Sites of {store.path.name}"
+
+    def draw() -> Any:
+        from tprprobe.figures.tables import Table  # with matplotlib, which a first view does not need
+
+        return Table(cells.astype(str), title).draw()
+
+    return View(title, cells, figure=draw)
 
 
 def list_vectors(store: Store) -> list[str]:
