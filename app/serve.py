@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import state
 import streamlit
 from doorkeeper import Doorkeeper
 from streamlit import env_util
@@ -18,31 +19,24 @@ from streamlit.web.server.starlette import starlette_server
 
 WHERE = b"<script>window.__streamlit = {BACKEND_BASE_URL: location.origin}</script>"  # not sought below every page
 NEEDED, LATER = ("contents", "folders", "run_summary"), ("scene", "role_fits", "plots")
-FIRST = 4  # seconds that the first page is left alone
-HURRY = threading.Event()  # a page is asked for that needs the rest at once
 
 
 def prepare() -> None:
-    """Imports what the first page needs, then what the others need."""
+    """Imports what the first page needs, and once it is drawn, what the others need."""
     while not Runtime.exists():
         time.sleep(0.05)
     importlib.import_module("zarr")
     for name in NEEDED:
         importlib.import_module(f"tprprobe.dashboard.{name}")
-    HURRY.wait(FIRST)
+    state.DRAWN.wait()
     for name in LATER:
         importlib.import_module(f"tprprobe.dashboard.{name}")
 
 
 def hear(path: str) -> None:
-    """Takes note of a page that is asked for."""
+    """Lets the rest be imported at once if another page is asked for first."""
     if path != "/":
-        HURRY.set()
-
-
-def is_repl() -> bool:
-    """False: this is a server. Streamlit asks in the first view, and reads the source of all modules for it."""
-    return False
+        state.DRAWN.set()
 
 
 def keep_doors() -> None:
@@ -56,6 +50,6 @@ def keep_doors() -> None:
 
 if __name__ == "__main__":
     keep_doors()
-    env_util.is_repl = is_repl
+    env_util.is_repl = lambda: False  # else the first view searches all modules for the answer
     threading.Thread(target=prepare, daemon=True).start()
     sys.exit(main(prog_name="streamlit"))

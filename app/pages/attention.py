@@ -8,7 +8,7 @@ import widgets
 import tprprobe as tp
 
 ALL = "all relations"
-NOTHING = "This store has no attention maps. Extract it again with `--attention-samples N`."
+NOTHING = "This store has no attention maps. If its model attends, extract it again with `--attention-samples N`."
 THEIRS = "These vectors were imported without attention maps. Import arrays whose names end in `.attention`."
 SHARP = "Mean largest weight of every head, in percent"
 

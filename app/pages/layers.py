@@ -13,6 +13,9 @@ NOTHING = "No measurements by layer yet. This page draws probes, decompositions 
 def layers() -> None:
     views, store = tp.dashboard.layers, state.store()
     lines = state.once(lambda: views.measure_layers(state.runs(), store), "layers")
+    if lines.rows.empty and all(views.layer_of(each) is None for each in store.sites):
+        st.info("The sites of this store have no layers.")
+        return
     if lines.rows.empty:
         widgets.offer_runs("probes", "decomposition", "pairs", why=NOTHING)
         return

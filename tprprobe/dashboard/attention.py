@@ -184,7 +184,7 @@ def show_heads(scores: pd.DataFrame, title: str) -> View:
     names = [*map(place, short, heads["head"])]
     ends = {end: heads.get(f"value_{end}", heads["value"]) for end in ("low", "high")}
     dots = heads.assign(name=names, group="head", **ends).nlargest(24, "value")
-    return View(title, scores, grid, partial(interval_dots, dots, title, "share"), "percent")
+    return View(title, scores, grid, partial(interval_dots, dots, title, "share"))
 
 
 def summarize_attention(scores: pd.DataFrame) -> Statement:

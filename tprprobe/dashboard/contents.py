@@ -15,7 +15,7 @@ from tprprobe.gold.labels import WORD
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import Interval, wilson
 from tprprobe.store import Store
-from tprprobe.store.layout import SIDES, twins_in
+from tprprobe.store.layout import SAMPLE, SIDES, twins_in
 from tprprobe.store.sample_texts import find_samples as find_samples
 from tprprobe.store.sample_texts import read_texts as read_texts
 from tprprobe.store.token_texts import visible
@@ -50,24 +50,27 @@ def list_contents(store: Store) -> Contents:
     first = store.tokens["sample"].iloc[:1].tolist()
     is_arithmetic = store.has_questions and gold_tokens(store, first) is not None
     twins = tuple(twins_in(store.path))
-    return Contents(store.has_answers, _score(store), is_arithmetic, exact, guessed, twins)
+    return Contents(store.has_answers, _score(store, is_arithmetic), is_arithmetic, exact, guessed, twins)
 
 
-def _score(store: Store) -> Interval | None:
-    """The share of right answers; a corpus, whose reference is the text that was read, asks nothing."""
+def _score(store: Store, is_arithmetic: bool) -> Interval | None:
+    """The share of right answers. A corpus, whose reference is the text that was read, asks nothing; texts of which none is
+    as its reference were not written to be compared so.
+    """
     if not store.has_answers or not {"correct", "answer", "question"} <= {*store.tokens}:
         return None
     rows = store.tokens[["sample", "question", "answer", "correct"]]
     rows = rows.drop_duplicates("sample").dropna().astype({"answer": str, "question": str})
     is_asked = (rows["answer"] != "") & (rows["answer"] != rows["question"])
     right = rows.loc[is_asked, "correct"].astype(bool)
-    return wilson(int(right.sum()), len(right)) if len(right) else None
+    return wilson(int(right.sum()), len(right)) if right.any() or (is_arithmetic and len(right)) else None
 
 
 def describe_store(store: Store) -> dict[str, str]:
     """Model, data and sizes of a store in words; nothing of its tokens is read for these."""
-    lengths = store.manifest["lengths"]
-    tokens = [f"{lengths[side]:,} {side}" for side in SIDES if lengths.get(side)]
+    lengths, read = store.manifest["lengths"], " ".join(each.rows for each in store.specs.values())
+    is_read = [side for side in SIDES if lengths.get(side) and (side in read or SAMPLE in read)]
+    tokens = [f"{lengths[side]:,} {side}" for side in is_read]
     return {
         "model": _name(store.manifest.get("model")),
         "data": _name(store.manifest.get("data")),

@@ -50,7 +50,7 @@ def _plot_dots(dots: Dots, dark: bool) -> tuple[go.Figure, int]:
             for n, ((group, part), shade) in enumerate(zip(rows.groupby("group", sort=False), colors(len(groups)), strict=True))
         ]
     )  # fmt: skip
-    chart.update_layout(showlegend=True).update_xaxes(title=dots.label, tickformat=form)
+    chart.update_layout(showlegend=True).update_xaxes(_room(rows), title=dots.label, tickformat=form)
     chart.update_yaxes(autorange="reversed", type="category", showgrid=False)
     return chart, 140 + 24 * rows["name"].nunique()
 
@@ -80,6 +80,7 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
                 part, "x", name, shades[line], SYMBOLS[names.index(line) % 8], showlegend=is_new
             )
             chart.add_trace(trace, **at)
+        chart.update_yaxes(_room(lines.rows[lines.rows["panel"] == panel]), **at)
     chart.update_annotations(font={"size": 12}).update_layout(showlegend=len(names) > 1)
     chart.update_yaxes(tickformat=".0%" if lines.percent else None).update_yaxes(
         title=lines.label, col=1
@@ -89,6 +90,12 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
         first, last = lines.rows["x"].min(), lines.rows["x"].max()
         chart.update_xaxes(dtick=max(1, round((last - first) / 6)), range=[first - 0.6, last + 0.6])
     return chart, 150 + (190 + below) * down
+
+
+def _room(rows: pd.DataFrame) -> dict[str, Any]:
+    """Some room around values: of those that are all the same an axis would go from −1 to 1 beyond them."""
+    ends = [rows["value"].min() - 0.02, rows["value"].max() + 0.02]
+    return {"autorangeoptions": {"include": ends}}
 
 
 def _title(panel: str, width: int) -> str:
