@@ -3,6 +3,8 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import state
+
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -18,18 +20,10 @@ SEALS = [
 
 
 class Doorkeeper:
-    """An application in front of another one: refuses with 403, seals every answer, and gives ``page`` as every page.
+    """An application in front of another one: refuses with 403, seals every answer, and gives ``page`` as every page."""
 
-    ``hear`` is told the path of every page that is asked for.
-    """
-
-    def __init__(
-        self,
-        app: Callable[[Scope, Receive, Send], Awaitable[None]],
-        page: bytes,
-        hear: Callable[[str], None],
-    ):
-        self.app, self.page, self.hear = app, page, hear
+    def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]], page: bytes):
+        self.app, self.page = app, page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -37,7 +31,8 @@ class Doorkeeper:
         elif not is_welcome(scope):
             await answer(send, 403, b"this is not the dashboard's address", scope["type"])
         elif scope["type"] == "http" and scope["method"] == "GET" and is_page(scope["path"]):
-            self.hear(scope["path"])
+            if scope["path"] != "/":
+                state.DRAWN.set()  # this page needs at once what is imported after the first
             await answer(send, 200, self.page)
         else:
             await self.app(scope, receive, sealed(send))

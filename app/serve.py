@@ -33,19 +33,13 @@ def prepare() -> None:
         importlib.import_module(f"tprprobe.dashboard.{name}")
 
 
-def hear(path: str) -> None:
-    """Lets the rest be imported at once if another page is asked for first."""
-    if path != "/":
-        state.DRAWN.set()
-
-
 def keep_doors() -> None:
     """Puts the doorkeeper in front of the application that Streamlit serves."""
     server: Any = starlette_server
     create = server.create_starlette_app
     page = Path(streamlit.__file__).with_name("static").joinpath("index.html").read_bytes()
     page = page.replace(b"<head>", b"<head>" + WHERE, 1)
-    server.create_starlette_app = lambda runtime: Doorkeeper(create(runtime), page, hear)
+    server.create_starlette_app = lambda runtime: Doorkeeper(create(runtime), page)
 
 
 if __name__ == "__main__":

@@ -177,7 +177,9 @@ def offer_runs(*kinds: str, why: str = "", heading: str = "") -> None:
         at = (state.root(), state.store_name(), kind)
         job = jobs().get(at)
         try:
-            launch = job.launch if job else tp.dashboard.launches.plan(state.runs(), state.store(), kind)
+            launch = (
+                job.launch if job else tp.dashboard.launches.plan(state.runs(), state.store(), kind)
+            )
         except tp.InputError as error:
             refused[tp.dashboard.launches.LAUNCHES[kind][0]] = str(error)
             continue

@@ -11,7 +11,7 @@ NOTHING = "No probes or names for this store yet. They show what its vectors pre
 
 def _show_probes(folders) -> None:
     views = tp.dashboard.probes
-    rows, first = state.once(lambda: views.read_probes(folders), "probes"), st.container()
+    rows, first = state.once(lambda: views.load_probes(folders.values()), "probes"), st.container()
     with widgets.controls():
         task = widgets.choose("Task", rows["task"].unique().tolist(), "task")
         models = rows.loc[rows["task"] == task, "model"].unique().tolist()

@@ -15,6 +15,7 @@ from tprprobe.files.writing import whole
 from tprprobe.store import Store
 
 FOLDER = "views"  # in the store
+FAR = 3  # times the distance of the quartiles
 NEIGHBORS = 5_000  # rows that UMAP is fitted on
 
 
@@ -33,6 +34,18 @@ def place_more(
     if plane.place is None or plane.method == "umap":
         raise InputError(f"{plane.method} cannot place new vectors: choose pca or linear")
     return plane.place(_scale(roles, vectors)).astype(np.float32)
+
+
+def choose_view(points: Float[np.ndarray, "token 2"]) -> list[float]:
+    """The part of the plane that is shown first, left, right, below, above: without what lies far from all else, as the
+    enormous states do that language models have at their first token.
+    """
+    low, high = np.quantile(points, (0.25, 0.75), axis=0)
+    far = FAR * (high - low)
+    low, high = (low - far).clip(0), (high + far).clip(max=1)
+    low, high = np.where(high > low, low, 0), np.where(high > low, high, 1)
+    margin = 0.03 * (high - low)
+    return np.stack([low - margin, high + margin], 1).ravel().tolist()
 
 
 def _scale(roles: Clusters, vectors: np.ndarray) -> Float[np.ndarray, "row width"]:

@@ -14,11 +14,11 @@ from tprprobe import plugins
 from tprprobe.analyses.attention.gold_maps import DIVISION, Relation, find_maps, gold_tokens
 from tprprobe.analyses.attention.head_relations import (
     TASK,
-    follow_relations,
     pair_words,
     score_relation,
     score_sharpness,
 )
+from tprprobe.analyses.attention.head_relations import follow as follow
 from tprprobe.analyses.attention.head_relations import list_relations as list_relations
 from tprprobe.dashboard.contents import list_contents
 from tprprobe.dashboard.statements import Link, Statement, percent, place, top
@@ -140,14 +140,6 @@ def show_grid(store: Store, sites: Sequence[str], sample: int) -> View:
     ]
     draw = partial(attention_grid, store, list(sites), sample)
     return View(f"All heads, sample {sample}", pd.concat(tables, ignore_index=True), None, draw)
-
-
-def follow(store: Store) -> pd.DataFrame | None:
-    """What :func:`follow_relations` gives; None of a store without relations between words."""
-    try:
-        return follow_relations(store)
-    except InputError:
-        return None
 
 
 def score_attention(

@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.naming.token_fields import CLUSTER, NONE, OTHER, order_values
+from tprprobe.analyses.planes import choose_view
 from tprprobe.analyses.token_maps import Cloud
-from tprprobe.dashboard.theme import NEITHER, colors, inks
+from tprprobe.dashboard.theme import NEITHER, colors
 from tprprobe.dashboard.view import View
 from tprprobe.figures import map_points
-from tprprobe.figures.style import palette
+from tprprobe.figures.style import palette, text_color
 from tprprobe.statistics import read_interval
 from tprprobe.store.layout import SAMPLE
 from tprprobe.store.token_texts import sign, visible
 
 LAYER = "layer"  # of the same tokens in all layers: a map of its own
-FAR = 3  # times the distance of the quartiles
 GRID = 65_535  # steps of a point's place on either axis
 SHARES = re.compile(r"\S+(?= \d+%)")  # tokens of a cluster's summary
 RUN = ("row", "sample", "position")  # of the first of tokens that follow one another
@@ -95,7 +95,7 @@ def _clusters(scene: Cloud) -> list[dict[str, Any]]:
 
 def pack_colors(scene: Cloud) -> list[dict[str, str]]:
     """The color of every cluster, and of a text on it."""
-    shades = zip(colors(scene.roles.k), inks(palette(scene.roles.k)), strict=True)
+    shades = zip(colors(scene.roles.k), map(text_color, palette(scene.roles.k)), strict=True)
     return [{"color": color, "ink": ink} for color, ink in shades]
 
 
@@ -117,23 +117,11 @@ def pack_points(scene: Cloud) -> dict[str, Any]:
         "side": scene.side,
         "layers": scene.layers,
         "bounds": [*low.tolist(), *(low + span).tolist()],
-        "view": _choose_view(grid / GRID),
+        "view": choose_view(grid / GRID),
         "points": pa.table(columns),
         "runs": pa.table(runs),
         "vocabulary": [sign(each) for each in words],
     }
-
-
-def _choose_view(points: Float[np.ndarray, "token 2"]) -> list[float]:
-    """The part of the plane that is shown first, left, right, below, above: without what lies far from all else, as the
-    enormous states do that language models have at their first token.
-    """
-    low, high = np.quantile(points, (0.25, 0.75), axis=0)
-    far = FAR * (high - low)
-    low, high = (low - far).clip(0), (high + far).clip(max=1)
-    low, high = np.where(high > low, low, 0), np.where(high > low, high, 1)
-    margin = 0.03 * (high - low)
-    return np.stack([low - margin, high + margin], 1).ravel().tolist()
 
 
 def pack_names(scene: Cloud) -> list[dict[str, Any]] | None:

@@ -63,8 +63,7 @@ def read_strips(scene: Cloud, samples: Sequence[int]) -> tuple[pd.DataFrame, Thi
     if tokens.empty:
         raise InputError(f"samples {', '.join(map(str, samples))} have no {scene.side} tokens")
     if list_contents(scene.store).score is None:  # what was written is compared with nothing
-        unknown = ANSWERS[scene.store.has_answers :]
-        tokens = tokens.drop(columns=unknown, errors="ignore")
+        tokens = tokens.drop(columns=ANSWERS[scene.store.has_answers :], errors="ignore")
     return tokens.reset_index(drop=True), part, roles
 
 
@@ -74,8 +73,7 @@ def summarize_sample(first: pd.Series) -> str:
     if "prediction" not in first:
         return text
     answer, told = (visible(first.get(name, ""), 60) for name in ("answer", "prediction"))
-    nothing = ("", str(first.get("question", "")))
-    if "correct" not in first or str(first.get("answer", "")) in nothing:
+    if "correct" not in first:
         return f"{text} → {told}"
     return f"{text} → {told}  ✓" if first["correct"] else f"{text} ✗ {told}  (right: {answer})"
 
