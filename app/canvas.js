@@ -444,7 +444,7 @@ class Map2D {
     this.canvas.getContext("2d").putImageData(this.image, 0, 0);
     const count = found ? found.count / points.layers : 0;
     this.tally.textContent = page.mark ? `${count.toLocaleString("en")} ${this.data.unit} are marked` : this.data.advice;
-    if (this.outside && !page.mark) this.tally.textContent += ` ${this.outside.toLocaleString("en")} points lie outside: Fit shows all.`;
+    if (this.outside) this.tally.textContent += ` · ${this.outside.toLocaleString("en")} points lie outside: Fit shows all.`;
     this.unmark.hidden = !page.mark;
     const clusters = markedClusters();
     for (const row of this.body.rows) {

@@ -15,7 +15,7 @@ from tprprobe.files.writing import whole
 from tprprobe.store import Store
 
 FOLDER = "views"  # in the store
-FAR = 3  # times the distance of the quartiles
+FAR, SMALL = 3, 0.4  # times the distance of the quartiles; a share of the plane
 NEIGHBORS = 5_000  # rows that UMAP is fitted on
 
 
@@ -43,7 +43,8 @@ def choose_view(points: Float[np.ndarray, "token 2"]) -> list[float]:
     low, high = np.quantile(points, (0.25, 0.75), axis=0)
     far = FAR * (high - low)
     low, high = (low - far).clip(0), (high + far).clip(max=1)
-    low, high = np.where(high > low, low, 0), np.where(high > low, high, 1)
+    is_far = (high > low) & (high - low < SMALL)
+    low, high = np.where(is_far, low, 0), np.where(is_far, high, 1)
     margin = 0.03 * (high - low)
     return np.stack([low - margin, high + margin], 1).ravel().tolist()
 
