@@ -3,8 +3,6 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import state
-
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -31,8 +29,6 @@ class Doorkeeper:
         elif not is_welcome(scope):
             await answer(send, 403, b"this is not the dashboard's address", scope["type"])
         elif scope["type"] == "http" and scope["method"] == "GET" and is_page(scope["path"]):
-            if scope["path"] != "/":
-                state.DRAWN.set()  # this page needs at once what is imported after the first
             await answer(send, 200, self.page)
         else:
             await self.app(scope, receive, sealed(send))

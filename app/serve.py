@@ -19,6 +19,7 @@ from streamlit.web.server.starlette import starlette_server
 
 WHERE = b"<script>window.__streamlit = {BACKEND_BASE_URL: location.origin}</script>"  # not sought below every page
 NEEDED, LATER = ("contents", "folders", "run_summary"), ("scene", "role_fits", "plots")
+QUIET = 2  # seconds in which the browser draws the first page
 
 
 def prepare() -> None:
@@ -29,6 +30,7 @@ def prepare() -> None:
     for name in NEEDED:
         importlib.import_module(f"tprprobe.dashboard.{name}")
     state.DRAWN.wait()
+    time.sleep(QUIET)
     for name in LATER:
         importlib.import_module(f"tprprobe.dashboard.{name}")
 
