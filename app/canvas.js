@@ -6,6 +6,7 @@ const QUIET = 150; // ms without a new mark before the server is told
 const ROWS_TEXT = 1000; // characters of a mark by rows; a longer one is told by its area
 const BANDS = 256; // of an outline's height
 const NEAR = 6; // pixels around the pointer in which a point is found
+const WHOLE = [-0.03, 1.03, -0.03, 1.03]; // of the plane: left, right, below, above
 const AREAS = ["box", "lasso"];
 
 const page = { scenes: new Map(), names: new Map(), parts: new Map(), mark: "", turn: 0, told: null, timer: 0 };
@@ -112,7 +113,7 @@ function toggleCluster(cluster) {
 class Points {
   constructor(data) {
     const column = (table, name) => table.getChild(name).toArray();
-    Object.assign(this, { side: data.side, layers: data.layers, vocabulary: data.vocabulary });
+    Object.assign(this, { side: data.side, layers: data.layers, vocabulary: data.vocabulary, view: data.view });
     this.low = data.bounds.slice(0, 2);
     this.span = [data.bounds[2] - data.bounds[0], data.bounds[3] - data.bounds[1]];
     for (const name of ["x", "y", "cluster", "token"]) this[name] = column(data.points, name);
@@ -305,7 +306,7 @@ class Map2D {
     return make("div", { className: "bar", role: "toolbar", "aria-label": "Map" }, ...this.modes,
       make("button", { textContent: "+", title: "Zoom in (Ctrl and wheel)", onclick: zoom(0.6) }),
       make("button", { textContent: "−", title: "Zoom out", onclick: zoom(1 / 0.6) }),
-      make("button", { textContent: "Fit", title: "Show all (double click)", onclick: () => this.look(null) }));
+      make("button", { textContent: "Fit", title: "Show all (double click)", onclick: () => this.look(WHOLE) }));
   }
 
   choose(name) {
@@ -339,7 +340,7 @@ class Map2D {
 
   // The part of the plane that is seen: left, right, below, above.
   get seen() {
-    return this.view ?? [-0.03, 1.03, -0.03, 1.03];
+    return this.view ?? this.points?.view ?? WHOLE;
   }
 
   zoom(factor, at = [0.5, 0.5]) {
@@ -379,6 +380,7 @@ class Map2D {
     this.radius = radius;
     const [count, red, green, blue] = this.sums, stamp = disc(radius, width), { top } = this;
     for (const each of this.sums) each.fill(0);
+    this.outside = 0;
     top.fill(-1);
     const [x0, x1, y0, y1] = this.seen, edge = radius + 2;
     const right = width / (x1 - x0) / GRID, left = (-x0 * width) / (x1 - x0);
@@ -389,6 +391,7 @@ class Map2D {
       const px = (x[i] * right + left) | 0, py = (y[i] * down + start) | 0;
       if (px < edge || py < edge || px >= width - edge || py >= height - edge) {
         at[i] = -1;
+        this.outside += 1;
         continue;
       }
       const place = (at[i] = py * width + px), shade = 3 * labels[i];
@@ -441,6 +444,7 @@ class Map2D {
     this.canvas.getContext("2d").putImageData(this.image, 0, 0);
     const count = found ? found.count / points.layers : 0;
     this.tally.textContent = page.mark ? `${count.toLocaleString("en")} ${this.data.unit} are marked` : this.data.advice;
+    if (this.outside) this.tally.textContent += ` · ${this.outside.toLocaleString("en")} points lie outside: Fit shows all.`;
     this.unmark.hidden = !page.mark;
     const clusters = markedClusters();
     for (const row of this.body.rows) {
@@ -492,7 +496,7 @@ class Map2D {
     over.addEventListener("pointerup", (event) => this.end(event));
     over.addEventListener("pointercancel", () => this.rest());
     over.addEventListener("pointerleave", () => (this.hint.hidden = true));
-    over.addEventListener("dblclick", () => this.look(null));
+    over.addEventListener("dblclick", () => this.look(WHOLE));
     over.addEventListener("wheel", (event) => {
       if (!event.ctrlKey && !event.metaKey) return;
       event.preventDefault();
@@ -773,7 +777,7 @@ class Attend {
       return ring;
     });
     const frame = make("div", { className: "map" }, canvas, ...rings, hint);
-    frame.style.aspectRatio = `${columns} / ${rows}`;
+    Object.assign(frame.style, { aspectRatio: `${columns} / ${rows}`, maxWidth: `${Math.max(240, 36 * columns)}px` });
     frame.addEventListener("pointermove", (event) => {
       const box = frame.getBoundingClientRect(), [x, y] = [event.clientX - box.left, event.clientY - box.top];
       const [key, query] = [Math.floor((x / box.width) * columns), Math.floor((y / box.height) * rows)];

@@ -9,26 +9,30 @@ import time
 from pathlib import Path
 from typing import Any
 
+import state
 import streamlit
 from doorkeeper import Doorkeeper
+from streamlit import env_util
 from streamlit.runtime import Runtime
 from streamlit.web.cli import main
 from streamlit.web.server.starlette import starlette_server
 
 WHERE = b"<script>window.__streamlit = {BACKEND_BASE_URL: location.origin}</script>"  # not sought below every page
 NEEDED, LATER = ("contents", "folders", "run_summary"), ("scene", "role_fits", "plots")
-FIRST = 4  # seconds that the first page is left alone
+QUIET = 2  # seconds in which the browser draws the first page
 
 
 def prepare() -> None:
-    """Imports what the first page needs, then what the others need."""
+    """Imports what the first page needs, and once it is drawn, what the others need."""
     while not Runtime.exists():
         time.sleep(0.05)
     importlib.import_module("zarr")
-    for names, wait in ((NEEDED, FIRST), (LATER, 0)):
-        for name in names:
-            importlib.import_module(f"tprprobe.dashboard.{name}")
-        time.sleep(wait)
+    for name in NEEDED:
+        importlib.import_module(f"tprprobe.dashboard.{name}")
+    state.DRAWN.wait()
+    time.sleep(QUIET)
+    for name in LATER:
+        importlib.import_module(f"tprprobe.dashboard.{name}")
 
 
 def keep_doors() -> None:
@@ -42,5 +46,6 @@ def keep_doors() -> None:
 
 if __name__ == "__main__":
     keep_doors()
+    env_util.is_repl = lambda: False  # else the first view searches all modules for the answer
     threading.Thread(target=prepare, daemon=True).start()
     sys.exit(main(prog_name="streamlit"))

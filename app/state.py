@@ -3,6 +3,7 @@
 import runpy
 import shlex
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import streamlit as st
 
 import tprprobe as tp
 
+DRAWN = threading.Event()  # the first page
 CHOSEN: set[str] = set()  # what the main file has offered, once it ran
 LINKED = {"store", "site", "maps", "head", "k", "color", "task", "names", "of", "scheme"}
 LINKED |= {"intervention", "edit"}

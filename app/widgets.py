@@ -67,6 +67,14 @@ def write(statement) -> None:
         show_links(statement.links)
 
 
+def fold(label: str, key: str, draw: Callable[[], object], opened: bool = False) -> None:
+    """A part that is folded at first: it is made when it is opened."""
+    part = st.expander(label, opened, key=f"fold-{key}", on_change="rerun")
+    if part.open:
+        with part:
+            draw()
+
+
 def controls():
     """The row of a page's choices."""
     return st.container(key="controls", horizontal=True, vertical_alignment="bottom")
@@ -169,7 +177,9 @@ def offer_runs(*kinds: str, why: str = "", heading: str = "") -> None:
         at = (state.root(), state.store_name(), kind)
         job = jobs().get(at)
         try:
-            launch = job.launch if job else tp.dashboard.launches.plan(state.runs(), at[1], kind)
+            launch = (
+                job.launch if job else tp.dashboard.launches.plan(state.runs(), state.store(), kind)
+            )
         except tp.InputError as error:
             refused[tp.dashboard.launches.LAUNCHES[kind][0]] = str(error)
             continue

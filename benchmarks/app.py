@@ -20,6 +20,7 @@ from tprprobe.cli.server import find_port
 from tprprobe.store import SiteSpec, StoreWriter
 
 TOKENS = (10_000, 100_000, 1_000_000)
+MARKS = 5  # of which the median is told
 LENGTH, BLOCK, KEPT = 20, 2500, 32  # tokens of a sample, samples of a block and with attention
 CHROMIUM = "/usr/bin/chromium"
 ROLE, MAPS = "encoder.0.self.role", "encoder.0.self.attention"
@@ -33,8 +34,10 @@ COLUMNS = (
     "its CPU",
     "warm view",
     "Roles, cold",
+    "Roles, its CPU",
     "Roles, warm",
     "head",
+    "head, its CPU",
     "mark, painted (ms)",
     "mark, in the address (ms)",
     "GB",
@@ -117,11 +120,16 @@ def measure(browser, runs: Path) -> list[float]:
         page.set_default_timeout(300_000)
         seconds.append(visit(page, f"{address}/roles", CELL))
         settle(page)
+        seconds.append(processor(pid))
         seconds.append(visit(page, f"{address}/roles", CELL))
         settle(page)
+        before = processor(pid)
         seconds.append(clock(lambda: choose_head(page)))
         settle(page)
-        seconds += mark(page)
+        seconds.append(processor(pid) - before)
+        page.evaluate(WATCH)
+        marks = [mark(page) for _ in range(MARKS)]
+        seconds += np.median(marks, axis=0).tolist()
         seconds.append(memory(pid))
         page.close()
     return seconds
@@ -157,7 +165,9 @@ def choose_head(page) -> None:
 
 def mark(page) -> list[float]:
     """Milliseconds from the end of a lasso on the map to marked tokens, painted, and to the address."""
-    page.evaluate(WATCH)
+    page.keyboard.press("Escape")
+    settle(page)
+    page.evaluate("() => { window.seen = {}; }")
     area = page.locator(".over").bounding_box()
     page.mouse.move(area["x"] + 5, area["y"] + 5)
     page.mouse.down()

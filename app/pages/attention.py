@@ -8,9 +8,19 @@ import widgets
 import tprprobe as tp
 
 ALL = "all relations"
-NOTHING = "This store has no attention maps. Extract it again with `--attention-samples N`."
+NOTHING = "This store has no attention maps. If its model attends, extract it again with `--attention-samples N`."
 THEIRS = "These vectors were imported without attention maps. Import arrays whose names end in `.attention`."
 SHARP = "Mean largest weight of every head, in percent"
+
+
+def _show_heads(store, sites, sample: int) -> None:
+    views = tp.dashboard.attention
+    widgets.head("All heads", lambda: views.show_grid(store, sites, sample), "grid")
+    every = {each: views.read_maps(store, each, sample).weights for each in sites}
+    ramp = tp.dashboard.theme.look(state.is_dark()).scale
+    canvas.offer_picks("every-head", views.pack_heads(every), ramp=ramp)
+    if found := canvas.read_head(every):
+        widgets.show_links([views.link_head(*found)])
 
 
 @state.page("Attention")
@@ -44,12 +54,6 @@ def attention() -> None:
     canvas.mount("attend", "linked-attend", views.pack_attention(store, maps, head, dark))
     canvas.feed_mark(state.mark())
     alike = tp.dashboard.contents.like(sites, site)
-    with st.expander(f"All heads of {len(alike)} layers on this sample"):
-        widgets.head("All heads", lambda: views.show_grid(store, alike, sample), "grid")
-        every = {each: views.read_maps(store, each, sample).weights for each in alike}
-        ramp = tp.dashboard.theme.look(dark).scale
-        canvas.offer_picks("every-head", views.pack_heads(every), ramp=ramp)
-        if found := canvas.read_head(every):
-            widgets.show_links([views.link_head(*found)])
-    with st.expander("All numbers"):
-        widgets.table(scores)
+    told = f"All heads of {len(alike)} layers on this sample"
+    widgets.fold(told, "heads", lambda: _show_heads(store, alike, sample))
+    widgets.fold("All numbers", "numbers", lambda: widgets.table(scores))

@@ -55,7 +55,6 @@ def decomposition() -> None:
         widgets.lead(views.summarize_decomposition(scores, site, roles).text)  # its link leads here
     widgets.show(views.show_steps(scores, site, roles), "schemes")
     widgets.table(views.list_steps(scores, site), 2)
-    with st.expander("All scores"):
-        widgets.table(of_site, 4)
+    widgets.fold("All scores", "scores", lambda: widgets.table(of_site, 4))
     if st.toggle(APART, key="apart", **state.KEEP):
         _take_apart(store, run, site, roles, own.loc[roles, "rank"])

@@ -31,7 +31,6 @@ def interventions() -> None:
         widgets.lead(views.summarize_edits(found[chosen], chosen))
     view = views.show_interventions(found[chosen], chosen)
     widgets.show(view, "interventions")
-    with st.expander("All numbers"):
-        widgets.table(view.data, 2)
+    widgets.fold("All numbers", "numbers", lambda: widgets.table(view.data, 2))
     with st.expander("Run another"):
         widgets.offer_runs("sweep", "swaps", "pairs")

@@ -13,6 +13,9 @@ NOTHING = "No measurements by layer yet. This page draws probes, decompositions 
 def layers() -> None:
     views, store = tp.dashboard.layers, state.store()
     lines = state.once(lambda: views.measure_layers(state.runs(), store), "layers")
+    if lines.rows.empty and all(views.layer_of(each) is None for each in store.sites):
+        st.info("The sites of this store have no layers.")
+        return
     if lines.rows.empty:
         widgets.offer_runs("probes", "decomposition", "pairs", why=NOTHING)
         return
@@ -28,5 +31,5 @@ def layers() -> None:
         widgets.show_links(link(each["told"], each["page"], each["query"]) for each in picked)
     else:
         st.caption("Choose a point to go to the page that shows it.")
-    with st.expander("All numbers"):
-        widgets.table(chosen.rows.drop(columns=["query", "told", "page"]), 3)
+    numbers = chosen.rows.drop(columns=["query", "told", "page"])
+    widgets.fold("All numbers", "numbers", lambda: widgets.table(numbers, 3))

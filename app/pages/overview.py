@@ -26,6 +26,13 @@ def _show_sizes(store) -> None:
         st.code(card, language=None, wrap_lines=True, height=300)
 
 
+def _list_stores(names) -> None:
+    widgets.table(tp.dashboard.folders.describe_all(state.runs(), names[:SHOWN]))
+    left = len(names) - SHOWN
+    more = f" {left} more stores are in the list on the left." if left > 0 else ""
+    st.caption(f"Chosen: {state.escape(state.store_name())}.{more}")
+
+
 @state.page("Overview")
 def overview() -> None:
     runs, store, views = state.runs(), state.store(), tp.dashboard
@@ -36,17 +43,12 @@ def overview() -> None:
     for each in (*known.roles, *known.results):
         widgets.write(each)
     if len(known.named):
-        with st.expander(f"All {len(known.named)} named roles"):
-            widgets.table(known.named)
-    with st.expander("Sizes and types"):
-        _show_sizes(store)
+        told = f"All {len(known.named)} named roles"
+        widgets.fold(told, "named", lambda: widgets.table(known.named))
+    widgets.fold("Sizes and types", "sizes", lambda: _show_sizes(store))
     widgets.offer_runs(*views.launches.list_missing(runs, store), heading="What you can do next")
     names = runs.names("store")
-    with st.expander(f"Stores of this folder: {len(names)}"):
-        widgets.table(views.folders.describe_all(runs, names[:SHOWN]))
-        left = len(names) - SHOWN
-        more = f" {left} more stores are in the list on the left." if left > 0 else ""
-        st.caption(f"Chosen: {state.escape(state.store_name())}.{more}")
+    widgets.fold(f"Stores of this folder: {len(names)}", "stores", lambda: _list_stores(names))
     if st.button("Write a report of this run"):
         page = views.folders.write_report(runs, state.store_name())
         st.download_button("Download report.html", page, "report.html", "text/html")

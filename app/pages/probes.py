@@ -11,7 +11,7 @@ NOTHING = "No probes or names for this store yet. They show what its vectors pre
 
 def _show_probes(folders) -> None:
     views = tp.dashboard.probes
-    rows, first = state.once(lambda: views.read_probes(folders), "probes"), st.container()
+    rows, first = state.once(lambda: views.load_probes(folders.values()), "probes"), st.container()
     with widgets.controls():
         task = widgets.choose("Task", rows["task"].unique().tolist(), "task")
         models = rows.loc[rows["task"] == task, "model"].unique().tolist()
@@ -26,8 +26,8 @@ def _show_probes(folders) -> None:
     view = views.show_probes(rows, task, score, shown, every)
     chosen = widgets.show(view, "probes")
     title = "The rows of the marked points" if chosen else "All rows"
-    with st.expander(title, expanded=bool(chosen)):
-        widgets.table(view.data.iloc[chosen] if chosen else view.data, 3)
+    table = view.data.iloc[chosen] if chosen else view.data
+    widgets.fold(title, title, lambda: widgets.table(table, 3), bool(chosen))
     _show_mistakes(folders, task)
 
 

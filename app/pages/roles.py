@@ -11,6 +11,12 @@ METHODS = {"pca": "PCA", "linear": "linear (separates the clusters)", "umap": "U
 SHOWN = 4  # samples in strips
 
 
+def _go(table, key: str) -> None:
+    """Shows the sample of the row that is chosen in a table of tokens."""
+    for row in st.session_state[key].selection.rows:
+        st.session_state["sample"] = int(table["sample"].iloc[row])
+
+
 @state.page("Roles")
 def roles() -> None:
     store, views, contents = state.store(), tp.dashboard, tp.dashboard.contents
@@ -51,7 +57,10 @@ def roles() -> None:
     note.caption(state.escape(whole.note))
     if mark is not None:
         table = views.marks.list_marked(whole, mark.find(whole))
-        below.markdown(f"**Marked tokens** ({int(mark.find(whole).sum()):,})")
-        below.dataframe(table, hide_index=True)
+        below.markdown(
+            f"**Marked tokens** ({int(mark.find(whole).sum()):,}): choose a row to see its sample"
+        )
+        given = {"hide_index": True, "selection_mode": "single-row", "key": f"marked-{mark}"}
+        below.dataframe(table, on_select=lambda: _go(table, f"marked-{mark}"), **given)
     if heads and method != "umap":
         canvas.foresee(place, heads)

@@ -10,8 +10,8 @@ from scipy import stats
 
 from studies.film.film_questions import EVENTS, GRU
 from studies.film.filmed_models import SEEDS, VARIANTS, Filmed
-from tprprobe.analyses.moments import find_curves, find_moments, pair_controls
 from tprprobe.files.settings import read_toml
+from tprprobe.lapses import find_curves, find_moments, pair_controls
 from tprprobe.statistics import Interval
 
 HERE = Path(__file__).parent

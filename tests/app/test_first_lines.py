@@ -84,25 +84,25 @@ def test_a_run_tells_its_strongest_roles_with_examples(named):
 
 
 def test_what_a_page_starts_is_the_command_that_it_shows(named):
-    launch = launches.plan(named, "runs/store", "names")
+    launch = launches.plan(named, named.open("runs/store"), "names")
     path = named.folder("store", "runs/store")
     assert launch.out == path.parent / "store-names"
     assert shlex.split(launch.command) == ["tprprobe", *launch.arguments]
     assert str(path) in launch.arguments
     with pytest.raises(InputError, match="no words with labels"):
-        launches.plan(named, "runs/store", "probes")
+        launches.plan(named, named.open("runs/store"), "probes")
     with pytest.raises(InputError, match="neither shipped nor below"):
-        launches.plan(named, "runs/store", "sweep")
+        launches.plan(named, named.open("runs/store"), "sweep")
     for kind in ("rm", "name; rm"):
         with pytest.raises(InputError, match="unknown analysis"):
-            launches.plan(named, "runs/store", kind)
+            launches.plan(named, named.open("runs/store"), kind)
 
 
 def test_a_started_analysis_leaves_its_result_beside_the_store(tmp_path):
     plant_words(tmp_path / "runs" / "x;$(touch y)" / "store", 12)  # a name that a shell would run
     runs = tp.dashboard.folders.find_runs(tmp_path / "runs")
     (name,) = runs.names("store")
-    job = launches.start(launches.plan(runs, name, "decomposition"))
+    job = launches.start(launches.plan(runs, runs.open(name), "decomposition"))
     assert job.process.wait(120) is not None
     assert "tprprobe" in job.read_output() or job.outcome == 0
     assert job.process.args[3:5] == ["decompose", str(runs.folder("store", name))]

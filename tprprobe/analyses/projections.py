@@ -27,6 +27,7 @@ from tprprobe.store import Store
 METHODS = ("pca", "linear", "umap")
 ROWS = 8192  # of a block that is placed at once
 FOLDER = "views"  # in the store
+FAR, SMALL = 3, 0.4  # times the distance of the quartiles; a share of the plane
 NEIGHBORS = 5_000  # rows that UMAP is fitted on
 
 Blocks = Callable[[Sequence[slice]], Iterable[slice]]
@@ -190,6 +191,19 @@ def place_more(
     if plane.place is None or plane.method == "umap":
         raise InputError(f"{plane.method} cannot place new vectors: choose pca or linear")
     return plane.place(_scale(roles, vectors)).astype(np.float32)
+
+
+def choose_view(points: Float[np.ndarray, "token 2"]) -> list[float]:
+    """The part of the plane that is shown first, left, right, below, above: without what lies far from all else, as the
+    enormous states do that language models have at their first token.
+    """
+    low, high = np.quantile(points, (0.25, 0.75), axis=0)
+    far = FAR * (high - low)
+    low, high = (low - far).clip(0), (high + far).clip(max=1)
+    is_far = (high > low) & (high - low < SMALL)
+    low, high = np.where(is_far, low, 0), np.where(is_far, high, 1)
+    margin = 0.03 * (high - low)
+    return np.stack([low - margin, high + margin], 1).ravel().tolist()
 
 
 def _scale(roles: Clusters, vectors: np.ndarray) -> Float[np.ndarray, "row width"]:

@@ -59,7 +59,8 @@ class Cloud:
     @property
     def note(self) -> str:
         """A note on how much of the store is drawn; empty if all of it is."""
-        total, drawn = self.store.manifest["lengths"].get(self.side, 0), len(np.unique(self.rows))
+        total = self.store.manifest["lengths"].get(self.side, 0)
+        drawn = len(self.rows) if self.layers == 1 else len(np.unique(self.rows))
         parts = []
         if drawn < total:
             how = ", whole samples drawn at random" if self.layers == 1 else ""

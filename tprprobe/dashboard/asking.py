@@ -13,6 +13,7 @@ from tprprobe.interventions.asked_texts import (
 )
 from tprprobe.interventions.asked_texts import ask_image as ask_image
 from tprprobe.interventions.asked_texts import ask_text as ask_text
+from tprprobe.interventions.asked_texts import is_model_of as is_model_of
 from tprprobe.interventions.asked_texts import listen as listen
 from tprprobe.interventions.asked_texts import load_asked as load_asked
 from tprprobe.interventions.asked_texts import reads_images as reads_images

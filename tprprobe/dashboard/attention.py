@@ -14,11 +14,11 @@ from tprprobe import plugins
 from tprprobe.analyses.attention.gold_maps import find_divisions, find_maps, gold_tokens
 from tprprobe.analyses.attention.head_relations import (
     TASK,
-    follow_relations,
     pair_words,
     score_relation,
     score_sharpness,
 )
+from tprprobe.analyses.attention.head_relations import follow as follow
 from tprprobe.analyses.attention.head_relations import list_relations as list_relations
 from tprprobe.dashboard.contents import list_contents
 from tprprobe.dashboard.statements import Link, Statement, percent, place, top
@@ -140,14 +140,6 @@ def show_grid(store: Store, sites: Sequence[str], sample: int) -> View:
     return View(f"All heads, sample {sample}", pd.concat(tables, ignore_index=True), None, draw)
 
 
-def follow(store: Store) -> pd.DataFrame | None:
-    """What :func:`follow_relations` gives; None of a store without relations between words."""
-    try:
-        return follow_relations(store)
-    except InputError:
-        return None
-
-
 def score_attention(
     store: Store, followed: pd.DataFrame | None, relation: str = ""
 ) -> pd.DataFrame:
@@ -182,7 +174,7 @@ def show_heads(scores: pd.DataFrame, title: str) -> View:
     names = [*map(place, short, heads["head"])]
     ends = {end: heads.get(f"value_{end}", heads["value"]) for end in ("low", "high")}
     dots = heads.assign(name=names, group="head", **ends).nlargest(24, "value")
-    return View(title, scores, grid, partial(interval_dots, dots, title, "share"), "percent")
+    return View(title, scores, grid, partial(interval_dots, dots, title, "share"))
 
 
 def summarize_attention(scores: pd.DataFrame) -> Statement:

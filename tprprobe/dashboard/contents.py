@@ -1,8 +1,8 @@
 """What a store holds: its sites, samples, labels and twins, and so what a sentence about it may name."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -11,15 +11,15 @@ from tprprobe.analyses.naming.fields import LABELS, list_exact
 from tprprobe.dashboard.statements import Statement, percent
 from tprprobe.dashboard.view import View
 from tprprobe.gold.labels import WORD
-from tprprobe.site.patterns import layer_of
-from tprprobe.statistics import Interval, wilson
+from tprprobe.site.patterns import first_role as first_role
+from tprprobe.site.patterns import like as like
+from tprprobe.statistics import Interval
 from tprprobe.store import Store
-from tprprobe.store.layout import SIDES, twins_in
+from tprprobe.store.layout import SAMPLE, SIDES, twins_in
 from tprprobe.store.sample_texts import find_samples as find_samples
 from tprprobe.store.sample_texts import read_texts as read_texts
+from tprprobe.store.sample_texts import score_answers
 from tprprobe.store.token_texts import visible
-
-ROLES = (("encoder.", "self.role"), ("", ".role"), ("", ".unbinding"), ("", ".hidden"), ("", ""))
 
 
 @dataclass(frozen=True)
@@ -46,27 +46,19 @@ def list_contents(store: Store) -> Contents:
     exact = tuple(list_exact(store)) if WORD in store.tokens else ()
     known = [each for each in LABELS if WORD in store.tokens and each in store.tokens]
     guessed = tuple(each for each in known if each not in exact)
-    first = np.unique(store.tokens["sample"].to_numpy())[:1].tolist()
+    first = store.tokens["sample"].iloc[:1].tolist()
     is_arithmetic = store.has_questions and gold_tokens(store, first) is not None
     twins = tuple(twins_in(store.path))
-    return Contents(store.has_answers, _score(store), is_arithmetic, exact, guessed, twins)
-
-
-def _score(store: Store) -> Interval | None:
-    """The share of right answers; a corpus, whose reference is the text that was read, asks nothing."""
-    if not store.has_answers or not {"correct", "answer", "question"} <= {*store.tokens}:
-        return None
-    rows = store.tokens[["sample", "question", "answer", "correct"]]
-    rows = rows.drop_duplicates("sample").dropna().astype({"answer": str, "question": str})
-    is_asked = (rows["answer"] != "") & (rows["answer"] != rows["question"])
-    right = rows.loc[is_asked, "correct"].astype(bool)
-    return wilson(int(right.sum()), len(right)) if len(right) else None
+    return Contents(
+        store.has_answers, score_answers(store, is_arithmetic), is_arithmetic, exact, guessed, twins
+    )
 
 
 def describe_store(store: Store) -> dict[str, str]:
     """Model, data and sizes of a store in words; nothing of its tokens is read for these."""
-    lengths = store.manifest["lengths"]
-    tokens = [f"{lengths[side]:,} {side}" for side in SIDES if lengths.get(side)]
+    lengths, read = store.manifest["lengths"], " ".join(each.rows for each in store.specs.values())
+    is_read = [side for side in SIDES if lengths.get(side) and (side in read or SAMPLE in read)]
+    tokens = [f"{lengths[side]:,} {side}" for side in is_read]
     return {
         "model": _name(store.manifest.get("model")),
         "data": _name(store.manifest.get("data")),
@@ -111,13 +103,19 @@ def summarize_store(store: Store) -> Statement:
 
 def show_sites(store: Store) -> View:
     """The sites of a store, with their sizes."""
-    from tprprobe.figures.tables import Table
-
     cells = store.summary[["site", "axes", "shape", "dtype", "bytes"]]
     shapes = [" × ".join(f"{n:,}" for n in shape) for shape in cells["shape"]]
     cells = cells.assign(shape=shapes, bytes=cells["bytes"].map(write_size))
-    table = Table(cells.astype(str), f"Sites of {store.path.name}")
-    return View(table.title, cells, figure=table.draw)
+    title = f"Sites of {store.path.name}"
+
+    def draw() -> Any:
+        from tprprobe.figures.tables import (
+            Table,
+        )  # with matplotlib, which a first view does not need
+
+        return Table(cells.astype(str), title).draw()
+
+    return View(title, cells, figure=draw)
 
 
 def list_vectors(store: Store) -> list[str]:
@@ -139,18 +137,3 @@ def find_head(store: Store, site: str, head: int) -> int | None:
     """The head of that number; the last one if there are fewer; None if there are none."""
     heads = count_heads(store, site)
     return min(head, heads - 1) if heads else None
-
-
-def first_role(sites: Sequence[str]) -> int:
-    """The index of the default site: the last layer's roles of the encoder."""
-    kinds = (
-        [i for i, each in enumerate(sites) if each.startswith(a) and each.endswith(b)]
-        for a, b in ROLES
-    )
-    return max(next(filter(None, kinds), [0]), key=lambda i: layer_of(sites[i]) or 0)
-
-
-def like(sites: Sequence[str], site: str) -> list[str]:
-    """The sites that differ from one only in the layer."""
-    parts = site.split(f".{layer_of(site)}.")
-    return [name for name in sites if name.split(f".{layer_of(name)}.") == parts]

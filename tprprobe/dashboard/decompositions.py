@@ -98,7 +98,7 @@ def _summarize_step(row: dict[Any, Any], name: str, is_first: bool) -> str:
     gain = read_interval(row, "gain")
     surely = "add" if gain.low > 0 else "lose" if gain.high < 0 else "add nothing measurable,"
     told = f"{word} {surely} {interval_text(gain, '+.3f')} ({r2})"
-    if np.isnan(row.get("learnt", np.nan)):
+    if np.isnan(row.get("learnt", np.nan)) or gain.low <= 0 <= gain.high:
         return told
     learnt = number(row, "learnt", "+.3f")
     if row["learnt"] < 0:

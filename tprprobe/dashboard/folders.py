@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pandas as pd
 
@@ -143,13 +142,6 @@ def write_report(runs: Runs, name: str) -> bytes:
 
     with TemporaryDirectory() as folder:
         return report_run(runs.run_of(name), folder).read_bytes()
-
-
-def is_model_of(model: Any, store: Store) -> bool:
-    """True if a model has the weights that a store was made with, or the store does not say."""
-    from tprprobe.models.architectures import fingerprint
-
-    return store.model is None or fingerprint(model) == store.model
 
 
 def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:

@@ -19,7 +19,6 @@ from tprprobe.interventions.kinds import BEHAVIORS, SWEEPS
 ALL = "all"  # points of a sweep that are no single head and no number of centers
 SNAP = "snap"
 UNSET = ["none", "other text"]
-BAND = ["panel", "x", "value", "low", "high"]
 
 
 class EditView(NamedTuple):
@@ -104,7 +103,7 @@ def _show_pairs(rows: pd.DataFrame, edit: str) -> View:
     panel = f"{edit}: nats towards the other text"
     own = measured(shown, "change", panel=panel, line=lines, x=shown["layer"], told=told, sure=sure)
     own = own.sort_values(["line", "x"], kind="stable")
-    drawn = Lines(own, pd.DataFrame(columns=BAND), "nats", percent=False)
+    drawn = Lines(own, own[:0], "nats", percent=False)
     trials = f"{int(shown['n'].max())} trials; " if len(shown) else ""
     note = f"{trials}filled: beyond its strongest control (95 % interval)"
     return View(f"What ‘{edit}’ does to what is expected next, by layer", rows, drawn, None, note)

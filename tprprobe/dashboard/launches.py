@@ -74,11 +74,11 @@ class Job:
             self.process.send_signal(signal.SIGINT)
 
 
-def plan(runs: Runs, name: str, kind: str) -> Launch:
-    """The launch of a kind (of LAUNCHES) for the store of that name."""
+def plan(runs: Runs, store: Store, kind: str) -> Launch:
+    """The launch of a kind (of LAUNCHES) for a store below the root."""
     if kind not in LAUNCHES:
         raise unknown("analysis", kind, LAUNCHES)
-    store, path = runs.open(name), runs.folder("store", name)
+    path = store.path
     beside = path.parent if path != runs.root and is_within(path.parent, runs.root) else runs.root
     out = _free(beside, f"{path.name}-{kind}")
     told, make, _ = LAUNCHES[kind]

@@ -15,11 +15,12 @@ from jaxtyping import Bool
 
 from tprprobe.analyses.naming.fields import CLUSTER, NONE, OTHER, order_values
 from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.projections import choose_view
 from tprprobe.analyses.token_maps import Cloud
-from tprprobe.dashboard.theme import NEITHER, colors, inks
+from tprprobe.dashboard.theme import NEITHER, colors
 from tprprobe.dashboard.view import View
 from tprprobe.figures import map_points
-from tprprobe.figures.style import palette
+from tprprobe.figures.style import palette, text_color
 from tprprobe.statistics import read_interval
 from tprprobe.store.layout import SAMPLE
 from tprprobe.store.token_texts import sign, visible
@@ -94,7 +95,7 @@ def _clusters(scene: Cloud) -> list[dict[str, Any]]:
 
 def pack_colors(scene: Cloud) -> list[dict[str, str]]:
     """The color of every cluster, and of a text on it."""
-    shades = zip(colors(scene.roles.k), inks(palette(scene.roles.k)), strict=True)
+    shades = zip(colors(scene.roles.k), map(text_color, palette(scene.roles.k)), strict=True)
     return [{"color": color, "ink": ink} for color, ink in shades]
 
 
@@ -116,6 +117,7 @@ def pack_points(scene: Cloud) -> dict[str, Any]:
         "side": scene.side,
         "layers": scene.layers,
         "bounds": [*low.tolist(), *(low + span).tolist()],
+        "view": choose_view(grid / GRID),
         "points": pa.table(columns),
         "runs": pa.table(runs),
         "vocabulary": [sign(each) for each in words],

@@ -68,7 +68,7 @@ def show_word_names(folder: Path) -> View:
 def summarize_words(rows: pd.DataFrame) -> Statement:
     """How many clusters of words have a name, model by model, from the data of :func:`show_word_names`."""
     told = [
-        f"{model} {part['named'].sum()} of {part['clusters'].sum()} (the best head’s cover {100 * part['value'].max():.0f} % of the words)"
+        f"{model} {part['named'].sum()} of {part['clusters'].sum()} (they cover up to {100 * part['value'].max():.0f} % of the words)"
         for model, part in rows.groupby("group", sort=False)
     ]
     return Statement(f"Clusters of words that exact labels name, held out: {'; '.join(told)}.")

@@ -8,8 +8,9 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from tprprobe.dashboard.theme import FONT, MONO, colors, inks, look, shade
+from tprprobe.dashboard.theme import FONT, MONO, colors, look, shade
 from tprprobe.dashboard.view import Dots, Lines, Squares
+from tprprobe.figures.style import text_color
 from tprprobe.store.token_texts import LONGEST, visible
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star")
@@ -50,7 +51,9 @@ def _plot_dots(dots: Dots, dark: bool) -> tuple[go.Figure, int]:
             for n, ((group, part), shade) in enumerate(zip(rows.groupby("group", sort=False), colors(len(groups)), strict=True))
         ]
     )  # fmt: skip
-    chart.update_layout(showlegend=True).update_xaxes(title=dots.label, tickformat=form)
+    chart.update_layout(showlegend=True).update_xaxes(
+        _room(rows), title=dots.label, tickformat=form
+    )
     chart.update_yaxes(autorange="reversed", type="category", showgrid=False)
     return chart, 140 + 24 * rows["name"].nunique()
 
@@ -80,6 +83,7 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
                 part, "x", name, shades[line], SYMBOLS[names.index(line) % 8], showlegend=is_new
             )
             chart.add_trace(trace, **at)
+        chart.update_yaxes(_room(lines.rows[lines.rows["panel"] == panel]), **at)
     chart.update_annotations(font={"size": 12}).update_layout(showlegend=len(names) > 1)
     chart.update_yaxes(tickformat=".0%" if lines.percent else None).update_yaxes(
         title=lines.label, col=1
@@ -87,8 +91,14 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
     chart.update_xaxes(title=lines.x, row=down).update_xaxes(showgrid=False)
     if lines.x == "layer":  # whole numbers
         first, last = lines.rows["x"].min(), lines.rows["x"].max()
-        chart.update_xaxes(dtick=max(1, round((last - first) / 6)), range=[first - 0.6, last + 0.6])
+        chart.update_xaxes(dtick=max(1, round((last - first) / 4)), range=[first - 0.6, last + 0.6])
     return chart, 150 + (190 + below) * down
+
+
+def _room(rows: pd.DataFrame) -> dict[str, Any]:
+    """A range for values that are all the same, beside which an axis would go from −1 to 1."""
+    low, high = rows["value"].min(), rows["value"].max()
+    return {"range": [low - 0.05, high + 0.05]} if high - low < 0.001 else {}
 
 
 def _title(panel: str, width: int) -> str:
@@ -132,7 +142,7 @@ def _plot_squares(grid: Squares, dark: bool) -> tuple[go.Figure, int]:
         )
     )  # fmt: skip
     backs = shade(np.nan_to_num(grid.values.ravel()), dark)
-    for at, ink in zip(np.ndindex(grid.values.shape), inks(backs), strict=True):
+    for at, ink in zip(np.ndindex(grid.values.shape), map(text_color, backs), strict=True):
         if grid.texts is not None and grid.texts[at]:
             chart.add_annotation(x=at[1], y=at[0], text=grid.texts[at], showarrow=False, font={"color": ink, "size": 11})  # fmt: skip
     chart.update_xaxes(title=grid.titles[1], type="category", showgrid=False)

@@ -1,8 +1,7 @@
 """Probes by layer beside the band of their strongest control, and what they mistake for what."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,18 +13,13 @@ from tprprobe.analyses.probing.probe_folder import predict_held_out as predict_h
 from tprprobe.dashboard.statements import Statement, link_vectors, name_vectors, percent, top
 from tprprobe.dashboard.view import Lines, Squares, View, measured
 from tprprobe.errors import InputError, unknown
-from tprprobe.figures.catalogue.loaders import load_probes
+from tprprobe.figures.catalogue.loaders import load_probes as load_probes
 from tprprobe.figures.dots import count_squares
 from tprprobe.figures.probes import strongest_control
 
 SCORES = {"f1": "F1", "accuracy": "accuracy"}
 SIGNS = "filled: above every control (paired, Holm); gray: the best control with its 95 % interval"
 FEW, MOST = 3, 16  # places that are named, labels of a matrix
-
-
-def read_probes(folders: Mapping[str, Path]) -> pd.DataFrame:
-    """The rows of finished probes."""
-    return load_probes(folders.values())
 
 
 def show_probes(

@@ -15,8 +15,6 @@ from tprprobe.errors import InputError
 from tprprobe.store import Store
 from tprprobe.store.token_texts import visible
 
-SITES = 3  # of a decomposition that are told
-
 
 @dataclass(frozen=True)
 class Summary:
@@ -39,7 +37,7 @@ def summarize(runs: Runs, store: Store) -> Summary:
 
 
 def _results(runs: Runs, store: Store) -> Iterator[Statement]:
-    """A sentence for every probed task, decomposed site and intervention; a damaged result says so."""
+    """A sentence for every probed task, decomposition (its best site) and intervention; a damaged result says so."""
     for tell, kinds in RESULTS.items():
         for name, folder in runs.beside(store, *kinds).items():
             try:
@@ -49,9 +47,9 @@ def _results(runs: Runs, store: Store) -> Iterator[Statement]:
 
 
 def _probes(_: str, folder: Path) -> Iterator[Statement]:
-    from tprprobe.dashboard.probes import read_probes, summarize_probes
+    from tprprobe.dashboard.probes import load_probes, summarize_probes
 
-    rows = read_probes({"": folder})
+    rows = load_probes([folder])
     for task in rows["task"].unique():
         found = summarize_probes(rows, str(task), rows["model"].unique().tolist())
         link = Link("Show on Probes", "probes", {"task": str(task)})
@@ -59,11 +57,10 @@ def _probes(_: str, folder: Path) -> Iterator[Statement]:
 
 
 def _decompositions(_: str, folder: Path) -> Iterator[Statement]:
-    from tprprobe.dashboard.decompositions import read_scores, summarize_decomposition
+    from tprprobe.dashboard.decompositions import find_scheme, read_scores, summarize_decomposition
 
     scores = read_scores([folder])
-    for site in scores["site"].unique()[:SITES]:
-        yield summarize_decomposition(scores, str(site))
+    yield summarize_decomposition(scores, str(find_scheme(scores)["site"]))
 
 
 def _interventions(name: str, folder: Path) -> Iterator[Statement]:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from tprprobe.analyses.clustering import Clusters
 from tprprobe.analyses.token_maps import Cloud
+from tprprobe.dashboard.contents import list_contents
 from tprprobe.dashboard.maps import pack_colors
 from tprprobe.dashboard.marks import COUNTED, Mark
 from tprprobe.dashboard.view import View
@@ -61,8 +62,8 @@ def read_strips(scene: Cloud, samples: Sequence[int]) -> tuple[pd.DataFrame, Thi
     tokens = part.tokens_of(roles.site).assign(row=part.rows(roles.site), cluster=roles.labels)
     if tokens.empty:
         raise InputError(f"samples {', '.join(map(str, samples))} have no {scene.side} tokens")
-    if not scene.store.has_answers:
-        tokens = tokens.drop(columns=ANSWERS, errors="ignore")
+    if list_contents(scene.store).score is None:  # what was written is compared with nothing
+        tokens = tokens.drop(columns=ANSWERS[scene.store.has_answers :], errors="ignore")
     return tokens.reset_index(drop=True), part, roles
 
 
@@ -72,8 +73,7 @@ def summarize_sample(first: pd.Series) -> str:
     if "prediction" not in first:
         return text
     answer, told = (visible(first.get(name, ""), 60) for name in ("answer", "prediction"))
-    nothing = ("", str(first.get("question", "")))
-    if "correct" not in first or str(first.get("answer", "")) in nothing:
+    if "correct" not in first:
         return f"{text} → {told}"
     return f"{text} → {told}  ✓" if first["correct"] else f"{text} ✗ {told}  (right: {answer})"
 

@@ -1,6 +1,5 @@
 """One look for everything that the dashboard draws, in light and dark: colors and fonts."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,10 +48,3 @@ def shade(weights: Float[np.ndarray, " weight"], dark: bool) -> list[tuple[float
 
     ramp = LinearSegmentedColormap.from_list("weights", look(dark).scale)
     return [tuple(color[:3]) for color in ramp(np.clip(weights, 0, 1)).tolist()]
-
-
-def inks(backgrounds: Sequence[Sequence[float]]) -> list[str]:
-    """Black or white on each background, whichever is read more easily."""
-    from tprprobe.figures.style import text_color
-
-    return [text_color(each) for each in backgrounds]

@@ -19,6 +19,7 @@ from tprprobe.errors import InputError
 from tprprobe.gold import evaluate
 from tprprobe.interventions.batched_edits import score_variants
 from tprprobe.models import load_model
+from tprprobe.models.architectures import fingerprint
 from tprprobe.models.checkpoint import default_data
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.protocol import CaptionModel, Language, Model, Readable, require_vocabulary
@@ -242,3 +243,8 @@ def measure_of(said: Said) -> tuple[str, str]:
     """What a model says, and by what that is measured."""
     what = str(said.table.columns[0])
     return what, "cosine" if what == NEAR else "probability"
+
+
+def is_model_of(model: Any, store: Store) -> bool:
+    """True if a model has the weights that a store was made with, or the store does not say."""
+    return store.model is None or fingerprint(model) == store.model

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from tprprobe.errors import unknown
 
 ATTENTION = ".attention"  # how the name of a site of attention maps ends
+ROLES = (("encoder.", "self.role"), ("", ".role"), ("", ".unbinding"), ("", ".hidden"), ("", ""))
 _LAYER = re.compile(r"(encoder|decoder|layers|blocks)\.(-?\d+)(?=\.|$)")
 _TARGET = ("decoder.", "embedding.target.", "sentence.", "word.")
 
@@ -65,3 +66,18 @@ def sides_of(name: str) -> tuple[str, str]:
     """The sides whose tokens an attention map's queries and keys are."""
     query = side_of(name)
     return query, "source" if ".cross." in name else query
+
+
+def first_role(sites: Sequence[str]) -> int:
+    """The index of the default site: the last layer's roles of the encoder."""
+    kinds = (
+        [i for i, each in enumerate(sites) if each.startswith(a) and each.endswith(b)]
+        for a, b in ROLES
+    )
+    return max(next(filter(None, kinds), [0]), key=lambda i: layer_of(sites[i]) or 0)
+
+
+def like(sites: Sequence[str], site: str) -> list[str]:
+    """The sites that differ from one only in the layer."""
+    parts = site.split(f".{layer_of(site)}.")
+    return [name for name in sites if name.split(f".{layer_of(name)}.") == parts]

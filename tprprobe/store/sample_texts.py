@@ -3,6 +3,7 @@
 import pandas as pd
 
 from tprprobe.errors import InputError
+from tprprobe.statistics import Interval, wilson
 from tprprobe.store.reader import Store
 
 TEXTS = ("question", "source", "document")  # columns with the text of a sample
@@ -36,3 +37,20 @@ def match_samples(first: Store, second: Store) -> pd.DataFrame:
             f"{one} and {two} have no sample in common: choose a store of the same data"
         )
     return pairs.rename(columns={"sample_first": "first", "sample_second": "second"})
+
+
+def score_answers(store: Store, is_arithmetic: bool) -> Interval | None:
+    """The share of right answers. A corpus, whose reference is the text that was read, asks nothing; texts of which none is
+    as its reference were not written to be compared so.
+    """
+    if not store.has_answers or not {"correct", "answer", "question"} <= {*store.tokens}:
+        return None
+    rows = store.tokens[["sample", "question", "answer", "correct"]]
+    rows = rows.drop_duplicates("sample").dropna().astype({"answer": str, "question": str})
+    is_asked = (rows["answer"] != "") & (rows["answer"] != rows["question"])
+    right = rows.loc[is_asked, "correct"].astype(bool)
+    return (
+        wilson(int(right.sum()), len(right))
+        if right.any() or (is_arithmetic and len(right))
+        else None
+    )

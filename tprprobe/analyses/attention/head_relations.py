@@ -171,3 +171,11 @@ def score_sharpness(store: Store) -> pd.DataFrame:
         of = {"source": "head", "site": site, "layer": layer_of(site), "n": n}
         rows += [of | {"head": head, "value": float(each)} for head, each in enumerate(largest)]
     return pd.DataFrame(rows)
+
+
+def follow(store: Store) -> pd.DataFrame | None:
+    """What :func:`follow_relations` gives; None of a store without relations between words."""
+    try:
+        return follow_relations(store)
+    except InputError:
+        return None
