@@ -22,6 +22,7 @@ COLUMNS = [
 ]
 
 
+Summary = tuple[pd.DataFrame, dict[str, Any]]
 Runs = Int[np.ndarray, "run token"]
 
 
@@ -33,7 +34,7 @@ class Structure(NamedTuple):
     evaluate: Callable[[str], Fraction]
     describe: Callable[[pd.DataFrame], pd.DataFrame]
     decode: Callable[[Runs, pd.DataFrame, np.ndarray, int], Mapping[str, pd.DataFrame]]
-    summarize: Callable[[pd.DataFrame, pd.DataFrame, pd.DataFrame], pd.DataFrame]
+    summarize: Callable[[pd.DataFrame, pd.DataFrame, pd.DataFrame, pd.DataFrame], Summary]
     tables: Callable[[Any], Sequence[Any]]
     section: Callable[[Any], Any]
 
@@ -110,9 +111,11 @@ def decode(
     return _read().decode(runs, gold, questions, seed)
 
 
-def summarize(names: pd.DataFrame, agreement: pd.DataFrame, decoding: pd.DataFrame) -> pd.DataFrame:
-    """One row per clustering: how much of it is named, and what it tells of polarity."""
-    return _read().summarize(names, agreement, decoding)
+def summarize(
+    names: pd.DataFrame, agreement: pd.DataFrame, decoding: pd.DataFrame, tokens: pd.DataFrame
+) -> Summary:
+    """A row per clustering, how much of it is named and what it tells of polarity; and facts about the questions."""
+    return _read().summarize(names, agreement, decoding, tokens)
 
 
 def draw_tables(naming: Any) -> Sequence[Any]:

@@ -243,13 +243,6 @@ def predictor(fit: RoleFit, counts: csr_array) -> Any:
     return lambda units, _: fit.predict(csr_array(counts[units]))
 
 
-def projector(mean: np.ndarray, covariance: np.ndarray, rank: int) -> Any:
-    """What the first principal components of vectors keep of them."""
-    width = len(covariance)
-    axes = eigh(covariance, subset_by_index=(width - rank, width - 1))[1]
-    return lambda _, vectors: mean + (vectors - mean) @ axes @ axes.T
-
-
 def covariance_of(units: Units, test: Bool[np.ndarray, " unit"]) -> tuple[np.ndarray, np.ndarray]:
     """Mean and covariance of the vectors that are not tested on (of the first COVARIANCE_UNITS)."""
     width = units.vectors.width
@@ -302,8 +295,11 @@ def decompose_scheme(
         rows += predict_families(each, judged, first=len(rows))
     mean, covariance = covariance_of(units, real.test)
     if 0 < (rank := fits.fit(family).dimensions) < len(covariance):
-        columns = {"control": PRINCIPAL, "rank": str(rank)}
-        rows.append(Prediction(columns, projector(mean, covariance, rank), mean, real.test))
+        columns, width = {"control": PRINCIPAL, "rank": str(rank)}, len(covariance)
+        axes = eigh(covariance, subset_by_index=(width - rank, width - 1))[1]
+        rows.append(
+            Prediction(columns, lambda _, v: mean + (v - mean) @ axes @ axes.T, mean, real.test)
+        )
     if plan.decoder:
         rows.append(Prediction({"control": ITSELF}, lambda _, v: v, mean, real.test))
     begin("scores")

@@ -26,8 +26,8 @@ from tprprobe.analyses.naming.vector_sets import (
     SHUFFLED,
     TRAINED,
     NamingTarget,
-    find_facts,
     find_targets,
+    list_missing,
 )
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
@@ -173,9 +173,9 @@ def name_all(
                 part.finish()
             tables = plan.tables()
             decided = (tables["names"], tables["agreement"], tables["decoding"])
-            tables["summary"] = summarize(*decided)
+            tables["summary"], facts = summarize(*decided, golds[TRAINED].tokens)
+            facts["missing"] = list_missing(targets, golds)
             files = {f"{name}.csv": tables[name] for name in TABLES}
-            facts = find_facts(plan.targets, plan.golds)
             run.finish(files | {LABELS: plan.labels()}, {"facts": facts})
         return load_names(folder)
 
@@ -190,8 +190,6 @@ def load_names(folder: str | os.PathLike[str]) -> Naming:
     manifest = read_json(folder / MANIFEST)
     if manifest.get("format") != FORMAT:
         raise InputError(f"{folder} holds no names: give the --out of `tprprobe name`")
-    if absent := [name for name in TABLES if not (folder / f"{name}.csv").is_file()]:
-        raise InputError(f"{folder} has no {absent[0]}.csv, as of earlier versions: name again")
     again = "name again"
     tables = {
         name: read_table(folder / f"{name}.csv", COLUMNS | more, again)
