@@ -27,7 +27,7 @@ from tprprobe.analyses.naming.fields import describe, list_exact, read_labels
 from tprprobe.analyses.naming.lattice import Lattice, build_lattice
 from tprprobe.errors import InputError
 from tprprobe.gold import join
-from tprprobe.gold.structure import describe_structure
+from tprprobe.gold.structure import find_structure
 from tprprobe.statistics import adjust, bounds, divide, replicate_totals
 from tprprobe.store import Store
 from tprprobe.store.groups import group_tokens
@@ -212,7 +212,7 @@ def read_gold(store: Store) -> Gold:
     """The gold structure of the source tokens of a store of arithmetic questions."""
     tokens = store.tokens
     joined = join(tokens.loc[tokens["side"] == "source"].reset_index(drop=True))
-    described = describe_structure(joined)
+    described = find_structure().describe(joined)
     return Gold(joined, described, build_lattice(described))
 
 

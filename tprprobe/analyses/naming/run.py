@@ -34,7 +34,7 @@ from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.notebook import as_html
 from tprprobe.files.runs import KeptRun, Part, Tables, join_parts, kept
 from tprprobe.files.tables import columns, read_table
-from tprprobe.gold.structure import decode, summarize
+from tprprobe.gold.structure import find_structure
 from tprprobe.statistics import permute_within
 from tprprobe.store import Store
 
@@ -173,7 +173,7 @@ def name_all(
                 part.finish()
             tables = plan.tables()
             decided = (tables["names"], tables["agreement"], tables["decoding"])
-            tables["summary"], facts = summarize(*decided, golds[TRAINED].tokens)
+            tables["summary"], facts = find_structure().summarize(*decided, golds[TRAINED].tokens)
             facts["missing"] = list_missing(targets, golds)
             files = {f"{name}.csv": tables[name] for name in TABLES}
             run.finish(files | {LABELS: plan.labels()}, {"facts": facts})
@@ -297,7 +297,10 @@ class NamingPlan:
         gold = self.golds[str(place["model"])]
         runs = runs.astype(int)
         names = score_candidates(labels.astype(int), gold.lattice, gold.questions, self.seed)
-        found = {"names": names, **decode(runs, gold.tokens, gold.questions, self.seed)}
+        found = {
+            "names": names,
+            **find_structure().decode(runs, gold.tokens, gold.questions, self.seed),
+        }
         return {name: _placed(table, [place] * len(table)) for name, table in found.items()}
 
     def _compare(self, model: str, field: str, given: Sequence[str]) -> Tables:
