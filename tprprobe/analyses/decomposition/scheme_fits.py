@@ -83,10 +83,6 @@ class SchemeFits:
     for_pairs: bool = False
     _fits: dict[tuple[str, int], RoleFit] = field(init=False, default_factory=dict)
 
-    @property
-    def fitting(self) -> Regression:
-        return self.regressions[FITTING]
-
     @functools.cached_property
     def axes(self) -> Float64[np.ndarray, "d_model d"]:
         """The directions that the means of pairs spread along most, and a few random ones of the rest, so
@@ -94,7 +90,7 @@ class SchemeFits:
         """
         if self.like and self.like.vectors is self.vectors:
             return self.like.axes
-        of = self.fitting
+        of = self.regressions[FITTING]
         centered = of.left_by(np.zeros_like(of.cross))
         often = np.asarray(of.grams.counts.power(2).sum(0)).reshape(-1) + 1
         axes = np.linalg.eigh((centered / often[:, None]).T @ centered)[1][:, ::-1]
@@ -109,7 +105,7 @@ class SchemeFits:
         """The vectors of all units along ``axes``, of which the mean is taken."""
         if self.like and self.like.vectors is self.vectors:
             return self.like.sketch
-        found = [(v - self.fitting.mean) @ self.axes for _, v in self.vectors.blocks()]
+        found = [(v - self.regressions[FITTING].mean) @ self.axes for _, v in self.vectors.blocks()]
         return np.concatenate(found)
 
     def _chooser(self, fitted: Flags, judged: Flags, like: Chooser | None) -> Chooser:

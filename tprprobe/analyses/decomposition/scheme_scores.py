@@ -20,6 +20,7 @@ from tprprobe.analyses.decomposition.ridge import Regression, gather
 from tprprobe.analyses.decomposition.role_schemes import RoleScheme
 from tprprobe.analyses.decomposition.scheme_fits import (
     ALL,
+    FITTING,
     UNWITHHELD,
     Decoder,
     DecompositionPlan,
@@ -207,7 +208,7 @@ def predict_families(
     unseen = of.test & of.unseen
     for family in (each for each in FAMILIES if each in families):
         report(family)
-        made = [("", fits.fit(family), fits.fitting, of.test)]
+        made = [("", fits.fit(family), fits.regressions[FITTING], of.test)]
         if of.control == AS_IS and unseen.any():
             made.append(
                 (UNSEEN, fits.fit(family, UNWITHHELD), fits.regressions[UNWITHHELD], unseen)

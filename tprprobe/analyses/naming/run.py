@@ -188,8 +188,6 @@ def load_names(folder: str | os.PathLike[str]) -> Naming:
     """
     folder = Path(folder)
     manifest = read_json(folder / MANIFEST)
-    if manifest.get("format") != FORMAT:
-        raise InputError(f"{folder} holds no names: give the --out of `tprprobe name`")
     again = "name again"
     tables = {
         name: read_table(folder / f"{name}.csv", COLUMNS | more, again)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tprprobe.analyses.clustering import find_heads
-from tprprobe.analyses.clustering.matrices import Source
+from tprprobe.analyses.clustering.kmeans import Source
 from tprprobe.errors import InputError
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
