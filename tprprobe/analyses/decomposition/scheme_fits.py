@@ -43,6 +43,7 @@ from tprprobe.analyses.decomposition.families import (
 from tprprobe.analyses.decomposition.ridge import Regression, gather
 from tprprobe.analyses.decomposition.role_schemes import Roles, RoleScheme, read_scheme
 from tprprobe.analyses.decomposition.sequence_units import (
+    FEWEST,
     RARE,
     TOKEN,
     UnitKind,
@@ -234,8 +235,8 @@ class DecompositionPlan:
         beside = (*known, SATURATED) if self.family == FACTORED else known
         return list(dict.fromkeys((self.family, *beside)))
 
-    def read(self, store: Store, site: str) -> Units:
-        """The units of a site with all columns that the schemes read."""
+    def read(self, store: Store, site: str, fewest: int = FEWEST) -> Units:
+        """The units of a site with all columns that the schemes read, of so many sequences at least."""
         if self.family not in FAMILIES:
             raise unknown("family", self.family, FAMILIES)
         if self.family == OPERATOR and self.embedding is None:
@@ -249,7 +250,7 @@ class DecompositionPlan:
             raise InputError(f"rare {self.rare}: give the groups that a filler needs, 0 joins none")
         columns: set[str] = set().union(*(scheme.columns for scheme in self.schemes))
         kind = (self.kind.unit, self.kind.scope)
-        units = read_units(store, site, self.fillers, *kind, columns, self.rare)
+        units = read_units(store, site, self.fillers, *kind, columns, fewest, self.rare)
         first = units.tokens[pd.factorize(units.tokens["sample"])[0] == 0]
         for scheme in self.schemes:
             scheme.enter(units.kind, first, units.kind.members(first))  # refuses before any work
