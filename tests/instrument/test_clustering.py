@@ -29,7 +29,6 @@ from tprprobe.analyses.clustering import (
     find_heads,
     kmeans,
     load_clusters,
-    matrices,
     save_clusters,
 )
 from tprprobe.errors import InputError
@@ -101,7 +100,7 @@ def test_raw_clusters_do_depend_on_it(tmp_path):
 
 
 def test_streamed_clusters_find_the_same(store, roles, monkeypatch):
-    monkeypatch.setattr(matrices, "BUDGET", 1000)
+    monkeypatch.setattr(kmeans, "BUDGET", 1000)
     streamed = cluster(store, LAST, head=0, k=GROUPS)
     assert adjusted_rand_score(streamed.labels, roles.labels) == 1
     assert streamed.inertia < 1.05 * roles.inertia
@@ -117,7 +116,7 @@ def test_streaming_holds_one_block(store, monkeypatch):
         longest.append(len(found))
         return found
 
-    monkeypatch.setattr(matrices, "BUDGET", 1000)
+    monkeypatch.setattr(kmeans, "BUDGET", 1000)
     monkeypatch.setattr(type(store), "read", watch)
     iterate = type(store).iterate
     monkeypatch.setattr(
@@ -125,7 +124,7 @@ def test_streaming_holds_one_block(store, monkeypatch):
     )
     monkeypatch.setattr(kmeans, "SAMPLE", 100)
     monkeypatch.setattr(kmeans, "SAMPLED", 0)
-    monkeypatch.setattr(matrices, "STRETCH", 25)
+    monkeypatch.setattr(kmeans, "STRETCH", 25)
     fit, fitted = kmeans.fit_means, []
     monkeypatch.setattr(
         kmeans,
@@ -139,8 +138,8 @@ def test_streaming_holds_one_block(store, monkeypatch):
 
 
 def test_a_sample_is_drawn_without_repetition(store, monkeypatch):
-    monkeypatch.setattr(matrices, "STRETCH", 8)
-    source = matrices.Source.find(store, LAST, 0)
+    monkeypatch.setattr(kmeans, "STRETCH", 8)
+    source = kmeans.Source.find(store, LAST, 0)
     some = source.sample(64, seed=1)
     assert len(np.unique(some, axis=0)) == len(some) == 64
     assert len(source.sample(10**6, 0)) == source.rows

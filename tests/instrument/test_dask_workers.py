@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tprprobe.analyses.clustering import matrices
-from tprprobe.analyses.clustering.kmeans import run_all
-from tprprobe.analyses.clustering.matrices import Source
+from tprprobe.analyses.clustering import kmeans
+from tprprobe.analyses.clustering.kmeans import Source, run_all
 from tprprobe.analyses.decomposition import sequence_units
 from tprprobe.cli import app, main
 from tprprobe.errors import InputError
@@ -49,7 +48,7 @@ def in_parts(monkeypatch):
     monkeypatch.setattr(dask_workers, "PART", 64)
     monkeypatch.setattr(sequence_units, "PART", 64)
     monkeypatch.setattr(sequence_units, "BLOCK_BYTES", 8 * 16 * 32)
-    monkeypatch.setattr(matrices, "BUDGET", 1000)
+    monkeypatch.setattr(kmeans, "BUDGET", 1000)
 
 
 def run(*command):

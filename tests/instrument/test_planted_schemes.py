@@ -148,7 +148,7 @@ def covers(seed: int) -> bool:
         fit = fits.fit("saturated")
         predict = predictor(fit, real.counts)
         rows = [
-            Prediction({"control": ""}, predict, fits.fitting.mean, real.test & of)
+            Prediction({"control": ""}, predict, fits.regressions[0].mean, real.test & of)
             for of in (few, ~few)
         ]
         found, truth = (each.columns(["r2"]) for each in score(units, units.vectors, rows))

@@ -167,7 +167,7 @@ def name(
     from tprprobe.analyses.naming.fields import list_exact
     from tprprobe.console import track
     from tprprobe.figures import naming
-    from tprprobe.gold.structure import draw_tables
+    from tprprobe.gold.structure import find_structure
     from tprprobe.store import open_store
     from tprprobe.store.dask_workers import scheduled
 
@@ -186,7 +186,7 @@ def name(
     if of_words:
         shown, tables = named, [naming.word_heads_table(named), naming.words_table(named)]
     else:
-        shown, tables = named.as_dict(), draw_tables(named)
+        shown, tables = named.as_dict(), find_structure().tables(named)
     common.show(as_json, shown, lambda: "\n".join(table.markdown() for table in tables))
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Int, Shaped
+from jaxtyping import Int
 
 from tprprobe import plugins
 from tprprobe.errors import InputError
@@ -26,23 +26,30 @@ ENDS = {"<sos>": "sos", "<eos>": "eos"}
 FOREIGN = "the source tokens of this store are not the characters of its questions"
 
 
+Summary = tuple[pd.DataFrame, dict[str, Any]]
 Runs = Int[np.ndarray, "run token"]
 
 
 class Structure(NamedTuple):
-    """What a plug-in of ``tprprobe.gold`` is: the functions below, of the questions that it reads."""
+    """What a plug-in of ``tprprobe.gold`` is: functions of the questions that it reads.
+
+    Those below, and for ``tprprobe name``: the structure in words (``describe``), the tables decoding and ones of runs of k-means
+    (``decode``), a row per clustering with facts about the questions (``summarize``); of a run the ``tables`` that are
+    printed, and the ``section`` of a report.
+    """
 
     arithmetic: Callable[[str], pd.DataFrame]
     annotate: Callable[[Iterable[str]], pd.DataFrame]
     evaluate: Callable[[str], Fraction]
     describe: Callable[[pd.DataFrame], pd.DataFrame]
     decode: Callable[[Runs, pd.DataFrame, np.ndarray, int], Mapping[str, pd.DataFrame]]
-    summarize: Callable[[pd.DataFrame, pd.DataFrame, pd.DataFrame], pd.DataFrame]
+    summarize: Callable[[pd.DataFrame, pd.DataFrame, pd.DataFrame, pd.DataFrame], Summary]
     tables: Callable[[Any], Sequence[Any]]
     section: Callable[[Any], Any]
 
 
-def _read() -> Structure:
+def find_structure() -> Structure:
+    """The plug-in that reads arithmetic, or an InputError."""
     if "arithmetic" not in plugins.find("gold"):
         raise InputError("no package that is installed reads arithmetic")
     return plugins.find("gold")["arithmetic"].load()
@@ -64,7 +71,7 @@ def arithmetic(question: str) -> pd.DataFrame:
         >>> tp.gold.arithmetic("2/(3/4)")[["char", "kind", "polarity"]].iloc[0].to_list()
         ['2', 'digit', 'numerator']
     """
-    return _read().arithmetic(question)
+    return find_structure().arithmetic(question)
 
 
 def annotate(questions: Iterable[str]) -> pd.DataFrame:
@@ -80,7 +87,7 @@ def annotate(questions: Iterable[str]) -> pd.DataFrame:
         >>> len(tp.gold.annotate(["1/2", "What is two?"]))
         15
     """
-    return _read().annotate(questions)
+    return find_structure().annotate(questions)
 
 
 def evaluate(question: str) -> Fraction:
@@ -99,34 +106,7 @@ def evaluate(question: str) -> Fraction:
         >>> tp.gold.evaluate("Calculate 2/(3/4).")
         Fraction(8, 3)
     """
-    return _read().evaluate(question)
-
-
-def describe_structure(gold: pd.DataFrame) -> pd.DataFrame:
-    """The gold structure of tokens in words, of which names are made: one column per field."""
-    return _read().describe(gold)
-
-
-def decode(
-    runs: Runs, gold: pd.DataFrame, questions: Shaped[np.ndarray, " token"], seed: int = 0
-) -> Mapping[str, pd.DataFrame]:
-    """How well polarity is decoded from the clusters of tokens, in runs of k-means: the tables ``decoding`` and ``ones``."""
-    return _read().decode(runs, gold, questions, seed)
-
-
-def summarize(names: pd.DataFrame, agreement: pd.DataFrame, decoding: pd.DataFrame) -> pd.DataFrame:
-    """One row per clustering: how much of it is named, and what it tells of polarity."""
-    return _read().summarize(names, agreement, decoding)
-
-
-def draw_tables(naming: Any) -> Sequence[Any]:
-    """The tables that `tprprobe name` prints of a run."""
-    return _read().tables(naming)
-
-
-def make_section(naming: Any) -> Any:
-    """The section of a report on a run of `tprprobe name`."""
-    return _read().section(naming)
+    return find_structure().evaluate(question)
 
 
 def tally(annotated: pd.DataFrame) -> dict[str, int]:

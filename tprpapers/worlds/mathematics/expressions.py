@@ -202,11 +202,13 @@ def decode(
     return {"decoding": decode_polarity(*of), "ones": score_ones(*of)}
 
 
-def summarize(names: pd.DataFrame, agreement: pd.DataFrame, decoding: pd.DataFrame) -> pd.DataFrame:
-    """One row per clustering: how much of it is named, and what it tells of polarity."""
-    from tprpapers.worlds.mathematics.polarity import summarize_clusterings
+def summarize(
+    names: pd.DataFrame, agreement: pd.DataFrame, decoding: pd.DataFrame, tokens: pd.DataFrame
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """One row per clustering: how much of it is named, and what it tells of polarity; facts about the questions."""
+    from tprpapers.worlds.mathematics.polarity import count_questions, summarize_clusterings
 
-    return summarize_clusterings(names, agreement, decoding)
+    return summarize_clusterings(names, agreement, decoding), count_questions(tokens)
 
 
 def draw_tables(naming: Any) -> list[Any]:

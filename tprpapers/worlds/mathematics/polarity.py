@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from tprprobe.analyses.naming.lattice import AND
 from tprprobe.analyses.naming.names import REPLICATES, count_names, split_questions
 from tprprobe.gold.structure import POLARITIES
-from tprprobe.statistics import bounds, divide, draw_runs, group_sums, replicate_totals
+from tprprobe.statistics import bounds, divide, draw_runs, group_sums, replicate_totals, wilson
 
 KEYS = ["model", "vectors", "site", "layer", "head", "k"]
 AGREEMENTS = {  # of the summary: field, measure, null
@@ -184,3 +184,24 @@ def _accuracies(decoding: pd.DataFrame) -> Iterator[Part]:
         for predictor, taken in named.items():
             is_meant = (decoding["subset"] == subset) & (decoding["predictor"] == predictor)
             yield decoding[is_meant], taken
+
+
+def count_questions(tokens: pd.DataFrame) -> dict[str, Any]:
+    """The number of questions and the share answered right, of those with a discordant number too, and how many are
+    ``unlabelled``: worded, or no expression we can parse.
+    """
+    discordant = tokens["discordant"].fillna(False).astype(bool)
+    unlabelled = tokens["kind"].isin(["worded", "unparsed"])
+    marks = {"correct": tokens["correct"], "discordant": discordant, "unlabelled": unlabelled}
+    by_question: Any = pd.DataFrame(marks).groupby(tokens["sample"]).max()
+
+    def exact(right: Any) -> dict[str, Any]:
+        found = wilson(int(right.sum()), len(right))
+        known = {"exact_match": found.value, "exact_match_interval": [found.low, found.high]}
+        return {"n": len(right), **(known if len(right) else dict.fromkeys(known))}
+
+    return {
+        "questions": exact(by_question["correct"]),
+        "discordant_questions": exact(by_question.loc[by_question["discordant"], "correct"]),
+        "unlabelled": int(by_question["unlabelled"].sum()),
+    }

@@ -3,4 +3,4 @@ from .clusters import load_clusters as load_clusters
 from .clusters import save_clusters as save_clusters
 from .kmeans import cluster as cluster
 from .kmeans import cluster_all as cluster_all
-from .matrices import find_heads as find_heads
+from .kmeans import find_heads as find_heads

@@ -112,10 +112,10 @@ class Decomposition:
         of = self.fit.pairs
         fillers, roles = ([str(each) for each in given] for given in zip(*pairs, strict=True))
         codes = number_fillers(of.fillers, fillers), number(of.roles, roles)
-        if (codes[0] < 0).any():
-            raise unknown("filler", fillers[int(np.argmin(codes[0]))], map(str, of.fillers))
-        if (codes[1] < 0).any():
-            raise unknown("role", roles[int(np.argmin(codes[1]))], map(str, of.roles))
+        named = (("filler", fillers, of.fillers), ("role", roles, of.roles))
+        for (word, given, known), found in zip(named, codes, strict=True):
+            if (found < 0).any():
+                raise unknown(word, given[int(np.argmin(found))], map(str, known))
         return self.fit.parts[0].vectors_of(Pairs(of.fillers, of.roles, *codes))
 
     def encode(self, sequences: Sequences) -> Float64[np.ndarray, "sequence d_model"]:

@@ -164,11 +164,6 @@ class RoleFit:
         return self.parts[0].pairs
 
     @property
-    def vectors(self) -> Vectors:
-        """V of the pairs of the first part: a TPR, the fillers and roles of which have a constant dimension more."""
-        return self.parts[0].vectors_of(self.pairs)
-
-    @property
     def parameters(self) -> int:
         return sum(each.parameters for each in self.parts)
 

@@ -164,8 +164,9 @@ def conclude(evidence: Evidence, fields: Sequence[str], seed: int) -> tuple[str,
     at, near, apart = choose_cheapest(trials, draws, int((~evidence.tested).sum()))
     stability = stability_of(trials, draws, evidence)
     sums = np.stack([evidence.mean_errors, *(each.errors for each in trials)], 1)[evidence.tested]
-    r2 = _share(sums.sum(0)[None])[0]
-    low, high = bounds(_share(replicate_totals(sums)), len(sums))
+    totals = np.concatenate([sums.sum(0)[None], replicate_totals(sums)])
+    r2, *drawn = 1 - totals[:, 1:] / totals[:, [0]]
+    low, high = bounds(np.array(drawn), len(sums))
     found = trials[at].name if low[at] > 0 else NOTHING
     rows = [
         ("", each.name, each.name == found, each.roles, each.pairs, each.bits) for each in trials
@@ -187,11 +188,6 @@ def conclude(evidence: Evidence, fields: Sequence[str], seed: int) -> tuple[str,
     )
     table.loc[at, "merged"] = merge_values(evidence, trials[at])
     return found, table
-
-
-def _share(totals: np.ndarray) -> np.ndarray:
-    """R² of every trial: totals of the mean's errors, then of the trials'."""
-    return 1 - totals[:, 1:] / totals[:, [0]]
 
 
 def read_searched(

@@ -43,6 +43,7 @@ from tprprobe.analyses.decomposition.families import (
 from tprprobe.analyses.decomposition.ridge import Regression, gather
 from tprprobe.analyses.decomposition.role_schemes import Roles, RoleScheme, read_scheme
 from tprprobe.analyses.decomposition.sequence_units import (
+    FEWEST,
     RARE,
     TOKEN,
     UnitKind,
@@ -83,10 +84,6 @@ class SchemeFits:
     for_pairs: bool = False
     _fits: dict[tuple[str, int], RoleFit] = field(init=False, default_factory=dict)
 
-    @property
-    def fitting(self) -> Regression:
-        return self.regressions[FITTING]
-
     @functools.cached_property
     def axes(self) -> Float64[np.ndarray, "d_model d"]:
         """The directions that the means of pairs spread along most, and a few random ones of the rest, so
@@ -94,7 +91,7 @@ class SchemeFits:
         """
         if self.like and self.like.vectors is self.vectors:
             return self.like.axes
-        of = self.fitting
+        of = self.regressions[FITTING]
         centered = of.left_by(np.zeros_like(of.cross))
         often = np.asarray(of.grams.counts.power(2).sum(0)).reshape(-1) + 1
         axes = np.linalg.eigh((centered / often[:, None]).T @ centered)[1][:, ::-1]
@@ -109,7 +106,7 @@ class SchemeFits:
         """The vectors of all units along ``axes``, of which the mean is taken."""
         if self.like and self.like.vectors is self.vectors:
             return self.like.sketch
-        found = [(v - self.fitting.mean) @ self.axes for _, v in self.vectors.blocks()]
+        found = [(v - self.regressions[FITTING].mean) @ self.axes for _, v in self.vectors.blocks()]
         return np.concatenate(found)
 
     def _chooser(self, fitted: Flags, judged: Flags, like: Chooser | None) -> Chooser:
@@ -238,8 +235,8 @@ class DecompositionPlan:
         beside = (*known, SATURATED) if self.family == FACTORED else known
         return list(dict.fromkeys((self.family, *beside)))
 
-    def read(self, store: Store, site: str) -> Units:
-        """The units of a site with all columns that the schemes read."""
+    def read(self, store: Store, site: str, fewest: int = FEWEST) -> Units:
+        """The units of a site with all columns that the schemes read, of so many sequences at least."""
         if self.family not in FAMILIES:
             raise unknown("family", self.family, FAMILIES)
         if self.family == OPERATOR and self.embedding is None:
@@ -253,7 +250,7 @@ class DecompositionPlan:
             raise InputError(f"rare {self.rare}: give the groups that a filler needs, 0 joins none")
         columns: set[str] = set().union(*(scheme.columns for scheme in self.schemes))
         kind = (self.kind.unit, self.kind.scope)
-        units = read_units(store, site, self.fillers, *kind, columns, self.rare)
+        units = read_units(store, site, self.fillers, *kind, columns, fewest, self.rare)
         first = units.tokens[pd.factorize(units.tokens["sample"])[0] == 0]
         for scheme in self.schemes:
             scheme.enter(units.kind, first, units.kind.members(first))  # refuses before any work

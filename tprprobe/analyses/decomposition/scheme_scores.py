@@ -20,6 +20,7 @@ from tprprobe.analyses.decomposition.ridge import Regression, gather
 from tprprobe.analyses.decomposition.role_schemes import RoleScheme
 from tprprobe.analyses.decomposition.scheme_fits import (
     ALL,
+    FITTING,
     UNWITHHELD,
     Decoder,
     DecompositionPlan,
@@ -207,7 +208,7 @@ def predict_families(
     unseen = of.test & of.unseen
     for family in (each for each in FAMILIES if each in families):
         report(family)
-        made = [("", fits.fit(family), fits.fitting, of.test)]
+        made = [("", fits.fit(family), fits.regressions[FITTING], of.test)]
         if of.control == AS_IS and unseen.any():
             made.append(
                 (UNSEEN, fits.fit(family, UNWITHHELD), fits.regressions[UNWITHHELD], unseen)
@@ -241,13 +242,6 @@ def _describe(fit: RoleFit, to: Regression) -> dict[str, Any]:
 def predictor(fit: RoleFit, counts: csr_array) -> Any:
     """What a fit gives to a range of the units that have these counts."""
     return lambda units, _: fit.predict(csr_array(counts[units]))
-
-
-def projector(mean: np.ndarray, covariance: np.ndarray, rank: int) -> Any:
-    """What the first principal components of vectors keep of them."""
-    width = len(covariance)
-    axes = eigh(covariance, subset_by_index=(width - rank, width - 1))[1]
-    return lambda _, vectors: mean + (vectors - mean) @ axes @ axes.T
 
 
 def covariance_of(units: Units, test: Bool[np.ndarray, " unit"]) -> tuple[np.ndarray, np.ndarray]:
@@ -302,8 +296,11 @@ def decompose_scheme(
         rows += predict_families(each, judged, first=len(rows))
     mean, covariance = covariance_of(units, real.test)
     if 0 < (rank := fits.fit(family).dimensions) < len(covariance):
-        columns = {"control": PRINCIPAL, "rank": str(rank)}
-        rows.append(Prediction(columns, projector(mean, covariance, rank), mean, real.test))
+        columns, width = {"control": PRINCIPAL, "rank": str(rank)}, len(covariance)
+        axes = eigh(covariance, subset_by_index=(width - rank, width - 1))[1]
+        rows.append(
+            Prediction(columns, lambda _, v: mean + (v - mean) @ axes @ axes.T, mean, real.test)
+        )
     if plan.decoder:
         rows.append(Prediction({"control": ITSELF}, lambda _, v: v, mean, real.test))
     begin("scores")

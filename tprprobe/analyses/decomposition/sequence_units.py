@@ -33,15 +33,6 @@ OF_TOKENS = {
     ALL: "the vector of a token, explained by counts of all tokens of its sample",
     CONTEXT: "the vector of a token, explained by its filler and role and by shares of the others",
 }
-OF_SAMPLES = (
-    "offset is relative to a token, but a vector is of all tokens of a sample: give left, right or another place "
-    "in the sample"
-)
-OF_ITSELF = f"with scope {SELF} the offset is always 0: give scope {CONTEXT}, {BEFORE} or {ALL}"
-OF_ALL = (
-    f"with scope {ALL} every token of a sample has the same sum of bindings, so it cannot distinguish tokens: "
-    f"give scope {CONTEXT}, or the roles offset"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,13 +99,20 @@ class UnitKind:
     def check(self, roles: str, relative: list[bool]) -> None:
         """Raises an InputError where roles cannot distinguish the units; ``relative`` is by term."""
         scope = self.scope if self.unit == TOKEN else None
-        faults = {
-            OF_SAMPLES: any(relative) and self.unit in (SAMPLE, MEAN),
-            OF_ITSELF: any(relative) and scope == SELF,
-            OF_ALL: not all(relative) and scope == ALL,
-        }
-        for fault in (each for each, found in faults.items() if found):
-            raise InputError(f"roles {roles}: {fault}")
+        if any(relative) and self.unit in (SAMPLE, MEAN):
+            fault = "offset is relative to a token, but a vector is of all tokens of a sample: give left, right or another place in the sample"
+        elif any(relative) and scope == SELF:
+            fault = (
+                f"with scope {SELF} the offset is always 0: give scope {CONTEXT}, {BEFORE} or {ALL}"
+            )
+        elif not all(relative) and scope == ALL:
+            fault = (
+                f"with scope {ALL} every token of a sample has the same sum of bindings, so it cannot distinguish "
+                f"tokens: give scope {CONTEXT}, or the roles offset"
+            )
+        else:
+            return
+        raise InputError(f"roles {roles}: {fault}")
 
     def __str__(self) -> str:
         if self.unit == TOKEN:
@@ -226,6 +224,7 @@ def read_units(
     unit: str | None = None,
     scope: str = SELF,
     columns: Collection[str] = (),
+    fewest: int = FEWEST,
     rare: int = RARE,
 ) -> Units:
     """The units of a site, with the ``columns`` that roles are made of.
@@ -240,10 +239,10 @@ def read_units(
     joined, n_rare = join_rare(tokens["filler"].to_numpy(object), of_token, rare)
     first = starts_of(pd.factorize(tokens["sample"])[0])
     groups = of_token if kind.unit == TOKEN else of_token[first]
-    if (n := len(np.unique(groups))) < FEWEST:
+    if (n := len(np.unique(groups))) < fewest:
         raise InputError(
             f"{store.path} has {n} independent groups (samples of one document or with the same sequence "
-            f"are one group): extract {FEWEST} or more"
+            f"are one group): extract {fewest} or more"
         )
     vectors = _vectors(store, name, kind, tokens, first)
     return Units(store, name, vectors, tokens, kind, joined, n_rare, groups)

@@ -87,19 +87,14 @@ def label_words(tokens: pd.DataFrame, task: str) -> pd.Series:
     """The label of every token of a side for one task, exact or guessed; missing where a word has none."""
     known = tokens[tokens[WORD] >= 0].drop_duplicates(["sample", WORD])
     words = pd.MultiIndex.from_frame(tokens[["sample", WORD]])
-    return pd.Series(words.map(_by_word(known, task).get), tokens.index, dtype=object)
-
-
-def _by_word(known: pd.DataFrame, task: str) -> dict[tuple[int, int], str]:
-    """The label of every labelled word, by its sample and number."""
-    found: dict[tuple[int, int], str] = {}
+    found: dict[tuple[int, int], str] = {}  # by sample and number of a word
     cells = known[known[task].astype(str) != ""]
     for sample, word, cell in zip(cells["sample"], cells[WORD], cells[task], strict=True):
         for label, span1, span2 in decode_cell(str(cell), int(word)):
             span = span2 if task == "srl" and span2 else span1
             for each in range(*span):
                 found.setdefault((int(sample), each), label)
-    return found
+    return pd.Series(words.map(found.get), tokens.index, dtype=object)
 
 
 def list_fields(tokens: pd.DataFrame, gold: pd.DataFrame | None) -> list[str]:

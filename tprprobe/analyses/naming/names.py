@@ -16,7 +16,7 @@ Source: schlag §5.1 names clusters by eye.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ from tprprobe.analyses.naming.fields import describe, list_exact, read_labels
 from tprprobe.analyses.naming.lattice import Lattice, build_lattice
 from tprprobe.errors import InputError
 from tprprobe.gold import join
-from tprprobe.gold.structure import describe_structure
+from tprprobe.gold.structure import find_structure
 from tprprobe.statistics import adjust, bounds, divide, replicate_totals
 from tprprobe.store import Store
 from tprprobe.store.groups import group_tokens
@@ -40,13 +40,8 @@ REPLICATES = 1000
 UNNAMED = "unnamed"
 
 
-class Sums(NamedTuple):
-    """Token counts by question or in total: cluster and predicate together, each alone, and all."""
-
-    both: Float[np.ndarray, "*question cluster"]
-    clustered: Float[np.ndarray, "*question cluster"]
-    described: Float[np.ndarray, "*question cluster"]
-    tokens: Float[np.ndarray, "*question 1"]
+# Of every question or in total, tokens in: cluster and predicate together, each alone, and all.
+Sums = Float[np.ndarray, "count *question cluster"]
 
 
 def name_clusters(
@@ -79,8 +74,8 @@ def score_candidates(
     measures = pd.DataFrame(_with_intervals(sums, seed))
     measures[chosen < 0] = np.nan
     return pd.DataFrame({"cluster": np.arange(n_clusters), "candidate": names[chosen]}).assign(
-        size=sums.clustered.sum(0).astype(int),
-        coverage=sums.clustered.sum(0) / sums.tokens.sum(),
+        size=sums[1].sum(0).astype(int),
+        coverage=sums[1].sum(0) / sums[3].sum(0),
         **{str(name): measures[name] for name in measures},
         p_value=np.where(chosen < 0, 1.0, _p_values(sums)),
         predicates=len(lattice.names),
@@ -129,7 +124,7 @@ def _choose(
     both = (lattice.members @ table).astype(float)
     clustered = table.sum(0, dtype=float, keepdims=True)
     described = both.sum(1, keepdims=True)
-    found = _measures(Sums(both, clustered, described, clustered.sum(1, keepdims=True)))
+    found = _measures(both, clustered, described, clustered.sum(1, keepdims=True))
     f05 = np.where(found["precision"] >= PRECISION, found["f05"], -1.0)
     best = f05.max(0, initial=-1.0)
     return np.where(best < 0, -1, np.argmax(f05 >= best - TIE, axis=0))
@@ -149,18 +144,16 @@ def _count(
     holds = lattice.members[chosen].toarray().astype(bool)
     cell, shape = question * n + label, (question.max() + 1, n)
     described = [np.bincount(question, each[kind], shape[0]) for each in holds]
-    return Sums(
-        np.bincount(cell, holds[label, kind], shape[0] * n).reshape(shape),
-        np.bincount(cell, minlength=shape[0] * n).reshape(shape).astype(float),
-        np.stack(described, 1),
-        np.bincount(question).astype(float)[:, None],
-    )
+    both = np.bincount(cell, holds[label, kind], shape[0] * n).reshape(shape)
+    clustered = np.bincount(cell, minlength=shape[0] * n).reshape(shape).astype(float)
+    tokens = np.broadcast_to(np.bincount(question).astype(float)[:, None], shape)
+    return np.stack([both, clustered, np.stack(described, 1), tokens])
 
 
-def _measures(sums: Sums) -> dict[str, Float[np.ndarray, "row column"]]:
-    """Precision, recall, F0.5, lift and NPMI of summed counts, as the head of this file defines
-    them.
-    """
+def _measures(
+    *sums: Float[np.ndarray, "_row _column"],
+) -> dict[str, Float[np.ndarray, "row column"]]:
+    """Precision, recall, F0.5, lift and NPMI of summed counts, as the head of this file defines them."""
     both, clustered, described, tokens = np.broadcast_arrays(*sums)
     precision, recall = divide(both, clustered), divide(both, described)
     lift = divide(precision, divide(described, tokens))
@@ -178,9 +171,8 @@ def _measures(sums: Sums) -> dict[str, Float[np.ndarray, "row column"]]:
 def _with_intervals(sums: Sums, seed: int) -> dict[str, Float[np.ndarray, " cluster"]]:
     """The measures of all questions, and the bounds of them where questions are drawn."""
     stacked = np.concatenate(sums, 1)
-    cuts = np.cumsum([part.shape[1] for part in sums])[:-1]
-    values = _measures(Sums(*np.split(stacked.sum(0, keepdims=True), cuts, 1)))
-    drawn = _measures(Sums(*np.split(replicate_totals(stacked, REPLICATES, seed), cuts, 1)))
+    values = _measures(*np.split(stacked.sum(0, keepdims=True), 4, 1))
+    drawn = _measures(*np.split(replicate_totals(stacked, REPLICATES, seed), 4, 1))
     columns = {}
     for name, value in values.items():
         low, high = bounds(drawn[name], len(stacked))
@@ -190,7 +182,8 @@ def _with_intervals(sums: Sums, seed: int) -> dict[str, Float[np.ndarray, " clus
 
 def _p_values(sums: Sums) -> Float[np.ndarray, " cluster"]:
     """exp(−z²/2) for z = Σ d / √Σ d² > 0 over questions, else 1."""
-    more = sums.both - sums.clustered * sums.described / sums.tokens
+    both, clustered, described, tokens = sums
+    more = both - clustered * described / tokens
     total = np.maximum(more.sum(0), 0)
     z = divide(total, np.sqrt(np.square(more).sum(0)))
     return np.exp(-0.5 * np.square(np.nan_to_num(z)))
@@ -219,7 +212,7 @@ def read_gold(store: Store) -> Gold:
     """The gold structure of the source tokens of a store of arithmetic questions."""
     tokens = store.tokens
     joined = join(tokens.loc[tokens["side"] == "source"].reset_index(drop=True))
-    described = describe_structure(joined)
+    described = find_structure().describe(joined)
     return Gold(joined, described, build_lattice(described))
 
 

@@ -26,15 +26,15 @@ from tprprobe.analyses.naming.vector_sets import (
     SHUFFLED,
     TRAINED,
     NamingTarget,
-    find_facts,
     find_targets,
+    list_missing,
 )
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.notebook import as_html
 from tprprobe.files.runs import KeptRun, Part, Tables, join_parts, kept
 from tprprobe.files.tables import columns, read_table
-from tprprobe.gold.structure import decode, summarize
+from tprprobe.gold.structure import find_structure
 from tprprobe.statistics import permute_within
 from tprprobe.store import Store
 
@@ -171,9 +171,9 @@ def name_all(
                 part.finish()
             tables = plan.tables()
             decided = (tables["names"], tables["agreement"], tables["decoding"])
-            tables["summary"] = summarize(*decided)
+            tables["summary"], facts = find_structure().summarize(*decided, golds[TRAINED].tokens)
+            facts["missing"] = list_missing(targets, golds)
             files = {f"{name}.csv": tables[name] for name in TABLES}
-            facts = find_facts(plan.targets, plan.golds)
             run.finish(files | {LABELS: plan.labels()}, {"facts": facts})
         return load_names(folder)
 
@@ -186,10 +186,6 @@ def load_names(folder: str | os.PathLike[str]) -> Naming:
     """
     folder = Path(folder)
     manifest = read_json(folder / MANIFEST)
-    if manifest.get("format") != FORMAT:
-        raise InputError(f"{folder} holds no names: give the --out of `tprprobe name`")
-    if absent := [name for name in TABLES if not (folder / f"{name}.csv").is_file()]:
-        raise InputError(f"{folder} has no {absent[0]}.csv, as of earlier versions: name again")
     again = "name again"
     tables = {
         name: read_table(folder / f"{name}.csv", COLUMNS | more, again)
@@ -297,7 +293,10 @@ class NamingPlan:
         gold = self.golds[str(place["model"])]
         runs = runs.astype(int)
         names = score_candidates(labels.astype(int), gold.lattice, gold.questions, self.seed)
-        found = {"names": names, **decode(runs, gold.tokens, gold.questions, self.seed)}
+        found = {
+            "names": names,
+            **find_structure().decode(runs, gold.tokens, gold.questions, self.seed),
+        }
         return {name: _placed(table, [place] * len(table)) for name, table in found.items()}
 
     def _compare(self, model: str, field: str, given: Sequence[str]) -> Tables:

@@ -5,19 +5,15 @@ shows is not the role's, what an untrained model shows is not learnt. Queries an
 role is bound to it, are whitened: the model leaves them open up to a linear map.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from tprprobe.analyses.clustering import find_heads
-from tprprobe.analyses.clustering.matrices import Source
-from tprprobe.analyses.naming.names import Gold
+from tprprobe.analyses.clustering.kmeans import Source
 from tprprobe.errors import InputError
 from tprprobe.site.patterns import layer_of
-from tprprobe.statistics import wilson
 from tprprobe.store import Store
 from tprprobe.store.layout import TWINS
 
@@ -119,29 +115,9 @@ def _project(store: Store, site: str, seed: int, count: int | None) -> list[Nami
     return [NamingTarget(TRAINED, RANDOM, head, image) for head, image in enumerate(images)]
 
 
-def find_facts(targets: Sequence[NamingTarget], golds: Mapping[str, Gold]) -> dict[str, Any]:
-    """The number of questions, the share answered right, and the missing controls.
-
-    Of those with a discordant number too. ``unlabelled``: worded, or no expression we can parse.
-    """
-    tokens = golds[TRAINED].tokens
-    discordant = tokens["discordant"].fillna(False).astype(bool)
-    unlabelled = tokens["kind"].isin(["worded", "unparsed"])
-    marks = {"correct": tokens["correct"], "discordant": discordant, "unlabelled": unlabelled}
-    by_question: Any = pd.DataFrame(marks).groupby(tokens["sample"]).max()
-
-    def exact(right: Any) -> dict[str, Any]:
-        found = wilson(int(right.sum()), len(right))
-        known = {"exact_match": found.value, "exact_match_interval": [found.low, found.high]}
-        return {"n": len(right), **(known if len(right) else dict.fromkeys(known))}
-
+def list_missing(targets: Sequence[NamingTarget], models: Collection[str]) -> list[str]:
+    """The controls that a run of naming does not have."""
     there = {target.vectors for target in targets if target.model == TRAINED}
     missing = [kind for kind in (*CONTROLS, RANDOM) if kind not in there]
-    missing += [] if golds.keys() & {*TWINS} else ["untrained"]
-    missing += [] if BASELINE in golds else [BASELINE]
-    return {
-        "questions": exact(by_question["correct"]),
-        "discordant_questions": exact(by_question.loc[by_question["discordant"], "correct"]),
-        "unlabelled": int(by_question["unlabelled"].sum()),
-        "missing": missing,
-    }
+    missing += [] if {*models} & {*TWINS} else ["untrained"]
+    return missing + ([] if BASELINE in models else [BASELINE])

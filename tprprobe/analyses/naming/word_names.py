@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from tprprobe.analyses.clustering import cluster
-from tprprobe.analyses.clustering.matrices import find_heads
+from tprprobe.analyses.clustering.kmeans import find_heads
 from tprprobe.analyses.kinds import WORD_NAMES
 from tprprobe.analyses.naming.names import name_roles
 from tprprobe.analyses.naming.vector_sets import TRAINED

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial, reduce
 from itertools import accumulate
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,6 @@ from tprprobe.analyses.reconstruction.layers import (
     Layer,
     Moments,
     Split,
-    add_up,
     find_layers,
     gather,
     merge,
@@ -83,7 +83,7 @@ def choose_strength(folds: Sequence[Moments], columns: slice, target: slice) -> 
     """The strength with the least error on the fold that a fit has not seen, summed over folds."""
     totals = np.zeros(len(STRENGTHS))
     for held_out, fold in enumerate(folds):
-        rest = add_up(each for i, each in enumerate(folds) if i != held_out)
+        rest = reduce(add, (each for i, each in enumerate(folds) if i != held_out))
         fits = fit_affine(rest, columns, target, STRENGTHS)
         totals += [fit.total(fold) for fit in fits]
     return STRENGTHS[int(totals.argmin())]
@@ -232,7 +232,7 @@ def _fit_all(layer: Layer, split: Split) -> Iterator[Scored]:
     parts = reduce(merge, each_part(partial(gather, layer, partitions), layer.parts()))
     folds = [parts["fold", i] for i in range(FOLDS)]
     n, trained = split.n_training, ~split.held_out
-    trainings = [Training("question", n, add_up(folds), trained, folds)]
+    trainings = [Training("question", n, reduce(add, folds), trained, folds)]
     for unit, labels in split.sweeps.items():
         sums = accumulate(parts[unit, i] for i in range(len(split.sizes[unit])))
         for last, (n, moments) in enumerate(zip(split.sizes[unit], sums, strict=True)):

@@ -1,9 +1,8 @@
 """What reconstruction reads: one layer of a store (values of all heads, random projections, z), and how its rows are split."""
 
-import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -51,11 +50,6 @@ class Moments:
         """The participation ratio (Σ λ)² / Σ λ² of the eigenvalues of these columns' scatter."""
         scatter = self.scatter[columns, columns]
         return float(np.trace(scatter) ** 2 / np.square(scatter).sum())
-
-
-def add_up(parts: Iterable[Moments]) -> Moments:
-    """The moments of all parts together; there is one at least."""
-    return reduce(operator.add, parts)
 
 
 def merge(one: Parts, other: Parts) -> Parts:

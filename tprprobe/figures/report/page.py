@@ -24,7 +24,7 @@ from tprprobe.figures.report.sections import Section, clusters_section
 from tprprobe.figures.tables import Table
 from tprprobe.files.kinds import Kind
 from tprprobe.files.writing import write_file
-from tprprobe.gold.structure import make_section
+from tprprobe.gold.structure import find_structure
 from tprprobe.store import Store, open_store
 from tprprobe.store.provenance import sort_results
 
@@ -33,7 +33,7 @@ METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
 SIZE = re.compile(r'width="([\d.]+)pt" height="[\d.]+pt"')
 SECTIONS: dict[str, tuple[Kind, Callable[[Any], Section]]] = {
     "clusters": (CLUSTERS, lambda heads: clusters_section(heads, {})),
-    "names": (NAMES, make_section),
+    "names": (NAMES, lambda naming: find_structure().section(naming)),
 }
 FREE = {"store", "runs", "votes"}  # what is shown whatever store lies beside it
 OTHERS = "as they are of other stores"
