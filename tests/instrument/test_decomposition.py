@@ -318,7 +318,7 @@ def test_what_is_learnt_is_the_gain_over_the_twin_s(found):
     assert abs(twin["gain"]) < 0.05
 
 
-SEEDS = [0, 1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(2, 8))]
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 8))]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -581,7 +581,7 @@ def encodings(shared, tmp_path_factory):
         ("bag", 10, 0.26, 0.31),
         ("left", 60, 0.86, 0.90),
         pytest.param("right", 60, 0.61, 0.67, marks=pytest.mark.soak),
-        ("left*right", 185, 0.92, 0.95),
+        pytest.param("left*right", 185, 0.92, 0.95, marks=pytest.mark.soak),
         pytest.param("tree", 444, 0.65, 0.72, marks=pytest.mark.soak),
     ],
 )

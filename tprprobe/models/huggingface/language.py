@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tprprobe.errors import InputError
 from tprprobe.models.huggingface.anatomy import Anatomy
-from tprprobe.models.huggingface.memory import CACHE, Memory, copied, has_cache
+from tprprobe.models.huggingface.memory import Memory, copied, find_cache
 from tprprobe.models.huggingface.taps import Taps
 from tprprobe.models.huggingface.tokenizer import Tokens
 from tprprobe.models.protocol import Language
@@ -60,7 +60,7 @@ class Pretrained(Attached, Language):
         self.vocabulary = Tokens.of(tokenizer, module, "layers" in anatomy.stacks, head)
         self.config = self._symbols(module)
         self.taps = Taps(self, anatomy)
-        self.has_cache = has_cache(module)
+        self.cache = find_cache(module)
 
     def _symbols(self, module: Any) -> Symbols:
         known, config = self.vocabulary, module.config.get_text_config()
@@ -179,8 +179,10 @@ class Pretrained(Attached, Language):
 
         before = cache or memory
         self.first, own = before.length, before.cache
-        if own is None and self.has_cache:
+        if own is None and self.cache:
             own = EncoderDecoderCache(self._new_cache(), self._new_cache())
+        elif own is None and self.first:
+            raise InputError(f"{self.name} cannot write: its decoder takes no keys and values")
         given = {
             "encoder_outputs": BaseModelOutput(last_hidden_state=memory.states),
             MASK: memory.mask.long(),
@@ -248,7 +250,7 @@ class Pretrained(Attached, Language):
     def _logits(self, given: dict[str, Any], cache: Any, columns: Tensor | None) -> Tensor:
         """The logits of a pass with this cache; of some columns only, where the model can leave others out."""
         if cache is not None:
-            given = {**given, CACHE: cache, "use_cache": True}
+            given = {**given, self.cache: cache, "use_cache": True}
         if columns is None:
             return _first_of(self._pass(self.module, given))
         if "logits_to_keep" in self.named:
@@ -257,7 +259,7 @@ class Pretrained(Attached, Language):
 
     def _pass(self, module: Any, given: dict[str, Any]) -> Any:
         """What a module returns for these arguments, while the tensors of its parts pass the sites."""
-        if CACHE not in given and "use_cache" in inspect.signature(module.forward).parameters:
+        if "use_cache" in inspect.signature(module.forward).parameters:
             given = {"use_cache": False, **given}
         with self.taps.opened(self.module):
             return module(**given)
@@ -265,7 +267,7 @@ class Pretrained(Attached, Language):
     def _new_cache(self) -> Any:
         from transformers import DynamicCache
 
-        return DynamicCache() if self.has_cache else None
+        return DynamicCache() if self.cache else None
 
     def _check_window(self, mask: Tensor) -> None:
         """Checks that no sliding window would count padding between a text and what is written behind it."""

@@ -8,7 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-CACHE = "past_key_values"
+CACHES = (
+    "cache",
+    "past_key_values",
+)  # transformers' names of the argument: from 5.24 on, and before
 
 
 @dataclass(frozen=True)
@@ -31,17 +34,20 @@ class Memory:
         return replace(self, **values, cache=_rows_of(self.cache, rows))
 
 
-def has_cache(module: Any) -> bool:
-    """True if a decoder goes on from keys and values alone; others (Mamba) read the whole text again."""
+def find_cache(module: Any) -> str:
+    """The argument by which a decoder goes on from keys and values alone; "" of one that must read the whole text
+    again (Mamba).
+    """
     from transformers import DynamicCache
     from transformers.cache_utils import DynamicLayer
 
-    if CACHE not in inspect.signature(module.forward).parameters:
-        return False
-    layers = DynamicCache(config=module.config).layers
-    return all(
+    taken = inspect.signature(module.forward).parameters
+    name = next((each for each in CACHES if each in taken), "")
+    layers = DynamicCache(config=module.config).layers if name else []
+    only = all(
         isinstance(layer, DynamicLayer) and "Linear" not in type(layer).__name__ for layer in layers
     )
+    return name if only else ""
 
 
 def copied(cache: Any) -> Any:
