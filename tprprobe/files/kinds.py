@@ -52,13 +52,13 @@ class Kind:
         return [each for each in folders if self.is_finished_in(each)]
 
     def load(self, folder: Source) -> Any:
-        if self.loader:
-            return pkgutil.resolve_name(self.loader)(folder)
         path = Path(folder) / self.file
         if not path.is_file():
             raise InputError(
                 f"{folder} holds no {self.file}: make one with `tprprobe {self.command}`"
             )
+        if self.loader:
+            return pkgutil.resolve_name(self.loader)(folder)
         table = read_table(path, self.columns, f"make it again with `tprprobe {self.command}`")
         if table.empty:
             raise InputError(f"{path} holds no rows: see `tprprobe {self.command}`")
