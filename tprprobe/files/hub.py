@@ -131,6 +131,7 @@ def is_offline() -> bool:
 def answers(address: str) -> bool:
     """True if a server answers within seconds, directly or through a proxy; its client would try for minutes."""
     import ssl  # which takes a while, as what follows
+    from http.client import HTTPException
     from urllib.error import HTTPError, URLError
     from urllib.request import Request, urlopen
 
@@ -144,7 +145,7 @@ def answers(address: str) -> bool:
         except URLError as error:
             if not isinstance(error.reason, ssl.SSLError):  # its client may know the certificate
                 return
-        except OSError:
+        except (OSError, ValueError, HTTPException):  # no answer, no address, or no HTTP
             return
         answered.set()
 
