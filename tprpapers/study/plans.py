@@ -62,11 +62,6 @@ class Plan(Settings):
         return parse(Recipe, settings, f"{self.name}: recipe of {variant}")
 
 
-def is_plan(path: str | os.PathLike[str]) -> bool:
-    """True for a recipe file that has variants, which is a plan."""
-    return "variants" in read_toml(path)
-
-
 def read_plan(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> Plan:
     """The plan in a TOML file, with ``key.sub=value`` overrides; every run's recipe is checked.
 

@@ -68,11 +68,6 @@ class SequenceKnobs:
         return sum(n**length for length in range(1, self.longest + 1))
 
 
-def is_sequences(spec: str) -> bool:
-    """True if a data set is generated sequences: `sequences:TASK` or `sequences:TASK,KNOB=VALUE,…`."""
-    return spec.startswith(PREFIX)
-
-
 def draw_sequences(request: Request) -> SymbolSet:
     """The generated sequences of a split, or the first n; by default all of `test`.
 

@@ -14,7 +14,7 @@ from tprprobe.statistics import bootstrap_mean
 from tprprobe.store import Store
 from tprprobe.store.groups import group_tokens
 
-TASK, ROOT = "dep", "root"
+TASK = "dep"
 SHARP = 16  # samples of which the sharpest head is sought
 FEWEST, COMMONEST = 20, 12  # words of a relation that is scored by itself; relations of a table
 OFFSETS = [each for each in range(-6, 7) if each]
