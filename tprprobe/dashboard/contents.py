@@ -111,7 +111,7 @@ def show_sites(store: Store) -> View:
     def draw() -> Any:
         from tprprobe.figures.tables import (
             Table,
-        )  # with matplotlib, which a first view does not need
+        )  # and matplotlib, which a first view does not need
 
         return Table(cells.astype(str), title).draw()
 

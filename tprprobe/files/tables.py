@@ -32,9 +32,8 @@ def read_table(path: str | os.PathLike[str], columns: Columns, remedy: str) -> "
         elif path.suffix == ".jsonl":
             table = pd.read_json(path, lines=True, dtype=dict(texts))
         else:
-            kinds = dict.fromkeys(
-                texts, "str"
-            )  # "null" and "nan" are texts; what is missing is empty
+            # "null" and "nan" are texts; what is missing is empty
+            kinds = dict.fromkeys(texts, "str")
             table = pd.read_csv(path, dtype=kinds, keep_default_na=False, na_values=[""])
     return check_columns(table, columns, path, remedy)
 

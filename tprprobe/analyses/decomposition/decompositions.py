@@ -198,8 +198,8 @@ def decompose(
         rank: The rank of the factored family: ``auto``, a number, or one for fillers and one for roles. ``auto`` is
             the smallest that errs least, but for chance, on sequences held out of the fitting part.
         withheld: The share of filler–role pairs that no fit sees, to test whether they are predicted.
-        embedding: e(f) of the operator: a vector by filler, or the site whose mean by filler it is; default: the input
-            embeddings of the stack, where the store has them.
+        embedding: e(f) of the operator: the site whose mean by filler it is, or (in Python) a vector by filler; default:
+            the input embeddings of the stack, if the store has them.
         decoder: A function of vectors and their sequences that says which sequences it reads back; default: none.
         seed: Seed of random choices.
         rare: Fillers in fewer groups of sequences than this are joined to one; 0 joins none.

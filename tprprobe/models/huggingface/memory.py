@@ -8,10 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-CACHES = (
-    "cache",
-    "past_key_values",
-)  # transformers' names of the argument: from 5.24 on, and before
+# transformers' names of the argument: from 5.24 on, and before
+CACHES = ("cache", "past_key_values")
 
 
 @dataclass(frozen=True)

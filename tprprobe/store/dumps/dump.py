@@ -92,7 +92,7 @@ def sequence_table(
 
 
 class Sample(NamedTuple):
-    """A sample's symbols (with ids, or None), and the shape [layer, token, d_model] of what reads its vectors."""
+    """A sample's symbols (with ids, or None), the shape [layer, token, d_model] of its vectors, and what reads these."""
 
     where: str
     symbols: Sequence[str]
