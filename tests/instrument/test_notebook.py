@@ -24,6 +24,8 @@ def test_texts_are_escaped():
 def test_numbers_are_short_and_what_is_missing_is_a_dash():
     shown = as_html("fits", pd.DataFrame({"r2": [0.12345, 1.0, np.nan], "n": [1234.5678, 2, 3]}))
     assert [f"<td>{cell}</td>" in shown for cell in ("0.123", "1", "–", "1234.6")] == [True] * 4
+    heads = as_html("heads", pd.DataFrame({"head": pd.array([7, None], "Int64")}))
+    assert [f"<td>{cell}</td>" in heads for cell in ("7", "–")] == [True] * 2
 
 
 def test_long_tables_are_cut_and_say_so():
