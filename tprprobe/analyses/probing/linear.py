@@ -1,6 +1,6 @@
 """Linear probes: multinomial logistic regression, its L2 penalty chosen on held-out documents.
 
-The optimum of each is unique (the loss is strictly convex in the penalised weights), so that nothing
+The optimum of each is unique (the loss is strictly convex in the penalized weights), so that nothing
 depends on a seed, a learning rate or an order. Many problems on the same vectors are solved at once.
 Probes take their turns, where the documents are divided by chance: in each, other documents are tested,
 so that every document is tested once, by weights that have not seen it. The penalty is chosen in the
@@ -169,8 +169,8 @@ class Regressions:
         self.bend = torch.cat([variance, variance.new_ones(1)])[:, None, None] * (
             (common * (1 - common)).sqrt() / n_labels**0.5
         )
-        self.penalised = torch.ones_like(self.bend[:, :1, :1])
-        self.penalised[-1] = 0
+        self.penalized = torch.ones_like(self.bend[:, :1, :1])
+        self.penalized[-1] = 0
         self.n_problems, self.n_labels = n_problems, n_labels
 
     def solve(
@@ -185,7 +185,7 @@ class Regressions:
         They begin at ``start``, or at the label shares, and end where a step is worth less than that share of the loss.
         """
         which = torch.arange(self.n_problems, device=self.x.device) if which is None else which
-        held = self.penalised * penalty[:, None]
+        held = self.penalized * penalty[:, None]
         scale = (self.bend[:, which] + held).clamp(min=1e-12).rsqrt()
         if start is None:
             begin = torch.zeros_like(scale)

@@ -63,7 +63,7 @@ def fit_affine(
 ) -> list[Affine]:
     """W = (Sᵥᵥ + α I)⁻¹ Sᵥ_z, b = z̄ − v̄ W, one for each strength; of several best, the smallest W.
 
-    The bias is not penalised; α, that of scikit-learn's Ridge, is strength × mean eigenvalue of Sᵥᵥ.
+    The bias is not penalized; α, that of scikit-learn's Ridge, is strength × mean eigenvalue of Sᵥᵥ.
     """
     values, vectors = np.linalg.eigh(moments.scatter[columns, columns])
     largest = values.max(initial=0.0)
