@@ -25,7 +25,6 @@ COLUMNS = [
 ENDS = {"<sos>": "sos", "<eos>": "eos"}
 FOREIGN = "the source tokens of this store are not the characters of its questions"
 
-
 Summary = tuple[pd.DataFrame, dict[str, Any]]
 Runs = Int[np.ndarray, "run token"]
 
@@ -33,9 +32,11 @@ Runs = Int[np.ndarray, "run token"]
 class Structure(NamedTuple):
     """What a plug-in of ``tprprobe.gold`` is: functions of the questions that it reads.
 
-    Those below, and for ``tprprobe name``: the structure in words (``describe``), the tables decoding and ones of runs of k-means
-    (``decode``), a row per clustering with facts about the questions (``summarize``); of a run the ``tables`` that are
-    printed, and the ``section`` of a report.
+    The first three stand behind the functions of this module. The others are for ``tprprobe name``: ``describe(joined)``
+    puts the structure of tokens into words, a categorical column a field, among them kind, place, surface and polarity.
+    ``decode(runs, tokens, questions, seed)`` gives the tables ``decoding`` and ``ones`` of runs of k-means.
+    ``summarize(names, agreement, decoding, tokens)`` gives a row per clustering, and facts about the questions. Of a finished
+    run, ``tables`` are what is printed, and ``section`` is its part of a report.
     """
 
     arithmetic: Callable[[str], pd.DataFrame]
