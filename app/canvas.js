@@ -763,11 +763,11 @@ class Attend {
 
   take(data) {
     Object.assign(this, { data, at: null, codes: codesOf(data.map) });
-    this.cells = [data.queries, data.keys].map(({ signs, rows, side }, end) => signs.slice(0, 120).map((sign, i) => {
-      const cell = make("button", { textContent: sign, title: `token ${i}`, onclick: () => mark(`${side}:${rows[i]}` === page.mark ? "" : `${side}:${rows[i]}`) });
+    this.cells = [data.queries, data.keys].map(({ signs, special, rows, side }, end) => signs.slice(0, 120).map((sign, i) => {
+      const cell = make("button", { textContent: sign, className: special[i] ? "special" : "", title: `token ${i}`, onclick: () => mark(`${side}:${rows[i]}` === page.mark ? "" : `${side}:${rows[i]}`) });
       for (const event of ["pointerenter", "focus"]) cell.addEventListener(event, () => this.look([end, i]));
       for (const event of ["pointerleave", "blur"]) cell.addEventListener(event, () => this.look(null));
-      return Object.assign(cell, { row: rows[i], side });
+      return Object.assign(cell, { row: rows[i], side, special: special[i] });
     }));
     this.sides.forEach((side, end) => side.replaceChildren(...this.cells[end]));
     const canvas = paintMap(data.map, data.ramp), { rows, columns, step } = data.map, hint = make("div", { className: "hint", hidden: true });
@@ -814,7 +814,7 @@ class Attend {
       cell.classList.toggle("marked", Boolean(found?.ranges && found.kind === cell.side && within(found.ranges, cell.row)));
     }
     queries.forEach((query, i) => keys.forEach((key, j) => {
-      const weight = this.weight(i, j), is = !this.at || (this.at[0] ? this.at[1] === j : this.at[1] === i);
+      const weight = this.weight(i, j), is = this.at ? this.at[1] === (this.at[0] ? j : i) : !query.special && !key.special;
       if (!is || weight < (this.at ? 0.01 : 0.08)) return;
       pen.globalAlpha = this.at ? Math.min(1, 0.1 + weight) : weight * 0.6;
       pen.lineWidth = this.at ? 1 + 3 * weight : 1;
@@ -825,9 +825,10 @@ class Attend {
       if (this.at) (this.at[0] ? query : key).style.background = `color-mix(in srgb, #0072B2 ${Math.round(55 * weight)}%, transparent)`;
     }));
     const [end, i] = this.at ?? [], most = this.at && (end ? queries : keys).map((_, j) => [end ? this.weight(j, i) : this.weight(i, j), j]).sort(([a], [b]) => b - a).slice(0, 3);
+    const special = [...new Set(this.cells.flat().filter((each) => each.special).map((each) => each.textContent))].join(", ");
     const signs = end ? this.data.queries.signs : this.data.keys.signs;
     this.told.textContent = most ? `‘${(end ? this.data.keys : this.data.queries).signs[i]}’ ${end ? "is looked at by" : "looks at"} ${most.map(([weight, j]) => `‘${signs[j]}’ ${(100 * weight).toFixed(0)} %`).join(", ")}`
-      : "Put the pointer on a word: lines lead to what it looks at.";
+      : `Put the pointer on a word: lines lead to what it looks at.${special ? ` Those of ${special} are left out until then.` : ""}`;
   }
 }
 

@@ -1,5 +1,6 @@
 """Attention of one sample: a head's map with gold relations, all heads, and which head follows a relation."""
 
+import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 from tprprobe.store.token_texts import sign
 
+SPECIAL = re.compile(r"\[[A-Z]+\d*\]|<\|?/?\w+\|?>")  # tokens that no text holds
 SMALL, CELLS = 48, 400  # rows and columns of a map beside others, and alone
 DEPENDS = "words look most at the word that they depend on"
 DIVIDES = "the weight of a denominator’s digits lies on the ‘/’ that divides by them"
@@ -219,7 +221,9 @@ def pack_attention(store: Store, maps: Maps, head: int, dark: bool) -> dict[str,
     sent = {"map": pack_weights(maps.weights[head], CELLS), "pairs": [list(each) for each in pairs]}
     for name, part in (("queries", maps.queries), ("keys", maps.keys)):
         signs, side = [sign(each).strip() for each in part["token"]], str(part["side"].iloc[0])
-        sent[name] = {"signs": signs, "rows": part["row"].tolist(), "side": side}
+        special = [bool(SPECIAL.fullmatch(each)) for each in signs]
+        special[0] |= not np.triu(maps.weights, 1).any()  # a first token that all can see
+        sent[name] = {"signs": signs, "special": special, "rows": part["row"].tolist(), "side": side}
     return sent | {"gold": told, "ramp": look(dark).scale}
 
 
