@@ -845,7 +845,7 @@ class Picks {
   take(data) {
     const { picked, marked, advice, ...drawn } = data, told = JSON.stringify(drawn);
     Object.assign(this, { data, picked });
-    this.frame.className = data.ramp ? "heads" : "strips";
+    this.frame.className = data.ramp ? "heads" : `strips ${data.look ?? ""}`;
     if (told !== this.told)
       this.frame.replaceChildren(...data.groups.map(({ heading, items }) => make("section", {}, make("div", { className: "heading", textContent: heading }),
         make("div", { className: data.ramp ? "maps" : "tokens plain" }, ...items.map((item) => this.button(item))))));
@@ -853,15 +853,17 @@ class Picks {
     this.paint();
   }
 
-  button({ name, text, title, map }) {
-    const inside = map ? [paintMap(map, this.data.ramp), make("span", { textContent: text })] : [make("span", { className: "sign", textContent: text })];
-    return make("button", { name, title, onclick: () => this.toggle(name) }, ...inside);
+  button({ name, text, title, map, back = "", ink = "" }) {
+    const sign = make("span", { className: map ? "" : "sign", textContent: text }), inside = map ? [paintMap(map, this.data.ramp), sign] : [sign];
+    Object.assign(sign.style, { background: back, color: ink });
+    return !name ? sign : make("button", { name, title, onclick: () => this.toggle(name) }, ...inside);
   }
 
   toggle(name) {
+    if (this.data.one) return this.pick(name);
     const known = this.picked ? this.picked.split(",") : [], isHead = name.includes(":");
-    if (known.includes(name)) this.pick(known.filter((each) => each !== name).join(","));
-    else this.pick(isHead || known.length > 1 || known[0]?.includes(":") ? name : [...known, name].join(","));
+    if (known.includes(name)) return this.pick(known.filter((each) => each !== name).join(","));
+    return this.pick(isHead || known.length > 1 || known[0]?.includes(":") ? name : [...known, name].join(","));
   }
 
   pick(text) {
@@ -878,7 +880,7 @@ class Picks {
     const marked = this.data.marked?.map(String) ?? this.picked.split(",");
     for (const each of this.frame.querySelectorAll("button")) each.setAttribute("aria-pressed", marked.includes(each.name));
     this.note.textContent = this.data.advice;
-    this.undo.hidden = !this.picked || Boolean(this.data.ramp);
+    this.undo.hidden = !this.picked || Boolean(this.data.ramp || this.data.one);
   }
 }
 

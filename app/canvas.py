@@ -59,6 +59,17 @@ def offer_picks(key: str, groups: list[dict[str, Any]], **sent: Any) -> None:
     _mount(data=data, key=key, on_picked_change=hear)
 
 
+def offer_heads(key: str, groups: list[dict[str, Any]], chosen: str, **sent: Any) -> None:
+    """Heads of the page of attention: a click chooses one."""
+
+    def hear() -> None:
+        if found := re.fullmatch(HEAD, str(st.session_state[key].picked)):
+            st.session_state.update(maps=found[1], head=int(found[2]))
+
+    data = {"kind": "picks", "groups": groups, "picked": chosen, "advice": "", "one": True} | sent
+    _mount(data=data, key=key, on_picked_change=hear)
+
+
 def read_picks() -> str:
     """What is picked: what the address says, else what was picked before another page was read."""
     text = st.query_params.get("picked", st.session_state.get("kept_picked", ""))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
+from matplotlib.colors import to_hex
 
 from tprprobe import plugins
 from tprprobe.analyses.attention.gold_maps import find_divisions, find_maps, gold_tokens
@@ -23,11 +24,12 @@ from tprprobe.analyses.attention.head_relations import follow as follow
 from tprprobe.analyses.attention.head_relations import list_relations as list_relations
 from tprprobe.dashboard.contents import list_contents
 from tprprobe.dashboard.statements import Link, Statement, percent, place, top
-from tprprobe.dashboard.theme import look
-from tprprobe.dashboard.view import Squares, View
+from tprprobe.dashboard.theme import look, shade
+from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError
 from tprprobe.figures import attention_grid, attention_matrix
 from tprprobe.figures.dots import interval_dots
+from tprprobe.figures.style import text_color
 from tprprobe.gold.labels import WORD
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
@@ -165,18 +167,27 @@ def score_attention(
 
 
 def show_heads(scores: pd.DataFrame, title: str) -> View:
-    """A square a head: a row per site, a column per head."""
+    """The scores of all heads; paper shows the highest."""
     heads = scores[scores["source"] == "head"]
-    wide = heads.pivot_table(index="site", columns="head", values="value", sort=False)
-    values = wide.to_numpy(float)
-    texts = np.where(np.isnan(values), "", np.char.mod("%.0f", 100 * np.nan_to_num(values)))
-    rows = [str(each).removesuffix(".attention") for each in wide.index]
-    grid = Squares(values, rows, [str(each) for each in wide.columns], ("", "head"), texts)
-    short = heads["site"].str.removesuffix(".attention")
-    names = [*map(place, short, heads["head"])]
+    names = [*map(place, heads["site"].str.removesuffix(".attention"), heads["head"])]
     ends = {end: heads.get(f"value_{end}", heads["value"]) for end in ("low", "high")}
     dots = heads.assign(name=names, group="head", **ends).nlargest(24, "value")
-    return View(title, scores, grid, partial(interval_dots, dots, title, "share"))
+    return View(title, scores, None, partial(interval_dots, dots, title, "share"))
+
+
+def pack_scores(scores: pd.DataFrame, dark: bool) -> list[dict[str, Any]]:
+    """A square a head with its percent, a row a site, each to be picked; above them the numbers of heads."""
+    heads = scores[scores["source"] == "head"].astype({"head": int})
+    most = range(heads["head"].max() + 1)
+    groups = {"head": [{"name": "", "text": str(n), "title": ""} for n in most]}
+    backs = shade(heads["value"].fillna(0).to_numpy(float), dark)
+    for row, back in zip(heads.to_dict("records"), backs, strict=True):
+        text = "" if np.isnan(row["value"]) else f"{100 * row['value']:.0f}"
+        title = f"{place(row['site'], row['head'])}: {percent(row)}"
+        square = {"text": text, "title": title, "back": to_hex(back), "ink": text_color(back)}
+        of_site = groups.setdefault(row["site"].removesuffix(".attention"), [])
+        of_site.append({"name": f"{row['site']}:{row['head']}", **square})
+    return [{"heading": heading, "items": items} for heading, items in groups.items()]
 
 
 def summarize_attention(scores: pd.DataFrame) -> Statement:
@@ -223,7 +234,12 @@ def pack_attention(store: Store, maps: Maps, head: int, dark: bool) -> dict[str,
         signs, side = [sign(each).strip() for each in part["token"]], str(part["side"].iloc[0])
         special = [bool(SPECIAL.fullmatch(each)) for each in signs]
         special[0] |= not np.triu(maps.weights, 1).any()  # a first token that all can see
-        sent[name] = {"signs": signs, "special": special, "rows": part["row"].tolist(), "side": side}
+        sent[name] = {
+            "signs": signs,
+            "special": special,
+            "rows": part["row"].tolist(),
+            "side": side,
+        }
     return sent | {"gold": told, "ramp": look(dark).scale}
 
 
