@@ -422,13 +422,23 @@ class Map2D {
   // A text at the middle of each value's points, so that color alone carries nothing.
   place() {
     const { points, data } = this, [x0, x1, y0, y1] = this.seen;
-    this.labels.replaceChildren(...data.labels.map(({ text, x, y }) => {
+    const labels = data.labels.map(({ text, x, y }) => {
       const right = (points.gridOf(x, 0) / GRID - x0) / (x1 - x0), up = (points.gridOf(y, 1) / GRID - y0) / (y1 - y0);
       const label = make("span", { textContent: text });
       Object.assign(label.style, { left: `${100 * right}%`, top: `${100 * (1 - up)}%` });
       label.hidden = right < 0 || right > 1 || up < 0 || up > 1;
       return label;
-    }));
+    });
+    this.labels.replaceChildren(...labels);
+    const taken = []; // a text that would cover an earlier one moves up or down, or waits until it has room
+    for (const label of labels.filter((each) => !each.hidden)) {
+      const { offsetLeft: x, offsetTop: y, offsetWidth: width, offsetHeight: height } = label;
+      const isFree = (by) => taken.every((each) => Math.abs(each.x - x) >= (each.width + width) / 2 || Math.abs(each.y - y - by) >= height);
+      const by = [0, -height, height, -2 * height, 2 * height].find(isFree);
+      label.hidden = by === undefined;
+      label.style.marginTop = `${by ?? 0}px`;
+      if (!label.hidden) taken.push({ x, y: y + by, width });
+    }
   }
 
   paint() {
