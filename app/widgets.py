@@ -12,6 +12,7 @@ import tprprobe as tp
 
 HERE = Path(__file__).parent
 EDGES, CHARACTER = 28, 9  # pixels of a box of code, beside its text and of each character
+COMMAND = 640  # pixels
 CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["toImage", "autoScale2d"]}
 STYLE = HERE.joinpath("page.css").read_text("utf-8")
 LISTEN = component("tprprobe_page", js=HERE.joinpath("page.js").read_text("utf-8"))
@@ -58,13 +59,13 @@ def show_links(links) -> None:
 
 
 def write(statement) -> None:
-    """A statement with its examples, and links to the pages that show it."""
-    st.markdown(state.escape(statement.text))
+    """A statement, brief where it can be, with its examples and the first page that shows it."""
     key = f"examples-{abs(hash(statement.text))}"
     with st.container(horizontal=True, vertical_alignment="center", key=key):
+        st.markdown(state.escape(statement.brief or statement.text), width="content")
         for example in statement.examples:
             st.code(example, language=None, width=EDGES + CHARACTER * len(example))
-        show_links(statement.links)
+        show_links(statement.links[:1])
 
 
 def fold(label: str, key: str, draw: Callable[[], object], opened: bool = False) -> None:
@@ -197,12 +198,13 @@ def _offer_run(at, launch, job) -> None:
     def begin() -> None:
         jobs()[at] = tp.dashboard.launches.start(launch)
 
-    with st.container(border=True, key=f"run-{at[-1]}"):
+    with st.container(horizontal=True, key=f"run-{at[-1]}"):
         given = {"disabled": job is not None, "type": "primary", "on_click": begin}
         st.button(f"{launch.told} here", f"start-{at[-1]}", **given)
-        st.code(launch.command, language="bash", wrap_lines=True)
-        if job:
-            _watch(at)
+        with st.popover("Command"):
+            st.code(launch.command, language="bash", wrap_lines=True, width=COMMAND)
+    if job:
+        _watch(at)
 
 
 @st.fragment(run_every=1.0)
