@@ -59,13 +59,13 @@ def show_links(links) -> None:
 
 
 def write(statement) -> None:
-    """A statement, brief where it can be, with its examples and the first page that shows it."""
+    """A statement, brief where it can be, with its examples, and links to pages that show it."""
     key = f"examples-{abs(hash(statement.text))}"
     with st.container(horizontal=True, vertical_alignment="center", key=key):
         st.markdown(state.escape(statement.brief or statement.text), width="content")
         for example in statement.examples:
             st.code(example, language=None, width=EDGES + CHARACTER * len(example))
-        show_links(statement.links[:1])
+        show_links(statement.links)
 
 
 def fold(label: str, key: str, draw: Callable[[], object], opened: bool = False) -> None:

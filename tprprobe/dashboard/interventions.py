@@ -125,7 +125,9 @@ def _summarize_pairs(rows: pd.DataFrame) -> Statement:
     agrees = f"{percent(best, 'agrees', 0)} of {best['n']} trials"
     text = f"{brief}; the next token is then that of the other text in {agrees}."
     if not is_sure.any():
-        brief = "Nowhere does an edit move what is expected next surely more than its strongest control"
+        brief = (
+            "Nowhere does an edit move what is expected next surely more than its strongest control"
+        )
         text = f"{brief}. {text}"
     return Statement(text, (link_vectors(best["site"]),), brief=f"{brief}.")
 

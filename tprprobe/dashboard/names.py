@@ -92,10 +92,8 @@ def find_roles(runs: Runs, store: Store, named: pd.DataFrame) -> Iterator[Statem
     if named.empty:
         return
     for row, examples in _list_examples(store, named, [*runs.beside(store, "names").values()]):
-        text = (
-            f"‘{visible(row['name'], 90)}’: cluster {row['cluster']} of {place(row['site'], row['head'])}, "
-            f"precision {percent(row, 'precision', 0)}, recall {percent(row, 'recall', 0)}, held out"
-        )
+        measures = f"precision {percent(row, 'precision', 0)}, recall {percent(row, 'recall', 0)}"
+        text = f"‘{visible(row['name'], 90)}’: {measures}, held out"
         query = {"mark": f"cluster:{row['cluster']}", "k": str(row["k"])}
         link = link_vectors(row["site"], row["head"], "Show on Roles", **query)
         yield Statement(text, (link,), examples)
