@@ -76,7 +76,7 @@ def ask() -> None:
     lead = dialogue.stay()
     try:
         model = state.load_asked(name)
-        if not tp.dashboard.asking.is_model_of(model, store):
+        if not state.once(lambda: tp.dashboard.asking.is_model_of(model, store), "own", name):
             st.warning("Its weights are not those that this store was made with.")
         _show_answer(model, name, store, lead)
     except tp.InputError as error:
