@@ -32,14 +32,9 @@ def surround() -> None:
     dark = state.is_dark()
     style = STYLE.replace("LINK", "#56B4E9" if dark else "#0072B2")
     st.html(f"<style>{style.replace('PAGE', tp.dashboard.theme.look(dark).page)}</style>")
-    with st.sidebar.container(key="keys"):
-        st.button("Keys ( ? )", on_click=_show_keys, key="show-keys")
+    with st.sidebar.container(key="keys"), st.popover("Keys ( ? )"):
+        st.markdown("  \n".join(f"**{key}** – {does}" for key, does in KEYS.items()))
     LISTEN(key="listen")
-
-
-@st.dialog("Keys")
-def _show_keys() -> None:
-    st.markdown("  \n".join(f"**{key}** – {does}" for key, does in KEYS.items()))
 
 
 def lead(statement) -> None:
