@@ -855,7 +855,7 @@ class Picks {
   take(data) {
     const { picked, marked, advice, ...drawn } = data, told = JSON.stringify(drawn);
     Object.assign(this, { data, picked });
-    this.frame.className = data.ramp ? "heads" : `strips ${data.look ?? ""}`;
+    this.frame.className = `${data.ramp ? "heads" : "strips"} ${data.look ?? ""}`;
     if (told !== this.told)
       this.frame.replaceChildren(...data.groups.map(({ heading, items }) => make("section", {}, make("div", { className: "heading", textContent: heading }),
         make("div", { className: data.ramp ? "maps" : "tokens plain" }, ...items.map((item) => this.button(item))))));

@@ -19,7 +19,7 @@ def _show_heads(store, sites, sample: int, chosen: str) -> None:
     widgets.head("All heads", lambda: views.show_grid(store, sites, sample), "grid")
     every = {each: views.read_maps(store, each, sample).weights for each in sites}
     ramp = tp.dashboard.theme.look(state.is_dark()).scale
-    canvas.offer_heads("every-head", views.pack_heads(every), chosen, ramp=ramp)
+    canvas.offer_heads("every-head", views.pack_heads(every), chosen, ramp=ramp, look="shown")
 
 
 @state.page("Attention")
