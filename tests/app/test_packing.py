@@ -116,11 +116,11 @@ def test_tokens_of_a_second_store_are_marked_with_those_at_their_positions(scene
 
 def test_a_map_begins_without_states_that_lie_far_from_all_else():
     points = np.random.default_rng(0).uniform(size=(1000, 2))
-    assert planes.choose_view(points) == pytest.approx([-0.03, 1.03, -0.03, 1.03])
+    assert projections.choose_view(points) == pytest.approx([-0.03, 1.03, -0.03, 1.03])
     points[:, 0] *= 0.05
     points[:50, 0] = 1.0
-    left, right, *rest = planes.choose_view(points)
+    left, right, *rest = projections.choose_view(points)
     assert left < 0.01
     assert 0.05 < right < 0.3
     assert rest == pytest.approx([-0.03, 1.03])
-    assert planes.choose_view(np.zeros((5, 2))) == pytest.approx([-0.03, 1.03, -0.03, 1.03])
+    assert projections.choose_view(np.zeros((5, 2))) == pytest.approx([-0.03, 1.03, -0.03, 1.03])
