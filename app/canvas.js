@@ -422,13 +422,23 @@ class Map2D {
   // A text at the middle of each value's points, so that color alone carries nothing.
   place() {
     const { points, data } = this, [x0, x1, y0, y1] = this.seen;
-    this.labels.replaceChildren(...data.labels.map(({ text, x, y }) => {
+    const labels = data.labels.map(({ text, x, y }) => {
       const right = (points.gridOf(x, 0) / GRID - x0) / (x1 - x0), up = (points.gridOf(y, 1) / GRID - y0) / (y1 - y0);
       const label = make("span", { textContent: text });
       Object.assign(label.style, { left: `${100 * right}%`, top: `${100 * (1 - up)}%` });
       label.hidden = right < 0 || right > 1 || up < 0 || up > 1;
       return label;
-    }));
+    });
+    this.labels.replaceChildren(...labels);
+    const taken = []; // a text that would cover an earlier one moves up or down, or waits until it has room
+    for (const label of labels.filter((each) => !each.hidden)) {
+      const { offsetLeft: x, offsetTop: y, offsetWidth: width, offsetHeight: height } = label;
+      const isFree = (by) => taken.every((each) => Math.abs(each.x - x) >= (each.width + width) / 2 || Math.abs(each.y - y - by) >= height);
+      const by = [0, -height, height, -2 * height, 2 * height].find(isFree);
+      label.hidden = by === undefined;
+      label.style.marginTop = `${by ?? 0}px`;
+      if (!label.hidden) taken.push({ x, y: y + by, width });
+    }
   }
 
   paint() {
@@ -763,11 +773,11 @@ class Attend {
 
   take(data) {
     Object.assign(this, { data, at: null, codes: codesOf(data.map) });
-    this.cells = [data.queries, data.keys].map(({ signs, rows, side }, end) => signs.slice(0, 120).map((sign, i) => {
-      const cell = make("button", { textContent: sign, title: `token ${i}`, onclick: () => mark(`${side}:${rows[i]}` === page.mark ? "" : `${side}:${rows[i]}`) });
+    this.cells = [data.queries, data.keys].map(({ signs, special, rows, side }, end) => signs.slice(0, 120).map((sign, i) => {
+      const cell = make("button", { textContent: sign, className: special[i] ? "special" : "", title: `token ${i}`, onclick: () => mark(`${side}:${rows[i]}` === page.mark ? "" : `${side}:${rows[i]}`) });
       for (const event of ["pointerenter", "focus"]) cell.addEventListener(event, () => this.look([end, i]));
       for (const event of ["pointerleave", "blur"]) cell.addEventListener(event, () => this.look(null));
-      return Object.assign(cell, { row: rows[i], side });
+      return Object.assign(cell, { row: rows[i], side, special: special[i] });
     }));
     this.sides.forEach((side, end) => side.replaceChildren(...this.cells[end]));
     const canvas = paintMap(data.map, data.ramp), { rows, columns, step } = data.map, hint = make("div", { className: "hint", hidden: true });
@@ -814,7 +824,7 @@ class Attend {
       cell.classList.toggle("marked", Boolean(found?.ranges && found.kind === cell.side && within(found.ranges, cell.row)));
     }
     queries.forEach((query, i) => keys.forEach((key, j) => {
-      const weight = this.weight(i, j), is = !this.at || (this.at[0] ? this.at[1] === j : this.at[1] === i);
+      const weight = this.weight(i, j), is = this.at ? this.at[1] === (this.at[0] ? j : i) : !query.special && !key.special;
       if (!is || weight < (this.at ? 0.01 : 0.08)) return;
       pen.globalAlpha = this.at ? Math.min(1, 0.1 + weight) : weight * 0.6;
       pen.lineWidth = this.at ? 1 + 3 * weight : 1;
@@ -825,9 +835,10 @@ class Attend {
       if (this.at) (this.at[0] ? query : key).style.background = `color-mix(in srgb, #0072B2 ${Math.round(55 * weight)}%, transparent)`;
     }));
     const [end, i] = this.at ?? [], most = this.at && (end ? queries : keys).map((_, j) => [end ? this.weight(j, i) : this.weight(i, j), j]).sort(([a], [b]) => b - a).slice(0, 3);
+    const special = [...new Set(this.cells.flat().filter((each) => each.special).map((each) => each.textContent))].join(", ");
     const signs = end ? this.data.queries.signs : this.data.keys.signs;
     this.told.textContent = most ? `‘${(end ? this.data.keys : this.data.queries).signs[i]}’ ${end ? "is looked at by" : "looks at"} ${most.map(([weight, j]) => `‘${signs[j]}’ ${(100 * weight).toFixed(0)} %`).join(", ")}`
-      : "Put the pointer on a word: lines lead to what it looks at.";
+      : `Put the pointer on a word: lines lead to what it looks at.${special ? ` Those of ${special} are left out until then.` : ""}`;
   }
 }
 
@@ -844,7 +855,7 @@ class Picks {
   take(data) {
     const { picked, marked, advice, ...drawn } = data, told = JSON.stringify(drawn);
     Object.assign(this, { data, picked });
-    this.frame.className = data.ramp ? "heads" : "strips";
+    this.frame.className = `${data.ramp ? "heads" : "strips"} ${data.look ?? ""}`;
     if (told !== this.told)
       this.frame.replaceChildren(...data.groups.map(({ heading, items }) => make("section", {}, make("div", { className: "heading", textContent: heading }),
         make("div", { className: data.ramp ? "maps" : "tokens plain" }, ...items.map((item) => this.button(item))))));
@@ -852,15 +863,17 @@ class Picks {
     this.paint();
   }
 
-  button({ name, text, title, map }) {
-    const inside = map ? [paintMap(map, this.data.ramp), make("span", { textContent: text })] : [make("span", { className: "sign", textContent: text })];
-    return make("button", { name, title, onclick: () => this.toggle(name) }, ...inside);
+  button({ name, text, title, map, back = "", ink = "" }) {
+    const sign = make("span", { className: map ? "" : "sign", textContent: text }), inside = map ? [paintMap(map, this.data.ramp), sign] : [sign];
+    Object.assign(sign.style, { background: back, color: ink });
+    return !name ? sign : make("button", { name, title, onclick: () => this.toggle(name) }, ...inside);
   }
 
   toggle(name) {
+    if (this.data.one) return this.pick(name);
     const known = this.picked ? this.picked.split(",") : [], isHead = name.includes(":");
-    if (known.includes(name)) this.pick(known.filter((each) => each !== name).join(","));
-    else this.pick(isHead || known.length > 1 || known[0]?.includes(":") ? name : [...known, name].join(","));
+    if (known.includes(name)) return this.pick(known.filter((each) => each !== name).join(","));
+    return this.pick(isHead || known.length > 1 || known[0]?.includes(":") ? name : [...known, name].join(","));
   }
 
   pick(text) {
@@ -877,7 +890,7 @@ class Picks {
     const marked = this.data.marked?.map(String) ?? this.picked.split(",");
     for (const each of this.frame.querySelectorAll("button")) each.setAttribute("aria-pressed", marked.includes(each.name));
     this.note.textContent = this.data.advice;
-    this.undo.hidden = !this.picked || Boolean(this.data.ramp);
+    this.undo.hidden = !this.picked || Boolean(this.data.ramp || this.data.one);
   }
 }
 

@@ -49,14 +49,22 @@ def feed_mark(mark: Any) -> None:
     mount("mark", "feed-mark", {"text": text, "turn": turn})
 
 
-def offer_picks(key: str, groups: list[dict[str, Any]], **sent: Any) -> None:
-    """Tokens or heads that are picked by a click; :func:`read_picks` says which."""
-
-    def hear() -> None:
-        pick(str(st.session_state[key].picked))
-
+def offer_picks(key: str, groups: list[dict[str, Any]], hear: Any = None, **sent: Any) -> None:
+    """Tokens or heads that are picked by a click; :func:`read_picks` says which, unless ``hear`` takes what is picked."""
     data = {"kind": "picks", "groups": groups, "picked": read_picks(), "advice": ""} | sent
-    _mount(data=data, key=key, on_picked_change=hear)
+    take = lambda: (hear or pick)(str(st.session_state[key].picked))  # noqa: E731
+    _mount(data=data, key=key, on_picked_change=take)
+
+
+def offer_heads(key: str, groups: list[dict[str, Any]], chosen: str, **sent: Any) -> None:
+    """Heads of the page of attention, of which one is always chosen."""
+    offer_picks(key, groups, choose_head, picked=chosen, one=True, **sent)
+
+
+def choose_head(text: str) -> None:
+    """Shows a head (``encoder.0.self.attention:2``)."""
+    if found := re.fullmatch(HEAD, text):
+        st.session_state.update(maps=found[1], head=int(found[2]))
 
 
 def read_picks() -> str:

@@ -107,7 +107,4 @@ def show_tried(tried: dict) -> None:
         tried.clear()
         canvas.pick()
 
-    with st.container(horizontal=True):
-        data = table.to_csv(index=False)
-        st.download_button("CSV", data, "experiments.csv", "text/csv", on_click="ignore")
-        st.button("Clear the table", on_click=clear)
+    st.button("Clear the table", on_click=clear)

@@ -6,7 +6,7 @@ const FIELD = /^(INPUT|TEXTAREA|SELECT)$/;
 function press(event) {
   const at = document.activeElement;
   if (event.key !== "?" || FIELD.test(at?.tagName) || at?.isContentEditable) return;
-  document.querySelector('[class*="st-key-show-keys"] button')?.click();
+  document.querySelector('[class*="st-key-keys"] button')?.click();
 }
 
 function tell({ target }) {

@@ -5,6 +5,7 @@ import shlex
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import streamlit as st
 
 import tprprobe as tp
 
+READER = ThreadPoolExecutor(1)
 DRAWN = threading.Event()  # the first page
 CHOSEN: set[str] = set()  # what the main file has offered, once it ran
 LINKED = {"store", "site", "maps", "head", "k", "color", "task", "names", "of", "scheme"}
@@ -49,9 +51,19 @@ def once(make: Callable[[], Any], *key: Any) -> Any:
     return _once(make, root(), store_name(), *key)
 
 
-@st.cache_resource(max_entries=2, show_spinner="Loading the model …")
+@st.cache_resource(max_entries=2, show_spinner=False)
+def read_ahead(name: str) -> Future[Any]:
+    """The model of that name: it is read, once for all sessions, while the page can be used."""
+    return READER.submit(tp.dashboard.asking.load_asked, name)
+
+
 def load_asked(name: str) -> Any:
-    return tp.dashboard.asking.load_asked(name)
+    try:
+        with st.spinner("Loading the model …"):
+            return read_ahead(name).result()
+    except tp.InputError:
+        read_ahead.clear(name)
+        raise
 
 
 def root() -> str:

@@ -12,6 +12,7 @@ import tprprobe as tp
 
 HERE = Path(__file__).parent
 EDGES, CHARACTER = 28, 9  # pixels of a box of code, beside its text and of each character
+COMMAND = 640  # pixels
 CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["toImage", "autoScale2d"]}
 STYLE = HERE.joinpath("page.css").read_text("utf-8")
 LISTEN = component("tprprobe_page", js=HERE.joinpath("page.js").read_text("utf-8"))
@@ -31,14 +32,9 @@ def surround() -> None:
     dark = state.is_dark()
     style = STYLE.replace("LINK", "#56B4E9" if dark else "#0072B2")
     st.html(f"<style>{style.replace('PAGE', tp.dashboard.theme.look(dark).page)}</style>")
-    with st.sidebar.container(key="keys"):
-        st.button("Keys ( ? )", on_click=_show_keys, key="show-keys")
+    with st.sidebar.container(key="keys"), st.popover("Keys ( ? )"):
+        st.markdown("  \n".join(f"**{key}** – {does}" for key, does in KEYS.items()))
     LISTEN(key="listen")
-
-
-@st.dialog("Keys")
-def _show_keys() -> None:
-    st.markdown("  \n".join(f"**{key}** – {does}" for key, does in KEYS.items()))
 
 
 def lead(statement) -> None:
@@ -58,10 +54,10 @@ def show_links(links) -> None:
 
 
 def write(statement) -> None:
-    """A statement with its examples, and links to the pages that show it."""
-    st.markdown(state.escape(statement.text))
+    """A statement, brief where it can be, with its examples, and links to pages that show it."""
     key = f"examples-{abs(hash(statement.text))}"
     with st.container(horizontal=True, vertical_alignment="center", key=key):
+        st.markdown(state.escape(statement.brief or statement.text), width="content")
         for example in statement.examples:
             st.code(example, language=None, width=EDGES + CHARACTER * len(example))
         show_links(statement.links)
@@ -197,12 +193,13 @@ def _offer_run(at, launch, job) -> None:
     def begin() -> None:
         jobs()[at] = tp.dashboard.launches.start(launch)
 
-    with st.container(border=True, key=f"run-{at[-1]}"):
+    with st.container(horizontal=True, key=f"run-{at[-1]}"):
         given = {"disabled": job is not None, "type": "primary", "on_click": begin}
         st.button(f"{launch.told} here", f"start-{at[-1]}", **given)
-        st.code(launch.command, language="bash", wrap_lines=True)
-        if job:
-            _watch(at)
+        with st.popover("Command"):
+            st.code(launch.command, language="bash", wrap_lines=True, width=COMMAND)
+    if job:
+        _watch(at)
 
 
 @st.fragment(run_every=1.0)

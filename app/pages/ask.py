@@ -1,5 +1,7 @@
 """Ask: a text or question to the model of the store, and what two exchanged words, or a head, do to what it says."""
 
+from pathlib import Path
+
 import dialogue
 import state
 import streamlit as st
@@ -31,6 +33,8 @@ def _find_model(store) -> str | None:
     loaded = st.session_state.setdefault("loaded", set())
     if name not in loaded:
         st.button(state.escape(f"Load {name}"), type="primary", on_click=lambda: loaded.add(name))
+        if Path(name.removeprefix("hf:")).is_file():  # of GGUF, which takes long to read
+            state.read_ahead(name)
         st.caption("It is read from there; a hub id that is not on this machine is downloaded.")
         st.markdown(AFTER)
         return None
@@ -72,7 +76,7 @@ def ask() -> None:
     lead = dialogue.stay()
     try:
         model = state.load_asked(name)
-        if not tp.dashboard.asking.is_model_of(model, store):
+        if not state.once(lambda: tp.dashboard.asking.is_model_of(model, store), "own", name):
             st.warning("Its weights are not those that this store was made with.")
         _show_answer(model, name, store, lead)
     except tp.InputError as error:

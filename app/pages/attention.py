@@ -10,17 +10,16 @@ import tprprobe as tp
 ALL = "all relations"
 NOTHING = "This store has no attention maps. If its model attends, extract it again with `--attention-samples N`."
 THEIRS = "These vectors were imported without attention maps. Import arrays whose names end in `.attention`."
+CLICK = "Click a square: that head is shown below."
 SHARP = "Mean largest weight of every head, in percent"
 
 
-def _show_heads(store, sites, sample: int) -> None:
+def _show_heads(store, sites, sample: int, chosen: str) -> None:
     views = tp.dashboard.attention
     widgets.head("All heads", lambda: views.show_grid(store, sites, sample), "grid")
     every = {each: views.read_maps(store, each, sample).weights for each in sites}
     ramp = tp.dashboard.theme.look(state.is_dark()).scale
-    canvas.offer_picks("every-head", views.pack_heads(every), ramp=ramp)
-    if found := canvas.read_head(every):
-        widgets.show_links([views.link_head(*found)])
+    canvas.offer_heads("every-head", views.pack_heads(every), chosen, ramp=ramp, look="shown")
 
 
 @state.page("Attention")
@@ -46,7 +45,9 @@ def attention() -> None:
         widgets.lead(told)
     follows = scores["follows"].iloc[0] if "follows" in scores else ""
     title = f"Percent by head: {follows}" if follows else SHARP
-    widgets.show(views.show_heads(scores, title), "heads")
+    widgets.head(title, lambda: views.show_heads(scores, title), "heads")
+    chosen, squares = f"{site}:{head}", views.pack_scores(scores, dark)
+    canvas.offer_heads("scored-heads", squares, chosen, look="squares", advice=CLICK)
     sample = widgets.choose_sample(store, store.count_maps(site))
     maps = views.read_maps(store, site, sample)
     title = f"{site}, head {head}, sample {sample}"
@@ -55,5 +56,5 @@ def attention() -> None:
     canvas.feed_mark(state.mark())
     alike = tp.dashboard.contents.like(sites, site)
     told = f"All heads of {len(alike)} layers on this sample"
-    widgets.fold(told, "heads", lambda: _show_heads(store, alike, sample))
+    widgets.fold(told, "heads", lambda: _show_heads(store, alike, sample, chosen))
     widgets.fold("All numbers", "numbers", lambda: widgets.table(scores))

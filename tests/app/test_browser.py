@@ -132,6 +132,16 @@ def test_a_mark_in_the_address_goes_along_to_another_page(page, server):
     assert 0 < page.locator(".column .marked").count() < page.locator(".column button").count()
 
 
+def test_a_square_is_clicked_and_its_head_is_shown(page, server):
+    page.goto(f"{server}/attention")
+    square = page.locator(".squares button[aria-pressed=false]").last
+    site, _, head = square.get_attribute("name").partition(":")
+    square.click()
+    page.get_by_text(f"{site}, head {head}, sample 0").first.wait_for()
+    settle(page)
+    assert page.locator(".squares [aria-pressed=true]").get_attribute("name") == f"{site}:{head}"
+
+
 def test_tokens_do_nothing_in_the_browser(page, server):
     fired = []
     page.on("dialog", lambda dialog: fired.append(dialog.message) or dialog.dismiss())

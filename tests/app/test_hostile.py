@@ -3,6 +3,7 @@
 import io
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -155,6 +156,27 @@ def test_a_huge_sample_is_drawn_in_part(tmp_path):
     sent = tp.dashboard.attention.pack_attention(store, maps, 0, False)["map"]
     assert max(sent["rows"], sent["columns"]) <= 400
     assert sent["step"] == 4  # squares are the largest of 4 × 4 weights
+
+
+def test_lines_of_special_tokens_wait_for_the_pointer(tmp_path):
+    store = write(tmp_path / "store", [["[CLS]", "a", "<|im_end|>", "<b"], ["a", "[b]"]])
+    attention = tp.dashboard.attention
+    for sample, special in enumerate(([True, False, True, False], [False, False])):
+        maps = tp.dashboard.read_maps(store, MAPS, sample)
+        sent = attention.pack_attention(store, maps, 0, False)
+        assert sent["queries"]["special"] == sent["keys"]["special"] == special
+        causal = replace(maps, weights=np.tril(maps.weights))
+        sent = attention.pack_attention(store, causal, 0, False)
+        assert sent["keys"]["special"] == [True, *special[1:]]  # a first token that all can see
+
+
+def test_heads_without_a_score_are_squares_without_a_number():
+    scores = pd.DataFrame(
+        {"source": "head", "site": MAPS, "head": [0, 1], "value": [0.404, np.nan]}
+    )
+    top, row = tp.dashboard.attention.pack_scores(scores, dark=False)
+    assert [each["text"] for each in (*top["items"], *row["items"])] == ["0", "1", "40", ""]
+    assert [each["name"] for each in row["items"]] == [f"{MAPS}:0", f"{MAPS}:1"]
 
 
 def test_a_run_is_what_lies_beside_its_only_store(runs, tmp_path):

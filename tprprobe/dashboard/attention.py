@@ -1,103 +1,39 @@
 """Attention of one sample: a head's map with gold relations, all heads, and which head follows a relation."""
 
+import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
+from matplotlib.colors import to_hex
 
 from tprprobe import plugins
-from tprprobe.analyses.attention.gold_maps import find_divisions, find_maps, gold_tokens
-from tprprobe.analyses.attention.head_relations import (
-    TASK,
-    pair_words,
-    score_relation,
-    score_sharpness,
-)
+from tprprobe.analyses.attention.gold_maps import find_maps
 from tprprobe.analyses.attention.head_relations import follow as follow
 from tprprobe.analyses.attention.head_relations import list_relations as list_relations
+from tprprobe.analyses.attention.head_relations import score_relation, score_sharpness
+from tprprobe.analyses.attention.sample_maps import Maps, gold_pairs
+from tprprobe.analyses.attention.sample_maps import read_maps as read_maps
 from tprprobe.dashboard.contents import list_contents
 from tprprobe.dashboard.statements import Link, Statement, percent, place, top
-from tprprobe.dashboard.theme import look
-from tprprobe.dashboard.view import Squares, View
+from tprprobe.dashboard.theme import look, shade
+from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError
 from tprprobe.figures import attention_grid, attention_matrix
 from tprprobe.figures.dots import interval_dots
-from tprprobe.gold.labels import WORD
+from tprprobe.figures.style import text_color
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 from tprprobe.store.token_texts import sign
 
+SPECIAL = re.compile(r"\[[A-Z]+\d*\]|<\|?/?\w+\|?>")  # tokens that no text holds
 SMALL, CELLS = 48, 400  # rows and columns of a map beside others, and alone
 DEPENDS = "words look most at the word that they depend on"
 DIVIDES = "the weight of a denominator’s digits lies on the ‘/’ that divides by them"
-
-
-@dataclass(frozen=True, eq=False)
-class Maps:
-    """The maps of a site and a sample: weights, and the tokens of queries and of keys."""
-
-    site: str
-    sample: int
-    weights: Float[np.ndarray, "head query key"]
-    queries: pd.DataFrame
-    keys: pd.DataFrame
-
-    @property
-    def is_self(self) -> bool:
-        return self.queries.equals(self.keys)
-
-
-def read_maps(store: Store, site: str, sample: int) -> Maps:
-    """The attention maps of one sample, with its tokens.
-
-    Args:
-        store: The store.
-        site: A site of attention maps; layer -1 is the last.
-        sample: The number of the sample.
-
-    Returns:
-        The maps, with the tables of the tokens that are queries and keys.
-
-    Raises:
-        InputError: No such site, no maps of that sample, or no tokens in it.
-
-    Examples:
-        >>> tp.dashboard.read_maps(store, "encoder.-1.self.attention", 0).is_self
-        True
-    """
-    name, weights = store.select(site)[0], store.attention(site, sample)
-    if not weights.size:
-        raise InputError(f"sample {sample} has no tokens to attend to: choose another")
-    queries, keys = (_tokens(store, sample, side) for side in store.specs[name].rows.split("_"))
-    return Maps(name, sample, np.nan_to_num(weights.astype(np.float32)), queries, keys)
-
-
-def _tokens(store: Store, sample: int, side: str) -> pd.DataFrame:
-    of_side = store.tokens[store.tokens["side"] == side].reset_index(drop=True)
-    chosen = of_side[of_side["sample"] == sample]
-    return chosen.assign(row=chosen.index).reset_index(drop=True)
-
-
-def gold_pairs(store: Store, maps: Maps) -> tuple[list[tuple[int, int]], str]:
-    """Related tokens as positions (query, key), and what relates them: digits and their operator, or the first tokens
-    of words and of the words that they depend on. Nothing for samples without such a relation.
-    """
-    if not maps.is_self:
-        return [], ""
-    if TASK in maps.queries and WORD in maps.queries:
-        return pair_words(maps.queries), "a word and the word that it depends on"
-    gold = gold_tokens(store, [maps.sample]) if list_contents(store).arithmetic else None
-    if gold is None:
-        return [], ""
-    targets = find_divisions(gold)
-    related = np.flatnonzero(targets >= 0)
-    pairs = zip(related.tolist(), targets[related].tolist(), strict=True)
-    return list(pairs), "a denominator's digit and its ‘/’"
 
 
 def show_matrix(store: Store, maps: Maps, head: int) -> View:
@@ -163,18 +99,27 @@ def score_attention(
 
 
 def show_heads(scores: pd.DataFrame, title: str) -> View:
-    """A square a head: a row per site, a column per head."""
+    """The scores of all heads; paper shows the highest."""
     heads = scores[scores["source"] == "head"]
-    wide = heads.pivot_table(index="site", columns="head", values="value", sort=False)
-    values = wide.to_numpy(float)
-    texts = np.where(np.isnan(values), "", np.char.mod("%.0f", 100 * np.nan_to_num(values)))
-    rows = [str(each).removesuffix(".attention") for each in wide.index]
-    grid = Squares(values, rows, [str(each) for each in wide.columns], ("", "head"), texts)
-    short = heads["site"].str.removesuffix(".attention")
-    names = [*map(place, short, heads["head"])]
+    names = [*map(place, heads["site"].str.removesuffix(".attention"), heads["head"])]
     ends = {end: heads.get(f"value_{end}", heads["value"]) for end in ("low", "high")}
     dots = heads.assign(name=names, group="head", **ends).nlargest(24, "value")
-    return View(title, scores, grid, partial(interval_dots, dots, title, "share"))
+    return View(title, scores, None, partial(interval_dots, dots, title, "share"))
+
+
+def pack_scores(scores: pd.DataFrame, dark: bool) -> list[dict[str, Any]]:
+    """A square a head with its percent, a row a site, each to be picked; above them the numbers of heads."""
+    heads = scores[scores["source"] == "head"].astype({"head": int})
+    most = range(heads["head"].max() + 1)
+    groups = {"head": [{"name": "", "text": str(n), "title": ""} for n in most]}
+    backs = shade(heads["value"].fillna(0).to_numpy(float), dark)
+    for row, back in zip(heads.to_dict("records"), backs, strict=True):
+        text = "" if np.isnan(row["value"]) else f"{100 * row['value']:.0f}"
+        title = f"{place(row['site'], row['head'])}: {percent(row)}"
+        square = {"text": text, "title": title, "back": to_hex(back), "ink": text_color(back)}
+        of_site = groups.setdefault(row["site"].removesuffix(".attention"), [])
+        of_site.append({"name": f"{row['site']}:{row['head']}", **square})
+    return [{"heading": heading, "items": items} for heading, items in groups.items()]
 
 
 def summarize_attention(scores: pd.DataFrame) -> Statement:
@@ -219,7 +164,14 @@ def pack_attention(store: Store, maps: Maps, head: int, dark: bool) -> dict[str,
     sent = {"map": pack_weights(maps.weights[head], CELLS), "pairs": [list(each) for each in pairs]}
     for name, part in (("queries", maps.queries), ("keys", maps.keys)):
         signs, side = [sign(each).strip() for each in part["token"]], str(part["side"].iloc[0])
-        sent[name] = {"signs": signs, "rows": part["row"].tolist(), "side": side}
+        special = [bool(SPECIAL.fullmatch(each)) for each in signs]
+        special[0] |= not np.triu(maps.weights, 1).any()  # a first token that all can see
+        sent[name] = {
+            "signs": signs,
+            "special": special,
+            "rows": part["row"].tolist(),
+            "side": side,
+        }
     return sent | {"gold": told, "ramp": look(dark).scale}
 
 

@@ -109,9 +109,7 @@ def show_sites(store: Store) -> View:
     title = f"Sites of {store.path.name}"
 
     def draw() -> Any:
-        from tprprobe.figures.tables import (
-            Table,
-        )  # and matplotlib, which a first view does not need
+        from tprprobe.figures.tables import Table  # with matplotlib
 
         return Table(cells.astype(str), title).draw()
 

@@ -85,7 +85,7 @@ def summarize_decomposition(scores: pd.DataFrame, site: str, roles: str = "") ->
         beside = ", ".join(f"{row['control']} {row['r2']:z.3f}" for row in same)
         text += f" The same fit ({steps[-1]}) of controls: {beside}."
     link = Link(f"Show ‘{roles}’", "decomposition", {"of": site, "scheme": roles})
-    return Statement(text, (link,))
+    return Statement(text, (link,), brief=f"{site}, roles ‘{roles}’: {told[-1]}.")
 
 
 def _summarize_step(row: dict[Any, Any], name: str, is_first: bool) -> str:

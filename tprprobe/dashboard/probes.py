@@ -111,13 +111,12 @@ def summarize_probes(
     if real.empty:
         return Statement(f"No vectors were probed for {task}.")
     best = top(real, score)
-    text = (
-        f"{task.upper()} is predicted best from {best['site']}: {SCORES[score]} {percent(best, score)}, held out, "
-        f"learnt from {best['n_train']:,} targets"
-    )
+    first = f"{task.upper()} is predicted best from {best['site']}: {SCORES[score]} {percent(best, score)}"
+    beside = ""
     if isinstance(best["best_control"], str):
-        beside = f"F1 {100 * best['best_control_f1']:.1f} %"
-        text += f"; its best control, {best['best_control']}: {beside}"
+        control = f"F1 {100 * best['best_control_f1']:.1f} %"
+        beside = f"; its best control, {best['best_control']}: {control}"
+    text = f"{first}, held out, learnt from {best['n_train']:,} targets{beside}"
     tested = real[real["beyond"].notna()]
     stacks = tested["site"].astype(str).str.split(".").str[0]
     groups = tested.groupby(stacks, sort=False)
@@ -125,7 +124,7 @@ def summarize_probes(
     beyond = f" Above every control (paired, Holm): {'; '.join(parts)}." if parts else ""
     told = f"Show {best['site']} by {task}"
     link = link_vectors(best["site"], None, told, color=f"gold {task}")
-    return Statement(f"{text}.{beyond}", (link,))
+    return Statement(f"{text}.{beyond}", (link,), brief=f"{first}{beside}.")
 
 
 def _summarize_beyond(stack: str, tested: pd.DataFrame) -> str:

@@ -4,7 +4,7 @@ What reads a kind of result is imported where there is one, so that the first vi
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -53,7 +53,7 @@ def _probes(_: str, folder: Path) -> Iterator[Statement]:
     for task in rows["task"].unique():
         found = summarize_probes(rows, str(task), rows["model"].unique().tolist())
         link = Link("Show on Probes", "probes", {"task": str(task)})
-        yield Statement(found.text, (link, *found.links))
+        yield replace(found, links=(link,))
 
 
 def _decompositions(_: str, folder: Path) -> Iterator[Statement]:
@@ -69,7 +69,7 @@ def _interventions(name: str, folder: Path) -> Iterator[Statement]:
     for edit, rows in read_interventions(folder).items():
         found = summarize_edits(rows, edit)
         link = Link("Show on Interventions", "interventions", {"intervention": name, "edit": edit})
-        yield Statement(found.text, (link, *found.links))
+        yield replace(found, links=(link,))
 
 
 RESULTS: dict[Callable[[str, Path], Iterator[Statement]], tuple[str, ...]] = {

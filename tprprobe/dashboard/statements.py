@@ -21,11 +21,12 @@ class Link:
 
 @dataclass(frozen=True)
 class Statement:
-    """A sentence, the pages that show what it names, and examples."""
+    """A sentence, the pages that show what it names, examples, and what the overview says instead."""
 
     text: str
     links: tuple[Link, ...] = ()
     examples: tuple[str, ...] = ()
+    brief: str = ""
 
     def __str__(self) -> str:
         return self.text

@@ -18,14 +18,13 @@ class Look:
     soft: str
     faint: str
     page: str
-    plate: str  # behind a text on top of data
     scale: tuple[str, ...]  # of weights from 0 to 1
 
 
 BLUES = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
 NIGHT = ("#1c2027", "#1f3a54", "#2b6797", "#56b4e9", "#e3f4ff")
-LIGHT = Look("#1d2129", "#5b6472", "#e3e6eb", "#ffffff", "rgba(255,255,255,0.78)", BLUES)
-DARK = Look("#e6e8ec", "#a7b0be", "#343b47", "#14171c", "rgba(20,23,28,0.72)", NIGHT)
+LIGHT = Look("#1d2129", "#5b6472", "#e3e6eb", "#ffffff", BLUES)
+DARK = Look("#e6e8ec", "#a7b0be", "#343b47", "#14171c", NIGHT)
 
 
 def look(dark: bool) -> Look:

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -214,9 +215,16 @@ def read_once(file: Path | None) -> Iterator[dict[str, str]]:
         return
     import gguf
 
+    class Reader(gguf.GGUFReader):
+        """Its bytes are a plain array: a memory map of numpy is three times as slow to cut into pieces."""
+
+        def _get(self, *given: Any, **named: Any) -> Any:
+            self.data: Any = np.asarray(self.data)
+            return super()._get(*given, **named)
+
     before: Any = gguf.GGUFReader, gguf.get_tensor_name_map
     with as_input_error(f"{file} is damaged or no GGUF file"):
-        reader, module = gguf.GGUFReader(file), cast(Any, gguf)
+        reader, module = Reader(file), cast(Any, gguf)
     sizes = Counter()
     for tensor in reader.tensors:
         sizes[tensor.tensor_type.name] += int(tensor.n_elements)

@@ -1,0 +1,94 @@
+"""A decomposition fitted again: which fillers and roles are alike in it, and the vectors that it gives to one sample."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Float64
+
+from tprprobe.analyses.decomposition import Decomposition, fit_scheme
+from tprprobe.analyses.kinds import DECOMPOSITIONS
+from tprprobe.errors import InputError, unknown
+from tprprobe.files.jsonfiles import read_json
+from tprprobe.store import Store
+from tprprobe.store.layout import SAMPLE
+from tprprobe.store.sampling import Thinned, count_drawn, take, thin
+
+
+def fit_roles(store: Store, folder: Path, site: str, roles: str, rank: str) -> Decomposition:
+    """The decomposition of a site that a finished run's settings describe, fitted to its samples; of a large store to some."""
+    options = read_json(folder / DECOMPOSITIONS.file)["options"]
+    part = take_part(store, site)
+    return fit_scheme(part, site, roles, **(options | {"rank": rank or "auto"}))
+
+
+def take_part(store: Store, site: str, *samples: int) -> Store:
+    """The part of a store that is fitted, whole samples drawn at random, and these samples."""
+    part = thin(store, store.select(site)[0], count_drawn(store, site))
+    if not samples or not isinstance(part, Thinned):
+        return part
+    return take(store, np.union1d(part.kept, samples))
+
+
+def compare_symbols(
+    fit: Decomposition, of: str, most: int
+) -> tuple[list[str], Float[np.ndarray, "symbol symbol"]]:
+    """The commonest fillers (or roles), and how like their vectors are over all roles (or fillers): cosine, centered."""
+    if of not in ("fillers", "roles"):
+        raise unknown("axis", of, ("fillers", "roles"))
+    pairs, kept = fit.fit.pairs, []
+    for names, own in ((pairs.fillers, pairs.filler_of), (pairs.roles, pairs.role_of)):
+        common = np.argsort(-np.bincount(own, minlength=len(names)), kind="stable")[:most]
+        found = [str(names[i]) for i in common]
+        kept.append(sorted(found, key=lambda each: (each.isdecimal(), each.zfill(9))))
+    every = fit.bindings([(filler, role) for filler in kept[0] for role in kept[1]])
+    vectors = every.reshape(len(kept[0]), len(kept[1]), -1)
+    vectors, symbols = (vectors, kept[0]) if of == "fillers" else (vectors.swapaxes(0, 1), kept[1])
+    flat = vectors.reshape(len(symbols), -1)
+    flat = flat - flat.mean(0)
+    flat = flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-12)
+    return symbols, flat @ flat.T
+
+
+@dataclass(frozen=True, eq=False)
+class SampleStates:
+    """One sample's tokens, its vectors at a site, and those that a decomposition gives it."""
+
+    fit: Decomposition
+    tokens: pd.DataFrame
+    vectors: Float64[np.ndarray, "unit d_model"]
+    encoded: Float64[np.ndarray, "unit d_model"]
+    mean: Float64[np.ndarray, " d_model"]
+
+    @property
+    def residual(self) -> Float64[np.ndarray, " unit"]:
+        """|e − ê|² / |e − ē|² of every unit; 1 is what the mean leaves."""
+        left = np.sum((self.vectors - self.encoded) ** 2, 1)
+        return left / np.maximum(np.sum((self.vectors - self.mean) ** 2, 1), 1e-12)
+
+    def change(self, position: int, filler: str) -> Float64[np.ndarray, "unit d_model"]:
+        """What the vectors gain if the sample is encoded again with another filler at a token."""
+        if not 0 <= position < len(self.tokens):
+            raise InputError(f"no token {position}: this sample has 0 to {len(self.tokens) - 1}")
+        known = self.fit.fit.pairs.fillers
+        if filler not in known:
+            raise unknown("filler", filler, map(str, known))
+        fillers = self.tokens["filler"].astype(object).to_numpy(copy=True)
+        fillers[position] = filler
+        changed = self.tokens.assign(**{"filler": fillers, self.fit.plan.fillers: fillers})
+        return self.fit.encode(changed) - self.encoded
+
+
+def read_sample(store: Store, fit: Decomposition, sample: int) -> SampleStates:
+    """The states of a sample."""
+    store = take_part(store, fit.site, sample)
+    units = fit.plan.read(store, fit.site)
+    rows = np.flatnonzero(units.tokens["sample"].to_numpy() == sample)
+    if not len(rows):
+        raise InputError(f"no sample {sample} at {fit.site}: choose another")
+    numbers = pd.factorize(units.tokens["sample"])[0]
+    own = rows if fit.plan.unit != SAMPLE else numbers[rows[:1]]
+    whole = np.concatenate([block for _, block in units.vectors.blocks()])
+    tokens = units.tokens.iloc[rows].reset_index(drop=True)
+    return SampleStates(fit, tokens, whole[own], fit.encode(tokens), whole.mean(0))
