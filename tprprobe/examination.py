@@ -153,13 +153,17 @@ def _words(tables: Mapping[str, pd.DataFrame]) -> str:
 
 def _bindings(tables: Mapping[str, pd.DataFrame]) -> str:
     """The largest gain of bindings over words and roles, and what of it is learnt."""
-    parts = []
+    lines = []
     for roles in tables["nested"]["roles"].unique():
         rows: Any = _real(tables["nested"], "factored", roles)
         best = rows.loc[rows["gain"].idxmax()]
         gain, learnt = (_text(best, name, "+.3f") for name in ("gain", "learnt"))
-        parts.append(f"to {roles} +R² {gain} at {best['site']}, of which learnt {learnt}")
-    return f"Bindings of words add most {'; '.join(parts)}."
+        if best["gain_low"] > 0:
+            most = f"most at {best['site']}: R² {gain}, of which learnt {learnt}"
+        else:
+            most = f"nothing beyond chance: R² {gain} at most, at {best['site']}"
+        lines.append(f"Bindings of words to {roles} add {most}.")
+    return " ".join(lines)
 
 
 def _knowledge(tables: Mapping[str, pd.DataFrame]) -> str:

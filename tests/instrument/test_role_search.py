@@ -44,6 +44,18 @@ def test_columns_are_fields_and_tokens_units(tmp_path):
     assert found.found == "vowel"
 
 
+def test_fields_with_one_value_are_not_tried(tmp_path):
+    def constant(fillers):
+        return ["0"] * len(fillers)
+
+    store = plant_bindings(
+        tmp_path / "store", vowel, n=300, ranks=(8, 2), vowel=vowel, same=constant
+    )
+    tried = tp.search_roles(store, HIDDEN, ["same", "vowel"]).schemes["roles"]
+    assert "vowel" in set(tried)
+    assert not tried.str.contains("same").any()
+
+
 def test_noise_has_no_structure(tmp_path):
     store = plant_bindings(tmp_path / "store", None, n=500)
     assert tp.search_roles(store, STATE, FIELDS).found == "no structure"

@@ -186,7 +186,7 @@ def test_negative_layers_and_globs(store):
     ("call", "words"),
     [
         (lambda s: s.read("encoder.0.self.rol"), "did you mean 'encoder.0.self.role'"),
-        (lambda s: s.select("decoder.9.*"), "has the sites of `extract --sites`"),
+        (lambda s: s.select("decoder.9.*"), "`extract --sites` chooses the sites of a store"),
         (lambda s: s.read("encoder.*.self.role"), "names 2 sites"),
         (lambda s: s.read(ROLE, head=2), "heads 0 to 1"),
         (lambda s: s.read(HIDDEN, head=0), "no heads"),

@@ -50,9 +50,15 @@ def figure(
     if name is None:
         known = catalogue.list_figures() if store is None else catalogue.list_drawable(store)
         if store is not None:
-            common.say(f"{store}: of this store {len(known)} figures can be drawn: give a name")
+            can = (
+                f"{len(known)} figures can be drawn: give a name"
+                if known
+                else "no figure can be drawn"
+            )
+            common.say(f"{store}: of this store {can}")
+        width = max((len(entry.name) for entry in known), default=0)
         for entry in known:
-            typer.echo(f"{entry.name:18} {entry.title}")
+            typer.echo(f"{entry.name:{width}}  {entry.title}")
         return
     options = {"layer": layer, "head": head, "k": k, "sample": sample, "seed": seed}
     options |= {"method": method, "tagger": tagger, "every": every or None, "positions": position}

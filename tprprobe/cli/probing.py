@@ -4,15 +4,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
 from tprprobe import plugins
-from tprprobe.analyses.probing.settings import SITES
+from tprprobe.analyses.probing.settings import SITES, Kind
 from tprprobe.cli import options as common
 from tprprobe.cli.generated_options import options_of
-from tprprobe.errors import InputError
+from tprprobe.errors import InputError, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,9 +102,12 @@ def probe(
 
 def _find_kind(settings: dict[str, Any]) -> Callable[..., Any] | None:
     """The probes of a plug-in with these settings, which it must have; None of our own kinds."""
-    kind = plugins.find("probes").get(settings.get("probe", ""))
-    if kind is None:
+    asked, others = settings.get("probe"), plugins.find("probes")
+    if asked is None or asked in get_args(Kind):
         return None
+    if asked not in others:
+        raise unknown("probe", asked, [*get_args(Kind), *others])
+    kind = others[asked]
     run, given = kind.load(), {name: of for name, of in settings.items() if name != "probe"}
     if strange := [name for name in given if name not in signature(run).parameters]:
         names = ", --".join(name.replace("_", "-") for name in strange)

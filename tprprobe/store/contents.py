@@ -83,7 +83,7 @@ class StoreContents:
         try:
             return select(patterns, self.sites)
         except InputError as error:
-            raise InputError(f"{error}; {self.path} has the sites of `extract --sites`") from None
+            raise InputError(f"{error}; `extract --sites` chooses the sites of a store") from None
 
     def side(self, site: str) -> str:
         """The kind of tokens that the rows of a site belong to.

@@ -34,15 +34,13 @@ KEYS = {"format", "version", "sites", *PROGRESS} - {CHECKSUMS, SIZES}
 Manifest = dict[str, Any]
 
 
-def read_manifest(path: Path) -> Manifest | None:
-    """The manifest of the store at ``path`` so far; None where there is nothing."""
+def read_manifest(path: Path, advice: str = "give the folder of a store") -> Manifest | None:
+    """The manifest of the store at ``path`` so far; None where there is nothing. ``advice`` ends the error where there is something else."""
     for name in (MANIFEST, JOURNAL):
         if (path / name).exists():
             return _read(path / name)
     if path.exists() and (not path.is_dir() or set(path.iterdir()) - {partial_of(path / JOURNAL)}):
-        raise InputError(
-            f"{path} is not a store (it has no {MANIFEST}): give the folder of a store"
-        )
+        raise InputError(f"{path} is not a store (it has no {MANIFEST}): {advice}")
     return None
 
 

@@ -55,7 +55,7 @@ class StoreWriter:
             InputError: the folder holds something else, another store, or (no ``resume``) a store.
         """
         path = Path(path)
-        begun = manifests.read_manifest(path)
+        begun = manifests.read_manifest(path, "give a new folder to write to")
         wanted = manifests.describe(sites, settings)
         if begun is not None:
             if not resume and manifests.is_finished(path):

@@ -272,5 +272,5 @@ def read_rank(rank: str | int | Ranks) -> Ranks | None:
     except ValueError:
         numbers = []
     if len(numbers) not in (1, 2) or min(numbers) < 1:
-        raise InputError(f"rank {rank!r}: give auto, a number, or fillers x roles such as 9x6")
+        raise InputError(f"rank {rank!r}: give auto, a number, or two numbers such as 9x6")
     return numbers[0], numbers[-1]

@@ -179,6 +179,9 @@ def search(evidence: Evidence, fields: Sequence[str]) -> list[Trial]:
             tried[name] = try_roles(evidence, terms, [evidence.cells(term) for term in terms])
         return tried[name]
 
+    fields = [
+        name for name in fields if np.ptp(evidence.fields[name])
+    ]  # others distinguish nothing
     attempt(MEAN)
     bare = min((attempt(((BARE, each),)) for each in fields), key=by_bits, default=attempt(BAG))
     frontier = [attempt(BAG), *([bare] if bare.bits < attempt(BAG).bits else [])]

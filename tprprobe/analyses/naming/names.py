@@ -31,6 +31,7 @@ from tprprobe.gold.structure import find_structure
 from tprprobe.statistics import adjust, bounds, divide, replicate_totals
 from tprprobe.store import Store
 from tprprobe.store.groups import group_tokens
+from tprprobe.store.layout import SAMPLE
 from tprprobe.store.reader import takes_paths
 
 PRECISION = 0.7  # a name must reach, on both halves
@@ -223,9 +224,8 @@ def read_structure(store: Store, side: str) -> Gold:
         described = describe(tokens, fields)
         return Gold(tokens, described, build_lattice(described))
     if side != "source":
-        raise InputError(
-            f"{store.path} has no labels of its target tokens: give a site of the source"
-        )
+        what = "samples" if side == SAMPLE else f"{side} tokens"
+        raise InputError(f"{store.path} has no labels of its {what}: give a site of source tokens")
     return read_gold(store)
 
 
