@@ -95,10 +95,10 @@ def test_the_dashboard_shows_the_run_that_the_demo_made(demo, open_page):
     found = re.search(r"(\d+) of 20 clusters .*precision (0\.9\d|1\.00)", lead.replace("\\", ""))
     assert found, lead
     assert int(found[1]) >= 3
-    for name in ("attention", "probes"):
+    for name, drawn in (("attention", "bidi_component"), ("probes", "plotly_chart")):
         shown = open_page(demo.parent, name)
         assert not shown.exception
-        assert shown.get("plotly_chart"), name
+        assert shown.get(drawn), name
 
 
 def test_the_demo_replaces_no_folder_that_is_not_its_own(tmp_path):
