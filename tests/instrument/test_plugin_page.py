@@ -45,9 +45,7 @@ def test_its_corpus_figure_and_command_work(installed, tmp_path):
     words = ["--ckpt", "tpt-c-arithmetic", "--data", "palindromes:5", "-n", "8", "--no-control"]
     done(installed, "extract", *words, "--sites", "encoder.*.hidden", "--out", store)
     assert "palindromes:5" in done(installed, "inspect", store)
-    assert "norms              Length of states by position" in done(
-        installed, "figure", "--store", store
-    )
+    assert "norms  Length of states by position" in done(installed, "figure", "--store", store)
     done(installed, "figure", "norms", "--store", store, "--out", str(figure))
     assert "</svg>" in figure.read_text()
     printed = done(installed, "norms", store, "--layer", "0").splitlines()
