@@ -20,7 +20,7 @@ from tprprobe.cli.server import find_port
 from tprprobe.store import SiteSpec, StoreWriter
 
 TOKENS = (10_000, 100_000, 1_000_000)
-MARKS = 5  # of which the median is told
+MARKS = 5  # the median is reported
 LENGTH, BLOCK, KEPT = 20, 2500, 32  # tokens of a sample, samples of a block and with attention
 CHROMIUM = "/usr/bin/chromium"
 ROLE, MAPS = "encoder.0.self.role", "encoder.0.self.attention"

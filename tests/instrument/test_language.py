@@ -2,6 +2,7 @@
 expect next, while sites are read and edited.
 """
 
+import inspect
 import itertools
 import os
 from pathlib import Path
@@ -16,6 +17,7 @@ from tprprobe.interventions import Recipe, edits, surgery, sweep
 from tprprobe.interventions.decomposed_states import substitute
 from tprprobe.models import load_model
 from tprprobe.models.answers import evaluate
+from tprprobe.models.huggingface.memory import CACHES, find_cache
 
 transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
@@ -426,3 +428,28 @@ def test_minilm_is_read_as_the_library_does():
         edited = model(**given)
     with tp.capture(model, "*.attention"):
         assert torch.equal(edited, model(**given))
+
+
+@pytest.mark.parametrize("name", CACHES)
+def test_a_cache_goes_by_the_name_that_its_module_takes(tmp_path, monkeypatch, name):
+    """Transformers renames the argument, one family after the other."""
+    model = load_model(f"hf:{save_foreign('t5', tmp_path / 't5', 'seq2seq')}")
+    source = torch.tensor([[6, 7, 9, 4]])
+    wanted = model.generate(source, 6, min_length=5)
+    forward, own = model.module.forward, model.cache
+
+    def renamed(*given, **named):
+        if name in named:
+            named[own] = named.pop(name)
+        return forward(*given, **named)
+
+    taken = inspect.signature(forward)
+    parameters = [p.replace(name=name) if p.name == own else p for p in taken.parameters.values()]
+    renamed.__signature__ = taken.replace(parameters=parameters)
+    monkeypatch.setattr(model.module, "forward", renamed)
+    monkeypatch.setattr(model, "cache", find_cache(model.module))
+    assert model.cache == name
+    assert torch.equal(model.generate(source, 6, min_length=5), wanted)
+    monkeypatch.setattr(model, "cache", "")
+    with pytest.raises(InputError, match="cannot write: its decoder takes no keys and values"):
+        model.generate(source, 6, min_length=5)

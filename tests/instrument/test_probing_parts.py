@@ -99,7 +99,7 @@ def test_the_probe_is_jiants(spans, context):
 
 
 def test_training_ends_where_jiants_does(tmp_path):
-    """The same features, targets and split; other code, initialization, batches and dropout."""
+    """Both are trained on the same features, targets and split; code, initialization, batches and dropout differ."""
     store = plant(tmp_path / "store", 80, seed=1, control=False)
     schedule = Schedule(learning_rate=1e-3, batch=32, limit=20)  # as below
     chosen = {"sites": FILLER, "controls": (), "information": False, "seeds": 2}

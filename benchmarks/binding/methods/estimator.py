@@ -1,4 +1,4 @@
-"""The same families by `tp.TPDecomposition` (ours, too), which chooses rank and penalties for pairs that are withheld."""
+"""Our `tp.TPDecomposition`: the families of `tp.decompose`, but rank and penalties are chosen on withheld pairs."""
 
 import numpy as np
 

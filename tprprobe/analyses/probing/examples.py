@@ -235,7 +235,7 @@ class Splits:
 
     @property
     def name(self) -> tuple[str, str]:
-        """Of the task and the side."""
+        """The names of the task and of the side."""
         return self.task.name, self.examples.corpus.side
 
     def of_first_samples(self, n: int) -> "Splits | None":

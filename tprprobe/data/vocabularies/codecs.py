@@ -70,7 +70,7 @@ class Codec(ABC):
 
     def encode_images(self, parts: Iterable[Iterable[Any]], first: bool) -> Any:
         """The pairs of several lists of images with each of their captions, or with the ``first`` one only."""
-        raise NotImplementedError
+        raise InputError(f"{type(self).__name__} is a vocabulary of texts, and these are images")
 
     def all_offsets(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
         return [self.offsets(text) for text in texts]
