@@ -1,0 +1,1 @@
+"""What relates vectors to what is asked of them: objects with `fit` and `predict`, as in scikit-learn."""

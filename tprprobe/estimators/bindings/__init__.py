@@ -1,0 +1,1 @@
+"""How states are made of words, places and bindings of them."""

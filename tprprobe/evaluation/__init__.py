@@ -1,0 +1,1 @@
+"""How every number comes about, once: splits, controls, metrics, intervals, results."""
