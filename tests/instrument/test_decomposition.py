@@ -516,7 +516,7 @@ def pair_lists(sequences):
 def test_the_estimator_finds_factors_and_unbinds(tmp_path):
     store = plant_bindings(tmp_path / "store", left, n=800, noise=0.05, ranks=(3, 5), width=24)
     lists, vectors = pair_lists(draw_sequences(800)), store.read(STATE)
-    fit = tp.TPDecomposition(rank=(3, 5), random_state=0).fit(lists[:600], vectors[:600])
+    fit = tp.TPDecomposition((3, 5), "product", random_state=0).fit(lists[:600], vectors[:600])
     assert fit.score(lists[600:], vectors[600:]) > 0.95
     assert fit.fillers_.shape == (8, 3)
     assert fit.roles_.shape == (6, 5)

@@ -18,9 +18,8 @@ from tprprobe.statistics import permute_within
 
 SEEN = 5  # fitting units that have a pair that may be withheld
 MOST_UNITS = 0.5  # of the units may be lost
-INNER_UNITS = 0.25  # of the units, lost to pairs that are withheld to choose a rank
+INNER_UNITS = 0.1  # of the units, lost to pairs that are withheld to choose a rank
 TEST_SHARE, JUDGED_SHARE = 0.25, 0.2
-CLEAN, INNER, OUTER, TEST = range(4)
 AS_IS, SHUFFLED_ROLES, SHUFFLED_FILLERS = "", "shuffled roles", "shuffled fillers"
 
 Numbers = Int[np.ndarray, " token"]
@@ -152,16 +151,18 @@ def divide_groups(
 class Design:
     """The pairs of a scheme, part by part, their counts side by side, and how units are divided.
 
-    kinds   OUTER and INNER have a withheld pair of the first part, CLEAN none, TEST are tested on
-    judged  units that choices are judged by; ``unseen`` have one of OUTER's pairs, ``groups`` are never divided
+    test    units that no fit sees
+    unseen  units with a withheld pair of the first part, tested on or not
+    judged  fitting units that choices are judged by: held-out ``groups``, which are never divided, and units
+            with one of further pairs that are withheld for that
     """
 
     control: str
     parts: Sequence[Pairs]
     counts: csr_array
-    kinds: Int[np.ndarray, " unit"]
-    judged: Flags
+    test: Flags
     unseen: Flags
+    judged: Flags
     groups: Int[np.ndarray, " unit"]
 
     @classmethod
@@ -174,24 +175,18 @@ class Design:
         shares: tuple[float, float],
         rng: np.random.Generator,
     ) -> "Design":
-        """The design with shares of pairs withheld, of all fitting units and then of those that are left."""
+        """The design with shares of pairs withheld: of all fitting units, then, to choose by, of those left."""
         test, judged = split
         x = csr_array(counts[:, : len(parts[0])])
         unseen = have(x, withhold(rows_of(x, ~test), parts[0], shares[0], rng))
         rest = rows_of(x, ~test & ~unseen)
         inner = have(x, withhold(rest, parts[0], shares[1], rng, INNER_UNITS))
-        kinds = np.where(unseen, OUTER, np.where(inner, INNER, CLEAN))
-        return cls(AS_IS, parts, counts, np.where(test, TEST, kinds), judged, unseen, groups)
-
-    @property
-    def test(self) -> Flags:
-        return self.kinds == TEST
+        return cls(AS_IS, parts, counts, test, unseen, judged | (inner & ~test), groups)
 
     @property
     def fitted(self) -> list[Flags]:
         """All fitting units; of no control also those without withheld pairs, and all units."""
-        of = self.kinds
-        units = [of != TEST, (of == CLEAN) | (of == INNER), np.ones(len(of), bool)]
+        units = [~self.test, ~self.test & ~self.unseen, np.ones(len(self.test), bool)]
         return units if self.control == AS_IS else units[:1]
 
 

@@ -21,14 +21,14 @@ from tprprobe.analyses.decomposition.designs import (
 )
 from tprprobe.analyses.decomposition.families import (
     BINDING,
+    FACTORED,
     FAMILIES,
     OPERATOR,
     PRODUCT,
-    SATURATED,
     RoleFit,
 )
 from tprprobe.analyses.decomposition.ridge import gather
-from tprprobe.analyses.decomposition.scheme_fits import FITTING, UNWITHHELD, SchemeFits
+from tprprobe.analyses.decomposition.scheme_fits import SchemeFits
 from tprprobe.analyses.decomposition.sequence_units import UnitVectors
 from tprprobe.errors import InputError, unknown
 
@@ -67,7 +67,7 @@ class TPDecomposition(BaseEstimator):
     def __init__(
         self,
         rank: Any = "auto",
-        family: Any = PRODUCT,
+        family: Any = FACTORED,
         withheld: Any = 0.1,
         random_state: Any = None,
     ):
@@ -102,13 +102,11 @@ class TPDecomposition(BaseEstimator):
         found, occurrences = find_pairs(filler, [pd.Categorical(role)])
         counts, groups = count_pairs(members, found, occurrences), np.arange(n)
         split = np.zeros(n, bool), divide_groups(groups, rng)[1]
-        shares = 0.0, self.withheld or 0.1
+        shares = 0.0, self.withheld
         of = Design.divide([found], counts, groups, split, shares, rng)
         held = UnitVectors(e.__getitem__, n, e.shape[1], n)
-        for_pairs = bool(self.withheld) and self.family != SATURATED  # which knows no other pair
-        options = {"ranks": read_rank(self.rank), "for_pairs": for_pairs}
-        fits = SchemeFits(of, held, gather(held, [of])[0], **options)
-        self._fit = fits.fit(self.family, UNWITHHELD if for_pairs else FITTING)
+        fits = SchemeFits(of, held, gather(held, [of])[0], read_rank(self.rank))
+        self._fit = fits.fit(self.family)
         self._keep(self._fit, found)
         return self
 
