@@ -21,7 +21,7 @@ from tprprobe.analyses.decomposition.sequence_units import UnitVectors
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.operations import Additive, Operation
 from tprprobe.estimators.bindings.operations_completion import complete
-from tprprobe.statistics import bounds, divide
+from tprprobe.statistics import bounds, divide, replicate_totals
 
 PARTS, FOLDS = 3, 6  # of units, and of pairs: a fold is judged by the units of one part
 PENALTIES = {FILLER: 1e-3, ROLE: 1e-3, PAIR: 1e-2}  # small, for a table that is hardly shrunk
@@ -135,7 +135,8 @@ def _divide_cells(rows: Int[np.ndarray, " cell"], rng: np.random.Generator) -> I
 
 
 def replicate_cells(sums: Sums, seed: int = 0) -> Float[np.ndarray, "replicate term"]:
-    """Totals over all cells, then over those of fillers and of roles drawn with replacement, both at a time.
+    """Totals over all cells, then over those of fillers and of roles drawn with replacement, both at a time: two
+    estimates of the vectors of a role share the role's noise, so that its cells are not independent.
 
     Source: Owen 2007, the pigeonhole bootstrap of two crossed factors.
     """
@@ -149,7 +150,7 @@ def compare_operations(
     parts: UnitParts, vectors: UnitVectors, operations: Sequence[type[Operation]], seed: int = 0
 ) -> pd.DataFrame:
     """A row an operation: R² of the vectors of pairs that it has not seen, how far it is behind the best of
-    them, and whether it is named; 95 % intervals over fillers and roles.
+    them, and whether it is named. 95 % intervals are over fillers and roles, those of ``behind`` over fillers.
     """
     rows, columns = parts.places
     sizes = len(np.unique(rows)), len(np.unique(columns))
@@ -160,37 +161,43 @@ def compare_operations(
         )
     sums, forms = sum_up(parts, vectors, operations, seed)
     totals = replicate_cells(sums)
+    by_filler = np.concatenate([totals[:1], replicate_totals(sums.sum(1), REPLICATES)])
     size = np.broadcast_to(np.maximum(totals[:, -1:], 0), totals[:, :-1].shape)
     r2 = divide(totals[:, :-1], size)
-    behind = r2[:, [np.argmax(totals[0, :-1])]] - r2
+    behind = (by_filler[:, [np.argmax(totals[0, :-1])]] - by_filler[:, :-1]) / size[0]
     table = pd.DataFrame({"operation": [each.title for each in operations]})
     table["form"] = [max(sorted(set(names)), key=names.count) for names in zip(*forms, strict=True)]
     for name, values in (("r2", r2), ("behind", behind)):
         low, high = bounds(values[1:], sizes[0])
         table = table.assign(**{name: values[0], f"{name}_low": low, f"{name}_high": high})
-    name = name_operation(operations, totals, sizes[0])
+    name = name_operation(operations, totals, by_filler, sizes[0])
     counts = {"n_fillers": sizes[0], "n_roles": sizes[1], "pairs": len(parts.cells)}
     return table.assign(is_named=table["operation"] == name, **counts)
 
 
 def name_operation(
-    operations: Sequence[type[Operation]], totals: Float[np.ndarray, "replicate term"], groups: int
+    operations: Sequence[type[Operation]],
+    totals: Float[np.ndarray, "replicate term"],
+    by_filler: Float[np.ndarray, "replicate term"],
+    groups: int,
 ) -> str:
     """The title of the operation that beats all others in paired comparisons, or "". The additive one, which is
     a special case of the others, is named where it predicts and none beats it.
     """
 
-    def beats(one: int, other: int | None = None) -> bool:
-        """Whether the 95 % interval of what one explains beyond another, or beyond the mean, is above 0."""
-        difference = totals[1:, one] - (0 if other is None else totals[1:, other])
-        return bool(bounds(difference, groups)[0] > 0)
+    def predicts(one: int) -> bool:
+        return bool(bounds(totals[1:, one], groups)[0] > 0)
 
-    if not beats(-1):  # two estimates of a vector have nothing in common
+    def beats(one: int, other: int) -> bool:
+        """Whether one explains more than another in 97.5 % of draws of fillers."""
+        return bool(bounds(by_filler[1:, one] - by_filler[1:, other], groups)[0] > 0)
+
+    if not predicts(-1):  # two estimates of a vector have nothing in common
         return ""
     numbers = range(len(operations))
     additive = [i for i in numbers if operations[i] is Additive]
     if additive and not any(beats(i, additive[0]) for i in numbers if i not in additive):
-        return Additive.title if beats(additive[0]) else ""
+        return Additive.title if predicts(additive[0]) else ""
     best = int(np.argmax(totals[0, :-1]))
-    is_ahead = beats(best) and all(beats(best, i) for i in numbers if i != best)
+    is_ahead = predicts(best) and all(beats(best, i) for i in numbers if i != best)
     return operations[best].title if is_ahead else ""

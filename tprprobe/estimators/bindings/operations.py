@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Float64
 
 RIDGE = 0.02  # penalty, in units of the mean square of what is regressed on
-SWEEPS, FILLINGS = 25, 12  # of alternating least squares, and of a table's unseen part
-RANKS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
+SWEEPS, FEW = 20, 10  # of alternating least squares, and of steps that converge at once
+RANKS = (1, 2, 3, 4, 6, 8, 12, 16)
 
 Array = np.ndarray
 Table = Float64[np.ndarray, "filler role_ d"]
@@ -59,7 +59,7 @@ class Additive(Operation):
 
     def fit(self, table: Table, weights: Weights) -> Self:
         self.roles_ = np.zeros(table.shape[1:])
-        for _ in range(SWEEPS):
+        for _ in range(FEW):
             self.fillers_ = _mean(table - self.roles_, weights, 1)
             self.roles_ = _mean(table - self.fillers_[:, None], weights, 0)
         return self
@@ -76,7 +76,8 @@ class Hadamard(Operation):
     def fit(self, table: Table, weights: Weights) -> Self:
         z = self.to_basis(table)
         filled = np.where(weights[..., None] > 0, z, 0)
-        gram = np.einsum("frd,fsd->drs", filled.conj(), filled, optimize=True)
+        by_coordinate = filled.transpose(2, 0, 1)
+        gram = by_coordinate.conj().swapaxes(1, 2) @ by_coordinate
         role = np.linalg.eigh(gram)[1][:, :, -1].T.conj()  # of the largest eigenvalue: [role, d]
         role = self.restrict(role * np.sqrt(len(role)))
         for _ in range(SWEEPS):
@@ -149,26 +150,31 @@ class Rotation(Operation):
         weighted = table * weights[..., None]
         self.fillers_ = weighted[:, weights.sum(0).argmax()]
         for _ in range(SWEEPS):
-            u, _, v = np.linalg.svd(np.einsum("fd,fre->rde", self.fillers_, weighted, optimize=True))
+            u, _, v = np.linalg.svd(self.fillers_.T @ weighted.swapaxes(0, 1))
             self.roles_ = u @ v
-            turned = np.einsum("fre,rde->frd", table, self.roles_, optimize=True)
-            self.fillers_ = _mean(turned, weights, 1)
+            turned = table.swapaxes(0, 1) @ self.roles_.swapaxes(1, 2)
+            self.fillers_ = _mean(turned.swapaxes(0, 1), weights, 1)
         return self
 
     def bind(self, filler: Array, role: Array) -> Array:
-        return np.einsum("...d,...de->...e", filler, role, optimize=True)
+        return (filler[..., None, :] @ role)[..., 0, :]
 
 
 class LowRank(Operation):
-    """What has factors of a complete table: the unseen part is filled by their product again and again."""
+    """What has factors of a complete table: the unseen part is filled by their product again and again, from
+    where an earlier fit has ended.
 
-    is_basis_free = True
+    Source: Dempster, Laird and Rubin 1977 (expectation–maximization).
+    """
+
+    is_basis_free, is_fitted = True, False
 
     def fit(self, table: Table, weights: Weights) -> Self:
         share = weights[..., None] / max(weights.max(), 1e-12)
-        completed = share * table
-        for _ in range(FILLINGS):
+        completed = share * table + (1 - share) * (bind_all(self) if self.is_fitted else 0)
+        for _ in range(FEW):
             self.factorize(completed)
+            self.is_fitted = True
             completed = share * table + (1 - share) * bind_all(self)
         return self
 
@@ -194,7 +200,7 @@ class RoleMatrix(LowRank):
         self.roles_ = np.tensordot(self.fillers_, table, (0, 0)).swapaxes(0, 1)
 
     def bind(self, filler: Array, role: Array) -> Array:
-        return np.einsum("...k,...kd->...d", filler, role, optimize=True)
+        return (filler[..., None, :] @ role)[..., 0, :]
 
 
 class OuterProduct(LowRank):
@@ -217,7 +223,7 @@ class OuterProduct(LowRank):
         self.readout_ = np.tensordot(self.roles_, reduced, (0, 0)).swapaxes(0, 1)
 
     def bind(self, filler: Array, role: Array) -> Array:
-        return np.einsum("...j,...k,jkd->...d", filler, role, self.readout_, optimize=True)
+        return (filler[..., None, :] @ np.tensordot(role, self.readout_, (-1, 1)))[..., 0, :]
 
 
 def bind_all(operation: Operation) -> Table:

@@ -15,7 +15,7 @@ from tprprobe.estimators.bindings.operations import (
 )
 
 INNER_SHARE = 0.2  # of the seen pairs, to choose a form by
-ROUNDS = 4  # by turns of main effects and the operation
+ROUNDS = 3  # by turns of main effects and the operation
 WIDTH = 48  # principal components, in which operations are fitted that ask for no basis
 
 Cells = Bool[np.ndarray, "filler role_"]
