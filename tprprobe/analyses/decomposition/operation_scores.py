@@ -146,7 +146,7 @@ def replicate_cells(sums: Sums, seed: int = 0) -> Float[np.ndarray, "replicate t
     return np.concatenate([sums.sum((0, 1))[None], np.einsum("br,brt->bt", drawn[1], by_role)])
 
 
-def compare_operations(
+def score_operations(
     parts: UnitParts, vectors: UnitVectors, operations: Sequence[type[Operation]], seed: int = 0
 ) -> pd.DataFrame:
     """A row an operation: R² of the vectors of pairs that it has not seen, how far it is behind the best of

@@ -16,6 +16,7 @@ from jaxtyping import Float64
 
 RIDGE = 0.02  # penalty, in units of the mean square of what is regressed on
 SWEEPS, FEW = 20, 10  # of alternating least squares, and of steps that converge at once
+FILLINGS = 10  # of the unseen part of a table
 RANKS = (1, 2, 3, 4, 6, 8, 12, 16)
 
 Array = np.ndarray
@@ -172,7 +173,7 @@ class LowRank(Operation):
     def fit(self, table: Table, weights: Weights) -> Self:
         share = weights[..., None] / max(weights.max(), 1e-12)
         completed = share * table + (1 - share) * (bind_all(self) if self.is_fitted else 0)
-        for _ in range(FEW):
+        for _ in range(FILLINGS):
             self.factorize(completed)
             self.is_fitted = True
             completed = share * table + (1 - share) * bind_all(self)
