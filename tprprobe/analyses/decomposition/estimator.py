@@ -24,9 +24,13 @@ from tprprobe.analyses.decomposition.families import (
     FACTORED,
     FAMILIES,
     OPERATOR,
+    PAIR,
     PRODUCT,
+    PartFit,
     RoleFit,
 )
+from tprprobe.analyses.decomposition.operation_scores import UnitParts, complete_table
+from tprprobe.analyses.decomposition.operation_tables import find_operations
 from tprprobe.analyses.decomposition.ridge import gather
 from tprprobe.analyses.decomposition.scheme_fits import SchemeFits
 from tprprobe.analyses.decomposition.sequence_units import UnitVectors
@@ -44,6 +48,8 @@ class TPDecomposition(BaseEstimator):
         withheld: The share of pairs that is withheld to choose the rank, for pairs that no vector has; with 0 the
             rank is chosen on held-out vectors.
         random_state: The seed of random choices.
+        operation: The operation that binds, instead of a family: ``hadamard``, ``convolution`` and others, as in
+            :func:`compare_operations`. The fitted one is ``operation_``, with ``bind``, ``fillers_`` and ``roles_``.
 
     Attributes:
         fillers_: The vector f of every filler; their names are ``filler_names_``.
@@ -70,11 +76,13 @@ class TPDecomposition(BaseEstimator):
         family: Any = FACTORED,
         withheld: Any = 0.1,
         random_state: Any = None,
+        operation: Any = None,
     ):
         self.rank = rank
         self.family = family
         self.withheld = withheld
         self.random_state = random_state
+        self.operation = operation
 
     def fit(self, pairs: Any, vectors: Any) -> "TPDecomposition":
         """The estimator, fitted.
@@ -103,11 +111,28 @@ class TPDecomposition(BaseEstimator):
         counts, groups = count_pairs(members, found, occurrences), np.arange(n)
         split = np.zeros(n, bool), divide_groups(groups, rng)[1]
         shares = 0.0, self.withheld
+        if self.operation is not None:
+            return self._fit_operation(found, counts, e, int(rng.integers(2**31)))
         of = Design.divide([found], counts, groups, split, shares, rng)
         held = UnitVectors(e.__getitem__, n, e.shape[1], n)
         fits = SchemeFits(of, held, gather(held, [of])[0], read_rank(self.rank))
         self._fit = fits.fit(self.family)
         self._keep(self._fit, found)
+        return self
+
+    def _fit_operation(
+        self, pairs: Pairs, counts: csr_array, e: Float64[np.ndarray, "row d_model"], seed: int
+    ) -> "TPDecomposition":
+        """The estimator, whose table V[f, r] an operation completes."""
+        [kind] = find_operations([self.operation]).values()
+        parts = UnitParts([pairs], counts, [np.ones(len(e), bool)])
+        vectors = UnitVectors(e.__getitem__, len(e), e.shape[1], len(e))
+        self.operation_, table = complete_table(parts, vectors, kind, seed)
+        every = np.divmod(np.arange(table[..., 0].size), len(pairs.roles))
+        flat, cells = table.reshape(-1, e.shape[1]), Pairs(pairs.fillers, pairs.roles, *every)
+        mean = np.asarray(counts.mean(0)).reshape(-1) @ table[pairs.filler_of, pairs.role_of]
+        self._fit = RoleFit("", [PartFit(cells, e.shape[1], {PAIR: flat})], e.mean(0) - mean, {})
+        self._keep(self._fit, pairs)
         return self
 
     def _keep(self, fit: RoleFit, pairs: Pairs) -> None:

@@ -53,11 +53,12 @@ class UnitParts:
         """For every part, V of the pairs by the units of all others, and by its own units."""
         [regressions] = gather(vectors, [self])
         return [
-            (self._solve(~rows, [r for r in regressions if r is not part]), self._solve(rows, [part]))
+            (self.solve_table(~rows, [r for r in regressions if r is not part]), self.solve_table(rows, [part]))
             for rows, part in zip(self.fitted, regressions, strict=True)
         ]
 
-    def _solve(self, rows: Bool[np.ndarray, " unit"], parts: Sequence[Regression]) -> Vectors:
+    def solve_table(self, rows: Bool[np.ndarray, " unit"], parts: Sequence[Regression]) -> Vectors:
+        """V of the pairs of the first part of the design by these units, which are those of the regressions."""
         blocks = [make_block(name, i, self.pairs) for name in PENALTIES for i in range(len(self.pairs))]
         cross = np.sum([part.cross for part in parts], 0)
         mean = np.sum([part.n * part.mean for part in parts], 0) / max(1, sum(part.n for part in parts))
@@ -85,6 +86,22 @@ class UnitParts:
         pairs = self.pairs[0].take(self.cells)
         rows, columns = (np.unique(of, return_inverse=True)[1] for of in (pairs.filler_of, pairs.role_of))
         return rows, columns
+
+
+def complete_table(
+    parts: UnitParts, vectors: UnitVectors, kind: type[Operation], seed: int
+) -> tuple[Operation, Float[np.ndarray, "filler role_ d_model"]]:
+    """An operation fitted to all units, and V of every filler at every role as it completes the table."""
+    [[regression]], pairs = gather(vectors, [parts]), parts.pairs[0]
+    vectors_of_pairs = parts.solve_table(parts.fitted[0], [regression])
+    seen = np.bincount(parts.counts.indices, minlength=len(pairs))
+    shape, at = (len(pairs.fillers), len(pairs.roles)), (pairs.filler_of, pairs.role_of)
+    weights, table = np.zeros(shape), np.zeros((*shape, vectors.width))
+    weights[at] = seen / (seen + 1)
+    mean = np.average(vectors_of_pairs, 0, weights[at])
+    table[at] = vectors_of_pairs - mean
+    form, completed = complete(kind, table, weights, seed)
+    return form.operation, completed + mean
 
 
 def sum_up(

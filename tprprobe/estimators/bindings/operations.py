@@ -9,7 +9,7 @@ Su et al. 2021 (rotation of planes), Schönemann 1966 (orthogonal maps), Tucker 
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float64
@@ -24,7 +24,7 @@ Table = Float64[np.ndarray, "filler role_ d"]
 Weights = Float64[np.ndarray, "filler role_"]
 
 
-class Operation(Protocol):
+class Operation:
     """An operation, which ``candidates`` makes in every form that is to be tried on a table of this shape.
 
     Attributes:
@@ -44,13 +44,13 @@ class Operation(Protocol):
         """The forms that are tried: one, if the operation has no rank and no choice of a basis."""
         return [cls()]
 
-    def fit(self, table: Table, weights: Weights) -> Self:
+    def fit(self, table: Table, weights: Weights) -> "Operation":
         """Itself, with the vectors of fillers and roles whose bindings are nearest the table."""
-        ...
+        raise NotImplementedError
 
     def bind(self, filler: Array, role: Array) -> Float64[np.ndarray, "*batch d"]:
         """The binding of vectors of fillers and of roles, along their last axes."""
-        ...
+        raise NotImplementedError
 
 
 class Additive(Operation):
@@ -58,7 +58,7 @@ class Additive(Operation):
 
     title, is_basis_free = "additive", True
 
-    def fit(self, table: Table, weights: Weights) -> Self:
+    def fit(self, table: Table, weights: Weights) -> "Operation":
         self.roles_ = np.zeros(table.shape[1:])
         for _ in range(FEW):
             self.fillers_ = _mean(table - self.roles_, weights, 1)
@@ -74,7 +74,7 @@ class Hadamard(Operation):
 
     title, is_basis_free = "Hadamard product", False
 
-    def fit(self, table: Table, weights: Weights) -> Self:
+    def fit(self, table: Table, weights: Weights) -> "Operation":
         z = self.to_basis(table)
         filled = np.where(weights[..., None] > 0, z, 0)
         by_coordinate = filled.transpose(2, 0, 1)
@@ -147,7 +147,7 @@ class Rotation(Operation):
         planes = [] if shape[2] % 2 else [PlaneRotation(), PlaneRotation(halves=True)]
         return [cls(), *planes]
 
-    def fit(self, table: Table, weights: Weights) -> Self:
+    def fit(self, table: Table, weights: Weights) -> "Operation":
         weighted = table * weights[..., None]
         self.fillers_ = weighted[:, weights.sum(0).argmax()]
         for _ in range(SWEEPS):
@@ -170,7 +170,7 @@ class LowRank(Operation):
 
     is_basis_free, is_fitted = True, False
 
-    def fit(self, table: Table, weights: Weights) -> Self:
+    def fit(self, table: Table, weights: Weights) -> "Operation":
         share = weights[..., None] / max(weights.max(), 1e-12)
         completed = share * table + (1 - share) * (bind_all(self) if self.is_fitted else 0)
         for _ in range(FILLINGS):
