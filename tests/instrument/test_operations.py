@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import tprprobe as tp
 from tprprobe.analyses.decomposition.operation_tables import find_operations
 from tprprobe.cli import app
+from tprprobe.dashboard import decompositions
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.operations import bind_all
 from tprprobe.estimators.bindings.operations_completion import complete, draw_pairs
@@ -52,13 +53,13 @@ def write_store(folder, table, seed=0, n=900, noise=0.3):
     states += rng.normal(size=states.shape) * noise * states.std()
     np.savez(folder / "states.npz", state=states.astype(np.float32))
     texts = [" ".join(LETTERS[i] for i in of) for of in samples]
-    pd.DataFrame({"sample": range(n), "sequence": texts}).to_csv(
-        folder / "states.csv", index=False
-    )
+    pd.DataFrame({"sample": range(n), "sequence": texts}).to_csv(folder / "states.csv", index=False)
     return tp.import_store(folder / "states.npz", folder / "store")
 
 
-@pytest.mark.parametrize("name", ["additive", "outer", "hadamard", "convolution", "rotation", "matrix"])
+@pytest.mark.parametrize(
+    "name", ["additive", "outer", "hadamard", "convolution", "rotation", "matrix"]
+)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_an_operation_completes_the_table_that_it_made(name, seed):
     truth = plant(name, seed)
@@ -71,7 +72,9 @@ def test_an_operation_completes_the_table_that_it_made(name, seed):
     assert bind_all(form.operation).shape[:2] == truth.shape[:2]
 
 
-@pytest.mark.parametrize("name", ["hadamard", "convolution", "rotation", "outer", "matrix", "additive"])
+@pytest.mark.parametrize(
+    "name", ["hadamard", "convolution", "rotation", "outer", "matrix", "additive"]
+)
 def test_bind_takes_vectors_of_any_batch(name):
     table = plant(name, 0)
     operation = next(iter(find_operations([name])[name].candidates(table.shape)))
@@ -82,7 +85,12 @@ def test_bind_takes_vectors_of_any_batch(name):
 
 @pytest.mark.parametrize(
     ("name", "named"),
-    [("hadamard", "Hadamard product"), ("convolution", "circular convolution"), ("additive", "additive"), ("free", "")],
+    [
+        ("hadamard", "Hadamard product"),
+        ("convolution", "circular convolution"),
+        ("additive", "additive"),
+        ("free", ""),
+    ],
 )
 def test_an_operation_is_named_only_where_it_binds(tmp_path, name, named):
     table = tp.compare_operations(write_store(tmp_path, plant(name, 3), 3), "state")
@@ -110,24 +118,44 @@ def test_few_pairs_are_refused_in_a_line(tmp_path):
 def test_the_estimator_takes_an_operation(tmp_path):
     rng, table = np.random.default_rng(1), plant("hadamard", 1)
     unseen = draw_pairs(np.ones(table.shape[:2], bool), 0.1, rng)
-    drawn = [list(enumerate(rng.integers(FILLERS, size=rng.integers(2, ROLES + 1)))) for _ in range(700)]
+    drawn = [
+        list(enumerate(rng.integers(FILLERS, size=rng.integers(2, ROLES + 1)))) for _ in range(700)
+    ]
     pairs = [[(int(f), role) for role, f in each] for each in drawn]
     states = np.array([sum(table[f, role] for f, role in each) for each in pairs])
     has_unseen = np.array([any(unseen[f, role] for f, role in each) for each in pairs])
     known = [each for each, new in zip(pairs, has_unseen, strict=True) if not new]
     fit = tp.TPDecomposition(operation="hadamard", random_state=0).fit(known, states[~has_unseen])
-    assert fit.score([p for p, new in zip(pairs, has_unseen, strict=True) if new], states[has_unseen]) > 0.97
+    assert (
+        fit.score([p for p, new in zip(pairs, has_unseen, strict=True) if new], states[has_unseen])
+        > 0.97
+    )
     assert fit.operation_.title == "Hadamard product"
 
 
 def test_the_command_keeps_a_table_that_the_figure_draws(tmp_path):
     write_store(tmp_path, plant("hadamard", 2), 2)
     out, run = tmp_path / "out", CliRunner().invoke
-    words = ["decompose", str(tmp_path / "store"), "--site", "state", "--operations", "--out", str(out)]
+    words = [
+        "decompose",
+        str(tmp_path / "store"),
+        "--site",
+        "state",
+        "--operations",
+        "--out",
+        str(out),
+    ]
     shown = run(app, words)
     assert shown.exit_code == 0, shown.output
     assert "bound by the operation ‘Hadamard product’" in shown.stdout
-    assert run(app, ["figure", "operations", "--ckpt", str(out), "--out", str(tmp_path / "a.svg")]).exit_code == 0
+    assert (
+        run(
+            app, ["figure", "operations", "--ckpt", str(out), "--out", str(tmp_path / "a.svg")]
+        ).exit_code
+        == 0
+    )
+    view = decompositions.show_operations(decompositions.read_operations([out]))
+    assert "Hadamard product" in view.title and len(view.scene.rows) == 6
     assert "takes no --rank" in str(run(app, [*words, "--rank", "3"]).exception)
 
 
@@ -156,10 +184,14 @@ def test_a_package_adds_an_operation(tmp_path):
     info = tmp_path / "planted_maximum-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: planted-maximum\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[tprprobe.operations]\nmaximum = planted_maximum:Maximum\n")
+    (info / "entry_points.txt").write_text(
+        "[tprprobe.operations]\nmaximum = planted_maximum:Maximum\n"
+    )
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import tprprobe as tp; "
         f"print(tp.compare_operations({str(store.path)!r}, 'state', operations=['additive', 'maximum'])['operation'].to_list())"
     )
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
     assert "['additive', 'maximum']" in shown.stdout, shown.stderr

@@ -10,7 +10,12 @@ from tprprobe.errors import InputError
 
 FUNCTION = "analyses.decomposition.decompositions:decompose"
 Site = Annotated[str, typer.Option(help="A site or a pattern of sites; layer -1 is the last.")]
-FITTED = {"family": "factored", "rank": "auto", "withheld": 0.1, "embedding": None}  # of a decomposition alone
+FITTED = {
+    "family": "factored",
+    "rank": "auto",
+    "withheld": 0.1,
+    "embedding": None,
+}  # of a decomposition alone
 SHARED = ("fillers", "unit", "scope", "seed")
 
 
@@ -29,7 +34,10 @@ def decompose(
         str, typer.Option(help="auto, a number, or fillers x roles such as 9x6.")
     ] = "auto",
     operations: Annotated[
-        bool, typer.Option("--operations", help="Instead, ask which operation binds: a table of operations.")
+        bool,
+        typer.Option(
+            "--operations", help="Instead, ask which operation binds: a table of operations."
+        ),
     ] = False,
     out: common.Out = None,
     resume: common.Resume = False,
@@ -66,7 +74,9 @@ def _compare(
 
     for name, default in FITTED.items():
         if options.pop(name) != default:
-            raise InputError(f"--operations takes no --{name}: an operation chooses its own form; leave it out")
+            raise InputError(
+                f"--operations takes no --{name}: an operation chooses its own form; leave it out"
+            )
 
     def progress(parts: Any) -> Any:
         return track(parts, "comparing", len(parts))

@@ -100,7 +100,9 @@ def load_roles(folder: str | os.PathLike[str]) -> list[RoleSearch]:
     return [RoleSearch(site, str(of.pop("found").iloc[0]), of) for site, of in rows.items()]
 
 
-def load_table(folder: str | os.PathLike[str], table: str, known: Columns, remedy: str) -> pd.DataFrame:
+def load_table(
+    folder: str | os.PathLike[str], table: str, known: Columns, remedy: str
+) -> pd.DataFrame:
     """The table of a finished run, whose texts may be empty."""
     found = read_table(Path(folder) / table, known, remedy)
     return found.assign(**found.select_dtypes("str").fillna(""))

@@ -25,7 +25,10 @@ from tprprobe.statistics import bounds, divide, replicate_totals
 
 PARTS, FOLDS = 3, 6  # of units, and of pairs: a fold is judged by the units of one part
 PENALTIES = {FILLER: 1e-3, ROLE: 1e-3, PAIR: 1e-2}  # small, for a table that is hardly shrunk
-SEEN, PARTNERS = 6, 2  # units that a pair of the table has, and pairs that a filler or role of it has
+SEEN, PARTNERS = (
+    6,
+    2,
+)  # units that a pair of the table has, and pairs that a filler or role of it has
 MOST_FILLERS, MOST_ROLES = 300, 40  # the commonest are in the table
 FEWEST_FILLERS, REPLICATES = 5, 1000
 
@@ -53,15 +56,22 @@ class UnitParts:
         """For every part, V of the pairs by the units of all others, and by its own units."""
         [regressions] = gather(vectors, [self])
         return [
-            (self.solve_table(~rows, [r for r in regressions if r is not part]), self.solve_table(rows, [part]))
+            (
+                self.solve_table(~rows, [r for r in regressions if r is not part]),
+                self.solve_table(rows, [part]),
+            )
             for rows, part in zip(self.fitted, regressions, strict=True)
         ]
 
     def solve_table(self, rows: Bool[np.ndarray, " unit"], parts: Sequence[Regression]) -> Vectors:
         """V of the pairs of the first part of the design by these units, which are those of the regressions."""
-        blocks = [make_block(name, i, self.pairs) for name in PENALTIES for i in range(len(self.pairs))]
+        blocks = [
+            make_block(name, i, self.pairs) for name in PENALTIES for i in range(len(self.pairs))
+        ]
         cross = np.sum([part.cross for part in parts], 0)
-        mean = np.sum([part.n * part.mean for part in parts], 0) / max(1, sum(part.n for part in parts))
+        mean = np.sum([part.n * part.mean for part in parts], 0) / max(
+            1, sum(part.n for part in parts)
+        )
         regression = Regression(Grams(rows_of(self.counts, rows)), cross, mean)
         solution = regression.solve(blocks, [PENALTIES[block.name] for block in blocks])
         return table_of(blocks, solution)[: len(self.pairs[0])]
@@ -84,7 +94,9 @@ class UnitParts:
     def places(self) -> tuple[Int[np.ndarray, " cell"], Int[np.ndarray, " cell"]]:
         """The row and column of every cell."""
         pairs = self.pairs[0].take(self.cells)
-        rows, columns = (np.unique(of, return_inverse=True)[1] for of in (pairs.filler_of, pairs.role_of))
+        rows, columns = (
+            np.unique(of, return_inverse=True)[1] for of in (pairs.filler_of, pairs.role_of)
+        )
         return rows, columns
 
 
@@ -110,7 +122,9 @@ def sum_up(
     """By cell, 2⟨v, p⟩ − |p|² of every operation's p and ⟨v, v'⟩, v and v' being two estimates of its vector less
     the mean; and the forms that every operation took.
     """
-    tables = [(fitted[parts.cells], tested[parts.cells]) for fitted, tested in parts.tables(vectors)]
+    tables = [
+        (fitted[parts.cells], tested[parts.cells]) for fitted, tested in parts.tables(vectors)
+    ]
     precision = _measure_precision(np.stack([tested for _, tested in tables]))
     rows, columns = parts.places
     shape = rows.max() + 1, columns.max() + 1
@@ -127,14 +141,19 @@ def sum_up(
         fits = [complete(operation, table, weights, seed) for operation in operations]
         truth = tested[is_new] - mean
         terms = [2 * truth - completed[at] for _, completed in fits]
-        products = [np.sum(term * completed[at], 1) for term, (_, completed) in zip(terms, fits, strict=True)]
+        products = [
+            np.sum(term * completed[at], 1)
+            for term, (_, completed) in zip(terms, fits, strict=True)
+        ]
         products.append(np.sum(truth * (fitted[is_new] - mean), 1))
         sums[at] = np.stack(products, 1) * precision[is_new, None]
         forms.append([form.operation.form for form, _ in fits])
     return sums, forms
 
 
-def _measure_precision(tables: Float[np.ndarray, "part cell d_model"]) -> Float[np.ndarray, " cell"]:
+def _measure_precision(
+    tables: Float[np.ndarray, "part cell d_model"],
+) -> Float[np.ndarray, " cell"]:
     """The share of signal in a cell's vector, from its spread over independent parts."""
     noise = tables.var(0, ddof=1).mean(1) / PARTS
     middle = tables.mean(0)
@@ -143,7 +162,9 @@ def _measure_precision(tables: Float[np.ndarray, "part cell d_model"]) -> Float[
     return signal / (signal + noise)
 
 
-def _divide_cells(rows: Int[np.ndarray, " cell"], rng: np.random.Generator) -> Int[np.ndarray, " cell"]:
+def _divide_cells(
+    rows: Int[np.ndarray, " cell"], rng: np.random.Generator
+) -> Int[np.ndarray, " cell"]:
     """The fold of every cell; those of a filler are in as many folds as can be."""
     order = np.lexsort((rng.random(len(rows)), rows))
     fold = np.empty(len(rows), int)
@@ -158,7 +179,9 @@ def replicate_cells(sums: Sums, seed: int = 0) -> Float[np.ndarray, "replicate t
     Source: Owen 2007, the pigeonhole bootstrap of two crossed factors.
     """
     rng = np.random.default_rng(seed)
-    drawn = [rng.multinomial(n, np.full(n, 1 / n), REPLICATES).astype(float) for n in sums.shape[:2]]
+    drawn = [
+        rng.multinomial(n, np.full(n, 1 / n), REPLICATES).astype(float) for n in sums.shape[:2]
+    ]
     by_role = np.tensordot(drawn[0], sums, 1)
     return np.concatenate([sums.sum((0, 1))[None], np.einsum("br,brt->bt", drawn[1], by_role)])
 

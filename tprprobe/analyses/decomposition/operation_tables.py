@@ -23,7 +23,9 @@ from tprprobe.store import Store
 from tprprobe.store.reader import takes_paths
 
 FILE = "operations.csv"
-COLUMNS = columns(text="site roles operation", number="r2 r2_low r2_high behind behind_low behind_high")
+COLUMNS = columns(
+    text="site roles operation", number="r2 r2_low r2_high behind behind_low behind_high"
+)
 
 
 def find_operations(names: Sequence[str] | None = None) -> Mapping[str, type[Operation]]:
@@ -127,9 +129,15 @@ def summarize_operations(table: pd.DataFrame) -> list[str]:
     groups: Any = table.groupby(["site", "roles"], sort=False)
     for (site, roles), rows in groups:
         ranked = rows.sort_values("r2", ascending=False).to_dict("records")
-        texts = [f"{row['operation']} {interval_text(read_interval(row, 'r2'), '.2f')}" for row in ranked]
+        texts = [
+            f"{row['operation']} {interval_text(read_interval(row, 'r2'), '.2f')}" for row in ranked
+        ]
         named = [i for i, row in enumerate(ranked) if row["is_named"]]
-        answer = f"bound by the operation ‘{ranked[named[0]]['operation']}’" if named else "no operation is named"
+        answer = (
+            f"bound by the operation ‘{ranked[named[0]]['operation']}’"
+            if named
+            else "no operation is named"
+        )
         shown = [texts[i] for i in named] + [text for i, text in enumerate(texts) if i not in named]
         lines.append(f"{site}, {roles}: {answer}; R² of unseen pairs: {', '.join(shown[:3])}")
     return lines

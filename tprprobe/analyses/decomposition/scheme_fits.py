@@ -11,10 +11,9 @@ import pandas as pd
 from jaxtyping import Float64
 
 from tprprobe.analyses.decomposition.block_products import Block
-from tprprobe.analyses.decomposition.choices import AUTO, Chooser, Stage, errs_more, read_rank
+from tprprobe.analyses.decomposition.choices import AUTO, Chooser, Stage, read_rank
 from tprprobe.analyses.decomposition.designs import (
     Design,
-    Flags,
     design,
     rows_of,
 )

@@ -122,7 +122,9 @@ class PlaneRotation(Hadamard):
 
     def __init__(self, halves: bool = False):
         self.form = "planes of halves" if halves else "planes of neighbors"
-        self.halves = halves  # whether planes are of the coordinates k and k + d/2, not 2k and 2k + 1
+        self.halves = (
+            halves  # whether planes are of the coordinates k and k + d/2, not 2k and 2k + 1
+        )
 
     def to_basis(self, vectors: Array) -> Array:
         pairs = vectors.reshape(*vectors.shape[:-1], *((2, -1) if self.halves else (-1, 2)))

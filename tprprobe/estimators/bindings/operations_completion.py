@@ -7,7 +7,6 @@ from jaxtyping import Bool, Float64
 
 from tprprobe.estimators.bindings.operations import (
     Additive,
-    Array,
     Operation,
     Table,
     Weights,
@@ -37,13 +36,19 @@ class Form:
         bound = main = np.zeros_like(reduced)
         for _ in range(ROUNDS):
             rest = reduced - bound
-            main = bind_all(Additive().fit(rest, weights)) if self.has_fillers else _by_role(rest, weights)
+            main = (
+                bind_all(Additive().fit(rest, weights))
+                if self.has_fillers
+                else _by_role(rest, weights)
+            )
             bound = bind_all(self.operation.fit(reduced - main, weights))
         completed = main + bound
         return completed if self.axes is None else completed @ self.axes.T
 
 
-def complete(kind: type[Operation], table: Table, weights: Weights, seed: int = 0) -> tuple[Form, Table]:
+def complete(
+    kind: type[Operation], table: Table, weights: Weights, seed: int = 0
+) -> tuple[Form, Table]:
     """The form of an operation that errs least on pairs withheld within the seen ones, and its completed table.
 
     Args:
