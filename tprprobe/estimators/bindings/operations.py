@@ -81,9 +81,10 @@ class Hadamard(Operation):
         gram = by_coordinate.conj().swapaxes(1, 2) @ by_coordinate
         role = np.linalg.eigh(gram)[1][:, :, -1].T.conj()  # of the largest eigenvalue: [role, d]
         role = self.restrict(role * np.sqrt(len(role)))
+        filler = _regress(z, role[None], weights, 1)
         for _ in range(SWEEPS):
-            filler = _regress(z, role[None], weights, 1)
             role = self.restrict(_regress(z, filler[:, None], weights, 0))
+            filler = _regress(z, role[None], weights, 1)
         self.fillers_, self.roles_ = self.from_basis(filler), self.from_basis(role)
         return self
 
@@ -132,7 +133,7 @@ class PlaneRotation(Hadamard):
         return pairs.take(0, axis) + 1j * pairs.take(1, axis)
 
     def from_basis(self, coordinates: Array) -> Array:
-        pairs = np.stack([coordinates.real, coordinates.imag], -2 if self.halves else -1)
+        pairs = np.stack([np.real(coordinates), np.imag(coordinates)], -2 if self.halves else -1)
         return pairs.reshape(*coordinates.shape[:-1], -1)
 
     def restrict(self, role: Array) -> Array:
