@@ -91,6 +91,14 @@ class Dataset(ABC, Generic[E]):
         return ()
 
     @property
+    def has_targets(self) -> bool:
+        """Whether a model is asked for something; a text, a list, a treebank is only read: source and target are one."""
+        first = next(iter(self[:1]), None)
+        return bool(first and first.target) and (
+            first.has_one_answer or first.target != first.source
+        )
+
+    @property
     def symbols(self) -> tuple[str, ...]:
         """The symbols that all texts are made of, with blanks between; empty where they are no such texts."""
         return ()

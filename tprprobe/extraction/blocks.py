@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 import torch
 
@@ -16,11 +17,11 @@ from tprprobe.console import progress, stderr
 from tprprobe.data import as_data
 from tprprobe.data.batching import Ragged
 from tprprobe.data.dataset import Dataset, Example
-from tprprobe.data.pairs import Pairs, encode_examples
+from tprprobe.data.pairs import Pairs, encode_answers, encode_examples, encode_sources
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.strangers import ACCEPTED, read_codec
 from tprprobe.errors import InputError
-from tprprobe.extraction.alignment import align_words, token_table
+from tprprobe.extraction.alignment import align_words, as_category, token_table
 from tprprobe.extraction.division import (
     block_sizes,
     cut_ranges,
@@ -206,6 +207,7 @@ class Extraction:
     storage: tuple[str | None, str | None] = (None, None)  # type and compression on disk
     pooling: Pooling = field(default_factory=Pooling)
     tally: Counter[str] = field(default_factory=Counter)  # sub-words, those of no word, cut texts
+    limits: Mapping[str, Any] = field(default_factory=dict)  # of texts, as they were asked for
 
     def extract(
         self, out: Path, samples: range, twins: Mapping[str, Readable], few: int, resume: bool
@@ -254,19 +256,19 @@ class Extraction:
         """Writes a block, whose first sample has that place in the stores, where they lack it."""
         maps, pad = first < self.attention_samples, self.vocabulary.pad
         names = [name for name in self.names if maps or not name.endswith(ATTENTION)]
-        pairs = encode_examples(some, self.vocabulary)
+        pairs = self._encode(some)
         self.tally["cut"] += sum(pairs.cut)
         if self.target == "generated":
             correct, _ = exact_matches(require_head(self.model, "an answer"), pairs)
             written = write_answers(self.model, pairs, correct)
             pairs = Pairs(pairs.source, Ragged.from_lists(written))
-            block = read_block(self.model, pairs, names, pad)
+            answers, block = (correct, written), read_block(self.model, pairs, names, pad)
         else:
             block = read_block(self.model, pairs, names, pad)
-            correct, written = self._answers(pairs, block.correct)
-        predictions = [self.vocabulary.decode(ids) for ids in written]
-        words = self._words(some, pairs, written)
-        table = token_table(some, pairs, predictions, correct, first, self.vocabulary, words)
+            answers = self._answers(some, pairs, block.correct)
+        columns = self._columns(some, answers)
+        words = self._words(some, pairs, answers[1] if answers else [])
+        table = token_table(some, pairs, columns, first, self.vocabulary, words)
         kept = self.pooling.table(table, self.vocabulary)
         for model, writer, end in passes:
             if writer.samples_done <= place and first < end:
@@ -274,16 +276,52 @@ class Extraction:
                 found.check(pairs, first)
                 writer.append(self.pooling.rows(found.rows, self.specs, table), kept, found.maps)
 
-    def _answers(self, pairs: Pairs, correct: Any) -> tuple[Any, list[list[int]]]:
-        """Which answers are right, and what the model writes. A model that goes on with the text, which the
-        pass for the sites does not ask, is asked where there are answers; one that fills masks is not.
+    def _encode(self, some: Sequence[Example]) -> Pairs:
+        """The ids of samples; a model that has no decoder reads no target."""
+        if self.vocabulary.reads_images or self.vocabulary.target_frame[1]:
+            return encode_examples(some, self.vocabulary)
+        sources = encode_sources([example.source for example in some], self.vocabulary)
+        starts = Ragged.from_lists([[self.vocabulary.sos]] * len(some))
+        return Pairs(sources.ragged(), starts, (sources.cut, 0))
+
+    @cached_property
+    def _has_targets(self) -> bool:
+        return self.data.has_targets
+
+    @property
+    def _is_asked(self) -> bool:
+        """Whether the model writes answers: it predicts symbols, but not only at masks, and the data have targets."""
+        writes = isinstance(self.model, Language) and getattr(self.model, "head", "own")
+        return bool(writes) and writes != "masked" and self._has_targets
+
+    def _answers(
+        self, some: Sequence[Example], pairs: Pairs, correct: Any
+    ) -> tuple[Any, list[list[int]]] | None:
+        """Which answers are right, and what the model writes; None where it is not asked. The pass for the sites does
+        not ask a model that goes on with the text.
         """
+        if not self._is_asked:
+            return None
         if not self.vocabulary.target_frame[1]:
-            is_causal = getattr(self.model, "head", None) == "causal"
-            if not is_causal or pairs.target.lengths.max() <= 1:
-                return correct, [[self.vocabulary.sos] for _ in range(len(pairs))]
+            pairs = encode_answers(some, self.vocabulary)
             correct, _ = exact_matches(require_head(self.model, "an answer"), pairs)
         return correct, write_answers(self.model, pairs, correct)
+
+    def _columns(
+        self, some: Sequence[Example], answers: tuple[Any, list[list[int]]] | None
+    ) -> dict[str, Any]:
+        """The columns of samples that have targets, and of those that were asked."""
+        columns: dict[str, Any] = {}
+        if answers or self._has_targets:
+            columns["answer"] = as_category([example.target for example in some])
+        if answers:
+            correct, written = answers
+            predictions = [self.vocabulary.decode(ids).strip() for ids in written]
+            columns |= {
+                "prediction": as_category(predictions),
+                "correct": np.asarray(correct, bool),
+            }
+        return columns
 
     def _words(
         self, some: Sequence[Example], pairs: Pairs, written: Sequence[Sequence[int]]
@@ -306,7 +344,7 @@ class Extraction:
     @cached_property
     def specs(self) -> dict[str, SiteSpec]:
         """Axes and shapes of the sites, from a pass over the first example."""
-        pairs = encode_examples([self.data[0]], self.vocabulary)
+        pairs = self._encode([self.data[0]])
         block = read_block(self.model, pairs, self.names, self.vocabulary.pad)
         sites = find_sites(self.model)
         return {name: spec_of(name, sites[name], block) for name in self.names}
@@ -336,7 +374,7 @@ class Extraction:
         if unknown is None or self.vocabulary.reads_images:
             return {}
         some = list(self.data[:CONTROL_SAMPLES])
-        ids = encode_examples(some, self.vocabulary).source.ids
+        ids = self._encode(some).source.ids
         share = (ids == unknown).double().mean().item()
         if share <= UNKNOWN:
             return {}

@@ -60,6 +60,10 @@ class AnnotatedFile(Dataset[Annotated]):
             yield Annotated(sentence, sentence.text if self.context == "same" else source)
 
     @property
+    def has_targets(self) -> bool:
+        return False
+
+    @property
     def tasks(self) -> tuple[str, ...]:
         return tuple(sorted({task for sentence in self.sentences for task in sentence.targets}))
 

@@ -15,7 +15,7 @@ from tprprobe.errors import InputError
 from tprprobe.models.huggingface.anatomy import Anatomy
 from tprprobe.models.huggingface.memory import Memory, copied, find_cache
 from tprprobe.models.huggingface.taps import Taps
-from tprprobe.models.huggingface.tokenizer import Tokens
+from tprprobe.models.huggingface.tokenizer import read_vocabulary
 from tprprobe.models.protocol import Language
 from tprprobe.site.attachment import Attached
 from tprprobe.site.site import FOREIGN
@@ -42,6 +42,7 @@ class Symbols:
     sos: int
     eos: int
     ends: tuple[int, ...]  # every id that ends what is written
+    forced: int | None = None  # the first that a decoder writes
     dropout: float = 0.0
 
 
@@ -57,7 +58,7 @@ class Pretrained(Attached, Language):
         super().__init__(module, None)
         self.head, self.two_stacks = head, bool(module.config.is_encoder_decoder)
         self.named = inspect.signature(module.forward).parameters
-        self.vocabulary = Tokens.of(tokenizer, module, "layers" in anatomy.stacks, head)
+        self.vocabulary = read_vocabulary(tokenizer, module, head)
         self.config = self._symbols(module)
         self.taps = Taps(self, anatomy)
         self.cache = find_cache(module)
@@ -68,7 +69,8 @@ class Pretrained(Attached, Language):
         own = getattr(settings, "eos_token_id", None)
         ends = tuple(own) if isinstance(own, list | tuple) else (known.eos if own is None else own,)
         width = getattr(config, "hidden_size", 0)
-        return Symbols(int(config.vocab_size), width, known.pad, known.sos, known.eos, ends)
+        sizes = int(config.vocab_size), width
+        return Symbols(*sizes, known.pad, known.sos, known.eos, ends, known.forced)
 
     @property
     def module(self) -> Any:
@@ -103,7 +105,7 @@ class Pretrained(Attached, Language):
             "width": self.config.d_model,
             "heads": getattr(config, "num_attention_heads", "none"),
             "head": self.head or "none: it returns states",
-            "tokenizer": f"{type(known.tokenizer).__name__}, {len(known.tokenizer)} symbols, texts of {known.limit}",
+            "tokenizer": f"{type(known.tokenizer).__name__}, {len(known.tokenizer)} symbols, texts of {known.limit or 'any length'}",
             "commands": ASKED[self.head],
             **self.notes,
         }
@@ -276,6 +278,13 @@ class Pretrained(Attached, Language):
             raise InputError(
                 f"{self.name} sees the last {window} symbols only: give texts of one length at a time"
             )
+
+    def room(self, source: Int[Tensor, "batch seq"]) -> Int[Tensor, " batch"] | None:
+        room = self.vocabulary.room
+        if room is None or self.head == MASKED:
+            return None
+        read = 0 if self.two_stacks else self._real(source).sum(1)
+        return (room - read + torch.zeros_like(source[:, 0])).clamp(min=1)
 
     def _require_head(self) -> None:
         if self.head is None:
