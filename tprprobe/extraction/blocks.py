@@ -22,6 +22,7 @@ from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.strangers import ACCEPTED, read_codec
 from tprprobe.errors import InputError
 from tprprobe.extraction.alignment import align_words, as_category, token_table
+from tprprobe.extraction.contexts import Contexts
 from tprprobe.extraction.division import (
     block_sizes,
     cut_ranges,
@@ -72,6 +73,8 @@ def extract(
     twins: Sequence[str] | None = None,
     pool: str | None = None,
     words: str | None = None,
+    max_tokens: int | None = None,
+    pack: bool = False,
 ) -> Store:
     """The store of a model's vectors on a data set, written as the model runs.
 
@@ -99,6 +102,9 @@ def extract(
             of the last token that reads as a mark, such as '.'. Attention maps are left out.
         words: One row for every word instead of sub-words: the mean or the last one. Attention maps are left out; with
             ``pool`` the token table lists words.
+        max_tokens: The most symbols of a text that the model reads, those around it included; default: its window.
+            Longer texts are cut, and a line says how many.
+        pack: Longer texts are not cut but divided at blanks: each part is a sample, a text the document of its parts.
 
     Returns:
         The complete store.
@@ -129,7 +135,10 @@ def extract(
                 f"{model.name} has no decoder that reads what it writes: target='reference' (--target)"
             )
     vocabulary = _vocabulary(model, vocabulary, data)
+    if max_tokens is not None:
+        vocabulary = vocabulary.limited(max_tokens)
     data = data.suited_to(vocabulary)
+    data = Contexts.of(data, vocabulary) if pack else data
     pooling = Pooling(pool, words)
     pooling.check(vocabulary)
     names = pooling.sites(select(sites or "*", list(find_sites(model))))
@@ -143,6 +152,9 @@ def extract(
         tuple(labellers),
         (store_dtype, compress),
         pooling,
+        limits={
+            name: value for name, value in (("max_tokens", max_tokens), ("pack", pack)) if value
+        },
     )
     others = find_twins(model, twins) if control else {}
     few = min(len(data), control_samples)
@@ -247,8 +259,10 @@ class Extraction:
             writer.finish()
         if self.tally["unaligned"]:
             stderr.print(f"{self.tally['unaligned']} of {self.tally['tokens']} tokens have no word")
-        if self.tally["cut"]:
-            stderr.print(f"{self.tally['cut']} texts were too long and are cut")
+        for side, named in (("source", "texts"), ("target", "targets")):
+            if count := self.tally[f"cut {side}"]:
+                advice = " (--pack divides them)" if side == "source" else ""
+                stderr.print(f"{count} {named} are longer than the model reads: cut{advice}")
 
     def _write_block(
         self, passes: Sequence[Pass], first: int, some: Sequence[Example], place: int
@@ -257,7 +271,7 @@ class Extraction:
         maps, pad = first < self.attention_samples, self.vocabulary.pad
         names = [name for name in self.names if maps or not name.endswith(ATTENTION)]
         pairs = self._encode(some)
-        self.tally["cut"] += sum(pairs.cut)
+        self.tally.update({"cut source": pairs.cut[0], "cut target": pairs.cut[1]})
         if self.target == "generated":
             correct, _ = exact_matches(require_head(self.model, "an answer"), pairs)
             written = write_answers(self.model, pairs, correct)
@@ -363,6 +377,7 @@ class Extraction:
             "labels": {k: v for each in self.labellers for k, v in each.describe().items()},
             "attention_samples": min(self.attention_samples, samples),
             **self.pooling.settings(),
+            **self.limits,
             "tprprobe": version("tprprobe"),
             **self._unknown,
         }
