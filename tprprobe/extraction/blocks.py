@@ -98,8 +98,9 @@ def extract(
         repair: Make the damaged files of a complete store again, the same to the byte (see `inspect --verify`).
         twins: Controls: permuted, untrained, rescaled (several times), or none; default: untrained for our models,
             permuted for others (:func:`tprprobe.models.find_twins`).
-        pool: One vector for every sample: mean (over all tokens, start and end symbols among them), first, last, or that
-            of the last token that reads as a mark, such as '.'. Attention maps are left out.
+        pool: One vector for every sample: mean (over all tokens, start and end symbols among them), first, last (of the
+            last token that belongs to a word), or that of the last token that reads as a mark, such as '.'. Attention
+            maps are left out.
         words: One row for every word instead of sub-words: the mean or the last one. Attention maps are left out; with
             ``pool`` the token table lists words.
         max_tokens: The most symbols of a text that the model reads, those around it included; default: its window.
@@ -152,9 +153,7 @@ def extract(
         tuple(labellers),
         (store_dtype, compress),
         pooling,
-        limits={
-            name: value for name, value in (("max_tokens", max_tokens), ("pack", pack)) if value
-        },
+        limits={k: v for k, v in (("max_tokens", max_tokens), ("pack", pack)) if v},
     )
     others = find_twins(model, twins) if control else {}
     few = min(len(data), control_samples)
