@@ -93,10 +93,10 @@ class Dataset(ABC, Generic[E]):
     @property
     def has_targets(self) -> bool:
         """Whether a model is asked for something; a text, a list, a treebank is only read: source and target are one."""
-        first = next(iter(self[:1]), None)
-        return bool(first and first.target) and (
-            first.has_one_answer or first.target != first.source
-        )
+        if not len(self):
+            return False
+        first = self[0]
+        return bool(first.target) and (first.has_one_answer or first.target != first.source)
 
     @property
     def symbols(self) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ from tprprobe.extraction.division import (
     split_blocks,
     stride_of,
 )
-from tprprobe.extraction.passes import read_block, spec_of
+from tprprobe.extraction.passes import known_spec, read_block, spec_of
 from tprprobe.extraction.pooling import Pooling
 from tprprobe.files.locks import alone
 from tprprobe.files.processes import Ranks
@@ -356,10 +356,14 @@ class Extraction:
 
     @cached_property
     def specs(self) -> dict[str, SiteSpec]:
-        """Axes and shapes of the sites, from a pass over the first example."""
-        pairs = self._encode([self.data[0]])
-        block = read_block(self.model, pairs, self.names, self.vocabulary.pad)
+        """Axes and shapes of the sites: as these say, or where one does not from a pass over the first example."""
         sites = find_sites(self.model)
+        known = {name: known_spec(name, sites[name]) for name in self.names}
+        if all(known.values()):
+            return {name: spec for name, spec in known.items() if spec}
+        block = read_block(
+            self.model, self._encode([self.data[0]]), self.names, self.vocabulary.pad
+        )
         return {name: spec_of(name, sites[name], block) for name in self.names}
 
     def _settings(self, model: Readable, samples: int) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ AT_ONCE = 256  # texts
 BLANK = re.compile(r"\s")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Contexts(Dataset[Article]):
     """The parts of texts as samples; the document of a part is its text's, or its text."""
 
@@ -40,12 +42,11 @@ class Contexts(Dataset[Article]):
         return cls(data.name, data.split, data.seed, range(len(array)), data, array)
 
     def read(self, rows: range) -> Iterator[Article]:
-        known: tuple[int, Any] = -1, None
-        for number, start, end in self.parts[rows.start : rows.stop : rows.step].tolist():
-            if number != known[0]:
-                known = number, self.whole[number]
-            text = known[1].source[start:end].strip()
-            yield Article(text, text, str(known[1].document_name or f"text {number}"))
+        for number, parts in groupby((self.parts[row].tolist() for row in rows), itemgetter(0)):
+            example = self.whole[number]
+            for _, start, end in parts:
+                text = example.source[start:end].strip()
+                yield Article(text, text, str(example.document_name or f"text {number}"))
 
 
 def divide(text: str, vocabulary: Codec) -> list[Span]:
@@ -66,7 +67,7 @@ def divide(text: str, vocabulary: Codec) -> list[Span]:
         last = last if last == len(spans) else next(blanks, last)
         parts.append((starts[first], starts[last]))
         first = last
-    return parts or [(0, len(text))]
+    return [(start, end) for start, end in parts if text[start:end].strip()] or [(0, len(text))]
 
 
 def _fits(part: str, vocabulary: Codec) -> bool:
