@@ -14,8 +14,8 @@ from jaxtyping import Bool, Float64
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
-from tprprobe.analyses.decomposition.designs import AS_IS
-from tprprobe.analyses.decomposition.families import BELOW, FAMILIES, RoleFit
+from tprprobe.analyses.decomposition.designs import AS_IS, SHUFFLED_ROLES
+from tprprobe.analyses.decomposition.families import BELOW, FACTORED, FAMILIES, RoleFit
 from tprprobe.analyses.decomposition.ridge import Regression, gather
 from tprprobe.analyses.decomposition.role_schemes import RoleScheme
 from tprprobe.analyses.decomposition.scheme_fits import (
@@ -38,7 +38,15 @@ ERRORS, OF_MEAN, READ, UNITS = range(4)  # the terms that are summed up by group
 RANDOM, PRINCIPAL, ITSELF = "random vectors", "pca", "itself"
 UNSEEN = "_withheld"  # the columns of units with a pair that the fit has not seen
 ENDS = ("", "_low", "_high")
-MEASURES = ("r2", "gain", "learnt", f"r2{UNSEEN}", "substitution", f"substitution{UNSEEN}")
+MEASURES = (
+    "r2",
+    "gain",
+    "beyond",
+    "learnt",
+    f"r2{UNSEEN}",
+    "substitution",
+    f"substitution{UNSEEN}",
+)
 TEXTS = ("site", "roles", "design", "family", "control", "over", "rank", f"rank{UNSEEN}", "twin")
 COUNTS = ("n", f"n{UNSEEN}", "n_fit", "groups", "n_fillers", "n_roles", "pairs", "parameters")
 STAGES = 5  # of the work on a scheme, beside its families and twins
@@ -176,6 +184,18 @@ def add_scores(
             names = ["r2", "substitution", *(["gain"] if "over" in each.columns else [])]
             columns |= found.columns(names, each.suffix) | {f"n{each.suffix}": found.n}
             columns |= {} if each.suffix else {"groups": found.groups}
+
+
+def compare_shuffled(rows: Rows) -> None:
+    """Adds to the row of bindings how much more they gain than those to roles that are shuffled within sequences, paired."""
+    row, score = rows[FACTORED, ""]
+    _, shuffled = rows[FACTORED, SHUFFLED_ROLES]
+    if score is None or shuffled is None:
+        return
+    apart = score.replicates[:, 2] - shuffled.replicates[:, 2]
+    low, high = bounds(apart, score.groups)
+    beyond = float(score.values[2] - shuffled.values[2])
+    row.update(beyond=beyond, beyond_low=float(low), beyond_high=float(high))
 
 
 def compare_twins(rows: Rows, twins: Sequence[str], families: Sequence[str]) -> None:
@@ -318,6 +338,8 @@ def decompose_scheme(
             others = replace(plan, schemes=(scheme,), decoder=None).read(twin, units.site)
             [of_twin] = plan.begin(others, scheme, name)
             add_scores(found, others, others.vectors, predict_families(of_twin, families))
+    if family == FACTORED:
+        compare_shuffled(found)
     compare_twins(found, list(twins), families)
     first = [found.pop((name, "")) for name in families]
     table = pd.DataFrame([columns for columns, _ in (*first, *found.values())])
