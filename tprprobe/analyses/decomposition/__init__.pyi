@@ -9,5 +9,6 @@ from .decompositions import Decomposition as Decomposition
 from .decompositions import decompose as decompose
 from .decompositions import fit_scheme as fit_scheme
 from .estimator import TPDecomposition as TPDecomposition
+from .known_tables import measure_exact_gain as measure_exact_gain
 from .role_findings import RoleSearch as RoleSearch
 from .role_findings import search_roles as search_roles
