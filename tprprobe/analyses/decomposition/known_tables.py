@@ -19,7 +19,9 @@ def measure_exact_gain(store: Store, site: str, pool: str) -> float:
         pool: How a state is pooled of its tokens' vectors: ``mean``, or the ``last`` token's.
     """
     tokens = store.tokens_of(site).reset_index(drop=True)
-    vectors = store.read_finite(site).reshape(len(tokens), -1).astype(np.float64)
+    vectors = (
+        store.read_finite(site, slice(0, len(tokens))).reshape(len(tokens), -1).astype(np.float64)
+    )
     place = tokens.groupby("sample", sort=False).cumcount().to_numpy()
     interaction = vectors - fit_main_effects(vectors, pd.factorize(tokens["token"])[0], place)
     shares = [float(np.var(_pool(each, tokens, pool), 0).sum()) for each in (interaction, vectors)]
