@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tprprobe.gold.labels import Span, is_made_of, place_words
 
-ESCAPED = re.compile(r"\\(.)")
+ESCAPED = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)")
 BLANKS = {"s": " ", "t": "\t", "r": "\r", "n": "\n", "p": "|"}
 
 
@@ -44,7 +44,10 @@ def spell_text(tokens: Sequence[SurfaceToken]) -> str:
 
 
 def _unescape(blanks: str) -> str:
-    return ESCAPED.sub(lambda match: BLANKS.get(match[1], match[1]), blanks)
+    return ESCAPED.sub(
+        lambda match: chr(int(match[1][1:], 16)) if match[1][1:] else BLANKS.get(match[1], match[1]),
+        blanks,
+    )
 
 
 def is_text_of(text: str | None, tokens: Sequence[SurfaceToken]) -> bool:
