@@ -1,7 +1,6 @@
 """An extraction: the model's store and those of its twins, written together, block by block."""
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,7 +11,7 @@ from typing import Any, Literal
 import pandas as pd
 import torch
 
-from tprprobe.console import progress, stderr
+from tprprobe.console import note, progress, stderr
 from tprprobe.data import as_data
 from tprprobe.data.batching import Ragged
 from tprprobe.data.dataset import Dataset, Example
@@ -35,6 +34,7 @@ from tprprobe.files.locks import alone
 from tprprobe.files.processes import Ranks
 from tprprobe.files.writing import refuse_existing
 from tprprobe.gold.labellers import Labeller
+from tprprobe.gold.labels import tell_counts
 from tprprobe.models.answers import exact_matches, write_answers
 from tprprobe.models.architectures import fingerprint
 from tprprobe.models.loading import find_twins
@@ -43,8 +43,8 @@ from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import ATTENTION, select
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 from tprprobe.store.dtypes import check_storage
-from tprprobe.store.layout import twins_in
-from tprprobe.store.manifests import check_same, describe, is_finished, read_complete
+from tprprobe.store.layout import SIDES, twins_in
+from tprprobe.store.manifests import COUNTS, check_same, describe, is_finished, read_complete
 from tprprobe.store.repairs import repair as repair_store
 
 CONTROL_SAMPLES = 1000
@@ -158,7 +158,12 @@ def extract(
         with alone(part):
             run.extract(part, ranges[ranks.rank], others, few, resume)
         join_ranges(out, ranges, ranks)
-    return open_store(out)
+    store = open_store(out)
+    counts = store.manifest.get(COUNTS, {})
+    for side in SIDES if not ranks.rank else ():
+        if any(name.startswith(side) for name in counts):
+            note(tell_counts(counts, side))
+    return store
 
 
 def _vocabulary(model: Readable, vocabulary: Any, data: Dataset) -> Codec:
@@ -205,7 +210,6 @@ class Extraction:
     labellers: tuple[Labeller, ...] = ()
     storage: tuple[str | None, str | None] = (None, None)  # type and compression on disk
     pooling: Pooling = field(default_factory=Pooling)
-    tally: Counter[str] = field(default_factory=Counter)  # sub-words, those of no word, cut texts
 
     def extract(
         self, out: Path, samples: range, twins: Mapping[str, Readable], few: int, resume: bool
@@ -243,10 +247,6 @@ class Extraction:
                 bars.advance(bar, len(some))
         for _, writer, _ in passes:
             writer.finish()
-        if self.tally["unaligned"]:
-            stderr.print(f"{self.tally['unaligned']} of {self.tally['tokens']} tokens have no word")
-        if self.tally["cut"]:
-            stderr.print(f"{self.tally['cut']} texts were too long and are cut")
 
     def _write_block(
         self, passes: Sequence[Pass], first: int, some: Sequence[Example], place: int
@@ -255,7 +255,7 @@ class Extraction:
         maps, pad = first < self.attention_samples, self.vocabulary.pad
         names = [name for name in self.names if maps or not name.endswith(ATTENTION)]
         pairs = encode_examples(some, self.vocabulary)
-        self.tally["cut"] += sum(pairs.cut)
+        cut = {f"{side}.texts_cut": n for side, n in zip(SIDES, pairs.cut, strict=True)}
         if self.target == "generated":
             correct, _ = exact_matches(require_head(self.model, "an answer"), pairs)
             written = write_answers(self.model, pairs, correct)
@@ -265,14 +265,15 @@ class Extraction:
             block = read_block(self.model, pairs, names, pad)
             correct, written = self._answers(pairs, block.correct)
         predictions = [self.vocabulary.decode(ids) for ids in written]
-        words = self._words(some, pairs, written)
+        words, counts = self._words(some, pairs, written)
         table = token_table(some, pairs, predictions, correct, first, self.vocabulary, words)
         kept = self.pooling.table(table, self.vocabulary)
         for model, writer, end in passes:
             if writer.samples_done <= place and first < end:
                 found = block if model is self.model else read_block(model, pairs, names, pad)
                 found.check(pairs, first)
-                writer.append(self.pooling.rows(found.rows, self.specs, table), kept, found.maps)
+                rows = self.pooling.rows(found.rows, self.specs, table)
+                writer.append(rows, kept, found.maps, counts | cut)
 
     def _answers(self, pairs: Pairs, correct: Any) -> tuple[Any, list[list[int]]]:
         """Which answers are right, and what the model writes. A model that goes on with the text, which the
@@ -287,15 +288,13 @@ class Extraction:
 
     def _words(
         self, some: Sequence[Example], pairs: Pairs, written: Sequence[Sequence[int]]
-    ) -> dict[str, pd.DataFrame]:
+    ) -> tuple[dict[str, pd.DataFrame], Mapping[str, int]]:
         if not self.vocabulary.has_words:
-            return {}
+            return {}, {}
         own = written if self.target == "generated" else None
         of_data = dict.fromkeys(self.data.tasks)
         tasks = [*of_data, *(t for each in self.labellers for t in each.tasks if t not in of_data)]
-        tables, counts = align_words(some, pairs, self.vocabulary, tasks, own, self.labellers)
-        self.tally.update(counts)
-        return tables
+        return align_words(some, pairs, self.vocabulary, tasks, own, self.labellers)
 
     @property
     def _kept(self) -> dict[str, SiteSpec]:
@@ -325,6 +324,7 @@ class Extraction:
             "labels": {k: v for each in self.labellers for k, v in each.describe().items()},
             "attention_samples": min(self.attention_samples, samples),
             **self.pooling.settings(),
+            "reading": self.data.report,
             "tprprobe": version("tprprobe"),
             **self._unknown,
         }

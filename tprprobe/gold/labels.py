@@ -198,3 +198,21 @@ def count_aligned(sentence: Labelled, columns: Mapping[str, Sequence[Any]]) -> C
             for target in targets
         )
     return counts
+
+
+def tell_counts(counts: Mapping[str, int], side: str) -> str:
+    """The line that reports the counts of a side: what there is, and what is cut or left out."""
+    of = Counter({k.removeprefix(f"{side}."): n for k, n in counts.items() if k.startswith(side)})
+    cut, words, tokens = of.pop("texts_cut", 0), of.pop("words", 0), of.pop("tokens", 0)
+    alone, wordless = of.pop(f"words{ALONE}", 0), of.pop("tokens_without_word", 0)
+    lacking = {task: of[task + ALONE] for task in [*of] if of[task + ALONE]}
+    targets = [f"{task} {n:,}" for task, n in of.items() if not task.endswith(ALONE)]
+    parts = [f"{tokens:,} tokens, {words:,} words" + (f" ({', '.join(targets)})" if targets else "")]
+    if alone:
+        lost = ", ".join(f"{n:,} targets of {task}" for task, n in lacking.items()) or "no targets"
+        parts.append(f"left out {alone:,} words that have no token, and {lost} with them")
+    if wordless:
+        parts.append(f"{wordless:,} tokens belong to no word")
+    if cut:
+        parts.append(f"{cut:,} texts are too long and cut")
+    return f"{side}: {'; '.join(parts)}"
