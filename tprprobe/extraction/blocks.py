@@ -273,7 +273,7 @@ class Extraction:
                 found = block if model is self.model else read_block(model, pairs, names, pad)
                 found.check(pairs, first)
                 rows = self.pooling.rows(found.rows, self.specs, table)
-                writer.append(rows, kept, found.maps, counts | cut)
+                writer.append(rows, kept, found.maps, {**counts, **cut})
 
     def _answers(self, pairs: Pairs, correct: Any) -> tuple[Any, list[list[int]]]:
         """Which answers are right, and what the model writes. A model that goes on with the text, which the

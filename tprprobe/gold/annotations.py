@@ -111,8 +111,8 @@ def read_file(path: str | os.PathLike[str], task: str | None = None) -> Reading:
         raise InputError(f"{path}: an annotated file ends in {', '.join(FORMATS)} (or these .gz)")
     reading = FORMATS[_format(path)](path, task)
     note(f"{path}: {_tell(count_reading(reading))}")
-    if changed := {ODD[what]: n for what, n in reading.odd.items() if n}:
-        note(f"{path}: {'; '.join(f'{what}: {n:,}' for what, n in changed.items())}")
+    if changed := [f"{said}: {n:,}" for what, said in ODD.items() if (n := reading.odd[what])]:
+        note(f"{path}: {'; '.join(changed)}")
     return reading
 
 

@@ -85,7 +85,7 @@ def _words(
             if EMPTY_NODE.fullmatch(word["ID"]):
                 n_empty += 1
             elif ends := JOINED.fullmatch(word["ID"]):
-                first, last = _check_range(int(ends[1]), int(ends[2]), len(words), last)
+                _first, last = _check_range(int(ends[1]), int(ends[2]), len(words), last)
                 check_word(word["FORM"])
                 tokens.append(SurfaceToken(word["FORM"], [], word.get("MISC", "_")))
             elif word["ID"] != str(len(words) + 1):
@@ -98,7 +98,9 @@ def _words(
                 tokens[-1].words.append(word["FORM"])
     if last > len(words):
         with located(path, lines[-1][0]):
-            raise InputError(f"the multi-word token ends with word {last}, the sentence with {len(words)}")
+            raise InputError(
+                f"the multi-word token ends with word {last}, the sentence with {len(words)}"
+            )
     return words, tokens, n_empty
 
 

@@ -165,8 +165,10 @@ def share_tokens(
     lasts, owned = [*numbers], {*numbers}
     for token, ((start, end), first) in enumerate(zip(tokens, numbers, strict=True)):
         word = first + 1
-        while 0 < word < len(words) and word not in owned and max(start, words[word][0]) < min(
-            end, words[word][1]
+        while (
+            0 < word < len(words)
+            and word not in owned
+            and max(start, words[word][0]) < min(end, words[word][1])
         ):
             lasts[token] = word
             word += 1
@@ -207,7 +209,9 @@ def tell_counts(counts: Mapping[str, int], side: str) -> str:
     alone, wordless = of.pop(f"words{ALONE}", 0), of.pop("tokens_without_word", 0)
     lacking = {task: of[task + ALONE] for task in [*of] if of[task + ALONE]}
     targets = [f"{task} {n:,}" for task, n in of.items() if not task.endswith(ALONE)]
-    parts = [f"{tokens:,} tokens, {words:,} words" + (f" ({', '.join(targets)})" if targets else "")]
+    parts = [
+        f"{tokens:,} tokens, {words:,} words" + (f" ({', '.join(targets)})" if targets else "")
+    ]
     if alone:
         lost = ", ".join(f"{n:,} targets of {task}" for task, n in lacking.items()) or "no targets"
         parts.append(f"left out {alone:,} words that have no token, and {lost} with them")

@@ -45,7 +45,9 @@ def spell_text(tokens: Sequence[SurfaceToken]) -> str:
 
 def _unescape(blanks: str) -> str:
     return ESCAPED.sub(
-        lambda match: chr(int(match[1][1:], 16)) if match[1][1:] else BLANKS.get(match[1], match[1]),
+        lambda match: (
+            chr(int(match[1][1:], 16)) if match[1][1:] else BLANKS.get(match[1], match[1])
+        ),
         blanks,
     )
 
@@ -68,7 +70,9 @@ def find_surface(text: str | None, tokens: Sequence[SurfaceToken]) -> Surface:
     for token, (start, end) in zip(tokens, written, strict=True):
         part = text[start:end]
         if is_made_of(part, token.words):
-            places += [(start + first, start + last) for first, last in place_words(part, token.words)]
+            places += [
+                (start + first, start + last) for first, last in place_words(part, token.words)
+            ]
         else:
             places += [(start, end)] * len(token.words)
     return Surface(text, tuple(places))

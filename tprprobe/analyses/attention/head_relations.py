@@ -87,7 +87,9 @@ def _edges(tokens: pd.DataFrame) -> Iterator[tuple[str, int, int]]:
     words = tokens[tokens[WORD] >= 0].drop_duplicates(WORD)
     numbers = words[WORD].tolist()
     lasts = words[LAST_WORD].tolist() if LAST_WORD in words else numbers
-    first = {n: word for word, last in zip(numbers, lasts, strict=True) for n in range(word, last + 1)}
+    first = {
+        n: word for word, last in zip(numbers, lasts, strict=True) for n in range(word, last + 1)
+    }
     for word, cell in zip(numbers, words[TASK].astype(str), strict=True):
         for label, span1, span2 in decode_cell(cell, word):
             at, of = first.get(span1[0]), first.get(span2[0] if span2 else -1)

@@ -186,7 +186,9 @@ def read_examples(corpus: Corpus, task: Task, mode: SpanMode, window: range) -> 
     names = tuple(map(str, inventory))
     examples = Examples(corpus, mode, window, names, {"real": labels}, *targets)
     stated = (states[..., 0] >= 0).all(1)
-    counts = corpus.store.manifest.get("counts", {})  # of targets without a token, few of which have a cell
+    counts = corpus.store.manifest.get(
+        "counts", {}
+    )  # of targets without a token, few of which have a cell
     unaligned = max(int((~has).sum()), counts.get(f"{corpus.side}.{task.cells}{ALONE}", 0))
     lost = unaligned + int((~stated).sum())
     return replace(examples.take(np.flatnonzero(stated)), lost=lost)

@@ -110,7 +110,9 @@ def read_words(tokens: pd.DataFrame, tasks: Sequence[Task]) -> Words:
     if LAST_WORD in tokens:  # words that share a token; their targets are in the cell of the first
         n_words = tokens[LAST_WORD].to_numpy()[at] - first_word[at] + 1
         at = np.repeat(at, n_words)
-        number = first_word[at] + np.arange(len(at)) - np.repeat(np.cumsum(n_words) - n_words, n_words)
+        number = (
+            first_word[at] + np.arange(len(at)) - np.repeat(np.cumsum(n_words) - n_words, n_words)
+        )
     else:
         number = first_word[at]
     sample = tokens["sample"].to_numpy()[at]

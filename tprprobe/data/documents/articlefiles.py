@@ -56,7 +56,9 @@ class Article:
         return None, None
 
 
-Columns = tuple[str, str]  # of a text and of what it should become: twice the same where it is its own target
+Columns = tuple[
+    str, str
+]  # of a text and of what it should become: twice the same where it is its own target
 
 
 def find_columns(names: Collection[str], where: str, column: str | None = None) -> Columns:

@@ -8,7 +8,7 @@ import csv
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,10 @@ from tprprobe.data.documents.articlefiles import (
 )
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.lines import LONGEST, read_lines, scan_lines
+from tprprobe.gold.iob import TAG
 
 UNITS = ("lines", "paragraphs")
+LOOKED_AT = 20  # lines of a text, whether they are columns
 SEPARATORS = ",;\t"  # of a .csv file: the first that stands between the names of its columns
 QUOTING = {
     ".csv": "in a .csv file fields with separators, quotes or line ends stand in double quotes, "
@@ -60,6 +62,7 @@ def open_text(path: Path, request: Request) -> Articles:
     unit = request.column or UNITS[0]
     if unit not in UNITS:
         raise unknown(f"unit of {path}", unit, UNITS)
+    _check_prose(path)
     filled: list[bool] = []
     lines = scan_lines(path, check=lambda line, _: filled.append(bool(line.strip())))
     here = np.array(filled[: len(lines)])
@@ -82,6 +85,15 @@ def open_text(path: Path, request: Request) -> Articles:
     return Articles.of(request, len(starts), read)
 
 
+def _check_prose(path: Path) -> None:
+    """Refuses a column file of words and tags that is named like a text."""
+    first = [line.split() for _, line in islice(read_lines(path), LOOKED_AT) if line.strip()]
+    if first and all(len(fields) > 1 and TAG.fullmatch(fields[-1]) for fields in first):
+        raise InputError(
+            f"{path} has words and tags in columns: name it {path.name.split('.')[0]}.iob2, and it is read as that"
+        )
+
+
 def open_table(path: Path, request: Request) -> Articles:
     """The texts of a `.csv` or `.tsv` file: the column asked for, the only one, or those of a known pair."""
     rows = _read_table(path)
@@ -98,9 +110,13 @@ def open_table(path: Path, request: Request) -> Articles:
                 f"{QUOTING[_suffix(path)]}"
             )
         found.append(Article(*(row[place] for place in places)))
-    if _suffix(path) == ".tsv" and (n := sum(_is_quoted(t) for a in found for t in {a.source, a.target})):
+    if _suffix(path) == ".tsv" and (
+        n := sum(_is_quoted(t) for a in found for t in {a.source, a.target})
+    ):
         about["quoted"] = n
-        note(f"{path}: {n:,} texts keep the quotes around them (a .tsv file has none: save it as .csv if it has)")
+        note(
+            f"{path}: {n:,} texts keep the quotes around them (a .tsv file has none: save it as .csv if it has)"
+        )
     return Articles.of(request, len(found), lambda some: (found[row] for row in some), about)
 
 
@@ -128,7 +144,9 @@ def _read_table(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _is_quoted(text: str) -> bool:
-    return text[:1] == '"' == text[-1:] and len(text) > 1 and '"' not in text[1:-1].replace('""', "")
+    return (
+        text[:1] == '"' == text[-1:] and len(text) > 1 and '"' not in text[1:-1].replace('""', "")
+    )
 
 
 FORMATS: dict[str, Callable[[Path, Request], Articles]] = {

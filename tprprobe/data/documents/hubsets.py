@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from tprprobe.data.dataset import ALL, Dataset, Request
-from tprprobe.data.documents.articlefiles import Article, Articles, as_text, find_columns, report_columns
+from tprprobe.data.documents.articlefiles import (
+    Article,
+    Articles,
+    as_text,
+    find_columns,
+    report_columns,
+)
 from tprprobe.data.documents.corpora import SPLITS, choose, find_split
 from tprprobe.errors import InputError, check_extra
 

@@ -69,10 +69,7 @@ def find_table(source: Path, given: Path | None) -> Path:
 def read_table(path: Path) -> pd.DataFrame:
     """The tokens of a table: side, sample (from 0), position, id, token, question, and its own columns."""
     with as_input_error(f"{path} cannot be read as a table", WANTED):
-        if path.suffix == ".parquet":
-            table = pd.read_parquet(path)
-        else:
-            table = _read_texts(path)
+        table = pd.read_parquet(path) if path.suffix == ".parquet" else _read_texts(path)
     return complete_table(table, path)
 
 
