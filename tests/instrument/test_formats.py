@@ -5,12 +5,13 @@ reported of other readers.
 import csv
 import json
 
+import pandas as pd
 import pytest
 
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.gold.annotations import read_annotated
-from tprprobe.gold.labels import Target, token_columns
+from tprprobe.gold.labels import Labelled, Target, count_aligned, tell_counts, token_columns
 
 
 def row(number, form, misc="_"):
@@ -256,3 +257,47 @@ def test_a_table_that_csv_wrote_is_read_back(tmp_path):
     with (path := tmp_path / "a.csv").open("w", newline="", encoding="utf-8-sig") as file:
         csv.writer(file).writerows([["text", "id"], *([text, 1] for text in texts)])
     assert [each.source for each in load_data(path)] == [text for text in texts if text]
+
+
+def test_words_that_share_tokens_are_probed_and_followed(tmp_path):
+    from tprprobe.analyses.attention.head_relations import _edges
+    from tprprobe.analyses.probing.labelled_words import read_words
+    from tprprobe.analyses.probing.task import Task
+
+    rows, _, _ = SURFACES["French"]
+    (sentence,) = read_annotated(
+        write(tmp_path, "a.conllu", "".join(row(*each) for each in rows) + "\n")
+    )
+    pieces = {
+        "Il": (0, 2),
+        "va": (3, 5),
+        "a": (6, 7),
+        "u": (7, 8),
+        "marché": (9, 15),
+        ".": (15, 16),
+    }
+    columns = token_columns(sentence, [*pieces.values()])
+    tokens = pd.DataFrame({"sample": 0, "token": [*pieces], **columns})
+    words = read_words(tokens, [Task(name="pos", title="", spans=1)])
+    assert words.number.tolist() == [0, 1, 2, 3, 4, 5]
+    assert words.rows[2:4].tolist() == [[2, 4], [2, 4]]
+    assert words.form[2:4].tolist() == ["au", "au"]
+    assert words.cells["pos"][2:4].tolist() == ["X3 X4[3,4)", ""]
+    edges = [(at, of) for _, at, of in _edges(tokens)]
+    assert edges == [(1, 0), (2, 0), (2, 0), (4, 0), (5, 0)]
+    inside = tokens.assign(dep=["", "", "dep[2,3)[3,4) dep[3,4)[0,1)", "", "", ""])
+    assert [(at, of) for _, at, of in _edges(inside)] == [(2, 0)]  # not of à to le
+
+
+def test_words_behind_the_cut_and_dropped_ones_are_counted():
+    words = ("a", "\u200b", "", "b", "c")
+    targets = {
+        "x": (Target("P", (1, 2)), Target("P", (0, 2)), Target("P", (3, 5)), Target("P", (3, 4)))
+    }
+    sentence = Labelled("s", "d", words, "a \u200b  b c", targets)
+    counts = count_aligned(sentence, token_columns(sentence, [(0, 0), (0, 1), (5, 6)]))
+    assert counts == {"words": 5, "words_without_token": 3, "x": 4, "x_without_token": 3}
+    said = tell_counts({f"source.{name}": n for name, n in counts.items()}, "source")
+    assert said == (
+        "source: 0 tokens, 5 words; targets: x 4; left out 3 words that have no token, and 3 targets of x with them"
+    )

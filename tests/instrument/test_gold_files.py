@@ -278,7 +278,7 @@ def test_odd_sentences_are_counted_in_a_line(tmp_path, capsys):
     assert sentences[0].name == "letters-1"
     sizes, changed = capsys.readouterr().err.splitlines()
     assert sizes.endswith(
-        "a.conllu: sentences 5, documents 1, words 12; targets: dep 12, pos 12, upos 6"
+        "a.conllu: sentences 5, documents 1, words 12; targets: dep 12, pos 12, upos 12"
     )
     assert changed.endswith(
         "a.conllu: sentences without `# text`, spelled from their tokens: 3; sentences whose `# text` has other "

@@ -85,7 +85,8 @@ def _words(
             if EMPTY_NODE.fullmatch(word["ID"]):
                 n_empty += 1
             elif ends := JOINED.fullmatch(word["ID"]):
-                _first, last = _check_range(int(ends[1]), int(ends[2]), len(words), last)
+                _check_range(int(ends[1]), int(ends[2]), len(words), last)
+                last = int(ends[2])
                 check_word(word["FORM"])
                 tokens.append(SurfaceToken(word["FORM"], [], word.get("MISC", "_")))
             elif word["ID"] != str(len(words) + 1):
@@ -104,14 +105,13 @@ def _words(
     return words, tokens, n_empty
 
 
-def _check_range(first: int, last: int, n_words: int, last_before: int) -> tuple[int, int]:
+def _check_range(first: int, last: int, n_words: int, last_before: int) -> None:
     """Checks that a multi-word token begins with the next word, behind the one before."""
     if not max(n_words, last_before) + 1 == first < last:
         raise InputError(
             f"multi-word token {first}-{last} after word {n_words}: it stands before its first word, "
             "and no two have a word in common"
         )
-    return first, last
 
 
 def _heads(path: Path, words: list[tuple[int, Word]]) -> list[int]:

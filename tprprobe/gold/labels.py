@@ -21,6 +21,7 @@ from tprprobe.errors import InputError
 
 Span = tuple[int, int]  # half open, in words
 WORD, LAST_WORD = "word", "last_word"
+TOTALS = ("tokens", "words", "texts_cut", "tokens_without_word")  # counts that are of no task
 ALONE = "_without_token"  # ends the name of what is counted among words and targets
 _CELL = re.compile(r"(\S+?)(\[\d{1,9},\d{1,9}\))?(\[\d{1,9},\d{1,9}\))?(?!\S)")
 
@@ -204,19 +205,20 @@ def count_aligned(sentence: Labelled, columns: Mapping[str, Sequence[Any]]) -> C
 
 def tell_counts(counts: Mapping[str, int], side: str) -> str:
     """The line that reports the counts of a side: what there is, and what is cut or left out."""
-    of = Counter({k.removeprefix(f"{side}."): n for k, n in counts.items() if k.startswith(side)})
-    cut, words, tokens = of.pop("texts_cut", 0), of.pop("words", 0), of.pop("tokens", 0)
-    alone, wordless = of.pop(f"words{ALONE}", 0), of.pop("tokens_without_word", 0)
-    lacking = {task: of[task + ALONE] for task in [*of] if of[task + ALONE]}
-    targets = [f"{task} {n:,}" for task, n in of.items() if not task.endswith(ALONE)]
+    of_side = {name.partition(".")[::2]: n for name, n in counts.items()}
+    totals = Counter({name: n for (owner, name), n in of_side.items() if owner == side})
+    tasks = [name for name in totals if name not in TOTALS and not name.endswith(ALONE)]
+    targets = ", ".join(f"{task} {totals[task]:,}" for task in tasks)
     parts = [
-        f"{tokens:,} tokens, {words:,} words" + (f" ({', '.join(targets)})" if targets else "")
+        f"{totals['tokens']:,} tokens, {totals['words']:,} words; targets: {targets or 'none'}"
     ]
-    if alone:
-        lost = ", ".join(f"{n:,} targets of {task}" for task, n in lacking.items()) or "no targets"
-        parts.append(f"left out {alone:,} words that have no token, and {lost} with them")
-    if wordless:
-        parts.append(f"{wordless:,} tokens belong to no word")
-    if cut:
-        parts.append(f"{cut:,} texts are too long and cut")
+    if n := totals[f"words{ALONE}"]:
+        dropped = [f"{totals[t + ALONE]:,} targets of {t}" for t in tasks if totals[t + ALONE]]
+        parts.append(
+            f"left out {n:,} words that have no token, and {', '.join(dropped) or 'no targets'} with them"
+        )
+    if n := totals["tokens_without_word"]:
+        parts.append(f"{n:,} tokens belong to no word")
+    if n := totals["texts_cut"]:
+        parts.append(f"{n:,} texts are too long and cut")
     return f"{side}: {'; '.join(parts)}"

@@ -71,11 +71,14 @@ def find_columns(names: Collection[str], where: str, column: str | None = None) 
     raise InputError(f"{where} has {given}, but no {wanted}: name the column of texts, FILE:COLUMN")
 
 
-def report_columns(source: object, names: Collection[str], columns: Columns) -> dict[str, Any]:
-    """Which columns of a table are read and which are not; a line says it."""
+def report_columns(
+    source: object, count: int, names: Collection[str], columns: Columns, odd: str = ""
+) -> dict[str, Any]:
+    """Which columns of a table of so many rows are read and which are not; a line says it, and what is odd."""
     left = [name for name in names if name not in columns]
     used = f"the column {columns[0]}" if columns[0] == columns[1] else " with ".join(columns)
-    note(f"{source}: {used} is read" + (f"; not read: {', '.join(left)}" if left else ""))
+    said = [f"{count:,} rows, {used} is read", f"not read: {', '.join(left)}" if left else "", odd]
+    note(f"{source}: {'; '.join(filter(None, said))}")
     return {"columns": list(dict.fromkeys(columns)), "columns_not_read": left}
 
 
@@ -126,7 +129,7 @@ def open_jsonl(path: Path, request: Request) -> Articles:
     ((number, first),) = lines.read([0])
     names = list(_parse_row(first, where := f"{path}, line {number}"))
     columns = find_columns(names, where, request.column)
-    about = report_columns(path, names, columns)
+    about = report_columns(path, len(lines), names, columns)
 
     def read(rows: range) -> Iterator[Article]:
         for number, line in lines.read(rows):
@@ -165,6 +168,7 @@ def open_two(path: Path, request: Request) -> Articles:
             f"{source} has {len(documents)} lines, {target.name} {len(summaries)}: from line "
             f"{less + 1} on there is no pair; every document needs the summary on its line"
         )
+    note(f"{source}: {len(documents):,} documents with the summaries in {target.name}")
 
     def read(rows: range) -> Iterator[Article]:
         both = zip(documents.read(rows), summaries.read(rows), strict=True)
@@ -181,7 +185,7 @@ def open_parquet(path: Path, request: Request) -> Articles:
     starts = np.cumsum([0, *sizes])
     names = about.schema.to_arrow_schema().names
     columns = find_columns(names, str(path), request.column)
-    report = report_columns(path, names, columns)
+    report = report_columns(path, about.num_rows, names, columns)
 
     def read(rows: range) -> Iterator[Article]:
         if rows.step < 0:

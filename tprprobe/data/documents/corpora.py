@@ -100,7 +100,6 @@ def open_table(path: Path, request: Request) -> Articles:
     _, names = next(rows)
     only = names[0] if len(names) == 1 else None
     columns = find_columns(names, str(path), request.column or only)
-    about = report_columns(path, names, columns)
     places = [names.index(column) for column in columns]
     found = []
     for number, row in rows:
@@ -110,13 +109,10 @@ def open_table(path: Path, request: Request) -> Articles:
                 f"{QUOTING[_suffix(path)]}"
             )
         found.append(Article(*(row[place] for place in places)))
-    if _suffix(path) == ".tsv" and (
-        n := sum(_is_quoted(t) for a in found for t in {a.source, a.target})
-    ):
-        about["quoted"] = n
-        note(
-            f"{path}: {n:,} texts keep the quotes around them (a .tsv file has none: save it as .csv if it has)"
-        )
+    quoted = sum(_is_quoted(text) for each in found for text in {each.source, each.target})
+    odd = f"{quoted:,} texts keep the quotes around them ({QUOTING['.tsv']})" if quoted else ""
+    is_tsv = _suffix(path) == ".tsv"
+    about = report_columns(path, len(found), names, columns, odd if is_tsv else "")
     return Articles.of(request, len(found), lambda some: (found[row] for row in some), about)
 
 
@@ -128,7 +124,9 @@ def _read_table(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise InputError(f"{path} has no names of columns: give a table with a line of names first")
     if _suffix(path) == ".tsv":
         yield 1, [name.strip() for name in head.split("\t")]
-        yield from ((number, line.split("\t")) for number, line in lines if line)
+        yield from (
+            (number, line.split("\t")) for number, line in lines if line or "\t" not in head
+        )
         return
     separator = next((each for each in SEPARATORS if each in head), SEPARATORS[0])
     texts = (f"{line}\n" for line in chain([head], (line for _, line in lines)))
