@@ -199,16 +199,16 @@ def test_what_breaks_a_rule_is_refused_with_its_line(tmp_path, name, text, said)
 
 
 TABLES = {  # by report: name, content, pairs, what is said
-    "quotes in a .tsv": ("a.tsv", 'sentence\tlabel\n"a\t1\nb" c\t0\n', [('"a', "1"), ('b" c', "0")], "sentence with label is read"),
-    "quotes around": ("a.tsv", 'text\n"a ""b"""\n', [('"a ""b"""',) * 2], "1 texts keep the quotes around them"),
-    "labels": ("a.csv", "text,label\na,01\nb,1\n", [("a", "01"), ("b", "1")], "text with label is read"),
-    "summaries": ("a.csv", "id,document,summary\n1,d,s\n", [("d", "s")], "document with summary is read; not read: id"),
-    "mark, semicolons": ("a.csv", b"\xef\xbb\xbftext;label\r\na, b;c\r\n", [("a, b", "c")], "text with label is read"),
-    "null, NA": ("a.csv", "text,id\nnull,1\nNA,2\n\n", [("null",) * 2, ("NA",) * 2], "the column text is read; not read: id"),
-    "numbers": ("a.jsonl", '{"text": "a", "label": 1}\n{"text": "b", "label": 0}\n', [("a", "1"), ("b", "0")], "text with label"),
+    "quotes in a .tsv": ("a.tsv", 'sentence\tlabel\n"a\t1\nb" c\t0\n', [('"a', "1"), ('b" c', "0")], "rows 2; read: sentence (target: label)"),
+    "quotes around": ("a.tsv", 'text\n"a ""b"""\n', [('"a ""b"""',) * 2], "; 1 texts keep the quotes around them"),
+    "labels": ("a.csv", "text,label\na,01\nb,1\n", [("a", "01"), ("b", "1")], "read: text (target: label)"),
+    "summaries": ("a.csv", "id,document,summary\n1,d,s\n", [("d", "s")], "read: document (target: summary); not read: id"),
+    "mark, semicolons": ("a.csv", b"\xef\xbb\xbftext;label\r\na, b;c\r\n", [("a, b", "c")], "read: text (target: label)"),
+    "null, NA": ("a.csv", "text,id\nnull,1\nNA,2\n\n", [("null",) * 2, ("NA",) * 2], "rows 2; read: text; not read: id"),
+    "numbers": ("a.jsonl", '{"text": "a", "label": 1}\n{"text": "b", "label": 0}\n', [("a", "1"), ("b", "0")], "read: text (target: label)"),
     "questions": ("a.jsonl", '{"context": "c", "question": "q", "answer": "a"}\n', [("q", "a")], "not read: context"),
     "a carriage return": ("a.txt", "a\rb\r\nc\u2028d\x85e\n", [("a\rb",) * 2, ("c\u2028d\x85e",) * 2], "2 texts"),
-    "long": ("a.csv", "text\n" + "x " * 100_000 + "\n", [("x " * 100_000,) * 2], "the column text is read"),
+    "long": ("a.csv", "text\n" + "x " * 100_000 + "\n", [("x " * 100_000,) * 2], "rows 1; read: text"),
 }  # fmt: skip
 
 

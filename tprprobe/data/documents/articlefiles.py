@@ -76,9 +76,10 @@ def report_columns(
 ) -> dict[str, Any]:
     """Which columns of a table of so many rows are read and which are not; a line says it, and what is odd."""
     left = [name for name in names if name not in columns]
-    used = f"the column {columns[0]}" if columns[0] == columns[1] else " with ".join(columns)
-    said = [f"{count:,} rows, {used} is read", f"not read: {', '.join(left)}" if left else "", odd]
-    note(f"{source}: {'; '.join(filter(None, said))}")
+    text, target = columns
+    read = f"read: {text}" + (f" (target: {target})" if target != text else "")
+    parts = [f"rows {count:,}", read, f"not read: {', '.join(left)}" if left else "", odd]
+    note(f"{source}: {'; '.join(filter(None, parts))}")
     return {"columns": list(dict.fromkeys(columns)), "columns_not_read": left}
 
 
