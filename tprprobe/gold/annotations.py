@@ -101,19 +101,24 @@ def read_annotated(path: str | os.PathLike[str], task: str | None = None) -> lis
 
     ``task`` names what the labels of the last two are of.
     """
-    return read_file(path, task).sentences
+    reading = read_file(path, task)
+    report_reading(path, reading)
+    return reading.sentences
 
 
 def read_file(path: str | os.PathLike[str], task: str | None = None) -> Reading:
-    """What such a file holds; a report says how much, and what was read otherwise than it stands there."""
+    """What such a file holds."""
     path = Path(path)
     if _format(path) not in FORMATS:
         raise InputError(f"{path}: an annotated file ends in {', '.join(FORMATS)} (or these .gz)")
-    reading = FORMATS[_format(path)](path, task)
+    return FORMATS[_format(path)](path, task)
+
+
+def report_reading(path: str | os.PathLike[str], reading: Reading) -> None:
+    """Prints how much a file holds, and what of it was passed over or read in another way."""
     note(f"{path}: {_tell(count_reading(reading))}")
     if changed := [f"{said}: {n:,}" for what, said in ODD.items() if (n := reading.odd[what])]:
         note(f"{path}: {'; '.join(changed)}")
-    return reading
 
 
 def count_reading(reading: Reading) -> dict[str, Any]:

@@ -11,7 +11,13 @@ from tprprobe.data.dataset import ALL, Dataset, Labels, Request, spread
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.lines import read_lines
-from tprprobe.gold.annotations import add_labels, count_reading, is_annotated, read_file
+from tprprobe.gold.annotations import (
+    add_labels,
+    count_reading,
+    is_annotated,
+    read_file,
+    report_reading,
+)
 from tprprobe.gold.labels import Labelled, Reading
 
 Source = Literal["same", "document", "empty"]
@@ -104,8 +110,9 @@ def open_annotated(request: Request) -> AnnotatedFile:
     """The sentences of an annotated file, or the first n."""
     if request.split not in (None, ALL):
         raise InputError(f"{request.spec} is one file without splits: leave --split out")
-    sentences, odd = read_file(request.spec)
+    sentences, odd = reading = read_file(request.spec)
     rows = request.first_rows(len(sentences))
+    report_reading(request.spec, reading)
     changed = tuple((what, n) for what, n in odd.items() if n)
     return AnnotatedFile(request.spec, ALL, request.seed, rows, tuple(sentences), odd=changed)
 

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tprprobe.console import note
 from tprprobe.data.dataset import ALL, Dataset, Labels, Request
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error
@@ -71,16 +70,25 @@ def find_columns(names: Collection[str], where: str, column: str | None = None) 
     raise InputError(f"{where} has {given}, but no {wanted}: name the column of texts, FILE:COLUMN")
 
 
-def report_columns(
-    source: object, count: int, names: Collection[str], columns: Columns, odd: str = ""
-) -> dict[str, Any]:
-    """Which columns of a table of so many rows are read and which are not; a line says it, and what is odd."""
+def describe_columns(names: Collection[str], columns: Columns) -> dict[str, Any]:
+    """Which columns of a table are read, and which are not."""
     left = [name for name in names if name not in columns]
-    text, target = columns
-    read = f"read: {text}" + (f" (target: {target})" if target != text else "")
-    parts = [f"rows {count:,}", read, f"not read: {', '.join(left)}" if left else "", odd]
-    note(f"{source}: {'; '.join(filter(None, parts))}")
     return {"columns": list(dict.fromkeys(columns)), "columns_not_read": left}
+
+
+def tell_columns(source: str, count: int, about: Mapping[str, Any]) -> str:
+    """The line that reports the reading of a table of so many rows."""
+    text, *target = about["columns"]
+    left, quoted = about["columns_not_read"], about.get("quoted", 0)
+    parts = [
+        f"rows {count:,}",
+        f"read: {text}" + (f" (target: {target[0]})" if target else ""),
+        f"not read: {', '.join(left)}" if left else "",
+        f"{quoted:,} texts keep the quotes around them (a .tsv file has no quotes)"
+        if quoted
+        else "",
+    ]
+    return f"{source}: {'; '.join(filter(None, parts))}"
 
 
 def as_text(value: object, kind: str, where: str) -> str:
@@ -130,7 +138,7 @@ def open_jsonl(path: Path, request: Request) -> Articles:
     ((number, first),) = lines.read([0])
     names = list(_parse_row(first, where := f"{path}, line {number}"))
     columns = find_columns(names, where, request.column)
-    about = report_columns(path, len(lines), names, columns)
+    about = describe_columns(names, columns)
 
     def read(rows: range) -> Iterator[Article]:
         for number, line in lines.read(rows):
@@ -169,13 +177,13 @@ def open_two(path: Path, request: Request) -> Articles:
             f"{source} has {len(documents)} lines, {target.name} {len(summaries)}: from line "
             f"{less + 1} on there is no pair; every document needs the summary on its line"
         )
-    note(f"{source}: {len(documents):,} documents with the summaries in {target.name}")
+    columns = (source.name, target.name)
 
     def read(rows: range) -> Iterator[Article]:
         both = zip(documents.read(rows), summaries.read(rows), strict=True)
         return (Article(document, summary) for (_, document), (_, summary) in both)
 
-    return Articles.of(request, len(documents), read)
+    return Articles.of(request, len(documents), read, describe_columns(columns, columns))
 
 
 def open_parquet(path: Path, request: Request) -> Articles:
@@ -186,7 +194,7 @@ def open_parquet(path: Path, request: Request) -> Articles:
     starts = np.cumsum([0, *sizes])
     names = about.schema.to_arrow_schema().names
     columns = find_columns(names, str(path), request.column)
-    report = report_columns(path, about.num_rows, names, columns)
+    report = describe_columns(names, columns)
 
     def read(rows: range) -> Iterator[Article]:
         if rows.step < 0:

@@ -19,11 +19,12 @@ from tprprobe.data.dataset import ALL, SHARES, Dataset, Request, no_data, split_
 from tprprobe.data.documents.articlefiles import (
     Article,
     Articles,
+    describe_columns,
     find_columns,
     open_jsonl,
     open_parquet,
     open_two,
-    report_columns,
+    tell_columns,
 )
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.lines import LONGEST, read_lines, scan_lines
@@ -109,10 +110,10 @@ def open_table(path: Path, request: Request) -> Articles:
                 f"{QUOTING[_suffix(path)]}"
             )
         found.append(Article(*(row[place] for place in places)))
-    quoted = sum(_is_quoted(text) for each in found for text in {each.source, each.target})
-    odd = f"{quoted:,} texts keep the quotes around them ({QUOTING['.tsv']})" if quoted else ""
-    is_tsv = _suffix(path) == ".tsv"
-    about = report_columns(path, len(found), names, columns, odd if is_tsv else "")
+    about = describe_columns(names, columns)
+    if _suffix(path) == ".tsv":
+        texts = [text for each in found for text in {each.source, each.target}]
+        about["quoted"] = sum(map(_is_quoted, texts))
     return Articles.of(request, len(found), lambda some: (found[row] for row in some), about)
 
 
@@ -230,11 +231,13 @@ def choose(whole: Dataset[Article], request: Request, divided: bool) -> Dataset[
             numbers.append(number)
             if len(numbers) == request.n:
                 break
+    rows, about = request.first_rows(len(numbers)), whole.report
+    if "columns" in about:
+        note(tell_columns(request.spec, len(whole), about))
     if empty:
         many = "1 example was" if empty == 1 else f"{empty:,} examples were"
         note(f"{request.spec}: {many} left out: a text is empty")
-    about = whole.report | ({"left_out_empty": empty} if empty else {})
-    rows = request.first_rows(len(numbers))
+        about["left_out_empty"] = empty
     if wanted is None and not empty:
         return whole[: len(rows)]
     chosen = np.array(numbers, int)

@@ -15,8 +15,8 @@ from tprprobe.data.documents.articlefiles import (
     Article,
     Articles,
     as_text,
+    describe_columns,
     find_columns,
-    report_columns,
 )
 from tprprobe.data.documents.corpora import SPLITS, choose, find_split
 from tprprobe.errors import InputError, check_extra
@@ -44,7 +44,7 @@ def open_hub_set(request: Request) -> Dataset:
         split = next(iter(tables))
     table = tables[split := find_split(request.spec, split, list(tables))]
     columns = find_columns(table.column_names, f"{request.spec} {split}", column or None)
-    about = report_columns(f"{request.spec} {split}", len(table), table.column_names, columns)
+    about = describe_columns(table.column_names, columns)
 
     def read(rows: range) -> Iterator[Article]:
         for start in range(0, len(rows), ROWS):
