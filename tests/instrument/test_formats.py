@@ -11,7 +11,7 @@ import pytest
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.gold.annotations import read_annotated
-from tprprobe.gold.labels import Labelled, Target, count_aligned, tell_counts, token_columns
+from tprprobe.gold.labels import Labelled, Target, count_aligned, report_counts, token_columns
 
 
 def row(number, form, misc="_"):
@@ -297,7 +297,7 @@ def test_words_behind_the_cut_and_dropped_ones_are_counted():
     sentence = Labelled("s", "d", words, "a \u200b  b c", targets)
     counts = count_aligned(sentence, token_columns(sentence, [(0, 0), (0, 1), (5, 6)]))
     assert counts == {"words": 5, "words_without_token": 3, "x": 4, "x_without_token": 3}
-    said = tell_counts({f"source.{name}": n for name, n in counts.items()}, "source")
+    said = report_counts({f"source.{name}": n for name, n in counts.items()}, "source")
     assert said == (
         "source: 0 tokens, 5 words; targets: x 4; left out 3 words that have no token, and 3 targets of x with them"
     )

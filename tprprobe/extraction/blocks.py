@@ -34,7 +34,7 @@ from tprprobe.files.locks import alone
 from tprprobe.files.processes import Ranks
 from tprprobe.files.writing import refuse_existing
 from tprprobe.gold.labellers import Labeller
-from tprprobe.gold.labels import tell_counts
+from tprprobe.gold.labels import report_counts
 from tprprobe.models.answers import exact_matches, write_answers
 from tprprobe.models.architectures import fingerprint
 from tprprobe.models.loading import find_twins, load_model
@@ -166,7 +166,7 @@ def extract(
     counts = store.manifest.get(COUNTS, {})
     for side in SIDES if not ranks.rank else ():
         if any(name.startswith(side) for name in counts):
-            note(tell_counts(counts, side))
+            note(report_counts(counts, side))
     return store
 
 

@@ -116,7 +116,7 @@ def read_file(path: str | os.PathLike[str], task: str | None = None) -> Reading:
 
 def report_reading(path: str | os.PathLike[str], reading: Reading) -> None:
     """Prints how much a file holds, and what of it was passed over or read in another way."""
-    note(f"{path}: {_tell(count_reading(reading))}")
+    note(f"{path}: {_list_sizes(count_reading(reading))}")
     if changed := [f"{said}: {n:,}" for what, said in ODD.items() if (n := reading.odd[what])]:
         note(f"{path}: {'; '.join(changed)}")
 
@@ -134,7 +134,7 @@ def count_reading(reading: Reading) -> dict[str, Any]:
     }
 
 
-def _tell(counts: dict[str, Any]) -> str:
+def _list_sizes(counts: dict[str, Any]) -> str:
     sizes = [f"{name} {counts[name]:,}" for name in ("sentences", "documents", "words")]
     targets = [f"{task} {n:,}" for task, n in sorted(counts["targets"].items())]
     return f"{', '.join(sizes)}; targets: {', '.join(targets) or 'none'}"

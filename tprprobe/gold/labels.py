@@ -203,7 +203,7 @@ def count_aligned(sentence: Labelled, columns: Mapping[str, Sequence[Any]]) -> C
     return counts
 
 
-def tell_counts(counts: Mapping[str, int], side: str) -> str:
+def report_counts(counts: Mapping[str, int], side: str) -> str:
     """The line that reports the counts of a side: what there is, and what is cut or left out."""
     of_side = {name.partition(".")[::2]: n for name, n in counts.items()}
     totals = Counter({name: n for (owner, name), n in of_side.items() if owner == side})

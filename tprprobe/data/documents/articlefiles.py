@@ -76,7 +76,7 @@ def describe_columns(names: Collection[str], columns: Columns) -> dict[str, Any]
     return {"columns": list(dict.fromkeys(columns)), "columns_not_read": left}
 
 
-def tell_columns(source: str, count: int, about: Mapping[str, Any]) -> str:
+def report_columns(source: str, count: int, about: Mapping[str, Any]) -> str:
     """The line that reports the reading of a table of so many rows."""
     text, *target = about["columns"]
     left, quoted = about["columns_not_read"], about.get("quoted", 0)

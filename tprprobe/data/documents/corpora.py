@@ -24,7 +24,7 @@ from tprprobe.data.documents.articlefiles import (
     open_jsonl,
     open_parquet,
     open_two,
-    tell_columns,
+    report_columns,
 )
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.lines import LONGEST, read_lines, scan_lines
@@ -233,7 +233,7 @@ def choose(whole: Dataset[Article], request: Request, divided: bool) -> Dataset[
                 break
     rows, about = request.first_rows(len(numbers)), whole.report
     if "columns" in about:
-        note(tell_columns(request.spec, len(whole), about))
+        note(report_columns(request.spec, len(whole), about))
     if empty:
         many = "1 example was" if empty == 1 else f"{empty:,} examples were"
         note(f"{request.spec}: {many} left out: a text is empty")
