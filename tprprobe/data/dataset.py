@@ -103,6 +103,11 @@ class Dataset(ABC, Generic[E]):
         """The symbols that all texts are made of, with blanks between; empty where they are no such texts."""
         return ()
 
+    @property
+    def report(self) -> dict[str, Any]:
+        """What was read, left out and changed where examples come from a file, in JSON types."""
+        return {}
+
     def describe(self, most: int) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
         """Facts and tables for a reader: lengths of the first texts.
 

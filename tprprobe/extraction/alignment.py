@@ -21,7 +21,7 @@ from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.encoded import NOWHERE
 from tprprobe.extraction.passes import decoder_inputs
 from tprprobe.gold.labellers import Labeller, apply_labellers
-from tprprobe.gold.labels import WORD, Labelled, Span, token_columns
+from tprprobe.gold.labels import LAST_WORD, WORD, Labelled, Span, count_aligned, token_columns
 from tprprobe.store.layout import SIDES
 
 Columns = Mapping[str, Sequence[Any]]
@@ -71,7 +71,8 @@ def align_words(
     written: Sequence[Sequence[int]] | None,
     labellers: Sequence[Labeller] = (),
 ) -> tuple[dict[str, pd.DataFrame], Counter[str]]:
-    """The columns of all tokens by side, and how many tokens there are and are ``unaligned``.
+    """The columns of all tokens by side, and how many tokens, words and targets there are by side, and how many of
+    them belong to no word, or have no token.
 
     ``written`` are the ids that the decoder reads in place of the references; ``labellers`` add
     labels of their own.
@@ -92,9 +93,12 @@ def align_words(
     for side, labelled in sides.items():
         texts_at = zip(labelled, places[side], strict=True)
         columns = [_columns(each, spans, tasks) for each, spans in texts_at]
-        counts["tokens"] += sum(map(len, places[side]))
-        counts["unaligned"] += sum(map(_unaligned, columns, places[side]))
         tables[side] = _concatenate(columns)
+        if any(end > start for spans in places[side] for start, end in spans):
+            counts[f"{side}.tokens"] += sum(map(len, places[side]))
+            counts[f"{side}.tokens_without_word"] += sum(map(_unaligned, columns, places[side]))
+            for aligned in map(count_aligned, labelled, columns):
+                counts.update({f"{side}.{name}": n for name, n in aligned.items()})
     return tables, counts
 
 
@@ -114,8 +118,9 @@ def _unaligned(columns: Columns, places: Sequence[Span]) -> int:
 
 def _concatenate(parts: Sequence[Columns]) -> pd.DataFrame:
     table = {name: [value for part in parts for value in part[name]] for name in parts[0]}
-    texts = {name: pd.Categorical(column) for name, column in table.items() if name != WORD}
-    return pd.DataFrame({WORD: np.array(table[WORD], np.int64)} | texts)
+    numbers = {name: np.array(table.pop(name), np.int64) for name in (WORD, LAST_WORD)}
+    texts = {name: pd.Categorical(column) for name, column in table.items()}
+    return pd.DataFrame(numbers | texts)
 
 
 def token_table(

@@ -1,7 +1,6 @@
 """An extraction: the model's store and those of its twins, written together, block by block."""
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +12,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from tprprobe.console import progress, stderr
+from tprprobe.console import note, progress, stderr
 from tprprobe.data import as_data
 from tprprobe.data.batching import Ragged
 from tprprobe.data.dataset import Dataset, Example
@@ -37,6 +36,7 @@ from tprprobe.files.locks import alone
 from tprprobe.files.processes import Ranks
 from tprprobe.files.writing import refuse_existing
 from tprprobe.gold.labellers import Labeller
+from tprprobe.gold.labels import report_counts
 from tprprobe.models.answers import exact_matches, write_answers
 from tprprobe.models.architectures import fingerprint
 from tprprobe.models.loading import find_twins, load_model
@@ -47,8 +47,8 @@ from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import ATTENTION, select
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 from tprprobe.store.dtypes import check_storage
-from tprprobe.store.layout import twins_in
-from tprprobe.store.manifests import check_same, describe, is_finished, read_complete
+from tprprobe.store.layout import SIDES, twins_in
+from tprprobe.store.manifests import COUNTS, check_same, describe, is_finished, read_complete
 from tprprobe.store.repairs import repair as repair_store
 
 CONTROL_SAMPLES = 1000
@@ -174,7 +174,12 @@ def extract(
         with alone(part):
             run.extract(part, ranges[ranks.rank], others, few, resume)
         join_ranges(out, ranges, ranks)
-    return open_store(out)
+    store = open_store(out)
+    counts = store.manifest.get(COUNTS, {})
+    for side in SIDES if not ranks.rank else ():
+        if any(name.startswith(side) for name in counts):
+            note(report_counts(counts, side))
+    return store
 
 
 def _vocabulary(model: Readable, vocabulary: Any, data: Dataset) -> Codec:
@@ -221,7 +226,6 @@ class Extraction:
     labellers: tuple[Labeller, ...] = ()
     storage: tuple[str | None, str | None] = (None, None)  # type and compression on disk
     pooling: Pooling = field(default_factory=Pooling)
-    tally: Counter[str] = field(default_factory=Counter)  # sub-words, those of no word, cut texts
     limits: Mapping[str, Any] = field(default_factory=dict)  # of texts, as they were asked for
 
     def extract(
@@ -260,12 +264,6 @@ class Extraction:
                 bars.advance(bar, len(some))
         for _, writer, _ in passes:
             writer.finish()
-        if self.tally["unaligned"]:
-            stderr.print(f"{self.tally['unaligned']} of {self.tally['tokens']} tokens have no word")
-        for side, named in (("source", "texts"), ("target", "targets")):
-            if count := self.tally[f"cut {side}"]:
-                advice = " (--pack divides them)" if side == "source" else ""
-                stderr.print(f"{count} {named} are longer than the model reads: cut{advice}")
 
     def _write_block(
         self, passes: Sequence[Pass], first: int, some: Sequence[Example], place: int
@@ -274,7 +272,7 @@ class Extraction:
         maps, pad = first < self.attention_samples, self.vocabulary.pad
         names = [name for name in self.names if maps or not name.endswith(ATTENTION)]
         pairs = self._encode(some)
-        self.tally.update({"cut source": pairs.cut[0], "cut target": pairs.cut[1]})
+        cut = {f"{side}.texts_cut": n for side, n in zip(SIDES, pairs.cut, strict=True)}
         if self.target == "generated":
             correct, _ = exact_matches(require_head(self.model, "an answer"), pairs)
             written = write_answers(self.model, pairs, correct)
@@ -284,14 +282,15 @@ class Extraction:
             block = read_block(self.model, pairs, names, pad)
             answers = self._answers(some, pairs, block.correct)
         columns = self._columns(some, answers)
-        words = self._words(some, pairs, answers[1] if answers else [])
+        words, counts = self._words(some, pairs, answers[1] if answers else [])
         table = token_table(some, pairs, columns, first, self.vocabulary, words)
         kept = self.pooling.table(table, self.vocabulary)
         for model, writer, end in passes:
             if writer.samples_done <= place and first < end:
                 found = block if model is self.model else read_block(model, pairs, names, pad)
                 found.check(pairs, first)
-                writer.append(self.pooling.rows(found.rows, self.specs, table), kept, found.maps)
+                rows = self.pooling.rows(found.rows, self.specs, table)
+                writer.append(rows, kept, found.maps, {**counts, **cut})
 
     def _encode(self, some: Sequence[Example]) -> Pairs:
         """The ids of samples; a model that has no decoder reads no target."""
@@ -342,15 +341,13 @@ class Extraction:
 
     def _words(
         self, some: Sequence[Example], pairs: Pairs, written: Sequence[Sequence[int]]
-    ) -> dict[str, pd.DataFrame]:
+    ) -> tuple[dict[str, pd.DataFrame], Mapping[str, int]]:
         if not self.vocabulary.has_words:
-            return {}
+            return {}, {}
         own = written if self.target == "generated" else None
         of_data = dict.fromkeys(self.data.tasks)
         tasks = [*of_data, *(t for each in self.labellers for t in each.tasks if t not in of_data)]
-        tables, counts = align_words(some, pairs, self.vocabulary, tasks, own, self.labellers)
-        self.tally.update(counts)
-        return tables
+        return align_words(some, pairs, self.vocabulary, tasks, own, self.labellers)
 
     @property
     def _kept(self) -> dict[str, SiteSpec]:
@@ -385,6 +382,7 @@ class Extraction:
             "attention_samples": min(self.attention_samples, samples),
             **self.pooling.settings(),
             **self.limits,
+            "reading": self.data.report,
             "tprprobe": version("tprprobe"),
             **self._unknown,
         }
