@@ -538,7 +538,7 @@ def test_the_estimator_s_rank_is_what_predicts_withheld_pairs():
     vectors = np.stack([sum(table[name][int(role)] for name, role in each) for each in lists])
     new = np.array([("a", "2") in each or ("d", "0") in each for each in lists])
     seen = [each for each, is_new in zip(lists, new, strict=True) if not is_new]
-    fit = tp.TPDecomposition(random_state=0).fit(seen, vectors[~new])
+    fit = tp.TPDecomposition(family="product", random_state=0).fit(seen, vectors[~new])
     assert max(fit.fillers_.shape[1] - 4, fit.roles_.shape[1] - 3) <= 1
     unseen = [each for each, is_new in zip(lists, new, strict=True) if is_new]
     assert fit.score(unseen, vectors[new]) > 0.999

@@ -14,12 +14,12 @@ from scipy.sparse import csr_array, hstack
 
 from tprprobe.analyses.decomposition.role_schemes import Entries, RoleScheme
 from tprprobe.analyses.decomposition.sequence_units import Units
+from tprprobe.evaluation.splits import Provenance, divide_documents, leave_out
 from tprprobe.statistics import permute_within
 
 SEEN = 5  # fitting units that have a pair that may be withheld
 MOST_UNITS = 0.5  # of the units may be lost
 INNER_UNITS = 0.1  # of the units, lost to pairs that are withheld to choose a rank
-TEST_SHARE, JUDGED_SHARE = 0.25, 0.2
 AS_IS, SHUFFLED_ROLES, SHUFFLED_FILLERS = "", "shuffled roles", "shuffled fillers"
 
 Numbers = Int[np.ndarray, " token"]
@@ -138,23 +138,16 @@ def rows_of(counts: csr_array, which: Flags) -> csr_array:
     return csr_array(counts[np.flatnonzero(which)])
 
 
-def divide_groups(
-    groups: Int[np.ndarray, " unit"], rng: np.random.Generator
-) -> tuple[Flags, Flags]:
-    """The units to test on, and those to judge by; a group is never divided."""
-    place = (rng.permutation(groups.max() + 1) / (groups.max() + 1))[groups]
-    test = place < TEST_SHARE
-    return test, ~test & (place < TEST_SHARE + JUDGED_SHARE * (1 - TEST_SHARE))
-
-
 @dataclass(frozen=True, eq=False)
 class Design:
     """The pairs of a scheme, part by part, their counts side by side, and how units are divided.
 
-    test    units that no fit sees
-    unseen  units with a withheld pair of the first part, tested on or not
-    judged  fitting units that choices are judged by: held-out ``groups``, which are never divided, and units
-            with one of further pairs that are withheld for that
+    test     units that no fit sees
+    unseen   units with a withheld pair of the first part, tested on or not
+    judged   fitting units that choices are judged by: those of held-out documents, and those with one of further
+             pairs that are withheld for that
+    fitting  units that fits are made to: those that have no sequence that is tested on
+    origin   of the units, by documents that are never divided
     """
 
     control: str
@@ -163,30 +156,33 @@ class Design:
     test: Flags
     unseen: Flags
     judged: Flags
-    groups: Int[np.ndarray, " unit"]
+    fitting: Flags
+    origin: Provenance
 
     @classmethod
     def divide(
         cls,
         parts: Sequence[Pairs],
         counts: csr_array,
-        groups: Int[np.ndarray, " unit"],
+        origin: Provenance,
         split: tuple[Flags, Flags],
         shares: tuple[float, float],
         rng: np.random.Generator,
     ) -> "Design":
         """The design with shares of pairs withheld: of all fitting units, then, to choose by, of those left."""
         test, judged = split
+        fitted = leave_out(~test, test, origin.sequences)
         x = csr_array(counts[:, : len(parts[0])])
-        unseen = have(x, withhold(rows_of(x, ~test), parts[0], shares[0], rng))
-        rest = rows_of(x, ~test & ~unseen)
+        unseen = have(x, withhold(rows_of(x, fitted), parts[0], shares[0], rng))
+        rest = rows_of(x, fitted & ~unseen)
         inner = have(x, withhold(rest, parts[0], shares[1], rng, INNER_UNITS))
-        return cls(AS_IS, parts, counts, test, unseen, judged | (inner & ~test), groups)
+        judged = (judged | inner) & fitted
+        return cls(AS_IS, parts, counts, test, unseen, judged, fitted, origin)
 
     @property
     def fitted(self) -> list[Flags]:
         """All fitting units; of no control also those without withheld pairs, and all units."""
-        units = [~self.test, ~self.test & ~self.unseen, np.ones(len(self.test), bool)]
+        units = [self.fitting, self.fitting & ~self.unseen, np.ones(len(self.test), bool)]
         return units if self.control == AS_IS else units[:1]
 
 
@@ -194,10 +190,10 @@ def design(units: Units, scheme: RoleScheme, share: float, seed: int) -> Iterato
     """The design of a scheme, then with roles shuffled within sequences, and with fillers across all."""
     entries = scheme.enter(units.kind, units.tokens, units.members)
     pairs, found = find_pairs(units.fillers[entries.token], entries.roles)
-    split = divide_groups(units.groups, np.random.default_rng((seed, 0)))
+    split = divide_documents(units.groups, np.random.default_rng((seed, 0)))
     rng = np.random.default_rng((seed, 1))
     counted = _count(entries, pairs, found)
-    real = Design.divide(*counted, units.groups, split, (share, share or 0.1), rng)
+    real = Design.divide(*counted, units.origin, split, (share, share or 0.1), rng)
     yield real
     within, across = permute_within(entries.group, rng), rng.permutation(len(units.tokens))
     filler = pairs.fillers.get_indexer(pd.Index(units.fillers[across][entries.token]))

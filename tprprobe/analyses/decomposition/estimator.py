@@ -15,7 +15,6 @@ from tprprobe.analyses.decomposition.designs import (
     Design,
     Pairs,
     count_pairs,
-    divide_groups,
     find_pairs,
     number,
 )
@@ -35,6 +34,8 @@ from tprprobe.analyses.decomposition.ridge import gather
 from tprprobe.analyses.decomposition.scheme_fits import SchemeFits
 from tprprobe.analyses.decomposition.sequence_units import UnitVectors
 from tprprobe.errors import InputError, unknown
+from tprprobe.evaluation.splits import Provenance, divide_documents
+from tprprobe.store.dask_workers import in_one_thread
 
 Filled = tuple[np.ndarray, np.ndarray, csr_array]  # fillers, roles, and the rows that have them
 
@@ -84,6 +85,7 @@ class TPDecomposition(BaseEstimator):
         self.random_state = random_state
         self.operation = operation
 
+    @in_one_thread
     def fit(self, pairs: Any, vectors: Any) -> "TPDecomposition":
         """The estimator, fitted.
 
@@ -108,12 +110,12 @@ class TPDecomposition(BaseEstimator):
             raise InputError(f"{n} lists of pairs, but {len(e)} vectors: give as many")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         found, occurrences = find_pairs(filler, [pd.Categorical(role)])
-        counts, groups = count_pairs(members, found, occurrences), np.arange(n)
-        split = np.zeros(n, bool), divide_groups(groups, rng)[1]
-        shares = 0.0, self.withheld
+        counts, rows = count_pairs(members, found, occurrences), np.arange(n)
         if self.operation is not None:
             return self._fit_operation(found, counts, e, int(rng.integers(2**31)))
-        of = Design.divide([found], counts, groups, split, shares, rng)
+        split = np.zeros(n, bool), divide_documents(rows, rng)[1]
+        origin, shares = Provenance(rows, np.uint64(rows)[:, None]), (0.0, self.withheld)
+        of = Design.divide([found], counts, origin, split, shares, rng)
         held = UnitVectors(e.__getitem__, n, e.shape[1], n)
         fits = SchemeFits(of, held, gather(held, [of])[0], read_rank(self.rank))
         self._fit = fits.fit(self.family)

@@ -21,6 +21,7 @@ from tprprobe.analyses.decomposition.sequence_units import UnitVectors
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.operations import Additive, Operation
 from tprprobe.estimators.bindings.operations_completion import complete
+from tprprobe.evaluation.splits import Provenance, stand_first
 from tprprobe.statistics import bounds, divide, replicate_totals
 
 PARTS, FOLDS = 3, 6  # of units, and of pairs: a fold is judged by the units of one part
@@ -46,22 +47,24 @@ class UnitParts:
 
     @classmethod
     def divide(
-        cls, pairs: Sequence[Pairs], counts: csr_array, groups: Int[np.ndarray, " unit"], seed: int
+        cls, pairs: Sequence[Pairs], counts: csr_array, origin: Provenance, seed: int
     ) -> "UnitParts":
-        """Random parts of whole groups."""
-        part = np.random.default_rng((seed, 2)).permutation(groups.max() + 1) % PARTS
-        return cls(pairs, counts, [part[groups] == i for i in range(PARTS)])
+        """Random parts of whole documents; a sequence is in one of them alone."""
+        n_documents = origin.documents.max() + 1
+        part = np.random.default_rng((seed, 2)).permutation(n_documents)[origin.documents] % PARTS
+        is_single = stand_first(part, origin.sequences)
+        return cls(pairs, counts, [(part == i) & is_single for i in range(PARTS)])
 
     def tables(self, vectors: UnitVectors) -> list[tuple[Vectors, Vectors]]:
         """For every part, V of the pairs by the units of all others, and by its own units."""
         [regressions] = gather(vectors, [self])
-        return [
-            (
-                self.solve_table(~rows, [r for r in regressions if r is not part]),
-                self.solve_table(rows, [part]),
-            )
-            for rows, part in zip(self.fitted, regressions, strict=True)
-        ]
+        tables = []
+        for i, part in enumerate(regressions):
+            others = [j for j in range(len(regressions)) if j != i]
+            rows = np.any([self.fitted[j] for j in others], axis=0)
+            fitted = self.solve_table(rows, [regressions[j] for j in others])
+            tables.append((fitted, self.solve_table(self.fitted[i], [part])))
+        return tables
 
     def solve_table(self, rows: Bool[np.ndarray, " unit"], parts: Sequence[Regression]) -> Vectors:
         """V of the pairs of the first part of the design by these units, which are those of the regressions."""

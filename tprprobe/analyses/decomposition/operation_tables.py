@@ -84,7 +84,7 @@ def compare_operations(
     units, [scheme] = plan.read(store, site), plan.schemes
     classes = list(find_operations(operations).values())
     whole = next(iter(design(units, scheme, 0.0, seed)))
-    parts = UnitParts.divide(whole.parts, whole.counts, units.groups, seed)
+    parts = UnitParts.divide(whole.parts, whole.counts, units.origin, seed)
     try:
         table = score_operations(parts, units.vectors, classes, seed)
     except InputError as error:

@@ -51,6 +51,7 @@ from tprprobe.analyses.decomposition.sequence_units import (
     select_one,
 )
 from tprprobe.errors import InputError, unknown
+from tprprobe.evaluation.splits import leave_out
 from tprprobe.site.patterns import side_of
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE, SIDES
@@ -118,12 +119,14 @@ class SchemeFits:
         return self._make_chooser(UNWITHHELD, self.chooser)
 
     def _make_chooser(self, units: int, like: Chooser | None) -> Chooser:
-        """Choices judged by units of groups that are not fitted to: held-out ones, and those of new pairs."""
+        """Choices judged by units of documents that are not fitted to: held-out ones, and those of new pairs."""
         of, counts, vectors = self.design, self.design.counts, self.sketch
+        documents = of.origin.documents
         fitted = of.fitted[units] & ~of.judged
-        judged = of.fitted[units] & ~np.isin(of.groups, of.groups[fitted])
+        judged = of.fitted[units] & ~np.isin(documents, documents[fitted])
+        fitted = leave_out(fitted, judged, of.origin.sequences)
         regression = Regression.of(rows_of(counts, fitted), vectors[fitted])
-        groups = np.unique(of.groups[judged], return_inverse=True)[1]
+        groups = np.unique(documents[judged], return_inverse=True)[1]
         by = (rows_of(counts, judged), vectors[judged], groups)
         options = (self.ranks, self.embedding, like, self.like is not None)
         return Chooser(of.parts, regression, *by, *options)
@@ -216,7 +219,7 @@ class DecompositionPlan:
         return list(dict.fromkeys((self.family, *beside)))
 
     def read(self, store: Store, site: str, fewest: int = FEWEST) -> Units:
-        """The units of a site with all columns that the schemes read, of so many sequences at least."""
+        """The units of a site with all columns that the schemes read, of so many documents at least."""
         if self.family not in FAMILIES:
             raise unknown("family", self.family, FAMILIES)
         if self.family == OPERATOR and self.embedding is None:
@@ -227,7 +230,9 @@ class DecompositionPlan:
         if not 0 <= self.withheld < 1:
             raise InputError(f"withheld {self.withheld}: give a share of pairs, 0 up to below 1")
         if self.rare < 0:
-            raise InputError(f"rare {self.rare}: give the groups that a filler needs, 0 joins none")
+            raise InputError(
+                f"rare {self.rare}: give the documents that a filler needs, 0 joins none"
+            )
         columns: set[str] = set().union(*(scheme.columns for scheme in self.schemes))
         kind = (self.kind.unit, self.kind.scope)
         units = read_units(store, site, self.fillers, *kind, columns, fewest, self.rare)

@@ -1,9 +1,8 @@
 """The labelled words on one side of a store, and which documents train, validate and test."""
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,15 +11,23 @@ from jaxtyping import Bool, Float64, Int
 
 from tprprobe.analyses.probing.task import Task
 from tprprobe.errors import InputError
-from tprprobe.gold.labels import WORD
+from tprprobe.evaluation.splits import (
+    DEV,
+    DOCUMENT,
+    QUESTION,
+    TEST,
+    TRAIN,
+    Provenance,
+    clear_parts,
+    count_documents,
+    read_provenance,
+    rotate_documents,
+)
+from tprprobe.gold.labels import LAST_WORD, WORD
 from tprprobe.store import Store
-from tprprobe.store.groups import group_tokens
 
-TRAIN, DEV, TEST = "train", "dev", "test"
-SHARES = {TEST: 0.2, DEV: 0.1}
 FEWEST = 10
 SAME = {"validation": DEV, "valid": DEV}
-JOINED = " + "  # between the names of documents that are one group
 
 Order = Int[np.ndarray, " sample"]
 Marks = Bool[np.ndarray, "target label"]
@@ -59,7 +66,7 @@ class Corpus:
     store: Store
     side: str
     words: Words
-    document: Int[np.ndarray, " sample"]
+    origin: Provenance  # of every sample
     names: tuple[str, ...]
     splits: tuple[
         np.ndarray, ...
@@ -67,6 +74,11 @@ class Corpus:
     first: Int[np.ndarray, " row"]  # the first row of the row's sample
     last: Int[np.ndarray, " row"]
     previous: Int[np.ndarray, " row"]  # a hash of the word before that which the row is asked about
+
+    @property
+    def document(self) -> Order:
+        """The document of every sample."""
+        return self.origin.documents
 
     @property
     def training_samples(self) -> Order:
@@ -83,20 +95,20 @@ def read_corpus(
     sample = table["sample"].to_numpy()
     first = np.searchsorted(sample, sample, "left")
     last = np.searchsorted(sample, sample, "right") - 1
-    grouped = tokens.assign(group=group_tokens(tokens)).drop_duplicates("sample")
-    per_sample = grouped.set_index("sample").reindex(range(store.samples))
-    named = next((c for c in ("document", "question") if c in per_sample), None)
-    titles = per_sample[named].astype(str) if named else per_sample.index.astype(str)
-    document = pd.factorize(per_sample["group"], use_na_sentinel=False)[0]
-    names = pd.Series(titles).groupby(document).agg(lambda some: JOINED.join(dict.fromkeys(some)))
+    known = np.searchsorted(tokens["sample"], np.arange(store.samples))
+    known = np.minimum(known, len(tokens) - 1)  # a sample without tokens has no targets either
+    origin, per_sample = read_provenance(tokens).take(known), tokens.iloc[known]
+    named = next((c for c in (DOCUMENT, QUESTION) if c in per_sample), "sample")
+    names = per_sample[named].astype(str).groupby(origin.documents).first()
     if seed is None:
-        splits = (np.full(len(document), TEST, object),)
+        splits = (np.full(len(per_sample), TEST, object),)
     elif "split" in per_sample:
-        splits = (_stored_split(per_sample),)
+        splits = (clear_parts(_stored_split(per_sample), origin.sequences),)
     else:
-        splits = tuple(_divide(document, seed))
+        count_documents(origin.documents, FEWEST, "the store")
+        splits = tuple(rotate_documents(origin.documents, origin.sequences, seed))
     names, previous = tuple(map(str, names)), _previous(words, side, len(table))
-    return Corpus(store, side, words, document, names, splits, first, last, previous)
+    return Corpus(store, side, words, origin, names, splits, first, last, previous)
 
 
 def read_words(tokens: pd.DataFrame, tasks: Sequence[Task]) -> Words:
@@ -105,14 +117,27 @@ def read_words(tokens: pd.DataFrame, tasks: Sequence[Task]) -> Words:
         raise InputError(
             f"the token table has no column {WORD!r}: labels belong to words; extract labeled data"
         )
-    at = np.flatnonzero(tokens[WORD].to_numpy() >= 0)
-    sample, number = tokens["sample"].to_numpy()[at], tokens[WORD].to_numpy()[at]
+    first_word = tokens[WORD].to_numpy()
+    at = np.flatnonzero(first_word >= 0)
+    if LAST_WORD in tokens:  # words that share a token; their targets are in the cell of the first
+        n_words = tokens[LAST_WORD].to_numpy()[at] - first_word[at] + 1
+        at = np.repeat(at, n_words)
+        number = (
+            first_word[at] + np.arange(len(at)) - np.repeat(np.cumsum(n_words) - n_words, n_words)
+        )
+    else:
+        number = first_word[at]
+    sample = tokens["sample"].to_numpy()[at]
     keys, first = np.unique(_key(sample, number), return_index=True)
     last = len(at) - 1 - np.unique(_key(sample, number)[::-1], return_index=True)[1]
     text = tokens["token"].astype(str).str.strip("▁ ").to_numpy(object)[at]
     owner = np.searchsorted(keys, _key(sample, number))
     joined: Any = pd.Series(text).groupby(owner).sum()
-    cells = {t.cells: tokens[t.cells].astype(object).to_numpy()[at][first] for t in tasks}
+    is_first = number[first] == first_word[at[first]]
+    cells = {
+        t.cells: np.where(is_first, tokens[t.cells].astype(object).to_numpy()[at[first]], "")
+        for t in tasks
+    }
     rows = np.stack([at[first], at[last] + 1], axis=1)
     return Words(sample[first], number[first], rows, joined.to_numpy(object), cells)
 
@@ -128,27 +153,12 @@ def _stored_split(per_sample: pd.DataFrame) -> np.ndarray:
     return split
 
 
-def _divide(document: np.ndarray, seed: int) -> Iterator[np.ndarray]:
-    """The splits by chance of every turn: the documents go round, so that each is tested in one."""
-    n = document.max() + 1
-    if n < FEWEST:
-        raise InputError(f"the store has {n} different documents: extract {FEWEST} or more")
-    place = np.random.default_rng(seed).permutation(n)[document]
-    tested, checked = (max(1, round(SHARES[name] * n)) for name in (TEST, DEV))
-    others = np.linspace(tested, n, round(1 / SHARES[TEST])).round().astype(int)
-    for start, stop in pairwise([0, *others]):
-        split = np.full(len(document), TRAIN, object)
-        split[(place >= start) & (place < stop)] = TEST
-        split[(place - stop) % n < checked] = DEV
-        yield split
-
-
 def _previous(words: Words, side: str, n_rows: int) -> Int[np.ndarray, " row"]:
     """A hash of the word before each row's word (−1 at the start); a decoder's row is about the next word."""
     word = np.full(n_rows + 1, -1)
     for token in range(int((words.rows[:, 1] - words.rows[:, 0]).max(initial=0))):
-        has = words.rows[:, 0] + token < words.rows[:, 1]
-        word[words.rows[has, 0] + token] = np.flatnonzero(has)
+        has = np.flatnonzero(words.rows[:, 0] + token < words.rows[:, 1])[::-1]
+        word[words.rows[has, 0] + token] = has  # the first of words that share tokens
     asked = word[1:] if side == "target" else word[:-1]
     place = words.find(words.sample[asked], words.number[asked] - 1)
     return np.where((asked >= 0) & (place >= 0), words.hashes[place], -1)
