@@ -12,7 +12,13 @@ SECTIONS = {
     "Stores": ("extract", "open_store", "import_store", "export_store", "push_to_hub", "load_run"),
     "Roles": ("cluster", "name_roles", "reconstruct"),
     "Probes": ("probe", "load_probe"),
-    "Decomposition": ("decompose", "compare_operations", "TPDecomposition", "search_roles", "substitute"),
+    "Decomposition": (
+        "decompose",
+        "compare_operations",
+        "TPDecomposition",
+        "search_roles",
+        "substitute",
+    ),
     "Algebra": ("bind", "unbind"),
     "Errors": ("InputError",),
 }

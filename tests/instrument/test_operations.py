@@ -155,7 +155,8 @@ def test_the_command_keeps_a_table_that_the_figure_draws(tmp_path):
         == 0
     )
     view = decompositions.show_operations(decompositions.read_operations([out]))
-    assert "Hadamard product" in view.title and len(view.data) == 6
+    assert "Hadamard product" in view.title
+    assert len(view.data) == 6
     assert "takes no --rank" in str(run(app, [*words, "--rank", "3"]).exception)
 
 

@@ -114,7 +114,7 @@ class TPDecomposition(BaseEstimator):
         if self.operation is not None:
             return self._fit_operation(found, counts, e, int(rng.integers(2**31)))
         split = np.zeros(n, bool), divide_documents(rows, rng)[1]
-        origin, shares = Provenance(rows, np.uint64(rows)[:, None]), (0.0, self.withheld)
+        origin, shares = Provenance(rows, rows.astype(np.uint64)[:, None]), (0.0, self.withheld)
         of = Design.divide([found], counts, origin, split, shares, rng)
         held = UnitVectors(e.__getitem__, n, e.shape[1], n)
         fits = SchemeFits(of, held, gather(held, [of])[0], read_rank(self.rank))
