@@ -22,7 +22,7 @@ from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.operations import Additive, Operation
 from tprprobe.estimators.bindings.operations_completion import complete
 from tprprobe.evaluation.splits import Provenance, stand_first
-from tprprobe.statistics import bounds, divide, replicate_totals
+from tprprobe.statistics import FEWEST_GROUPS, bounds, divide, replicate_totals
 
 PARTS, FOLDS = 3, 6  # of units, and of pairs: a fold is judged by the units of one part
 PENALTIES = {FILLER: 1e-3, ROLE: 1e-3, PAIR: 1e-2}  # small, for a table that is hardly shrunk
@@ -31,7 +31,7 @@ SEEN, PARTNERS = (
     2,
 )  # units that a pair of the table has, and pairs that a filler or role of it has
 MOST_FILLERS, MOST_ROLES = 300, 40  # the commonest are in the table
-FEWEST_FILLERS, REPLICATES = 5, 1000
+REPLICATES = 1000
 
 Sums = Float[np.ndarray, "filler role_ term"]  # what every operation explains, and what there is
 Vectors = Float[np.ndarray, "pair d_model"]
@@ -197,9 +197,9 @@ def score_operations(
     """
     rows, columns = parts.places
     sizes = len(np.unique(rows)), len(np.unique(columns))
-    if sizes[0] < FEWEST_FILLERS or sizes[1] < PARTNERS:
+    if sizes[0] < FEWEST_GROUPS or sizes[1] < PARTNERS:
         raise InputError(
-            f"operations: {sizes[0]} fillers have {PARTNERS} pairs that {SEEN} vectors have, and {FEWEST_FILLERS} "
+            f"operations: {sizes[0]} fillers have {PARTNERS} pairs that {SEEN} vectors have, and {FEWEST_GROUPS} "
             "are needed: give more samples, or roles that share their fillers"
         )
     sums, forms = sum_up(parts, vectors, operations, seed)
