@@ -12,7 +12,7 @@ SECTIONS = {
     "Stores": ("extract", "open_store", "import_store", "export_store", "push_to_hub", "load_run"),
     "Roles": ("cluster", "name_roles", "reconstruct"),
     "Probes": ("probe", "load_probe"),
-    "Decomposition": ("decompose", "TPDecomposition", "search_roles", "substitute"),
+    "Decomposition": ("examine", "decompose", "TPDecomposition", "search_roles", "substitute"),
     "Algebra": ("bind", "unbind"),
     "Errors": ("InputError",),
 }
