@@ -229,10 +229,18 @@ def pass_through(
     def replaced(values: Any) -> Any:
         if isinstance(values, Tensor):
             return passed(values)
-        if isinstance(values, tuple) and values and isinstance(values[0], Tensor):
-            after = passed(values[0])
-            return values if after is values[0] else (after, *values[1:])
-        return otherwise(values)
+        if isinstance(values, Mapping):  # of tensors by name
+            key, first = next(iter(values.items()), (None, None))
+        else:
+            key, first = 0, values[0] if isinstance(values, tuple | list) and values else None
+        if not isinstance(first, Tensor):
+            return otherwise(values)
+        after = passed(first)
+        if after is first:
+            return values
+        changed = list(values) if isinstance(values, tuple) else copy.copy(values)
+        changed[key] = after
+        return tuple(changed) if isinstance(values, tuple) else changed
 
     def before(_module: nn.Module, given: tuple, named: dict[str, Any]) -> tuple[tuple, dict]:
         if given:

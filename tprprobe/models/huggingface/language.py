@@ -15,11 +15,12 @@ from tprprobe.errors import InputError
 from tprprobe.models.huggingface.anatomy import Anatomy
 from tprprobe.models.huggingface.memory import Memory, copied, find_cache
 from tprprobe.models.huggingface.taps import Taps
-from tprprobe.models.huggingface.tokenizer import Tokens
+from tprprobe.models.huggingface.tokenizer import LONGEST, Tokens
 from tprprobe.models.protocol import Language
 from tprprobe.site.attachment import Attached
 from tprprobe.site.site import FOREIGN
 
+WRITTEN = "decoder_input_ids"
 TEXT, MASK, POSITIONS = "input_ids", "attention_mask", "position_ids"
 CAUSAL, MASKED, SEQ2SEQ = "causal", "masked", "seq2seq"  # kinds of heads
 
@@ -55,7 +56,7 @@ class Pretrained(Attached, Language):
 
     def __init__(self, module: Any, tokenizer: Any, anatomy: Anatomy, head: str | None):
         super().__init__(module, None)
-        self.head, self.two_stacks = head, bool(module.config.is_encoder_decoder)
+        self.head, self.two_stacks = head, has_two_stacks(module)
         self.named = inspect.signature(module.forward).parameters
         self.vocabulary = Tokens.of(tokenizer, module, "layers" in anatomy.stacks, head)
         self.config = self._symbols(module)
@@ -261,7 +262,8 @@ class Pretrained(Attached, Language):
         """What a module returns for these arguments, while the tensors of its parts pass the sites."""
         if "use_cache" in inspect.signature(module.forward).parameters:
             given = {"use_cache": False, **given}
-        with self.taps.opened(self.module):
+        lengths = [given[name].shape[1] if name in given else LONGEST for name in (TEXT, WRITTEN)]
+        with self.taps.opened(self.module, lengths):
             return module(**given)
 
     def _new_cache(self) -> Any:
@@ -283,6 +285,12 @@ class Pretrained(Attached, Language):
                 f"{self.name} has no head that predicts symbols: {type(self.module).__name__} returns states; "
                 "give a checkpoint that was saved with one"
             )
+
+
+def has_two_stacks(module: Any) -> bool:
+    """True for an encoder-decoder; T5's encoder alone has its configuration too."""
+    takes = "decoder_input_ids" in inspect.signature(module.forward).parameters
+    return takes and bool(module.config.is_encoder_decoder)
 
 
 def _first_of(output: Any) -> Any:

@@ -4,7 +4,7 @@ import inspect
 import os
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -27,7 +27,16 @@ from tprprobe.models.huggingface.faults import (
     read_report,
     refusing,
 )
-from tprprobe.models.huggingface.language import CAUSAL, MASKED, SEQ2SEQ, TEXT, Pretrained
+from tprprobe.models.huggingface.language import (
+    CAUSAL,
+    MASKED,
+    SEQ2SEQ,
+    TEXT,
+    Pretrained,
+    has_two_stacks,
+)
+from tprprobe.models.huggingface.settling import settle
+from tprprobe.models.huggingface.taps import EAGER, attending
 
 ENDING = ".gguf"
 
@@ -113,14 +122,19 @@ def attach_layers(module: Any, tokenizer: Any, name: str, source: str | None = N
     """A model of transformers with the sites that its structure has, and its tokenizer."""
     from tprprobe.models.huggingface.anatomy import explore
 
-    both = bool(module.config.is_encoder_decoder)
+    both = has_two_stacks(module)
+    module.config.is_encoder_decoder = both
+    for part in module.modules():
+        if getattr(part, "chunk_size_feed_forward", 0):  # whole, it returns the same
+            part.chunk_size_feed_forward = 0
+    named = inspect.signature(module.forward).parameters
 
-    def run(ids: Tensor, target: Tensor) -> Any:
-        given = {TEXT: ids, **({"decoder_input_ids": target} if both else {})}
-        named = inspect.signature(module.forward).parameters
+    def run(ids: Tensor, target: Tensor, **options: bool) -> Any:
+        given = {TEXT: ids, **({"decoder_input_ids": target} if both else {}), **options}
         return module(**given, **({"use_cache": False} if "use_cache" in named else {}))
 
-    with refusing(f"{name} does not run on text alone"):
+    own = not module._can_set_attn_implementation()
+    with refusing(f"{name} does not run on text alone"), attending(module, EAGER) if own else nullcontext():  # fmt: skip
         anatomy = explore(module, run, both)
     if not anatomy.stacks:
         raise InputError(
@@ -131,7 +145,10 @@ def attach_layers(module: Any, tokenizer: Any, name: str, source: str | None = N
         attached = Pretrained(module, tokenizer, anatomy, head_of(module))
     attached.name, attached.source = name, source
     attached.attach_again = lambda other: attach_layers(other, tokenizer, name, source)
-    return attached.eval()
+    attached.eval()
+    with refusing(f"{name} does not run on texts of two lengths"):
+        settle(attached)
+    return attached
 
 
 def head_of(module: Any) -> str | None:

@@ -141,7 +141,7 @@ def _first(*ids: Any) -> int | None:
 
 def _required(module: Any, end: int | None, pad: int | None) -> tuple[int, int, int]:
     """The symbols of an encoder-decoder: start and end of what it writes, and padding."""
-    settings = (module.config, module.generation_config)
+    settings = (module.config, getattr(module, "generation_config", None))
     ids = {
         "decoder_start_token_id": _first(
             *(getattr(each, "decoder_start_token_id", None) for each in settings)
