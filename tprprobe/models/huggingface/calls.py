@@ -6,7 +6,7 @@ A model asks ``AttentionInterface.get_interface`` for the function that attends.
 
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -125,8 +125,6 @@ def record(module: nn.Module, run: Callable[[], Any]) -> Record:
 
 def first_tensor(values: Any) -> Tensor | None:
     """The first tensor of floating-point numbers of what a module is given or returns."""
-    if isinstance(values, Mapping):
-        values = tuple(values.values())
     values = values if isinstance(values, tuple | list) else (values,)
     floats = (each for each in values if isinstance(each, Tensor) and each.is_floating_point())
     return next(floats, None)

@@ -14,11 +14,12 @@ from torch import Tensor
 from tprprobe.errors import InputError
 from tprprobe.models.huggingface.anatomy import Anatomy
 from tprprobe.models.huggingface.memory import Memory, copied, find_cache
+from tprprobe.models.huggingface.sentences import Encoding
 from tprprobe.models.huggingface.taps import Taps
 from tprprobe.models.huggingface.tokenizer import LONGEST, Tokens
 from tprprobe.models.protocol import Language
-from tprprobe.site.attachment import Attached
-from tprprobe.site.site import FOREIGN
+from tprprobe.site.attachment import ENCODING, Attached, place_site
+from tprprobe.site.site import FOREIGN, Site
 
 WRITTEN = "decoder_input_ids"
 TEXT, MASK, POSITIONS = "input_ids", "attention_mask", "position_ids"
@@ -54,7 +55,14 @@ class Pretrained(Attached, Language):
     stand on either side. A second tensor that is no mask is what a decoder of two stacks reads.
     """
 
-    def __init__(self, module: Any, tokenizer: Any, anatomy: Anatomy, head: str | None):
+    def __init__(
+        self,
+        module: Any,
+        tokenizer: Any,
+        anatomy: Anatomy,
+        head: str | None,
+        encoding: Encoding | None = None,
+    ):
         super().__init__(module, None)
         self.head, self.two_stacks = head, has_two_stacks(module)
         self.named = inspect.signature(module.forward).parameters
@@ -62,6 +70,9 @@ class Pretrained(Attached, Language):
         self.config = self._symbols(module)
         self.taps = Taps(self, anatomy)
         self.cache = find_cache(module)
+        self.texts = encoding
+        if encoding is not None:
+            place_site(self, ENCODING, Site("batch d_model"))
 
     def _symbols(self, module: Any) -> Symbols:
         known, config = self.vocabulary, module.config.get_text_config()
@@ -264,7 +275,10 @@ class Pretrained(Attached, Language):
             given = {"use_cache": False, **given}
         lengths = [given[name].shape[1] if name in given else LONGEST for name in (TEXT, WRITTEN)]
         with self.taps.opened(self.module, lengths):
-            return module(**given)
+            output = module(**given)
+        if self.texts is not None and self.get_submodule(ENCODING).is_read:
+            self.get_submodule(ENCODING)(self.texts(_first_of(output), given.get(MASK)))
+        return output
 
     def _new_cache(self) -> Any:
         from transformers import DynamicCache

@@ -34,6 +34,7 @@ class Taps:
         self.lengths: dict[str, int] = {}  # of the texts of a stack
         self.own: list[tuple[str, tuple[Tap, ...], Counter]] = []  # the attention that runs
         self.has_own = bool(anatomy.own)
+        self.attended: set[tuple[str, str]] = set()  # layers whose attention has run, self or cross
         for name, site in anatomy.sites.items():
             place_site(attached, name, site)
         for name, stack in anatomy.stacks.items():
@@ -55,6 +56,8 @@ class Taps:
     def opened(self, module: Any, lengths: Sequence[int]) -> Iterator[None]:
         """A block in which the model runs once, on sources and targets of these lengths."""
         self.passed.clear()
+        self.attended.clear()
+        self.own.clear()
         self.lengths = {name: lengths[name == "decoder"] for name in self.orders}
         read = [name for name, site in self.sites.items() if site.is_read]
         maps = any(name.endswith(".attention") for name in read)
@@ -151,8 +154,9 @@ class Taps:
             module: nn.Module, query: Tensor, key: Tensor, value: Tensor, *more: Any, **named: Any
         ) -> Any:
             kind = self.kinds.get(id(module))
-            if kind is None:
+            if kind is None or (self.layer, kind) in self.attended:  # a second one, as in DiffLlama
                 return attention(module, query, key, value, *more, **named)
+            self.attended.add((self.layer, kind))
             query, key, value = (
                 self._per_head(f"{kind}.{part}", tensor)
                 for part, tensor in (("query", query), ("key", key), ("value", value))
