@@ -1,0 +1,11 @@
+"""The page of architectures that are read, made of the table that ``python -m studies.architectures`` measures."""
+
+from pathlib import Path
+
+import pandas as pd
+
+TABLE = Path(__file__).parents[1] / "architectures/architectures.csv"
+
+
+def write_architectures() -> str:
+    return ""
