@@ -46,14 +46,13 @@ OWN: dict[str, dict[str, Any]] = {  # what the sizes above do not say of an arch
 def list_types() -> Iterator[str]:
     """The types of models that have a class which reads ids, and one configuration."""
     import transformers
-    from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
-    for name in sorted(CONFIG_MAPPING_NAMES):
+    for name in sorted(transformers.CONFIG_MAPPING.keys()):
         try:
             config = transformers.AutoConfig.for_model(name)
             is_one = not config.sub_configs and config.get_text_config() is config
             kind = _class_of(config) if is_one else None
-        except Exception:  # noqa: BLE001 a configuration that cannot be made without others, or a library
+        except Exception:
             continue
         if kind is not None and kind.main_input_name == "input_ids":
             yield name
@@ -90,7 +89,7 @@ def _settings(name: str) -> dict[str, Any]:
 
     default = transformers.AutoConfig.for_model(name)
     own = OWN.get(name, {})
-    settings = {
+    settings: dict[str, Any] = {
         key: value
         for key, value in {**SIZES, **SYMBOLS}.items()
         if hasattr(default, key)

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pandas as pd
-
 TABLE = Path(__file__).parents[1] / "architectures/architectures.csv"
 
 

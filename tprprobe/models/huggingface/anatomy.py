@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -164,7 +164,7 @@ def _stacks_by_states(calls: Sequence[Call], run: Callable[[], Any]) -> dict[str
     found = {}
     named = ("decoder_hidden_states", "encoder_hidden_states", "hidden_states")
     for name in named if hasattr(output, "keys") else ():
-        states = output.get(name) or ()
+        states = [each for each in output.get(name) or () if isinstance(each, Tensor)]
         for members in _families(calls):
             orders = {_returns(*pair) for pair in zip(members, states[1:], strict=False)}
             if len(states) == len(members) + 1 and len(orders) == 1 and (order := orders.pop()):
@@ -196,9 +196,7 @@ def _families(calls: Sequence[Call]) -> Iterator[list[Call]]:
 
 def _is_states(call: Call, order: tuple[int, ...]) -> bool:
     shape = call.shape
-    return (
-        len(shape) == 3 and shape[order[0]] == BATCH and shape[order[1]] in (SOURCE, TARGET)
-    )
+    return len(shape) == 3 and shape[order[0]] == BATCH and shape[order[1]] in (SOURCE, TARGET)
 
 
 def _follows(after: Call, before: Call) -> bool:
@@ -209,8 +207,9 @@ def _follows(after: Call, before: Call) -> bool:
 
 def _returns(call: Call, states: Tensor) -> tuple[int, ...]:
     """The order of axes by which a call returned these states, with padding behind them or without; empty if it did not."""
-    for order in ORDERS if call.returned is not None and call.returned.ndim == 3 else ():
-        own = call.returned.permute(order)[:, : states.shape[1]]
+    tensor = call.returned
+    for order in ORDERS if tensor is not None and tensor.ndim == 3 else ():
+        own = cast(Tensor, tensor).permute(order)[:, : states.shape[1]]
         if own.shape == states.shape and torch.allclose(own, states, atol=1e-6):
             return order
     return ()
@@ -221,7 +220,9 @@ def _between(members: Sequence[Call], calls: Sequence[Call]) -> Iterator[Layer]:
     if all(map(_follows, members[1:], members)):
         yield from (Layer(call, call) for call in members)
         return
-    starts = [min((c for c in calls if c.start > m.end), key=lambda c: c.start) for m in members[:-1]]
+    starts = [
+        min((c for c in calls if c.start > m.end), key=lambda c: c.start) for m in members[:-1]
+    ]
     first = NUMBER.sub("0", starts[0].path, count=1)
     starts.insert(0, next(call for call in calls if call.path == first))
     yield from map(Layer, starts, members)
@@ -287,7 +288,12 @@ def _own_attention(call: Call, operations: Sequence[Operation], taps: dict[str, 
             if tensor is not None:
                 shapes[part], lengths[part] = tuple(tensor.shape[2:]), tensor.shape[1]
     kind = "self" if lengths.get("query") == lengths.get("key") else "cross"
-    return Attention(call, kind, shapes, tuple(tap for part, tap in taps.items() if part in {*shapes, "attention"}))
+    return Attention(
+        call,
+        kind,
+        shapes,
+        tuple(tap for part, tap in taps.items() if part in {*shapes, "attention"}),
+    )
 
 
 def _find_mlp(layer: Call, inside: Sequence[Call], attentions: Sequence[Attention]) -> str | None:

@@ -66,7 +66,7 @@ def read_transformers(
     twin = UNTRAINED if seed is not None else ""
     name = f"{twin}{TRANSFORMERS}{os.path.basename(path.rstrip('/'))}"
     attached = attach_layers(module.eval(), tokenizer, name, path, encoding)
-    attached.notes = notes
+    attached.notes = notes = notes | attached.notes
     for kind, text in notes.items():
         note(f"{name}: {kind}: {text}")
     return attached
@@ -165,7 +165,7 @@ def attach_layers(
     attached.attach_again = lambda other: attach_layers(other, tokenizer, name, source, encoding)
     attached.eval()
     with refusing(f"{name} does not run on texts of two lengths"):
-        settle(attached)
+        attached.notes = settle(attached)
     return attached
 
 
@@ -224,7 +224,7 @@ def _named_class(name: str, config: Any) -> Any:
     """
     import transformers
 
-    kind = getattr(transformers, name, None)
+    kind: Any = getattr(transformers, name, None)
     if not inspect.isclass(kind) or getattr(kind, "config_class", None) is not type(config):
         return None
     heads = _heads()
@@ -232,7 +232,7 @@ def _named_class(name: str, config: Any) -> Any:
         return kind
     masked = next(iter(_classes(heads[MASKED], config)), None)
     tied = getattr(masked, "_tied_weights_keys", None)
-    is_part = name.endswith("ForPreTraining") and tied and tied == kind._tied_weights_keys
+    is_part = name.endswith("ForPreTraining") and tied and tied == getattr(kind, "_tied_weights_keys", None)
     return masked if is_part else None
 
 

@@ -18,7 +18,10 @@ from torch.overrides import TorchFunctionMode
 SOFTMAX = {F.softmax, torch.softmax, Tensor.softmax}
 MATMUL = {torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm}
 BADDBMM = {torch.baddbmm, Tensor.baddbmm}  # adds a product to their first argument
-LETTERS = {3: ("zij", "zjk", "zik"), 4: ("bhij", "bhjk", "bhik")}  # z: all heads of the batch in a row
+LETTERS = {
+    3: ("zij", "zjk", "zik"),
+    4: ("bhij", "bhjk", "bhik"),
+}  # z: all heads of the batch in a row
 
 
 class Operation(NamedTuple):
@@ -74,7 +77,7 @@ def _letters(func: Any, args: Any, place: int) -> tuple[str, ...] | None:
     if func is torch.einsum:
         letters = tuple(args[0].replace(" ", "").replace("->", ",").split(","))
         return letters if len(letters) == len(args) == 3 else None
-    if func not in MATMUL and func not in BADDBMM or len(args) < place + 2:
+    if (func not in MATMUL and func not in BADDBMM) or len(args) < place + 2:
         return None
     ranks = {getattr(each, "ndim", 0) for each in args[place : place + 2]}
     return LETTERS.get(ranks.pop()) if len(ranks) == 1 else None

@@ -46,7 +46,7 @@ class Folder:
 
     def find(self, name: str, place: str = "") -> Path | None:
         """A file of the folder, from the hub where it lies there; None where there is none."""
-        from transformers.utils import cached_file
+        from transformers.utils.hub import cached_file
 
         named = {k: v for k, v in self.options.items() if k in ("local_files_only", "revision")}
         named |= {"_raise_exceptions_for_missing_entries": False}

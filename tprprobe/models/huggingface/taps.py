@@ -63,7 +63,9 @@ class Taps:
         maps = any(name.endswith(".attention") for name in read)
         parts = {name.rsplit(".", 1)[-1] for name in read} & {*PARTS}
         with (
-            attending(module, EAGER) if (maps and self.kinds) or (parts and self.has_own) else nullcontext(),
+            attending(module, EAGER)
+            if (maps and self.kinds) or (parts and self.has_own)
+            else nullcontext(),
             intercepted(self._attend) if read and self.kinds else nullcontext(),
             Watched(self._operate) if parts and self.has_own else nullcontext(),
         ):
