@@ -4,19 +4,22 @@ it was saved with a head, asked for what it writes or expects next (:class:`tprp
 
 import inspect
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from tprprobe.errors import InputError
 from tprprobe.models.huggingface.anatomy import Anatomy
 from tprprobe.models.huggingface.memory import Memory, copied, find_cache
 from tprprobe.models.huggingface.sentences import Encoding
 from tprprobe.models.huggingface.taps import Taps
-from tprprobe.models.huggingface.tokenizer import LONGEST, Tokens
+from tprprobe.models.huggingface.tokenizer import LONGEST, NO_PAD, Tokens
 from tprprobe.models.protocol import Language
 from tprprobe.site.attachment import ENCODING, Attached, place_site
 from tprprobe.site.site import FOREIGN, Site
@@ -50,7 +53,7 @@ class Symbols:
 class Pretrained(Attached, Language):
     """A model of transformers, ``head`` being causal, masked, seq2seq or None, which is called as
 
-    ``model(ids)``, ``model(ids, mask)`` or ``model(**tokenizer(text, return_tensors="pt"))``, and returns
+    ``model("a text")``, ``model(ids)``, ``model(ids, mask)`` or ``model(**tokenizer(text, return_tensors="pt"))``, and returns
     logits, or without a head states. Where no mask is given, it is of the ids that are no padding, which may
     stand on either side. A second tensor that is no mask is what a decoder of two stacks reads.
     """
@@ -66,21 +69,61 @@ class Pretrained(Attached, Language):
         super().__init__(module, None)
         self.head, self.two_stacks = head, has_two_stacks(module)
         self.named = inspect.signature(module.forward).parameters
-        self.vocabulary = Tokens.of(tokenizer, module, "layers" in anatomy.stacks, head)
-        self.config = self._symbols(module)
+        self.is_causal = "layers" in anatomy.stacks
         self.taps = Taps(self, anatomy)
         self.cache = find_cache(module)
         self.texts = encoding
         if encoding is not None:
             place_site(self, ENCODING, Site("batch d_model"))
+        self.read_by(tokenizer)
+
+    def read_by(self, tokenizer: Any) -> None:
+        """Makes ids of texts by this tokenizer; without one, the model's configuration names the special symbols."""
+        self.vocabulary = None
+        if tokenizer is not None:
+            self.vocabulary = Tokens.of(tokenizer, self.module, self.is_causal, self.head)
+        self.config = self._symbols(self.module)
+
+    @contextmanager
+    def following(self, held: Any) -> Iterator[None]:
+        """A block in which calls of the module itself, or of what holds it, also lead their tensors through the sites."""
+        passes, callers = ExitStack(), list[Any]()
+
+        def begin(module: Any, given: tuple, named: dict[str, Any]) -> None:
+            if not self.taps.is_open:
+                self._begin()
+                callers.append(module)
+                ids = {TEXT: given[0]} if given else {}
+                passes.enter_context(self.taps.opened(self.module, _lengths(ids | named)))
+
+        def end(module: Any, *_: Any) -> None:
+            if callers and callers[-1] is module:
+                callers.clear()
+                passes.close()
+
+        parts = {id(part): part for part in (held, self.module) if isinstance(part, nn.Module)}
+        with ExitStack() as hooks:
+            for part in parts.values():
+                hooks.callback(part.register_forward_pre_hook(begin, with_kwargs=True).remove)
+                hooks.callback(part.register_forward_hook(end, always_call=True).remove)
+            yield
 
     def _symbols(self, module: Any) -> Symbols:
         known, config = self.vocabulary, module.config.get_text_config()
         settings = getattr(module, "generation_config", None) or config
         own = getattr(settings, "eos_token_id", None)
-        ends = tuple(own) if isinstance(own, list | tuple) else (known.eos if own is None else own,)
+        if known is None:
+            start = "decoder_start_token_id" if self.two_stacks else "bos_token_id"
+            named = (
+                getattr(module.config, name, None)
+                for name in ("pad_token_id", start, "eos_token_id")
+            )
+            pad, sos, eos = (NO_PAD if each is None else int(np.ravel(each)[0]) for each in named)
+        else:
+            pad, sos, eos = known.pad, known.sos, known.eos
+        ends = tuple(own) if isinstance(own, list | tuple) else (eos if own is None else own,)
         width = getattr(config, "hidden_size", 0)
-        return Symbols(int(config.vocab_size), width, known.pad, known.sos, known.eos, ends)
+        return Symbols(int(config.vocab_size), width, pad, sos, eos, ends)
 
     @property
     def module(self) -> Any:
@@ -93,6 +136,7 @@ class Pretrained(Attached, Language):
             names = (TEXT, "decoder_input_ids")
         given = dict(zip(names, batch, strict=False)) | named
         if TEXT in given:
+            given[TEXT] = self.read(given[TEXT])
             given = self._arguments(given.pop(TEXT), given.pop(MASK, None)) | given
         if self.two_stacks and not any(name.startswith("decoder_") for name in given):
             start = torch.full_like(given[TEXT][:, :1], self.config.sos)
@@ -273,8 +317,7 @@ class Pretrained(Attached, Language):
         """What a module returns for these arguments, while the tensors of its parts pass the sites."""
         if "use_cache" in inspect.signature(module.forward).parameters:
             given = {"use_cache": False, **given}
-        lengths = [given[name].shape[1] if name in given else LONGEST for name in (TEXT, WRITTEN)]
-        with self.taps.opened(self.module, lengths):
+        with self.taps.opened(self.module, _lengths(given)):
             output = module(**given)
         if self.texts is not None and self.get_submodule(ENCODING).is_read:
             self.get_submodule(ENCODING)(self.texts(_first_of(output), given.get(MASK)))
@@ -305,6 +348,12 @@ def has_two_stacks(module: Any) -> bool:
     """True for an encoder-decoder; T5's encoder alone has its configuration too."""
     takes = "decoder_input_ids" in inspect.signature(module.forward).parameters
     return takes and bool(module.config.is_encoder_decoder)
+
+
+def _lengths(given: dict[str, Any]) -> list[int]:
+    """The numbers of ids of sources and of targets that a model is called with; many where it is called without."""
+    ids = (given.get(name) for name in (TEXT, WRITTEN))
+    return [each.shape[1] if isinstance(each, Tensor) else LONGEST for each in ids]
 
 
 def _first_of(output: Any) -> Any:

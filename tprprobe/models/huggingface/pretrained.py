@@ -232,7 +232,11 @@ def _named_class(name: str, config: Any) -> Any:
         return kind
     masked = next(iter(_classes(heads[MASKED], config)), None)
     tied = getattr(masked, "_tied_weights_keys", None)
-    is_part = name.endswith("ForPreTraining") and tied and tied == getattr(kind, "_tied_weights_keys", None)
+    is_part = (
+        name.endswith("ForPreTraining")
+        and tied
+        and tied == getattr(kind, "_tied_weights_keys", None)
+    )
     return masked if is_part else None
 
 

@@ -35,6 +35,7 @@ class Taps:
         self.own: list[tuple[str, tuple[Tap, ...], Counter]] = []  # the attention that runs
         self.has_own = bool(anatomy.own)
         self.attended: set[tuple[str, str]] = set()  # layers whose attention has run, self or cross
+        self.is_open = False
         for name, site in anatomy.sites.items():
             place_site(attached, name, site)
         for name, stack in anatomy.stacks.items():
@@ -59,6 +60,7 @@ class Taps:
         self.attended.clear()
         self.own.clear()
         self.lengths = {name: lengths[name == "decoder"] for name in self.orders}
+        self.is_open = True
         read = [name for name, site in self.sites.items() if site.is_read]
         maps = any(name.endswith(".attention") for name in read)
         parts = {name.rsplit(".", 1)[-1] for name in read} & {*PARTS}
@@ -69,7 +71,10 @@ class Taps:
             intercepted(self._attend) if read and self.kinds else nullcontext(),
             Watched(self._operate) if parts and self.has_own else nullcontext(),
         ):
-            yield
+            try:
+                yield
+            finally:
+                self.is_open = False
 
     def drop(self, attached: Attached, names: Iterable[str]) -> None:
         """Takes sites away, which no pass reaches."""
