@@ -24,6 +24,7 @@ NAMES = {  # sizes by the names that configurations give them
 }  # fmt: skip
 SIZES = {name: size for size, names in NAMES.items() for name in names.split()}
 SYMBOLS = {"vocab_size": 40, "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "decoder_start_token_id": 2}  # fmt: skip
+PARTS = {"attn_config", "ffn_config"}  # configurations of parts of a layer, not of a model
 LEAVE = object()  # as it is by default
 UNGROUPED = ("esmc", "glm5_next_text")  # keys have as many heads as queries
 OWN: dict[str, dict[str, Any]] = {  # what the sizes above do not say of an architecture
@@ -50,7 +51,7 @@ def list_types() -> Iterator[str]:
     for name in sorted(transformers.CONFIG_MAPPING.keys()):
         try:
             config = transformers.AutoConfig.for_model(name)
-            is_one = not config.sub_configs and config.get_text_config() is config
+            is_one = {*config.sub_configs} <= PARTS and config.get_text_config() is config
             kind = _class_of(config) if is_one else None
         except Exception:
             continue
