@@ -31,10 +31,10 @@ def test_folders_of_earlier_versions_open():
     """A store and results as the version before the rooms `evaluation` and `estimators` wrote them."""
     folder = ROOT / "tests/golden/before"
     results = tp.load_run(folder)
-    assert results.keys() == {path.name for path in folder.iterdir()} - {"span-conv-probe"}
+    assert results.keys() == {path.name for path in folder.iterdir()}
     assert results["store"].samples == 20
     assert results["clusters"][0].k == 3
     assert tp.analyses.naming.load_names(folder / "names").clusters["cluster"].nunique() == 3
-    for probe in ("probes/probes/pos.encoder.0.self.filler.seed0", "span-conv-probe"):
+    for probe in ("probes/probes/pos.encoder.0.self.filler.seed0", "probes/probes/span-conv"):
         predicted = tp.load_probe(folder / probe).predict(results["store"])
         assert (predicted["label"] == predicted["predicted"]).mean() > 0.3

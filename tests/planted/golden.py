@@ -13,8 +13,8 @@ from pathlib import Path
 
 os.environ |= {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}  # as in the tests
 
-import numpy as np  # noqa: E402
-import pandas as pd  # noqa: E402
+import numpy as np
+import pandas as pd
 
 TABLES = Path(__file__).parents[1] / "golden" / "tables"
 MACHINE = TABLES / "machine.txt"  # where they were made
@@ -23,8 +23,9 @@ Tables = Iterator[tuple[str, pd.DataFrame]]
 
 def probe_linear(folder: Path) -> Tables:
     """Linear probes of two tasks, all controls, codelengths; of heads; of another store; what one predicts."""
-    import tprprobe as tp
     from planted.sentences import FILLER, ROLE, STATE, plant
+
+    import tprprobe as tp
 
     plant(folder / "store", 30)
     plant(folder / "test", 8, seed=3, control=False)
@@ -41,8 +42,9 @@ def probe_linear(folder: Path) -> Tables:
 
 def probe_span_conv(folder: Path) -> Tables:
     """Trained probes of two seeds with their controls, of a label each and of several."""
-    import tprprobe as tp
     from planted.sentences import FILLER, STATE, plant
+
+    import tprprobe as tp
 
     plant(folder / "store", 40)
     quick = tp.analyses.probing.Schedule(limit=2, learning_rate=3e-3)
@@ -54,8 +56,9 @@ def probe_span_conv(folder: Path) -> Tables:
 
 def cluster(folder: Path) -> Tables:
     """Clusters of a head, and their names."""
-    import tprprobe as tp
     from planted.questions import plant_roles
+
+    import tprprobe as tp
 
     store = plant_roles(folder / "store", "polarity", samples=60)
     roles = tp.cluster(store, "encoder.0.self.role", head=0, k=8, n_seeds=3)
@@ -77,8 +80,9 @@ def name(folder: Path) -> Tables:
 
 def decompose(folder: Path) -> Tables:
     """Two schemes of roles in one vector a sample, with a twin."""
-    import tprprobe as tp
     from planted.bindings import STATE, plant_bindings
+
+    import tprprobe as tp
 
     store = plant_bindings(folder / "store", n=200, twin=True)
     yield "scores", tp.decompose(store, STATE, ["left*right", "left"], rank=(4, 3)).scores
@@ -86,8 +90,9 @@ def decompose(folder: Path) -> Tables:
 
 def roles(folder: Path) -> Tables:
     """The search for a scheme."""
-    import tprprobe as tp
     from planted.bindings import STATE, left, plant_bindings
+
+    import tprprobe as tp
 
     store = plant_bindings(folder / "store", left, n=200, noise=0.7)
     yield "schemes", tp.search_roles(store, STATE, ["left", "right"]).schemes
@@ -95,8 +100,9 @@ def roles(folder: Path) -> Tables:
 
 def reconstruct(folder: Path) -> Tables:
     """Affine maps of values to states, beside an untrained twin."""
-    import tprprobe as tp
     from test_reconstruction import draw, made
+
+    import tprprobe as tp
 
     rows, maps, lengths = draw(n=80)
     made(folder / "store", rows, maps, lengths, control=rows[::-1])
@@ -124,6 +130,7 @@ def attention(folder: Path) -> Tables:
 def examine(folder: Path) -> Tables:
     """The whole question of a tiny language model."""
     import test_behavior
+
     from tprprobe.data import load_data
     from tprprobe.examination import examine
     from tprprobe.models import load_model
@@ -137,9 +144,9 @@ def examine(folder: Path) -> Tables:
 
 def figures(folder: Path) -> Tables:
     """The table of a figure of probes."""
-    import tprprobe as tp
     from planted.sentences import FILLER, ROLE, plant
 
+    import tprprobe as tp
     from tprprobe.figures.probes import probe_table
 
     store = plant(folder / "store", 40)
