@@ -31,7 +31,7 @@ BESIDE = {  # columns of families and controls, by (family, control); the main o
 TWINS, PALE = ("permuted", "untrained", "rescaled"), 0.45
 MARKERS = "DosX^"  # of the places that are named in a panel, what is found first
 CAPTION = (
-    "{} on sequences that nothing was fitted to, [95 % interval] over groups of sequences; withheld: on "
+    "{} on sequences that nothing was fitted to, [95 % interval] over documents; withheld: on "
     "those that have a pair that the fit has not seen.\n"
     "fillers, + roles, + bindings: R² of a bag of fillers, of a bag of roles beside it, and of bindings beside "
     "both, (the gain of the step);\n"

@@ -29,10 +29,11 @@ from tprprobe.analyses.decomposition.scheme_scores import (
 from tprprobe.analyses.decomposition.sequence_units import JOINED
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.notebook import as_html
+from tprprobe.statistics import FEWEST_GROUPS
 from tprprobe.store import Store
 from tprprobe.store.reader import takes_paths
 
-FEWEST_GROUPS = 30
+ROUGH = 30  # documents below which intervals are wide
 STEPS = ((BAG, "fillers"), (ADDITIVE, "roles"), (FACTORED, "bindings"))
 Sequences = Sequence[Sequence[object]] | pd.DataFrame
 
@@ -202,7 +203,7 @@ def decompose(
             the input embeddings of the stack, if the store has them.
         decoder: A function of vectors and their sequences that says which sequences it reads back; default: none.
         seed: Seed of random choices.
-        rare: Fillers in fewer groups of sequences than this are joined to one; 0 joins none.
+        rare: Fillers in fewer documents than this are joined to one; 0 joins none.
         report: A function that gets the name of every stage of the work as it begins; default: none is called.
 
     Returns:
@@ -287,7 +288,12 @@ def warn(rows: Mapping[str, Any], n: int) -> Iterator[str]:
     """What to beware of in rows by name, the first of which was fitted to n vectors."""
     row = next(iter(rows.values()))
     if row["groups"] < FEWEST_GROUPS:
-        yield f"only {row['groups']} groups of sequences are tested on: intervals are wide and rough"
+        yield (
+            f"{row['groups']} documents are tested on, intervals need {FEWEST_GROUPS}: extract "
+            f"{4 * FEWEST_GROUPS} or more"
+        )
+    elif row["groups"] < ROUGH:
+        yield f"only {row['groups']} documents are tested on: intervals are wide"
     if row["pairs"] > n:
         yield f"{row['pairs']} pairs are more than the {n} vectors that are fitted to"
     for name in (name for name, each in rows.items() if each["r2"] < -1):

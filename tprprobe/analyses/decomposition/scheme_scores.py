@@ -1,6 +1,6 @@
 """Held-out scores of a scheme's fits and their gains over the family below, beside all controls: rows of a table.
 
-Everything is summed up by groups of sequences, in one pass over the vectors; intervals draw groups.
+Everything is summed up by document, in one pass over the vectors; intervals draw documents.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -88,7 +88,7 @@ def score(
     """The score of every row over its units; None where it has no unit.
 
     R² is 1 − Σ|e − ê|² / Σ|e − ē|², ē the mean of the fitted units; a gain is the difference of two R² on the
-    same units (of R² itself where nothing is below); groups (documents and identical sequences) are drawn.
+    same units (of R² itself where nothing is below); documents are drawn.
     """
     sums = np.zeros((len(rows), 4, int(units.groups.max()) + 1))
     starts = starts_of(pd.factorize(units.tokens["sample"])[0])
@@ -244,12 +244,12 @@ def predictor(fit: RoleFit, counts: csr_array) -> Any:
     return lambda units, _: fit.predict(csr_array(counts[units]))
 
 
-def covariance_of(units: Units, test: Bool[np.ndarray, " unit"]) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and covariance of the vectors that are not tested on (of the first COVARIANCE_UNITS)."""
+def covariance_of(units: Units, fitted: Bool[np.ndarray, " unit"]) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and covariance of the vectors that are fitted to (of the first COVARIANCE_UNITS)."""
     width = units.vectors.width
     second, first, n = np.zeros((width, width)), np.zeros(width), 0
     for block, vectors in units.vectors.blocks():
-        chosen = vectors[~test[block]]
+        chosen = vectors[fitted[block]]
         second, first, n = second + chosen.T @ chosen, first + chosen.sum(0), n + len(chosen)
         if n >= COVARIANCE_UNITS:
             break
@@ -294,7 +294,7 @@ def decompose_scheme(
     judged = [each for each in (BELOW.get(family), family) if each]
     for each in shuffled:
         rows += predict_families(each, judged, first=len(rows))
-    mean, covariance = covariance_of(units, real.test)
+    mean, covariance = covariance_of(units, real.fitting)
     if 0 < (rank := fits.fit(family).dimensions) < len(covariance):
         columns, width = {"control": PRINCIPAL, "rank": str(rank)}, len(covariance)
         axes = eigh(covariance, subset_by_index=(width - rank, width - 1))[1]
