@@ -45,10 +45,11 @@ def probe_span_conv(folder: Path) -> Tables:
     from planted.sentences import FILLER, STATE, plant
 
     import tprprobe as tp
+    from tprprobe.analyses.probing import Schedule
 
     plant(folder / "store", 40)
-    quick = tp.analyses.probing.Schedule(limit=2, learning_rate=3e-3)
-    run = {"probe": "span-conv", "schedule": quick, "out": folder / "probes"}
+    quick = Schedule(limit=2, learning_rate=3e-3)
+    run = {"estimator": "span-conv", "schedule": quick, "out": folder / "probes"}
     tp.probe(folder / "store", ["pos", "srl"], sites=(FILLER, STATE), seeds=2, kernel=3, **run)
     for name in ("rows", "differences", "curves"):
         yield name, pd.read_csv(folder / "probes" / f"{name}.csv")
@@ -147,12 +148,13 @@ def figures(folder: Path) -> Tables:
     from planted.sentences import FILLER, ROLE, plant
 
     import tprprobe as tp
+    from tprprobe.analyses.probing import screen
     from tprprobe.figures.probes import probe_table
 
     store = plant(folder / "store", 40)
     rows = tp.probe(store, "pos", sites=(ROLE, FILLER), controls=("control", "untrained"))
     yield "probes", probe_table(rows.assign(model="planted")).rows
-    yield "screen", tp.analyses.probing.screen(rows)
+    yield "screen", screen(rows)
 
 
 LONG = ("name", "decompose", "roles", "examine")  # of `make soak`

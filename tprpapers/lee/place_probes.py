@@ -16,7 +16,7 @@ from torch import Tensor
 from tprpapers.kinds import GRIDS
 from tprpapers.lee.labelled_places import MODES, LabelledPlaces, read_places
 from tprprobe.analyses.decomposition.choices import read_rank
-from tprprobe.analyses.probing.inputs import find_sites
+from tprprobe.analyses.probing.features import find_sites
 from tprprobe.analyses.probing.settings import SITES
 from tprprobe.errors import unknown
 from tprprobe.files.runs import KeptRun, Part, kept

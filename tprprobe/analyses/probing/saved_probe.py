@@ -15,15 +15,19 @@ from jaxtyping import Float
 from safetensors.torch import load, save
 from torch import Tensor
 
-from tprprobe.analyses.probing.document_counts import Tested
 from tprprobe.analyses.probing.examples import Examples, read_examples
-from tprprobe.analyses.probing.inputs import Batch, Reader, Shape, Vector, chunks, site_vectors
+from tprprobe.analyses.probing.features import FeatureSource, site_vectors
 from tprprobe.analyses.probing.labelled_words import read_corpus
-from tprprobe.analyses.probing.result_table import Score, describe
 from tprprobe.analyses.probing.settings import SpanMode
-from tprprobe.analyses.probing.span_conv import edge_logits
+from tprprobe.analyses.probing.stored_states import RowReader, StoredStates
 from tprprobe.analyses.probing.task import Task
+from tprprobe.analyses.probing.trials import TrialResult
 from tprprobe.errors import InputError
+from tprprobe.estimators.probes.linear import LinearProbe
+from tprprobe.estimators.probes.span_conv import SpanConvProbe
+from tprprobe.estimators.probes.spans import Shape
+from tprprobe.evaluation.intervals import interval_of
+from tprprobe.evaluation.metrics import N, accuracy, micro_f1
 from tprprobe.evaluation.splits import TEST
 from tprprobe.files.hub import CARD, CONFIG, WEIGHTS, locate
 from tprprobe.files.jsonfiles import read_json
@@ -39,7 +43,6 @@ MEASURES = ("f1", "f1_low", "f1_high", "accuracy")
 UNKNOWN = "?"  # the label of words of unlabelled text: of no inventory
 COLUMNS = ("sample", "span1", "span2", "label", "predicted", "probability")
 AS_WRITTEN = ("site", "head", "side", "span_mode", "loss", "metrics")  # of the configuration
-SAMPLES = 32  # of a batch
 SAVED = "probes"  # the folder of a run's probes
 ERRORS, AROUND = 200, 6  # errors that are listed; words around one
 
@@ -98,25 +101,24 @@ class SavedProbe:
         Raises:
             InputError: The store has not the probe's site, or no targets of its task.
         """
-        vector = self._vector(store)
-        table = self._asked(store.tokens if tokens is None else tokens)
+        source = self._source(store)
+        table = self._with_targets(store.tokens if tokens is None else tokens)
         corpus = read_corpus(store, table, self.side, [self.task], None)
         examples = read_examples(corpus, self.task, self.span_mode, self.window)
         examples = examples.with_inventory(self.labels)
         if not len(examples):
             raise InputError(f"{store.path} has no targets of {self.task.name} on the {self.side}")
-        reader = Reader(vector, torch.device("cpu"), 0, self.mean, self.scale)
-        logits = [
-            self._logits(batch)
-            for samples in chunks(examples.samples)
-            for batch in reader.batches(examples, samples, SAMPLES)
-        ]
-        return self._table(examples, torch.cat(logits))
+        reader = RowReader(source, torch.device("cpu"), 0)
+        states = StoredStates(reader, examples).standardize(self.mean, self.scale)
+        return self._table(
+            examples, self.estimator.logits(states if self.shape.hidden else states.means())
+        )
 
-    def _logits(self, batch: Batch) -> Float[Tensor, "target label"]:
-        if not self.shape.hidden:
-            return batch.means @ self.weights["output_weight"][0] + self.weights["output_bias"]
-        return edge_logits(self.shape, self.weights, batch.windows, batch.spans)[0]
+    @property
+    def estimator(self) -> LinearProbe | SpanConvProbe:
+        """The probe of vectors that are standardized."""
+        kind = SpanConvProbe if self.shape.hidden else LinearProbe
+        return kind.from_tensors(dict(self.weights), self.shape, self.loss)
 
     def _repr_html_(self) -> str:
         of = self.site if self.head is None else f"{self.site}, head {self.head}"
@@ -124,7 +126,7 @@ class SavedProbe:
         labels = f"{len(self.labels)} labels: {' '.join(self.labels)}"
         return as_html(f"Probe of {self.task.name} in {of}", scores, note=labels)
 
-    def _asked(self, tokens: pd.DataFrame) -> pd.DataFrame:
+    def _with_targets(self, tokens: pd.DataFrame) -> pd.DataFrame:
         """The token table with the targets to predict: those that it has, or else every word."""
         if self.task.cells in tokens:
             return tokens
@@ -137,17 +139,17 @@ class SavedProbe:
             tokens = tokens.assign(**{WORD: tokens["position"]})
         return tokens.assign(**{self.task.cells: np.where(tokens[WORD] >= 0, UNKNOWN, "")})
 
-    def _vector(self, store: Store) -> Vector:
+    def _source(self, store: Store) -> FeatureSource:
         if self.site not in store.sites:
             store.select(self.site)
-        vectors = list(site_vectors(store, [self.site], heads=self.head is not None))
-        vector = vectors[self.head or 0]
-        if vector.width != self.shape.width:
+        sources = list(site_vectors(store, [self.site], heads=self.head is not None))
+        source = sources[self.head or 0]
+        if source.width != self.shape.width:
             raise InputError(
-                f"{self.site} of {store.path} is {vector.width} wide, this probe reads "
+                f"{self.site} of {store.path} is {source.width} wide, this probe reads "
                 f"{self.shape.width} numbers: it belongs to another model"
             )
-        return vector
+        return source
 
     def _table(self, examples: Examples, logits: Float[Tensor, "target label"]) -> pd.DataFrame:
         shares = logits.sigmoid() if self.loss == "sigmoid" else logits.softmax(-1)
@@ -165,39 +167,48 @@ class SavedProbe:
         return pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)))
 
 
-def save_probe(folder: Path, trained: Tested) -> None:
-    """Writes a trained probe to a folder of its name, in place of what is there."""
-    probe, splits = trained.probe, trained.probe.splits
-    vector, examples, task = probe.vector, splits.examples, splits.task
-    row = describe(Score({}, trained.sums[:1]))
+def save_probe(folder: Path, result: TrialResult) -> None:
+    """Writes a fitted probe to a folder of its name, in place of what is there."""
+    trial, estimator, splits = result.trial, result.estimator, result.trial.splits
+    source, examples, task = trial.source, splits.examples, splits.task
+    shape = estimator.shape(examples.states.shape[1], len(examples.window))
     config = {
         "format": FORMAT,
         "version": VERSION,
         "task": task.model_dump(),
-        "site": vector.site,
-        "head": vector.head,
+        "site": source.site,
+        "head": source.head,
         "side": examples.corpus.side,
         "labels": list(examples.inventory),
         "span_mode": examples.mode,
         "window": [examples.window.start, examples.window.stop],
-        "loss": probe.loss,
-        "shape": asdict(probe.shape),
-        "seed": probe.seed,
+        "loss": getattr(estimator, "loss", "softmax"),
+        "shape": asdict(shape),
+        "seed": trial.seed,
         "model": examples.corpus.store.manifest.get("model"),
-        "metrics": {name: float(row[name]) for name in MEASURES},
+        "metrics": _measure(result),
     }
+    scaling = {"mean": getattr(estimator, "mean_", 0.0), "scale": getattr(estimator, "scale_", 1.0)}
+    tensors = {name: torch.as_tensor(x).expand(source.width) for name, x in scaling.items()}
+    tensors = estimator.tensors() | tensors
     files = {
         CONFIG: json.dumps(config, indent=1, ensure_ascii=False) + "\n",
-        WEIGHTS: save(
-            {name: tensor.cpu().contiguous() for name, tensor in trained.weights.items()}
-        ),
+        WEIGHTS: save({name: tensor.cpu().contiguous() for name, tensor in tensors.items()}),
         CARD: _card(config),
     }
-    head = "" if vector.head is None else f".head{vector.head}"
-    path = folder / f"{task.name}.{vector.site}{head}.seed{probe.seed}"
+    head = "" if source.head is None else f".head{source.head}"
+    path = folder / f"{task.name}.{source.site}{head}.seed{trial.seed}"
     if path.exists():
         shutil.rmtree(path)  # of a run that was cut off
     write_folder(path, files)
+
+
+def _measure(result: TrialResult) -> dict[str, float]:
+    """The scores of a probe on held-out documents, for its card."""
+    sums = result.sums[0][result.sums[0][:, N] > 0]
+    f1 = interval_of(sums, micro_f1)
+    values = (f1.value, f1.low, f1.high, float(accuracy(sums.sum(0, keepdims=True))[0]))
+    return dict(zip(MEASURES, values, strict=True))
 
 
 def _card(config: dict[str, Any]) -> str:

@@ -1,0 +1,134 @@
+"""One long table for every analysis, a row a number, and the folder that holds it.
+
+site layer head            what was read
+task                       what was asked: a column of labels, a scheme of roles, …
+estimator control          what answered; the control is empty for the real one
+metric value low high      the number with its 95 % interval, which is empty where groups are too few
+beyond beyond_low beyond_high   the number minus that of the strongest control, on the same groups; ``rival`` is that
+                           control, ``rival_value`` its number there, and ``p`` the largest p-value (Holm) of all controls that it is no better
+n n_groups note            tested units, tested groups, a remark
+
+Any further column (side, seed, k, …) names a row, as do the first six.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.errors import InputError
+from tprprobe.evaluation.intervals import FEW_GROUPS
+from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.kinds import SETTINGS
+from tprprobe.files.notebook import as_html
+from tprprobe.files.tables import columns, read_table
+from tprprobe.statistics import Interval
+
+FILE = "results.parquet"
+NAMES = ("task", "site", "layer", "head", "estimator", "control")
+DIFFERENCES = ("beyond", "beyond_low", "beyond_high", "rival", "rival_value", "p")
+NUMBERS = ("value", "low", "high", *DIFFERENCES, "n", "n_groups", "note")
+INTEGERS = ("layer", "head", "seed")
+COLUMNS = columns(
+    text="task estimator control metric note",
+    number="value low high beyond beyond_low beyond_high p",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """The numbers of an analysis.
+
+    Attributes:
+        table: One long table, a row a number; see [columns](columns.md).
+        settings: The settings of the run that they come from.
+
+    Examples:
+        >>> results = tp.load_run("runs/pos")["."]  # doctest: +SKIP
+        >>> results.wide()[["site", "f1", "f1_low", "f1_high"]]  # doctest: +SKIP
+    """
+
+    table: pd.DataFrame
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def select(self, **names: Any) -> "Results":
+        """The rows whose columns have these values.
+
+        Args:
+            **names: The value of a column, or a list of values.
+
+        Returns:
+            The results, of fewer rows.
+        """
+        is_chosen = pd.Series(True, self.table.index)
+        for name, values in names.items():
+            listed = list(values) if isinstance(values, list | tuple | set) else [values]
+            is_chosen &= self.table[name].isin(listed)
+        return Results(self.table[is_chosen], self.settings)
+
+    def wide(self) -> pd.DataFrame:
+        """One row for all numbers of the same name: a column a metric, its interval beside it.
+
+        Returns:
+            The columns that name a row, and of every metric ``metric``, ``metric_low`` and ``metric_high`` where it has an
+            interval.
+        """
+        names = [name for name in self.table if name not in (*NUMBERS, "metric")]
+        row = self.table.groupby(names, dropna=False, sort=False).ngroup()
+        view = self.table[names].groupby(row, sort=False).first()
+        view = self.table.loc[~row.duplicated(), names].reset_index(drop=True)
+        for metric, part in self.table.groupby("metric", sort=False):
+            numbers = part.set_index(row[part.index])
+            view[metric] = numbers["value"]
+            if numbers["low"].notna().any():
+                view[[f"{metric}_low", f"{metric}_high"]] = numbers[["low", "high"]]
+        return view
+
+    def _repr_html_(self) -> str:
+        shown = self.table.dropna(axis=1, how="all")
+        return as_html(f"{len(self)} numbers", shown, ".wide() has a column for every metric.")
+
+
+def number(metric: str, interval: Interval | float, **columns: Any) -> dict[str, Any]:
+    """A number as columns of a row; ``columns`` are further ones, such as ``n_groups``."""
+    if not isinstance(interval, Interval):
+        return {"metric": metric, "value": float(interval), **columns}
+    ends = {"value": interval.value, "low": interval.low, "high": interval.high}
+    note = FEW_GROUPS if np.isnan(interval.low) and not np.isnan(interval.value) else ""
+    return {"metric": metric, **ends, "note": note, **columns}
+
+
+def tabulate(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """The long table of rows; columns that they lack are empty."""
+    table = pd.DataFrame(list(rows))
+    further = [name for name in table if name not in (*NAMES, *NUMBERS, "metric")]
+    table = table.reindex(columns=[*NAMES, *further, "metric", *NUMBERS])
+    floats = [name for name in NUMBERS if name not in ("rival", "n", "n_groups", "note")]
+    types = dict.fromkeys(floats, float) | dict.fromkeys(("n", "n_groups"), "Int64")
+    table = table.astype(types | {name: "Int64" for name in INTEGERS if name in table})
+    return table.fillna(dict.fromkeys(("site", "estimator", "control", "rival", "note"), ""))
+
+
+def load_results(folder: str | os.PathLike[str]) -> Results:
+    """The results in the folder of a run.
+
+    Raises:
+        InputError: There are none, or they are damaged.
+    """
+    file, settings = Path(folder) / FILE, Path(folder) / SETTINGS
+    if not file.is_file():
+        raise InputError(f"{folder} holds no {FILE}: give the folder of a command (--out)")
+    table = read_table(file, COLUMNS, "make it again")
+    return Results(table, read_json(settings) if settings.is_file() else {})
+
+
+def join_results(results: Sequence[Results]) -> Results:
+    """Results of several runs as one."""
+    return Results(pd.concat([part.table for part in results], ignore_index=True))
