@@ -34,7 +34,7 @@ CLASSES = (
     "analyses.naming.run.Naming",
     "analyses.decomposition.decompositions.Decomposition",
     "analyses.decomposition.role_findings.RoleSearch",
-    "analyses.probing.probe_folder.SavedProbe",
+    "analyses.probing.saved_probe.SavedProbe",
     "interventions.placement.Edit",
     "figures.style.Drawing",
     "dashboard.view.View",

@@ -32,6 +32,7 @@ FILE = "results.parquet"
 NAMES = ("task", "site", "layer", "head", "estimator", "control")
 DIFFERENCES = ("beyond", "beyond_low", "beyond_high", "rival", "rival_value", "p")
 NUMBERS = ("value", "low", "high", *DIFFERENCES, "n", "n_groups", "note")
+TEXTS = ("site", "estimator", "control", "rival", "note")
 INTEGERS = ("layer", "head", "seed")
 COLUMNS = columns(
     text="task estimator control metric note",
@@ -110,10 +111,11 @@ def tabulate(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     table = pd.DataFrame(list(rows))
     further = [name for name in table if name not in (*NAMES, *NUMBERS, "metric")]
     table = table.reindex(columns=[*NAMES, *further, "metric", *NUMBERS])
-    floats = [name for name in NUMBERS if name not in ("rival", "n", "n_groups", "note")]
-    types = dict.fromkeys(floats, float) | dict.fromkeys(("n", "n_groups"), "Int64")
-    table = table.astype(types | {name: "Int64" for name in INTEGERS if name in table})
-    return table.fillna(dict.fromkeys(("site", "estimator", "control", "rival", "note"), ""))
+    floats = [name for name in NUMBERS if name not in ("n", "n_groups", *TEXTS)]
+    whole = [name for name in (*INTEGERS, "n", "n_groups") if name in table]
+    types = dict.fromkeys(floats, float) | dict.fromkeys(whole, "Int64")
+    table = table.astype(types | dict.fromkeys(TEXTS, object))
+    return table.fillna(dict.fromkeys(TEXTS, ""))
 
 
 def load_results(folder: str | os.PathLike[str]) -> Results:

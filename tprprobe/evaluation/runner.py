@@ -65,8 +65,10 @@ def check_estimator(estimator: Any) -> Any:
         raise InputError(
             f"{estimator.__name__} is a class: give an instance, {estimator.__name__}()"
         )
+    from sklearn.base import is_regressor
+
     lacks = [name for name in METHODS if not callable(getattr(estimator, name, None))]
-    if lacks or getattr(estimator, "_estimator_type", "") == "regressor":
+    if lacks or is_regressor(estimator):
         fault = f"has no {lacks[0]}" if lacks else "is a regressor, labels need a classifier"
         raise InputError(
             f"{estimator!r:.80} {fault}: give the name of a probe, or a classifier with fit, predict and get_params, "

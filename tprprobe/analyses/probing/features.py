@@ -19,7 +19,7 @@ from tprprobe.errors import InputError
 from tprprobe.evaluation.controls import REAL, embed_words
 from tprprobe.site.patterns import layer_of, select, side_of
 from tprprobe.store import Store
-from tprprobe.store.layout import SIDES, TWINS
+from tprprobe.store.layout import SAMPLE, SIDES, TWINS
 
 Rows = Int[np.ndarray, " row"]
 WEIGHTS = ".role_weights"
@@ -99,14 +99,17 @@ class FeatureSource:
         if not self.sites:
             return self.make(corpus.previous[rows]).astype(np.float32)
         store = self.store(corpus.store)
-        arrays = [_read_rows(store, site, rows) for site in self.sites]
+        arrays = [_read_rows(store, site, corpus, rows) for site in self.sites]
         return np.ascontiguousarray(self.make(*arrays), np.float32).reshape(len(rows), self.width)
 
 
-def _read_rows(store: Store, site: str, rows: Rows) -> np.ndarray:
+def _read_rows(store: Store, site: str, corpus: Corpus, rows: Rows) -> np.ndarray:
     """Some rows of a site; where they lie dense, one stretch of the store is read."""
     if not len(rows):
         return store.read(site, slice(0, 0))
+    if store.side(site) == SAMPLE:
+        samples, index = np.unique(corpus.sample[rows], return_inverse=True)
+        return store.read_finite(site, samples)[index]
     start, stop = int(rows[0]), int(rows[-1]) + 1
     if len(rows) >= DENSE * (stop - start):
         return store.read_finite(site, slice(start, stop))[rows - start]
@@ -145,6 +148,8 @@ def control_vectors(
             yield from (
                 replace(source, control=kind) for source in real if source.site in twin.sites
             )
+    if settings.needs == "sequences":  # words and their neighbors are not what is asked about
+        return
     side = store.side(real[0].site)
     if settings.has("static") and (site := _find_embedding(store.sites, side)):
         (source,) = site_vectors(store, [site], heads=False)

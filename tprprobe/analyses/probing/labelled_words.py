@@ -71,6 +71,7 @@ class Corpus:
     splits: tuple[
         np.ndarray, ...
     ]  # turns that test every document once; one, where the store has it
+    sample: Int[np.ndarray, " row"]
     first: Int[np.ndarray, " row"]  # the first row of the row's sample
     last: Int[np.ndarray, " row"]
     previous: Int[np.ndarray, " row"]  # a hash of the word before that which the row is asked about
@@ -108,7 +109,7 @@ def read_corpus(
         count_documents(origin.documents, FEWEST, "the store")
         splits = tuple(rotate_documents(origin.documents, origin.sequences, seed))
     names, previous = tuple(map(str, names)), _previous(words, side, len(table))
-    return Corpus(store, side, words, origin, names, splits, first, last, previous)
+    return Corpus(store, side, words, origin, names, splits, sample, first, last, previous)
 
 
 def read_words(tokens: pd.DataFrame, tasks: Sequence[Task]) -> Words:

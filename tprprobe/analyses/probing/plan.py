@@ -28,6 +28,7 @@ from tprprobe.evaluation.controls import REAL
 from tprprobe.evaluation.runner import with_seed
 from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
+from tprprobe.store.layout import SAMPLE
 
 Stack = list[Trial]  # of one vector and task, fitted side by side
 
@@ -52,6 +53,9 @@ def plan_run(
 ) -> ProbingRun:
     """The run of some tasks on a store, on both sides where both have labels and sites."""
     table = store.tokens if tokens is None else tokens
+    is_sequence = settings.needs == "sequences"
+    if is_sequence and WORD not in table:
+        table = table.assign(**{WORD: table["position"]})
     tasks = find_tasks(names, table.columns)
     sites = find_sites(store, settings.sites)
     if test is not None:
@@ -60,7 +64,8 @@ def plan_run(
     rounds: list[list[Stack]] = []
     refusals: dict[Task, str] = {}
     for side in ("source", "target"):
-        side_sites = [site for site in sites if store.side(site) == side]
+        sides = (side, SAMPLE) if is_sequence and side == "source" else (side,)
+        side_sites = [site for site in sites if store.side(site) in sides]
         labelled = [task for task in tasks if side_sites and _has_labels(table, task, side)]
         if not labelled:
             continue

@@ -103,7 +103,7 @@ def probe(
         begun = KeptRun.open(folder, run.about, resume, SETTINGS, beside={STORE})
         if not begun.is_done:
             results = _run_all(run, begun, torch.device(device))
-            tables = gather(results, run.splits)
+            tables = gather(results, run.splits, run.settings.needs)
             tables["rows"] = list_rows(Results(tables["results"]))
             files = {f"{name}.parquet": table for name, table in tables.items()}
             files |= {f"{name}.csv": tables[name] for name in ("rows", "differences", "curves")}

@@ -86,7 +86,9 @@ class Pair:
     comparison: Comparison
 
 
-def gather(results: Sequence[TrialResult], splits: Sequence[Splits]) -> dict[str, pd.DataFrame]:
+def gather(
+    results: Sequence[TrialResult], splits: Sequence[Splits], needs: str = "vectors"
+) -> dict[str, pd.DataFrame]:
     """The tables of a run, with the baselines of its tasks.
 
     results     the long table of its numbers; ``differences``: the pairs that were compared
@@ -99,12 +101,11 @@ def gather(results: Sequence[TrialResult], splits: Sequence[Splits]) -> dict[str
         if result.trial.portion is None
     ]
     for part in splits:
-        for name, sums in count_baselines(part).items():
+        for name, sums in count_baselines(part, needs == "sequences").items():
             values = (*part.name, "", None, None, None, name, "")
             scores.append(_score(dict(zip(NAMES, values, strict=True)), part, sums))
-    pairs = list(_pairs(add_seeds(scores)))
-    p_values = adjust(np.array([pair.comparison.p for pair in pairs]), "holm")
-    numbers = [_measure(score) for score in scores]
+    pairs, p_values = compare_scores(scores)
+    numbers = [measure(score) for score in scores]
     for score, of_score in zip(scores, numbers, strict=True):
         if score.is_real:
             of_score["f1"] |= _beyond_controls(score, pairs, p_values)
@@ -117,7 +118,7 @@ def gather(results: Sequence[TrialResult], splits: Sequence[Splits]) -> dict[str
             for score, of_score in zip(scores, numbers, strict=True)
             for row in of_score.values()
         ),
-        "differences": _tabulate_pairs(pairs, p_values),
+        "differences": tabulate_pairs(pairs, p_values),
         "documents": _by_document(scores, names),
         "curves": _curves(results),
     }
@@ -132,7 +133,7 @@ def _score(
     return Score(names, sums, tuple(splits.examples.subsets()), sizes)
 
 
-def _measure(score: Score) -> dict[str, dict[str, Any]]:
+def measure(score: Score) -> dict[str, dict[str, Any]]:
     """The numbers of a score by metric: F1 and accuracy with 95 % intervals over documents, and of subsets F1."""
     sums = score.whole[score.whole[:, N] > 0]
     totals = sums.sum(0, keepdims=True)
@@ -149,7 +150,13 @@ def _measure(score: Score) -> dict[str, dict[str, Any]]:
     return {row["metric"]: row for row in rows}
 
 
-def add_seeds(scores: Sequence[Score]) -> list[Score]:
+def compare_scores(scores: Sequence[Score]) -> tuple[list[Pair], Float[np.ndarray, " pair"]]:
+    """The pairs that are compared, seeds added up, and their p-values, corrected over all of them (Holm)."""
+    pairs = list(_pairs(_add_seeds(scores)))
+    return pairs, adjust(np.array([pair.comparison.p for pair in pairs]), "holm")
+
+
+def _add_seeds(scores: Sequence[Score]) -> list[Score]:
     """The scores of all seeds of a vector as one."""
     by_key: dict[tuple[Any, ...], list[Score]] = {}
     for score in scores:
@@ -217,8 +224,8 @@ def _beyond_controls(
     }
 
 
-def _tabulate_pairs(pairs: Sequence[Pair], p_values: Float[np.ndarray, " pair"]) -> pd.DataFrame:
-    """F1 of one minus F1 of another on the same documents, with p corrected over the table (Holm), seeds added up."""
+def tabulate_pairs(pairs: Sequence[Pair], p_values: Float[np.ndarray, " pair"]) -> pd.DataFrame:
+    """F1 of one minus F1 of another on the same documents, and its p-values."""
     rows = [
         (
             pair.first.names["task"], pair.first.label, pair.second.label, pair.second.names["control"],

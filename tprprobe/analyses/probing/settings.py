@@ -17,6 +17,7 @@ CONTROLS = (  # what each is: docs/probing.md
 SCREENED = 8192  # targets that a probe of one optimum learns from: layers then rank as with all
 SITES = ("*.role", "*.filler", "*.tpr", "*.hidden")
 LINEAR, SPAN_CONV = "linear", "span-conv"
+SEQUENCE = "sequence"  # read as a whole, by estimators that need sequences
 OF_LINEAR = {"schedule": "short", "loss": "softmax"}  # what linear probes do, too
 
 
@@ -33,7 +34,7 @@ class ProbeSettings:
             ``static``, ``previous``, ``dictionary``; by default all that apply. Majority and identity need no training.
         span_mode: Which states of a span are read: ``all_states`` (default of an encoder),
             ``first_state`` (default of a decoder, where later states have read a part of the span)
-            or ``last_state``.
+            or ``last_state`` (default where the sample's one vector is read).
         kernel: Width of the span convolution.
         causal: Whether a kernel looks back only (default in a decoder) or to both sides.
         information: Also codelengths and usable information, from further probes;
@@ -84,6 +85,11 @@ class ProbeSettings:
         return getattr(self.estimator, "iterative", False)
 
     @property
+    def needs(self) -> str:
+        """What the estimator reads of a target: its vectors, the states of its spans, or one vector of its sequence."""
+        return getattr(self.estimator, "needs", "vectors")
+
+    @property
     def with_codelength(self) -> bool:
         """True if codelengths and usable information are asked for."""
         return self.is_iterative if self.information is None else self.information
@@ -123,7 +129,7 @@ class ProbeSettings:
 
     def mode(self, side: str) -> SpanMode:
         """Which states of a span are read on a side."""
-        default = "first_state" if side == "target" else "all_states"
+        default = {"target": "first_state", SEQUENCE: "last_state"}.get(side, "all_states")
         return cast(SpanMode, self.span_mode or default)
 
     def window(self, side: str) -> range:

@@ -11,6 +11,7 @@ from torch import Tensor
 from tprprobe.analyses.probing.examples import Examples
 from tprprobe.analyses.probing.features import FeatureSource, Rows
 from tprprobe.analyses.probing.labelled_words import Corpus, Order
+from tprprobe.analyses.probing.settings import SpanMode
 from tprprobe.estimators.probes.spans import Batch, Spans
 
 CHUNK = 256  # samples that are read at once
@@ -35,8 +36,8 @@ class RowReader:
         return self._load(corpus, rows)
 
     def _length(self, corpus: Corpus) -> int:
-        store = self.source.store(corpus.store)
-        return min(len(corpus.first), store.manifest["lengths"][corpus.side])
+        lengths = self.source.store(corpus.store).manifest["lengths"]
+        return min(len(corpus.first), lengths.get(corpus.side, len(corpus.first)))
 
     def _fits(self, corpus: Corpus) -> bool:
         occupied = sum(values.nbytes for values in self.held.values())
@@ -97,6 +98,18 @@ class StoredStates:
         """The mean states of all targets' spans."""
         parts = chunks(self.examples.samples)
         return torch.cat([batch.means for chunk in parts for batch in self._read(chunk)])
+
+    def sequences(self, mode: SpanMode) -> Float[Tensor, "target input_and_1"]:
+        """The number of every target's word, and one vector of its sample: its last or first state, or the mean of all."""
+        examples = self.examples
+        rows, corpus = examples.rows[:, 0, 0], examples.corpus
+        start, stop = corpus.first[rows], corpus.last[rows] + 1
+        start = stop - 1 if mode == "last_state" else start
+        stop = start + 1 if mode == "first_state" else stop
+        states = np.stack([start, stop], 1)[:, None]
+        vectors = replace(self, examples=replace(examples, states=states)).means()
+        place = torch.from_numpy(examples.words[:, 0, 0]).to(vectors)
+        return torch.cat([place[:, None], vectors], 1)
 
     def moments(self) -> tuple[Tensor, Tensor]:
         """The mean and the deviation of the vectors that are read; 1 where they do not vary."""

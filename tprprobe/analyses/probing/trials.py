@@ -10,9 +10,9 @@ from jaxtyping import Float
 
 from tprprobe.analyses.probing.examples import LABELS, Splits
 from tprprobe.analyses.probing.features import FeatureSource, Rows
-from tprprobe.analyses.probing.settings import ProbeSettings
+from tprprobe.analyses.probing.settings import SEQUENCE, ProbeSettings
 from tprprobe.analyses.probing.stored_states import FLOAT, RowReader, StoredStates
-from tprprobe.evaluation.controls import REAL, predict_without_vectors
+from tprprobe.evaluation.controls import IDENTITY, MAJORITY, REAL, predict_without_vectors
 from tprprobe.evaluation.metrics import (
     NATS,
     Predictions,
@@ -80,14 +80,10 @@ def run_trials(
 ) -> Iterator[TrialResult]:
     """Trials on the same vectors and examples, fitted and tested."""
     splits = trials[0].splits
-    states, tested_states = (
-        StoredStates(reader, examples) for examples in (splits.examples, splits.tested)
-    )
-    if getattr(trials[0].estimator, "needs", "vectors") == "spans":
-        X, tested = states, tested_states
-    else:
-        X = states.means()
-        tested = X if splits.tested is splits.examples else tested_states.means()
+    states = StoredStates(reader, splits.examples)
+    X = tested = read_inputs(states, settings)
+    if splits.tested is not splits.examples:
+        tested = read_inputs(StoredStates(reader, splits.tested), settings)
     n_together = _count_together(trials[0], states, settings.budget // 2)
     for rows in chunk(trials, n_together):
         part = trials[rows]
@@ -100,6 +96,15 @@ def run_trials(
         for trial, estimator, sums in zip(part, found.estimators, found.sums, strict=True):
             curve = np.array(getattr(estimator, "curve_", ()), float).reshape(-1, len(CURVE))
             yield TrialResult(trial, sums, curve, estimator)
+
+
+def read_inputs(states: StoredStates, settings: ProbeSettings) -> Any:
+    """What an estimator reads of every target."""
+    if settings.needs == "spans":
+        return states
+    if settings.needs == "sequences":
+        return states.sequences(settings.mode(SEQUENCE))
+    return states.means()
 
 
 def _count_together(trial: Trial, states: StoredStates, budget: int) -> int:
@@ -128,14 +133,20 @@ def count_documents(
     return sum_groups(terms, examples.document[rows], len(examples.corpus.names), subsets)
 
 
-def count_baselines(splits: Splits) -> dict[str, BySubset]:
-    """The counts of rules that need no vector; they give no probabilities."""
+def count_baselines(splits: Splits, by_place: bool = False) -> dict[str, BySubset]:
+    """The counts of rules that need no vector; they give no probabilities. Those that know places and no words are
+    ``majority`` alone, the most frequent label of a place.
+    """
     sums: dict[str, list[BySubset]] = {}
     n_labels = len(splits.examples.inventory)
+    train, test = (
+        examples.words[:, 0, :1] if by_place else examples.forms
+        for examples in (splits.examples, splits.tested)
+    )
     for fold in splits.folds:
-        labels, words = (x[fold.train] for x in (splits.examples.labels, splits.examples.forms))
-        tested = splits.tested.forms[fold.test]
-        for name, codes in predict_without_vectors(labels, words, tested):
+        labels = splits.examples.labels[fold.train]
+        rules = dict(predict_without_vectors(labels, train[fold.train], test[fold.test]))
+        for name, codes in {MAJORITY: rules[IDENTITY]}.items() if by_place else rules.items():
             counts = count_documents(splits, predict_one_label(codes, n_labels), fold.test)
             sums.setdefault(name, []).append(counts)
     return {name: np.sum(parts, axis=0) for name, parts in sums.items()}

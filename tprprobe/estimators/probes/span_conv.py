@@ -182,10 +182,10 @@ def _one_hot(labels: Int[Tensor, "*target"], logits: Float[Tensor, "*target labe
 
 
 def losses(
-    logits: Float[Tensor, "probe target label"],
-    marks: Float[Tensor, "probe target label"],
+    logits: Float[Tensor, "*probe target label"],
+    marks: Float[Tensor, "*probe target label"],
     loss: str,
-) -> Float[Tensor, "probe target"]:
+) -> Float[Tensor, "*probe target"]:
     """The loss of every target in nats: cross-entropy averaged over labels, or of the softmax."""
     if loss == "softmax":
         return cross_entropy(logits, marks)
