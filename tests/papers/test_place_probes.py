@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from planted.bindings import HIDDEN, STATE, left, plant_bindings
+from planted.questions import plant
 from typer.testing import CliRunner
 
 import tprprobe as tp
@@ -90,13 +91,14 @@ def test_linear_probes_are_logistic_regressions():
     assert np.allclose(own.numpy(), other, atol=5e-3)
 
 
+SEEN = []
+
+
 class Mean(BilinearProbe):
     """Keeps what it is given."""
 
-    seen: list = []
-
     def fit(self, X, y):
-        self.seen.append((X, y))
+        SEEN.append((X, y))
         self.classes_ = np.unique(y)
         return self
 
@@ -111,11 +113,18 @@ def test_states_are_last_first_or_all(bound):
     rows = np.flatnonzero(tokens["sample"] == 3)
     expected = {"last_state": vectors[rows[-1]], "first_state": vectors[rows[0]], "all_states": vectors[rows].mean(0)}  # fmt: skip
     for mode, vector in expected.items():
-        Mean.seen.clear()
+        SEEN.clear()
         tp.probe(bound, "token", Mean(), sites=HIDDEN, controls=(), span_mode=mode)
-        X = np.concatenate([X for X, _ in Mean.seen[:5]])
+        X = np.concatenate([X for X, _ in SEEN[:5]])
         own = X[(np.abs(X[:, 1:] - vector) < 1e-5).all(1)]
         assert {*own[:, 0]} == {*range(len(rows))}
+
+
+def test_the_structure_of_questions_is_a_task(tmp_path):
+    store = plant(tmp_path / "store", 40)
+    probe = BilinearProbe(rank="2x2")
+    rows = tp.probe(store, "kind", probe, sites=store.sites[0], controls=()).set_index("control")
+    assert rows.loc["real", "labels"] > 3
 
 
 def test_the_command_and_its_options(bound, tmp_path):

@@ -49,8 +49,9 @@ class Results:
         settings: The settings of the run that they come from.
 
     Examples:
-        >>> results = tp.load_run("runs/pos")["."]  # doctest: +SKIP
-        >>> results.wide()[["site", "f1", "f1_low", "f1_high"]]  # doctest: +SKIP
+        >>> results = tp.load_results("pos")
+        >>> results.wide()[["site", "f1"]].shape
+        (4, 2)
     """
 
     table: pd.DataFrame
@@ -119,18 +120,38 @@ def tabulate(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
 
 
 def load_results(folder: str | os.PathLike[str]) -> Results:
-    """The results in the folder of a run.
+    """The numbers of all analyses in a folder, and in the folders in it.
+
+    Args:
+        folder: The ``--out`` of commands.
+
+    Returns:
+        One long table. Where numbers come from several folders, the column ``run`` has their names.
 
     Raises:
         InputError: There are none, or they are damaged.
+
+    Examples:
+        >>> tp.load_results("pos").select(metric="f1", control="").table["estimator"].tolist()
+        ['linear']
     """
-    file, settings = Path(folder) / FILE, Path(folder) / SETTINGS
-    if not file.is_file():
+    path = Path(folder)
+    files = [file for file in (path / FILE, *sorted(path.glob(f"*/{FILE}"))) if file.is_file()]
+    if not files:
         raise InputError(f"{folder} holds no {FILE}: give the folder of a command (--out)")
-    table = read_table(file, COLUMNS, "make it again")
-    return Results(table, read_json(settings) if settings.is_file() else {})
+    tables = [read_table(file, COLUMNS, "make it again") for file in files]
+    if len(files) > 1:
+        tables = [
+            table.assign(run=file.parent.relative_to(path).as_posix())
+            for table, file in zip(tables, files, strict=True)
+        ]
+    settings = path / SETTINGS
+    about = read_json(settings) if settings.is_file() else {}
+    return Results(tabulate_again(tables), about)
 
 
-def join_results(results: Sequence[Results]) -> Results:
-    """Results of several runs as one."""
-    return Results(pd.concat([part.table for part in results], ignore_index=True))
+def tabulate_again(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Several long tables as one."""
+    if len(tables) == 1:
+        return tables[0]
+    return tabulate(row for table in tables for row in table.to_dict("records"))

@@ -27,6 +27,7 @@ from tprprobe.errors import InputError
 from tprprobe.evaluation.controls import REAL
 from tprprobe.evaluation.runner import with_seed
 from tprprobe.gold.labels import WORD
+from tprprobe.gold.structure import COLUMNS, join
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE
 
@@ -54,8 +55,8 @@ def plan_run(
     """The run of some tasks on a store, on both sides where both have labels and sites."""
     table = store.tokens if tokens is None else tokens
     is_sequence = settings.needs == "sequences"
-    if is_sequence and WORD not in table:
-        table = table.assign(**{WORD: table["position"]})
+    if is_sequence:
+        table = _with_symbols(table, names)
     tasks = find_tasks(names, table.columns)
     sites = find_sites(store, settings.sites)
     if test is not None:
@@ -176,6 +177,18 @@ def _say_what_is_skipped(tasks: Sequence[Task], refused: Mapping[Task, str]) -> 
     reasons += [f"{task.name}: {reason}" for task, reason in refused.items()]
     skipped = f"; skipped: {'; '.join(reasons)}" if reasons else ""
     stderr.print(f"probing {', '.join(task.name for task in tasks)}{skipped}", soft_wrap=True)
+
+
+def _with_symbols(table: pd.DataFrame, names: object) -> pd.DataFrame:
+    """The tokens, each a word where there are no words, with the gold structure of questions where that is asked about."""
+    if WORD not in table:
+        table = table.assign(**{WORD: table["position"]})
+    if names in COLUMNS and names not in table and "question" in table:
+        labels = join(table)[str(names)]
+        table = table.assign(
+            **{str(names): labels.astype(object).where(labels.notna(), "").astype(str)}
+        )
+    return table
 
 
 def _identify(store: Store) -> dict[str, Any]:

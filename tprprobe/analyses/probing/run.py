@@ -94,7 +94,9 @@ def probe(
     """
     if isinstance(estimator, Store):
         warnings.warn(
-            "the test store is now an argument by name: test=", FutureWarning, stacklevel=2
+            "a test store is now given as test=; the third argument works until 2027-06-01",
+            FutureWarning,
+            stacklevel=2,
         )
         estimator, test = None, estimator
     test = None if test is None else as_store(test)

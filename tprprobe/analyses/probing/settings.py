@@ -109,7 +109,11 @@ class ProbeSettings:
         from tprprobe.evaluation.runner import check_estimator, find_estimator
 
         if "probe" in settings:
-            warnings.warn("probe= is now estimator=", FutureWarning, stacklevel=4)
+            warnings.warn(
+                "probe= is now estimator=; the old name works until 2027-06-01",
+                FutureWarning,
+                stacklevel=4,
+            )
             estimator = settings.pop("probe")
         for key in ("sites", "controls"):
             value = settings.pop(key, None)
