@@ -54,7 +54,7 @@ def write(folder, scores):
     rows.astype({"layer": "Int64"}).to_parquet(folder / "rows.parquet")
     parts = [
         pd.DataFrame(each.whole, columns=list(TERMS)).assign(
-            document=[f"d{i}" for i in range(DOCUMENTS)], **each.place
+            document=[f"d{i}" for i in range(DOCUMENTS)], **each.names
         )
         for each in scores
     ]
