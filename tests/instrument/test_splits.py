@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.evaluation.splits import (
     DEV,
@@ -137,3 +138,21 @@ def test_stored_parts_lose_their_copies_and_few_documents_are_refused():
     ]
     with pytest.raises(InputError, match=r"2 different documents .* extract 10 or more"):
         count_documents(np.array([0, 1, 1]), 10, "the store")
+
+
+def test_the_documents_of_ewt_stay_documents_though_they_share_sentences(shared):
+    data = load_data(str(shared / "data" / "ewt" / "conllu" / "en_ewt-ud-dev.conllu.gz"))
+    examples = list(data)
+    columns = ("document", "token", "question")
+    rows = [(each.document_name, each.source, each.source) for each in examples]
+    table = pd.DataFrame(rows, columns=list(columns)).assign(sample=range(len(rows)))
+    origin = read_provenance(table)
+    assert len(np.unique(origin.documents)) == table["document"].nunique() == 318
+    largest = np.bincount(origin.documents).max()  # one component had 17 % of the sentences
+    assert largest == table["document"].value_counts().max() < 0.05 * len(table)
+    counts = table["question"].str.casefold().value_counts()
+    assert (counts > 1).any()
+    for parts in rotate_documents(origin.documents, origin.sequences, 0):
+        texts = table["question"].str.casefold().str.split().str.join(" ")
+        assert not set(texts[parts == TEST]) & set(texts[parts == TRAIN])
+        assert 0.1 < np.mean(parts == TEST) < 0.3

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from tprprobe.analyses.decomposition import RoleSearch
+from tprprobe.analyses.decomposition import RoleSearch, binds
 from tprprobe.analyses.decomposition.families import ADDITIVE, BAG, BELOW, FACTORED, FAMILIES
 from tprprobe.errors import InputError
 from tprprobe.figures.dots import interval_dots
@@ -147,6 +147,8 @@ def _draw_steps(panel: Axes, i: int, rows: pd.DataFrame, pale: bool = False) -> 
         if not pale:
             panel.hlines(y, row["r2_low"], row["r2_high"], color=INK, linewidth=0.8)
             texts += [f"{word.strip('+ ')} {row['gain']:+.3f}"] if family in BELOW else []
+            if family == FACTORED and not binds(row):
+                texts[-1] += " (not beyond shuffled roles)"
             if np.isfinite(row.get("learnt", np.nan)) and family == FACTORED:
                 texts.append(f"learnt {row['learnt']:+.3f}")
         start = end

@@ -11,14 +11,16 @@ from jaxtyping import Float64
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
-from tprprobe.analyses.decomposition.decompositions import warn
+from tprprobe.analyses.decomposition.binding_claims import warn
 from tprprobe.analyses.decomposition.role_schemes import ALIASES, find_field, is_relative
 from tprprobe.analyses.decomposition.role_search import (
     Evidence,
+    beats_shuffled,
     bits_by_draw,
     choose_cheapest,
     merge_values,
     search,
+    shuffle_roles,
     stability_of,
 )
 from tprprobe.analyses.decomposition.sequence_units import Units, read_units
@@ -28,6 +30,7 @@ from tprprobe.evaluation.splits import TEST_SHARE, leave_out
 from tprprobe.files.notebook import as_html
 from tprprobe.statistics import bounds, replicate_totals
 from tprprobe.store import Store
+from tprprobe.store.dask_workers import in_one_thread
 from tprprobe.store.reader import takes_paths
 
 NOTHING = "no structure"
@@ -46,7 +49,7 @@ class RoleSearch:
     Attributes:
         site: The site.
         found: The cheapest scheme among those whose description is no longer than the shortest one's (95 % interval over
-            documents), or by less than 1 %: ``bag`` if fillers have no roles, ``no structure`` if nothing explains held-out vectors.
+            documents), or by less than 1 %: ``bag`` if fillers have no roles (or roles that are shuffled within sequences do as well), ``no structure`` if nothing explains held-out vectors.
             ``bag+(left)``: a bag of fillers plus a bag of roles; ``(length)``: roles without fillers.
         schemes: One row per scheme that was tried, and per control; see [columns](columns.md#role-searches).
 
@@ -99,6 +102,7 @@ class RoleSearch:
 
 
 @takes_paths
+@in_one_thread
 def search_roles(
     store: Store,
     site: str,
@@ -168,6 +172,9 @@ def conclude(evidence: Evidence, fields: Sequence[str], seed: int) -> tuple[str,
     totals = np.concatenate([sums.sum(0)[None], replicate_totals(sums)])
     r2, *drawn = 1 - totals[:, 1:] / totals[:, [0]]
     low, high = bounds(np.array(drawn), len(sums))
+    if not beats_shuffled(evidence, trials[at], seed):
+        unbound = (i for i, of in enumerate(trials) if shuffle_roles(evidence, of, seed) is None)
+        at = next(unbound)
     found = trials[at].name if low[at] > 0 else NOTHING
     rows = [
         ("", each.name, each.name == found, each.roles, each.pairs, each.bits) for each in trials
@@ -238,7 +245,9 @@ def gather_evidence(units: Units, fields: Sequence[str], seed: int) -> Evidence:
         codes[name] = found if len(of) <= MOST_VALUES else np.zeros_like(found)
         values[name] = [str(each) for each in of]
     members, fillers = csr_array(units.members[0][kept]), pd.factorize(units.fillers)[0]
-    return Evidence(reduce_width(vectors), groups, test, members, fillers, codes, values)
+    sequences = pd.factorize(units.tokens["sample"])[0]
+    of_tokens = (members, fillers, codes, values, sequences)
+    return Evidence(reduce_width(vectors), groups, test, *of_tokens)
 
 
 def reduce_width(
