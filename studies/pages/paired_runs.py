@@ -68,9 +68,9 @@ def _read(folder: Path, control: str) -> pd.DataFrame:
 
 def _compare(place: Any, part: pd.DataFrame) -> dict[str, Any]:
     task, side, stem, head, kind = place
-    sums = [part[[term + suffix for term in TERMS]].to_numpy(float) for suffix in SUFFIXES]
+    first, second = [part[[term + suffix for term in TERMS]].to_numpy(float) for suffix in SUFFIXES]
     names = {"task": task, "side": side, "site": f"{stem}.{kind}".rstrip(".")}
-    found = compare(*sums, micro_f1)
+    found = compare(first, second, micro_f1)
     interval = {
         "difference": found.difference.value,
         "low": found.difference.low,

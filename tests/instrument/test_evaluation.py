@@ -166,7 +166,7 @@ def test_predictions_without_and_with_probabilities():
     fitted = LogisticRegression().fit(X, as_codes(marks))
     found = predict(fitted, X, marks)
     shares = fitted.predict_proba(X)
-    np.testing.assert_allclose(found.nats, -np.log(shares[[0, 1, 2], [0, 0, 1]]))
+    np.testing.assert_allclose(found.nats, -np.log(0.99 * shares[[0, 1, 2], [0, 0, 1]] + 0.005))
     assert np.isnan(predict(NearestVector().fit(X, as_codes(marks)), X, marks).nats).all()
     several = np.array([[True, True], [False, True]])
     assert as_codes(several).tolist() == [[1, 1], [0, 1]]
@@ -285,7 +285,7 @@ def test_codelengths_of_a_classifier_with_probabilities(tmp_path):
         real(tp.probe(store, "pos", estimator, **asked))
         for estimator in ("linear", LogisticRegression(C=1.0))
     )
-    assert 0 < theirs["codelength"] == pytest.approx(ours["codelength"], rel=0.5)
+    assert 0.5 < theirs["codelength"] / ours["codelength"] < 2
 
 
 @pytest.mark.parametrize(

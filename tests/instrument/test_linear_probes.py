@@ -269,7 +269,7 @@ def test_layers_whose_intervals_overlap_are_said_to_be_tied():
     """As measured of MiniLM: the second and third layer are tied, the first with the fourth."""
     low, high = [0.886, 0.906, 0.901, 0.882], [0.895, 0.915, 0.911, 0.892]
     rows = pd.DataFrame({"task": "pos", "probe": "linear", "side": "source", "site": "encoder.hidden",
-                         "layer": range(4), "head": None, "seed": 0, "control": "real", "f1": low,
+                         "layer": range(4), "head": None, "seed": 0, "control": "real", "f1": low, "accuracy": low,
                          "f1_low": low, "f1_high": high, "best_control": None, "best_control_f1": None,
                          "beyond": None, "n_train": 8191})  # fmt: skip
     other = rows[3:].assign(site="encoder.self.filler")

@@ -23,9 +23,3 @@ ROLES = Kind(
     "roles STORE --site SITE --out",
     "tprprobe.analyses.decomposition:load_roles",
 )
-RESULTS = Kind(
-    ("results.parquet",),
-    "probe all STORE --out",
-    "tprprobe.evaluation.results:load_results",
-    is_beside=True,
-)

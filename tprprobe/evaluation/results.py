@@ -12,7 +12,7 @@ Any further column (side, seed, k, …) names a row, as do the first six.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -109,7 +109,11 @@ def number(metric: str, interval: Interval | float, **columns: Any) -> dict[str,
 
 def tabulate(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """The long table of rows; columns that they lack are empty."""
-    table = pd.DataFrame(list(rows))
+    return complete(pd.DataFrame(list(rows)))
+
+
+def complete(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with all columns of a long table, in their order."""
     further = [name for name in table if name not in (*NAMES, *NUMBERS, "metric")]
     table = table.reindex(columns=[*NAMES, *further, "metric", *NUMBERS])
     floats = [name for name in NUMBERS if name not in ("n", "n_groups", *TEXTS)]
@@ -147,11 +151,4 @@ def load_results(folder: str | os.PathLike[str]) -> Results:
         ]
     settings = path / SETTINGS
     about = read_json(settings) if settings.is_file() else {}
-    return Results(tabulate_again(tables), about)
-
-
-def tabulate_again(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Several long tables as one."""
-    if len(tables) == 1:
-        return tables[0]
-    return tabulate(row for table in tables for row in table.to_dict("records"))
+    return Results(complete(pd.concat([table.astype(object) for table in tables])), about)

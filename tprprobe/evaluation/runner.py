@@ -11,7 +11,7 @@ from tprprobe.errors import InputError, unknown
 from tprprobe.evaluation.metrics import Marks, Predictions, predict_one_label
 
 METHODS = ("fit", "predict", "get_params")
-MIN_SHARE = 1e-12  # that a label has at least, where −ln of it is taken
+UNIFORM = 0.01  # of all probabilities is uniform: a label that was not seen would cost infinitely many bits
 
 Rows = Int[np.ndarray, " row"]
 Labels = Bool[np.ndarray, "estimator target label"]
@@ -94,7 +94,7 @@ def with_seed(estimator: Any, seed: int) -> Any:
     """A new estimator of the same parameters, its seed set where it has one."""
     from sklearn.base import clone
 
-    copy = clone(estimator)
+    copy: Any = clone(estimator)
     return copy.set_params(random_state=seed) if "random_state" in copy.get_params() else copy
 
 
@@ -178,12 +178,13 @@ def predict(estimator: Any, X: Any, marks: Marks) -> Predictions:
 
 
 def _nats(estimator: Any, X: Any, marks: Marks) -> Float[np.ndarray, " target"]:
-    """−ln p of every target's label; NaN of an estimator without probabilities."""
+    """−ln p of every target's label, p mixed with UNIFORM; NaN of an estimator without probabilities."""
     if not hasattr(estimator, "predict_proba"):
         return np.full(len(marks), np.nan)
     shares = np.zeros(marks.shape)
     shares[:, np.asarray(estimator.classes_, int)] = estimator.predict_proba(X)
-    return -np.log(np.maximum((shares * marks).sum(1), MIN_SHARE))
+    mixed = (1 - UNIFORM) * shares + UNIFORM / marks.shape[1]
+    return -np.log((mixed * marks).sum(1))
 
 
 def chunk(estimators: Sequence[Any], size: int) -> Iterator[slice]:

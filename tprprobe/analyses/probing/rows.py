@@ -29,15 +29,15 @@ def list_rows(results: Results) -> pd.DataFrame:
     """One row a probe: its scores with intervals, and the strongest control of real labels."""
     wide, table = results.wide(), results.table
     f1 = table[table["metric"] == "f1"].reset_index(drop=True)  # one a row of the view
-    has_rival = (f1["rival"] != "").to_numpy()
-    beyond = np.where(has_rival, f1["p"].to_numpy() < LEVEL, None)
+    rivals = f1["rival"].replace("", None)
+    beyond = (f1["p"] < LEVEL).astype(object).where(rivals.notna(), None)
     rows = wide.assign(
         control=wide["control"].replace("", REAL),
         probe=wide["estimator"].replace("", None),
         n_test=f1["n"].astype(int),
-        best_control=np.where(has_rival, f1["rival"], None),
+        best_control=rivals,
         best_control_f1=f1["rival_value"],
-        beyond=pd.Series(beyond, dtype=object),
+        beyond=beyond,
     )
     subsets = [name for name in wide if str(name).startswith("f1_") and name not in COLUMNS]
     information = [name for name in INFORMATION if name in wide]

@@ -115,7 +115,7 @@ class SavedProbe:
         )
 
     @property
-    def estimator(self) -> LinearProbe | SpanConvProbe:
+    def estimator(self) -> Any:
         """The probe of vectors that are standardized."""
         kind = SpanConvProbe if self.shape.hidden else LinearProbe
         return kind.from_tensors(dict(self.weights), self.shape, self.loss)

@@ -114,7 +114,7 @@ def gather(
     names = {part.name: part.tested.corpus.names for part in splits}
     return {
         "results": tabulate(
-            score.names | {"control": "" if score.is_real else score.names["control"]} | row
+            {**score.names, "control": "" if score.is_real else score.names["control"]} | row
             for score, of_score in zip(scores, numbers, strict=True)
             for row in of_score.values()
         ),

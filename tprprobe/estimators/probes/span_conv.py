@@ -13,7 +13,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from torch import Tensor, nn
 
 from tprprobe.errors import unknown
@@ -107,7 +107,7 @@ class SpanConvProbe(ClassifierMixin, BaseEstimator):
 
     def with_probabilities(self) -> "SpanConvProbe":
         """The probe whose labels' probabilities add up to one, for codelengths."""
-        return clone(self).set_params(loss="softmax")
+        return SpanConvProbe(self.schedule, "softmax", self.random_state)
 
     def fit(self, X: SpanStates, y: Any) -> "SpanConvProbe":
         """Fits to labels y of the targets of X, on which it is validated, too."""

@@ -64,10 +64,17 @@ class Batch:
 class SpanStates(Protocol):
     """The X of probes that read spans: the states of all targets, which need not fit into memory."""
 
-    width: int  # of a state
-    n_spans: int  # of a target
-    kernel: int  # states in a window
-    device: torch.device
+    @property
+    def width(self) -> int: ...  # of a state
+
+    @property
+    def n_spans(self) -> int: ...  # of a target
+
+    @property
+    def kernel(self) -> int: ...  # states in a window
+
+    @property
+    def device(self) -> torch.device: ...
 
     def __len__(self) -> int: ...
 
