@@ -155,6 +155,7 @@ def test_counts_of_a_target_with_one_label():
     sums = sum_groups(terms, np.array([1, 1, 0]), 3, [np.array([True, False, True])])
     assert sums[:, 1, 0].tolist() == [1, 1]
     assert sums[0, :, 2].tolist() == [0, 2, 0]
+    assert sums[1, :, 2].tolist() == [0, 0, 0]
     totals = sums[0].sum(0, keepdims=True)
     assert [float(f(totals)[0]) for f in (micro_f1, accuracy, precision, recall)] == pytest.approx(
         [0.5, 0.5, 1, 1 / 3]

@@ -10,6 +10,7 @@ import pytest
 import torch
 from planted.sentences import ENCODER, FILLER, plant
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils.estimator_checks import check_estimator
 from typer.testing import CliRunner
 
 from tprprobe.analyses.probing import ProbeSettings, Schedule, load_probe, probe, read_task
@@ -360,3 +361,10 @@ def test_a_turn_without_dev_documents_is_fitted(separable):
     assert n == len(first.test) + len(bare.test)
     assert right / n > 0.8
     assert np.isfinite(nats)
+
+
+def test_the_linear_probe_is_a_classifier_of_scikit_learn():
+    results = check_estimator(LinearProbe(), on_fail=None)
+    failed = {result["check_name"] for result in results if result["status"] == "failed"}
+    assert failed == set()
+    assert len(results) > 40

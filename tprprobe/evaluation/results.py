@@ -120,7 +120,7 @@ def complete(table: pd.DataFrame) -> pd.DataFrame:
     whole = [name for name in (*INTEGERS, "n", "n_groups") if name in table]
     types = dict.fromkeys(floats, float) | dict.fromkeys(whole, "Int64")
     table = table.astype(types | dict.fromkeys(TEXTS, object))
-    return table.fillna(dict.fromkeys(TEXTS, ""))
+    return table.fillna(dict.fromkeys(TEXTS, "")).astype(dict.fromkeys((*TEXTS, "task"), str))
 
 
 def load_results(folder: str | os.PathLike[str]) -> Results:

@@ -59,9 +59,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(
-                f"LinearProbe needs two classes or more, y has one: {self.classes_[0]!r}"
-            )
+            raise ValueError(f"LinearProbe cannot learn from one class ({self.classes_[0]!r})")
         inputs, labels = torch.from_numpy(X), np.eye(len(self.classes_), dtype=bool)[codes][None]
         validates = np.random.default_rng(0).permutation(len(X)) % VALIDATION == 0
         learns = ~validates | (len(X) < 2 * VALIDATION)
@@ -85,7 +83,8 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The likeliest label of the rows of X."""
-        return self.classes_[self.predict_proba(X).argmax(1)]
+        codes = self.predict_proba(X).argmax(1)
+        return self.classes_[codes]
 
     def logits(self, X: Inputs) -> Float[Tensor, "target label"]:
         """The logit of every label."""
