@@ -40,8 +40,8 @@ from torch import Tensor, nn
 import tprprobe as tp
 from tprprobe.analyses.clustering import cluster_all
 from tprprobe.analyses.probing import Schedule
-from tprprobe.analyses.reconstruction.fits import STRENGTHS
 from tprprobe.data.pairs import encode_pairs
+from tprprobe.estimators.affine import STRENGTHS
 from tprprobe.estimators.probes.spans import HIDDEN
 
 MODEL, DATA, TASK = "tpt-d-english", "english", "pos"

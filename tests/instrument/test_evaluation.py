@@ -28,6 +28,7 @@ from tprprobe.evaluation.metrics import (
 )
 from tprprobe.evaluation.results import Results, load_results, number, tabulate
 from tprprobe.evaluation.runner import Fold, as_codes, cross_fit, predict
+from tprprobe.evaluation.splits import leave_out
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 
 SITE = "encoder.0.hidden"
@@ -118,6 +119,13 @@ def test_folds_are_fitted_on_their_own_rows_and_all_are_counted_once():
     assert counted == [(0, [0, 1], [0, 0]), (0, [2, 3], [1, 1])]
     assert fit.sums.item() == 4
     assert fit.estimators[0].X_.tolist() == [[2], [3]]
+
+
+def test_a_row_leaves_the_fit_if_one_of_its_sequences_is_tested():
+    """Its text is new, but its symbols are those of a tested row."""
+    sequences = np.array([[1, 1], [2, 1], [3, 3], [4, 4]], np.uint64)
+    fitted = leave_out(np.array([False, True, True, True]), np.array([True, False, False, False]), sequences)  # fmt: skip
+    assert fitted.tolist() == [False, False, True, True]
 
 
 # ---------------------------------------------------------------- controls

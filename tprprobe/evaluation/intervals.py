@@ -31,15 +31,15 @@ def interval_of(sums: Sums, statistic: Statistic) -> Interval:
     return bootstrap(sums, statistic, REPLICATES)
 
 
-def compare(first: Sums, second: Sums, statistic: Statistic) -> Comparison:
-    """First minus second on the same groups, drawn together.
+def compare(sums: Sums, reference: Sums, statistic: Statistic) -> Comparison:
+    """The first minus the reference on the same groups, drawn together.
 
     ``p`` is that of the t test of difference / bootstrap error, which has the resolution that a correction needs.
     """
-    interval = bootstrap_difference(first, second, statistic, replicates=REPLICATES)
-    p = t_test(interval.value, float(np.nanstd(interval.replicates)), len(first))
-    reference = float(statistic(second.sum(0, keepdims=True))[0])
-    return Comparison(interval, p, len(first), reference)
+    interval = bootstrap_difference(sums, reference, statistic, replicates=REPLICATES)
+    p = t_test(interval.value, float(np.nanstd(interval.replicates)), len(sums))
+    score = float(statistic(reference.sum(0, keepdims=True))[0])
+    return Comparison(interval, p, len(sums), score)
 
 
 def t_test(difference: float, error: float, n_groups: int) -> float:

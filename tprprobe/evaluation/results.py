@@ -86,16 +86,16 @@ class Results:
         row = self.table.groupby(names, dropna=False, sort=False).ngroup()
         view = self.table[names].groupby(row, sort=False).first()
         view = self.table.loc[~row.duplicated(), names].reset_index(drop=True)
-        for metric, part in self.table.groupby("metric", sort=False):
-            numbers = part.set_index(row[part.index])
+        for metric, rows in self.table.groupby("metric", sort=False):
+            numbers = rows.set_index(row[rows.index])
             view[metric] = numbers["value"]
             if numbers["low"].notna().any():
                 view[[f"{metric}_low", f"{metric}_high"]] = numbers[["low", "high"]]
         return view
 
     def _repr_html_(self) -> str:
-        shown = self.table.dropna(axis=1, how="all")
-        return as_html(f"{len(self)} numbers", shown, ".wide() has a column for every metric.")
+        nonempty = self.table.dropna(axis=1, how="all")
+        return as_html(f"{len(self)} numbers", nonempty, ".wide() has a column for every metric.")
 
 
 def number(metric: str, interval: Interval | float, **columns: Any) -> dict[str, Any]:
@@ -117,8 +117,8 @@ def complete(table: pd.DataFrame) -> pd.DataFrame:
     further = [name for name in table if name not in (*NAMES, *NUMBERS, "metric")]
     table = table.reindex(columns=[*NAMES, *further, "metric", *NUMBERS])
     floats = [name for name in NUMBERS if name not in ("n", "n_groups", *TEXTS)]
-    whole = [name for name in (*INTEGERS, "n", "n_groups") if name in table]
-    types = dict.fromkeys(floats, float) | dict.fromkeys(whole, "Int64")
+    integers = [name for name in (*INTEGERS, "n", "n_groups") if name in table]
+    types = dict.fromkeys(floats, float) | dict.fromkeys(integers, "Int64")
     table = table.astype(types | dict.fromkeys(TEXTS, object))
     return table.fillna(dict.fromkeys(TEXTS, "")).astype(dict.fromkeys((*TEXTS, "task"), str))
 
@@ -150,5 +150,5 @@ def load_results(folder: str | os.PathLike[str]) -> Results:
             for table, file in zip(tables, files, strict=True)
         ]
     settings = path / SETTINGS
-    about = read_json(settings) if settings.is_file() else {}
-    return Results(complete(pd.concat([table.astype(object) for table in tables])), about)
+    document = read_json(settings) if settings.is_file() else {}
+    return Results(complete(pd.concat([table.astype(object) for table in tables])), document)

@@ -120,19 +120,21 @@ def cross_fit(
 
     X_test, gold = tested
     is_iterative = getattr(estimators[0], "iterative", False)
-    first, previous, sums = None, None, []
+    saved, previous, sums = None, None, []
     for fold in folds[:1] if is_iterative else folds:
-        fitted = [clone(estimator) for estimator in estimators]
+        current = [clone(estimator) for estimator in estimators]
         validation = take(X, fold.dev), labels[:, fold.dev]
-        fit_together(fitted, take(X, fold.train), labels[:, fold.train], validation, previous)
+        fit_together(current, take(X, fold.train), labels[:, fold.train], validation, previous)
         X_fold = take(X_test, fold.test)
         predictions = (
             predict(estimator, X_fold, marks[fold.test])
-            for estimator, marks in zip(fitted, gold, strict=True)
+            for estimator, marks in zip(current, gold, strict=True)
         )
-        sums.append(np.stack([count(i, found, fold.test) for i, found in enumerate(predictions)]))
-        first, previous = first or fitted, fitted
-    return CrossFit(first or [], np.sum(sums, axis=0))
+        sums.append(
+            np.stack([count(i, predicted, fold.test) for i, predicted in enumerate(predictions)])
+        )
+        saved, previous = saved or current, current
+    return CrossFit(saved or [], np.sum(sums, axis=0))
 
 
 def take(X: Any, rows: Rows) -> Any:

@@ -100,13 +100,13 @@ def _search(
             trial_value, trial_gradient = evaluate(trial, active[unsolved])
             bound = values[unsolved] + ARMIJO * size[unsolved] * slopes[unsolved]
             falls = trial_value <= bound
-            at = unsolved[falls]
-            ends[at], value[at], gradient[at] = (
+            solved = unsolved[falls]
+            ends[solved], value[solved], gradient[solved] = (
                 trial[falls],
                 trial_value[falls],
                 trial_gradient[falls],
             )
-            worse[at] = False
+            worse[solved] = False
             unsolved = unsolved[~falls]
             if not len(unsolved):
                 break

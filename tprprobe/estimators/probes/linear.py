@@ -99,7 +99,9 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
             )
             for logits in [self.logits(x)]
         ]
-        likeliest, nats = (torch.cat(parts).cpu().numpy() for parts in zip(*blocks, strict=True))
+        likeliest, nats = (
+            torch.cat(tensors).cpu().numpy() for tensors in zip(*blocks, strict=True)
+        )
         return likeliest, np.eye(marks.shape[1], dtype=bool)[likeliest], nats
 
     def shape(self, n_spans: int, kernel: int) -> Shape:
@@ -134,8 +136,8 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
             penalties, weights, curves = problem.choose(validation)
         else:
             penalties = X.new_tensor([probe.penalty_ for probe in start])
-            fitted = [torch.cat([probe.weight_, probe.bias_[None]]) for probe in start]
-            weights = problem.continue_from(penalties, torch.stack(fitted))
+            weights_by_probe = [torch.cat([probe.weight_, probe.bias_[None]]) for probe in start]
+            weights = problem.continue_from(penalties, torch.stack(weights_by_probe))
             curves = [probe.curve_ for probe in start]
         for probe, penalty, weight, curve in zip(probes, penalties, weights, curves, strict=True):
             probe.weight_, probe.bias_ = weight[:-1], weight[-1]
@@ -259,7 +261,7 @@ class Regressions:
     def solve(
         self,
         penalty: Float[Tensor, " problem"],
-        which: Int[Tensor, " problem"] | None = None,
+        problems: Int[Tensor, " problem"] | None = None,
         start: Float[Tensor, "problem width_and_1 label"] | None = None,
         gain: float = GAIN,
     ) -> Float[Tensor, "problem width_and_1 label"]:
@@ -267,35 +269,36 @@ class Regressions:
 
         They begin at ``start``, or at the label shares, and end where a step is worth less than that share of the loss.
         """
-        which = torch.arange(self.n_problems, device=self.x.device) if which is None else which
+        if problems is None:
+            problems = torch.arange(self.n_problems, device=self.x.device)
         penalties = self.is_penalized * penalty[:, None]
-        scale = (self.curvature[:, which] + penalties).clamp(min=1e-12).rsqrt()
+        scale = (self.curvature[:, problems] + penalties).clamp(min=1e-12).rsqrt()
         if start is None:
             begin = torch.zeros_like(scale)
-            begin[-1] = self.intercept[which]
+            begin[-1] = self.intercept[problems]
         else:
             begin = torch.cat([self.axes.T @ start[:, :-1], start[:, -1:]], 1).transpose(0, 1)
 
         def evaluate(points: Points, active: Int[Tensor, " problem"]) -> tuple[Values, Points]:
             shape = (len(points), len(self.x[0]), self.n_labels)
             weight = scale[:, active] * points.view(shape).transpose(0, 1)
-            value, slope = self._losses(weight, which[active])
+            value, slope = self._losses(weight, problems[active])
             value += (penalties[:, active] * weight**2).sum((0, 2), dtype=torch.float64) / 2
             slope = (slope + penalties[:, active] * weight) * scale[:, active]
             return value, slope.transpose(0, 1).flatten(1)
 
         optimum = minimize(evaluate, (begin / scale).transpose(0, 1).flatten(1), gain)
-        optimum = optimum.view(len(which), -1, self.n_labels) * scale.transpose(0, 1)
+        optimum = optimum.view(len(problems), -1, self.n_labels) * scale.transpose(0, 1)
         return torch.cat([self.axes @ optimum[:, :-1], optimum[:, -1:]], 1)
 
     def _losses(
-        self, weight: Float[Tensor, "width_and_1 problem label"], which: Int[Tensor, " problem"]
+        self, weight: Float[Tensor, "width_and_1 problem label"], problems: Int[Tensor, " problem"]
     ) -> tuple[Values, Float[Tensor, "width_and_1 problem label"]]:
         """The mean cross-entropy of some problems, and its slope; a block of targets at a time.
 
         With logits z = x w it is Σ (log Σ exp z) − Σ shares · z, whose last term is xᵀ shares · w.
         """
-        wide, pull = weight.flatten(1), self.pull[:, which]
+        wide, pull = weight.flatten(1), self.pull[:, problems]
         value = -(pull * weight).sum((0, 2))
         slope = -pull.to(wide.dtype).flatten(1)
         for start in range(0, len(self.x), BLOCK):
@@ -304,9 +307,9 @@ class Regressions:
             logs = logits.log_softmax(-1)
             norms, predictions = logits[..., 0] - logs[..., 0], logs.exp_()
             if not self.is_complete:
-                counts = self.shares[start : start + BLOCK][:, which].sum(-1)
+                counts = self.shares[start : start + BLOCK][:, problems].sum(-1)
                 norms, predictions = norms * counts, predictions * counts[..., None]
             value += norms.sum(0, dtype=torch.float64)
             slope.addmm_(x.T, predictions.flatten(1))
-        n = self.counts[which]
+        n = self.counts[problems]
         return value / n, slope.view(weight.shape) / n[:, None]
