@@ -290,7 +290,7 @@ def test_fewer_distinct_vectors_than_clusters_are_refused(tmp_path):
 
 
 def test_role_clusters_are_a_clusterer_of_scikit_learn(store):
-    results = check_estimator(RoleClusters(n_seeds=2), on_fail=None)
+    results = check_estimator(RoleClusters(n_seeds=2), on_fail=None, on_skip=None)
     assert {each["check_name"] for each in results if each["status"] == "failed"} == set()
     assert len(results) > 30
     vectors = store.read(LAST, head=0)

@@ -277,7 +277,7 @@ def test_bad_input_is_one_line(tmp_path):
 
 
 def test_the_affine_map_is_a_regressor_of_scikit_learn():
-    results = check_estimator(AffineMap(), on_fail=None)
+    results = check_estimator(AffineMap(), on_fail=None, on_skip=None)
     assert {each["check_name"] for each in results if each["status"] == "failed"} == set()
     assert len(results) > 30
     rng = np.random.default_rng(0)

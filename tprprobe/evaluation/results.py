@@ -12,7 +12,7 @@ Any further column (side, seed, k, …) names a row, as do the first six.
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -121,6 +121,29 @@ def complete(table: pd.DataFrame) -> pd.DataFrame:
     types = dict.fromkeys(floats, float) | dict.fromkeys(integers, "Int64")
     table = table.astype(types | dict.fromkeys(TEXTS, object))
     return table.fillna(dict.fromkeys(TEXTS, "")).astype(dict.fromkeys((*TEXTS, "task"), str))
+
+
+def melt(
+    table: pd.DataFrame, names: Mapping[str, str], metrics: Sequence[str] = ()
+) -> pd.DataFrame:
+    """The long table of a table with a column for every metric, and its interval in METRIC_low and METRIC_high.
+
+    Args:
+        table: The table.
+        names: Which of its columns name a row, and as what, for example ``{"family": "estimator"}``.
+        metrics: Its metrics; default: all columns with an interval. Columns ``beyond``, ``n`` and others of a long table
+            stay what they are.
+    """
+    ends = {"low": "_low", "high": "_high"}
+    listed = metrics or [str(name) for name in table if f"{name}_low" in table and name != "beyond"]
+    common = table[[*names]].rename(columns=dict(names))
+    common = common.join(table[[name for name in table if name in NUMBERS and name != "value"]])
+    parts = []
+    for metric in listed:
+        numbers = {"value": table[metric]}
+        numbers |= {name: table.get(f"{metric}{end}", np.nan) for name, end in ends.items()}
+        parts.append(common.assign(metric=metric, **numbers))
+    return complete(pd.concat(parts, ignore_index=True).dropna(subset="value"))
 
 
 def load_results(folder: str | os.PathLike[str]) -> Results:

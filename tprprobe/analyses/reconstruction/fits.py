@@ -21,6 +21,7 @@ from tprprobe.analyses.reconstruction.layers import (
     split_questions,
 )
 from tprprobe.estimators.affine import Affine, Moments, choose_strength, fit_affine, fit_principal
+from tprprobe.evaluation.results import melt
 from tprprobe.statistics import bounds, replicate_totals
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import each_part
@@ -130,6 +131,16 @@ def reconstruct(
     table = pd.concat(parts, ignore_index=True).astype({"head": "Int64"})
     table.insert(0, "model", _name(store))
     return table
+
+
+def list_results(table: pd.DataFrame) -> pd.DataFrame:
+    """The long table of rows of :func:`reconstruct`."""
+    control = table["untrained"].map({True: "untrained", False: ""})
+    named = table.rename(columns={"n": "n_train"}).assign(control=control, n=table["positions"])
+    names = {"model": "model", "layer": "layer", "head": "head", "target": "task"}
+    names |= {"predictor": "estimator", "control": "control"}
+    further = ("unit", "n_train", "penalty", "split")
+    return melt(named, names | {name: name for name in further}, ("mse", "r2", "gain"))
 
 
 def _name(store: Store) -> str:
