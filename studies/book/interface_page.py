@@ -20,7 +20,7 @@ SECTIONS = {
     ),
     "Roles": ("cluster", "name_roles", "reconstruct"),
     "Probes": ("probe", "load_probe"),
-    "Decomposition": ("decompose", "TPDecomposition", "search_roles", "substitute"),
+    "Decomposition": ("examine", "decompose", "TPDecomposition", "search_roles", "substitute"),
     "Algebra": ("bind", "unbind"),
     "Errors": ("InputError",),
 }

@@ -91,9 +91,22 @@ class Dataset(ABC, Generic[E]):
         return ()
 
     @property
+    def has_targets(self) -> bool:
+        """Whether a model is asked for something; a text, a list, a treebank is only read: source and target are one."""
+        if not len(self):
+            return False
+        first = self[0]
+        return bool(first.target) and (first.has_one_answer or first.target != first.source)
+
+    @property
     def symbols(self) -> tuple[str, ...]:
         """The symbols that all texts are made of, with blanks between; empty where they are no such texts."""
         return ()
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """What was read, left out and changed where examples come from a file, in JSON types."""
+        return {}
 
     def describe(self, most: int) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
         """Facts and tables for a reader: lengths of the first texts.

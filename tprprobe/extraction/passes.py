@@ -66,6 +66,13 @@ def rows_of(name: str, site: Site) -> str:
     return side_of(name) if "seq" in site.axes else SAMPLE
 
 
+def known_spec(name: str, site: Site) -> SiteSpec | None:
+    """The layout of a site that says its width and has no further axis."""
+    if site.axes != ("batch", "seq", "d_model") or site.width is None:
+        return None
+    return SiteSpec((rows_of(name, site), "d_model"), (site.width,))
+
+
 def spec_of(name: str, site: Site, block: Block) -> SiteSpec:
     """The layout of a site, as its first vectors show it."""
     rows = rows_of(name, site)
