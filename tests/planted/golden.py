@@ -139,7 +139,7 @@ def examine(folder: Path) -> Tables:
     frame = folder / "seeing.toml"
     frame.write_text(test_behavior.FRAME)
     model = load_model(f"hf:{test_behavior.save_words(folder / 'llama')}")
-    found = examine(model, load_data(f"pairs:{frame}"), folder / "run", layers=1)
+    found = examine(model, load_data(f"pairs:{frame}"), out=folder / "run", layers=2)
     yield from found.tables.items()
 
 
