@@ -19,7 +19,7 @@ from tprprobe.analyses.decomposition import (
     measure_exact_gain,
 )
 from tprprobe.analyses.probing import probe
-from tprprobe.analyses.probing.result_table import name_score
+from tprprobe.analyses.probing.rows import name_score
 from tprprobe.data import as_data, load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.frames.pairsets import MinimalPairs
