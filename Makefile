@@ -9,7 +9,7 @@ export PYTHONHASHSEED = 0
 # If this were set, every command would compile all that it imports: ten seconds.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test test-instrument installed soak bench check types style docs app paper real audit sbom release clean
+.PHONY: demo test test-instrument installed mutate soak bench check types style docs app paper real audit sbom release clean
 
 demo: .venv/.demo
 	$(BIN)/tprprobe demo
@@ -25,6 +25,9 @@ test: style
 
 test-instrument: .venv/.dev  # what knows no paper and no study
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder tests/instrument tests/app
+
+mutate: .venv/.dev  # faults that the tests must see, one by one in a copy of the tree
+	$(BIN)/python tests/mutate.py
 
 check: .venv/.dev
 	$(MAKE) --jobs 2 types style

@@ -19,6 +19,8 @@ from .analyses.reconstruction import reconstruct as reconstruct
 from .cli.repositories import push_to_hub as push_to_hub
 from .data import load_data as load_data
 from .errors import InputError as InputError
+from .evaluation.results import load_results as load_results
+from .examination import examine as examine
 from .extraction import extract as extract
 from .files.kinds import load_run as load_run
 from .interventions.decomposed_states import substitute as substitute

@@ -11,7 +11,7 @@ from planted.foreign import KINDS, build_foreign, save_foreign, save_tokenizer
 from typer.testing import CliRunner
 
 import tprprobe as tp
-from tprprobe.analyses.probing.settings import Schedule
+from tprprobe.analyses.probing import Schedule
 from tprprobe.cli import app, main
 from tprprobe.dashboard.asking import load_asked
 from tprprobe.errors import InputError

@@ -85,10 +85,19 @@ class Pairs:
         """The chosen pairs: padded source ids, or features (seq being their width), and padded target ids."""
         return self.source.padded(indices, pad), self.target.padded(indices, pad)
 
-    def by_length(self, batch_size: int) -> tuple[Int64[Tensor, " batch"], ...]:
-        """All indices in batches of like length, each batch with at most ``batch_size``."""
+    def by_length(self, batch_size: int, model: Any = None) -> tuple[Int64[Tensor, " batch"], ...]:
+        """All indices in batches of like length, each batch with at most ``batch_size``. For a model that padding
+        disturbs (``needs_equal_lengths``) the sources of a batch have one length.
+        """
         lengths = self.source.lengths * 64 + self.target.lengths
-        return torch.argsort(lengths, stable=True).split(batch_size)
+        order = torch.argsort(lengths, stable=True)
+        if not getattr(model, "needs_equal_lengths", False):
+            return order.split(batch_size)
+        order = torch.argsort(self.source.lengths, stable=True)
+        counts = self.source.lengths[order].unique_consecutive(return_counts=True)[1]
+        return tuple(
+            part for same in order.split(counts.tolist()) for part in same.split(batch_size)
+        )
 
     def tokens(self, indices: Tensor) -> int:
         sides = (self.source.offsets, self.target.offsets)

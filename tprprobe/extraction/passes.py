@@ -98,7 +98,7 @@ def read_block(model: Readable, pairs: Pairs, sites: Iterable[str], pad: int) ->
     kinds = {name: rows_of(name, site) for name, site in find_sites(model).items()}
     sites, block = list(sites), Block(np.zeros(len(pairs), bool))
     with capture(model, sites) as acts:
-        for indices in pairs.by_length(BATCH):
+        for indices in pairs.by_length(BATCH, model):
             acts.clear()
             source, target = (ids.to(model.device) for ids in pairs.batch(indices, pad))
             logits = model.run(source, target[:, :-1])

@@ -89,7 +89,8 @@ class Pooling:
         if self.words is None:
             return tokens
         sides = [tokens.loc[(tokens["side"] == side).to_numpy()] for side in SIDES]
-        return pd.concat([_of_words(each, vocabulary) for each in sides], ignore_index=True)
+        tables = [_of_words(side, vocabulary) for side in sides if len(side)]
+        return pd.concat(tables, ignore_index=True)
 
 
 def _last_words(tokens: pd.DataFrame) -> Int[np.ndarray, " sample"]:

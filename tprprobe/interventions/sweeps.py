@@ -215,7 +215,7 @@ def _score(
     pad, device = model.config.pad, model.device
     written = np.zeros((len(points), len(pairs)), bool)
     nats = np.zeros(written.shape, np.float32)
-    for rows in pairs.by_length(BATCH):
+    for rows in pairs.by_length(BATCH, model):
         source, target = (each.to(device) for each in pairs.batch(rows, pad))
         scores = score_variants(model, source, [target], variants)
         written[:, rows.numpy()] = scores.written[:, 0].numpy()

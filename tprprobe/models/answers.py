@@ -69,7 +69,7 @@ def exact_matches(
     pad, device = model.config.pad, model.device
     correct = np.zeros(len(pairs), bool)
     predicted = np.full((len(pairs), int(pairs.target.lengths.max()) - 1), pad)
-    for indices in pairs.by_length(batch_size):
+    for indices in pairs.by_length(batch_size, model):
         source, target = (ids.to(device) for ids in pairs.batch(indices, pad))
         best = model.decode(target[:, :-1], model.encode(source))[0].argmax(-1)
         if (forced := getattr(model.config, "forced", None)) is not None:

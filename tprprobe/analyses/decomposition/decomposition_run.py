@@ -14,9 +14,11 @@ from tprprobe.analyses.decomposition.role_findings import RoleSearch, read_searc
 from tprprobe.analyses.decomposition.role_schemes import read_scheme
 from tprprobe.analyses.decomposition.scheme_scores import Report, no_report
 from tprprobe.analyses.kinds import DECOMPOSITIONS, ROLES
+from tprprobe.evaluation.results import FILE, melt
 from tprprobe.files.kinds import Kind
 from tprprobe.files.runs import KeptRun, Part, kept
 from tprprobe.files.tables import Columns, columns, read_table
+from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 
 SCORES, SCHEMES = "scores.csv", "schemes.csv"  # the tables of the two runs
@@ -53,8 +55,17 @@ def decompose_all(
     }
     about = {"stores": [store.fingerprint], "sites": names, "roles": schemes, "options": options}
     with kept(out) as folder:
-        open_run(folder, DECOMPOSITIONS, about, resume).make_table(SCORES, measures, progress)
+        open_run(folder, DECOMPOSITIONS, about, resume).make_table(
+            SCORES, measures, progress, list_results
+        )
         return load_scores(folder)
+
+
+def list_results(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The file of the long table of scores: what a family of fits explains of a site by a scheme of roles."""
+    names = {"site": "site", "roles": "task", "family": "estimator", "control": "control"}
+    table = scores.rename(columns={"groups": "n_groups"}).assign(layer=scores["site"].map(layer_of))
+    return {FILE: melt(table, names | {"layer": "layer"})}
 
 
 def search_all(

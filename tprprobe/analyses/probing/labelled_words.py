@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float64, Int
+from jaxtyping import Bool, Int
 
 from tprprobe.analyses.probing.task import Task
 from tprprobe.errors import InputError
@@ -71,6 +71,7 @@ class Corpus:
     splits: tuple[
         np.ndarray, ...
     ]  # turns that test every document once; one, where the store has it
+    sample: Int[np.ndarray, " row"]
     first: Int[np.ndarray, " row"]  # the first row of the row's sample
     last: Int[np.ndarray, " row"]
     previous: Int[np.ndarray, " row"]  # a hash of the word before that which the row is asked about
@@ -108,7 +109,7 @@ def read_corpus(
         count_documents(origin.documents, FEWEST, "the store")
         splits = tuple(rotate_documents(origin.documents, origin.sequences, seed))
     names, previous = tuple(map(str, names)), _previous(words, side, len(table))
-    return Corpus(store, side, words, origin, names, splits, first, last, previous)
+    return Corpus(store, side, words, origin, names, splits, sample, first, last, previous)
 
 
 def read_words(tokens: pd.DataFrame, tasks: Sequence[Task]) -> Words:
@@ -162,22 +163,3 @@ def _previous(words: Words, side: str, n_rows: int) -> Int[np.ndarray, " row"]:
     asked = word[1:] if side == "target" else word[:-1]
     place = words.find(words.sample[asked], words.number[asked] - 1)
     return np.where((asked >= 0) & (place >= 0), words.hashes[place], -1)
-
-
-def draw_labels(
-    keys: Int[np.ndarray, "target key"], labels: Bool[np.ndarray, "_reference label"], seed: int
-) -> Marks:
-    """A label for every target, drawn from ``labels`` once a key, the same in every store (Hewitt and Liang 2019)."""
-    ordered = np.argsort(labels.argmax(1), kind="stable")
-    return labels[ordered[(_uniform(keys, seed) * len(labels)).astype(int)]]
-
-
-def _uniform(keys: Int[np.ndarray, "target key"], seed: int) -> Float64[np.ndarray, " target"]:
-    """A number in [0, 1) for every key: splitmix64 over its parts."""
-    state = np.full(len(keys), seed, np.uint64)
-    for part in keys.T.astype(np.uint64):
-        state = (state ^ part) + np.uint64(0x9E3779B97F4A7C15)
-        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-            state = (state ^ (state >> np.uint64(shift))) * np.uint64(factor)
-        state ^= state >> np.uint64(31)
-    return (state >> np.uint64(11)).astype(np.float64) / 2**53

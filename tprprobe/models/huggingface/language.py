@@ -3,6 +3,7 @@ it was saved with a head, asked for what it writes or expects next (:class:`tprp
 """
 
 import inspect
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,12 +18,14 @@ from torch import Tensor, nn
 from tprprobe.errors import InputError
 from tprprobe.models.huggingface.anatomy import Anatomy
 from tprprobe.models.huggingface.memory import Memory, copied, find_cache
+from tprprobe.models.huggingface.sentences import Encoding
 from tprprobe.models.huggingface.taps import Taps
 from tprprobe.models.huggingface.tokenizer import NO_PAD, read_vocabulary
 from tprprobe.models.protocol import Language
-from tprprobe.site.attachment import Attached
-from tprprobe.site.site import FOREIGN
+from tprprobe.site.attachment import ENCODING, Attached, place_site
+from tprprobe.site.site import FOREIGN, Site
 
+WRITTEN = "decoder_input_ids"
 TEXT, MASK, POSITIONS = "input_ids", "attention_mask", "position_ids"
 CAUSAL, MASKED, SEQ2SEQ = "causal", "masked", "seq2seq"  # kinds of heads
 
@@ -57,12 +60,22 @@ class Pretrained(Attached, Language):
     stand on either side. A second tensor that is no mask is what a decoder of two stacks reads.
     """
 
-    def __init__(self, module: Any, tokenizer: Any, anatomy: Anatomy, head: str | None):
+    def __init__(
+        self,
+        module: Any,
+        tokenizer: Any,
+        anatomy: Anatomy,
+        head: str | None,
+        encoding: Encoding | None = None,
+    ):
         super().__init__(module, None)
-        self.head, self.two_stacks = head, bool(module.config.is_encoder_decoder)
+        self.head, self.two_stacks = head, has_two_stacks(module)
         self.named = inspect.signature(module.forward).parameters
         self.taps = Taps(self, anatomy)
         self.cache = find_cache(module)
+        self.texts = encoding
+        if encoding is not None:
+            place_site(self, ENCODING, Site("batch d_model"))
         self.read_by(tokenizer)
 
     def read_by(self, tokenizer: Any) -> None:
@@ -77,11 +90,12 @@ class Pretrained(Attached, Language):
         """A block in which calls of the module itself, or of what holds it, also lead their tensors through the sites."""
         passes, callers = ExitStack(), list[Any]()
 
-        def begin(module: Any, *_: Any) -> None:
+        def begin(module: Any, given: tuple, named: dict[str, Any]) -> None:
             if not self.taps.is_open:
                 self._begin()
                 callers.append(module)
-                passes.enter_context(self.taps.opened(self.module))
+                ids = {TEXT: given[0]} if given else {}
+                passes.enter_context(self.taps.opened(self.module, _lengths(ids | named)))
 
         def end(module: Any, *_: Any) -> None:
             if callers and callers[-1] is module:
@@ -91,7 +105,7 @@ class Pretrained(Attached, Language):
         parts = {id(part): part for part in (held, self.module) if isinstance(part, nn.Module)}
         with ExitStack() as hooks:
             for part in parts.values():
-                hooks.callback(part.register_forward_pre_hook(begin).remove)
+                hooks.callback(part.register_forward_pre_hook(begin, with_kwargs=True).remove)
                 hooks.callback(part.register_forward_hook(end, always_call=True).remove)
             yield
 
@@ -305,8 +319,11 @@ class Pretrained(Attached, Language):
         """What a module returns for these arguments, while the tensors of its parts pass the sites."""
         if "use_cache" in inspect.signature(module.forward).parameters:
             given = {"use_cache": False, **given}
-        with self.taps.opened(self.module):
-            return module(**given)
+        with self.taps.opened(self.module, _lengths(given)):
+            output = module(**given)
+        if self.texts is not None and self.get_submodule(ENCODING).is_read:
+            self.get_submodule(ENCODING)(self.texts(_first_of(output), given.get(MASK)))
+        return output
 
     def _new_cache(self) -> Any:
         from transformers import DynamicCache
@@ -334,6 +351,18 @@ class Pretrained(Attached, Language):
                 f"{self.name} has no head that predicts symbols: {type(self.module).__name__} returns states; "
                 "give a checkpoint that was saved with one"
             )
+
+
+def has_two_stacks(module: Any) -> bool:
+    """True for an encoder-decoder; T5's encoder alone has its configuration too."""
+    takes = "decoder_input_ids" in inspect.signature(module.forward).parameters
+    return takes and bool(module.config.is_encoder_decoder)
+
+
+def _lengths(given: dict[str, Any]) -> list[int]:
+    """The numbers of ids of sources and of targets that a model is called with; many where it is called without."""
+    ids = (given.get(name) for name in (TEXT, WRITTEN))
+    return [each.shape[1] if isinstance(each, Tensor) else sys.maxsize for each in ids]
 
 
 def _first_of(output: Any) -> Any:
