@@ -1,5 +1,6 @@
 """Variances of random components of states, from products of states of different blocks; `components` has the definition and sources."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -118,11 +119,12 @@ def estimate(
     residuals = Residuals.project(np.hstack([states, *drawn]), basis, blocks)
     ends = np.cumsum([0, states.shape[1], *(N_TRACES for _ in components)])
     sizes = np.array([[(block[:, a:b] ** 2).sum() / N_TRACES for block in residuals.states]
-                      for a, b in zip(ends[1:], ends[2:])])  # fmt: skip
+                      for a, b in itertools.pairwise(ends[1:])])  # fmt: skip
     sizes *= len(states) / max(1, len(states) - len(basis))
-    moments, grams = zip(*(_sum_products(of, residuals, blocks, ends) for of in components))
-    products = np.array(moments)  # [component, states or drawn component, block]
+    summed = [_sum_products(of, residuals, blocks, ends) for of in components]
+    products = np.array([moments for moments, _ in summed])  # of states, then of drawn components
     products[:, 1:] /= N_TRACES
+    grams = np.array([gram for _, gram in summed])
     system = products[:, 1:].sum(-1)
     scale = np.sqrt(np.abs(np.diag(system)))
     if any(scale[k] == 0 for k, of in enumerate(components) if of.is_measured):
@@ -133,10 +135,10 @@ def estimate(
     inverse = unit[:, None] * np.linalg.pinv(unit[:, None] * system * unit, rcond=1e-6) * unit
     variances, weights = inverse @ products[:, 0].sum(-1), target @ inverse
     totals = np.array([(states[units] ** 2).sum() for units in blocks])
-    share = target @ np.maximum(variances, -np.inf) / totals.sum()
+    share = target @ variances / totals.sum()
     misfit = weights @ (products[:, 0] - np.einsum("klb,l->kb", products[:, 1:], variances))
     influence = 2 * misfit + variances @ (measured[:, None] * sizes) - share * totals
-    error = _standard_error(influence, np.tensordot(weights, np.array(grams), 1)) / totals.sum()
+    error = _standard_error(influence, np.tensordot(weights, grams, 1)) / totals.sum()
     half = stats.t.ppf(0.975, len(blocks) - 1) * error
     return Interval(float(share), float(share - half), float(share + half), len(blocks) - 1)
 

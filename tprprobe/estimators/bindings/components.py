@@ -24,6 +24,7 @@ Sources: Haseman & Elston 1972 (regression of products on kinship); Pazokitoroud
 (variance of U-statistics by blocks).
 """
 
+import itertools
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -158,7 +159,7 @@ class Steps:
     def __init__(self, counts: PairCounts, states: np.ndarray, block: np.ndarray, seed: int):
         order = np.argsort(block, kind="stable")
         ends = np.cumsum([0, *np.bincount(block)])
-        self.blocks = [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        self.blocks = [slice(a, b) for a, b in itertools.pairwise(ends)]
         self.states, self.seed, lengths = states[order], seed, counts.lengths[order]
         most = min(MAX_FIXED, len(states) // UNITS_PER_COLUMN)
         self.fillers, self.rare = split_by_count(counts.fillers[order], FREQUENT, most // 3)
@@ -166,7 +167,7 @@ class Steps:
         self.pairs = csr_array(counts.beyond_bags[order])
         powers = (1, 0.5) if counts.has_shares else (-1, -0.5)
         self.scaled = [times(self.fillers, lengths**power) for power in powers]
-        self.rare_scaled = beyond_each(times(self.rare, lengths ** powers[0]), self.rare)
+        self.rare_scaled = times(self.rare, lengths ** powers[0])
         self.ones, self.length = np.ones(len(lengths)), lengths
         self.of_length = beside(*(lengths**power for power in (-1, -0.5, 0.5, 2)))
 
@@ -186,9 +187,8 @@ class Steps:
         rare += [Component.random(self.rare_roles)]
         by_length = beside(self.of_length, *self.scaled)
         if step == "fillers × length":
-            return self._estimate(
-                base, by_length, [*rare, Component.random(self.rare_scaled, True)]
-            )
+            beyond = beyond_each(self.rare_scaled, self.rare)
+            return self._estimate(base, by_length, [*rare, Component.random(beyond, True)])
         rare += [Component.random(self.rare_scaled), Component.random(self.pairs, True)]
         return self._estimate(beside(base, by_length), None, rare)
 
