@@ -25,7 +25,9 @@ Sources: Haseman & Elston 1972 (regression of products on kinship); Pazokitoroud
 """
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -58,6 +60,7 @@ class BindingComponents:
 
     Args:
         n_blocks: Blocks that groups are joined to, at most.
+        steps: Which steps are measured, the bindings last.
         random_state: Seed of the random vectors that calibrate moments, and of the blocks.
 
     Attributes:
@@ -77,20 +80,23 @@ class BindingComponents:
     """
 
     n_blocks: int = N_BLOCKS
+    steps: Sequence[str] = STEPS
     random_state: int = 0
     shares_: pd.DataFrame = field(init=False, repr=False)
     n_groups_: int = field(init=False, repr=False)
 
     def fit(
         self,
-        X: PairCounts | Bindings,
+        X: PairCounts | Sequence[PairCounts] | Bindings,
         y: Float64[np.ndarray, "unit d_model"],
         groups: Shaped[np.ndarray, " unit"] | None = None,
     ) -> "BindingComponents":
         """Estimates the shares.
 
         Args:
-            X: The (filler, role) pairs of every unit, or their counts.
+            X: The (filler, role) pairs of every unit, or their counts (of every part that a unit is made of, such as a
+                token itself and its context). Units of different groups with the same sequence are no independent
+                units of a deterministic model: give one of them.
             y: The state of every unit.
             groups: The document of every unit; default: each is independent.
 
@@ -100,14 +106,14 @@ class BindingComponents:
         Raises:
             InputError: Fewer than 40 units or 10 groups, or numbers of units that differ.
         """
-        counts = X if isinstance(X, PairCounts) else PairCounts.from_bindings(X)
-        groups = np.arange(len(counts)) if groups is None else pd.factorize(groups)[0]
-        _check(counts, y, groups)
+        parts = _read_parts(X)
+        groups = np.arange(len(parts[0])) if groups is None else pd.factorize(groups)[0]
+        _check(len(parts[0]), y, groups)
         self.n_groups_ = int(groups.max()) + 1
         block = divide_into_blocks(groups, min(self.n_blocks, self.n_groups_), self.random_state)
-        model = Steps(counts, _narrow(y, self.random_state), block, self.random_state)
+        model = Steps(parts, narrow(y, self.random_state), block, self.random_state)
         self.shares_ = pd.DataFrame(
-            [{"step": step, **model.measure(step).columns("share")} for step in STEPS]
+            [{"step": step, **model.measure(step).columns("share")} for step in self.steps]
         ).rename(columns={"share_low": "low", "share_high": "high"})
         return self
 
@@ -117,8 +123,17 @@ class BindingComponents:
         return Interval(share, low, high)
 
 
-def _check(counts: PairCounts, y: np.ndarray, groups: np.ndarray) -> None:
-    n, n_groups = len(counts), len(np.unique(groups))
+def _read_parts(X: PairCounts | Sequence[PairCounts] | Bindings) -> Sequence[PairCounts]:
+    if isinstance(X, PairCounts):
+        return [X]
+    parts: Any = (
+        X if isinstance(X[0], PairCounts) else [PairCounts.from_bindings(cast(Bindings, X))]
+    )
+    return parts
+
+
+def _check(n: int, y: np.ndarray, groups: np.ndarray) -> None:
+    n_groups = len(np.unique(groups))
     if len(y) != n or len(groups) != n:
         raise InputError(
             f"{n} units, {len(y)} states and {len(groups)} groups: give as many of each"
@@ -143,7 +158,7 @@ def divide_into_blocks(
     return block_of[groups]
 
 
-def _narrow(states: np.ndarray, seed: int) -> Float64[np.ndarray, "unit d"]:
+def narrow(states: np.ndarray, seed: int) -> Float64[np.ndarray, "unit d"]:
     """The centred states; of many numbers a random projection, whose inner products are theirs on average."""
     states = np.asarray(states, float).reshape(len(states), -1)
     centred, width = states - states.mean(0), states.shape[1]
@@ -156,20 +171,30 @@ def _narrow(states: np.ndarray, seed: int) -> Float64[np.ndarray, "unit d"]:
 class Steps:
     """The nested steps of a decomposition: what each measures, beyond which fixed columns, beside which random components."""
 
-    def __init__(self, counts: PairCounts, states: np.ndarray, block: np.ndarray, seed: int):
-        order = np.argsort(block, kind="stable")
-        ends = np.cumsum([0, *np.bincount(block)])
-        self.blocks = [slice(a, b) for a, b in itertools.pairwise(ends)]
-        self.states, self.seed, lengths = states[order], seed, counts.lengths[order]
+    def __init__(
+        self, parts: Sequence[PairCounts], states: np.ndarray, block: np.ndarray, seed: int
+    ):
+        order, self.seed = np.argsort(block, kind="stable"), seed
+        self.blocks = [
+            slice(a, b) for a, b in itertools.pairwise(np.cumsum([0, *np.bincount(block)]))
+        ]
+        self.states, self.ones = states[order], np.ones(len(states))
         most = min(MAX_FIXED, len(states) // UNITS_PER_COLUMN)
-        self.fillers, self.rare = split_by_count(counts.fillers[order], FREQUENT, most // 3)
-        self.roles, self.rare_roles = split_by_count(counts.roles[order], FREQUENT, most)
-        self.pairs = csr_array(counts.beyond_bags[order])
-        powers = (1, 0.5) if counts.has_shares else (-1, -0.5)
+        fillers, roles = (
+            beside(*columns)[order]
+            for columns in zip(*((p.fillers, p.roles) for p in parts), strict=True)
+        )
+        self.fillers, self.rare = split_by_count(fillers, FREQUENT, most // 3)
+        self.roles, self.rare_roles = split_by_count(roles, FREQUENT, most)
+        self.pairs = beside(*(part.beyond_bags for part in parts))[order]
+        lengths = parts[-1].lengths[order]
+        powers = (1, 0.5) if parts[-1].has_shares else (-1, -0.5)
         self.scaled = [times(self.fillers, lengths**power) for power in powers]
         self.rare_scaled = times(self.rare, lengths ** powers[0])
-        self.ones, self.length = np.ones(len(lengths)), lengths
-        self.of_length = beside(*(lengths**power for power in (-1, -0.5, 0.5, 2)))
+        self.length, self.of_length = (
+            lengths,
+            beside(*(lengths**power for power in (-1, -0.5, 0.5, 2))),
+        )
 
     def measure(self, step: str) -> Interval:
         """The share of a step."""
