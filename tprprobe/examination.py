@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -102,15 +103,15 @@ def examine(
     schemes = [PLACE, *(task for task in ROLES if task in data.tasks)]
     nested = decompose_all(states, sites, schemes, folder / "nested", True, seed=seed)
     tasks, known = [task for task in PROBED if task in data.tasks], is_embedding(sites[0])
-    if tasks or known:
-        tokens = extract(model, data, sites if tasks else sites[:1], folder / "tokens", **options)
+    read = sites if tasks else sites[:1]
+    tokens = partial(extract, model, data, read, folder / "tokens", **options)
     if known:
-        gain = measure_exact_gain(tokens, sites[0], pool)
+        gain = measure_exact_gain(tokens(), sites[0], pool)
         exact = {"site": sites[0], "roles": PLACE, "family": "factored", "control": EXACT}
         nested = pd.concat([nested, pd.DataFrame([exact | {"r2": 1.0, "gain": gain}])])
     tables = {"nested": nested}
     if tasks:
-        tables["probes"] = probe(tokens, tasks, out=folder / "probes", resume=True)
+        tables["probes"] = probe(tokens(), tasks, out=folder / "probes", resume=True)
     if isinstance(data, MinimalPairs) and getattr(model, "head", None) is not None:
         asked: Any = (model, replace(data, asked=True)[:ASKED], sites)
         tables["behavior"] = measure_pairs(*asked, out=folder / "behavior", resume=True, seed=seed)
@@ -148,7 +149,8 @@ def is_embedding(site: str) -> bool:
 
 def has_words(data: Dataset) -> bool:
     """True if words are labelled, or if most texts have blanks between words."""
-    return bool(data.tasks) or np.mean([" " in each.source.strip() for each in data]) > 0.5
+    with_blanks = sum(" " in each.source.strip() for each in data)
+    return bool(data.tasks) or 2 * with_blanks > len(data)
 
 
 def _about(

@@ -24,7 +24,8 @@ def test_five_lines_tables_and_a_page(examined):
     page = examined.page.read_text("utf-8")
     assert "What behavior needs" in page
     assert "fillers are words" in page or "fillers are the model" in page
-    assert "beyond shuffled roles" in page or "No binding" in page
+    assert "fillers to left" in page
+    assert "layers.embedding, which has no context" in page
     assert "/" not in examined.tables["nested"]["site"].iloc[0]
 
 

@@ -30,6 +30,7 @@ from tprprobe.analyses.decomposition.sequence_units import JOINED
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.notebook import as_html
 from tprprobe.store import Store
+from tprprobe.store.dask_workers import in_one_thread
 from tprprobe.store.reader import takes_paths
 
 Sequences = Sequence[Sequence[object]] | pd.DataFrame
@@ -230,6 +231,7 @@ def decompose(
     return Decomposition(units.site, plan, scores, whole, unwithheld)
 
 
+@in_one_thread
 def fit_scheme(store: Store, site: str, roles: Roles, **options: Any) -> Decomposition:
     """The decomposition of a site by one scheme, fitted to all its units, without scores.
 

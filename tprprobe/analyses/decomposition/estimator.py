@@ -31,6 +31,7 @@ from tprprobe.analyses.decomposition.scheme_fits import FITTING, UNWITHHELD, Sch
 from tprprobe.analyses.decomposition.sequence_units import UnitVectors
 from tprprobe.errors import InputError, unknown
 from tprprobe.evaluation.splits import Provenance, divide_documents
+from tprprobe.store.dask_workers import in_one_thread
 
 Filled = tuple[np.ndarray, np.ndarray, csr_array]  # fillers, roles, and the rows that have them
 
@@ -76,6 +77,7 @@ class TPDecomposition(BaseEstimator):
         self.withheld = withheld
         self.random_state = random_state
 
+    @in_one_thread
     def fit(self, pairs: Any, vectors: Any) -> "TPDecomposition":
         """The estimator, fitted.
 

@@ -30,6 +30,7 @@ from tprprobe.evaluation.splits import TEST_SHARE, leave_out
 from tprprobe.files.notebook import as_html
 from tprprobe.statistics import bounds, replicate_totals
 from tprprobe.store import Store
+from tprprobe.store.dask_workers import in_one_thread
 from tprprobe.store.reader import takes_paths
 
 NOTHING = "no structure"
@@ -101,6 +102,7 @@ class RoleSearch:
 
 
 @takes_paths
+@in_one_thread
 def search_roles(
     store: Store,
     site: str,

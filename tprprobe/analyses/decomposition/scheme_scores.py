@@ -29,7 +29,7 @@ from tprprobe.analyses.decomposition.scheme_fits import (
 from tprprobe.analyses.decomposition.sequence_units import Units, UnitVectors
 from tprprobe.statistics import bounds, divide, replicate_totals
 from tprprobe.store import Store
-from tprprobe.store.dask_workers import each_part
+from tprprobe.store.dask_workers import each_part, in_one_thread
 from tprprobe.store.tokens import starts_of
 
 REPLICATES = 1000
@@ -291,6 +291,7 @@ def normal_vectors(
     return replace(like, read=read)
 
 
+@in_one_thread
 def decompose_scheme(
     units: Units,
     twins: Mapping[str, Store],
