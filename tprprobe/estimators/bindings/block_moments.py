@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, hstack
 
 from tprprobe.statistics import Interval
 
-N_TRACES = 16  # random vectors of every component
+N_TRACES = 12  # random vectors of every component
 CELLS = 2**23  # numbers that are held at once
 TOLERANCE = 1e-8  # of eigenvalues of columns that depend on each other
 LEVERAGE = 1 - 1e-6  # of a block, at most
@@ -77,6 +77,16 @@ class Component:
         """A component of few columns, of which an orthonormal basis is measured: its share is exact for any V."""
         return cls(basis.all_rows(), np.ones(len(basis)), True)
 
+    @classmethod
+    def rotated(cls, columns: csr_array, basis: Basis) -> "Component":
+        """A random component of few columns along the principal axes of what they have beyond a basis: the weights
+        1 / (eigenvalue + SHRINKAGE) are those of their whole covariance.
+        """
+        shared = basis.transform.T @ (basis.columns.T @ columns).toarray()
+        values, axes = np.linalg.eigh((columns.T @ columns).toarray() - shared.T @ shared)
+        used = values > TOLERANCE * max(1.0, values.max(initial=0.0))
+        return cls(columns @ axes[:, used], 1 / (values[used] + SHRINKAGE), True)
+
     def draw(self, rng: np.random.Generator) -> States:
         """X V of random signs V."""
         return self.columns @ rng.choice([-1.0, 1.0], size=(self.columns.shape[1], N_TRACES))
@@ -84,24 +94,26 @@ class Component:
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """Rows of P S by block, their coordinates Qᵀ(P S) there, and both of the residuals that the other blocks predict."""
+    """Of every block: rows of Q and of P S, the coordinates Qᵀ (P S), and what they are for the fit to all other blocks."""
 
-    basis: list[np.ndarray]
-    states: list[np.ndarray]
-    left_out: list[np.ndarray]
+    basis: Sequence[np.ndarray]
+    states: Sequence[np.ndarray]
+    coordinates: Sequence[np.ndarray]
+    corrections: Sequence[np.ndarray]  # that fit leaves (P S)_b + Q_b times this of block b
 
     @classmethod
     def project(cls, states: States, basis: Basis, blocks: Sequence[slice]) -> "Residuals":
-        """(I − Q_b Q_bᵀ)⁻¹ (P S)_b is what the fit to all other blocks leaves of block b."""
+        """(I − Q_b Q_bᵀ)⁻¹ (P S)_b = (P S)_b + Q_b (I − Q_bᵀ Q_b)⁻¹ Q_bᵀ (P S)_b."""
         rows = [basis.rows(units) for units in blocks]
-        coordinates = sum(q.T @ states[units] for q, units in zip(rows, blocks, strict=True))
-        residuals = [states[units] - q @ coordinates for q, units in zip(rows, blocks, strict=True)]
-        left_out = []
-        for q, residual in zip(rows, residuals, strict=True):
+        fit = np.sum([q.T @ states[units] for q, units in zip(rows, blocks, strict=True)], 0)
+        residuals = [states[units] - q @ fit for q, units in zip(rows, blocks, strict=True)]
+        coordinates = [q.T @ residual for q, residual in zip(rows, residuals, strict=True)]
+        corrections = []
+        for q, coordinate in zip(rows, coordinates, strict=True):
             values, axes = np.linalg.eigh(q.T @ q)
             scale = 1 / (1 - values.clip(0, LEVERAGE))
-            left_out.append(residual + q @ (axes @ (scale[:, None] * (axes.T @ (q.T @ residual)))))
-        return cls(rows, residuals, left_out)
+            corrections.append(axes @ (scale[:, None] * (axes.T @ coordinate)))
+        return cls(rows, residuals, coordinates, corrections)
 
 
 def estimate(
@@ -153,21 +165,24 @@ def _sum_products(
     n_blocks, n_parts, width = len(blocks), len(ends) - 1, int(ends[-1])
     moments, gram = np.zeros((n_parts, n_blocks)), np.zeros((n_blocks, n_blocks))
     for columns, weights in _chunks(component, max(1, CELLS // (n_blocks * width))):
-        shared = sum(columns[b].T @ q for b, q in zip(blocks, residuals.basis, strict=True))
-        own, left_out = (np.stack([_cross(columns[b], shared, q, s) for b, q, s in zip(blocks, residuals.basis, of, strict=True)])
-                         for of in (residuals.states, residuals.left_out))  # fmt: skip
-        root = np.sqrt(weights)[:, None]
-        own, left_out = own * root, left_out * root  # [block, column, d]
-        by_number = (own * (own.sum(0) - left_out)).sum(1)
+        by_block = [columns[units].T for units in blocks]
+        with_basis = [x @ q for x, q in zip(by_block, residuals.basis, strict=True)]
+        shared, root = np.sum(with_basis, 0), np.sqrt(weights)[:, None]
+        own, left_out = (
+            [],
+            [],
+        )  # (P X)_bᵀ (P S)_b, of P X = X − Q Qᵀ X, and the same of left-out residuals
+        for b, x in enumerate(by_block):
+            q = residuals.basis[b]
+            own.append(root * (x @ residuals.states[b] - shared @ residuals.coordinates[b]))
+            leverage = with_basis[b] - shared @ (q.T @ q)
+            left_out.append(own[-1] + root * (leverage @ residuals.corrections[b]))
+        total = np.sum(own, 0)
+        by_number = np.array([(a * (total - c)).sum(0) for a, c in zip(own, left_out, strict=True)])
         moments += np.add.reduceat(by_number, ends[:-1], axis=1).T
-        flat = own[:, :, : ends[1]].reshape(n_blocks, -1)
+        flat = np.array([a[:, : ends[1]].ravel() for a in own])
         gram += flat @ flat.T
     return moments, gram
-
-
-def _cross(columns: Columns, shared: np.ndarray, q: np.ndarray, states: np.ndarray) -> np.ndarray:
-    """(P X)_bᵀ S_b, of P X = X − Q (Qᵀ X)."""
-    return columns.T @ states - shared @ (q.T @ states)
 
 
 def _chunks(component: Component, size: int) -> Iterator[tuple[Columns, np.ndarray]]:

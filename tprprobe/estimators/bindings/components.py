@@ -50,7 +50,8 @@ FEWEST_GROUPS, FEWEST_UNITS = 10, 40
 N_BLOCKS = 20
 FREQUENT = 10  # units that a fixed filler or role has, at least
 UNITS_PER_COLUMN, MAX_FIXED = 8, 320  # of the fixed columns of fillers
-WIDTH = 128  # numbers of a state; more are projected at random
+PRINCIPAL, OTHERS = 48, 16  # directions of states that are measured, and random ones of the rest
+FEW_PAIRS = 400  # whose covariance is used whole
 STEPS = ("fillers", "roles", "fillers × length", "bindings")
 
 
@@ -159,13 +160,17 @@ def divide_into_blocks(
 
 
 def narrow(states: np.ndarray, seed: int) -> Float64[np.ndarray, "unit d"]:
-    """The centred states; of many numbers a random projection, whose inner products are theirs on average."""
+    """The centred states; of many numbers the principal ones, and a random projection of the rest whose inner products
+    are theirs on average.
+    """
     states = np.asarray(states, float).reshape(len(states), -1)
     centred, width = states - states.mean(0), states.shape[1]
-    if width <= WIDTH:
+    if width <= PRINCIPAL + OTHERS:
         return centred
-    axes = np.linalg.qr(np.random.default_rng(seed).normal(size=(width, WIDTH)))[0]
-    return centred @ axes * np.sqrt(width / WIDTH)
+    axes = np.linalg.eigh(centred.T @ centred)[1]
+    rest, n_rest = axes[:, :-PRINCIPAL], width - PRINCIPAL
+    drawn = np.linalg.qr(np.random.default_rng(seed).normal(size=(n_rest, OTHERS)))[0]
+    return centred @ np.hstack([axes[:, -PRINCIPAL:], rest @ drawn * np.sqrt(n_rest / OTHERS)])
 
 
 class Steps:
@@ -214,8 +219,14 @@ class Steps:
         if step == "fillers × length":
             beyond = beyond_each(self.rare_scaled, self.rare)
             return self._estimate(base, by_length, [*rare, Component.random(beyond, True)])
-        rare += [Component.random(self.rare_scaled), Component.random(self.pairs, True)]
-        return self._estimate(beside(base, by_length), None, rare)
+        base = beside(base, by_length)
+        is_small = self.pairs.shape[1] <= FEW_PAIRS
+        pairs = (
+            Component.rotated(self.pairs, Basis.span(base))
+            if is_small
+            else Component.random(self.pairs, True)
+        )
+        return self._estimate(base, None, [*rare, Component.random(self.rare_scaled), pairs])
 
     def _estimate(
         self, base: csr_array, columns: csr_array | None, components: list[Component]
