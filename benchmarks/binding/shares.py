@@ -90,7 +90,9 @@ def _fit(counts: PairCounts, states: Array, groups: Array | None = None) -> Inte
     return BindingComponents().fit(counts, states, groups).bindings_
 
 
-def _row(method: str, share: float, measure: Callable[..., Interval], *inputs: object) -> list[dict]:
+def _row(
+    method: str, share: float, measure: Callable[..., Interval], *inputs: object
+) -> list[dict]:
     begun = time.process_time()
     found = measure(*inputs)
     seconds = time.process_time() - begun

@@ -77,16 +77,6 @@ class Component:
         """A component of few columns, of which an orthonormal basis is measured: its share is exact for any V."""
         return cls(basis.all_rows(), np.ones(len(basis)), True)
 
-    @classmethod
-    def rotated(cls, columns: csr_array, basis: Basis) -> "Component":
-        """A random component of few columns along the principal axes of what they have beyond a basis: the weights
-        1 / (eigenvalue + SHRINKAGE) are those of their whole covariance.
-        """
-        shared = basis.transform.T @ (basis.columns.T @ columns).toarray()
-        values, axes = np.linalg.eigh((columns.T @ columns).toarray() - shared.T @ shared)
-        used = values > TOLERANCE * max(1.0, values.max(initial=0.0))
-        return cls(columns @ axes[:, used], 1 / (values[used] + SHRINKAGE), True)
-
     def draw(self, rng: np.random.Generator) -> States:
         """X V of random signs V."""
         return self.columns @ rng.choice([-1.0, 1.0], size=(self.columns.shape[1], N_TRACES))

@@ -52,7 +52,7 @@ FREQUENT = 10  # units that a fixed filler or role has, at least
 UNITS_PER_COLUMN, MAX_FIXED = 8, 320  # of the fixed columns of fillers
 PRINCIPAL, OTHERS = 48, 16  # directions of states that are measured, and random ones of the rest
 FEW_PAIRS = 400  # whose covariance is used whole
-STEPS = ("fillers", "roles", "fillers × length", "bindings")
+STEPS = FILLERS, ROLES, BY_LENGTH, BINDINGS = ("fillers", "roles", "fillers × length", "bindings")
 
 
 @dataclass
@@ -205,28 +205,25 @@ class Steps:
         """The share of a step."""
         base = beside(self.ones)
         bag = beside(self.length, self.fillers)
-        rare = [Component.random(self.rare, step == "fillers")]
-        if step == "fillers":
+        rare = [Component.random(self.rare, step == FILLERS)]
+        if step == FILLERS:
             return self._estimate(base, bag, rare)
         base = beside(base, bag)
-        if step == "roles":
+        if step == ROLES:
             return self._estimate(
                 base, self.roles, [*rare, Component.random(self.rare_roles, True)]
             )
         base = beside(base, self.roles)
         rare += [Component.random(self.rare_roles)]
         by_length = beside(self.of_length, *self.scaled)
-        if step == "fillers × length":
+        if step == BY_LENGTH:
             beyond = beyond_each(self.rare_scaled, self.rare)
             return self._estimate(base, by_length, [*rare, Component.random(beyond, True)])
         base = beside(base, by_length)
-        is_small = self.pairs.shape[1] <= FEW_PAIRS
-        pairs = (
-            Component.rotated(self.pairs, Basis.span(base))
-            if is_small
-            else Component.random(self.pairs, True)
-        )
-        return self._estimate(base, None, [*rare, Component.random(self.rare_scaled), pairs])
+        rare += [Component.random(self.rare_scaled)]
+        if self.pairs.shape[1] <= min(FEW_PAIRS, len(self.states) // UNITS_PER_COLUMN):
+            return self._estimate(base, self.pairs, rare)
+        return self._estimate(base, None, [*rare, Component.random(self.pairs, True)])
 
     def _estimate(
         self, base: csr_array, columns: csr_array | None, components: list[Component]

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float64, Int
+from jaxtyping import Float64, Int, Shaped
 from scipy.sparse import csr_array, diags_array, hstack
 
 Bindings = Sequence[Sequence[tuple[Hashable, Hashable]]]  # of every unit: fillers with their roles
@@ -24,7 +24,7 @@ class PairCounts:
     pairs: csr_array
     filler_of: Int[np.ndarray, " pair"]
     role_of: Int[np.ndarray, " pair"]
-    n_tokens: Float64[np.ndarray, " unit"] | None = None
+    n_tokens: Shaped[np.ndarray, " unit"] | None = None
 
     @classmethod
     def from_bindings(cls, bindings: Bindings) -> "PairCounts":
