@@ -16,41 +16,31 @@ Row = Mapping[Any, Any]
 
 
 def binds(row: Row) -> bool:
-    """True if the interval of the bindings' share of variance lies above 0 and above the share with shuffled roles.
-
-    The share of a row is unbiased, and beyond what any function of its fillers and its roles explains. Rows of older versions
-    have none: there the gain on held-out sequences counts, and its difference to that with shuffled roles.
+    """True if two independent estimates agree that the state binds: bindings improve the prediction of held-out sequences, and
+    more than bindings to shuffled roles do (paired); and their share of variance lies above 0 and above that with
+    shuffled roles. Either alone is wrong about some states that bind nothing: a fit about means of word vectors, the share
+    about bags times a function of length in the order of real text.
     """
-    if np.isfinite(row.get("share_low", np.nan)):
-        return bool(row["share_low"] > np.fmax(0, row.get("share_shuffled", np.nan)))
-    ends = (row.get(f"{name}_low", np.nan) for name in ("gain", "beyond"))
-    return all(low > 0 for low in ends)
+    gains = all(row.get(f"{name}_low", np.nan) > 0 for name in ("gain", "beyond"))
+    share_low = row.get("share_low", np.nan)  # rows of older versions have none
+    has_share = share_low > np.fmax(0, row.get("share_shuffled", np.nan))
+    return bool(gains and (has_share or np.isnan(share_low)))
 
 
 def describe_binding(row: Row) -> str:
-    """The sentence on bindings of a row of scores: whether the state binds, and which share of its variance that is."""
-    roles = row["roles"]
-    if not np.isfinite(row.get("share_low", np.nan)):
-        return _describe_gain(row)
-    share = f"share of variance {_score(row, 'share')}"
-    if binds(row):
-        known = np.isfinite(row.get("share_learned", np.nan))
-        learned = f", of which learned {_score(row, 'share_learned')} (beyond every baseline model)"
-        return f"Binds fillers to {roles}: {share}{learned if known else ''}"
-    if row["share_low"] > 0:
-        shuffled = f"{SHUFFLED_ROLES} have {row['share_shuffled']:+.3f}"
-        return f"No binding of fillers to {roles} found: {share}, {shuffled}"
-    return f"No binding of fillers to {roles} found: {share}, an interval with 0"
-
-
-def _describe_gain(row: Row) -> str:
-    roles, gain = row["roles"], _score(row, "gain")
-    beyond = f"{_score(row, 'beyond')} beyond {SHUFFLED_ROLES}"
-    if binds(row):
-        return f"Binds fillers to {roles}: R² {gain}, {beyond}"
+    """The sentence on bindings of a row of scores: whether the state binds, which share of its variance that is, and what
+    bindings add to held-out R².
+    """
+    roles, has_share = row["roles"], np.isfinite(row.get("share_low", np.nan))
     if np.isnan(row.get("gain_low", np.nan)) or np.isnan(row.get("beyond_low", np.nan)):
-        return f"Whether it binds fillers to {roles} is not known: R² {gain} without an interval or control"
-    return f"No binding of fillers to {roles} found: R² {gain}, {beyond}"
+        return f"Whether it binds fillers to {roles} is not known: R² {_score(row, 'gain')} without an interval or control"
+    share = f"share of variance {_score(row, 'share')}" if has_share else ""
+    gain = f"R² {_score(row, 'gain')}, {_score(row, 'beyond')} beyond {SHUFFLED_ROLES}"
+    if not binds(row):
+        return f"No binding of fillers to {roles} found: {share + '; ' if share else ''}{gain}"
+    if np.isfinite(row.get("share_learned", np.nan)):
+        share += f", of which learned {_score(row, 'share_learned')} (beyond every baseline model)"
+    return f"Binds fillers to {roles}: {share + '; ' if share else ''}{gain}"
 
 
 def _score(row: Row, name: str) -> str:
