@@ -155,11 +155,12 @@ def answers(address: str) -> bool:
     return answered.is_set()
 
 
-def in_cache(repo_id: str, revision: str | None = None) -> bool:
-    """True if the configuration of a model's revision lies in the hub's cache."""
+def find_in_cache(repo_id: str, revision: str | None = None) -> Path | None:
+    """The folder of a model's revision in the hub's cache; None if its configuration does not lie there."""
     from huggingface_hub import try_to_load_from_cache
 
-    return isinstance(try_to_load_from_cache(repo_id, CONFIG, revision=revision), str)
+    config = try_to_load_from_cache(repo_id, CONFIG, revision=revision)
+    return Path(config).parent if isinstance(config, str) else None
 
 
 def is_plain_id(text: str) -> bool:

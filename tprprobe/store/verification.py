@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tprprobe.errors import InputError
+from tprprobe.files.checksums import sum_file
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.store import layout
 from tprprobe.store.dtypes import disk_type
@@ -21,7 +22,6 @@ from tprprobe.store.manifests import (
     checksums_of,
     fault_of,
     read_complete,
-    sum_file,
     sum_manifest,
     undamaged,
 )

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tprprobe.errors import InputError
+from tprprobe.files.locks import alone
 from tprprobe.files.writing import refuse_existing, whole
 from tprprobe.store.dtypes import BFLOAT16, as_stored, disk_type
 from tprprobe.store.dumps.dataset_folders import write_dataset
@@ -45,7 +46,7 @@ def export_store(
         The path of the file or folder.
 
     Raises:
-        InputError: No such site, another ending, or something lies there already.
+        InputError: No such site, another ending, something that lies there already, or another process that writes it.
 
     Examples:
         >>> tp.export_store(store, "roles.npz", "encoder.*.role").name
@@ -59,9 +60,9 @@ def export_store(
         )
     if not names:
         raise InputError("no site to export: give one or several, or leave them out for all")
-    refuse_existing(out)
     specs = {name: store.specs[name] for name in names}
-    with ExitStack() as written:  # of file and table both or none
+    with alone(out), ExitStack() as written:  # of file and table both or none
+        refuse_existing(out)
         if out.suffix:
             table = out.with_name(f"{out.stem}.parquet")
             refuse_existing(table)
