@@ -43,7 +43,7 @@ from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import ATTENTION, select
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 from tprprobe.store.dtypes import check_storage
-from tprprobe.store.layout import twins_in
+from tprprobe.store.layout import TWIN_OF, twins_in
 from tprprobe.store.manifests import check_same, describe, is_finished, read_complete
 from tprprobe.store.repairs import repair as repair_store
 
@@ -316,7 +316,7 @@ class Extraction:
         return describe_origin(self.model)
 
     def _settings(self, model: Readable, samples: int) -> dict[str, Any]:
-        twin = {} if model is self.model else {"twin_of": self._origin["sha256"]}
+        twin = {} if model is self.model else {TWIN_OF: self._origin["sha256"]}
         about = self._origin if model is self.model else describe_origin(model)
         return {
             "model": about | twin | getattr(model, "notes", {}),

@@ -1,5 +1,6 @@
 """What a model was made of: its weights and every file that says how to read them and texts."""
 
+import hashlib
 import os
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from tprprobe.files.checksums import digest_files
 from tprprobe.models.architectures import fingerprint
 from tprprobe.models.protocol import Readable
 
+NOT_READ = ("trainer_state.json", "expected.json")
 READ = (".json", ".txt", ".model", ".gguf")  # files of configurations, tokenizers and vocabularies
 
 
@@ -26,6 +28,12 @@ def describe_origin(model: Readable) -> dict[str, Any]:
     }
 
 
+def sum_origin(model: Readable) -> str:
+    """One sha256 of a model's weights and of the files beside them, whatever the model is called."""
+    about = describe_origin(model)
+    return hashlib.sha256(repr((about["sha256"], about["files"])).encode()).hexdigest()
+
+
 def _files(place: str | os.PathLike[str] | None) -> list[Path]:
     """The files of a folder, of the hub's cache for an ID, or a file itself."""
     if place is None:
@@ -36,4 +44,5 @@ def _files(place: str | os.PathLike[str] | None) -> list[Path]:
     if not folder.is_dir():
         repo_id, _, revision = os.fspath(place).partition("@")
         folder = hub.find_in_cache(repo_id, revision or None) or folder
-    return [file for file in folder.glob("*") if file.suffix in READ and file.is_file()]
+    files = [file for file in folder.glob("*") if file.suffix in READ and file.is_file()]
+    return [file for file in files if file.name not in NOT_READ]

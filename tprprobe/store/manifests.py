@@ -100,6 +100,11 @@ def check_same(path: Path, begun: Mapping[str, Any], wanted: Mapping[str, Any]) 
     )
     for key in [key for key in (*new, *old) if key != "version"]:  # which follows from the sites
         if old.get(key) != new.get(key):
+            room, _, file = key.partition(".files.")
+            if file:
+                raise InputError(
+                    f"{path} was begun with another {file} of the {room}: put that back, or give another folder"
+                )
             was, now = (json.dumps(each.get(key), ensure_ascii=False) for each in (old, new))
             raise InputError(
                 f"{path} was begun with {key} {was}, now it is {now}: give the same settings, or "
