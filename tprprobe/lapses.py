@@ -21,8 +21,8 @@ from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.locks import alone
 from tprprobe.files.runs import PARTS, KeptRun
 from tprprobe.models import load_model
-from tprprobe.models.origins import sum_origin
 from tprprobe.models.checkpoint import TRANSFORMERS
+from tprprobe.models.origins import sum_origin
 from tprprobe.models.protocol import Readable
 
 MANIFEST, TABLE, STEPS, NUMBER = "lapse.json", "table", "steps", re.compile(r"(\d+)/*$")
