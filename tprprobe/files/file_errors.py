@@ -1,12 +1,15 @@
 """What a damaged or hostile file makes a library raise, as one line."""
 
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from tprprobe.errors import InputError
 
 LONGEST = 200  # characters of a reason
 PANIC = "PanicException"  # of libraries in Rust, which derives from BaseException
+SMALL, GAIN = 2**28, 100  # bytes of an archive that is no bomb, and how far archives shrink files
 MOST = 1000  # how many times smaller compression may make numbers
 
 
@@ -43,6 +46,23 @@ def check_claim(claimed: int, held: int, where: str) -> None:
     """
     if claimed > MOST * held:
         raise InputError(f"{where} claims {claimed:,} bytes, which its {held:,} do not hold")
+
+
+def check_unpacked(size: int, packed: int, where: object, small: int = SMALL) -> None:
+    """Checks that a compressed file of ``packed`` bytes is no bomb, which unpacks to far more.
+
+    Raises:
+        InputError: it is.
+    """
+    if size > max(small, GAIN * packed):
+        raise InputError(f"{where} unpacks to more than {GAIN} times its {packed:,} bytes")
+
+
+def check_zip(file: Any, packed: int, where: object) -> None:
+    """Checks by its list of members that a zip file, such as one of torch.save, is no bomb."""
+    if zipfile.is_zipfile(file):
+        with zipfile.ZipFile(file) as archive:
+            check_unpacked(sum(info.file_size for info in archive.infolist()), packed, where)
 
 
 def reason(error: BaseException) -> str:
