@@ -16,7 +16,14 @@ from typing import Any
 
 from tprprobe.data.vocabularies.spiece import check_charsmaps, check_spiece
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import PANIC, is_of_library, reason
+from tprprobe.files.file_errors import (
+    PANIC,
+    is_of_library,
+    lacks_memory,
+    physical_memory,
+    reason,
+    too_little_memory,
+)
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.models.huggingface.contradictions import (
     Slice,
@@ -47,9 +54,11 @@ def refusing(said: str) -> Iterator[None]:
     try:
         with held_back():
             yield
-    except (InputError, MemoryError):
+    except InputError:
         raise
     except BaseException as error:
+        if lacks_memory(error):
+            raise too_little_memory(error) from error
         kind, text = type(error).__name__, reason(error)
         if not is_of_library(error):
             raise
@@ -91,7 +100,7 @@ def check_sizes(path: str, config: Any) -> None:
     layers = min(getattr(text, "num_hidden_groups", layers), layers)  # ALBERT's share weights
     narrow = getattr(text, "embedding_size", getattr(text, "word_embed_proj_dim", width))
     least = layers * width**2 + width * inner + symbols * narrow
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    memory = physical_memory()
     slices = read_slices(Path(path))
     check_scales(path, slices, config)
     held = sum(prod(each.shape) for each in slices)

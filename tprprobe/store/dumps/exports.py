@@ -3,6 +3,7 @@
 What is written is read back by `import_store`, bit for bit. A block of rows is in memory at a time.
 """
 
+import filecmp
 import json
 import math
 import os
@@ -61,13 +62,15 @@ def export_store(
     if not names:
         raise InputError("no site to export: give one or several, or leave them out for all")
     specs = {name: store.specs[name] for name in names}
-    with alone(out), ExitStack() as written:  # of file and table both or none
+    with alone(out), ExitStack() as written:
         refuse_existing(out)
+        file = written.enter_context(whole(out))  # the last one that appears
         if out.suffix:
             table = out.with_name(f"{out.stem}.parquet")
-            refuse_existing(table)
+            if not table.is_file() or not filecmp.cmp(table, store.path / TOKENS, shallow=False):
+                refuse_existing(table)  # unless a killed export left it
             shutil.copyfile(store.path / TOKENS, written.enter_context(whole(table)))
-        WRITERS[out.suffix](store, specs, written.enter_context(whole(out)))
+        WRITERS[out.suffix](store, specs, file)
     return out
 
 
