@@ -28,6 +28,7 @@ WORDS: dict[Any, str] = {
     "Model": "a model (tp.load_model)",
     "Attached": "a module with sites (tp.attach)",
     "Module": "a module of torch",
+    "Adaptable": "a model of transformers or of a library around it",
     "Decomposition": "a fit (tp.decompose)",
     "Clusters": "clusters (tp.cluster)",
     "Tensor": "a tensor",

@@ -20,6 +20,7 @@ from tprprobe.extraction import extract
 from tprprobe.figures.dots import interval_dots
 from tprprobe.figures.report.page import write_report
 from tprprobe.figures.report.sections import Section
+from tprprobe.files.locks import alone
 from tprprobe.files.runs import KeptRun
 from tprprobe.interventions.behavior import measure_pairs
 from tprprobe.models.architectures import fingerprint
@@ -83,8 +84,22 @@ def examine(
     Raises:
         InputError: a model without layers that read a source, too few texts, a folder of something else.
     """
+    with alone(Path(out)):
+        return _examine(model, data, Path(out), layers, n, resume, seed)
+
+
+def _examine(
+    model: Readable,
+    data: Dataset | None,
+    folder: Path,
+    layers: int,
+    n: int,
+    resume: bool,
+    seed: int,
+) -> Examination:
+    """The examination in a folder that no other process writes."""
     data = load_data(PAIRS, n=n, seed=seed) if data is None else data[:n]
-    sites, folder = choose_sites(model, layers), Path(out)
+    sites = choose_sites(model, layers)
     settings = {"model": model.name, "weights": fingerprint(model), "data": data.name}
     settings |= {"n": len(data), "sites": sites, "seed": seed, "tprprobe": version("tprprobe")}
     run = KeptRun.open(folder, settings, resume, MANIFEST)

@@ -36,9 +36,11 @@ from tprprobe.files.processes import Ranks
 from tprprobe.files.writing import refuse_existing
 from tprprobe.gold.labellers import Labeller
 from tprprobe.models.answers import exact_matches, write_answers
-from tprprobe.models.loading import find_twins
+from tprprobe.models.loading import find_twins, load_model
 from tprprobe.models.origins import describe_origin
 from tprprobe.models.protocol import Language, Readable, require_head, require_vocabulary
+from tprprobe.site.adapters import Adaptable
+from tprprobe.site.attachment import Attached
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import ATTENTION, select
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
@@ -54,7 +56,7 @@ Target = Literal["reference", "generated"]
 
 
 def extract(
-    model: Readable,
+    model: Readable | torch.nn.Module | Adaptable,
     data: Dataset | str | os.PathLike[str] | Iterable[str],
     sites: str | Iterable[str] | None = None,
     out: str | os.PathLike[str] = "runs/store",
@@ -77,7 +79,7 @@ def extract(
     ``OUT/KIND`` gets the vectors of the model's twins, which read the same symbols and have the same token table.
 
     Args:
-        model: Any model that can be read.
+        model: Any model that :func:`load_model` takes or returns, or a module of :func:`attach`.
         data: The examples, or what :func:`load_data` makes data of: a name, a file, a folder, a list of texts.
         sites: Sites to write, as patterns: 'encoder.*.role', 'decoder.-1.*'; default: all.
         out: The folder of the store.
@@ -111,6 +113,8 @@ def extract(
         >>> small.summary[["site", "axes"]].values.tolist()
         [['encoder.2.hidden', 'source × d_model']]
     """
+    if not isinstance(model, Language | Attached):  # in memory, of another library
+        model, vocabulary = load_model(model, vocabulary), None
     check_storage(store_dtype, compress)
     data = as_data(data)
     if not len(data):

@@ -9,14 +9,17 @@ The scale of a matrix is the root mean square of its numbers.
 import os
 from collections.abc import Sequence
 from statistics import median
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from tprprobe import plugins
 from tprprobe.console import note
 from tprprobe.errors import InputError, unknown
 from tprprobe.models.checkpoint import TRANSFORMERS, read_checkpoint, untrained_twin
-from tprprobe.models.protocol import Model, Readable
+from tprprobe.models.protocol import Language, Model, Readable
+from tprprobe.site.adapters import Adaptable, with_sites
 from tprprobe.site.attachment import Attached
 from tprprobe.store.layout import TWINS
 
@@ -26,7 +29,8 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch
 
 
 def load_model(
-    name: str | os.PathLike[str],
+    name: str | os.PathLike[str] | nn.Module | Adaptable,
+    tokenizer: Any = None,
     device: str = "cpu",
     local_files_only: bool = False,
     seed: int = 0,
@@ -39,6 +43,9 @@ def load_model(
             ``.gguf`` file) with sites attached. ``permuted:NAME``, ``untrained:NAME`` and ``rescaled:NAME``
             are its twins, which serve as controls: the trained weights in another order within every matrix and vector
             (their scale stays), weights initialized anew, and the same at the scale of the trained matrices.
+            Or a model in memory, which transformers, peft, sentence-transformers, nnsight or TransformerLens
+            holds: it stays where it is, in its dtype.
+        tokenizer: The tokenizer of a model in memory; default: the one that it has, else none.
         device: Where the weights are put: ``cpu``, ``cuda``, ``cuda:1``, ``mps``.
         local_files_only: Whether the hub is not asked for files that are not on this machine.
         seed: The seed with which a twin is drawn.
@@ -48,7 +55,8 @@ def load_model(
         A torch module with ``.name``, ``.folder``, ``.config`` and ``.vocabulary`` (None where it is unknown).
 
     Raises:
-        InputError: Nothing has that name, the files do not make a model, or the dtype is unknown.
+        InputError: Nothing has that name, the files do not make a model, the dtype is unknown, or no adapter knows
+            the library of the model in memory.
 
     Examples:
         >>> tp.load_model("tpt-c-arithmetic").config.d_model
@@ -56,6 +64,15 @@ def load_model(
         >>> tp.load_model("untrained:tpt-c-arithmetic").name
         'untrained:tpt-c-arithmetic'
     """
+    if not isinstance(name, str | os.PathLike):
+        return _in_memory(name, tokenizer)
+    if isinstance(tokenizer, str):  # the second argument was the device
+        note("warning: give the device by name: tp.load_model(NAME, device=...)")
+        tokenizer, device = None, tokenizer
+    if tokenizer is not None:
+        raise InputError(
+            f"{name} has a tokenizer of its own: give tokenizer= with a model in memory only"
+        )
     place = find_device(device)
     if dtype not in DTYPES:
         raise unknown("dtype", dtype, DTYPES)
@@ -63,6 +80,18 @@ def load_model(
     if known and kind in TWINS:
         return _read_twin(kind, known, local_files_only, seed, DTYPES[dtype]).to(place)
     return _read(str(name), local_files_only, None, DTYPES[dtype]).to(place)
+
+
+def _in_memory(model: nn.Module | Adaptable, tokenizer: Any) -> Readable:
+    adapted = with_sites(model, tokenizer)
+    if not isinstance(adapted, Language):  # one of ours, in a class of transformers
+        adapted = getattr(adapted, "model", adapted)
+    if isinstance(adapted, Language | Attached):
+        return adapted
+    raise InputError(
+        f"{type(model).__name__} is of no library that has an adapter ({', '.join(plugins.find('adapters'))}): "
+        "name its sites with tp.attach"
+    )
 
 
 def find_twins(

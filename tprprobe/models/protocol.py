@@ -4,7 +4,7 @@ What is passed on (the encoder's memory, what decoding carries) has rows that ar
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar, cast
@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor, nn
 
+from tprprobe.data.pairs import encode_sources
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
 from tprprobe.site.attachment import Attached
@@ -78,22 +79,40 @@ class Language(nn.Module, ABC):
             Logits [batch, seq, vocab], and the cache.
         """
 
+    def read(self, source: Shaped[Tensor, "batch ..."] | str | Sequence[str]) -> Tensor:
+        """The ids of texts, with the symbols around them; what is no text stays as it is.
+
+        Args:
+            source: A text, texts, or ids.
+
+        Returns:
+            Ids [batch, seq], padded behind with ``config.pad``.
+        """
+        if isinstance(source, Tensor):
+            return source
+        texts = [source] if isinstance(source, str) else list(source)
+        if not texts:
+            raise InputError("no text: give one or more")
+        ids = encode_sources(texts, require_vocabulary(self)).ragged()
+        return ids.padded(torch.arange(len(texts)), self.config.pad).to(self.device)
+
     @torch.no_grad()
     def predict(
         self,
-        source: Shaped[Tensor, "batch ..."],
+        source: Shaped[Tensor, "batch ..."] | str | Sequence[str],
         written: Int[Tensor, "batch target_seq"] | None = None,
     ) -> Float[Tensor, "batch vocab"]:
         """The distribution of the next symbol (of a model that fills masks: at the first mask).
 
         Args:
-            source: Ids, padded with ``config.pad``.
+            source: A text, texts, or ids padded with ``config.pad``.
             written: What was written behind the source so far, of one length in all rows, without a start symbol;
                 default: nothing.
 
         Returns:
             Probabilities, in float32.
         """
+        source = self.read(source)
         none = source.new_zeros((len(source), 0), dtype=torch.long)
         return self._after(source, none if written is None else written)[:, -1].softmax(-1)
 
@@ -120,22 +139,30 @@ class Language(nn.Module, ABC):
         return self.decode(torch.cat([start, written], 1), self.encode(source))[0].float()
 
     def generate(
-        self, source: Shaped[Tensor, "batch ..."], max_length: int = 32, **options: Any
-    ) -> Int[Tensor, "batch out"]:
+        self,
+        source: Shaped[Tensor, "batch ..."] | str | Sequence[str],
+        max_length: int = 32,
+        **options: Any,
+    ) -> Any:
         """What the model writes behind sources: greedily, by a beam, or drawn with a seed.
 
         Args:
-            source: Ids, padded with ``config.pad``.
+            source: A text, texts, or ids padded with ``config.pad``.
             max_length: The most symbols that are written.
             **options: ``beam``, ``min_length``, ``no_repeat``, ``length_penalty``, ``early_stopping``, ``seed`` and
                 ``temperature``, with the meaning of Hugging Face's ``generate``.
 
         Returns:
-            The ids after the start symbol, up to and with the end symbol, then pads.
+            The text that is written, of several texts a list; of ids the ids after the start symbol, up to and with
+            the end symbol, then pads [batch, out].
         """
         from tprprobe.models.decoding.generation import generate  # which knows this class
 
-        return generate(self, source, max_length, **options)
+        ids = generate(self, self.read(source), max_length, **options)
+        if isinstance(source, Tensor):
+            return ids
+        texts = [require_vocabulary(self).decode(row.tolist()) for row in ids]
+        return texts[0] if isinstance(source, str) else texts
 
 
 class Model(Language, Generic[K, M, C]):

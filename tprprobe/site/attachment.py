@@ -70,7 +70,9 @@ class Attached(nn.Module):
         try:
             copied = self.attach_again(copy.deepcopy(self.get_submodule(FOREIGN)))
         except (RuntimeError, TypeError) as error:
-            raise InputError(f"{self.name} cannot be copied, so it has no twin: {error}") from error
+            raise InputError(
+                f"{self.name} cannot be copied, so it has no twin (go on with control=False): {error}"
+            ) from error
         copied.vocabulary, copied.name = self.vocabulary, self.name
         return copied
 

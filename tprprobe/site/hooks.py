@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tprprobe.errors import InputError
+from tprprobe.site.adapters import Adaptable, followed, with_sites
 from tprprobe.site.cached_prefix import replace_methods
 from tprprobe.site.patterns import select, side_of
 from tprprobe.site.site import FOREIGN, Site
@@ -44,11 +45,12 @@ def find_sites(model: nn.Module) -> dict[str, Site]:
     return found
 
 
-def sites(model: nn.Module) -> pd.DataFrame:
+def sites(model: nn.Module | Adaptable) -> pd.DataFrame:
     """The sites of a model: the named tensors that can be read and edited.
 
     Args:
-        model: A model of :func:`load_model`, or a module of :func:`attach`.
+        model: A model of :func:`load_model`, a module of :func:`attach`, or a model that transformers, peft,
+            sentence-transformers, nnsight or TransformerLens holds.
 
     Returns:
         One row per site, with the columns site, axes (their names, joined by ``×``) and width (of the last axis;
@@ -58,20 +60,25 @@ def sites(model: nn.Module) -> pd.DataFrame:
         >>> tp.sites(model).set_index("site").loc["encoder.0.self.role", "axes"]
         'batch × seq × head × d_head'
     """
-    rows = [(name, " × ".join(site.axes), site.width) for name, site in find_sites(model).items()]
+    rows = [
+        (name, " × ".join(site.axes), site.width)
+        for name, site in find_sites(with_sites(model)).items()
+    ]
     table = pd.DataFrame(rows, columns=["site", "axes", "width"])
     return table.astype({"width": "Int64"})
 
 
 @contextlib.contextmanager
-def capture(model: nn.Module, patterns: str | Iterable[str]) -> Iterator[dict[str, Tensor]]:
+def capture(
+    model: nn.Module | Adaptable, patterns: str | Iterable[str]
+) -> Iterator[dict[str, Tensor]]:
     """A block in which the tensors of sites are kept while the model runs.
 
     Of several calls (or decoding steps of our models) the last one remains. Where one call passes a site of another
     library's module several times (a recurrent cell, a model that writes), all passes are joined along positions.
 
     Args:
-        model: The model.
+        model: The model, as in :func:`sites`.
         patterns: Names of sites, as shell globs; layer -1 is the last.
 
     Yields:
@@ -88,11 +95,12 @@ def capture(model: nn.Module, patterns: str | Iterable[str]) -> Iterator[dict[st
         >>> vectors["encoder.2.self.role"].shape
         torch.Size([1, 8, 4, 24])
     """
-    found = find_sites(model)
     captured: dict[str, Tensor] = {}
     with contextlib.ExitStack() as stack:
+        readable = stack.enter_context(followed(model))
+        found = find_sites(readable)
         for name in select(patterns, list(found)):
-            keep = _Keeper(model, name, found[name].axes, captured)
+            keep = _Keeper(readable, name, found[name].axes, captured)
             stack.callback(found[name].register_forward_hook(keep).remove)
         yield captured
 
@@ -122,13 +130,15 @@ def _joined(tensors: list[Tensor], axes: tuple[str, ...]) -> Tensor:
 
 
 @contextlib.contextmanager
-def intervene(model: nn.Module, edits: Mapping[str, Edit | PlacedEdit]) -> Iterator[None]:
+def intervene(
+    model: nn.Module | Adaptable, edits: Mapping[str, Edit | PlacedEdit]
+) -> Iterator[None]:
     """A block in which sites pass on edited tensors.
 
     A capture that is opened inside the block sees edited tensors, one opened before it the original ones.
 
     Args:
-        model: The model.
+        model: The model, as in :func:`sites`.
         edits: An edit for every pattern of sites: one of :mod:`tprprobe.interventions`, or a function that
             takes the site's tensor and returns one of the same shape. Edits of one site are made in this order.
 
@@ -145,13 +155,14 @@ def intervene(model: nn.Module, edits: Mapping[str, Edit | PlacedEdit]) -> Itera
         >>> torch.equal(edited, model(source, source[:, :1]))
         False
     """
-    found, steps, is_ours = find_sites(model), Steps(), not hasattr(model, "calls")
-    counted = ["decode"] if is_ours and hasattr(model, "decode") else []
     with contextlib.ExitStack() as stack:
-        stack.enter_context(replace_methods(model, counted, steps.counting))
+        readable = stack.enter_context(followed(model))
+        found, steps, is_ours = find_sites(readable), Steps(), not hasattr(readable, "calls")
+        counted = ["decode"] if is_ours and hasattr(readable, "decode") else []
+        stack.enter_context(replace_methods(readable, counted, steps.counting))
         for pattern, edit in edits.items():
             for name in select(pattern, list(found)):
-                at = steps if is_ours else Passes(model)
+                at = steps if is_ours else Passes(readable)
                 hook = partial(_replace, name, found[name].axes, edit, at)
                 stack.callback(found[name].register_forward_hook(hook).remove)
         yield

@@ -4,18 +4,21 @@ it was saved with a head, asked for what it writes or expects next (:class:`tprp
 
 import inspect
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from tprprobe.errors import InputError
 from tprprobe.models.huggingface.anatomy import Anatomy
 from tprprobe.models.huggingface.memory import Memory, copied, find_cache
 from tprprobe.models.huggingface.taps import Taps
-from tprprobe.models.huggingface.tokenizer import Tokens
+from tprprobe.models.huggingface.tokenizer import NO_PAD, Tokens
 from tprprobe.models.protocol import Language
 from tprprobe.site.attachment import Attached
 from tprprobe.site.site import FOREIGN
@@ -48,7 +51,7 @@ class Symbols:
 class Pretrained(Attached, Language):
     """A model of transformers, ``head`` being causal, masked, seq2seq or None, which is called as
 
-    ``model(ids)``, ``model(ids, mask)`` or ``model(**tokenizer(text, return_tensors="pt"))``, and returns
+    ``model("a text")``, ``model(ids)``, ``model(ids, mask)`` or ``model(**tokenizer(text, return_tensors="pt"))``, and returns
     logits, or without a head states. Where no mask is given, it is of the ids that are no padding, which may
     stand on either side. A second tensor that is no mask is what a decoder of two stacks reads.
     """
@@ -57,18 +60,57 @@ class Pretrained(Attached, Language):
         super().__init__(module, None)
         self.head, self.two_stacks = head, bool(module.config.is_encoder_decoder)
         self.named = inspect.signature(module.forward).parameters
-        self.vocabulary = Tokens.of(tokenizer, module, "layers" in anatomy.stacks, head)
-        self.config = self._symbols(module)
+        self.is_causal = "layers" in anatomy.stacks
         self.taps = Taps(self, anatomy)
         self.cache = find_cache(module)
+        self.read_by(tokenizer)
+
+    def read_by(self, tokenizer: Any) -> None:
+        """Makes ids of texts by this tokenizer; without one, the model's configuration names the special symbols."""
+        self.vocabulary = None
+        if tokenizer is not None:
+            self.vocabulary = Tokens.of(tokenizer, self.module, self.is_causal, self.head)
+        self.config = self._symbols(self.module)
+
+    @contextmanager
+    def following(self, held: Any) -> Iterator[None]:
+        """A block in which calls of the module itself, or of what holds it, also lead their tensors through the sites."""
+        passes, callers = ExitStack(), list[Any]()
+
+        def begin(module: Any, *_: Any) -> None:
+            if not self.taps.is_open:
+                self._begin()
+                callers.append(module)
+                passes.enter_context(self.taps.opened(self.module))
+
+        def end(module: Any, *_: Any) -> None:
+            if callers and callers[-1] is module:
+                callers.clear()
+                passes.close()
+
+        parts = {id(part): part for part in (held, self.module) if isinstance(part, nn.Module)}
+        with ExitStack() as hooks:
+            for part in parts.values():
+                hooks.callback(part.register_forward_pre_hook(begin).remove)
+                hooks.callback(part.register_forward_hook(end, always_call=True).remove)
+            yield
 
     def _symbols(self, module: Any) -> Symbols:
         known, config = self.vocabulary, module.config.get_text_config()
         settings = getattr(module, "generation_config", None) or config
         own = getattr(settings, "eos_token_id", None)
-        ends = tuple(own) if isinstance(own, list | tuple) else (known.eos if own is None else own,)
+        if known is None:
+            start = "decoder_start_token_id" if self.two_stacks else "bos_token_id"
+            named = (
+                getattr(module.config, name, None)
+                for name in ("pad_token_id", start, "eos_token_id")
+            )
+            pad, sos, eos = (NO_PAD if each is None else int(np.ravel(each)[0]) for each in named)
+        else:
+            pad, sos, eos = known.pad, known.sos, known.eos
+        ends = tuple(own) if isinstance(own, list | tuple) else (eos if own is None else own,)
         width = getattr(config, "hidden_size", 0)
-        return Symbols(int(config.vocab_size), width, known.pad, known.sos, known.eos, ends)
+        return Symbols(int(config.vocab_size), width, pad, sos, eos, ends)
 
     @property
     def module(self) -> Any:
@@ -81,6 +123,7 @@ class Pretrained(Attached, Language):
             names = (TEXT, "decoder_input_ids")
         given = dict(zip(names, batch, strict=False)) | named
         if TEXT in given:
+            given[TEXT] = self.read(given[TEXT])
             given = self._arguments(given.pop(TEXT), given.pop(MASK, None)) | given
         if self.two_stacks and not any(name.startswith("decoder_") for name in given):
             start = torch.full_like(given[TEXT][:, :1], self.config.sos)

@@ -26,6 +26,7 @@ class Taps:
         module: Any = attached.get_submodule(FOREIGN)
         self.kinds = {id(module.get_submodule(p)): kind for p, kind in anatomy.attentions.items()}
         self.layer, self.places, self.passed = "", (0, 0), Counter()
+        self.is_open = False
         for name, site in anatomy.sites.items():
             place_site(attached, name, site)
         for stack, paths in anatomy.stacks.items():
@@ -40,13 +41,17 @@ class Taps:
     def opened(self, module: Any) -> Iterator[None]:
         """A block in which the model runs once."""
         self.passed.clear()
+        self.is_open = True
         read = [name for name, site in self.sites.items() if site.is_read]
         maps = any(name.endswith(".attention") for name in read)
         with (
             attending(module, EAGER) if maps and self.kinds else nullcontext(),
             intercepted(self._attend) if read and self.kinds else nullcontext(),
         ):
-            yield
+            try:
+                yield
+            finally:
+                self.is_open = False
 
     def _enter(self, stack: str, states: Tensor) -> Tensor:
         self.layer, self.places = f"{stack}.{self.passed[stack]}", states.shape[:2]

@@ -1,0 +1,181 @@
+"""Models that are in memory: of transformers, and of libraries around it, read and changed as they are called."""
+
+import copy
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from planted.foreign import save_foreign
+
+import tprprobe as tp
+
+TEXT = "the dog sees cats ."
+SITES = ["*.0.hidden", "*.0.self.attention"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return save_foreign("gpt2", tmp_path_factory.mktemp("gpt2"), "causal")
+
+
+def load(folder):
+    import transformers
+
+    module = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
+    return module, transformers.AutoTokenizer.from_pretrained(folder)
+
+
+def hold_peft(module, _tokenizer, _folder):
+    peft = pytest.importorskip("peft", reason="peft is not installed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        held = peft.get_peft_model(module, peft.LoraConfig(target_modules=["c_attn"]))
+    return held, held
+
+
+def hold_nnsight(module, tokenizer, _folder):
+    nnsight = pytest.importorskip("nnsight", reason="nnsight is not installed")
+    held = nnsight.LanguageModel(module, tokenizer=tokenizer)
+
+    def call(**batch):
+        with held.trace(batch):
+            pass
+
+    return held, call
+
+
+def hold_bridge(module, _tokenizer, folder):
+    lens = pytest.importorskip("transformer_lens", reason="TransformerLens is not installed")
+    from transformers import AutoTokenizer
+
+    boot = lens.TransformerBridge.boot_transformers
+    module.config.architectures = ["GPT2LMHeadModel"]
+    held = boot(str(folder), hf_model=module, tokenizer=AutoTokenizer.from_pretrained(folder))
+    return held, lambda **batch: held(batch["input_ids"])
+
+
+HOLDS = {
+    "transformers": lambda module, *_: (module, module),
+    "peft": hold_peft,
+    "nnsight": hold_nnsight,
+    "transformer_lens": hold_bridge,
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("library", HOLDS)
+def test_what_a_library_holds_is_captured_and_changed_as_it_is_called(library, folder):
+    module, tokenizer = load(folder)
+    held, call = HOLDS[library](module, tokenizer, folder)
+    batch = dict(tokenizer(TEXT, return_tensors="pt"))
+    expected = module(**batch, output_hidden_states=True)
+    with tp.capture(held, SITES) as acts:
+        call(**batch)
+    state, weights = acts["layers.0.hidden"], acts["layers.0.self.attention"]
+    torch.testing.assert_close(state, expected.hidden_states[1], atol=1e-5, rtol=0)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
+    with (
+        tp.intervene(held, {"layers.0.hidden": torch.zeros_like}),
+        tp.capture(held, "layers.1.hidden") as changed,
+    ):
+        call(**batch)
+    with tp.capture(held, "layers.1.hidden") as unchanged:
+        call(**batch)
+    change = changed["layers.1.hidden"] - unchanged["layers.1.hidden"]
+    assert change.abs().max() > 1e-3
+    torch.testing.assert_close(module(**batch).logits, expected.logits)
+    assert "layers.0.hidden" in set(tp.sites(held)["site"])
+
+
+def test_a_model_in_memory_gives_the_store_that_its_folder_gives(folder, tmp_path):
+    module, tokenizer = load(folder)
+    texts = [TEXT, "a cat sees the dogs ."]
+    stores = [
+        tp.extract(tp.load_model(f"hf:{folder}"), texts, "*.hidden", tmp_path / "folder"),
+        tp.extract(module, texts, "*.hidden", tmp_path / "module", vocabulary=tokenizer),
+        tp.extract(tp.load_model(module, tokenizer), texts, "*.hidden", tmp_path / "loaded"),
+    ]
+    for other in stores[1:]:
+        assert other.tokens.drop(columns="prediction", errors="ignore").equals(
+            stores[0].tokens.drop(columns="prediction", errors="ignore")
+        )
+        for site in stores[0].sites:
+            np.testing.assert_array_equal(other.read(site), stores[0].read(site))
+            twins = [store.twins["permuted"].read(site) for store in (stores[0], other)]
+            np.testing.assert_array_equal(twins[0], twins[1])
+
+
+def test_its_mode_stays_and_copies_have_no_sites(folder):
+    module, tokenizer = load(folder)
+    module.train()
+    assert tp.load_model(module, tokenizer) is tp.load_model(module)
+    assert module.training
+    again = copy.deepcopy(module)
+    assert set(again.state_dict()) == set(module.state_dict())
+    assert tp.load_model(again, tokenizer) is not tp.load_model(module)
+
+
+def test_a_model_without_tokenizer_reads_ids(folder):
+    module, _ = load(folder)
+    model = tp.load_model(module)
+    ids = torch.tensor([[4, 5, 6]])
+    torch.testing.assert_close(model(ids), module(ids).logits)
+    with pytest.raises(tp.InputError, match="vocabulary"):
+        model(TEXT)
+
+
+def test_texts_go_straight_in(folder):
+    module, tokenizer = load(folder)
+    model: Any = tp.load_model(module, tokenizer)
+    short = "a cat"
+    alone = [module(**tokenizer(text, return_tensors="pt")).logits for text in (TEXT, short)]
+    torch.testing.assert_close(model(TEXT), alone[0])
+    both = model([TEXT, short])
+    torch.testing.assert_close(both[1, : alone[1].shape[1]], alone[1][0], atol=1e-5, rtol=1e-4)
+    written = model.generate([TEXT, short], max_length=4)
+    assert written == [model.generate(TEXT, max_length=4), model.generate(short, max_length=4)]
+    ids = model.generate(model.read(TEXT), max_length=4)
+    assert model.vocabulary.decode(ids[0].tolist()) == written[0]
+
+
+def test_our_own_models_read_texts_too(make_model):
+    model = make_model()
+    assert isinstance(model.generate("1+2"), str)
+    assert model.predict(["1+2", "3"]).shape[0] == 2
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_sentence_transformers_are_read_as_they_encode(tmp_path):
+    library = pytest.importorskip("sentence_transformers", reason="not installed")
+    folder = save_foreign("bert", tmp_path / "bert")
+    models = pytest.importorskip("sentence_transformers.models", reason="not installed")
+    inner = models.Transformer(str(folder))
+    pooling = models.Pooling(inner.get_word_embedding_dimension())
+    held = library.SentenceTransformer(modules=[inner, pooling], device="cpu")
+    with tp.capture(held, "encoder.-1.hidden") as acts:
+        vector = held.encode([TEXT])
+    np.testing.assert_allclose(acts["encoder.1.hidden"].mean(1).detach(), vector, atol=1e-5)
+    store = tp.extract(held, [TEXT], "encoder.-1.hidden", tmp_path / "store", pool="mean")
+    np.testing.assert_allclose(store.read("encoder.1.hidden"), vector, atol=1e-5)
+
+
+@pytest.mark.parametrize("model", [torch.nn.Linear(2, 2), torch.nn.Sequential()])
+def test_a_module_of_no_library_is_one_line(model):
+    with pytest.raises(tp.InputError, match=r"is of no library that has an adapter .*tp\.attach"):
+        tp.load_model(model)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_prompt_tuning_is_one_line(folder):
+    peft = pytest.importorskip("peft", reason="peft is not installed")
+    module, _ = load(folder)
+    options = peft.PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=2)
+    with pytest.raises(tp.InputError, match="before every text"):
+        tp.sites(peft.get_peft_model(module, options))
+
+
+def test_a_tokenizer_beside_a_name_is_one_line(folder):
+    with pytest.raises(tp.InputError, match="tokenizer of its own"):
+        tp.load_model(f"hf:{folder}", object())

@@ -1,0 +1,58 @@
+"""Models that are in memory already, as transformers or a library around it holds them."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from tprprobe.errors import InputError, check_extra
+from tprprobe.models.huggingface.language import Pretrained
+from tprprobe.models.huggingface.pretrained import attach_layers
+
+# library → the model of transformers inside what it holds
+WRAPPED: dict[str, Callable[[Any], Any]] = {
+    "peft": lambda held: held.get_base_model(),
+    "sentence_transformers": lambda held: held.transformers_model,
+    "nnsight": lambda held: held._module,
+    "transformer_lens": lambda held: held.original_model,
+}
+
+
+def adapt(held: Any, tokenizer: Any = None) -> Pretrained:
+    """The model with its sites; its weights stay where they are, in their dtype, and so does its mode.
+
+    Args:
+        held: A model of transformers, or of peft, sentence-transformers, nnsight or TransformerLens.
+        tokenizer: Its tokenizer; default: the one that ``held`` has, else none.
+
+    Raises:
+        InputError: There is no model of transformers inside, or it has no list of layers.
+    """
+    check_extra(
+        "transformers", "huggingface", f"a model of {type(held).__module__.partition('.')[0]}"
+    )
+    module = unwrap(held)
+    was_training = module.training
+    name = os.path.basename(str(module.name_or_path).rstrip("/")) or type(module).__name__
+    adapted = attach_layers(module.eval(), tokenizer or getattr(held, "tokenizer", None), name)
+    adapted.train(was_training)
+    return adapted
+
+
+def unwrap(held: Any) -> Any:
+    """The model of transformers inside what a library around it holds."""
+    from transformers import PreTrainedModel
+
+    if isinstance(held, PreTrainedModel):
+        return held
+    kind = type(held)
+    if getattr(getattr(held, "active_peft_config", None), "is_prompt_learning", False):
+        raise InputError(
+            f"{kind.__name__} puts learned vectors before every text, which no site has: name sites with tp.attach"
+        )
+    for base in kind.__mro__:
+        inner = WRAPPED.get(base.__module__.partition(".")[0])
+        if inner is not None and (module := inner(held)) is not None:
+            return unwrap(module)
+    raise InputError(
+        f"{kind.__module__}.{kind.__name__} holds no model of transformers: name sites with tp.attach"
+    )
