@@ -5,7 +5,6 @@ is imported when it is used.
 """
 
 import sys
-from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import EntryPoint, distributions, entry_points
 from typing import Any, NamedTuple
@@ -70,10 +69,10 @@ def find(group: str) -> dict[str, Plugin]:
     return found
 
 
-def _read_points(group: str) -> Iterable[EntryPoint]:
+def _read_points(group: str) -> list[EntryPoint]:
     """The entry points of a group; a line on stderr names each package whose file of them is damaged."""
     try:
-        return entry_points(group=group)
+        return [*entry_points(group=group)]
     except Exception:  # one damaged file of any package
         points = dict[str, list[EntryPoint]]()
         for package in distributions():

@@ -20,11 +20,15 @@ def describe_origin(model: Readable) -> dict[str, Any]:
     Two runs are of one model if all of it is the same.
     """
     place = getattr(model, "folder", None) or getattr(model, "source", None)
+    files = digest_files(_files(place))
+    config = getattr(getattr(model, "module", None), "config", None)
+    if not files and hasattr(config, "to_json_string"):  # a model in memory
+        files = {"config": hashlib.sha256(config.to_json_string().encode()).hexdigest()}
     return {
         "name": model.name,
         "architecture": getattr(model, "architecture", None),
         "sha256": fingerprint(model),
-        "files": digest_files(_files(place)),
+        "files": files,
     }
 
 
