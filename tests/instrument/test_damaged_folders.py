@@ -1,6 +1,7 @@
 """Damaged folders of transformers: one line that says what is wrong, and never a silent wrong result."""
 
 import json
+import os
 import shutil
 
 import pytest
@@ -195,6 +196,7 @@ DAMAGE = {
     "an index of no file": (shards(absent), "names 'model-00003-of-00002.safetensors', no file of this"),
     "a file beside an index": (shards(beside=True), "names other files: remove what is left over"),
     "an index of nothing": (filled(f"{WEIGHTS}.index.json", b'{"weight_map": []}'), "has no weight_map"),
+    "a pipe for weights": (lambda f: ((f / WEIGHTS).unlink(), os.mkfifo(f / WEIGHTS)), "is no file, but a pipe"),
     "a vocabulary that lacks a line": (lines_of_words, "a line is missing, get it again"),
     "hidden_size 0": (setting(hidden_size=0), "hidden_size 0, a whole number above 0"),
     "hidden_size text": (setting(hidden_size="384"), "hidden_size"),
@@ -272,6 +274,20 @@ def test_half_of_the_merges_is_refused(tmp_path, kind):
         lambda c: c["model"].update(merges=c["model"]["merges"][: len(c["model"]["merges"]) // 2])
     )(made)
     with pytest.raises(InputError, match=r"tokenizer.json: its \d+ merges do not make"):
+        load_model(f"hf:{made}")
+
+
+def test_merges_that_are_left_out_at_random_are_refused(tmp_path):
+    made = save_foreign("gpt2", tmp_path / "gpt2", "causal")
+    tokens(lambda content: content["model"].update(dropout=0.1))(made)
+    with pytest.raises(InputError, match=r"leaves out merges at random \(dropout 0.1\)"):
+        load_model(f"hf:{made}")
+
+
+def test_distances_that_fit_no_bucket_are_refused(tmp_path):
+    made = save_foreign("t5", tmp_path / "t5")
+    setting(relative_attention_max_distance=8)(made)
+    with pytest.raises(InputError, match="max_distance 8 for 32 buckets: it must be more than 16"):
         load_model(f"hf:{made}")
 
 

@@ -36,7 +36,7 @@ Manifest = dict[str, Any]
 def read_manifest(path: Path, advice: str = "give the folder of a store") -> Manifest | None:
     """The manifest of the store at ``path`` so far; None where there is nothing. ``advice`` ends the error where there is something else."""
     for name in (MANIFEST, JOURNAL):
-        if (path / name).exists():
+        if (path / name).is_file():
             return _read(path / name)
     if path.exists() and not (path.is_dir() and all(map(is_partial, path.iterdir()))):
         raise InputError(f"{path} is not a store (it has no {MANIFEST}): {advice}")

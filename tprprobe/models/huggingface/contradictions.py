@@ -50,6 +50,9 @@ def read_slices(folder: Path) -> list[Slice]:
     Raises:
         InputError: the files, or the index and they, contradict one another.
     """
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise InputError(f"{path} is no file, but a pipe or a device: remove it")
     for name in WEIGHTS:
         single, index = folder / name, folder / f"{name}{INDEX}"
         places = _read_index(index) if index.is_file() else {}
@@ -150,12 +153,19 @@ def check_vocabulary_lines(tokenizer: Any, rows: int) -> None:
 
 
 def check_merges(file: Path, content: bytes) -> None:
-    """Checks that merges make the symbols of a BPE tokenizer, of which a cut list makes few."""
-    if b'"merges"' not in content:
+    """Checks that merges make the symbols of a BPE tokenizer, the same every time; a cut list makes few."""
+    if b'"dropout"' not in content and b'"merges"' not in content:
         return
     tokenizer = parse_json(content, file)
     model = tokenizer.get("model") if isinstance(tokenizer, dict) else None
-    if not isinstance(model, dict) or model.get("ignore_merges") or not model.get("merges"):
+    if not isinstance(model, dict):
+        return
+    if model.get("dropout"):
+        raise InputError(
+            f"{file} leaves out merges at random (dropout {model['dropout']}), so a text has other symbols every "
+            "time: set its dropout to null"
+        )
+    if model.get("ignore_merges") or not model.get("merges"):
         return
     prefix, suffix = (model.get(name) or "" for name in AFFIXES)
     pairs = [m.split(" ") if isinstance(m, str) else m for m in model["merges"]]

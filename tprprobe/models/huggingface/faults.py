@@ -38,6 +38,7 @@ from tprprobe.models.huggingface.contradictions import (
 VERBOSE = "TPRPROBE_VERBOSE"  # set by --verbose: what libraries write is shown
 SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size", "intermediate_size",
          "max_position_embeddings")  # fmt: skip
+BUCKETS = ("num_buckets", "max_distance")  # of relative positions
 TOKENIZER = "tokenizer.json"
 SPIECES = ("spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
 NEW = {"pooler", "classifier", "score", "qa_outputs"}  # are random where a file lacks them
@@ -96,6 +97,12 @@ def check_sizes(path: str, config: Any) -> None:
             raise InputError(
                 f"{path}: config.json has {name} {value!r}, a whole number above 0 is needed"
             )
+    buckets, far = (getattr(text, f"relative_attention_{name}", 0) for name in BUCKETS)
+    if type(buckets) is type(far) is int and far and far <= buckets // 2:
+        raise InputError(
+            f"{path}: config.json has relative_attention_max_distance {far} for {buckets} buckets: it must be more "
+            f"than {buckets // 2}"
+        )
     width, layers, _, symbols, inner, positions = (known[name] for name in SIZES)
     layers = min(getattr(text, "num_hidden_groups", layers), layers)  # ALBERT's share weights
     narrow = getattr(text, "embedding_size", getattr(text, "word_embed_proj_dim", width))
