@@ -13,6 +13,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ import numpy as np
 import pytest
 import torch
 from planted import sentences, soaked
+from planted.foreign import save_foreign
 from planted.questions import LAST, plant
 
 SERVER = get_context("forkserver")  # which imports everything once
@@ -157,6 +159,18 @@ def _photographs(places: Places) -> list[Any]:
     return [images, "--model", network]
 
 
+def _foreign(places: Places) -> list[Any]:
+    """A model of transformers and texts that it reads."""
+    folder = places.made / "bert"
+    if not folder.exists():
+        save_foreign("bert", folder)
+    pairs = product(
+        ("cats", "dogs", "birds"), ("see", "like", "hear"), ("dog", "cat", "bird"), "ab"
+    )
+    lines = [f"the {a} {b} the {c} {d}" for a, b, c, d in pairs]
+    return [f"hf:{folder}", "--data", _written(places, "texts.txt", "\n".join(lines))]
+
+
 class Killed(NamedTuple):
     """A command that is killed: its words, how OUT is given, and by how many processes it is run."""
 
@@ -199,16 +213,7 @@ COMMANDS = {
     "decompose": Killed(
         lambda at: ["decompose", _imported(at), "--site", "encoding", "--roles", "left"]
     ),
-    "examine": Killed(
-        lambda at: [
-            "examine",
-            at.checkpoint,
-            "--data",
-            f"{at.questions}:arithmetic__mixed",
-            "-n",
-            16,
-        ]
-    ),
+    "examine": Killed(lambda at: ["examine", *_foreign(at), "--layers", 1]),
     "cluster": Killed(lambda at: ["cluster", _store(at), "--site", LAST, "--k", 3], resumes=False),
     "export": Killed(lambda at: ["export", _store(at), "OUT"], "", ".npz", resumes=False),
     "paper": Killed(lambda at: ["paper", "schlag"]),
