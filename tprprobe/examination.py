@@ -1,8 +1,9 @@
 """One model, examined: are its states sums of bindings, of which roles, is that learnt, known, and used?"""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tprprobe.analyses.decomposition import decompose_all
+from tprprobe.analyses.decomposition import (
+    binds,
+    decompose_all,
+    describe_binding,
+    measure_exact_gain,
+)
 from tprprobe.analyses.probing import probe
+from tprprobe.analyses.probing.result_table import name_score
 from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.frames.pairsets import MinimalPairs
@@ -36,6 +43,7 @@ PLACE, ROLES = "left", ("role", "pos")  # schemes: the place of a word, and what
 PROBED = ("pos", "dep", "nel", "srl")
 WHOLE = "The whole table"
 AHEAD = "encoder."  # stacks whose tokens see what follows
+EXACT = "exact table"  # the control at the input embeddings, where V[token, place] is known
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +87,7 @@ def examine(
 
     Returns:
         The examination; a state is the mean over a text's tokens, of a model that looks back only its last
-        token's.
+        token's. Fillers are the model's tokens where a state is their mean or the text has no words, else words.
 
     Raises:
         InputError: a model without layers that read a source, too few texts, a folder of something else.
@@ -105,18 +113,25 @@ def _examine(
     run = KeptRun.open(folder, settings, resume, MANIFEST)
     pool = "mean" if sites[-1].startswith(AHEAD) else "last"
     options: dict[str, Any] = {"twins": [TWINS[0]], "control_samples": len(data), "resume": True}
-    states = extract(model, data, sites, folder / "states", pool=pool, words="last", **options)
+    words = None if pool == "mean" or not has_words(data) else "last"
+    states = extract(model, data, sites, folder / "states", pool=pool, words=words, **options)
     schemes = [PLACE, *(task for task in ROLES if task in data.tasks)]
     nested = decompose_all(states, sites, schemes, folder / "nested", True, seed=seed)
+    tasks, known = [task for task in PROBED if task in data.tasks], is_embedding(sites[0])
+    read = sites if tasks else sites[:1]
+    tokens = partial(extract, model, data, read, folder / "tokens", **options)
+    if known:
+        gain = measure_exact_gain(tokens(), sites[0], pool)
+        exact = {"site": sites[0], "roles": PLACE, "family": "factored", "control": EXACT}
+        nested = pd.concat([nested, pd.DataFrame([exact | {"r2": 1.0, "gain": gain}])])
     tables = {"nested": nested}
-    if tasks := [task for task in PROBED if task in data.tasks]:
-        tokens = extract(model, data, sites, folder / "tokens", **options)
-        tables["probes"] = probe(tokens, tasks, out=folder / "probes", resume=True)
+    if tasks:
+        tables["probes"] = probe(tokens(), tasks, out=folder / "probes", resume=True)
     if isinstance(data, MinimalPairs) and getattr(model, "head", None) is not None:
         asked: Any = (model, replace(data, asked=True)[:ASKED], sites)
         tables["behavior"] = measure_pairs(*asked, out=folder / "behavior", resume=True, seed=seed)
     said = (of(tables) for of in (_words, _bindings, _knowledge, _behavior))
-    lines = [_about(model, data, sites, pool), *said]
+    lines = [_about(model, data, sites, pool, words), *said]
     run.finish({f"{name}.csv": table for name, table in tables.items()}, {"lines": lines})
     sections = [SHOWN[name](table) for name, table in tables.items()]
     write_report(folder, f"{model.name}, examined", " ".join(lines), sections)
@@ -142,11 +157,24 @@ def choose_sites(model: Readable, layers: int) -> list[str]:
     return [*first, *(hidden[i] for i in sorted({*chosen.tolist()}))]
 
 
-def _about(model: Readable, data: Dataset, sites: Sequence[str], pool: str) -> str:
+def is_embedding(site: str) -> bool:
+    """True of the input embeddings, where no token has seen another one."""
+    return site.endswith(".embedding")
+
+
+def has_words(data: Dataset) -> bool:
+    """True if words are labelled, or if most texts have blanks between words."""
+    with_blanks = sum(" " in each.source.strip() for each in data)
+    return bool(data.tasks) or 2 * with_blanks > len(data)
+
+
+def _about(
+    model: Readable, data: Dataset, sites: Sequence[str], pool: str, words: str | None
+) -> str:
     state = "the mean over its tokens" if pool == "mean" else "its last token's"
     return (
         f"{model.name}, {len(data)} texts of {data.name}: the state of a text is {state}, at "
-        f"{len(sites)} sites from {sites[0]} to {sites[-1]}."
+        f"{len(sites)} sites from {sites[0]} to {sites[-1]}; fillers are {'words' if words else 'the model’s tokens'}."
     )
 
 
@@ -167,18 +195,29 @@ def _words(tables: Mapping[str, pd.DataFrame]) -> str:
 
 
 def _bindings(tables: Mapping[str, pd.DataFrame]) -> str:
-    """The largest gain of bindings over words and roles, and what of it is learnt."""
+    """Where the state binds most to each scheme of roles; of a scheme that nothing is bound to, where bindings come nearest."""
     lines = []
     for roles in tables["nested"]["roles"].unique():
-        rows: Any = _real(tables["nested"], "factored", roles)
-        best = rows.loc[rows["gain"].idxmax()]
-        gain, learnt = (_text(best, name, "+.3f") for name in ("gain", "learnt"))
-        if best["gain_low"] > 0:
-            most = f"most at {best['site']}: R² {gain}, of which learnt {learnt}"
+        rows: Any = _real(tables["nested"], "factored", roles).dropna(subset=["gain"])
+        bound = rows[[binds(row) for row in rows.to_dict("records")]]
+        best = (bound if len(bound) else rows).sort_values("gain").iloc[-1].to_dict()
+        lines.append(
+            f"{len(bound)} of {len(rows)} sites bind {roles}; {best['site']}: {describe_binding(best)}."
+        )
+    return " ".join([*lines, *_calibration(tables["nested"])])
+
+
+def _calibration(nested: pd.DataFrame) -> Iterator[str]:
+    """Whether the bindings that are measured at the input embeddings agree with their exact table."""
+    exact = nested[nested["control"] == EXACT]
+    for _, row in exact.iterrows():
+        measured_row: Any = _real(nested, "factored")
+        [own] = measured_row[measured_row["site"] == row["site"]].to_dict("records")
+        both = f"measured R² {_text(own, 'gain', '+.3f')}, by its exact table {row['gain']:+.4f}"
+        if binds(own) and own["gain_low"] > row["gain"]:
+            yield f"ERROR in calibration: {row['site']} has no context, but bindings are claimed there ({both}): trust no claim of bindings above."
         else:
-            most = f"nothing beyond chance: R² {gain} at most, at {best['site']}"
-        lines.append(f"Bindings of words to {roles} add {most}.")
-    return " ".join(lines)
+            yield f"Calibration at {row['site']}, which has no context: {both}."
 
 
 def _knowledge(tables: Mapping[str, pd.DataFrame]) -> str:
@@ -189,9 +228,10 @@ def _knowledge(tables: Mapping[str, pd.DataFrame]) -> str:
     groups: Any = rows[rows["control"] == "real"].groupby("task", sort=False)
     for task, of in groups:
         best = of.loc[of["f1"].idxmax()]
+        score = interval_text(read_interval(best, "f1"), ".1%")
         parts.append(
-            f"{task} {_text(best, 'f1')} at {best['site']} (control "
-            f"{best['best_control']} {best['best_control_f1']:.3f})"
+            f"{task} {name_score(of)} {score} at {best['site']} (control "
+            f"{best['best_control']} {best['best_control_f1']:.1%})"
         )
     return f"Known best: {'; '.join(parts)}."
 
@@ -229,7 +269,7 @@ def _show_nested(table: pd.DataFrame) -> Section:
 def _show_probes(table: pd.DataFrame) -> Section:
     rows = table[table["control"] == "real"]
     dots = measured(rows, "f1", name=rows["site"], group=rows["task"])
-    drawn = interval_dots(dots, "What probes find", "micro F1, held out")
+    drawn = interval_dots(dots, "What probes find", f"{name_score(rows)}, held out")
     return Section("What states know", "", {"probes": drawn}, (), {WHOLE: table})
 
 

@@ -22,13 +22,14 @@ Sums = Float[np.ndarray, "group term"]
 Totals = Float[np.ndarray, "replicate term"]
 Statistic = Callable[[Totals], Float[np.ndarray, " replicate"]]
 
+FEWEST_GROUPS = 10  # that an interval is given for; see bounds
 REPLICATES = 2000
 WEIGHTS_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate and its 95 % interval, which is NaN where there are too few groups.
+    """An estimate and its 95 % interval, which is NaN where there are too few groups (FEWEST_GROUPS).
 
     What is behind it: the replicates of a bootstrap, or the degrees of freedom of Student's t.
     """
@@ -124,12 +125,16 @@ def draw_runs(
 def bounds(
     replicates: Float[np.ndarray, "replicate *statistic"], n_groups: int
 ) -> Float[np.ndarray, "2 *statistic"]:
-    """The 95 % percentile interval of replicates, widened for few groups; NaN for fewer than two.
+    """The 95 % percentile interval of replicates, widened for few groups; NaN for fewer than FEWEST_GROUPS.
+
+    No replicate lies outside the groups' own range, so n groups that all err to one side (a chance of 2^(1−n)) are
+    never covered. Shares that differ by group (Beta(6, 4), lognormal sizes) are covered in 73 to 79 % of the draws
+    with three groups, 88 to 92 % with five, 94 % with ten.
 
     Source: Hesterberg 2015, the expanded percentile interval: for n groups the quantiles at
     Φ(±√(n/(n−1)) t_{n−1}), as the bootstrap's variance is too small by (n−1)/n and an estimate.
     """
-    if n_groups < 2:
+    if n_groups < FEWEST_GROUPS:
         return np.full((2, *replicates.shape[1:]), np.nan)
     t = scipy.stats.t.ppf(0.975, n_groups - 1)
     tail = scipy.stats.norm.cdf(-np.sqrt(n_groups / (n_groups - 1)) * t)

@@ -128,16 +128,22 @@ def test_steps_are_told_with_gains_and_controls_of_the_same_fit():
         "control": ["", "", "", "shuffled roles", "pca", "permuted"],
         "r2": [0.5, 0.6, 0.7, 0.4, 0.9, 0.8],
         "gain": [None, 0.1, 0.1, None, None, None],
+        "beyond": [None, None, 0.1, None, None, None],
         "learnt": [None, None, 0.05, None, None, None],
     }
     scores = pd.DataFrame(rows).assign(site="s", roles="left", n_roles=5, twin="permuted")
-    for name in ("r2", "gain", "learnt"):
+    for name in ("r2", "gain", "beyond", "learnt"):
         scores = scores.assign(
             **{f"{name}_low": scores[name] - 0.02, f"{name}_high": scores[name] + 0.02}
         )
     told = decompositions.summarize_decomposition(scores, "s")
     assert "fillers alone R² 0.500 [0.480, 0.520]" in told.text
     assert "bindings add +0.100 [+0.080, +0.120] (R² 0.700" in told.text
-    assert "of which learnt (more than in the permuted twin) +0.050" in told.text
+    assert "Binds fillers to left: R² +0.100 [+0.080, +0.120], +0.100" in told.text
+    assert "of which learned +0.050 [+0.030, +0.070] (beyond the permuted twin)" in told.text
+    as_much = scores.assign(beyond_low=scores["beyond"] - 0.2)
+    assert (
+        "No binding of fillers to left" in decompositions.summarize_decomposition(as_much, "s").text
+    )
     assert told.text.endswith("The same fit (factored) of controls: shuffled roles 0.400.")
     assert told.links[0].query == {"of": "s", "scheme": "left"}

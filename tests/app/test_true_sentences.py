@@ -350,7 +350,7 @@ def test_every_number_of_a_result_stands_in_its_table(data):
         assert number.strip(",") in known, f"{number}: {text}"
     for word, needs in (
         ("bindings", "factored"),
-        ("of which learnt", "learnt"),
+        ("of which learned", "learnt"),
         ("fillers alone", "bag"),
         ("next token", "next token"),
         ("as predicted", "predicted"),

@@ -29,6 +29,9 @@ QUESTIONS = [
     "What is (-8)/(-6)*(-12)/(-8)?",
     "60/(5/(2/7)) - 3/4",
 ]
+QUESTIONS += [
+    each.replace("2", "6").replace("3", "9") for each in QUESTIONS
+]  # enough for intervals
 
 
 def store_of(path, heads, questions=QUESTIONS, right=(), control=None):

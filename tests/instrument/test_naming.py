@@ -14,11 +14,12 @@ from tprpapers.worlds.mathematics.structure_words import ARITHMETIC
 from tprprobe.analyses.naming import load_names, name_all
 from tprprobe.analyses.naming.fields import describe
 from tprprobe.analyses.naming.lattice import build_lattice
-from tprprobe.analyses.naming.names import name_clusters, read_gold, split_questions
+from tprprobe.analyses.naming.names import name_clusters, read_gold
 from tprprobe.analyses.naming.partition_agreement import PERMUTATIONS, agreement
 from tprprobe.analyses.naming.vector_sets import find_targets
 from tprprobe.cli import app
 from tprprobe.errors import InputError
+from tprprobe.evaluation.splits import halve_documents
 from tprprobe.files.runs import Part
 
 ROLE = "encoder.0.self.role"
@@ -91,7 +92,7 @@ def test_planted_clusters_get_their_names(store, roles):
 def test_measures_are_those_of_the_other_half(gold):
     labels = (gold.tokens["kind"] == "digit").to_numpy(int)
     labels[(gold.tokens["kind"] == "op") & (gold.tokens["position"] % 3 == 0)] = 1
-    held_out = ~split_questions(gold.questions, 3)
+    held_out = ~halve_documents(gold.questions, 3)
     row = name_clusters(labels, gold.lattice, gold.questions, seed=3).iloc[1]
     said = gold.lattice.extension(row["name"])[held_out]
     inside = labels[held_out] == 1
@@ -107,7 +108,7 @@ def test_measures_are_those_of_the_other_half(gold):
 
 
 def test_what_was_overfitted_on_one_half_is_no_name(gold):
-    chosen_on = split_questions(gold.questions, 0)
+    chosen_on = halve_documents(gold.questions, 0)
     numerator = (gold.tokens["polarity"] == "numerator").to_numpy(bool)
     rng = np.random.default_rng(0)
     labels = np.where(chosen_on, numerator, rng.permutation(numerator)).astype(int)
@@ -133,7 +134,7 @@ def test_other_clusters_and_stores_are_refused(store, roles, tmp_path):
     with pytest.raises(InputError, match="target tokens"):
         tp.name_roles(other, tp.cluster(other, ANSWERS, head=0, k=3, n_seeds=2))
     with pytest.raises(InputError, match="give 4 or more"):
-        split_questions(np.array([0, 0, 1, 2]))
+        halve_documents(np.array([0, 0, 1, 2]))
 
 
 # ---------------------------------------------------------------- agreement

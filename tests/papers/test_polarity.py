@@ -10,7 +10,8 @@ from tprpapers.worlds.mathematics.polarity import decode_polarity, score_ones
 from tprpapers.worlds.mathematics.structure_words import ARITHMETIC
 from tprprobe.analyses.naming.fields import describe
 from tprprobe.analyses.naming.lattice import build_lattice
-from tprprobe.analyses.naming.names import name_clusters, read_gold, split_questions
+from tprprobe.analyses.naming.names import name_clusters, read_gold
+from tprprobe.evaluation.splits import halve_documents
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def test_polarity_is_decoded_from_clusters_that_have_it(gold):
 
 
 def test_accuracies_are_of_held_out_digits(gold):
-    held_out = ~split_questions(gold.questions, 0)
+    held_out = ~halve_documents(gold.questions, 0)
     digits = gold.tokens[(gold.tokens["kind"] == "digit") & held_out]
     found = decode_polarity(np.zeros((1, len(gold.tokens)), int), gold.tokens, gold.questions)
     found = found.set_index(["subset", "predictor"])
@@ -61,7 +62,7 @@ def test_without_discordant_digits_there_is_no_number():
 def test_the_rule_that_the_claim_writes_is_told_from_wider_ones(gold):
     found = decode_polarity(np.zeros((1, len(gold.tokens)), int), gold.tokens, gold.questions)
     found = found[found["subset"] == "all"].set_index("predictor")
-    digits = gold.tokens[(gold.tokens["kind"] == "digit") & ~split_questions(gold.questions, 0)]
+    digits = gold.tokens[(gold.tokens["kind"] == "digit") & ~halve_documents(gold.questions, 0)]
     denominators = digits["polarity"] == "denominator"
     for rule, behind in (
         ("adjacent", ["/"]),

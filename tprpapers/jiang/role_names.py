@@ -8,8 +8,9 @@ from jaxtyping import Int
 
 from tprprobe.analyses.naming.fields import Field, describe
 from tprprobe.analyses.naming.lattice import build_lattice
-from tprprobe.analyses.naming.names import name_clusters, split_questions
+from tprprobe.analyses.naming.names import name_clusters
 from tprprobe.errors import InputError
+from tprprobe.evaluation.splits import halve_documents
 from tprprobe.gold.labels import WORD, decode_cell
 from tprprobe.statistics import Interval, bounds, divide, group_sums, replicate_totals
 from tprprobe.store import Store
@@ -56,7 +57,7 @@ def summarize_labels(store: Store, site: str, field: str, seed: int = 0) -> dict
     """
     roles, words = _strongest(store, site)
     texts, labels = words["sample"].to_numpy(), pd.factorize(words[field])[0]
-    learned = split_questions(texts, seed)
+    learned = halve_documents(texts, seed)
     found = {}
     for head in range(roles.shape[1]):
         counts = np.zeros((roles.max() + 1, labels.max() + 1))

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float32, Int
 
-from tprprobe.analyses.decomposition.designs import divide_groups
 from tprprobe.analyses.decomposition.sequence_units import Units, read_units
 from tprprobe.analyses.naming.fields import LABELS, list_exact
 from tprprobe.errors import InputError, unknown
@@ -24,19 +23,21 @@ NONE = -1
 class LabelledPlaces:
     """The grid of a task at a site: ``labels`` [sample, place] as numbers (−1: none) of ``inventory``.
 
-    ``types`` are the symbols (words) at the places, as numbers; ``groups`` documents, never divided.
+    ``types`` are the symbols (words) at the places, as numbers; ``origin`` has the documents, which are never divided.
     """
 
     vectors: Float32[np.ndarray, "sample d_model"]
     labels: Int[np.ndarray, "sample place"]
     types: Int[np.ndarray, "sample place"]
-    groups: Int[np.ndarray, " sample"]
+    origin: Provenance
     inventory: tuple[str, ...]
 
     def divide(self, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The samples to fit to, to choose by, and to test on."""
-        test, dev = divide_groups(self.groups, np.random.default_rng((seed, 0)))
-        return ~test & ~dev, dev, test
+        test, dev = divide_documents(self.origin.documents, np.random.default_rng((seed, 0)))
+        parts = np.select([test, dev], [TEST, DEV], TRAIN).astype(object)
+        parts = clear_parts(parts, self.origin.sequences)
+        return parts == TRAIN, parts == DEV, test
 
     @property
     def is_of_types(self) -> bool:
@@ -98,7 +99,7 @@ def read_places(store: Store, site: str, task: str, mode: str = MODES[0]) -> Lab
     of_type[owner[inside], place[inside]] = pd.factorize(types)[0][inside]
     grid, of_type = grid[:, usual], of_type[:, usual]
     return LabelledPlaces(
-        _states(units, sample, mode), grid, of_type, units.groups, tuple(map(str, inventory))
+        _states(units, sample, mode), grid, of_type, units.origin, tuple(map(str, inventory))
     )
 
 

@@ -292,7 +292,7 @@ def probe_grid(grid: LabelledPlaces, ranks: Ranks | None = None, seed: int = 0) 
         CUT: (linear.cut(rank).predict(tested), rank * (biases + width - rank) + biases, str(rank)),
         MAJORITY: (counts.argmax(0), n_places, ""),
     }
-    groups, n = grid.groups[test], int(grid.groups.max()) + 1
+    groups, n = grid.origin.documents[test], int(grid.origin.documents.max()) + 1
 
     def count(predicted: Tensor) -> Sums:
         known = truth >= 0

@@ -15,9 +15,9 @@ from tprprobe.analyses.naming.lattice import build_lattice
 from tprprobe.analyses.naming.names import UNNAMED, read_structure, score_candidates
 from tprprobe.analyses.projections import Projection, place, place_more, project
 from tprprobe.errors import InputError
+from tprprobe.evaluation.splits import read_provenance
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
-from tprprobe.store.groups import group_tokens
 from tprprobe.store.sampling import DRAWN, Thinned, count_drawn, take, thin
 
 MOST_NUMBERS = 100_000_000  # of all vectors of a site that are read to draw every token
@@ -96,8 +96,9 @@ class Cloud:
         lattice = build_lattice(described, longest=1) if len(described.columns) else None
         if lattice is None or not lattice.names:
             raise InputError("no columns to name clusters by")
-        groups = group_tokens(self.tokens.reset_index(drop=True))
-        found = score_candidates(self.roles.labels, lattice, groups)
+        origin = read_provenance(self.tokens.reset_index(drop=True))
+        groups = origin.documents, 0, origin.sequences
+        found = score_candidates(self.roles.labels, lattice, *groups)
         holds = (found["f05"] >= SURE) & (
             found["precision_low"] * found["lift"] > found["precision"]
         )

@@ -44,7 +44,12 @@ def decompose(
         scores = decompose_all(*asked, **options)
     columns = ["site", "roles", "family", "control", "rank", "r2", "r2_low", "r2_high", "over"]
     columns += ["gain", "gain_low", "gain_high", "learnt", "rank_withheld", "r2_withheld", "groups"]
-    shown = scores[columns].round(3).to_string(index=False, na_rep="–")
+    shown = (
+        scores[columns]
+        .rename(columns={"groups": "documents"})
+        .round(3)
+        .to_string(index=False, na_rep="–")
+    )
     common.show(as_json, scores, lambda: "\n".join([*summarize(scores), shown]))
 
 

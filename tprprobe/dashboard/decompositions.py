@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tprprobe.analyses.decomposition import describe_binding
 from tprprobe.analyses.kinds import DECOMPOSITIONS
 from tprprobe.dashboard.statements import Link, Statement, number, top
 from tprprobe.dashboard.view import Dots, View, measured
@@ -97,10 +98,5 @@ def _summarize_step(row: dict[Any, Any], name: str, is_first: bool) -> str:
         return f"with {word} {r2}"
     gain = read_interval(row, "gain")
     surely = "add" if gain.low > 0 else "lose" if gain.high < 0 else "add nothing measurable,"
-    told = f"{word} {surely} {interval_text(gain, '+.3f')} ({r2})"
-    if np.isnan(row.get("learnt", np.nan)) or gain.low <= 0 <= gain.high:
-        return told
-    learnt = number(row, "learnt", "+.3f")
-    if row["learnt"] < 0:
-        return f"{told}, less than in the {row['twin']} twin ({learnt})"
-    return f"{told}, of which learnt (more than in the {row['twin']} twin) {learnt}"
+    text = f"{word} {surely} {interval_text(gain, '+.3f')} ({r2})"
+    return f"{text}; {describe_binding(row)}" if name == "factored" else text

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tprprobe.analyses.decomposition import binds
 from tprprobe.analyses.kinds import RECONSTRUCTION
 from tprprobe.dashboard.decompositions import list_families, read_scores
 from tprprobe.dashboard.folders import Runs
@@ -125,7 +126,8 @@ def _decomposed(runs: Runs, store: Store) -> Measured:
         for name, told in GAINS.items():
             known = bound.dropna(subset=[name]) if name in bound else bound[:0]
             if len(known):
-                sure = known[f"{name}_low"] > 0
+                is_bound = [binds(row) for row in known.to_dict("records")]
+                sure = (known[f"{name}_low"] > 0) & is_bound
                 yield _scored(known, name, f"R² {told}, {kind}, roles {roles}", sure), band[:0]
 
 

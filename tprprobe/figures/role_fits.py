@@ -9,7 +9,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from tprprobe.analyses.decomposition import RoleSearch
+from tprprobe.analyses.decomposition import RoleSearch, binds
 from tprprobe.analyses.decomposition.families import ADDITIVE, BAG, BELOW, FACTORED, FAMILIES
 from tprprobe.errors import InputError
 from tprprobe.figures.dots import interval_dots
@@ -31,7 +31,7 @@ BESIDE = {  # columns of families and controls, by (family, control); the main o
 TWINS, PALE = ("permuted", "untrained", "rescaled"), 0.45
 MARKERS = "DosX^"  # of the places that are named in a panel, what is found first
 CAPTION = (
-    "{} on sequences that nothing was fitted to, [95 % interval] over groups of sequences; withheld: on "
+    "{} on sequences that nothing was fitted to, [95 % interval] over documents; withheld: on "
     "those that have a pair that the fit has not seen.\n"
     "fillers, + roles, + bindings: R² of a bag of fillers, of a bag of roles beside it, and of bindings beside "
     "both, (the gain of the step);\n"
@@ -147,6 +147,8 @@ def _draw_steps(panel: Axes, i: int, rows: pd.DataFrame, pale: bool = False) -> 
         if not pale:
             panel.hlines(y, row["r2_low"], row["r2_high"], color=INK, linewidth=0.8)
             texts += [f"{word.strip('+ ')} {row['gain']:+.3f}"] if family in BELOW else []
+            if family == FACTORED and not binds(row):
+                texts[-1] += " (not beyond shuffled roles)"
             if np.isfinite(row.get("learnt", np.nan)) and family == FACTORED:
                 texts.append(f"learnt {row['learnt']:+.3f}")
         start = end

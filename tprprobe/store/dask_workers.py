@@ -4,13 +4,16 @@ A part is a range of rows. The results come in the order of the parts wherever t
 parts do not depend on who computes them, so that what is summed up is the same to the last bit.
 """
 
+import functools
 import operator
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
+
+from threadpoolctl import threadpool_limits
 
 from tprprobe.errors import InputError, check_extra
 
@@ -19,6 +22,7 @@ AHEAD = 2  # parts under way for every thread of the workers
 PATIENCE = "10s"  # until a scheduler answers
 
 Result = TypeVar("Result")
+Arguments = ParamSpec("Arguments")
 
 
 def parts_of(rows: int, size: int | None = None) -> list[slice]:
@@ -108,3 +112,16 @@ def _lost_workers() -> Iterator[None]:
             f"Dask's workers were lost ({type(error).__name__}): start them again, with more memory "
             "if it ran out"
         ) from error
+
+
+def in_one_thread(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """The function with one thread for BLAS, whose sums round differently with another number of threads: a rounding
+    decides between penalties or ranks that err alike, and a control's gain then changes its sign.
+    """
+
+    @functools.wraps(function)
+    def limited(*args: Arguments.args, **options: Arguments.kwargs) -> Result:
+        with threadpool_limits(1):
+            return function(*args, **options)
+
+    return limited

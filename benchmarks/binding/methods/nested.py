@@ -11,6 +11,7 @@ import pandas as pd
 
 import tprprobe as tp
 from benchmarks.binding.structure import MAKES_VECTORS, Array, Fitted, Structure, Swaps
+from tprprobe.analyses.decomposition import binds
 
 TITLE, PRIMARY = "nested decomposition (ours)", "states"
 GRID: dict[str, list[Any]] = {}  # rank and penalties are chosen by itself
@@ -49,7 +50,7 @@ def fit(states: Array, structure: Structure, _swaps: Swaps, seed: int) -> Fitted
         lambda _, of: encode(of),
         lambda swaps: swaps.states + encode(swaps.after) - encode(swaps.before),
         int(row["parameters"].iloc[0]),
-        bool(row["gain_low"].iloc[0] > 0),
+        binds(row.iloc[0].to_dict()),
     )
 
 

@@ -13,7 +13,8 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int, Shaped
 
 from tprprobe.analyses.naming.lattice import AND
-from tprprobe.analyses.naming.names import REPLICATES, count_names, split_questions
+from tprprobe.analyses.naming.names import REPLICATES, count_names
+from tprprobe.evaluation.splits import halve_documents
 from tprprobe.gold.structure import POLARITIES
 from tprprobe.statistics import bounds, divide, draw_runs, group_sums, replicate_totals, wilson
 
@@ -50,7 +51,7 @@ def decode_polarity(
     questions and runs, of which each replicate draws one; NaN where a subset has no digits.
     """
     digits = np.flatnonzero((gold["kind"] == "digit") & gold["polarity"].notna())
-    rows, learned_on = gold.iloc[digits], split_questions(questions, seed)[digits]
+    rows, learned_on = gold.iloc[digits], halve_documents(questions, seed)[digits]
     truth = rows["polarity"].cat.codes.to_numpy(int)
     behind = rows["behind"].astype(str)
     predictions = (
@@ -122,7 +123,7 @@ def score_ones(
     n           its tokens there, the mean over runs
     _low and _high are 95 % intervals over questions and runs, of which each replicate draws one.
     """
-    learned_on = split_questions(questions, seed)
+    learned_on = halve_documents(questions, seed)
     ones = ((gold["kind"] == "digit") & (gold["place"] == 0)).fillna(False).to_numpy(bool)
     found = []
     for polarity in POLARITIES:

@@ -8,11 +8,11 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from tprprobe.errors import InputError
+from tprprobe.evaluation.splits import halve_documents, leave_out, read_provenance
 from tprprobe.gold.labels import WORD, decode_cell
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import bootstrap_mean
 from tprprobe.store import Store
-from tprprobe.store.groups import group_tokens
 
 TASK = "dep"
 SHARP = 16  # samples of which the sharpest head is sought
@@ -21,7 +21,7 @@ OFFSETS = [each for each in range(-6, 7) if each]
 
 
 def follow_relations(store: Store, backward: bool = False) -> pd.DataFrame:
-    """One row per word with a head word: sample, group, relation, at, of (numbers of the two words), and for every
+    """One row per word with a head word: sample, document, sequence (a hash of the text), relation, at, of (numbers of the two words), and for every
     map ``site:head`` whether the most attended other word is that one; the same of every fixed ``offset:n``.
 
     From dependents to heads; ``backward`` from heads to dependents. Source: Clark et al. 2019.
@@ -36,7 +36,8 @@ def follow_relations(store: Store, backward: bool = False) -> pd.DataFrame:
     kept = min(store.count_maps(site) for site in sites)
     tokens = store.tokens_of(sites[0])
     tokens = tokens[tokens["sample"] < kept].reset_index(drop=True)
-    tokens = tokens.assign(group=group_tokens(tokens))
+    origin = read_provenance(tokens)
+    tokens = tokens.assign(origin=origin.documents, sequence=origin.sequences[:, 0])
     parts = [
         _score(store, sites, int(str(sample)), part, backward)
         for sample, part in tokens.groupby("sample")
@@ -62,11 +63,12 @@ def _score(
     edges = list(_edges(tokens))
     if not edges:
         return pd.DataFrame()
-    of_word, group = tokens[WORD].to_numpy(), int(tokens["group"].iloc[0])
+    of_word, first = tokens[WORD].to_numpy(), tokens.iloc[0]
     at, of = np.array([each[1:] for each in edges]).T[:: -1 if backward else 1]
     rows: dict[str, Any] = {
         "sample": sample,
-        "group": group,
+        "document": first["origin"],
+        "sequence": first["sequence"],
         "relation": [each[0] for each in edges],
         "at": at,
         "of": of,
@@ -108,7 +110,7 @@ def list_relations(followed: pd.DataFrame) -> list[str]:
 
 def score_relation(followed: pd.DataFrame, relation: str = "") -> pd.DataFrame:
     """Every head's share of words from which it looks most at the related one: source, site, layer, head, value with its
-    95 % interval over groups, n; last the fixed offset that does best. Of one relation, or of all.
+    95 % interval over documents, n; last the fixed offset that does best. Of one relation, or of all.
     """
     part = followed[followed["relation"] == relation] if relation else followed
     names = [each for each in map(str, followed) if ":" in each]
@@ -118,7 +120,7 @@ def score_relation(followed: pd.DataFrame, relation: str = "") -> pd.DataFrame:
     rows = []
     for name in [each for each in names if not each.startswith("offset:")] + [best]:
         site, _, head = name.rpartition(":")
-        found = bootstrap_mean(part[name].to_numpy(float), part["group"].to_numpy())
+        found = bootstrap_mean(part[name].to_numpy(float), part["document"].to_numpy())
         is_head = name != best
         rows.append(
             {"source": "head" if is_head else f"offset {int(head):+d}", "site": site, "head": int(head) if is_head else -1}
@@ -128,17 +130,18 @@ def score_relation(followed: pd.DataFrame, relation: str = "") -> pd.DataFrame:
 
 
 def pick_heads(followed: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
-    """One row per relation (of all, ``all``): the head and the fixed offset that do best on half of the groups, and their
+    """One row per relation (of all, ``all``): the head and the fixed offset that do best on half of the documents, and their
     shares on the other half: relation, n, site, layer, head, value with its interval, offset, by_offset and beyond (the
     head's share less the offset's, paired) with theirs.
     """
-    groups = np.random.default_rng(seed).permutation(followed["group"].unique())
-    half = followed["group"].isin(groups[: len(groups) // 2])
-    rows = []
+    chosen_on = halve_documents(followed["document"].to_numpy(), seed)
+    sequences = followed[["sequence"]].to_numpy()
+    half, rows = leave_out(chosen_on, ~chosen_on, sequences), []
     for relation in ["all", *list_relations(followed)[:COMMONEST]]:
         of = (followed["relation"] == relation) | (relation == "all")
-        if (of & half).any() and (of & ~half).any():
-            rows.append({"relation": relation} | _pick(followed[of & half], followed[of & ~half]))
+        if (of & half).any() and (of & ~chosen_on).any():
+            both = followed[of & half], followed[of & ~chosen_on]
+            rows.append({"relation": relation} | _pick(*both))
     return pd.DataFrame(rows)
 
 
@@ -151,7 +154,7 @@ def _pick(chosen_on: pd.DataFrame, scored_on: pd.DataFrame) -> dict[str, Any]:
     row = {"n": len(scored_on), "site": site, "layer": layer_of(site), "head": int(number)}
     row |= {"offset": int(offset.removeprefix("offset:"))}
     for name, of in (("value", values), ("by_offset", rivals), ("beyond", values - rivals)):
-        row |= bootstrap_mean(of, scored_on["group"].to_numpy()).columns(name)
+        row |= bootstrap_mean(of, scored_on["document"].to_numpy()).columns(name)
     return row
 
 

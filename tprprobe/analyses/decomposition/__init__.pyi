@@ -1,3 +1,6 @@
+from .binding_claims import binds as binds
+from .binding_claims import describe_binding as describe_binding
+from .binding_claims import summarize as summarize
 from .decomposition_run import decompose_all as decompose_all
 from .decomposition_run import load_roles as load_roles
 from .decomposition_run import load_scores as load_scores
@@ -5,7 +8,7 @@ from .decomposition_run import search_all as search_all
 from .decompositions import Decomposition as Decomposition
 from .decompositions import decompose as decompose
 from .decompositions import fit_scheme as fit_scheme
-from .decompositions import summarize as summarize
 from .estimator import TPDecomposition as TPDecomposition
+from .known_tables import measure_exact_gain as measure_exact_gain
 from .role_findings import RoleSearch as RoleSearch
 from .role_findings import search_roles as search_roles

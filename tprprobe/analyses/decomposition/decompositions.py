@@ -1,6 +1,6 @@
 """The decomposition of a site's vectors into roles and fillers: fits, scores, controls, re-encoding."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from tprprobe.analyses.decomposition.block_products import sizes
 from tprprobe.analyses.decomposition.choices import AUTO
 from tprprobe.analyses.decomposition.designs import Pairs, number
 from tprprobe.analyses.decomposition.factors import Ranks
-from tprprobe.analyses.decomposition.families import ADDITIVE, BAG, BELOW, FACTORED, RoleFit
+from tprprobe.analyses.decomposition.families import RoleFit
 from tprprobe.analyses.decomposition.role_schemes import Roles, RoleScheme, read_scheme
 from tprprobe.analyses.decomposition.scheme_fits import (
     ALL,
@@ -30,10 +30,9 @@ from tprprobe.analyses.decomposition.sequence_units import JOINED
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.notebook import as_html
 from tprprobe.store import Store
+from tprprobe.store.dask_workers import in_one_thread
 from tprprobe.store.reader import takes_paths
 
-FEWEST_GROUPS = 30
-STEPS = ((BAG, "fillers"), (ADDITIVE, "roles"), (FACTORED, "bindings"))
 Sequences = Sequence[Sequence[object]] | pd.DataFrame
 
 
@@ -202,7 +201,7 @@ def decompose(
             the input embeddings of the stack, if the store has them.
         decoder: A function of vectors and their sequences that says which sequences it reads back; default: none.
         seed: Seed of random choices.
-        rare: Fillers in fewer groups of sequences than this are joined to one; 0 joins none.
+        rare: Fillers in fewer documents than this are joined to one; 0 joins none.
         report: A function that gets the name of every stage of the work as it begins; default: none is called.
 
     Returns:
@@ -232,6 +231,7 @@ def decompose(
     return Decomposition(units.site, plan, scores, whole, unwithheld)
 
 
+@in_one_thread
 def fit_scheme(store: Store, site: str, roles: Roles, **options: Any) -> Decomposition:
     """The decomposition of a site by one scheme, fitted to all its units, without scores.
 
@@ -245,50 +245,3 @@ def fit_scheme(store: Store, site: str, roles: Roles, **options: Any) -> Decompo
     [fits] = plan.begin(units, scheme)
     whole = {scheme.name: fits.fit(plan.family, ALL)}
     return Decomposition(units.site, plan, pd.DataFrame(), whole)
-
-
-def summarize(scores: pd.DataFrame) -> list[str]:
-    """A line per site and scheme, such as ``encoder.0.hidden, left: fillers .752, + roles .780 (+.028 [.025,
-    .031]), + bindings .808 (+.027 [.024, .030]), of which learnt +.021 […]``, and what to beware of.
-
-    ``scores`` are those of :func:`decompose`.
-    """
-    lines: list[str] = []
-    groups: Any = scores[scores["control"] == ""].groupby(["site", "roles"], sort=False)
-    for (site, roles), found in groups:
-        rows = {row["family"]: row for row in found.to_dict("records")}
-        steps = [_step(rows[name], word) for name, word in STEPS if name in rows]
-        lines.append(f"{site}, {roles}: {', '.join(steps)}")
-        lines += [f"  {each}" for each in found.get("design", pd.Series(dtype=str)).unique()]
-        lines += [f"  {each}" for each in warn(rows, int(next(iter(rows.values()))["n_fit"]))]
-    return lines
-
-
-def _step(row: dict[str, Any], word: str) -> str:
-    if row["family"] not in BELOW:
-        return f"{word} {_short(row['r2'])}"
-    text = f"+ {word} {_short(row['r2'])} ({_interval(row, 'gain')})"
-    if row["family"] == FACTORED and np.isfinite(row["learnt"]):
-        text += f", of which learnt {_interval(row, 'learnt')} (over the {row['twin']} twin)"
-    return text
-
-
-def _interval(row: dict[str, Any], name: str) -> str:
-    low, high = (_short(row[f"{name}_{end}"]) for end in ("low", "high"))
-    return f"{_short(row[name], '+')} [{low}, {high}]"
-
-
-def _short(value: float, sign: str = "-") -> str:
-    """.752 for 0.752."""
-    return f"{value:{sign}.3f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:{sign}.3f}"
-
-
-def warn(rows: Mapping[str, Any], n: int) -> Iterator[str]:
-    """What to beware of in rows by name, the first of which was fitted to n vectors."""
-    row = next(iter(rows.values()))
-    if row["groups"] < FEWEST_GROUPS:
-        yield f"only {row['groups']} groups of sequences are tested on: intervals are wide and rough"
-    if row["pairs"] > n:
-        yield f"{row['pairs']} pairs are more than the {n} vectors that are fitted to"
-    for name in (name for name, each in rows.items() if each["r2"] < -1):
-        yield f"{name} does not generalize (R² {rows[name]['r2']:.1f})"

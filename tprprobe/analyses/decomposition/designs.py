@@ -14,13 +14,13 @@ from scipy.sparse import csr_array, hstack
 
 from tprprobe.analyses.decomposition.role_schemes import Entries, RoleScheme
 from tprprobe.analyses.decomposition.sequence_units import Units
+from tprprobe.evaluation.splits import Provenance, divide_documents, leave_out
 from tprprobe.statistics import permute_within
 
 SEEN = 5  # fitting units that have a pair that may be withheld
 MOST_UNITS = 0.5  # of the units may be lost
 INNER_UNITS = 0.25  # of the units, lost to pairs that are withheld to choose a rank
-TEST_SHARE, JUDGED_SHARE = 0.25, 0.2
-CLEAN, INNER, OUTER, TEST = range(4)
+CLEAN, INNER, OUTER, TEST, LEFT_OUT = range(5)
 AS_IS, SHUFFLED_ROLES, SHUFFLED_FILLERS = "", "shuffled roles", "shuffled fillers"
 
 Numbers = Int[np.ndarray, " token"]
@@ -139,21 +139,14 @@ def rows_of(counts: csr_array, which: Flags) -> csr_array:
     return csr_array(counts[np.flatnonzero(which)])
 
 
-def divide_groups(
-    groups: Int[np.ndarray, " unit"], rng: np.random.Generator
-) -> tuple[Flags, Flags]:
-    """The units to test on, and those to judge by; a group is never divided."""
-    place = (rng.permutation(groups.max() + 1) / (groups.max() + 1))[groups]
-    test = place < TEST_SHARE
-    return test, ~test & (place < TEST_SHARE + JUDGED_SHARE * (1 - TEST_SHARE))
-
-
 @dataclass(frozen=True, eq=False)
 class Design:
     """The pairs of a scheme, part by part, their counts side by side, and how units are divided.
 
-    kinds   OUTER and INNER have a withheld pair of the first part, CLEAN none, TEST are tested on
-    judged  units that choices are judged by; ``unseen`` have one of OUTER's pairs, ``groups`` are never divided
+    kinds   OUTER and INNER have a withheld pair of the first part, CLEAN none, TEST are tested on; LEFT_OUT have a
+            sequence that is tested on
+    judged  units that choices are judged by; ``unseen`` have one of OUTER's pairs
+    origin  of the units, by documents that are never divided
     """
 
     control: str
@@ -162,36 +155,43 @@ class Design:
     kinds: Int[np.ndarray, " unit"]
     judged: Flags
     unseen: Flags
-    groups: Int[np.ndarray, " unit"]
+    origin: Provenance
 
     @classmethod
     def divide(
         cls,
         parts: Sequence[Pairs],
         counts: csr_array,
-        groups: Int[np.ndarray, " unit"],
+        origin: Provenance,
         split: tuple[Flags, Flags],
         shares: tuple[float, float],
         rng: np.random.Generator,
     ) -> "Design":
         """The design with shares of pairs withheld, of all fitting units and then of those that are left."""
         test, judged = split
+        fitted = leave_out(~test, test, origin.sequences)
         x = csr_array(counts[:, : len(parts[0])])
-        unseen = have(x, withhold(rows_of(x, ~test), parts[0], shares[0], rng))
-        rest = rows_of(x, ~test & ~unseen)
+        unseen = have(x, withhold(rows_of(x, fitted), parts[0], shares[0], rng))
+        rest = rows_of(x, fitted & ~unseen)
         inner = have(x, withhold(rest, parts[0], shares[1], rng, INNER_UNITS))
         kinds = np.where(unseen, OUTER, np.where(inner, INNER, CLEAN))
-        return cls(AS_IS, parts, counts, np.where(test, TEST, kinds), judged, unseen, groups)
+        kinds = np.where(fitted, kinds, np.where(test, TEST, LEFT_OUT))
+        return cls(AS_IS, parts, counts, kinds, judged & fitted, unseen, origin)
 
     @property
     def test(self) -> Flags:
         return self.kinds == TEST
 
     @property
+    def fitting(self) -> Flags:
+        """The units that fits are made to, those to judge by among them."""
+        return self.kinds < TEST
+
+    @property
     def fitted(self) -> list[Flags]:
         """All fitting units; of no control also those without withheld pairs, and all units."""
         of = self.kinds
-        units = [of != TEST, (of == CLEAN) | (of == INNER), np.ones(len(of), bool)]
+        units = [self.fitting, (of == CLEAN) | (of == INNER), np.ones(len(of), bool)]
         return units if self.control == AS_IS else units[:1]
 
 
@@ -199,10 +199,10 @@ def design(units: Units, scheme: RoleScheme, share: float, seed: int) -> Iterato
     """The design of a scheme, then with roles shuffled within sequences, and with fillers across all."""
     entries = scheme.enter(units.kind, units.tokens, units.members)
     pairs, found = find_pairs(units.fillers[entries.token], entries.roles)
-    split = divide_groups(units.groups, np.random.default_rng((seed, 0)))
+    split = divide_documents(units.groups, np.random.default_rng((seed, 0)))
     rng = np.random.default_rng((seed, 1))
     counted = _count(entries, pairs, found)
-    real = Design.divide(*counted, units.groups, split, (share, share or 0.1), rng)
+    real = Design.divide(*counted, units.origin, split, (share, share or 0.1), rng)
     yield real
     within, across = permute_within(entries.group, rng), rng.permutation(len(units.tokens))
     filler = pairs.fillers.get_indexer(pd.Index(units.fillers[across][entries.token]))

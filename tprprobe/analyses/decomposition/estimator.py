@@ -15,7 +15,6 @@ from tprprobe.analyses.decomposition.designs import (
     Design,
     Pairs,
     count_pairs,
-    divide_groups,
     find_pairs,
     number,
 )
@@ -31,6 +30,8 @@ from tprprobe.analyses.decomposition.ridge import gather
 from tprprobe.analyses.decomposition.scheme_fits import FITTING, UNWITHHELD, SchemeFits
 from tprprobe.analyses.decomposition.sequence_units import UnitVectors
 from tprprobe.errors import InputError, unknown
+from tprprobe.evaluation.splits import Provenance, divide_documents
+from tprprobe.store.dask_workers import in_one_thread
 
 Filled = tuple[np.ndarray, np.ndarray, csr_array]  # fillers, roles, and the rows that have them
 
@@ -76,6 +77,7 @@ class TPDecomposition(BaseEstimator):
         self.withheld = withheld
         self.random_state = random_state
 
+    @in_one_thread
     def fit(self, pairs: Any, vectors: Any) -> "TPDecomposition":
         """The estimator, fitted.
 
@@ -100,10 +102,10 @@ class TPDecomposition(BaseEstimator):
             raise InputError(f"{n} lists of pairs, but {len(e)} vectors: give as many")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         found, occurrences = find_pairs(filler, [pd.Categorical(role)])
-        counts, groups = count_pairs(members, found, occurrences), np.arange(n)
-        split = np.zeros(n, bool), divide_groups(groups, rng)[1]
-        shares = 0.0, self.withheld or 0.1
-        of = Design.divide([found], counts, groups, split, shares, rng)
+        counts, rows = count_pairs(members, found, occurrences), np.arange(n)
+        split = np.zeros(n, bool), divide_documents(rows, rng)[1]
+        origin, shares = Provenance(rows, np.uint64(rows)[:, None]), (0.0, self.withheld or 0.1)
+        of = Design.divide([found], counts, origin, split, shares, rng)
         held = UnitVectors(e.__getitem__, n, e.shape[1], n)
         for_pairs = bool(self.withheld) and self.family != SATURATED  # which knows no other pair
         options = {"ranks": read_rank(self.rank), "for_pairs": for_pairs}

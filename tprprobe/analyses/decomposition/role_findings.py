@@ -11,29 +11,33 @@ from jaxtyping import Float64
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
-from tprprobe.analyses.decomposition.decompositions import warn
+from tprprobe.analyses.decomposition.binding_claims import warn
 from tprprobe.analyses.decomposition.role_schemes import ALIASES, find_field, is_relative
 from tprprobe.analyses.decomposition.role_search import (
     Evidence,
+    beats_shuffled,
     bits_by_draw,
     choose_cheapest,
     merge_values,
     search,
+    shuffle_roles,
     stability_of,
 )
 from tprprobe.analyses.decomposition.sequence_units import Units, read_units
 from tprprobe.analyses.naming.fields import LABELS
 from tprprobe.errors import InputError
+from tprprobe.evaluation.splits import TEST_SHARE, leave_out
 from tprprobe.files.notebook import as_html
 from tprprobe.statistics import bounds, replicate_totals
 from tprprobe.store import Store
+from tprprobe.store.dask_workers import in_one_thread
 from tprprobe.store.reader import takes_paths
 
 NOTHING = "no structure"
 PLACES = ("left", "right", "length", "before", "after")
 TREE_LENGTH = 12  # of the longest sequence that trees of joined fillers are tried on
 MOST_VALUES = 200  # of a field that is tried
-MOST_UNITS, TEST_SHARE = 20_000, 0.25
+MOST_UNITS = 20_000
 MOST_DIMENSIONS, VARIANCE = 64, 0.99  # of the vectors, that schemes are compared in
 ARITHMETIC_COLUMNS = ("kind", "place", "polarity", "slot", "parent", "number", "tree_depth")
 
@@ -45,7 +49,7 @@ class RoleSearch:
     Attributes:
         site: The site.
         found: The cheapest scheme among those whose description is no longer than the shortest one's (95 % interval over
-            sequences), or by less than 1 %: ``bag`` if fillers have no roles, ``no structure`` if nothing explains held-out vectors.
+            documents), or by less than 1 %: ``bag`` if fillers have no roles (or roles that are shuffled within sequences do as well), ``no structure`` if nothing explains held-out vectors.
             ``bag+(left)``: a bag of fillers plus a bag of roles; ``(length)``: roles without fillers.
         schemes: One row per scheme that was tried, and per control; see [columns](columns.md#role-searches).
 
@@ -98,6 +102,7 @@ class RoleSearch:
 
 
 @takes_paths
+@in_one_thread
 def search_roles(
     store: Store,
     site: str,
@@ -167,6 +172,9 @@ def conclude(evidence: Evidence, fields: Sequence[str], seed: int) -> tuple[str,
     totals = np.concatenate([sums.sum(0)[None], replicate_totals(sums)])
     r2, *drawn = 1 - totals[:, 1:] / totals[:, [0]]
     low, high = bounds(np.array(drawn), len(sums))
+    if not beats_shuffled(evidence, trials[at], seed):
+        unbound = (i for i, of in enumerate(trials) if shuffle_roles(evidence, of, seed) is None)
+        at = next(unbound)
     found = trials[at].name if low[at] > 0 else NOTHING
     rows = [
         ("", each.name, each.name == found, each.roles, each.pairs, each.bits) for each in trials
@@ -222,18 +230,24 @@ def gather_evidence(units: Units, fields: Sequence[str], seed: int) -> Evidence:
     rng = np.random.default_rng((seed, 3))
     chance = rng.permutation(int(units.groups.max()) + 1)[units.groups]
     kept = np.sort(np.argsort(chance, kind="stable")[:MOST_UNITS])
+    documents = pd.factorize(units.groups[kept])[0]
+    n = documents.max() + 1
+    test = rng.permutation(n)[documents] < TEST_SHARE * n
+    known = test | leave_out(~test, test, units.origin.sequences[kept])
+    kept, test = kept[known], test[known]
     vectors = np.concatenate(
         [v[np.isin(np.arange(b.start, b.stop), kept)] for b, v in units.vectors.blocks()]
     )
     groups = pd.factorize(units.groups[kept])[0]
-    test = rng.permutation(groups.max() + 1)[groups] < TEST_SHARE * (groups.max() + 1)
     codes, values = {}, {}
     for name in fields:
         found, of = pd.factorize(find_field(name, units.tokens))
         codes[name] = found if len(of) <= MOST_VALUES else np.zeros_like(found)
         values[name] = [str(each) for each in of]
     members, fillers = csr_array(units.members[0][kept]), pd.factorize(units.fillers)[0]
-    return Evidence(reduce_width(vectors), groups, test, members, fillers, codes, values)
+    sequences = pd.factorize(units.tokens["sample"])[0]
+    of_tokens = (members, fillers, codes, values, sequences)
+    return Evidence(reduce_width(vectors), groups, test, *of_tokens)
 
 
 def reduce_width(

@@ -13,7 +13,7 @@ import pandas as pd
 from jaxtyping import Bool, Float64, Int
 from scipy.sparse import csr_array, hstack
 
-from tprprobe.statistics import bounds, replicate_totals
+from tprprobe.statistics import bounds, permute_within, replicate_totals
 
 MOST_PAIRS = 1200  # of a scheme that is tried
 PENALTIES = np.logspace(-4, 3, 15)  # that are tried, of the mean variance of a count
@@ -31,7 +31,7 @@ BAG: Terms = ((),)
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Units, and tokens with their filler and fields as numbers; ``test`` flags units that are held out."""
+    """Units, and tokens with their filler, fields and sequence as numbers; ``test`` flags units that are held out."""
 
     vectors: Float64[np.ndarray, "unit dimension"]
     groups: Int[np.ndarray, " unit"]
@@ -40,6 +40,7 @@ class Evidence:
     fillers: Int[np.ndarray, " token"]
     fields: Mapping[str, Int[np.ndarray, " token"]]
     values: Mapping[str, Sequence[str]]
+    sequences: Int[np.ndarray, " token"]
 
     @functools.cached_property
     def fitting(self) -> Int[np.ndarray, " fitted"]:
@@ -101,9 +102,12 @@ def name_terms(terms: Terms) -> str:
 
 
 def try_roles(
-    evidence: Evidence, terms: Terms, roles: Sequence[Int[np.ndarray, " token"]]
+    evidence: Evidence,
+    terms: Terms,
+    roles: Sequence[Int[np.ndarray, " token"]],
+    is_control: bool = False,
 ) -> Trial:
-    """The trial of a saturated fit of these roles; of too many pairs its length is infinite."""
+    """The trial of a saturated fit of these roles; of too many pairs its length is infinite, a control has the commonest."""
     n_roles = sum(int(each.max(initial=-1)) + 1 for each in roles)
     if not roles:
         return Trial(terms, 0, 0, 0.0, 0.0, 0.0, evidence.mean_errors)
@@ -111,6 +115,9 @@ def try_roles(
     counts = csr_array(hstack([_count(evidence, *of) for of in zip(roles, bare, strict=True)]))
     fitted = csr_array(counts[evidence.fitting])
     pairs = len(np.unique(fitted.indices))
+    if is_control and pairs > MOST_PAIRS:
+        often = np.argsort(-np.asarray(fitted.sum(0)).reshape(-1), kind="stable")[:MOST_PAIRS]
+        counts, fitted, pairs = counts[:, often], csr_array(fitted[:, often]), MOST_PAIRS
     if pairs > MOST_PAIRS:
         return Trial(terms, n_roles, pairs, np.inf, np.inf, 0.0, evidence.mean_errors)
     vectors, bias, price, shrunk = encode_shortest(fitted, evidence.vectors[evidence.fitting])
@@ -279,6 +286,28 @@ def bits_by_draw(
         for errors, each in zip(rss, trials, strict=True)
     ]
     return np.stack(found, 1)
+
+
+def shuffle_roles(
+    evidence: Evidence, trial: Trial, seed: int
+) -> list[Int[np.ndarray, " token"]] | None:
+    """The roles of fillers, shuffled within sequences; None where that changes nothing."""
+    order = permute_within(evidence.sequences, np.random.default_rng((seed, 4)))
+    is_bound = [fields_of(term) != () and term[:1] != (BARE,) for term in trial.terms]
+    roles = [evidence.cells(term) for term in trial.terms]
+    shuffled = [of[order] if bound else of for of, bound in zip(roles, is_bound, strict=True)]
+    same = all(np.array_equal(*pair) for pair in zip(roles, shuffled, strict=True))
+    return None if same else shuffled
+
+
+def beats_shuffled(evidence: Evidence, trial: Trial, seed: int) -> bool:
+    """True if a trial errs less on held-out documents than with its roles shuffled, paired, or nothing can be shuffled."""
+    if (roles := shuffle_roles(evidence, trial, seed)) is None:
+        return True
+    errors = try_roles(evidence, trial.terms, roles, is_control=True).errors
+    sums = np.stack([errors - trial.errors, evidence.mean_errors], 1)[evidence.tested]
+    less, of_mean = replicate_totals(sums, REPLICATES, seed).T
+    return bool(bounds(less / of_mean, len(sums))[0] > 0)
 
 
 def choose_cheapest(

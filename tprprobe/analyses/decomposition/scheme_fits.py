@@ -54,6 +54,7 @@ from tprprobe.analyses.decomposition.sequence_units import (
     select_one,
 )
 from tprprobe.errors import InputError, unknown
+from tprprobe.evaluation.splits import leave_out
 from tprprobe.site.patterns import side_of
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE, SIDES
@@ -110,9 +111,10 @@ class SchemeFits:
         return np.concatenate(found)
 
     def _chooser(self, fitted: Flags, judged: Flags, like: Chooser | None) -> Chooser:
-        counts, vectors = self.design.counts, self.sketch
+        counts, vectors, origin = self.design.counts, self.sketch, self.design.origin
+        fitted = leave_out(fitted, judged, origin.sequences)
         regression = Regression.of(rows_of(counts, fitted), vectors[fitted])
-        groups = np.unique(self.design.groups[judged], return_inverse=True)[1]
+        groups = np.unique(origin.documents[judged], return_inverse=True)[1]
         by = (rows_of(counts, judged), vectors[judged], groups)
         options = (self.ranks, self.embedding, like, self.like is not None)
         return Chooser(self.design.parts, regression, *by, *options)
@@ -120,7 +122,7 @@ class SchemeFits:
     @functools.cached_property
     def by_sequences(self) -> Chooser:
         """Choices for new sequences."""
-        fitted, judged = ~self.design.test, self.design.judged
+        fitted, judged = self.design.fitting, self.design.judged
         like = self.like and self.like.by_sequences
         return self._chooser(fitted & ~judged, fitted & judged, like)
 
@@ -130,10 +132,9 @@ class SchemeFits:
         return self._by_pairs(self.by_sequences)
 
     def _by_pairs(self, like: Chooser | None) -> Chooser:
-        of, groups = self.design, self.design.groups
+        of, documents = self.design, self.design.origin.documents
         fitted, judged = of.kinds == CLEAN, of.kinds == INNER
-        are_tokens = np.isin(groups[judged], groups[fitted]).any()
-        if are_tokens:  # of a sequence, which may know of each other
+        if np.isin(documents[judged], documents[fitted]).any():  # units that may know of each other
             fitted, judged = fitted & ~of.judged, judged & of.judged
         if not judged.any() or not fitted.any():
             return self.by_sequences
@@ -236,7 +237,7 @@ class DecompositionPlan:
         return list(dict.fromkeys((self.family, *beside)))
 
     def read(self, store: Store, site: str, fewest: int = FEWEST) -> Units:
-        """The units of a site with all columns that the schemes read, of so many sequences at least."""
+        """The units of a site with all columns that the schemes read, of so many documents at least."""
         if self.family not in FAMILIES:
             raise unknown("family", self.family, FAMILIES)
         if self.family == OPERATOR and self.embedding is None:
@@ -247,7 +248,9 @@ class DecompositionPlan:
         if not 0 <= self.withheld < 1:
             raise InputError(f"withheld {self.withheld}: give a share of pairs, 0 up to below 1")
         if self.rare < 0:
-            raise InputError(f"rare {self.rare}: give the groups that a filler needs, 0 joins none")
+            raise InputError(
+                f"rare {self.rare}: give the documents that a filler needs, 0 joins none"
+            )
         columns: set[str] = set().union(*(scheme.columns for scheme in self.schemes))
         kind = (self.kind.unit, self.kind.scope)
         units = read_units(store, site, self.fillers, *kind, columns, fewest, self.rare)

@@ -1,6 +1,6 @@
 """Held-out scores of a scheme's fits and their gains over the family below, beside all controls: rows of a table.
 
-Everything is summed up by groups of sequences, in one pass over the vectors; intervals draw groups.
+Everything is summed up by document, in one pass over the vectors; intervals draw documents.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,8 +14,8 @@ from jaxtyping import Bool, Float64
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
-from tprprobe.analyses.decomposition.designs import AS_IS
-from tprprobe.analyses.decomposition.families import BELOW, FAMILIES, RoleFit
+from tprprobe.analyses.decomposition.designs import AS_IS, SHUFFLED_ROLES
+from tprprobe.analyses.decomposition.families import BELOW, FACTORED, FAMILIES, RoleFit
 from tprprobe.analyses.decomposition.ridge import Regression, gather
 from tprprobe.analyses.decomposition.role_schemes import RoleScheme
 from tprprobe.analyses.decomposition.scheme_fits import (
@@ -29,7 +29,7 @@ from tprprobe.analyses.decomposition.scheme_fits import (
 from tprprobe.analyses.decomposition.sequence_units import Units, UnitVectors
 from tprprobe.statistics import bounds, divide, replicate_totals
 from tprprobe.store import Store
-from tprprobe.store.dask_workers import each_part
+from tprprobe.store.dask_workers import each_part, in_one_thread
 from tprprobe.store.tokens import starts_of
 
 REPLICATES = 1000
@@ -38,7 +38,15 @@ ERRORS, OF_MEAN, READ, UNITS = range(4)  # the terms that are summed up by group
 RANDOM, PRINCIPAL, ITSELF = "random vectors", "pca", "itself"
 UNSEEN = "_withheld"  # the columns of units with a pair that the fit has not seen
 ENDS = ("", "_low", "_high")
-MEASURES = ("r2", "gain", "learnt", f"r2{UNSEEN}", "substitution", f"substitution{UNSEEN}")
+MEASURES = (
+    "r2",
+    "gain",
+    "beyond",
+    "learnt",
+    f"r2{UNSEEN}",
+    "substitution",
+    f"substitution{UNSEEN}",
+)
 TEXTS = ("site", "roles", "design", "family", "control", "over", "rank", f"rank{UNSEEN}", "twin")
 COUNTS = ("n", f"n{UNSEEN}", "n_fit", "groups", "n_fillers", "n_roles", "pairs", "parameters")
 STAGES = 5  # of the work on a scheme, beside its families and twins
@@ -88,7 +96,7 @@ def score(
     """The score of every row over its units; None where it has no unit.
 
     R² is 1 − Σ|e − ê|² / Σ|e − ē|², ē the mean of the fitted units; a gain is the difference of two R² on the
-    same units (of R² itself where nothing is below); groups (documents and identical sequences) are drawn.
+    same units (of R² itself where nothing is below); documents are drawn.
     """
     sums = np.zeros((len(rows), 4, int(units.groups.max()) + 1))
     starts = starts_of(pd.factorize(units.tokens["sample"])[0])
@@ -178,6 +186,18 @@ def add_scores(
             columns |= {} if each.suffix else {"groups": found.groups}
 
 
+def compare_shuffled(rows: Rows) -> None:
+    """Adds to the row of bindings how much more they gain than those to roles that are shuffled within sequences, paired."""
+    row, score = rows[FACTORED, ""]
+    _, shuffled = rows[FACTORED, SHUFFLED_ROLES]
+    if score is None or shuffled is None:
+        return
+    apart = score.replicates[:, 2] - shuffled.replicates[:, 2]
+    low, high = bounds(apart, score.groups)
+    beyond = float(score.values[2] - shuffled.values[2])
+    row.update(beyond=beyond, beyond_low=float(low), beyond_high=float(high))
+
+
 def compare_twins(rows: Rows, twins: Sequence[str], families: Sequence[str]) -> None:
     """Adds to every family's row how much more it gains than the twin that gains most."""
     for family in families:
@@ -244,12 +264,12 @@ def predictor(fit: RoleFit, counts: csr_array) -> Any:
     return lambda units, _: fit.predict(csr_array(counts[units]))
 
 
-def covariance_of(units: Units, test: Bool[np.ndarray, " unit"]) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and covariance of the vectors that are not tested on (of the first COVARIANCE_UNITS)."""
+def covariance_of(units: Units, fitted: Bool[np.ndarray, " unit"]) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and covariance of the vectors that are fitted to (of the first COVARIANCE_UNITS)."""
     width = units.vectors.width
     second, first, n = np.zeros((width, width)), np.zeros(width), 0
     for block, vectors in units.vectors.blocks():
-        chosen = vectors[~test[block]]
+        chosen = vectors[fitted[block]]
         second, first, n = second + chosen.T @ chosen, first + chosen.sum(0), n + len(chosen)
         if n >= COVARIANCE_UNITS:
             break
@@ -271,6 +291,7 @@ def normal_vectors(
     return replace(like, read=read)
 
 
+@in_one_thread
 def decompose_scheme(
     units: Units,
     twins: Mapping[str, Store],
@@ -294,7 +315,7 @@ def decompose_scheme(
     judged = [each for each in (BELOW.get(family), family) if each]
     for each in shuffled:
         rows += predict_families(each, judged, first=len(rows))
-    mean, covariance = covariance_of(units, real.test)
+    mean, covariance = covariance_of(units, real.fitting)
     if 0 < (rank := fits.fit(family).dimensions) < len(covariance):
         columns, width = {"control": PRINCIPAL, "rank": str(rank)}, len(covariance)
         axes = eigh(covariance, subset_by_index=(width - rank, width - 1))[1]
@@ -318,6 +339,8 @@ def decompose_scheme(
             others = replace(plan, schemes=(scheme,), decoder=None).read(twin, units.site)
             [of_twin] = plan.begin(others, scheme, name)
             add_scores(found, others, others.vectors, predict_families(of_twin, families))
+    if family == FACTORED:
+        compare_shuffled(found)
     compare_twins(found, list(twins), families)
     first = [found.pop((name, "")) for name in families]
     table = pd.DataFrame([columns for columns, _ in (*first, *found.values())])

@@ -12,18 +12,18 @@ from scipy.sparse import csr_array, eye_array, tril
 
 from tprprobe.analyses.naming.fields import list_exact, read_labels
 from tprprobe.errors import InputError, unknown
+from tprprobe.evaluation.splits import Provenance, count_documents, read_provenance
 from tprprobe.gold import join
 from tprprobe.gold.structure import COLUMNS
 from tprprobe.site.patterns import is_causal
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import PART, parts_of
-from tprprobe.store.groups import group_tokens
 from tprprobe.store.layout import SAMPLE, SIDES
 from tprprobe.store.tokens import FIRST, LAST, MEAN, pool_spans, rows_of, starts_of
 
 BLOCK_BYTES = 2**25
 FEWEST = 20
-RARE, JOINED = 2, "<rare>"  # fillers that fewer groups have are joined, as this one
+RARE, JOINED = 2, "<rare>"  # fillers that fewer documents have are joined, as this one
 TOKEN = "token"
 SELF, BEFORE, ALL, CONTEXT = SCOPES = ("self", "before", "all", "context")
 UNITS = (TOKEN, SAMPLE, MEAN, FIRST, LAST)
@@ -192,7 +192,7 @@ class Units:
     kind     what a vector is of, and which tokens it may be made of
     fillers  of every token, those that are rare as one
     rare     how many different fillers are joined
-    groups   of documents and sequences of fillers (``group_tokens``), which are never divided
+    origin   their documents, which are never divided, and sequences (of the text, of fillers)
     """
 
     store: Store
@@ -202,10 +202,15 @@ class Units:
     kind: UnitKind
     fillers: Shaped[np.ndarray, " token"]
     rare: int
-    groups: Int[np.ndarray, " unit"]
+    origin: Provenance
 
     def __len__(self) -> int:
         return len(self.groups)
+
+    @property
+    def groups(self) -> Int[np.ndarray, " unit"]:
+        """The document of every unit."""
+        return self.origin.documents
 
     @functools.cached_property
     def members(self) -> list[csr_array]:
@@ -229,23 +234,19 @@ def read_units(
 ) -> Units:
     """The units of a site, with the ``columns`` that roles are made of.
 
-    ``unit`` and ``scope`` are those of :func:`read_kind`. Fillers that fewer than ``rare`` groups of
-    sequences have are joined: those of one group are never both fitted to and tested on.
+    ``unit`` and ``scope`` are those of :func:`read_kind`. Fillers that fewer than ``rare`` documents
+    have are joined: those of one document are never both fitted to and tested on.
     """
     name = select_one(store, site)
     kind = read_kind(store, name, unit, scope)
     tokens = _read_tokens(store, name, fillers, set(columns))
-    of_token = group_tokens(tokens, "filler")
-    joined, n_rare = join_rare(tokens["filler"].to_numpy(object), of_token, rare)
+    origin = read_provenance(tokens, "filler")
+    count_documents(origin.documents, fewest, store.path)
+    joined, n_rare = join_rare(tokens["filler"].to_numpy(object), origin.documents, rare)
     first = starts_of(pd.factorize(tokens["sample"])[0])
-    groups = of_token if kind.unit == TOKEN else of_token[first]
-    if (n := len(np.unique(groups))) < fewest:
-        raise InputError(
-            f"{store.path} has {n} independent groups (samples of one document or with the same sequence "
-            f"are one group): extract {fewest} or more"
-        )
     vectors = _vectors(store, name, kind, tokens, first)
-    return Units(store, name, vectors, tokens, kind, joined, n_rare, groups)
+    of_unit = origin if kind.unit == TOKEN else origin.take(first)
+    return Units(store, name, vectors, tokens, kind, joined, n_rare, of_unit)
 
 
 def select_one(store: Store, site: str) -> str:
@@ -261,7 +262,7 @@ def select_one(store: Store, site: str) -> str:
 def join_rare(
     fillers: Shaped[np.ndarray, " token"], groups: Int[np.ndarray, " token"], rare: int
 ) -> tuple[Shaped[np.ndarray, " token"], int]:
-    """The fillers, those of fewer groups than ``rare`` as one (of two or more), and how many they are."""
+    """The fillers, those of fewer documents than ``rare`` as one (of two or more), and how many they are."""
     codes, names = pd.factorize(fillers)
     of_group = pd.DataFrame({"filler": codes, "group": groups}).drop_duplicates()
     is_rare = np.bincount(of_group["filler"], minlength=len(names)) < rare

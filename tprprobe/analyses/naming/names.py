@@ -26,11 +26,17 @@ from tprprobe.analyses.clustering import Clusters
 from tprprobe.analyses.naming.fields import describe, list_exact, read_labels
 from tprprobe.analyses.naming.lattice import Lattice, build_lattice
 from tprprobe.errors import InputError
+from tprprobe.evaluation.splits import (
+    Provenance,
+    Sequences,
+    halve_documents,
+    leave_out,
+    read_provenance,
+)
 from tprprobe.gold import join
 from tprprobe.gold.structure import find_structure
 from tprprobe.statistics import adjust, bounds, divide, replicate_totals
 from tprprobe.store import Store
-from tprprobe.store.groups import group_tokens
 from tprprobe.store.layout import SAMPLE
 from tprprobe.store.reader import takes_paths
 
@@ -50,6 +56,7 @@ def name_clusters(
     lattice: Lattice,
     questions: Shaped[np.ndarray, " token"],
     seed: int = 0,
+    sequences: Sequences | None = None,
 ) -> pd.DataFrame:
     """One row per cluster: cluster, name, the measures with _low and _high, p_value, q_value, …
 
@@ -57,7 +64,7 @@ def name_clusters(
     (q at most 1 %, precision still at least 0.7, lift above 1), else `unnamed`.
     Raises: InputError for fewer than four questions.
     """
-    return decide(score_candidates(labels, lattice, questions, seed))
+    return decide(score_candidates(labels, lattice, questions, seed, sequences))
 
 
 def score_candidates(
@@ -65,12 +72,16 @@ def score_candidates(
     lattice: Lattice,
     questions: Shaped[np.ndarray, " token"],
     seed: int = 0,
+    sequences: Sequences | None = None,
 ) -> pd.DataFrame:
-    """The candidate of every cluster with all its measures but q, and how many there were."""
-    chosen_on = split_questions(questions, seed)
+    """The candidate of every cluster with all its measures but q, and how many there were; none is chosen on
+    ``sequences`` that it is scored on.
+    """
+    tested = ~halve_documents(questions, seed)
+    chosen_on = ~tested if sequences is None else leave_out(~tested, tested, sequences)
     n_clusters = int(labels.max()) + 1
     chosen = _choose(lattice, labels, chosen_on, n_clusters)
-    sums = _count(lattice, labels, questions, ~chosen_on, chosen, n_clusters)
+    sums = _count(lattice, labels, questions, tested, chosen, n_clusters)
     names = np.array([*lattice.names, ""], object)
     measures = pd.DataFrame(_with_intervals(sums, seed))
     measures[chosen < 0] = np.nan
@@ -102,17 +113,6 @@ def count_names(named: pd.DataFrame, keys: list[str], **beside: Sequence[int]) -
     counts["coverage"] = named["coverage"].where(has_name, 0.0)
     groups: Any = named.assign(**counts).groupby(keys, sort=False, dropna=False)
     return groups.agg(dict.fromkeys(counts, "sum") | {"stability": "first"}).reset_index()
-
-
-def split_questions(
-    questions: Shaped[np.ndarray, " token"], seed: int = 0
-) -> Bool[np.ndarray, " token"]:
-    """The tokens of a random half of the questions."""
-    unique, index = np.unique(questions, return_inverse=True)
-    if len(unique) < 4:
-        raise InputError(f"{len(unique)} questions to name clusters by: give 4 or more")
-    half = np.arange(len(unique)) < len(unique) // 2
-    return np.random.default_rng(seed).permuted(half)[index]
 
 
 def _choose(
@@ -199,9 +199,14 @@ class Gold:
     lattice: Lattice
 
     @cached_property
+    def origin(self) -> Provenance:
+        """The document and the sequence of every token."""
+        return read_provenance(self.tokens)
+
+    @property
     def questions(self) -> Int[np.ndarray, " token"]:
         """The number of every token's question or document."""
-        return group_tokens(self.tokens)
+        return self.origin.documents
 
     @property
     def characters(self) -> Shaped[np.ndarray, " token"]:
@@ -261,4 +266,5 @@ def name_roles(store: Store, roles: Clusters, seed: int = 0) -> pd.DataFrame:
             f"clusters of {len(roles.labels)} tokens, but {store.path} has {len(gold.tokens)}: "
             "give the store that they were found in"
         )
-    return name_clusters(roles.labels, gold.lattice, gold.questions, seed)
+    sequences = gold.origin.sequences
+    return name_clusters(roles.labels, gold.lattice, gold.questions, seed, sequences)

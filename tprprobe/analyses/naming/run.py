@@ -292,7 +292,8 @@ class NamingPlan:
         """The candidates of the best run's clusters, and what those of all runs tell of polarity."""
         gold = self.golds[str(place["model"])]
         runs = runs.astype(int)
-        names = score_candidates(labels.astype(int), gold.lattice, gold.questions, self.seed)
+        groups = gold.questions, self.seed, gold.origin.sequences
+        names = score_candidates(labels.astype(int), gold.lattice, *groups)
         found = {
             "names": names,
             **find_structure().decode(runs, gold.tokens, gold.questions, self.seed),

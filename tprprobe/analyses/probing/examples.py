@@ -10,10 +10,6 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from tprprobe.analyses.probing.labelled_words import (
-    DEV,
-    JOINED,
-    TEST,
-    TRAIN,
     Corpus,
     Marks,
     Order,
@@ -22,6 +18,7 @@ from tprprobe.analyses.probing.labelled_words import (
 from tprprobe.analyses.probing.settings import ProbeSettings, SpanMode
 from tprprobe.analyses.probing.task import Task
 from tprprobe.errors import InputError
+from tprprobe.evaluation.splits import DEV, LEFT_OUT, TEST, TRAIN
 from tprprobe.gold.labels import Target, decode_cell
 
 MOST = 1024  # targets of a batch, or those of one sample that has more
@@ -295,7 +292,7 @@ def split_examples(
 ) -> Splits:
     """The examples of a task for training, validation and testing.
 
-    With a ``test`` corpus all its examples are the test, and documents that it has are not trained on.
+    With a ``test`` corpus all its examples are the test, and documents and sequences that it has are not trained on.
     """
     mode, window = settings.mode(corpus.side), settings.window(corpus.side)
     examples = read_examples(corpus, task, mode, window)
@@ -328,14 +325,14 @@ def split_examples(
 
 
 def _split_names(split: np.ndarray, examples: Examples, test: Corpus | None) -> np.ndarray:
-    """The split of every example; ``test`` for those in documents of another corpus that is tested on."""
-    names = split[examples.sample]
+    """The part of every example; left out are those that share a document or a sequence with another corpus that is tested on."""
     if test is None:
-        return names
-    tested = {name for group in test.names for name in group.split(JOINED)}
-    groups = examples.corpus.names
-    known = np.array([not tested.isdisjoint(group.split(JOINED)) for group in groups])
-    return np.where(known[examples.document], TEST, names)
+        return split[examples.sample]
+    corpus = examples.corpus
+    tested = np.isin(np.array(corpus.names, object), np.array(test.names, object))
+    shared = np.isin(corpus.origin.sequences, test.origin.sequences).any(1)
+    names = np.where(tested[corpus.document] | shared, LEFT_OUT, split)
+    return names[examples.sample]
 
 
 def _check(splits: Splits, settings: ProbeSettings) -> None:

@@ -1,9 +1,8 @@
 """The labelled words on one side of a store, and which documents train, validate and test."""
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,15 +11,23 @@ from jaxtyping import Bool, Float64, Int
 
 from tprprobe.analyses.probing.task import Task
 from tprprobe.errors import InputError
+from tprprobe.evaluation.splits import (
+    DEV,
+    DOCUMENT,
+    QUESTION,
+    TEST,
+    TRAIN,
+    Provenance,
+    clear_parts,
+    count_documents,
+    read_provenance,
+    rotate_documents,
+)
 from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
-from tprprobe.store.groups import group_tokens
 
-TRAIN, DEV, TEST = "train", "dev", "test"
-SHARES = {TEST: 0.2, DEV: 0.1}
 FEWEST = 10
 SAME = {"validation": DEV, "valid": DEV}
-JOINED = " + "  # between the names of documents that are one group
 
 Order = Int[np.ndarray, " sample"]
 Marks = Bool[np.ndarray, "target label"]
@@ -59,7 +66,7 @@ class Corpus:
     store: Store
     side: str
     words: Words
-    document: Int[np.ndarray, " sample"]
+    origin: Provenance  # of every sample
     names: tuple[str, ...]
     splits: tuple[
         np.ndarray, ...
@@ -67,6 +74,11 @@ class Corpus:
     first: Int[np.ndarray, " row"]  # the first row of the row's sample
     last: Int[np.ndarray, " row"]
     previous: Int[np.ndarray, " row"]  # a hash of the word before that which the row is asked about
+
+    @property
+    def document(self) -> Order:
+        """The document of every sample."""
+        return self.origin.documents
 
     @property
     def training_samples(self) -> Order:
@@ -83,20 +95,20 @@ def read_corpus(
     sample = table["sample"].to_numpy()
     first = np.searchsorted(sample, sample, "left")
     last = np.searchsorted(sample, sample, "right") - 1
-    grouped = tokens.assign(group=group_tokens(tokens)).drop_duplicates("sample")
-    per_sample = grouped.set_index("sample").reindex(range(store.samples))
-    named = next((c for c in ("document", "question") if c in per_sample), None)
-    titles = per_sample[named].astype(str) if named else per_sample.index.astype(str)
-    document = pd.factorize(per_sample["group"], use_na_sentinel=False)[0]
-    names = pd.Series(titles).groupby(document).agg(lambda some: JOINED.join(dict.fromkeys(some)))
+    known = np.searchsorted(tokens["sample"], np.arange(store.samples))
+    known = np.minimum(known, len(tokens) - 1)  # a sample without tokens has no targets either
+    origin, per_sample = read_provenance(tokens).take(known), tokens.iloc[known]
+    named = next((c for c in (DOCUMENT, QUESTION) if c in per_sample), "sample")
+    names = per_sample[named].astype(str).groupby(origin.documents).first()
     if seed is None:
-        splits = (np.full(len(document), TEST, object),)
+        splits = (np.full(len(per_sample), TEST, object),)
     elif "split" in per_sample:
-        splits = (_stored_split(per_sample),)
+        splits = (clear_parts(_stored_split(per_sample), origin.sequences),)
     else:
-        splits = tuple(_divide(document, seed))
+        count_documents(origin.documents, FEWEST, "the store")
+        splits = tuple(rotate_documents(origin.documents, origin.sequences, seed))
     names, previous = tuple(map(str, names)), _previous(words, side, len(table))
-    return Corpus(store, side, words, document, names, splits, first, last, previous)
+    return Corpus(store, side, words, origin, names, splits, first, last, previous)
 
 
 def read_words(tokens: pd.DataFrame, tasks: Sequence[Task]) -> Words:
@@ -126,21 +138,6 @@ def _stored_split(per_sample: pd.DataFrame) -> np.ndarray:
             "three splits, or none"
         )
     return split
-
-
-def _divide(document: np.ndarray, seed: int) -> Iterator[np.ndarray]:
-    """The splits by chance of every turn: the documents go round, so that each is tested in one."""
-    n = document.max() + 1
-    if n < FEWEST:
-        raise InputError(f"the store has {n} different documents: extract {FEWEST} or more")
-    place = np.random.default_rng(seed).permutation(n)[document]
-    tested, checked = (max(1, round(SHARES[name] * n)) for name in (TEST, DEV))
-    others = np.linspace(tested, n, round(1 / SHARES[TEST])).round().astype(int)
-    for start, stop in pairwise([0, *others]):
-        split = np.full(len(document), TRAIN, object)
-        split[(place >= start) & (place < stop)] = TEST
-        split[(place - stop) % n < checked] = DEV
-        yield split
 
 
 def _previous(words: Words, side: str, n_rows: int) -> Int[np.ndarray, " row"]:

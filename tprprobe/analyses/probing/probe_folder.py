@@ -18,12 +18,13 @@ from torch import Tensor
 from tprprobe.analyses.probing.document_counts import Tested
 from tprprobe.analyses.probing.examples import Examples, read_examples
 from tprprobe.analyses.probing.inputs import Batch, Reader, Shape, Vector, chunks, site_vectors
-from tprprobe.analyses.probing.labelled_words import TEST, read_corpus
+from tprprobe.analyses.probing.labelled_words import read_corpus
 from tprprobe.analyses.probing.result_table import Score, describe
 from tprprobe.analyses.probing.settings import SpanMode
 from tprprobe.analyses.probing.span_conv import edge_logits
 from tprprobe.analyses.probing.task import Task
 from tprprobe.errors import InputError
+from tprprobe.evaluation.splits import TEST
 from tprprobe.files.hub import CARD, CONFIG, WEIGHTS, locate
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import SETTINGS

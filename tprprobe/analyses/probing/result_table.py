@@ -44,7 +44,7 @@ COMPARED = (
     "task", "first", "second", "control", "difference", "low", "high", "p", "documents", "second_f1"
 )  # fmt: skip
 BEYOND, TIED = "*", "tied with"
-NOTE = f"F1 in percent with its 95 % interval over documents; {BEYOND}: beyond every control (paired, Holm)"
+NOTE = f"in percent, [95 % interval] of these probes on new documents; {BEYOND}: beyond every control (paired, Holm)"
 TIES = f"; {TIED}: the layers whose intervals overlap"
 
 Sums = Float[np.ndarray, "document term"]
@@ -271,9 +271,15 @@ def _repeat(places: pd.DataFrame, counts: Sequence[int]) -> pd.DataFrame:
     return places.loc[places.index.repeat(list(counts))].reset_index(drop=True)
 
 
+def name_score(rows: pd.DataFrame) -> str:
+    """``accuracy`` where every target has one label and every label counts, as micro-F1 then is accuracy; else ``micro-F1``."""
+    known = rows.dropna(subset=["f1", "accuracy"])
+    return "accuracy" if np.allclose(known["f1"], known["accuracy"]) else "micro-F1"
+
+
 def screen(rows: pd.DataFrame) -> pd.DataFrame:
-    """A line per task, vector, head and layer of the real labels: F1 with its interval, a mark, the layers
-    that it is tied with, the best control.
+    """A line per task, vector, head and layer of the real labels: the score with its interval, its name (accuracy or
+    micro-F1), a mark, the layers that it is tied with, the best control.
     """
     lines = pd.DataFrame(list(_lines(rows[rows["control"] == REAL])))
     for column in ("head", "probe", TIED):
@@ -286,6 +292,7 @@ def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
     vectors = real["site"].map(_vector)
     order = {vector: place for place, vector in enumerate(vectors.unique())}
     placed = real.assign(vector=vectors, order=vectors.map(order))
+    names = {task: name_score(of_task) for task, of_task in real.groupby("task")}
     for _, row in placed.sort_values(["task", "probe", "order", "layer"], kind="stable").iterrows():
         best = row["best_control"]
         beside = "" if pd.isna(best) else f"{100 * row['best_control_f1']:.1f} {best}"
@@ -295,7 +302,8 @@ def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
             "vector": str(row["vector"]),
             "layer": "" if pd.isna(row["layer"]) else str(row["layer"]),
             "head": "" if pd.isna(row["head"]) else str(row["head"]),
-            "F1": interval_text(read_interval(row, "f1"), ".1f", 100),
+            "score": interval_text(read_interval(row, "f1"), ".1f", 100),
+            "of": names[row["task"]],
             "": BEYOND if row["beyond"] is True else "",
             TIED: _tied(placed, row),
             "best control": beside,

@@ -231,7 +231,7 @@ def _fit_all(layer: Layer, split: Split) -> Iterator[Scored]:
     partitions = {"fold": split.folds, **split.sweeps}
     parts = reduce(merge, each_part(partial(gather, layer, partitions), layer.parts()))
     folds = [parts["fold", i] for i in range(FOLDS)]
-    n, trained = split.n_training, ~split.held_out
+    n, trained = split.n_training, split.trained
     trainings = [Training("question", n, reduce(add, folds), trained, folds)]
     for unit, labels in split.sweeps.items():
         sums = accumulate(parts[unit, i] for i in range(len(split.sizes[unit])))

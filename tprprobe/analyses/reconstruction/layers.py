@@ -9,10 +9,10 @@ import pandas as pd
 from jaxtyping import Bool, Float64, Int
 
 from tprprobe.errors import InputError, unknown
+from tprprobe.evaluation.splits import TEST_SHARE, count_documents, read_provenance, stand_first
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import parts_of
-from tprprobe.store.groups import group_tokens
 
 ROWS_PER_BLOCK, PROJECTIONS = 4096, 4
 SITES = {"input": "encoder.{}.self.input", "hidden": "encoder.{}.hidden"}
@@ -154,13 +154,15 @@ def find_layers(store: Store, layer: int | None, target: str, seed: int) -> list
     return [Layer(store, number, site, seed) for number, site in sites.items()]
 
 
-TEST_SHARE, FOLDS, FEWEST = 0.25, 5, 20
+FOLDS, FEWEST = 5, 20
+HELD_OUT, LEFT_OUT = -1, -2  # places of questions that nothing is fitted to
 SIZES = (100, 300, 1000, 3000, 10000)
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The question of every row; its fold, FOLDS for a held-out one; and nested training sets.
+    """The question (document) of every row; its fold, FOLDS for a held-out one, −1 for one that is left out; and nested
+    training sets.
 
     ``sweeps`` has, for n counted in questions and in positions, a label for every row: the first
     of ``sizes`` that takes it in, −1 if none does.
@@ -174,7 +176,11 @@ class Split:
     @property
     def n_training(self) -> int:
         """Training questions."""
-        return len(np.unique(self.questions[self.folds < FOLDS]))
+        return len(np.unique(self.questions[self.trained]))
+
+    @property
+    def trained(self) -> Bool[np.ndarray, " row"]:
+        return (self.folds >= 0) & (self.folds < FOLDS)
 
     @property
     def held_out(self) -> Bool[np.ndarray, " row"]:
@@ -184,17 +190,19 @@ class Split:
 def split_questions(tokens: pd.DataFrame, seed: int) -> Split:
     """A quarter of the questions held out, the others in folds and in nested training sets.
 
-    The same question asked twice counts as one, and so does a document.
+    A document counts as one question, and so does a question that is asked twice. A sequence that several documents
+    have counts where it is held out, else in the first fold that has it.
     """
-    questions = group_tokens(tokens)
-    if (n := len(np.unique(questions))) < FEWEST:
-        raise InputError(f"the store has {n} different questions: extract {FEWEST} or more")
+    origin = read_provenance(tokens)
+    questions, n = origin.documents, count_documents(origin.documents, FEWEST, "the store")
     rng = np.random.default_rng(seed)
     order = rng.permutation(n)
     n_test = round(TEST_SHARE * len(order))
-    place = np.empty(len(order), int)  # among the training questions, −1 if held out
-    place[order] = np.maximum(np.arange(len(order)) - n_test, -1)
+    place = np.empty(len(order), int)  # among the training questions
+    place[order] = np.maximum(np.arange(len(order)) - n_test, HELD_OUT)
     at = place[questions]
+    is_counted = stand_first(np.where(at < 0, -1, at % FOLDS), origin.sequences)
+    at = np.where(is_counted, at, LEFT_OUT)
     position = np.full(len(at), -1)
     training = rng.permutation(np.flatnonzero(at >= 0))
     position[training] = np.arange(len(training))
@@ -202,7 +210,7 @@ def split_questions(tokens: pd.DataFrame, seed: int) -> Split:
     sizes = {unit: [n for n in SIZES if n <= values.max()] for unit, values in places.items()}
     return Split(
         questions,
-        np.where(at < 0, FOLDS, at % FOLDS),
+        np.select([at == HELD_OUT, at >= 0], [FOLDS, at % FOLDS], -1),
         {unit: _nested(values, sizes[unit]) for unit, values in places.items()},
         sizes,
     )

@@ -1,0 +1,155 @@
+"""Who is fitted on and who is tested: documents are divided, and no sequence of the test part is fitted on.
+
+A sample is never divided, nor is a document. Documents that share a sentence stay two documents; but a model gives
+the same text the same states, so a sample whose sequence the test part has too is left out of the fit.
+"""
+
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Int, Shaped, UInt64
+
+from tprprobe.errors import InputError
+
+DOCUMENT, QUESTION = "document", "question"
+TRAIN, DEV, TEST, LEFT_OUT = "train", "dev", "test", ""
+TEST_SHARE, DEV_SHARE = 0.25, 0.2  # of the documents; of those that are not tested on
+TURNS, TURN_DEV = (
+    5,
+    0.1,
+)  # in which every document is tested once; share of the documents to choose by
+
+Documents = Int[np.ndarray, " row"]
+Sequences = UInt64[np.ndarray, "row key"]
+Flags = Bool[np.ndarray, " row"]
+
+
+@dataclass(frozen=True, eq=False)
+class Provenance:
+    """The document that every row comes from, as a number, and its sample's sequences, as hashes that are the same in every store."""
+
+    documents: Documents
+    sequences: Sequences
+
+    def take(self, rows: np.ndarray) -> "Provenance":
+        """The provenance of some rows."""
+        return Provenance(self.documents[rows], self.sequences[rows])
+
+
+def read_provenance(tokens: pd.DataFrame, column: str | None = None) -> Provenance:
+    """The document and the sequences of every token, documents in the order in which they appear.
+
+    A sample without a document's name is a document by itself, together with samples of the same sequence.
+
+    Args:
+        tokens: A row a token, the tokens of a sample in one piece, with the column ``sample``; ``document`` and
+            ``question`` (the text that was read) count where they are there and not empty.
+        column: Symbols by which sequences are compared too, beside the text: a text and the symbols that it is
+            described by may be repeated independently.
+    """
+    sample = pd.factorize(tokens["sample"])[0]
+    first = np.flatnonzero(np.diff(sample, prepend=-1))
+    text = _cells(tokens, QUESTION, first)
+    if (text == "").any():
+        text = text.where(text != "", _join(tokens["token"], first))
+    keys = [text, *([_join(tokens[column], first)] if column else [])]
+    keys = [key.map(normalize) for key in keys]
+    name = _cells(tokens, DOCUMENT, first)
+    document = ("document " + name).where(name != "", "sequence " + keys[-1])
+    hashes = [pd.util.hash_array(key.to_numpy(object)) for key in keys]
+    return Provenance(pd.factorize(document)[0][sample], np.stack(hashes, 1)[sample])
+
+
+def normalize(text: str) -> str:
+    """A text by which copies are recognized: NFKC, in any case, every run of blanks as one."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def _cells(tokens: pd.DataFrame, name: str, first: Int[np.ndarray, " sample"]) -> pd.Series:
+    """The cell of a column for every sample; empty where there is none."""
+    if name not in tokens:
+        return pd.Series([""] * len(first), dtype=object)
+    column = tokens[name].iloc[first].astype(object).reset_index(drop=True)
+    return column.where(column.notna(), "").astype(str)
+
+
+def _join(symbols: pd.Series, first: Int[np.ndarray, " sample"]) -> pd.Series:
+    """The symbols of every sample, with a character between that no text has: blanks may be symbols."""
+    texts = symbols.astype(str).to_numpy(object).tolist()
+    spans = pairwise([*first.tolist(), len(texts)])
+    return pd.Series(["\0".join(texts[start:end]) for start, end in spans], dtype=object)
+
+
+def leave_out(fitted: Flags, tested: Flags, sequences: Sequences) -> Flags:
+    """The fitted rows that have no sequence in common with a tested row."""
+    shared = [np.isin(key, key[tested]) for key in sequences.T]
+    return fitted & ~np.any(shared, axis=0)
+
+
+def count_documents(documents: Documents, fewest: int, source: object) -> int:
+    """How many documents there are.
+
+    Raises:
+        InputError: Fewer than ``fewest``.
+    """
+    if (n := len(np.unique(documents))) < fewest:
+        raise InputError(
+            f"{source} has {n} different documents (samples without a document count as one if their sequence "
+            f"is the same): extract {fewest} or more"
+        )
+    return n
+
+
+def divide_documents(documents: Documents, rng: np.random.Generator) -> tuple[Flags, Flags]:
+    """The rows to test on, and the rows to choose by; what is left is fitted to."""
+    n = documents.max() + 1
+    place = (rng.permutation(n) / n)[documents]
+    test = place < TEST_SHARE
+    return test, ~test & (place < TEST_SHARE + DEV_SHARE * (1 - TEST_SHARE))
+
+
+def halve_documents(documents: Shaped[np.ndarray, " row"], seed: int = 0) -> Flags:
+    """The rows of a random half of the documents."""
+    unique, index = np.unique(documents, return_inverse=True)
+    if len(unique) < 4:
+        raise InputError(f"{len(unique)} documents to choose on and to test on: give 4 or more")
+    half = np.arange(len(unique)) < len(unique) // 2
+    return np.random.default_rng(seed).permuted(half)[index]
+
+
+def rotate_documents(
+    documents: Documents, sequences: Sequences, seed: int
+) -> Iterator[Shaped[np.ndarray, " row"]]:
+    """The part of every row (``train``, ``dev``, ``test``, or empty: left out), turn by turn; every document is tested in one."""
+    n = documents.max() + 1
+    place = np.random.default_rng(seed).permutation(n)[documents]
+    tested, checked = (max(1, round(share * n)) for share in (1 / TURNS, TURN_DEV))
+    others = np.linspace(tested, n, TURNS).round().astype(int)
+    for start, stop in pairwise([0, *others]):
+        parts = np.full(len(documents), TRAIN, object)
+        parts[(place >= start) & (place < stop)] = TEST
+        parts[(place - stop) % n < checked] = DEV
+        yield clear_parts(parts, sequences)
+
+
+def clear_parts(
+    parts: Shaped[np.ndarray, " row"], sequences: Sequences
+) -> Shaped[np.ndarray, " row"]:
+    """The parts; a sequence of the test part is left out of the others, one of the part to choose by of the training part."""
+    order = np.select([parts == TEST, parts == DEV], [0, 1], 2)
+    return np.where(stand_first(order, sequences), parts, LEFT_OUT)
+
+
+def stand_first(order: Int[np.ndarray, " row"], sequences: Sequences) -> Flags:
+    """The rows whose sequences no row of a lower order has."""
+    is_first = np.ones(len(order), bool)
+    for key in sequences.T:
+        codes, names = pd.factorize(key)
+        lowest = np.full(len(names), order.max(initial=0))
+        np.minimum.at(lowest, codes, order)
+        is_first &= order == lowest[codes]
+    return is_first
