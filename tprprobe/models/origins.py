@@ -21,7 +21,7 @@ def describe_origin(model: Readable) -> dict[str, Any]:
     """
     place = getattr(model, "folder", None) or getattr(model, "source", None)
     files = digest_files(_files(place))
-    config = getattr(getattr(model, "module", None), "config", None)
+    config: Any = getattr(getattr(model, "module", None), "config", None)
     if not files and hasattr(config, "to_json_string"):  # a model in memory
         files = {"config": hashlib.sha256(config.to_json_string().encode()).hexdigest()}
     return {
