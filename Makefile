@@ -9,7 +9,7 @@ export PYTHONHASHSEED = 0
 # If this were set, every command would compile all that it imports: ten seconds.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test test-instrument soak bench check types style docs app paper real audit sbom release clean
+.PHONY: demo test test-instrument installed mutate soak bench check types style docs app paper real audit sbom release clean
 
 demo: .venv/.demo
 	$(BIN)/tprprobe demo
@@ -25,6 +25,9 @@ test: style
 
 test-instrument: .venv/.dev  # what knows no paper and no study
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder tests/instrument tests/app
+
+mutate: .venv/.dev  # faults that the tests must see, one by one in a copy of the tree
+	$(BIN)/python tests/mutate.py
 
 check: .venv/.dev
 	$(MAKE) --jobs 2 types style
@@ -65,6 +68,17 @@ bench: .venv/.dev
 .venv/.dev: .venv/.torch pyproject.toml
 	$(UV) -c constraints.txt -e '.[dev]'
 	touch $@ .venv/.demo
+
+# What the README promises, in an environment that its install line makes, exactly: nothing of `dev` but pytest.
+installed: .venv/.readme
+	PYTHONPATH=tests .venv/readme/bin/python -m pytest -c /dev/null --rootdir . --noconftest -q \
+	  tests/instrument/test_installed.py tests/instrument/test_readme.py
+
+.venv/.readme: constraints.txt pyproject.toml README.md
+	$(PYTHON) -m venv --clear .venv/readme
+	PATH=$$PWD/.venv/readme/bin:$$PATH PIP_QUIET=1 PIP_NO_COMPILE=1 bash -ec "$$(grep '^pip install' README.md)"
+	.venv/readme/bin/pip install --no-compile --quiet -c constraints.txt pytest
+	touch $@
 
 # Every table and figure of the three papers from the checkpoints that ship, into studies/results/report: under 10 minutes
 # of processor time. What was made before goes on (runs/paper); `make clean` forgets it.

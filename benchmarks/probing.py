@@ -27,13 +27,12 @@ import pandas as pd
 import torch
 from rich.console import Console
 
-from tprprobe.analyses.probing import probe
-from tprprobe.analyses.probing.settings import Schedule
+from tprprobe.analyses.probing import Schedule, probe
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 
 BUDGETS = (128, 512, 2048)  # MB
 KINDS, WORDS, LENGTH = ("role", "filler", "tpr"), 200, 12
-SETTINGS = {"probe": "span-conv", "information": False, "controls": ("control",)}
+SETTINGS = {"estimator": "span-conv", "information": False, "controls": ("control",)}
 
 
 def make_store(folder: Path, samples: int, layers: int, width: int) -> Store:

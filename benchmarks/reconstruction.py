@@ -20,8 +20,8 @@ import pandas as pd
 from sklearn.linear_model import Ridge
 
 from tprprobe.analyses.reconstruction import reconstruct
-from tprprobe.analyses.reconstruction.fits import STRENGTHS
-from tprprobe.analyses.reconstruction.layers import FOLDS, find_layers, split_questions
+from tprprobe.analyses.reconstruction.layers import find_layers, split_questions
+from tprprobe.estimators.affine import FOLDS, STRENGTHS
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 
 HEADS, LENGTH = 8, 25

@@ -89,7 +89,7 @@ def r2(store: Store) -> float:
 
 def f1(store: Store) -> float:
     """The mean F1 of linear probes for parts of speech."""
-    rows = tp.probe(store, "pos", sites=list(ENGLISH), probe="linear", controls=())
+    rows = tp.probe(store, "pos", sites=list(ENGLISH), estimator="linear", controls=())
     return float(rows["f1"].mean())
 
 

@@ -39,9 +39,10 @@ from torch import Tensor, nn
 
 import tprprobe as tp
 from tprprobe.analyses.clustering import cluster_all
-from tprprobe.analyses.probing.settings import HIDDEN, Schedule
-from tprprobe.analyses.reconstruction.fits import STRENGTHS
+from tprprobe.analyses.probing import Schedule
 from tprprobe.data.pairs import encode_pairs
+from tprprobe.estimators.affine import STRENGTHS
+from tprprobe.estimators.probes.spans import HIDDEN
 
 MODEL, DATA, TASK = "tpt-d-english", "english", "pos"
 K, SEEDS, FOLDS, PROJECTIONS = 20, 10, 5, 4
@@ -81,7 +82,7 @@ def ours(reports: int, epochs: int, folder: str) -> Found:
         "schedule": Schedule(limit=epochs, stop=epochs),
         "information": False,
     }
-    rows = tp.probe(store, TASK, probe="span-conv", **asked)
+    rows = tp.probe(store, TASK, estimator="span-conv", **asked)
     clock.stop("probes")
     return clock.seconds | {"f1": float(rows[rows["control"] == "real"]["f1"].mean())}
 

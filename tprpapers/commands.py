@@ -1,18 +1,15 @@
 """The papers' commands: every one is a few lines that call one public function."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tprprobe.cli.options import Device, Json, Out, Resume, Seed, print_json, say
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from tprprobe.store import Store
+    pass
 
 
 def binding(
@@ -119,26 +116,3 @@ def demo(
     from tprpapers.demo import run_demo
 
     say(f"open {run_demo(out)}")
-
-
-def probe_bilinear(
-    store: "Store",
-    task: str,
-    sites: Sequence[str] | None = None,
-    rank: str = "auto",
-    span_mode: str = "last_state",
-    controls: Sequence[str] | None = None,
-    seed: int = 0,
-    out: Path | None = None,
-    resume: bool = False,
-) -> "tuple[pd.DataFrame, str]":
-    """The rows of bilinear probes, and what `probe --probe bilinear` prints of them."""
-    from tprpapers.lee.place_probes import probe_places
-    from tprprobe.console import track
-
-    chosen: Any = {"sites": sites, "rank": rank, "span_mode": span_mode, "controls": controls}
-    chosen |= {"seed": seed, "out": out, "resume": resume}
-    rows = probe_places(store, task, **chosen, progress=lambda parts: track(parts, "probing", len(parts)))  # fmt: skip
-    shown = ["site", "probe", "control", "rank", "accuracy", "accuracy_low", "accuracy_high"]
-    shown += [name for name in ("beyond_linear", "beyond_svd", "beyond_control") if name in rows]
-    return rows, rows[shown].round(3).to_string(index=False, na_rep="–")

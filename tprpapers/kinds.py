@@ -17,4 +17,3 @@ BINDINGS = Kind(
 SWAPS = Kind(("swaps.csv",), "intervene RECIPE --ckpt CKPT --out")
 SUBSTITUTIONS = Kind(("substitutions.csv",), "intervene RECIPE --ckpt CKPT --out")
 UNBINDINGS = Kind(("unbindings.csv",), "intervene RECIPE --ckpt CKPT --out")
-GRIDS = Kind(("grids.json",), "probe TASK STORE --probe bilinear --out")

@@ -9,6 +9,7 @@ from .algebra import bind as bind
 from .algebra import unbind as unbind
 from .analyses.clustering import cluster as cluster
 from .analyses.decomposition import TPDecomposition as TPDecomposition
+from .analyses.decomposition import compare_operations as compare_operations
 from .analyses.decomposition import decompose as decompose
 from .analyses.decomposition import search_roles as search_roles
 from .analyses.naming import name_roles as name_roles
@@ -18,6 +19,8 @@ from .analyses.reconstruction import reconstruct as reconstruct
 from .cli.repositories import push_to_hub as push_to_hub
 from .data import load_data as load_data
 from .errors import InputError as InputError
+from .evaluation.results import load_results as load_results
+from .examination import examine as examine
 from .extraction import extract as extract
 from .files.kinds import load_run as load_run
 from .interventions.decomposed_states import substitute as substitute

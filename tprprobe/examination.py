@@ -1,7 +1,7 @@
 """One model, examined: are its states sums of bindings, of which roles, is that learnt, known, and used?"""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from torch import nn
 
 from tprprobe.analyses.decomposition import (
     binds,
@@ -18,8 +19,8 @@ from tprprobe.analyses.decomposition import (
     measure_exact_gain,
 )
 from tprprobe.analyses.probing import probe
-from tprprobe.analyses.probing.result_table import name_score
-from tprprobe.data import load_data
+from tprprobe.analyses.probing.rows import name_score
+from tprprobe.data import as_data, load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.frames.pairsets import MinimalPairs
 from tprprobe.errors import InputError
@@ -31,7 +32,10 @@ from tprprobe.files.locks import alone
 from tprprobe.files.runs import KeptRun
 from tprprobe.interventions.behavior import measure_pairs
 from tprprobe.models.architectures import fingerprint
-from tprprobe.models.protocol import Readable
+from tprprobe.models.loading import load_model
+from tprprobe.models.protocol import Language, Readable
+from tprprobe.site.adapters import Adaptable
+from tprprobe.site.attachment import Attached
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import layer_of, side_of
 from tprprobe.statistics import interval_text, measured, read_interval
@@ -64,8 +68,9 @@ class Examination:
 
 
 def examine(
-    model: Readable,
-    data: Dataset | None = None,
+    model: Readable | nn.Module | Adaptable,
+    tokenizer: Any = None,
+    data: Dataset | str | os.PathLike[str] | Iterable[str] | None = None,
     out: str | os.PathLike[str] = "runs/examined",
     layers: int = LAYERS,
     n: int = TEXTS,
@@ -77,8 +82,9 @@ def examine(
     states change places, where the model has a head.
 
     Args:
-        model: any model that reads text.
-        data: what it reads; default: minimal pairs of four frames, in which agent and patient change places.
+        model: Any model that reads text, or one in memory, as :func:`load_model` takes it.
+        tokenizer: The tokenizer of a model in memory; default: the one that it has.
+        data: What it reads, as :func:`load_data` takes it; default: minimal pairs of four frames, in which agent and patient change places.
         out: The folder of report.html, the tables as CSV and the stores.
         layers: How many layers' outputs are examined, evenly spaced; default: 6. The input embeddings come first.
         n: How many texts are read.
@@ -91,23 +97,22 @@ def examine(
 
     Raises:
         InputError: a model without layers that read a source, too few texts, a folder of something else.
+
+    Examples:
+        >>> tp.examine(module, tokenizer, ["Dogs chase cats.", "Rain falls."], out="runs/mine")  # doctest: +SKIP
     """
-    with alone(Path(out)):
-        return _examine(model, data, Path(out), layers, n, resume, seed)
+    if not isinstance(model, Language | Attached):
+        model = load_model(model, tokenizer)
+    data = load_data(PAIRS, n=n, seed=seed) if data is None else as_data(data)[:n]
+    sites, folder = choose_sites(model, layers), Path(out)
+    with alone(folder):
+        return _examine(model, data, sites, folder, resume, seed)
 
 
 def _examine(
-    model: Readable,
-    data: Dataset | None,
-    folder: Path,
-    layers: int,
-    n: int,
-    resume: bool,
-    seed: int,
+    model: Any, data: Dataset, sites: list[str], folder: Path, resume: bool, seed: int
 ) -> Examination:
     """The examination in a folder that no other process writes."""
-    data = load_data(PAIRS, n=n, seed=seed) if data is None else data[:n]
-    sites = choose_sites(model, layers)
     settings = {"model": model.name, "weights": fingerprint(model), "data": data.name}
     settings |= {"n": len(data), "sites": sites, "seed": seed, "tprprobe": version("tprprobe")}
     run = KeptRun.open(folder, settings, resume, MANIFEST)

@@ -16,6 +16,7 @@ from scipy import stats
 
 from tprprobe.console import note
 from tprprobe.errors import InputError
+from tprprobe.evaluation.results import NUMBERS
 from tprprobe.figures.lapses import lapse_curves
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.locks import alone
@@ -26,12 +27,8 @@ from tprprobe.models.origins import sum_origin
 from tprprobe.models.protocol import Readable
 
 MANIFEST, TABLE, STEPS, NUMBER = "lapse.json", "table", "steps", re.compile(r"(\d+)/*$")
-# A measure is a column with an interval (NAME, NAME_low, NAME_high); KEYS and ``control`` identify a row.
-KEYS = (
-    *("task", "side", "site", "layer", "head", "vectors", "roles", "unit", "family", "probe"),
-    *("predictor", "split", "data", "kind", "edit", "at", "strength", "clusters", "metric"),
-)
-REAL, CEILINGS = ("", "real"), ("pca", "itself")  # nothing has to pass the latter
+CEILINGS = ("pca", "itself")  # controls that nothing has to pass
+UNNAMED = (*NUMBERS, "step", "seed", "control", "metric")  # columns that name no row of a question
 CURVE, ENDS = ["question", "measure", "row"], {"_low": -1, "_high": 1}
 WriteStore = Callable[[Readable, Path], Any]
 
@@ -143,47 +140,46 @@ def _answer(question: Question, name: str, store: Path, write: Any) -> dict[str,
 
 
 def pair_controls(table: pd.DataFrame, question: str) -> pd.DataFrame:
-    """A row a measure, row, step and seed: the ``value``, the strongest ``control`` (NaN: none) and their
+    """A row a metric, row, step and seed of a long table: the ``value``, the strongest ``control`` (NaN: none) and their
     ``difference`` (to 0 where there is none), with intervals; that of the difference adds both in quadrature.
 
     Raises:
-        InputError: no column has an interval.
+        InputError: no number has an interval.
     """
-    names = [str(name) for name in table if {f"{name}{end}" for end in ENDS} <= {*table}]
-    if not names:
-        raise InputError(f"{question}: no column has an interval: {', '.join(map(str, table))}")
-    keys = [key for key in KEYS if key in table]
-    text: Any = table[keys].map(_text)
-    kind = table["control"].map(_text) if "control" in table else pd.Series("", table.index)
-    real, null = kind.isin(REAL), ~kind.isin([*REAL, *CEILINGS])
-    rows = text[real].drop_duplicates() if keys else text[:1]
-    varying = [key for key in keys if rows[key].nunique() > 1]
-    only_controls = text.apply(lambda of: ~of.isin({*of[real]} - {""}))
+    if not table["low"].notna().any():
+        raise InputError(f"{question}: no number has an interval: {', '.join({*table['metric']})}")
+    names = [name for name in table if name not in UNNAMED]
+    text: Any = table[names].map(_text)
+    real, null = table["control"] == "", ~table["control"].isin(["", *CEILINGS])
+    rows = text[real].drop_duplicates() if names else text[:1]
+    varying = [name for name in names if rows[name].nunique() > 1]
+    only_controls = text.apply(lambda column: ~column.isin({*column[real]} - {""}))
+    metrics = table.loc[table["low"].notna(), "metric"].unique()
     pairs = []
-    for (_, row), name in product(rows.iterrows(), names):
-        same = text == row
-        value = _by_step(table[real & same.all(axis=1)], name, "value").mean()
-        suits = null & (same | only_controls).all(axis=1)
-        control = _by_step(table[suits], name, "control").last()
-        label = {"measure": name, "row": " ".join(row[varying])}
+    for (_, row), metric in product(rows.iterrows(), metrics):
+        is_metric, same = table["metric"] == metric, text == row
+        value = _by_step(table[real & is_metric & same.all(axis=1)], "value").mean()
+        suits = null & is_metric & (same | only_controls).all(axis=1)
+        control = _by_step(table[suits], "control").last()
+        label = {"measure": metric, "row": " ".join(row[varying])}
         pairs.append(value.join(control).reset_index().assign(**label))
-    found = pd.concat(pairs, ignore_index=True).assign(question=question)
-    found["difference"] = found["value"] - found["control"].fillna(0)
-    for (end, sign), other in zip(ENDS.items(), reversed(ENDS), strict=True):
-        of_control = (found[f"control{other}"] - found["control"]).fillna(0)
-        reach = np.hypot(found[f"value{end}"] - found["value"], of_control)
-        found[f"difference{end}"] = found["difference"] + sign * reach
-    return found
+    paired = pd.concat(pairs, ignore_index=True).assign(question=question)
+    paired["difference"] = paired["value"] - paired["control"].fillna(0)
+    for (end, sign), opposite in zip(ENDS.items(), reversed(ENDS), strict=True):
+        rival = (paired[f"control{opposite}"] - paired["control"]).fillna(0)
+        reach = np.hypot(paired[f"value{end}"] - paired["value"], rival)
+        paired[f"difference{end}"] = paired["difference"] + sign * reach
+    return paired
 
 
 def _text(value: Any) -> str:
     return "" if pd.isna(value) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _by_step(rows: pd.DataFrame, measure: str, name: str) -> Any:
-    """A measure's numbers by step and seed, the largest last."""
-    named = {f"{measure}{end}": f"{name}{end}" for end in ("", *ENDS)}
-    numbers = rows[["step", "seed", *named]].astype(float).rename(columns=named)
+def _by_step(rows: pd.DataFrame, name: str) -> Any:
+    """The numbers of a row by step and seed, the largest last."""
+    columns = {"value": name, "low": f"{name}_low", "high": f"{name}_high"}
+    numbers = rows[["step", "seed", *columns]].astype(float).rename(columns=columns)
     return numbers.dropna(subset=name).sort_values(name).groupby(["step", "seed"])
 
 

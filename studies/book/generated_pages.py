@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from studies.book.architectures_page import write_architectures
 from studies.book.commands_page import write_commands
 from studies.book.interface_page import write_interface
 from studies.book.notebooks import NOTEBOOKS, add_download, write_notebook
@@ -73,6 +74,7 @@ def generated() -> Iterator[tuple[str, str]]:
         "commands.md": write_commands,
         "api.md": write_interface,
         "gallery.md": write_gallery,
+        "architectures.md": write_architectures,
     }
     for name, write in pages.items():
         yield name, write()

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from tprprobe.analyses.probing.document_counts import TERMS
+from tprprobe.evaluation.metrics import TERMS
 from tprprobe.statistics import Interval, bounds, f1, replicate_totals
 
 REPLICATES = 1000

@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from tprprobe.analyses.probing.document_counts import TERMS
-from tprprobe.analyses.probing.result_table import compare_sums
 from tprprobe.errors import InputError
+from tprprobe.evaluation.intervals import compare
+from tprprobe.evaluation.metrics import TERMS, micro_f1
 from tprprobe.statistics import adjust
 
 DOCUMENTS = "documents.parquet"
@@ -68,6 +68,13 @@ def _read(folder: Path, control: str) -> pd.DataFrame:
 
 def _compare(place: Any, part: pd.DataFrame) -> dict[str, Any]:
     task, side, stem, head, kind = place
-    sums = [part[[term + suffix for term in TERMS]].to_numpy(float) for suffix in SUFFIXES]
+    first, second = [part[[term + suffix for term in TERMS]].to_numpy(float) for suffix in SUFFIXES]
     names = {"task": task, "side": side, "site": f"{stem}.{kind}".rstrip(".")}
-    return names | {"head": None if head == NO_HEAD else int(head)} | compare_sums(*sums)
+    found = compare(first, second, micro_f1)
+    interval = {
+        "difference": found.difference.value,
+        "low": found.difference.low,
+        "high": found.difference.high,
+    }
+    tested = {"p": found.p, "documents": found.n_groups}
+    return names | {"head": None if head == NO_HEAD else int(head)} | interval | tested

@@ -9,8 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from tprprobe.analyses.probing import probe
-from tprprobe.analyses.probing.settings import Schedule
+from tprprobe.analyses.probing import Schedule, probe
 from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
@@ -58,7 +57,7 @@ def probe_english(runs: Path, progress: Callable[[str], None]) -> dict[str, dict
     span-conv  the paper's probe of the cross-attention's vectors, one seed
     read       the encoder: every site, beside its untrained twin
     """
-    linear: dict[str, Any] = {"probe": "linear", "most": 0}
+    linear: dict[str, Any] = {"estimator": "linear", "most": 0}
     plans: dict[str, tuple[str, dict[str, Any]]] = {
         "written": (
             "written",
@@ -68,7 +67,7 @@ def probe_english(runs: Path, progress: Callable[[str], None]) -> dict[str, dict
         "generated": ("written", linear | {"sites": CROSS, "controls": ()}),
         "span-conv": (
             "written",
-            {"probe": "span-conv", "sites": CROSS, "schedule": SCHEDULE, "controls": ()},
+            {"estimator": "span-conv", "sites": CROSS, "schedule": SCHEDULE, "controls": ()},
         ),
         "read": ("read", linear | {"sites": ENCODER, "controls": ("untrained",)}),
     }

@@ -82,7 +82,7 @@ def _probe(
     data: Dataset, name: str, sites: Sequence[str], folder: Path, labellers: Sequence[Labeller] = ()
 ) -> None:
     store = keep_store(partial(load_model, name), data, sites, store_of(folder), labellers)
-    keep_probes(store, folder, sites, controls=CONTROLS, probe="linear", most=MOST)
+    keep_probes(store, folder, sites, controls=CONTROLS, estimator="linear", most=MOST)
 
 
 def store_of(run: Path) -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from tprprobe.errors import InputError
-from tprprobe.gold.iob import read_blocks, rows
+from tprprobe.gold.blocks import read_blocks, rows
 
 WORD, STRESS = re.compile(r"[a-z]{2,14}"), re.compile(r"\d")
 TREEBANK = "conllu/en_ewt-ud-{split}.conllu.gz"

@@ -70,7 +70,7 @@ def probe_reports(model: Model, data: Dataset, scratch: Path) -> Columns:
     sites = [each for each in VECTORS if matching(names, each)]
     kept = [*sites, *matching(names, "decoder.*.cross.role_weights")]
     store = extract(model, data, kept, scratch / "store", 0, control_samples=len(data))
-    linear: dict[str, Any] = {"probe": "linear", "most": 0, "information": False}
+    linear: dict[str, Any] = {"estimator": "linear", "most": 0, "information": False}
     probe(store, "all", out=scratch / "probes", sites=sites, controls=(), **linear)
     found = [pd.read_parquet(scratch / "probes" / "documents.parquet")]
     if roles := sorted(matching(store.sites, VECTORS[0])):

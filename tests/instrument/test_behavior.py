@@ -62,10 +62,13 @@ TEXT, EXCHANGED = "the dog sees the cat . who ? the", ["dog", "cat"]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A tiny random model of whole words, saved with its head."""
+    return save_words(tmp_path_factory.mktemp("words") / "llama")
+
+
+def save_words(path):
+    """The folder of a tiny random model of whole words, saved with its head."""
     from tokenizers import Tokenizer, models, pre_tokenizers
 
-    path = tmp_path_factory.mktemp("words") / "llama"
     tokenizer = Tokenizer(
         models.WordLevel({w: i for i, w in enumerate([*SPECIAL, *WORDS])}, "<unk>")
     )

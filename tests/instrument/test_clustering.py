@@ -20,6 +20,7 @@ from planted.questions import (
     truth,
 )
 from sklearn.metrics import adjusted_rand_score
+from sklearn.utils.estimator_checks import check_estimator
 
 import tprprobe as tp
 from tprprobe.analyses.clustering import (
@@ -32,6 +33,7 @@ from tprprobe.analyses.clustering import (
     save_clusters,
 )
 from tprprobe.errors import InputError
+from tprprobe.estimators.clusters.kmeans import RoleClusters
 from tprprobe.store import StoreWriter, open_store
 
 
@@ -125,10 +127,10 @@ def test_streaming_holds_one_block(store, monkeypatch):
     monkeypatch.setattr(kmeans, "SAMPLE", 100)
     monkeypatch.setattr(kmeans, "SAMPLED", 0)
     monkeypatch.setattr(kmeans, "STRETCH", 25)
-    fit, fitted = kmeans.fit_means, []
+    fit, fitted = kmeans.fit_seeds, []
     monkeypatch.setattr(
         kmeans,
-        "fit_means",
+        "fit_seeds",
         lambda known, *given, **named: fitted.append(known) or fit(known, *given, **named),
     )
     found = cluster(store, LAST, head=0, k=GROUPS)
@@ -150,7 +152,7 @@ def test_inertia_is_right_far_from_the_origin():
     rng = np.random.default_rng(0)
     block = rng.normal(size=(500, 8)).astype(np.float32) * 0.1 + 100
     fits = [block[rng.choice(500, 4)].copy() for _ in range(3)]
-    runs = kmeans._measure([block[:200], block[200:]], fits)
+    runs = kmeans.assign([block[:200], block[200:]], fits)
     for centers, labels, inertia in zip(fits, *runs, strict=True):
         squares = ((block[:, None].astype(float) - centers) ** 2).sum(-1)
         assert inertia == pytest.approx(squares.min(1).sum(), rel=1e-4)
@@ -285,3 +287,16 @@ def test_fewer_distinct_vectors_than_clusters_are_refused(tmp_path):
     with pytest.raises(InputError, match="fewer than 4 distinct"):
         cluster(store, HIDDEN, k=4)
     assert cluster(store, HIDDEN, k=3).inertia == pytest.approx(0, abs=1e-9)
+
+
+def test_role_clusters_are_a_clusterer_of_scikit_learn(store):
+    results = check_estimator(RoleClusters(n_seeds=2), on_fail=None, on_skip=None)
+    failed = {each["check_name"] for each in results if each["status"] == "failed"}
+    assert failed <= {"check_do_not_raise_errors_in_init_or_set_params"}  # the tests check types
+    assert len(results) > 30
+    vectors = store.read(LAST, head=0)
+    ours = RoleClusters(GROUPS, n_seeds=3).fit(vectors)
+    found = cluster(store, LAST, head=0, k=GROUPS, n_seeds=3)
+    assert (ours.labels_ == found.labels).all()
+    assert (ours.predict(vectors) == found.labels).all()
+    assert ours.stability_ == pytest.approx(found.stability)

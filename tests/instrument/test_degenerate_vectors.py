@@ -102,7 +102,7 @@ def test_labels_without_contrast_are_probed_or_refused_in_one_line(tmp_path, tag
     some = [str(i) for i in range(len(table))]
     labels = {"one class": ["NN"] * len(table), "no label": [""] * len(table)}
     table["pos"] = pd.Categorical(labels.get(tags, some))
-    for options in ({}, {"probe": "linear"}):
+    for options in ({}, {"estimator": "linear"}):
         with suppress(InputError):
             rows = tp.probe(store, "pos", sites=[store.sites[0]], tokens=table, **options)
             assert len(rows)

@@ -13,7 +13,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::F
 
 @pytest.fixture(scope="module")
 def examined(model, frame, tmp_path_factory):  # noqa: F811
-    return examine(model, load_data(frame), tmp_path_factory.mktemp("runs") / "run", layers=2)
+    return examine(
+        model, data=load_data(frame), out=tmp_path_factory.mktemp("runs") / "run", layers=2
+    )
 
 
 def test_five_lines_tables_and_a_page(examined):
@@ -42,12 +44,12 @@ def test_the_table_of_states_is_nested_by_layer_beside_the_twin(examined):
 
 
 def test_it_goes_on_and_refuses_another_run(examined, model, frame):  # noqa: F811
-    again = examine(model, load_data(frame), examined.folder, layers=2, resume=True)
+    again = examine(model, data=load_data(frame), out=examined.folder, layers=2, resume=True)
     assert again.lines == examined.lines
     with pytest.raises(InputError, match="--resume"):
-        examine(model, load_data(frame), examined.folder, layers=2)
+        examine(model, data=load_data(frame), out=examined.folder, layers=2)
     with pytest.raises(InputError, match="another run"):
-        examine(model, load_data(frame), examined.folder, layers=1, resume=True)
+        examine(model, data=load_data(frame), out=examined.folder, layers=1, resume=True)
 
 
 def test_layers_are_evenly_spaced_and_the_last_is_there(model):  # noqa: F811

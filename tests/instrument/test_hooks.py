@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from tprprobe.errors import InputError
 from tprprobe.models import build
 from tprprobe.site.attachment import attach
-from tprprobe.site.hooks import capture, find_sites, intervene, sites
+from tprprobe.site.hooks import PlacedEdit, capture, find_sites, intervene, sites
 from tprprobe.site.site import Site
 
 HEAD, WIDE, MAP = (
@@ -596,3 +596,45 @@ def test_an_input_by_keyword_is_read_and_edited():
     assert torch.equal(acts["encoder.0.role"], output)
     with intervene(attached, {"encoder.0.role": torch.zeros_like}):
         assert not attached(SOURCE, TARGET).any()
+
+
+class Stepwise(nn.Module):
+    """A model of ours whose cell is called once a symbol."""
+
+    def __init__(self):
+        super().__init__()
+        self.cell, self.state, self.hidden = nn.GRUCell(4, 4), Site("batch seq d_model", 4), None
+
+    def forward(self, source: Tensor) -> Tensor:
+        state, states = source.new_zeros(len(source), 4), []
+        for symbol in source.unbind(1):
+            state = self.state(self.cell(symbol, state))
+            states.append(state)
+        return torch.stack(states, 1)
+
+
+class Doubled(PlacedEdit):
+    """Twice the state of one position."""
+
+    def __call__(self, tensor: Tensor, axes: tuple[str, ...], start: int = 0) -> Tensor:
+        return tensor * 2 if start == 2 else tensor
+
+
+@pytest.mark.parametrize("call", [None, lambda module, batch: module(*batch)])
+def test_sites_inside_a_loop_over_symbols_are_joined(call):
+    """Of a model of ours as of an attached one; an edit of a position goes on to the later ones alone."""
+    model: Any = Stepwise()
+    name = "state"
+    if call:
+        model, name = attach(model, {"encoder.0.hidden": "state"}, forward=call), "encoder.0.hidden"
+    source = torch.randn(2, 5, 4)
+    for _ in range(2):  # a second call begins anew
+        with capture(model, name) as acts:
+            plain = model(source)
+        assert torch.equal(acts[name], plain)
+    with intervene(model, {name: Doubled()}), capture(model, name) as acts:
+        edited = model(source)
+    assert torch.equal(acts[name], edited)
+    assert torch.equal(edited[:, :2], plain[:, :2])
+    torch.testing.assert_close(edited[:, 2], plain[:, 2] * 2)
+    assert not torch.isclose(edited[:, 3:], plain[:, 3:]).any(-1).all()

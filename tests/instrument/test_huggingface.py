@@ -11,11 +11,10 @@ from planted.foreign import KINDS, build_foreign, save_foreign, save_tokenizer
 from typer.testing import CliRunner
 
 import tprprobe as tp
-from tprprobe.analyses.probing.settings import Schedule
+from tprprobe.analyses.probing import Schedule
 from tprprobe.cli import app, main
 from tprprobe.dashboard.asking import load_asked
 from tprprobe.errors import InputError
-from tprprobe.extraction.alignment import place_source
 from tprprobe.gold.labels import place_words, words_of_tokens
 from tprprobe.models import load_model
 from tprprobe.models.huggingface import pretrained
@@ -281,8 +280,9 @@ def test_subwords_are_aligned_with_words_by_their_characters(tmp_path, family, t
     vocabulary = attach_layers(build_foreign(kind, len(tokenizer)), tokenizer, kind).vocabulary
     words = text.split()
     ids, places = vocabulary.encode(text), vocabulary.offsets(text)
-    first, last = vocabulary.source_frame
-    assert len(place_source(vocabulary, places, 99)) == len(first) + len(ids) + len(last)
+    assert vocabulary.encode_sources([text]).values.tolist() == tokenizer(text)["input_ids"]
+    assert len(vocabulary.place_sources([text])[0]) == len(tokenizer(text)["input_ids"])
+    assert len(ids) == len(places)
     owners = words_of_tokens(place_words(text, words), places)
     for number, (start, end) in enumerate(place_words(text, words)):
         mine = [place for place, owner in zip(places, owners, strict=True) if owner == number]

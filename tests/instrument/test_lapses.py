@@ -14,6 +14,7 @@ from tprprobe import lapses
 from tprprobe.cli import app
 from tprprobe.cli.lapses import read_rows
 from tprprobe.errors import InputError
+from tprprobe.evaluation.results import melt
 from tprprobe.files.runs import PARTS
 from tprprobe.lapses import find_checkpoints, find_curves, find_moments, pair_controls
 from tprprobe.training.loop import train
@@ -141,6 +142,12 @@ def test_checkpoints_of_folders_and_of_lists(tmp_path):
         find_checkpoints([str(a)])
 
 
+def long(rows):
+    """The long table of rows with a column r2."""
+    names = {name: name for name in ("step", "seed", "family", "control")}
+    return melt(pd.DataFrame(rows), names)
+
+
 def rows(step, seed, value, control, family="bag"):
     """A measured row and its control's, each with an interval of .1 on both sides."""
     for name, x in (("", value), ("shuffled", control), ("shuffled more", control - 1), ("pca", 9)):
@@ -150,20 +157,20 @@ def rows(step, seed, value, control, family="bag"):
 
 def test_a_moment_is_where_the_interval_stays_above_the_strongest_control():
     values = {1: 0.0, 2: 0.9, 4: 0.05, 8: 0.2, 16: 0.5}
-    table = pd.DataFrame([row for step, x in values.items() for row in rows(step, 0, x, 0.0)])
+    table = long([row for step, x in values.items() for row in rows(step, 0, x, 0.0)])
     pairs = pair_controls(table, "ask")
     curve = find_curves(pairs)
     assert curve["difference"].tolist() == pytest.approx(list(values.values()))
     assert curve["difference_low"].iloc[-1] == pytest.approx(0.5 - 0.1 * np.sqrt(2))
     (moment,) = find_moments(pairs).to_dict("records")
     assert moment["step"] == moment["first"] == moment["last"] == 8  # 2 passes, 4 does not
-    table = table[table["control"] == ""].assign(r2=-1.0, r2_low=-1.1, r2_high=-0.9)
+    table = table[table["control"] == ""].assign(value=-1.0, low=-1.1, high=-0.9)
     assert find_moments(pair_controls(table, "ask"))["step"].isna().all()
 
 
 def test_several_series_have_students_interval_and_their_range_of_moments():
     late = {0: 4, 1: 8, 2: 8}
-    table = pd.DataFrame(
+    table = long(
         [r for seed, at in late.items() for s in (2, 4, 8, 16) for r in rows(s, seed, float(s >= at), 0.0)]
     )  # fmt: skip
     pairs = pair_controls(table, "ask")
@@ -179,10 +186,14 @@ def test_rows_of_commands_that_print_documents():
     found = read_rows(
         {"exact_match": 0.5, "exact_match_interval": [0.4, 0.6], "modules": {"a": {}}}
     )
-    assert found.to_dict("records") == [
-        {"exact_match": 0.5, "exact_match_low": 0.4, "exact_match_high": 0.6, "control": ""}
+    row = found.dropna(axis=1).iloc[0].to_dict()
+    assert [row[name] for name in ("metric", "value", "low", "high")] == [
+        "exact_match",
+        0.5,
+        0.4,
+        0.6,
     ]
-    named = read_rows({"facts": {}, "summary": [{"model": "trained", "x": 1}, {"model": "untrained", "x": 2}]})  # fmt: skip
-    assert named["control"].fillna("").tolist() == ["", "untrained"]
+    summary = [{"model": of, "x": 1, "x_low": 0, "x_high": 2} for of in ("trained", "untrained")]
+    assert read_rows({"facts": {}, "summary": summary})["control"].tolist() == ["", "untrained"]
     with pytest.raises(InputError, match="no column has an interval"):
-        pair_controls(named.assign(step=1, seed=0), "name")
+        read_rows([{"model": "trained", "x": 1}])

@@ -10,24 +10,20 @@ import pytest
 import torch
 from planted.sentences import ENCODER, FILLER, plant
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils.estimator_checks import check_estimator
 from typer.testing import CliRunner
 
-from tprprobe.analyses.probing import (
-    ProbeSettings,
-    Schedule,
-    linear,
-    load_probe,
-    probe,
-    read_task,
-)
-from tprprobe.analyses.probing.document_counts import Probe
+from tprprobe.analyses.probing import ProbeSettings, Schedule, load_probe, probe, read_task
 from tprprobe.analyses.probing.examples import split_examples
-from tprprobe.analyses.probing.inputs import Reader, site_vectors
+from tprprobe.analyses.probing.features import site_vectors
 from tprprobe.analyses.probing.labelled_words import read_corpus
-from tprprobe.analyses.probing.linear import PENALTIES, Regressions, fit_linear
-from tprprobe.analyses.probing.result_table import screen, worth_refining
+from tprprobe.analyses.probing.rows import screen, worth_refining
+from tprprobe.analyses.probing.stored_states import RowReader
+from tprprobe.analyses.probing.trials import Trial, run_trials
 from tprprobe.cli import app
 from tprprobe.errors import InputError
+from tprprobe.estimators.probes import linear
+from tprprobe.estimators.probes.linear import PENALTIES, LinearProbe, Regressions
 from tprprobe.figures.probes import probe_table
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 
@@ -72,10 +68,10 @@ def reachable(store: Store) -> float:
     """The accuracy of scikit-learn's optimum, its penalty the best for the held-out documents."""
     task = read_task("pos")
     corpus = read_corpus(store, store.tokens, "source", [task], 0)
-    splits = split_examples(task, corpus, None, ProbeSettings())
+    splits = split_examples(task, corpus, None, ProbeSettings.of())
     vectors, examples = store.read(SITE), splits.examples
-    names, turn = ("train", "dev", "test"), splits.turns[0]
-    parts = {name: examples.take(getattr(turn, name)) for name in names}
+    names, fold = ("train", "dev", "test"), splits.folds[0]
+    parts = {name: examples.take(getattr(fold, name)) for name in names}
     x = {name: vectors[part.rows[:, 0, 0]] for name, part in parts.items()}
     y = {name: part.labels.argmax(1) for name, part in parts.items()}
     mean, scale = x["train"].mean(0), x["train"].std(0)
@@ -125,8 +121,8 @@ def test_probes_are_trained_to_their_end(separable):
     optimum = reachable(separable)
     corpus = read_corpus(separable, separable.tokens, "source", [read_task("pos")], 0)
     once = separable.tokens.assign(split=corpus.splits[0][separable.tokens["sample"]])
-    linear = real(probe(separable, "pos", tokens=once, probe="linear", most=0, **PLAIN))
-    trained = real(probe(separable, "pos", probe="span-conv", **PLAIN))
+    linear = real(probe(separable, "pos", tokens=once, estimator="linear", most=0, **PLAIN))
+    trained = real(probe(separable, "pos", estimator="span-conv", **PLAIN))
     short = real(probe(separable, "pos", schedule=SHORT, **PLAIN))
     assert abs(linear["accuracy"] - optimum) <= 0.005
     assert short["accuracy"] < optimum - 0.05
@@ -141,7 +137,7 @@ def test_curves_are_kept_and_both_kinds_stand_in_one_table(tmp_path):
     quick = Schedule(limit=3)
     kinds: list[tuple[str, dict[str, Any]]] = [("span-conv", {"schedule": quick}), ("linear", {})]
     tables = [
-        probe(store, "nel", sites=FILLER, out=tmp_path / kind, probe=kind, **more)
+        probe(store, "nel", sites=FILLER, out=tmp_path / kind, estimator=kind, **more)
         for kind, more in kinds
     ]
     both = pd.concat(tables)
@@ -158,7 +154,9 @@ def test_curves_are_kept_and_both_kinds_stand_in_one_table(tmp_path):
         one = whole[whole["control"] == "real"]
         assert (np.diff(one["step"]) > 0).all()
         assert one["train_loss"].iloc[-1] < one["train_loss"].iloc[0]
-    again = probe(store, "nel", sites=FILLER, out=tmp_path / "linear", probe="linear", resume=True)
+    again = probe(
+        store, "nel", sites=FILLER, out=tmp_path / "linear", estimator="linear", resume=True
+    )
     pd.testing.assert_frame_equal(again, tables[1])
     saved = load_probe(tmp_path / "linear" / "probes" / f"nel.{FILLER}.seed0")
     found = saved.predict(store)
@@ -169,10 +167,10 @@ def test_curves_are_kept_and_both_kinds_stand_in_one_table(tmp_path):
 def test_a_linear_probe_has_one_optimum(separable):
     given: list[dict[str, Any]] = [{"seeds": 2}, {"loss": "sigmoid"}, {"schedule": "tenney"}]
     for settings in given:
-        with pytest.raises(InputError, match=f"{next(iter(settings))}: a linear probe is"):
-            probe(separable, "pos", probe="linear", **settings)
+        with pytest.raises(InputError, match=f"{next(iter(settings))}: .*leave it out"):
+            probe(separable, "pos", estimator="linear", **settings)
     with pytest.raises(InputError, match="unknown probe 'liner'; did you mean 'linear'"):
-        probe(separable, "pos", probe="liner")
+        probe(separable, "pos", estimator="liner")
 
 
 def test_a_dimension_that_a_small_portion_hardly_varies_in_costs_no_bits(tmp_path, monkeypatch):
@@ -190,17 +188,17 @@ def test_a_dimension_that_a_small_portion_hardly_varies_in_costs_no_bits(tmp_pat
     writer.append({SITE: vectors.astype(np.float32)}, tokens)
     writer.finish()
     found = []
-    for least in (0.0, linear.LEAST):
-        monkeypatch.setattr(linear, "LEAST", least)
+    for least in (0.0, linear.MIN_DEVIATION):
+        monkeypatch.setattr(linear, "MIN_DEVIATION", least)
         settings: dict[str, Any] = {"controls": (), "information": True, "most": 0}
-        rows = probe(open_store(writer.path), "pos", probe="linear", **settings)
+        rows = probe(open_store(writer.path), "pos", estimator="linear", **settings)
         found.append(rows.set_index("control").loc["real", "compression"])
     assert found[0] < 0.5 < 0.8 < found[1]
 
 
 def test_words_without_labels_are_predicted(tmp_path):
     store = plant(tmp_path / "store", 60, control=False)
-    probe(store, ["pos", "dep"], sites=ENCODER, probe="linear", out=tmp_path / "run", **PLAIN)
+    probe(store, ["pos", "dep"], sites=ENCODER, estimator="linear", out=tmp_path / "run", **PLAIN)
     tagger = load_probe(tmp_path / "run" / "probes" / f"pos.{ENCODER}.seed0")
     labelled = tagger.predict(store)
     bare = tagger.predict(store, store.tokens.drop(columns=["pos", "dep"]))
@@ -272,7 +270,7 @@ def test_layers_whose_intervals_overlap_are_said_to_be_tied():
     """As measured of MiniLM: the second and third layer are tied, the first with the fourth."""
     low, high = [0.886, 0.906, 0.901, 0.882], [0.895, 0.915, 0.911, 0.892]
     rows = pd.DataFrame({"task": "pos", "probe": "linear", "side": "source", "site": "encoder.hidden",
-                         "layer": range(4), "head": None, "seed": 0, "control": "real", "f1": low,
+                         "layer": range(4), "head": None, "seed": 0, "control": "real", "f1": low, "accuracy": low,
                          "f1_low": low, "f1_high": high, "best_control": None, "best_control_f1": None,
                          "beyond": None, "n_train": 8191})  # fmt: skip
     other = rows[3:].assign(site="encoder.self.filler")
@@ -350,16 +348,23 @@ def test_input_embeddings_are_a_control(tmp_path):
 
 def test_a_turn_without_dev_documents_is_fitted(separable):
     """As of a twin that has read the first samples only: the penalty is that of the first turn."""
-    task, settings = read_task("pos"), ProbeSettings(most=500)
+    task, settings = read_task("pos"), ProbeSettings.of(most=500)
     corpus = read_corpus(separable, separable.tokens, "source", [task], 0)
     splits = split_examples(task, corpus, None, settings).learning_from(500, 0)
-    first, second, *_ = splits.turns
-    bare = replace(second, dev=second.dev[:0])
-    (vector,) = site_vectors(separable, [SITE], heads=False)
-    reader = Reader(vector, torch.device("cpu"), 2**20)
-    cut = replace(splits, turns=(first, bare))
-    (trained,) = fit_linear([Probe(vector, cut, 0, "real", "softmax", "linear")], reader)
+    first, second, *_ = splits.folds
+    bare = second._replace(dev=second.dev[:0])
+    (source,) = site_vectors(separable, [SITE], heads=False)
+    reader = RowReader(source, torch.device("cpu"), 2**20)
+    cut = replace(splits, folds=(first, bare))
+    (trained,) = run_trials([Trial(source, cut, LinearProbe(), 0, "real")], reader, settings)
     _, _, _, right, n, nats = trained.sums[0].sum(0)
     assert n == len(first.test) + len(bare.test)
     assert right / n > 0.8
     assert np.isfinite(nats)
+
+
+def test_the_linear_probe_is_a_classifier_of_scikit_learn():
+    results = check_estimator(LinearProbe(), on_fail=None, on_skip=None)
+    failed = {result["check_name"] for result in results if result["status"] == "failed"}
+    assert failed == set()
+    assert len(results) > 40

@@ -69,7 +69,7 @@ def at_mark(values: np.ndarray, tokens: pd.DataFrame) -> np.ndarray:
 PICKED = {
     "mean": lambda values, _: values.mean(0),
     "first": lambda values, _: values[0],
-    "last": lambda values, _: values[-1],
+    "last": lambda values, tokens: values[np.flatnonzero(tokens["word"] >= 0)[-1]],
     ".": at_mark,
 }
 

@@ -11,9 +11,16 @@ from planted.sentences import ENCODER, FILLER, ROLE, STATE, plant
 from sklearn.linear_model import LogisticRegression
 from typer.testing import CliRunner
 
-from tprprobe.analyses.probing import inputs, load_probe, probe, read_task, run
-from tprprobe.analyses.probing.inputs import Vector
-from tprprobe.analyses.probing.settings import Schedule
+from tprprobe.analyses.probing import (
+    Schedule,
+    load_probe,
+    plan,
+    probe,
+    read_task,
+    run,
+    stored_states,
+)
+from tprprobe.analyses.probing.features import FeatureSource
 from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.figures.probes import probe_table
@@ -90,9 +97,14 @@ def test_probes_together_are_the_probes_one_by_one(store):
 
 def test_vectors_that_fit_are_read_once_and_others_in_every_epoch(store, monkeypatch):
     """Each of three epochs trains and validates; before them is what standardizes, after them the test."""
-    calls, read = [], Vector.read
-    monkeypatch.setattr(Vector, "read", lambda *args: calls.append(0) or read(*args))
-    settings = {"sites": ROLE, "schedule": replace(QUICK, stop=3), "probe": "span-conv", **PLAIN}
+    calls, read = [], FeatureSource.read
+    monkeypatch.setattr(FeatureSource, "read", lambda *args: calls.append(0) or read(*args))
+    settings = {
+        "sites": ROLE,
+        "schedule": replace(QUICK, stop=3),
+        "estimator": "span-conv",
+        **PLAIN,
+    }
     rows = probe(store, "pos", **settings)
     held = len(calls)
     again = probe(store, "pos", budget=1, **settings)
@@ -106,7 +118,7 @@ def test_chunks_behind_the_last_sample_of_the_untrained_twin_have_none_of_it(sto
     assert store.control.samples < store.samples
     settings = {"sites": ROLE, "schedule": QUICK, "controls": "untrained", "information": False}
     whole = probe(store, "pos", **settings)
-    monkeypatch.setattr(inputs, "CHUNK", 8)
+    monkeypatch.setattr(stored_states, "CHUNK", 8)
     parts = probe(store, "pos", **settings)
     twins = [rows.set_index("control").loc["untrained"] for rows in (whole, parts)]
     assert (
@@ -118,7 +130,7 @@ def test_chunks_behind_the_last_sample_of_the_untrained_twin_have_none_of_it(sto
 def test_a_run_that_was_cut_off_goes_on(store, tmp_path, monkeypatch):
     settings = {"sites": "encoder.*.self.*er", "schedule": QUICK, "budget": 10**7}
     whole = probe(store, "pos", out=tmp_path / "whole", **settings)
-    train, done = run.train_round, []
+    train, done = run._run_round, []
 
     def fail(*args):
         if len(done) == 2:
@@ -127,7 +139,7 @@ def test_a_run_that_was_cut_off_goes_on(store, tmp_path, monkeypatch):
         return train(*args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(run, "train_round", fail)
+        patch.setattr(run, "_run_round", fail)
         with pytest.raises(KeyboardInterrupt):
             probe(store, "pos", out=tmp_path / "cut", **settings)
     assert not (tmp_path / "cut" / "rows.parquet").exists()
@@ -276,7 +288,7 @@ def test_a_twin_learns_from_as_many_targets(store):
 
 def test_all_says_what_it_skips(store, monkeypatch):
     said: list[str] = []
-    monkeypatch.setattr(run, "stderr", SimpleNamespace(print=lambda text, **_: said.append(text)))
+    monkeypatch.setattr(plan, "stderr", SimpleNamespace(print=lambda text, **_: said.append(text)))
     tokens = store.tokens.assign(nel="").drop(columns="srl")
     rows = probe(store, "all", tokens=tokens, sites=ENCODER, controls=())
     assert {*rows["task"]} == {"pos", "dep"}

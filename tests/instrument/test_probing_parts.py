@@ -15,21 +15,28 @@ from torch import nn
 from tprpapers.jiang.figures import table4
 from tprpapers.verdicts import CLAIMS, add_verdicts
 from tprprobe.analyses.probing import Schedule, probe, read_task
-from tprprobe.analyses.probing.document_counts import (
+from tprprobe.analyses.probing.examples import read_examples
+from tprprobe.analyses.probing.features import needed_sites
+from tprprobe.analyses.probing.labelled_words import read_corpus
+from tprprobe.analyses.probing.scores import Score, compare_scores, tabulate_pairs
+from tprprobe.analyses.probing.settings import SITES
+from tprprobe.errors import InputError
+from tprprobe.estimators.probes.span_conv import (
+    draw_dropout,
+    edge_logits,
+    losses,
+    step_amsgrad,
+)
+from tprprobe.estimators.probes.spans import Shape, Spans
+from tprprobe.evaluation.controls import draw_labels
+from tprprobe.evaluation.metrics import (
     TERMS,
+    Predictions,
     codelength,
     compression,
     constant_bits,
-    count,
-    losses,
+    count_terms,
 )
-from tprprobe.analyses.probing.examples import read_examples
-from tprprobe.analyses.probing.inputs import Shape, Spans, needed_sites
-from tprprobe.analyses.probing.labelled_words import draw_labels, read_corpus
-from tprprobe.analyses.probing.result_table import Score, differences
-from tprprobe.analyses.probing.settings import SITES
-from tprprobe.analyses.probing.span_conv import draw_dropout, edge_logits, step_amsgrad
-from tprprobe.errors import InputError
 from tprprobe.figures.catalogue import make
 from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.site.patterns import layer_of
@@ -184,27 +191,21 @@ def test_steps_are_those_of_amsgrad_with_clipping(seed, n_probes):
 @given(st.integers(0, 1000))
 def test_counts_are_those_of_micro_f1(seed):
     rng = np.random.default_rng(seed)
-    logits, gold = rng.normal(size=(1, 20, 4)), rng.random((1, 20, 4)) < 0.3
-    none = torch.zeros(1, 20, dtype=torch.int64)
-    terms = count(
-        torch.from_numpy(logits).float(),
-        torch.from_numpy(gold).float(),
-        none,
-        torch.ones(4, dtype=torch.bool),
-        "sigmoid",
-    )[0]
+    logits, gold = rng.normal(size=(20, 4)), rng.random((20, 4)) < 0.3
+    predictions = Predictions(logits.argmax(1), logits >= 0, np.zeros(20))
+    terms = count_terms(predictions, gold, np.zeros(20, int), np.ones(4, bool))
     hit, false, missed, right, n, _ = terms.sum(0).tolist()
-    expected = f1_score(gold[0], logits[0] >= 0, average="micro", zero_division=0)
+    expected = f1_score(gold, logits >= 0, average="micro", zero_division=0)
     assert 2 * hit / max(1, 2 * hit + false + missed) == pytest.approx(expected)
     assert n == gold.any(-1).sum()
-    assert right == sum(gold[0, i, logits[0, i].argmax()] for i in range(20))
+    assert right == sum(gold[i, logits[i].argmax()] for i in range(20))
 
 
 def test_labels_that_are_not_scored_and_not_known_count_as_they_should():
-    logits = torch.tensor([[[2.0, -1.0], [2.0, -1.0], [-1.0, -1.0]]])
-    marks = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]])
-    unseen = torch.tensor([[0, 0, 1]])
-    terms = count(logits, marks, unseen, torch.tensor([True, False]), "sigmoid")[0]
+    logits = np.array([[2.0, -1.0], [2.0, -1.0], [-1.0, -1.0]])
+    marks = np.array([[1, 0], [0, 1], [0, 0]], bool)
+    predictions = Predictions(logits.argmax(1), logits >= 0, np.zeros(3))
+    terms = count_terms(predictions, marks, np.array([0, 0, 1]), np.array([True, False]))
     assert terms[:, :5].tolist() == [[1, 0, 0, 1, 1], [0, 1, 0, 0, 0], [0, 0, 1, 0, 1]]
 
 
@@ -304,7 +305,7 @@ def test_differences_are_paired_and_corrected():
         site = "encoder.0.self.role" if name == "control" else f"encoder.0.self.{name}"
         control = "control" if name == "control" else "real"
         scores.append(Score(place(site, control), sums))
-    table = differences(scores).set_index(["first", "second"])
+    table = tabulate_pairs(*compare_scores(scores)).set_index(["first", "second"])
     better = table.loc["encoder.0.self.role", "encoder.0.self.filler"]
     assert better["difference"] < better["high"] < 0
     assert better["p_holm"] < 1e-10

@@ -10,10 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.utils.estimator_checks import check_estimator
 
-from tprprobe.analyses.reconstruction import fits, layers, reconstruct
-from tprprobe.analyses.reconstruction.layers import Moments, merge
+from tprprobe.analyses.reconstruction import layers, reconstruct
+from tprprobe.analyses.reconstruction.layers import merge
 from tprprobe.errors import InputError
+from tprprobe.estimators import affine
+from tprprobe.estimators.affine import AffineMap, Moments
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 
 HEADS, WIDTH, D_MODEL = 2, 4, 12
@@ -79,7 +82,7 @@ ALL = {"unit": "question", "n": 180}
 def test_in_sample_error_is_the_closed_form_floor(planted):
     store, rows, maps, table = planted
     split = layers.split_questions(store.tokens_of("encoder.0.self.value"), 0)
-    trained = rows[split.folds < layers.FOLDS]
+    trained = rows[split.folds < affine.FOLDS]
     scatter = np.cov(trained.T, bias=True)
     for head in range(HEADS):
         row = pick(table, predictor="head", head=head, penalty="none", split="in_sample", **ALL)
@@ -107,16 +110,16 @@ def test_penalty_is_the_best_of_scikit_learns_cross_validation(planted):
     for head in range(HEADS):
         v = rows @ maps[head]
         errors = []
-        for strength in fits.STRENGTHS:
+        for strength in affine.STRENGTHS:
             error = 0.0
-            for fold in range(layers.FOLDS):
+            for fold in range(affine.FOLDS):
                 rest = train & (folds != fold)
                 mean_eigenvalue = np.square(v[rest] - v[rest].mean(0)).sum() / WIDTH
                 ridge = Ridge(strength * mean_eigenvalue, solver="svd").fit(v[rest], rows[rest])
                 error += np.square(ridge.predict(v[folds == fold]) - rows[folds == fold]).sum()
             errors.append(error)
         centered = v[train] - v[train].mean(0)
-        best = fits.STRENGTHS[int(np.argmin(errors))] * np.square(centered).sum() / WIDTH
+        best = affine.STRENGTHS[int(np.argmin(errors))] * np.square(centered).sum() / WIDTH
         row = pick(table, predictor="head", head=head, penalty="cv", split="held_out")
         assert row.alpha == pytest.approx(best, abs=1e-9)
         fitted = Ridge(best, solver="svd").fit(v[train], rows[train])
@@ -168,8 +171,8 @@ def test_no_linear_code_beats_pca_and_enough_rank_loses_nothing(seed, rank):
     rows, maps, _ = draw(seed, n=30, rank=rank)
     vectors = np.concatenate([rows @ maps[0], rows], axis=1)
     moments, target = Moments.of(vectors), slice(WIDTH, WIDTH + D_MODEL)
-    (fitted,) = fits.fit_affine(moments, slice(0, WIDTH), target)
-    best = fits.fit_principal(moments, target, WIDTH)
+    (fitted,) = affine.fit_affine(moments, slice(0, WIDTH), target)
+    best = affine.fit_principal(moments, target, WIDTH)
     total = np.square(rows - rows.mean(0)).sum()
     assert best.total(moments) <= fitted.total(moments) + 1e-9 * total
     assert fitted.total(moments) == pytest.approx(fitted.errors(vectors).sum(), abs=1e-9 * total)
@@ -207,7 +210,7 @@ def test_same_question_is_never_on_both_sides(tmp_path):
     split = layers.split_questions(tokens, seed=3)
     assert not {*tokens["question"][split.held_out]} & {*tokens["question"][~split.held_out]}
     assert split.n_training == 45
-    for fold in range(layers.FOLDS):
+    for fold in range(affine.FOLDS):
         inside = {*tokens["question"][split.folds == fold]}
         assert inside
         assert not inside & {*tokens["question"][split.folds != fold]}
@@ -271,3 +274,18 @@ def test_bad_input_is_one_line(tmp_path):
     few = made(tmp_path / "few", rows[: lengths[:10].sum()], maps, lengths[:10])
     with pytest.raises(InputError, match=r"10 different documents .*: extract 20 or more"):
         reconstruct(few)
+
+
+def test_the_affine_map_is_a_regressor_of_scikit_learn():
+    results = check_estimator(AffineMap(), on_fail=None, on_skip=None)
+    failed = {each["check_name"] for each in results if each["status"] == "failed"}
+    assert failed <= {"check_do_not_raise_errors_in_init_or_set_params"}  # the tests check types
+    assert len(results) > 30
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 5)), rng.normal(size=(60, 3))
+    ours = AffineMap(0.1).fit(X, y)
+    np.testing.assert_allclose(ours.predict(X), Ridge(ours.alpha_).fit(X, y).predict(X))
+    plain = AffineMap(0.0).fit(X, y[:, 0])
+    np.testing.assert_allclose(plain.predict(X), LinearRegression().fit(X, y[:, 0]).predict(X))
+    leading = X[:, :1] @ rng.normal(size=(1, 3)) + 0.01 * y
+    assert AffineMap().fit(X, leading).score(X, leading) > 0.99

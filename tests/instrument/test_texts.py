@@ -1,5 +1,6 @@
 """Texts that nobody annotated: files, tables, lists, hub data sets, and what is said of wrong names."""
 
+import csv
 import gzip
 import json
 from pathlib import Path
@@ -81,7 +82,8 @@ def test_a_column_of_a_table(write, tmp_path, kind, column):
         path = write(f"own{kind}", "".join(json.dumps(row) + "\n" for row in rows(column)))
     else:
         table = pd.DataFrame(rows(column))
-        path = write(f"own{kind}", table.to_csv(index=False, sep="\t" if "tsv" in kind else ","))
+        unquoted = {"sep": "\t", "quoting": csv.QUOTE_NONE} if "tsv" in kind else {}
+        path = write(f"own{kind}", table.to_csv(index=False, **unquoted))
     if column == "text":
         assert texts_of(load_data(path)) == LINES
     else:
@@ -101,10 +103,21 @@ def test_the_only_column_needs_no_name(write):
     assert texts_of(load_data(path)) == ["two\nlines, one text", LINES[2]]
 
 
-@pytest.mark.parametrize("raw", [b"", b"\xff\xfe,\n1,2\n", b'text\n"a\n'])
-def test_a_damaged_table(write, raw):
-    with pytest.raises(InputError, match=r"own\.csv cannot be read as a table"):
-        load_data(write("own.csv", raw))
+@pytest.mark.parametrize(
+    ("kind", "raw", "said"),
+    [
+        (".csv", b"", r"own\.csv has no names of columns"),
+        (".csv", b"\xff\xfe,\n1,2\n", r"own\.csv, line 1: byte 1 is not UTF-8"),
+        (".csv", b'text\n"a\n', r"own\.csv, line 2: unexpected end of data; in a \.csv"),
+        (".csv", b'text,id\n"a" b,1\n', r"own\.csv, line 2: ',' expected"),
+        (".csv", b"text,id\na,b,1\n", r"own\.csv, line 2: 3 fields, but 2 columns \(text, id\)"),
+        (".tsv", b"text\tid\na\n", r"own\.tsv, line 2: 1 fields, but 2 columns.*has no quotes"),
+    ],
+)
+def test_a_damaged_table(write, kind, raw, said):
+    with pytest.raises(InputError, match=said) as error:
+        load_data(write(f"own{kind}", raw))
+    assert "\n" not in str(error.value)
 
 
 def test_a_list_of_strings(capsys):

@@ -1,9 +1,8 @@
-"""Grids of labels: a bilinear probe is better where places and labels are bound, and worse where they are not."""
+"""Bilinear probes are better where places and labels are bound, and worse where they are not."""
 
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from planted.bindings import HIDDEN, STATE, left, plant_bindings
@@ -11,8 +10,7 @@ from planted.questions import plant
 from typer.testing import CliRunner
 
 import tprprobe as tp
-from tprpapers.lee.labelled_places import read_places
-from tprpapers.lee.place_probes import Binding, PlaceProbe, fit_linear, probe_places
+from tprpapers.lee.place_probes import BilinearProbe, Binding, PlaceProbe, as_grid, fit_linear
 from tprprobe.cli import app
 
 
@@ -25,56 +23,48 @@ def bound(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def rows(bound):
-    found = probe_places(bound, "token", STATE, rank="6x3")
-    return found.set_index(["probe", "control"])
+    controls = ("shuffled", "untrained")
+    probe = BilinearProbe(rank="6x3")
+    return tp.probe(bound, "token", probe, sites=STATE, controls=controls).set_index("control")
 
 
-def test_fillers_bound_to_places_are_read_best_by_a_bilinear_probe(rows):
-    bilinear = rows.loc[("bilinear", "real")]
-    assert bilinear["beyond_linear_low"] > 0
-    assert bilinear["beyond_svd_low"] > 0
-    assert bilinear["accuracy"] > 0.5
-    assert bilinear["parameters"] < 0.7 * rows.loc[("linear", "real"), "parameters"]
-    assert (bilinear["places"], bilinear["labels"], bilinear["rank"]) == (6, 8, "6×3")
-    assert rows.loc[("svd", "real"), "rank"] == "18"
+def real(store, **form):
+    rows = tp.probe(store, "token", BilinearProbe(**form), sites=STATE, controls=())
+    return rows.set_index("control").loc["real", "accuracy"]
+
+
+def test_fillers_bound_to_places_are_read_best_by_a_bilinear_probe(bound, rows):
+    bilinear = rows.loc["real", "accuracy"]
+    assert bilinear > 0.5
+    assert bilinear > real(bound, form="linear") + 0.02
+    assert bilinear > real(bound, rank="6x3", form="svd") + 0.02
 
 
 def test_controls_know_nothing(rows):
-    majority = rows.loc[("majority", "real"), "accuracy"]
-    assert rows.loc[("bilinear", "real"), "beyond_control_low"] > 0
+    assert rows.loc["real", "beyond"]
+    assert "identity" not in rows.index  # the words are what is asked about
     for name in ("shuffled", "untrained"):
-        assert rows.loc[("bilinear", name), "accuracy"] < majority + 0.1
+        assert rows.loc[name, "accuracy"] < rows.loc["majority", "accuracy"] + 0.1
 
 
 def test_free_vectors_of_places_and_labels_are_no_bilinear_form(tmp_path):
     store = plant_bindings(tmp_path / "store", left, n=700, noise=0.1, width=64, ranks=(8, 6))
-    found = probe_places(store, "token", STATE, rank="2x2", controls=())
-    row = found[found["probe"] == "bilinear"].iloc[0]
-    assert row["beyond_linear_high"] < 0
+    assert real(store, rank="2x2") < real(store, form="linear")
 
 
-def test_labels_drawn_by_symbol_are_a_control_where_labels_are_not_the_symbols_own(tmp_path):
-    def tag(fillers):
-        return [("x", "y")[(ord(each) + i) % 2] for i, each in enumerate(fillers)]
-
-    store = plant_bindings(tmp_path / "store", left, n=120, ranks=(4, 3), tag=tag)
-    grid = read_places(store, STATE, "tag")
-    assert not grid.is_of_types
-    assert read_places(store, STATE, "token").is_of_types
-    drawn = grid.with_labels_by_type(0)
-    assert drawn.is_of_types
-    assert ((drawn.labels >= 0) == (grid.labels >= 0)).all()
-    found = probe_places(store, "tag", STATE, rank="2x1", controls=["control"])
-    assert set(found["control"]) == {"real", "control"}
-
-
-def test_ranks_are_chosen_and_controls_are_choices(bound):
-    found = probe_places(bound, "token", STATE, controls=["shuffled"])
-    assert set(found["control"]) == {"real", "shuffled"}
-    chosen = found.loc[found["probe"] == "bilinear", "rank"].iloc[0]
-    places, labels = map(int, chosen.split("×"))
-    assert places <= 6
-    assert 2 <= labels <= 8
+def test_ranks_are_chosen_and_parameters_counted():
+    rng = np.random.default_rng(0)
+    x = np.repeat(rng.normal(size=(100, 5)), 3, axis=0)
+    X = np.column_stack([np.tile(np.arange(3), 100), x])
+    y = np.where(X[:, 0] == 1, x[:, 0] > 0, x[:, 1] > 0).astype(int)
+    probe = BilinearProbe().fit(X, y)
+    assert (probe.predict(X) == y).mean() > 0.9
+    assert probe.rank_[0] <= 3
+    assert probe.rank_[1] <= 2
+    assert BilinearProbe(form="linear").fit(X, y).n_parameters_ == 3 * 2 * 5 + 6
+    vectors, labels = as_grid(X, y)
+    assert (vectors == x[::3]).all()
+    assert (labels == y.reshape(100, 3)).all()
 
 
 def test_the_higher_order_svd_of_a_bound_probe_is_itself():
@@ -101,46 +91,62 @@ def test_linear_probes_are_logistic_regressions():
     assert np.allclose(own.numpy(), other, atol=5e-3)
 
 
-def test_symbols_of_questions_and_their_gold_structure_are_grids(tmp_path):
-    store = plant(tmp_path / "store", 60)
-    grid = read_places(store, store.sites[0], "kind", "all_states")
-    assert "digit" in grid.inventory
-    assert (grid.labels >= -1).all()
-    assert grid.vectors.shape[0] == grid.labels.shape[0]
+SEEN = []
+
+
+class Mean(BilinearProbe):
+    """Keeps what it is given."""
+
+    def fit(self, X, y):
+        SEEN.append((X, y))
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X), int)
+
+    predict_proba = property()  # type: ignore[assignment]
 
 
 def test_states_are_last_first_or_all(bound):
-    last, first, mean = (
-        read_places(bound, HIDDEN, "token", mode).vectors
-        for mode in ("last_state", "first_state", "all_states")
-    )
     tokens, vectors = bound.tokens, bound.read(HIDDEN)
     rows = np.flatnonzero(tokens["sample"] == 3)
-    assert np.allclose(last[3], vectors[rows[-1]], atol=1e-5)
-    assert np.allclose(first[3], vectors[rows[0]], atol=1e-5)
-    assert np.allclose(mean[3], vectors[rows].mean(0), atol=1e-5)
+    expected = {"last_state": vectors[rows[-1]], "first_state": vectors[rows[0]], "all_states": vectors[rows].mean(0)}  # fmt: skip
+    for mode, vector in expected.items():
+        SEEN.clear()
+        tp.probe(bound, "token", Mean(), sites=HIDDEN, controls=(), span_mode=mode)
+        X = np.concatenate([X for X, _ in SEEN[:5]])
+        own = X[(np.abs(X[:, 1:] - vector) < 1e-5).all(1)]
+        assert {*own[:, 0]} == {*range(len(rows))}
 
 
-def test_the_command_keeps_and_goes_on(bound, tmp_path):
+def test_the_structure_of_questions_is_a_task(tmp_path):
+    store = plant(tmp_path / "store", 40)
+    probe = BilinearProbe(rank="2x2")
+    rows = tp.probe(store, "kind", probe, sites=store.sites[0], controls=()).set_index("control")
+    assert rows.loc["real", "labels"] > 3
+
+
+def test_the_command_and_its_options(bound, tmp_path):
     out = tmp_path / "out"
     args = ["probe", "token", str(bound.path), "--probe", "bilinear", "--sites", STATE]
     args += ["--rank", "2x2", "--control", "shuffled", "--out", str(out)]
     told = json.loads(CliRunner().invoke(app, [*args, "--json"]).stdout)
-    kept = pd.read_csv(out / "rows.csv")
-    assert [row["accuracy"] for row in told] == pytest.approx(kept["accuracy"].tolist())
-    assert {row["probe"] for row in told} == {"bilinear", "linear", "svd", "majority"}
-    again = CliRunner().invoke(app, args)
-    assert isinstance(again.exception, tp.InputError)
+    assert {row["control"] for row in told} == {"real", "shuffled", "majority"}
+    assert isinstance(CliRunner().invoke(app, args).exception, tp.InputError)
     assert CliRunner().invoke(app, [*args, "--resume"]).exit_code == 0
+    assert "Of bilinear: Its dimensions" in " ".join(
+        CliRunner().invoke(app, ["probe", "--help"], env={"COLUMNS": "300"}).stdout.split()
+    )
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["tokn"], "did you mean 'token'"),
-        (["token", "--control", "prefix"], "unknown control of a grid"),
-        (["token", "--seeds", "3"], "--seeds: not of bilinear probes"),
-        (["token", "--span-mode", "middle"], "span mode"),
+        (["tokn"], "unknown probe or folder 'tokn'"),
+        (["token", "--seeds", "3"], "seeds: these probes have no seed"),
+        (["token", "--schedule", "tenney"], "schedule: no setting of bilinear probes"),
+        (["token", "--form", "square"], "unknown form 'square'"),
         (["token", "--rank", "0x2"], "rank"),
     ],
 )
@@ -154,5 +160,5 @@ def test_what_is_wrong_is_said_in_one_line(bound, given, said):
 
 
 def test_a_rank_is_of_bilinear_probes_alone(bound):
-    done = CliRunner().invoke(app, ["probe", "pos", str(bound.path), "--rank", "2x2"])
-    assert "--rank: only of --probe bilinear" in str(done.exception)
+    done = CliRunner().invoke(app, ["probe", "token", str(bound.path), "--rank", "2x2"])
+    assert "rank: no setting of linear probes" in str(done.exception)

@@ -18,8 +18,9 @@ from studies.pages.seed_tables import list_peaks, summarize_leads, summarize_see
 from studies.pages.verdicts import claims_of, read_page
 from tprpapers.claims import judge, load_claims
 from tprpapers.jiang.role_names import name_dictionary, read_fields, summarize_labels
-from tprprobe.analyses.probing.document_counts import TERMS
-from tprprobe.analyses.probing.result_table import Score, describe
+from tprprobe.analyses.probing.scores import Score, measure
+from tprprobe.evaluation.metrics import TERMS
+from tprprobe.evaluation.results import Results, tabulate
 from tprprobe.gold.labels import WORD
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 
@@ -42,17 +43,18 @@ def score(task, site, control, right, side="target", seed=0):
     layer = int(site.split(".")[1]) if site.count(".") > 1 else None
     names = ("task", "side", "site", "layer", "head", "seed", "control")
     place = dict(zip(names, (task, side, site, layer, None, seed, control), strict=True))
-    return Score(place, sums)
+    return Score(place | {"estimator": "linear"}, sums)
 
 
 def write(folder, scores):
     """What a run of probes leaves in its folder."""
     folder.mkdir(parents=True)
-    rows = pd.DataFrame([describe(each) | {"selectivity": 0.1} for each in scores])
+    numbers = [each.names | row for each in scores for row in measure(each).values()]
+    rows = Results(tabulate(numbers)).wide().assign(selectivity=0.1)
     rows.astype({"layer": "Int64"}).to_parquet(folder / "rows.parquet")
     parts = [
         pd.DataFrame(each.whole, columns=list(TERMS)).assign(
-            document=[f"d{i}" for i in range(DOCUMENTS)], **each.place
+            document=[f"d{i}" for i in range(DOCUMENTS)], **each.names
         )
         for each in scores
     ]

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from sklearn.cluster import MiniBatchKMeans
 
-from tprprobe.analyses.probing.inputs import WEIGHTS, Vector
+from tprprobe.analyses.probing.features import WEIGHTS, FeatureSource
 from tprprobe.store import Store
 
 FITTED_ROWS = 8192  # rows that a dictionary is fitted to
 
 
-def make_vectors(store: Store, real: Sequence[Vector], seed: int) -> Iterator[Vector]:
+def make_vectors(store: Store, real: Sequence[FeatureSource], seed: int) -> Iterator[FeatureSource]:
     """For every sub-layer whose role weights are stored: ``indices`` (which role each head takes, one-hot),
     ``random_roles`` (the filler read by a random role head, jiang Eq. 4-5), ``quantized`` (the filler, as many codes).
     """
@@ -22,15 +22,15 @@ def make_vectors(store: Store, real: Sequence[Vector], seed: int) -> Iterator[Ve
         stem = weights.removesuffix("role_weights")
         role, filler = f"{stem}role", f"{stem}filler"
         heads, n_roles = store.specs[weights].shape
-        yield Vector(role, None, heads * n_roles, (weights,), _indices, "indices")
+        yield FeatureSource(role, None, heads * n_roles, (weights,), _indices, "indices")
         if filler in store.sites and role in store.sites:
             width = int(np.prod(store.specs[role].shape))
             rng = np.random.default_rng(seed)
             values = _flatten(store.read_finite(filler, slice(0, FITTED_ROWS)))
             head = _random_head(values, heads, n_roles, width // heads, rng)
-            yield Vector(role, None, width, (filler,), head, "random_roles")
+            yield FeatureSource(role, None, width, (filler,), head, "random_roles")
             codes = _quantizer(values, heads, n_roles, seed)
-            yield Vector(role, None, values.shape[1], (filler,), codes, "quantized")
+            yield FeatureSource(role, None, values.shape[1], (filler,), codes, "quantized")
 
 
 def _indices(weights: np.ndarray) -> np.ndarray:

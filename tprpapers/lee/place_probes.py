@@ -1,32 +1,25 @@
-"""Probes of whole grids: what stands where, read from one state; bilinear, linear, and cut to equal rank."""
+"""Bilinear probes: which label stands at which place of a sample, read from one vector of it.
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+Source: Lee, Viégas and Wattenberg 2026 (arXiv:2605.09967).
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from importlib.metadata import version
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-import pandas as pd
 import torch
 from jaxtyping import Float, Int
+from sklearn.base import BaseEstimator, ClassifierMixin
 from torch import Tensor
 
-from tprpapers.kinds import GRIDS
-from tprpapers.lee.labelled_places import MODES, LabelledPlaces, read_places
 from tprprobe.analyses.decomposition.choices import read_rank
-from tprprobe.analyses.probing.inputs import find_sites
-from tprprobe.analyses.probing.settings import SITES
 from tprprobe.errors import unknown
-from tprprobe.files.runs import KeptRun, Part, kept
-from tprprobe.site.patterns import layer_of
-from tprprobe.statistics import bootstrap, divide
-from tprprobe.store import Store
-from tprprobe.store.layout import TWINS
 
 PENALTIES = (1e-1, 1e-2, 1e-3, 1e-4)
 STEPS = 150  # of L-BFGS, at most
+MAX_PLACES, VALIDATION = 40, 5  # of so many samples, one chooses penalty and ranks
+FORMS = ("bilinear", "linear", "svd")
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16)  # ranks that are tried
 
 State = Float[Tensor, "unit d_model"]
@@ -36,6 +29,81 @@ Bias = Float[Tensor, "place label"]
 HeldOut = tuple[Float[Tensor, "_unit d_model"], Int[Tensor, "_unit place"]]
 Ranks = tuple[int, int]  # of places, and of labels
 Extra = TypeVar("Extra")
+
+
+class BilinearProbe(ClassifierMixin, BaseEstimator):
+    """The label at every place of a sample from one vector of it, as logit(place s, label c) = r_sᵀ (U h) f_c.
+
+    Args:
+        rank: Its dimensions of places and labels, such as 8x4; auto: chosen on held-out samples.
+        form: bilinear; linear (a free vector for every place and label); svd (the linear one, its weights cut to the
+            rank of the bilinear one).
+
+    Attributes:
+        rank_: The dimensions of places and of labels.
+        n_parameters_: The number of free parameters.
+    """
+
+    needs = "sequences"
+
+    def __init__(self, rank: str = "auto", form: str = "bilinear"):
+        self.rank = rank
+        self.form = form
+
+    def check(self) -> None:
+        """Raises an InputError for a parameter that is none."""
+        read_rank(self.rank)
+        if self.form not in FORMS:
+            raise unknown("form", self.form, FORMS)
+
+    def fit(self, X: Any, y: Any) -> "BilinearProbe":
+        """Fits to labels y; the first column of X is the place of a target, the others are the vector of its sample."""
+        X = np.asarray(X)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        vectors, labels = as_grid(X, codes)
+        self.mean_, scale = vectors.mean(0), vectors.std(0)
+        self.scale_ = np.where(scale < 1e-6 * np.abs(self.mean_) + 1e-12, 1, scale)
+        validates = np.random.default_rng(0).permutation(len(vectors)) % VALIDATION == 0
+        x, grid = torch.as_tensor(self._standardize(vectors)), torch.as_tensor(labels)
+        train, dev = (x[~validates], grid[~validates]), (x[validates], grid[validates])
+        most = labels.shape[1], len(self.classes_)
+        linear = fit_linear(*train, most[1], dev)
+        places, kinds = read_rank(self.rank) or choose_ranks(linear, dev, most)
+        self.rank_ = min(places, most[0]), min(kinds, most[1])
+        n_biases, width = most[0] * most[1], x.shape[1]
+        rank = min(self.rank_[0] * self.rank_[1], n_biases, width)
+        self.probe_, self.n_parameters_ = linear, n_biases * width + n_biases
+        if self.form == "bilinear":
+            self.probe_, binding = fit_bilinear(*train, linear, self.rank_, dev)
+            self.n_parameters_ = binding.parameters + n_biases
+        elif self.form == "svd":
+            self.probe_ = linear.cut(rank)
+            self.n_parameters_ = rank * (n_biases + width - rank) + n_biases
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The probability of every label; at places that were not seen, as at the last one that was."""
+        place = np.clip(np.asarray(X)[:, 0].astype(int), 0, len(self.probe_.bias) - 1)
+        logits = self.probe_.logits(torch.as_tensor(self._standardize(np.asarray(X)[:, 1:])))
+        return logits[torch.arange(len(place)), torch.as_tensor(place)].softmax(-1).numpy()
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The likeliest label of every target."""
+        return self.classes_[self.predict_proba(X).argmax(1)]
+
+    def _standardize(self, vectors: np.ndarray) -> np.ndarray:
+        return (vectors - self.mean_) / self.scale_
+
+
+def as_grid(X: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The vectors of samples, and the label at every place (−1: none), from targets that stand sample by sample."""
+    place, vectors = X[:, 0].astype(int), X[:, 1:]
+    is_first = np.append(True, (vectors[1:] != vectors[:-1]).any(1))
+    sample = is_first.cumsum() - 1
+    is_used = place < MAX_PLACES
+    labels = np.full((sample[-1] + 1, place[is_used].max() + 1), -1)
+    labels[sample[is_used], place[is_used]] = codes[is_used]
+    return vectors[is_first], labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,150 +252,3 @@ def minimize(start: list[Tensor], value: Callable[..., Tensor]) -> list[Tensor]:
 
     method.step(close)
     return [each.detach() for each in parts()]
-
-
-FORMAT, MANIFEST, TABLE = "tprprobe-grids", GRIDS.file, "rows.csv"
-BILINEAR, LINEAR, CUT, MAJORITY = "bilinear", "linear", "svd", "majority"
-REAL, CONTROLS = "real", ("control", "shuffled", *TWINS)
-Progress = Callable[[Sequence[Part]], Iterable[Part]]
-Sums = Float[np.ndarray, "group 2"]  # right and labelled places by document
-
-
-def probe_places(
-    store: Store,
-    task: str,
-    sites: str | Sequence[str] | None = None,
-    rank: str | int | Ranks = "auto",
-    span_mode: str = MODES[0],
-    controls: Sequence[str] | None = None,
-    seed: int = 0,
-    out: str | os.PathLike[str] | None = None,
-    resume: bool = False,
-    progress: Progress = iter,
-) -> pd.DataFrame:
-    """One row per site, kind of probe and control: which label stands at which place, read from one state of
-    the sample, on a quarter of the documents that nothing was fitted to.
-
-    probe     bilinear (rank × rank of places and labels), linear, svd (the linear one, its weights cut to
-              the bilinear one's rank); majority (the commonest label of the place) needs no vector
-    control   real; control (labels drawn once for every symbol, where labels are not the symbols'
-              own), shuffled (the grid of another
-              sample), permuted, untrained, rescaled (the vectors of twins)
-    accuracy  over labelled places, with its 95 % interval over documents; ``beyond_linear`` and
-              ``beyond_svd``: the bilinear probe's minus theirs, ``beyond_control``: the real labels'
-              minus the best control's of that kind and the majority's, with intervals, paired by document
-    parameters, places, labels, n_train, n_test (samples)
-    Source: Lee, Viégas and Wattenberg 2026 (arXiv:2605.09967).
-
-    Raises:
-        InputError: as of :func:`read_places`; an unknown control or rank; a folder of something else.
-    """
-    for name in controls or ():
-        if name not in CONTROLS:
-            raise unknown("control of a grid", name, CONTROLS)
-    ranks = read_rank(rank)
-    names = find_sites(store, [sites] if isinstance(sites, str) else sites or SITES)
-    chosen = list(CONTROLS if controls is None else controls)
-    read_places(store, names[0], task, span_mode)
-    settings = {"format": FORMAT, "stores": [store.fingerprint], "task": task, "sites": names}
-    settings |= {"rank": ranks, "span_mode": span_mode, "controls": chosen, "seed": seed}
-    with kept(out) as folder:
-        settings |= {"tprprobe": version("tprprobe")}
-        run = KeptRun.open(folder, settings, resume, MANIFEST, beside=("store",))
-        makes = {
-            str(i): partial(_probe_site, store, site, task, ranks, span_mode, chosen, seed)
-            for i, site in enumerate(names)
-        }
-        run.make_table(TABLE, makes, progress)
-        return pd.read_csv(folder / TABLE, dtype={"rank": str}).fillna({"rank": ""})
-
-
-def _probe_site(
-    store: Store, site: str, task: str, ranks: Ranks | None, mode: str, controls: Sequence[str], seed: int
-) -> pd.DataFrame:  # fmt: skip
-    grid = read_places(store, site, task, mode)
-    grids = {REAL: grid}
-    if "shuffled" in controls:
-        grids["shuffled"] = grid.with_labels_of_others(seed)
-    if "control" in controls and not grid.is_of_types:
-        grids["control"] = grid.with_labels_by_type(seed)
-    for kind, twin in store.twins.items():
-        if kind in controls and site in twin.sites:
-            grids[kind] = read_places(twin, site, task, mode)
-    rows = pd.DataFrame(
-        list(_rows({name: probe_grid(each, ranks, seed) for name, each in grids.items()}))
-    )
-    place = {"task": task, "side": store.side(site), "site": site, "layer": layer_of(site)}
-    shape = {"places": grid.labels.shape[1], "labels": len(grid.inventory)}
-    return rows.assign(**place, **shape)[[*place, *rows, *shape]]
-
-
-class GridResult(NamedTuple):
-    """The probes of a grid by kind: their counts on test samples, and the columns ``facts``."""
-
-    sums: dict[str, Sums]
-    facts: dict[str, dict[str, Any]]
-    sizes: dict[str, int]
-
-
-def probe_grid(grid: LabelledPlaces, ranks: Ranks | None = None, seed: int = 0) -> GridResult:
-    """The probes of a grid, fitted, chosen and tested on different documents."""
-    train, _, test = parts = grid.divide(seed)
-    mean, scale = grid.vectors[train].mean(0), grid.vectors[train].std(0)
-    x = (grid.vectors - mean) / np.where(scale < 1e-6 * np.abs(mean) + 1e-12, 1, scale)
-    (fitted, y), dev, (tested, truth) = (
-        (torch.as_tensor(x[part]), torch.as_tensor(grid.labels[part])) for part in parts
-    )
-    most = n_places, n_labels = grid.labels.shape[1], len(grid.inventory)
-    linear = fit_linear(fitted, y, n_labels, dev)
-    chosen = ranks or choose_ranks(linear, dev, most)
-    chosen = min(chosen[0], most[0]), min(chosen[1], most[1])
-    probe, binding = fit_bilinear(fitted, y, linear, chosen, dev)
-    biases, width = n_places * n_labels, x.shape[1]
-    rank = min(chosen[0] * chosen[1], biases, width)
-    counts = torch.stack([(y == label).sum(0) for label in range(n_labels)])
-    found = {
-        BILINEAR: (probe.predict(tested), binding.parameters + biases, "×".join(map(str, chosen))),
-        LINEAR: (linear.predict(tested), biases * width + biases, ""),
-        CUT: (linear.cut(rank).predict(tested), rank * (biases + width - rank) + biases, str(rank)),
-        MAJORITY: (counts.argmax(0), n_places, ""),
-    }
-    groups, n = grid.origin.documents[test], int(grid.origin.documents.max()) + 1
-
-    def count(predicted: Tensor) -> Sums:
-        known = truth >= 0
-        terms = (((predicted == truth) & known).sum(1), known.sum(1))
-        return np.stack([np.bincount(groups, each.numpy(), n) for each in terms], 1).astype(float)
-
-    sums = {kind: count(predicted) for kind, (predicted, *_) in found.items()}
-    facts = {kind: {"parameters": size, "rank": of} for kind, (_, size, of) in found.items()}
-    return GridResult(sums, facts, {"n_train": int(train.sum()), "n_test": int(test.sum())})
-
-
-def _rows(found: dict[str, GridResult]) -> Iterator[dict[str, Any]]:
-    real = found[REAL]
-    for control, result in found.items():
-        for kind, sums in result.sums.items():
-            if kind == MAJORITY and control != REAL:
-                continue
-            row = {"probe": kind, "control": control, **result.facts[kind]}
-            row |= _compare([sums], "accuracy")
-            if control == REAL and kind == BILINEAR:
-                for other in (LINEAR, CUT):
-                    row |= _compare([sums, result.sums[other]], f"beyond_{other}")
-            if control == REAL and kind != MAJORITY:
-                rivals = [each.sums[kind] for name, each in found.items() if name != REAL]
-                row |= _compare([sums, *rivals, real.sums[MAJORITY]], "beyond_control")
-            yield row | result.sizes
-
-
-def _compare(sums: Sequence[Sums], name: str) -> dict[str, float]:
-    """The accuracy of the first, less the best of the others, with its interval over documents."""
-    n = min(len(each) for each in sums)
-    stacked = np.concatenate([each[:n] for each in sums], 1)
-
-    def subtract(totals: Float[np.ndarray, "replicate term"]) -> Float[np.ndarray, " replicate"]:
-        first, *others = divide(totals[:, ::2], totals[:, 1::2]).T
-        return first - np.max(others, axis=0) if others else first
-
-    return bootstrap(stacked[stacked[:, 1] > 0], subtract).columns(name)

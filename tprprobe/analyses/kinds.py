@@ -11,12 +11,17 @@ NAMES = Kind(("naming.json",), "name STORE --out", "tprprobe.analyses.naming:loa
 WORD_NAMES = Kind(
     ("word_names.json",), "name STORE --out", "tprprobe.analyses.naming:load_word_names"
 )
-PROBES = Kind(("rows.parquet",), "probe all STORE --out")
+PROBES = Kind(("rows.parquet",), "probe all STORE --out", "tprprobe.analyses.probing:load_rows")
 RECONSTRUCTION = Kind(("reconstruction.csv",), "reconstruct STORE --out")
 DECOMPOSITIONS = Kind(
     ("decomposition.json",),
     "decompose STORE --site SITE --out",
     "tprprobe.analyses.decomposition:load_scores",
+)
+OPERATIONS = Kind(
+    ("operations.json",),
+    "decompose STORE --site SITE --operations --out",
+    "tprprobe.analyses.decomposition:load_operations",
 )
 ROLES = Kind(
     ("roles.json",),

@@ -190,7 +190,7 @@ def name(
     common.show(as_json, shown, lambda: "\n".join(table.markdown() for table in tables))
 
 
-@options_of("examination:examine", without=["data", "n"])
+@options_of("examination:examine", without=["tokenizer", "data", "n"])
 def examine(
     model: Annotated[
         str,

@@ -4,7 +4,9 @@ They are read from its source, so that ``--help`` imports nothing that computes.
 """
 
 import ast
+import contextlib
 import functools
+import importlib.util
 import inspect
 import re
 from collections.abc import Callable, Collection, Iterator
@@ -13,10 +15,13 @@ from typing import Annotated, Any
 
 import typer
 
+from tprprobe import plugins
+
 PACKAGE = Path(__file__).parents[1]
 ARGUMENT = re.compile(r"^ {4}(\w+): (.*(?:\n(?: {8}.*)?)*)", re.MULTILINE)
 TYPES = {"PathLike": Path, "Store": Path, "bool": bool, "int": int, "float": float, "str": str}
 MARKUP = re.compile(r":(func|class|mod):|`")
+SEED = "random_state"  # which the command's seed sets
 SEVERAL = re.compile(r"(Sequence|Iterable|tuple)\[")
 
 Command = Callable[..., None]
@@ -29,6 +34,7 @@ def options_of(
     panel: str | None = None,
     unset: bool = False,
     every: bool = False,
+    group: str = "",
     **names: str,
 ) -> Callable[[Command], Command]:
     """A decorator of commands: their ``**options`` are arguments of a function or fields of a dataclass.
@@ -42,17 +48,19 @@ def options_of(
         panel: The heading in ``--help`` under which the options stand.
         unset: Whether no option has a default, for what has other defaults than the function.
         every: Whether options at their defaults are passed too, for runs that keep all their settings.
+        group: A group of entry points (``estimators``), whose classes' constructors give further options.
         **names: The name of an option, where it is not that of the argument.
     """
 
     def read() -> dict[str, inspect.Parameter]:
-        return {
+        options = {
             name: _option(
                 name, names.get(name, name), annotation, None if unset else default, text, panel
             )
             for name, annotation, default, text in _read(function)
             if name not in without and (not only or name in only)
         }
+        return _constructor_options(group, options) | options if group else options
 
     return lambda command: Generated(command, read, every)
 
@@ -81,12 +89,54 @@ class Generated:
         return {p.name: p.annotation for p in self.__signature__.parameters.values()}
 
 
+def _constructor_options(group: str, others: Collection[str]) -> dict[str, inspect.Parameter]:
+    """The parameters of the constructors in a group of entry points, which have no default: each class has its own."""
+    texts: dict[str, dict[str, str]] = {}
+    annotations: dict[str, str] = {}
+    for name, plugin in plugins.find(group).items():
+        module, _, kind = plugin.point.value.partition(":")
+        with contextlib.suppress(ImportError, ValueError, OSError, SyntaxError):
+            spec = importlib.util.find_spec(
+                module
+            )  # imports no module, but the packages that it is in
+            node = _find(Path(str(spec and spec.origin)), kind)
+            described = read_arguments(ast.get_docstring(node) or "")
+            for argument, annotation, default in _written(node):
+                if default is None or argument in (SEED, *others):
+                    continue
+                kinds = ast.unparse(annotation) if annotation else type(_value(default)).__name__
+                if not _is_typed(kinds):
+                    continue
+                text = f"{described.get(argument, '')} Default: {ast.unparse(default)}.".strip()
+                texts.setdefault(argument, {})[name] = text
+                annotations.setdefault(argument, kinds)
+    return {
+        argument: _option(
+            argument, argument, annotations[argument], None,
+            " ".join(f"Of {name}: {text}" for name, text in of.items()), "Parameters of probes",
+        )
+        for argument, of in texts.items()
+    }  # fmt: skip
+
+
+def _is_typed(annotation: str) -> bool:
+    """True of a parameter that can be typed."""
+    return any(name in annotation for name in TYPES)
+
+
+def _find(path: Path, name: str) -> ast.FunctionDef | ast.ClassDef:
+    """The function or class of a module."""
+    nodes = (node for node in ast.parse(path.read_text("utf-8")).body)
+    node = next((node for node in nodes if getattr(node, "name", "") == name), None)
+    if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+        raise ValueError(f"{path} defines no {name}")
+    return node
+
+
 def _read(function: str) -> Iterator[tuple[str, str, Any, str]]:
     """Name, annotation, default and text of every argument of a function that has a default."""
     module, _, name = function.partition(":")
-    tree = ast.parse((PACKAGE / f"{module.replace('.', '/')}.py").read_text("utf-8"))
-    (node,) = (each for each in tree.body if getattr(each, "name", "") == name)
-    assert isinstance(node, ast.FunctionDef | ast.ClassDef)
+    node = _find(PACKAGE / f"{module.replace('.', '/')}.py", name)
     texts = read_arguments(ast.get_docstring(node) or "")
     for argument, annotation, default in _written(node):
         if default is not None and argument in texts:
@@ -103,9 +153,12 @@ def _value(default: ast.expr) -> Any:
 
 def _written(node: ast.FunctionDef | ast.ClassDef) -> Iterator[tuple[str, Any, ast.expr | None]]:
     if isinstance(node, ast.ClassDef):
-        fields = (each for each in node.body if isinstance(each, ast.AnnAssign))
-        yield from ((ast.unparse(each.target), each.annotation, each.value) for each in fields)
-        return
+        written = (member for member in node.body if getattr(member, "name", "") == "__init__")
+        if not isinstance(constructor := next(written, None), ast.FunctionDef):
+            fields = (each for each in node.body if isinstance(each, ast.AnnAssign))
+            yield from ((ast.unparse(each.target), each.annotation, each.value) for each in fields)
+            return
+        node = constructor
     listed = node.args
     first = [None] * (len(listed.args) - len(listed.defaults))
     for each, default in (

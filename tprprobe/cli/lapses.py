@@ -16,6 +16,10 @@ from tprprobe.cli.options import Data, Device, Json, Number, Resume, Seed, Split
 from tprprobe.errors import InputError
 
 OWN, READ = "STORE", ("sites", "twins", "pool", "words")  # a store's place; options of `extract`
+KEYS = (  # columns that name a row of a command without results
+    *("task", "side", "site", "layer", "head", "vectors", "roles", "unit", "family", "probe"),
+    *("predictor", "split", "data", "kind", "edit", "at", "strength", "clusters"),
+)
 USAGE: Any = typer.BadParameter.__bases__[0]  # of typer's own copy of click
 Steps = Annotated[list[str], typer.Argument(help="Folders of steps, each a series (seed); or checkpoints one by one: hf:NAME@REVISION …")]  # fmt: skip
 Ask = Annotated[list[str], typer.Option(help="A command that leaves a table, its store or checkpoint left out: 'decompose --site encoding'.")]  # fmt: skip
@@ -68,6 +72,7 @@ def lapse(
 def _read_line(line: str, number: int) -> Any:
     """The question of a line, checked before anything is measured."""
     from tprprobe.cli.commands import find_commands, load_command
+    from tprprobe.evaluation.results import FILE, load_results
     from tprprobe.lapses import Question
 
     try:
@@ -89,10 +94,13 @@ def _read_line(line: str, number: int) -> Any:
     sites = [site] if isinstance(site, str) else [*site]
 
     def answer(name: str, store: Path) -> Any:
-        """The table that the command prints of a store or, where it takes none, of a checkpoint."""
+        """The long table of what the command finds of a store or, where it takes none, of a checkpoint."""
         with TemporaryDirectory() as scratch, redirect_stdout(io.StringIO()) as printed:
-            of = [str(store)] if "store" in takes else ["--ckpt", name, "--out", f"{scratch}/out"]
-            command.main([*words[1:], *of, "--json"], words[0], standalone_mode=False)
+            out = ["--out", f"{scratch}/out"] if "out" in takes else []
+            source = [str(store)] if "store" in takes else ["--ckpt", name]
+            command.main([*words[1:], *source, *out, "--json"], words[0], standalone_mode=False)
+            if (Path(scratch) / "out" / FILE).is_file():
+                return load_results(f"{scratch}/out").table
         return read_rows(json.loads(printed.getvalue()))
 
     name = words[0] if number == 1 else f"{words[0]}-{number}"
@@ -100,8 +108,10 @@ def _read_line(line: str, number: int) -> Any:
 
 
 def read_rows(document: Any) -> Any:
-    """The rows of a command's JSON (a list, the first list in it, or itself); NAME_interval as _low and _high."""
+    """The long table of a command's JSON (a list, the first list in it, or itself), for commands without results."""
     import pandas as pd
+
+    from tprprobe.evaluation.results import melt
 
     inside = [*document.values()] if isinstance(document, dict) else [document]
     lists = [each for each in inside if isinstance(each, list) and isinstance([*each, 0][0], dict)]
@@ -112,4 +122,7 @@ def read_rows(document: Any) -> Any:
     if "control" not in rows:  # a twin's rows, as `name` and `reconstruct` mark them
         of = rows.get("untrained", rows.get("model", pd.Series("", rows.index)))
         rows["control"] = of.map({True: "untrained", "untrained": "untrained"}).fillna("")
-    return rows[[n for n in rows if not rows[n].map(lambda v: isinstance(v, dict | list)).any()]]
+    names = {name: name for name in (*KEYS, "control") if name in rows}
+    if not any(f"{name}_low" in rows for name in rows):
+        raise InputError(f"no column has an interval: {', '.join(map(str, rows))}")
+    return melt(rows, names)

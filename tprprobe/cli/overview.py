@@ -14,6 +14,7 @@ from tprprobe.models.kinds import CHECKPOINT
 from tprprobe.store import open_store
 from tprprobe.store.kinds import STORE
 from tprprobe.store.layout import describe_sites
+from tprprobe.store.manifests import COUNTS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +37,7 @@ class Overview:
 
     def as_text(self) -> str:
         """The overview as text."""
-        lines = [f"{name:14} {value}" for name, value in self.facts.items()]
+        lines = [f"{name:14} {_flat(value)}" for name, value in self.facts.items()]
         for title, rows in self.tables.items():
             lines += ["", f"{title}:", *(_lines(rows) if rows else ["none"])]
         return "\n".join(lines)
@@ -67,7 +68,8 @@ def inspect_data(spec: str) -> Overview:
     for measure in plugins.find("measures").values():
         if (table := measure.load()(data[:MEASURED])) is not None:
             tables[measure.title] = _rows(table)
-    return Overview(facts | more, tables)
+    read = {"reading": data.report} if data.report else {}
+    return Overview(facts | more | read, tables)
 
 
 def inspect_model(name: str) -> Overview:
@@ -102,7 +104,15 @@ def inspect_store(path: str) -> Overview:
         "split": store.manifest["data"]["split"],
         "control": ", ".join(f"{kind} twin" for kind in store.twins) or "none",
     }
+    facts |= {key: of for key in ("reading", COUNTS) if (of := store.manifest.get(key))}
     return Overview(facts, {"sites": describe_sites(store.manifest)})
+
+
+def _flat(value: Any) -> str:
+    """A fact in a line; of several, each behind its name."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_flat(each)}" for name, each in value.items() if each)
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _rows(table: "pd.DataFrame") -> Rows:

@@ -1,18 +1,15 @@
 """Commands that train probes on labels and predict by them."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from inspect import signature
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tprprobe import plugins
-from tprprobe.analyses.probing.settings import SITES, Kind
+from tprprobe.analyses.probing.settings import LINEAR, SITES, SPAN_CONV
 from tprprobe.cli import options as common
 from tprprobe.cli.generated_options import options_of
-from tprprobe.errors import InputError, unknown
+from tprprobe.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,11 +20,15 @@ if TYPE_CHECKING:
 
 OF_STEPS = ("seeds", "loss", "schedule")  # settings that linear probes lack
 PROBED, PROBED_N = "tpt-d-english", 300  # what `probe` reads without a store
-PROBES, PLACES, MODEL = "Probes", "Bilinear probes of places", "Without a store"
+PROBES, MODEL = "Probes", "Without a store"
 
 
 @options_of(
-    "analyses.probing.settings:ProbeSettings", without=["budget"], panel=PROBES, controls="control"
+    "analyses.probing.settings:ProbeSettings",
+    without=["budget", "estimator"],
+    panel=PROBES,
+    group="estimators",
+    controls="control",
 )
 def probe(
     task: Annotated[
@@ -51,12 +52,13 @@ def probe(
             rich_help_panel=PROBES,
         ),
     ] = False,
-    rank: Annotated[
+    estimator: Annotated[
         str | None,
         typer.Option(
-            help="--probe bilinear (Lee et al. 2026) reads from one state which label stands at which place of "
-            "a sample; TASK may be a column too. Its rank: auto, or places x labels such as 8x4.",
-            rich_help_panel=PLACES,
+            "--probe",
+            help="The kind of the probes: linear, span-conv, or that of a plug-in. Default: linear, or span-conv "
+            "where seeds, a schedule or the loss sigmoid are set.",
+            rich_help_panel=PROBES,
         ),
     ] = None,
     budget: Annotated[
@@ -72,11 +74,7 @@ def probe(
     """Train probes on the vectors of every site of a labeled store, and compare them with controls."""
     from tprprobe.store import open_store
 
-    others = {"refine": refine, "test": test, "rank": rank}
-    run = _find_kind(settings | {name: value for name, value in others.items() if value})
-    if rank is not None and run is None:
-        raise InputError("--rank: only of --probe bilinear")
-    if refine and settings.get("probe") == "span-conv":
+    if refine and estimator == SPAN_CONV:
         raise InputError("--refine goes on from linear probes: leave out --probe span-conv")
     if store is None:
         n = n or (PROBED_N if data is None else None)
@@ -92,34 +90,16 @@ def probe(
         if names := ", ".join(name for name, value in of_model.items() if value is not None):
             raise InputError(f"{names}: of a checkpoint, not of a store; leave out either")
         opened = open_store(store)
-    if run:
-        rows, text = run(opened, task, out=out, resume=resume)
-    else:
-        settings |= {"budget": int(budget * 2**30), "device": device, "resume": resume}
-        rows, text = _probe(opened, task, out, refine, settings | {"test": test})
+    settings |= {"budget": int(budget * 2**30), "device": device, "resume": resume, "test": test}
+    rows, text = _probe(opened, task, out, refine, settings | {"estimator": estimator})
     common.show(as_json, rows, lambda: text)
-
-
-def _find_kind(settings: dict[str, Any]) -> Callable[..., Any] | None:
-    """The probes of a plug-in with these settings, which it must have; None of our own kinds."""
-    asked, others = settings.get("probe"), plugins.find("probes")
-    if asked is None or asked in get_args(Kind):
-        return None
-    if asked not in others:
-        raise unknown("probe", asked, [*get_args(Kind), *others])
-    kind = others[asked]
-    run, given = kind.load(), {name: of for name, of in settings.items() if name != "probe"}
-    if strange := [name for name in given if name not in signature(run).parameters]:
-        names = ", --".join(name.replace("_", "-") for name in strange)
-        raise InputError(f"--{names}: not of {kind.name} probes; leave it out")
-    return partial(run, **given)
 
 
 def _extract(
     model: "Readable", data: "Dataset", sites: Sequence[str], out: Path | None, resume: bool
 ) -> "tuple[Path, Store]":
     """The folder of a run without a store, and the store that is extracted in it."""
-    from tprprobe.analyses.probing.inputs import needed_sites
+    from tprprobe.analyses.probing.features import needed_sites
     from tprprobe.extraction import extract
     from tprprobe.site.hooks import find_sites
 
@@ -135,15 +115,15 @@ def _probe(
     import pandas as pd
 
     from tprprobe.analyses.probing import probe
-    from tprprobe.analyses.probing.result_table import NOTE, TIED, TIES, screen, worth_refining
+    from tprprobe.analyses.probing.rows import NOTE, TIED, TIES, screen, worth_refining
 
     steps = {name: settings.pop(name) for name in OF_STEPS if refine and name in settings}
     if refine:
-        settings["probe"] = "linear"
+        settings["estimator"] = LINEAR
     rows = probe(store, task, out=out, **settings)
     if refine and (worth := worth_refining(rows)):
         further = None if out is None else out / "span-conv"
-        settings |= {"sites": worth, "out": further, "probe": "span-conv", **steps}
+        settings |= {"sites": worth, "out": further, "estimator": SPAN_CONV, **steps}
         rows = pd.concat([rows, probe(store, task, **settings)], ignore_index=True)
     shown = screen(rows)
     return rows, f"{NOTE}{TIES if TIED in shown else ''}\n{shown.to_string(index=False)}"

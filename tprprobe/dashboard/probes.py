@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tprprobe.analyses.probing.probe_folder import list_errors as list_errors
-from tprprobe.analyses.probing.probe_folder import list_probes as list_probes
-from tprprobe.analyses.probing.probe_folder import predict_held_out as predict_held_out
+from tprprobe.analyses.probing.saved_probe import list_errors as list_errors
+from tprprobe.analyses.probing.saved_probe import list_probes as list_probes
+from tprprobe.analyses.probing.saved_probe import predict_held_out as predict_held_out
 from tprprobe.dashboard.statements import Statement, link_vectors, name_vectors, percent, top
 from tprprobe.dashboard.view import Lines, Squares, View, measured
 from tprprobe.errors import InputError, unknown

@@ -92,6 +92,14 @@ class Dataset(ABC, Generic[E]):
         return ()
 
     @property
+    def has_targets(self) -> bool:
+        """Whether a model is asked for something; a text, a list, a treebank is only read: source and target are one."""
+        if not len(self):
+            return False
+        first = self[0]
+        return bool(first.target) and (first.has_one_answer or first.target != first.source)
+
+    @property
     def symbols(self) -> tuple[str, ...]:
         """The symbols that all texts are made of, with blanks between; empty where they are no such texts."""
         return ()
@@ -101,6 +109,11 @@ class Dataset(ABC, Generic[E]):
         """What two runs must share to be of the same data: name, split, seed, and the sha256 of the files that the name names."""
         about = {"name": self.name, "split": self.split, "seed": self.seed}
         return about | {"files": digest_named(self.name)}
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """What was read, left out and changed where examples come from a file, in JSON types."""
+        return {}
 
     def describe(self, most: int) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
         """Facts and tables for a reader: lengths of the first texts.

@@ -3,30 +3,19 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from tempfile import TemporaryFile
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Int64, Integer, Shaped
+from jaxtyping import Int64, Shaped
 from torch import Tensor
 
 from tprprobe.data.batching import Ragged, Sources
-from tprprobe.data.dataset import Dataset
+from tprprobe.data.dataset import Dataset, Example
 from tprprobe.data.vocabularies.characters import check_length
 from tprprobe.data.vocabularies.codecs import Codec
+from tprprobe.data.vocabularies.encoded import Flat
 from tprprobe.errors import InputError
-
-
-class Flat(NamedTuple):
-    """Encoded texts one after another."""
-
-    values: Integer[np.ndarray, " token"]
-    lengths: Int64[np.ndarray, " text"]
-    cut: int  # texts that were too long
-
-    def ragged(self) -> Ragged:
-        offsets = np.append(0, self.lengths.cumsum())
-        return Ragged(torch.from_numpy(self.values), torch.from_numpy(offsets))
 
 
 class Spool:
@@ -60,45 +49,22 @@ class Spool:
 
 def encode_sources(texts: Sequence[str], vocabulary: Codec) -> Flat:
     """The ids of sources, with the symbols that the vocabulary puts around them."""
-    found = _enclosed(texts, vocabulary, *vocabulary.source_frame)
+    return _checked(vocabulary.encode_sources(texts), texts, vocabulary)
+
+
+def _checked(sources: Flat, texts: Sequence[str], vocabulary: Codec) -> Flat:
     if vocabulary.most is None:
         check_length("question", max(texts, key=len))
-        return found
-    found = _cut(found, vocabulary.most[0])
-    if not found.lengths.all():
+    elif not sources.lengths.all():
         raise InputError("an empty text has no token that this model reads: leave it out")
-    return found
+    return sources
 
 
 def encode_targets(texts: Sequence[str], vocabulary: Codec) -> Flat:
     """The ids of targets after the start symbol, which does not count towards the limit."""
     if not vocabulary.has_words:
         check_length("answer", max(texts, key=len))
-    whole = _enclosed(texts, vocabulary, *vocabulary.target_frame)
-    return whole if vocabulary.most is None else _cut(whole, vocabulary.most[1] + 1)
-
-
-def _enclosed(
-    texts: Sequence[str], vocabulary: Codec, first: Sequence[int], last: Sequence[int]
-) -> Flat:
-    values, offsets = vocabulary.encode_all(texts)
-    lengths = np.diff(offsets) + len(first) + len(last)
-    ends = lengths.cumsum()
-    enclosed = np.empty(ends[-1], values.dtype)
-    inside = np.ones(len(enclosed), bool)
-    for place, symbol in [*enumerate(first), *enumerate(last, -len(last))]:
-        at = (ends - lengths if place >= 0 else ends) + place
-        enclosed[at], inside[at] = symbol, False
-    enclosed[inside] = values
-    return Flat(enclosed, lengths, 0)
-
-
-def _cut(flat: Flat, most: int) -> Flat:
-    """The first ids of each text, up to the limit."""
-    starts = np.repeat(flat.lengths.cumsum() - flat.lengths, flat.lengths)
-    places = np.arange(len(flat.values)) - starts
-    lengths = np.minimum(flat.lengths, most)
-    return Flat(flat.values[places < most], lengths, int((flat.lengths > most).sum()))
+    return vocabulary.encode_targets(texts)
 
 
 @dataclass(frozen=True)
@@ -119,10 +85,19 @@ class Pairs:
         """The chosen pairs: padded source ids, or features (seq being their width), and padded target ids."""
         return self.source.padded(indices, pad), self.target.padded(indices, pad)
 
-    def by_length(self, batch_size: int) -> tuple[Int64[Tensor, " batch"], ...]:
-        """All indices in batches of like length, each batch with at most ``batch_size``."""
+    def by_length(self, batch_size: int, model: Any = None) -> tuple[Int64[Tensor, " batch"], ...]:
+        """All indices in batches of like length, each batch with at most ``batch_size``. For a model that padding
+        disturbs (``needs_equal_lengths``) the sources of a batch have one length.
+        """
         lengths = self.source.lengths * 64 + self.target.lengths
-        return torch.argsort(lengths, stable=True).split(batch_size)
+        order = torch.argsort(lengths, stable=True)
+        if not getattr(model, "needs_equal_lengths", False):
+            return order.split(batch_size)
+        order = torch.argsort(self.source.lengths, stable=True)
+        counts = self.source.lengths[order].unique_consecutive(return_counts=True)[1]
+        return tuple(
+            part for same in order.split(counts.tolist()) for part in same.split(batch_size)
+        )
 
     def tokens(self, indices: Tensor) -> int:
         sides = (self.source.offsets, self.target.offsets)
@@ -161,6 +136,15 @@ def encode_examples(examples: Sequence[Any], vocabulary: Codec) -> Pairs:
 
 def encode_texts(sources: Sequence[str], targets: Sequence[str], vocabulary: Codec) -> Pairs:
     return _paired(encode_sources(sources, vocabulary), encode_targets(targets, vocabulary))
+
+
+def encode_answers(examples: Sequence[Example], vocabulary: Codec) -> Pairs:
+    """The encoded examples of a list, whose targets are what a model should write: source and target together."""
+    sources, targets = zip(*((each.source, each.target) for each in examples), strict=True)
+    if not vocabulary.has_words:
+        check_length("answer", max(targets, key=len))
+    source, target = vocabulary.encode_answers(sources, targets)
+    return _paired(_checked(source, sources, vocabulary), target)
 
 
 def _paired(source: Flat, target: Flat, sizes: Sequence[int] = ()) -> Pairs:

@@ -18,14 +18,14 @@ from torch import Tensor
 from tprprobe.data.dataset import Example
 from tprprobe.data.pairs import Pairs
 from tprprobe.data.vocabularies.codecs import Codec
+from tprprobe.data.vocabularies.encoded import NOWHERE
 from tprprobe.extraction.passes import decoder_inputs
 from tprprobe.gold.labellers import Labeller, apply_labellers
-from tprprobe.gold.labels import WORD, Labelled, Span, token_columns
+from tprprobe.gold.labels import LAST_WORD, WORD, Labelled, Span, count_aligned, token_columns
 from tprprobe.store.layout import SIDES
 
 Columns = Mapping[str, Sequence[Any]]
 PLAIN = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")  # words of a text that nobody annotated
-NOWHERE: Span = (0, 0)  # the place of start and end symbols
 
 
 def label_words(example: Example, written: str | None) -> tuple[Labelled, Labelled]:
@@ -43,12 +43,6 @@ def _with_words(sentence: Labelled) -> Labelled:
     if sentence.words:
         return sentence
     return replace(sentence, words=tuple(PLAIN.findall(sentence.text)))
-
-
-def place_source(vocabulary: Codec, offsets: Sequence[Span], n: int) -> list[Span]:
-    """The places in the text of the n tokens of an encoded source, whose symbols have these offsets."""
-    first, last = ([NOWHERE] * len(ids) for ids in vocabulary.source_frame)
-    return [*first, *offsets, *last][:n]
 
 
 def place_written(vocabulary: Codec, ids: Sequence[int], n: int) -> list[Span]:
@@ -77,7 +71,8 @@ def align_words(
     written: Sequence[Sequence[int]] | None,
     labellers: Sequence[Labeller] = (),
 ) -> tuple[dict[str, pd.DataFrame], Counter[str]]:
-    """The columns of all tokens by side, and how many tokens there are and are ``unaligned``.
+    """The columns of all tokens by side, and how many tokens, words and targets there are by side, and how many of
+    them belong to no word, or have no token.
 
     ``written`` are the ids that the decoder reads in place of the references; ``labellers`` add
     labels of their own.
@@ -86,22 +81,24 @@ def align_words(
     known = [each for pair in map(label_words, examples, texts) for each in pair]
     found = [_with_words(each) for each in apply_labellers(known, labellers)]
     sides = {"source": found[::2], "target": found[1::2]}
-    n_source, n_target = pairs.source.lengths.tolist(), decoder_inputs(pairs).diff().tolist()
-    offsets = vocabulary.all_offsets([each.text for each in sides["source"]])
-    places = {"source": list(map(partial(place_source, vocabulary), offsets, n_source))}
+    n_target = decoder_inputs(pairs).diff().tolist()
+    places = {"source": vocabulary.place_sources([each.text for each in sides["source"]])}
     if written:
         places["target"] = list(map(partial(place_written, vocabulary), written, n_target))
     else:
         offsets = vocabulary.all_offsets([each.text for each in sides["target"]])
-        both = zip(offsets, n_target, strict=True)
-        places["target"] = [[NOWHERE, *spans][:n] for spans, n in both]
+        both, begun = zip(offsets, n_target, strict=True), [NOWHERE] * (1 + len(vocabulary.begun))
+        places["target"] = [[*begun, *spans, NOWHERE][:n] for spans, n in both]
     tables, counts = {}, Counter()
     for side, labelled in sides.items():
         texts_at = zip(labelled, places[side], strict=True)
         columns = [_columns(each, spans, tasks) for each, spans in texts_at]
-        counts["tokens"] += sum(map(len, places[side]))
-        counts["unaligned"] += sum(map(_unaligned, columns, places[side]))
         tables[side] = _concatenate(columns)
+        if any(end > start for spans in places[side] for start, end in spans):
+            counts[f"{side}.tokens"] += sum(map(len, places[side]))
+            counts[f"{side}.tokens_without_word"] += sum(map(_unaligned, columns, places[side]))
+            for aligned in map(count_aligned, labelled, columns):
+                counts.update({f"{side}.{name}": n for name, n in aligned.items()})
     return tables, counts
 
 
@@ -121,32 +118,30 @@ def _unaligned(columns: Columns, places: Sequence[Span]) -> int:
 
 def _concatenate(parts: Sequence[Columns]) -> pd.DataFrame:
     table = {name: [value for part in parts for value in part[name]] for name in parts[0]}
-    texts = {name: pd.Categorical(column) for name, column in table.items() if name != WORD}
-    return pd.DataFrame({WORD: np.array(table[WORD], np.int64)} | texts)
+    numbers = {name: np.array(table.pop(name), np.int64) for name in (WORD, LAST_WORD)}
+    texts = {name: pd.Categorical(column) for name, column in table.items()}
+    return pd.DataFrame(numbers | texts)
 
 
 def token_table(
     examples: Sequence[Example],
     pairs: Pairs,
-    predictions: Sequence[str],
-    correct: np.ndarray,
+    columns: Mapping[str, Any],
     first: int,
     vocabulary: Codec,
     words: Mapping[str, pd.DataFrame],
 ) -> pd.DataFrame:
-    """side, sample (from ``first`` on), position, id, token, question, answer, prediction, …
+    """side, sample (from ``first`` on), position, id, token, question, ``columns`` of samples, …
 
     ``words`` are further columns by side.
     """
     of_sample = {
-        "question": _category([example.source for example in examples]),
-        "answer": _category([example.target for example in examples]),
-        "prediction": _category(predictions),
-        "correct": np.asarray(correct, bool),
-        "module": _category([example.module for example in examples]),
+        "question": as_category([example.source for example in examples]),
+        **columns,
+        "module": as_category([example.module for example in examples]),
     }
     if examples[0].document_name is not None:
-        of_sample["document"] = _category([str(example.document_name) for example in examples])
+        of_sample["document"] = as_category([str(example.document_name) for example in examples])
     symbols, sides = pd.Index(vocabulary.symbols), pd.Index(SIDES)
     given = (
         (pairs.source.ids, pairs.source.offsets),
@@ -169,7 +164,8 @@ def token_table(
     return pd.concat(parts, ignore_index=True)
 
 
-def _category(texts: Sequence[str]) -> Any:
+def as_category(texts: Sequence[str]) -> Any:
+    """The texts as a category, in the order in which they come."""
     codes, values = pd.factorize(np.array(texts, dtype=object))
     return pd.Categorical.from_codes(codes, categories=pd.Index(values))
 

@@ -1,7 +1,6 @@
 """An extraction: the model's store and those of its twins, written together, block by block."""
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,18 +8,20 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 import torch
 
-from tprprobe.console import progress, stderr
+from tprprobe.console import note, progress, stderr
 from tprprobe.data import as_data
 from tprprobe.data.batching import Ragged
 from tprprobe.data.dataset import Dataset, Example
-from tprprobe.data.pairs import Pairs, encode_examples
+from tprprobe.data.pairs import Pairs, encode_answers, encode_examples, encode_sources
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.strangers import ACCEPTED, read_codec
 from tprprobe.errors import InputError
-from tprprobe.extraction.alignment import align_words, token_table
+from tprprobe.extraction.alignment import align_words, as_category, token_table
+from tprprobe.extraction.contexts import Contexts
 from tprprobe.extraction.division import (
     block_sizes,
     cut_ranges,
@@ -29,12 +30,13 @@ from tprprobe.extraction.division import (
     split_blocks,
     stride_of,
 )
-from tprprobe.extraction.passes import read_block, spec_of
+from tprprobe.extraction.passes import known_spec, read_block, spec_of
 from tprprobe.extraction.pooling import Pooling
 from tprprobe.files.locks import alone
 from tprprobe.files.processes import Ranks
 from tprprobe.files.writing import refuse_existing
 from tprprobe.gold.labellers import Labeller
+from tprprobe.gold.labels import report_counts
 from tprprobe.models.answers import exact_matches, write_answers
 from tprprobe.models.loading import find_twins, load_model
 from tprprobe.models.origins import describe_origin
@@ -45,8 +47,8 @@ from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import ATTENTION, select
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 from tprprobe.store.dtypes import check_storage
-from tprprobe.store.layout import TWIN_OF, twins_in
-from tprprobe.store.manifests import check_same, describe, is_finished, read_complete
+from tprprobe.store.layout import SIDES, TWIN_OF, twins_in
+from tprprobe.store.manifests import COUNTS, check_same, describe, is_finished, read_complete
 from tprprobe.store.repairs import repair as repair_store
 
 CONTROL_SAMPLES = 1000
@@ -73,6 +75,8 @@ def extract(
     twins: Sequence[str] | None = None,
     pool: str | None = None,
     words: str | None = None,
+    max_tokens: int | None = None,
+    pack: bool = False,
 ) -> Store:
     """The store of a model's vectors on a data set, written as the model runs.
 
@@ -96,10 +100,14 @@ def extract(
         repair: Make the damaged files of a complete store again, the same to the byte (see `inspect --verify`).
         twins: Controls: permuted, untrained, rescaled (several times), or none; default: untrained for our models,
             permuted for others (:func:`tprprobe.models.find_twins`).
-        pool: One vector for every sample: mean (over all tokens, start and end symbols among them), first, last, or that
-            of the last token that reads as a mark, such as '.'. Attention maps are left out.
+        pool: One vector for every sample: mean (over all tokens, start and end symbols among them), first, last (of the
+            last token that belongs to a word), or that of the last token that reads as a mark, such as '.'. Attention
+            maps are left out.
         words: One row for every word instead of sub-words: the mean or the last one. Attention maps are left out; with
             ``pool`` the token table lists words.
+        max_tokens: The most symbols of a text that the model reads, those around it included; default: its window.
+            Longer texts are cut, and a line says how many.
+        pack: Longer texts are not cut but divided at blanks: each part is a sample, a text the document of its parts.
 
     Returns:
         The complete store.
@@ -132,7 +140,10 @@ def extract(
                 f"{model.name} has no decoder that reads what it writes: target='reference' (--target)"
             )
     vocabulary = _vocabulary(model, vocabulary, data)
+    if max_tokens is not None:
+        vocabulary = vocabulary.limited(max_tokens)
     data = data.suited_to(vocabulary)
+    data = Contexts.of(data, vocabulary) if pack else data
     pooling = Pooling(pool, words)
     pooling.check(vocabulary)
     names = pooling.sites(select(sites or "*", list(find_sites(model))))
@@ -146,6 +157,7 @@ def extract(
         tuple(labellers),
         (store_dtype, compress),
         pooling,
+        limits={k: v for k, v in (("max_tokens", max_tokens), ("pack", pack)) if v},
     )
     others = find_twins(model, twins) if control else {}
     few = min(len(data), control_samples)
@@ -162,7 +174,12 @@ def extract(
         with alone(part):
             run.extract(part, ranges[ranks.rank], others, few, resume)
         join_ranges(out, ranges, ranks)
-    return open_store(out)
+    store = open_store(out)
+    counts = store.manifest.get(COUNTS, {})
+    for side in SIDES if not ranks.rank else ():
+        if any(name.startswith(side) for name in counts):
+            note(report_counts(counts, side))
+    return store
 
 
 def _vocabulary(model: Readable, vocabulary: Any, data: Dataset) -> Codec:
@@ -209,7 +226,7 @@ class Extraction:
     labellers: tuple[Labeller, ...] = ()
     storage: tuple[str | None, str | None] = (None, None)  # type and compression on disk
     pooling: Pooling = field(default_factory=Pooling)
-    tally: Counter[str] = field(default_factory=Counter)  # sub-words, those of no word, cut texts
+    limits: Mapping[str, Any] = field(default_factory=dict)  # of texts, as they were asked for
 
     def extract(
         self, out: Path, samples: range, twins: Mapping[str, Readable], few: int, resume: bool
@@ -247,10 +264,6 @@ class Extraction:
                 bars.advance(bar, len(some))
         for _, writer, _ in passes:
             writer.finish()
-        if self.tally["unaligned"]:
-            stderr.print(f"{self.tally['unaligned']} of {self.tally['tokens']} tokens have no word")
-        if self.tally["cut"]:
-            stderr.print(f"{self.tally['cut']} texts were too long and are cut")
 
     def _write_block(
         self, passes: Sequence[Pass], first: int, some: Sequence[Example], place: int
@@ -258,48 +271,83 @@ class Extraction:
         """Writes a block, whose first sample has that place in the stores, where they lack it."""
         maps, pad = first < self.attention_samples, self.vocabulary.pad
         names = [name for name in self.names if maps or not name.endswith(ATTENTION)]
-        pairs = encode_examples(some, self.vocabulary)
-        self.tally["cut"] += sum(pairs.cut)
+        pairs = self._encode(some)
+        cut = {f"{side}.texts_cut": n for side, n in zip(SIDES, pairs.cut, strict=True)}
         if self.target == "generated":
             correct, _ = exact_matches(require_head(self.model, "an answer"), pairs)
             written = write_answers(self.model, pairs, correct)
             pairs = Pairs(pairs.source, Ragged.from_lists(written))
-            block = read_block(self.model, pairs, names, pad)
+            answers, block = (correct, written), read_block(self.model, pairs, names, pad)
         else:
             block = read_block(self.model, pairs, names, pad)
-            correct, written = self._answers(pairs, block.correct)
-        predictions = [self.vocabulary.decode(ids) for ids in written]
-        words = self._words(some, pairs, written)
-        table = token_table(some, pairs, predictions, correct, first, self.vocabulary, words)
+            answers = self._answers(some, pairs, block.correct)
+        columns = self._columns(some, answers)
+        words, counts = self._words(some, pairs, answers[1] if answers else [])
+        table = token_table(some, pairs, columns, first, self.vocabulary, words)
         kept = self.pooling.table(table, self.vocabulary)
         for model, writer, end in passes:
             if writer.samples_done <= place and first < end:
                 found = block if model is self.model else read_block(model, pairs, names, pad)
                 found.check(pairs, first)
-                writer.append(self.pooling.rows(found.rows, self.specs, table), kept, found.maps)
+                rows = self.pooling.rows(found.rows, self.specs, table)
+                writer.append(rows, kept, found.maps, {**counts, **cut})
 
-    def _answers(self, pairs: Pairs, correct: Any) -> tuple[Any, list[list[int]]]:
-        """Which answers are right, and what the model writes. A model that goes on with the text, which the
-        pass for the sites does not ask, is asked where there are answers; one that fills masks is not.
+    def _encode(self, some: Sequence[Example]) -> Pairs:
+        """The ids of samples; a model that has no decoder reads no target."""
+        if self.vocabulary.reads_images or self.vocabulary.target_frame[1]:
+            return encode_examples(some, self.vocabulary)
+        sources = encode_sources([example.source for example in some], self.vocabulary)
+        starts = Ragged.from_lists([[self.vocabulary.sos]] * len(some))
+        return Pairs(sources.ragged(), starts, (sources.cut, 0))
+
+    @cached_property
+    def _has_targets(self) -> bool:
+        return self.data.has_targets
+
+    @property
+    def _is_asked(self) -> bool:
+        """Whether the model writes answers: it predicts symbols, but not only at masks, and the data have targets."""
+        writes = isinstance(self.model, Language) and getattr(self.model, "head", "own")
+        return bool(writes) and writes != "masked" and self._has_targets
+
+    def _answers(
+        self, some: Sequence[Example], pairs: Pairs, correct: Any
+    ) -> tuple[Any, list[list[int]]] | None:
+        """Which answers are right, and what the model writes; None where it is not asked. The pass for the sites does
+        not ask a model that goes on with the text.
         """
+        if not self._is_asked:
+            return None
         if not self.vocabulary.target_frame[1]:
-            is_causal = getattr(self.model, "head", None) == "causal"
-            if not is_causal or pairs.target.lengths.max() <= 1:
-                return correct, [[self.vocabulary.sos] for _ in range(len(pairs))]
+            pairs = encode_answers(some, self.vocabulary)
             correct, _ = exact_matches(require_head(self.model, "an answer"), pairs)
         return correct, write_answers(self.model, pairs, correct)
 
+    def _columns(
+        self, some: Sequence[Example], answers: tuple[Any, list[list[int]]] | None
+    ) -> dict[str, Any]:
+        """The columns of samples that have targets, and of those that were asked."""
+        columns: dict[str, Any] = {}
+        if answers or self._has_targets:
+            columns["answer"] = as_category([example.target for example in some])
+        if answers:
+            correct, written = answers
+            predictions = [self.vocabulary.decode(ids).strip() for ids in written]
+            columns |= {
+                "prediction": as_category(predictions),
+                "correct": np.asarray(correct, bool),
+            }
+        return columns
+
     def _words(
         self, some: Sequence[Example], pairs: Pairs, written: Sequence[Sequence[int]]
-    ) -> dict[str, pd.DataFrame]:
+    ) -> tuple[dict[str, pd.DataFrame], Mapping[str, int]]:
         if not self.vocabulary.has_words:
-            return {}
+            return {}, {}
         own = written if self.target == "generated" else None
         of_data = dict.fromkeys(self.data.tasks)
         tasks = [*of_data, *(t for each in self.labellers for t in each.tasks if t not in of_data)]
-        tables, counts = align_words(some, pairs, self.vocabulary, tasks, own, self.labellers)
-        self.tally.update(counts)
-        return tables
+        return align_words(some, pairs, self.vocabulary, tasks, own, self.labellers)
 
     @property
     def _kept(self) -> dict[str, SiteSpec]:
@@ -309,10 +357,14 @@ class Extraction:
 
     @cached_property
     def specs(self) -> dict[str, SiteSpec]:
-        """Axes and shapes of the sites, from a pass over the first example."""
-        pairs = encode_examples([self.data[0]], self.vocabulary)
-        block = read_block(self.model, pairs, self.names, self.vocabulary.pad)
+        """Axes and shapes of the sites: as these say, or where one does not from a pass over the first example."""
         sites = find_sites(self.model)
+        known = {name: known_spec(name, sites[name]) for name in self.names}
+        if all(known.values()):
+            return {name: spec for name, spec in known.items() if spec}
+        block = read_block(
+            self.model, self._encode([self.data[0]]), self.names, self.vocabulary.pad
+        )
         return {name: spec_of(name, sites[name], block) for name in self.names}
 
     @cached_property
@@ -329,6 +381,8 @@ class Extraction:
             "labels": {k: v for each in self.labellers for k, v in each.describe().items()},
             "attention_samples": min(self.attention_samples, samples),
             **self.pooling.settings(),
+            **self.limits,
+            "reading": self.data.report,
             "tprprobe": version("tprprobe"),
             **self._unknown,
         }
@@ -340,7 +394,7 @@ class Extraction:
         if unknown is None or self.vocabulary.reads_images:
             return {}
         some = list(self.data[:CONTROL_SAMPLES])
-        ids = encode_examples(some, self.vocabulary).source.ids
+        ids = self._encode(some).source.ids
         share = (ids == unknown).double().mean().item()
         if share <= UNKNOWN:
             return {}

@@ -66,6 +66,13 @@ def rows_of(name: str, site: Site) -> str:
     return side_of(name) if "seq" in site.axes else SAMPLE
 
 
+def known_spec(name: str, site: Site) -> SiteSpec | None:
+    """The layout of a site that says its width and has no further axis."""
+    if site.axes != ("batch", "seq", "d_model") or site.width is None:
+        return None
+    return SiteSpec((rows_of(name, site), "d_model"), (site.width,))
+
+
 def spec_of(name: str, site: Site, block: Block) -> SiteSpec:
     """The layout of a site, as its first vectors show it."""
     rows = rows_of(name, site)
@@ -91,7 +98,7 @@ def read_block(model: Readable, pairs: Pairs, sites: Iterable[str], pad: int) ->
     kinds = {name: rows_of(name, site) for name, site in find_sites(model).items()}
     sites, block = list(sites), Block(np.zeros(len(pairs), bool))
     with capture(model, sites) as acts:
-        for indices in pairs.by_length(BATCH):
+        for indices in pairs.by_length(BATCH, model):
             acts.clear()
             source, target = (ids.to(model.device) for ids in pairs.batch(indices, pad))
             logits = model.run(source, target[:, :-1])

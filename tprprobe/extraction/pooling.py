@@ -23,7 +23,7 @@ class Pooling:
     """How vectors of tokens become vectors of samples or of words.
 
     pool    one vector a sample: the ``mean`` over all its tokens, start and end symbols among them,
-            its ``first`` or ``last`` token's, or that of the last token that reads as a mark (``.``)
+            its ``first`` token's, that of the ``last`` token of a word, or of the last that reads as a mark (``.``)
     words   the sub-words of a word become one row, with their ``mean`` or the ``last`` one's vector;
             with ``pool`` only the token table is of words: pooled is over tokens in any case
     """
@@ -81,14 +81,23 @@ class Pooling:
             return values if self.words is None else pool_spans(values, _words(tokens), self.words)
         if self.pool == MEAN:
             return pool_spans(values, starts_of(tokens["sample"].to_numpy()), MEAN)
-        return values[rows_of(tokens, self.pool)]
+        is_of_words = self.pool == LAST and WORD in tokens
+        return values[_last_words(tokens) if is_of_words else rows_of(tokens, self.pool)]
 
     def table(self, tokens: pd.DataFrame, vocabulary: Codec) -> pd.DataFrame:
         """The token table that is kept: with ``words``, a row a word, and a symbol of no word alone."""
         if self.words is None:
             return tokens
         sides = [tokens.loc[(tokens["side"] == side).to_numpy()] for side in SIDES]
-        return pd.concat([_of_words(each, vocabulary) for each in sides], ignore_index=True)
+        tables = [_of_words(side, vocabulary) for side in sides if len(side)]
+        return pd.concat(tables, ignore_index=True)
+
+
+def _last_words(tokens: pd.DataFrame) -> Int[np.ndarray, " sample"]:
+    """The last token of every sample that is a word's; of a sample without words the last one."""
+    rows = np.where(tokens[WORD].to_numpy() >= 0, np.arange(len(tokens)), -1)
+    last = np.maximum.reduceat(rows, starts_of(tokens["sample"].to_numpy()))
+    return np.where(last >= 0, last, rows_of(tokens, LAST))
 
 
 def _words(tokens: pd.DataFrame) -> Bounds:

@@ -11,9 +11,12 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
 from tprprobe.analyses.kinds import RECONSTRUCTION
+from tprprobe.analyses.reconstruction.fits import list_results
 from tprprobe.errors import InputError
+from tprprobe.evaluation.results import FILE
 from tprprobe.figures.style import INK, MUTED, Drawing, drawing, figure_files, legend, tidy
 from tprprobe.figures.tables import Table
+from tprprobe.files.runs import encode
 from tprprobe.files.writing import write_folder
 from tprprobe.statistics import interval_text, read_interval
 from tprprobe.store import Store
@@ -55,7 +58,8 @@ def save_reconstruction(
     results: pd.DataFrame, out: str | os.PathLike[str], stores: Sequence[Store]
 ) -> Path:
     """The new folder with the results of some stores, their table and their figure."""
-    files = {RECONSTRUCTION.file: results.to_csv(index=False)}
+    files: Any = {RECONSTRUCTION.file: results.to_csv(index=False)}
+    files[FILE] = encode(list_results(results))
     files["reconstruction.json"] = origin_json({"stores": [each.fingerprint for each in stores]})
     files["reconstruction.md"] = reconstruction_table(results).markdown()
     return write_folder(out, files | figure_files(reconstruction_curves(results)))

@@ -188,6 +188,22 @@ def withheld_dots(decompositions: pd.DataFrame) -> Drawing:
     return figure
 
 
+def operation_dots(operations: pd.DataFrame) -> Drawing:
+    """R² of the vectors of unseen pairs by every operation, a group a site and scheme; a named one is marked."""
+    marks = operations["is_named"].map({True: " (named)", False: ""})
+    rows = operations.assign(
+        group=operations["site"] + ", " + operations["roles"] + marks, name=operations["operation"]
+    )
+    rows = measured(rows.dropna(subset="r2"), "r2")
+    numbers = ["value", "low", "high"]
+    rows[numbers] = rows[numbers].clip(lower=-1)
+    title = "Which operation binds? 95 % intervals over fillers and roles"
+    figure = interval_dots(rows, title, "R² of the vectors of unseen pairs")
+    figure.axes[0].set_xlim(min(-0.05, rows["low"].min() * 1.05), 1.02)
+    figure.axes[0].axvline(0, color=MUTED, linewidth=0.8)
+    return figure
+
+
 def search_curves(roles: Sequence[tuple[str, RoleSearch]]) -> Drawing:
     """A panel per site: bits of description against pairs of every scheme tried, and what is found.
 

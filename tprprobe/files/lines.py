@@ -1,5 +1,6 @@
 """Text files read by line: scanned once; then any line is read without those before it."""
 
+import codecs
 import gzip
 import os
 import zlib
@@ -18,6 +19,7 @@ LONGEST = 4 * 2**20  # bytes
 TRAILER = 4  # bytes
 SMALL = 2**24  # bytes of an unpacked text that is no bomb
 DAMAGE = (OSError, EOFError, zlib.error)
+MARK = codecs.BOM_UTF8  # of a file, and in a file that was joined from several of any line: no text
 
 Numbered = tuple[int, str]  # a line with its number from 1, without its end
 
@@ -66,7 +68,7 @@ def scan_lines(
 ) -> Lines:
     """The scanned lines of a file, or the first ones; empty lines after the last text do not count.
 
-    ``check`` gets every line and its number from 1.
+    ``check`` gets every line, without a byte order mark, and its number from 1.
     """
     places, offset, count, texts = [], 0, 0, 0
     with opened(path) as stream:
@@ -74,6 +76,7 @@ def scan_lines(
             if count % STRIDE == 0:
                 places.append(offset)
             offset, count = offset + len(line), count + 1
+            line = line.removeprefix(MARK)
             texts = count if line.strip() else texts
             if check is not None:
                 check(line, count)
@@ -124,7 +127,7 @@ def _unreadable(path: Path, error: Exception) -> InputError:
 
 def _decoded(line: bytes, path: Path, number: int) -> str:
     try:
-        return line.decode("utf-8").rstrip("\r\n")
+        return line.removeprefix(MARK).decode("utf-8").rstrip("\r\n")
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path}, line {number}: byte {error.start + 1} is not UTF-8; convert the file"

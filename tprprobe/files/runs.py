@@ -114,14 +114,16 @@ class KeptRun:
         file: str,
         makes: Mapping[str, Callable[[], pd.DataFrame]],
         progress: Callable[[Sequence[Part]], Iterable[Part]] = iter,
+        views: Callable[[pd.DataFrame], Tables] = lambda _: {},
     ) -> None:
-        """Makes what is left of a run of one table, whose rows are made part by part, and then its file."""
+        """Makes what is left of a run of one table, whose rows are made part by part, and then its file and other ``views``."""
         if not self.is_done:
             name = Path(file).stem
             parts = [self.part(key, lambda of=of: {name: of()}) for key, of in makes.items()]
             for part in progress(parts):
                 part.finish()
-            self.finish({file: join_parts(parts, name)}, {})
+            table = join_parts(parts, name)
+            self.finish({file: table, **views(table)}, {})
 
     def finish(self, tables: Tables, facts: Mapping[str, Any]) -> None:
         """Writes the tables by name of file, then the manifest with these facts, and removes the parts."""

@@ -1,18 +1,30 @@
 """Annotated files of every known format, and label files that are joined to another's sentences."""
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tprprobe.console import note
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.lines import read_lines
+from tprprobe.gold.blocks import located
 from tprprobe.gold.conllu import read_conllu
-from tprprobe.gold.iob import located, read_iob
-from tprprobe.gold.labels import Labelled, Span, Target, check_target
+from tprprobe.gold.iob import read_iob
+from tprprobe.gold.labels import Labelled, Reading, Span, Target, check_target
 
+COLUMNS = (".iob2", ".iob", ".bio", ".conll")
+ODD = {  # what is counted while a file is read, and how it is told
+    "shared_words": "words written as one with the word before (à, le: au), whose tokens they share",
+    "without_text": "sentences without `# text`, spelled from their tokens",
+    "other_text": "sentences whose `# text` has other words, spelled from their tokens",
+    "several_roots": "sentences with several roots",
+    "empty_nodes": "empty nodes left out",
+    "iob1_tags": "I- that begin an entity (IOB1), read as B-",
+}
 KEYS, TARGET_KEYS = ("text", "targets", "info"), ("span1", "span2", "label", "info")
 
 
@@ -72,8 +84,10 @@ def _check_keys(kind: str, record: dict[str, Any], accepted: tuple[str, ...]) ->
 
 FORMATS = {
     **dict.fromkeys((".conllu", ".conllup"), lambda path, _: read_conllu(path)),
-    **dict.fromkeys((".iob2", ".iob", ".bio"), lambda path, task: read_iob(path, task or "nel")),
-    ".jsonl": lambda path, task: read_edges(path, task or path.name.split(".")[0]),
+    **dict.fromkeys(COLUMNS, lambda path, task: read_iob(path, task or "nel")),
+    ".jsonl": lambda path, task: Reading(
+        read_edges(path, task or path.name.split(".")[0]), Counter()
+    ),
 }
 
 
@@ -83,14 +97,47 @@ def is_annotated(path: str | os.PathLike[str]) -> bool:
 
 
 def read_annotated(path: str | os.PathLike[str], task: str | None = None) -> list[Labelled]:
-    """The sentences of a CoNLL-U (.conllu, .conllup), IOB2 (.iob2) or edge-probing (.jsonl) file.
+    """The sentences of a CoNLL-U (.conllu, .conllup), column (.iob2 …) or edge-probing (.jsonl) file.
 
     ``task`` names what the labels of the last two are of.
     """
+    reading = read_file(path, task)
+    report_reading(path, reading)
+    return reading.sentences
+
+
+def read_file(path: str | os.PathLike[str], task: str | None = None) -> Reading:
+    """What such a file holds."""
     path = Path(path)
     if _format(path) not in FORMATS:
         raise InputError(f"{path}: an annotated file ends in {', '.join(FORMATS)} (or these .gz)")
     return FORMATS[_format(path)](path, task)
+
+
+def report_reading(path: str | os.PathLike[str], reading: Reading) -> None:
+    """Prints how much a file holds, and what of it was passed over or read in another way."""
+    note(f"{path}: {_list_sizes(count_reading(reading))}")
+    if changed := [f"{said}: {n:,}" for what, said in ODD.items() if (n := reading.odd[what])]:
+        note(f"{path}: {'; '.join(changed)}")
+
+
+def count_reading(reading: Reading) -> dict[str, Any]:
+    """How many sentences, documents, words, and targets of every task a file holds."""
+    targets = Counter[str]()
+    for sentence in reading.sentences:
+        targets.update({task: len(each) for task, each in sentence.targets.items()})
+    return {
+        "sentences": len(reading.sentences),
+        "documents": len({sentence.document for sentence in reading.sentences}),
+        "words": sum(len(sentence.words) for sentence in reading.sentences),
+        "targets": dict(targets),
+    }
+
+
+def _list_sizes(counts: dict[str, Any]) -> str:
+    sizes = [f"{name} {counts[name]:,}" for name in ("sentences", "documents", "words")]
+    targets = [f"{task} {n:,}" for task, n in sorted(counts["targets"].items())]
+    return f"{', '.join(sizes)}; targets: {', '.join(targets) or 'none'}"
 
 
 def _format(path: Path) -> str:

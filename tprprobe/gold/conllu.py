@@ -1,46 +1,42 @@
 """Treebanks: CoNLL-U, and CoNLL-U Plus with columns of entities and of semantic roles.
 
-Words count; multi-word tokens and empty nodes are passed over. ``pos`` is XPOS, ``upos`` is UPOS,
-``dep`` has the relation of a word to its head (of the root to itself, as jiant has it), ``nel``
+Words count; multi-word tokens say how they are written (:mod:`tprprobe.gold.surface`); empty nodes are
+passed over. ``pos`` is XPOS, ``upos`` is UPOS, ``dep`` has the relation of a word to its head (of the root to itself, as jiant has it), ``nel``
 comes from a column NER (IOB2), ``srl`` from UP:PRED and UP:ARGSPANS (Universal Propositions).
 """
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tprprobe.console import note
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.lines import Numbered
-from tprprobe.gold.iob import check_tag, comments, decode_tags, located, read_blocks, rows
-from tprprobe.gold.labels import Labelled, Target, check_target, is_made_of
+from tprprobe.gold.blocks import Documents, comments, located, read_blocks, rows
+from tprprobe.gold.iob import check_tag, decode_tags
+from tprprobe.gold.labels import Labelled, Reading, Target, check_target
+from tprprobe.gold.surface import Surface, SurfaceToken, find_surface, is_text_of
 
 PLAIN = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 MORE = ("NER", "UP:PRED", "UP:PREDS", "UP:ARGHEADS", "UP:ARGSPANS")
-PASSED_OVER = re.compile(r"\d+[-.]\d+")
+EMPTY_NODE = re.compile(r"\d+\.\d+")
 JOINED = re.compile(r"(\d{1,9})-(\d{1,9})")
 ARGUMENT = re.compile(r"(.+):(\d{1,9})-(\d{1,9})")
 DIGITS = 9  # of a number that can be of a word
 SHORT = re.compile(r"^((?:[CR]-)?)A(?=[0-9A]$|M-)")  # A0, AM-TMP for ARG0, ARGM-TMP
 
-SEEN = "LMNPS"  # first letters of the Unicode categories that print something
-BOM = "\ufeff"
-ROOTS, OTHER_TEXT, MARKED = "several roots", "a text of other words", "a byte order mark"
-
 Word = Mapping[str, str]
 
 
-def read_conllu(path: Path) -> list[Labelled]:
-    """The sentences of a file with all labels that its columns hold; a line counts those that are odd."""
+def read_conllu(path: Path) -> Reading:
+    """The sentences of a file with all labels that its columns hold; those that are odd are counted.
+
+    A document begins with ``# newdoc``, with or without id; in a file that has none, with ``# newpar``.
+    """
     columns: Sequence[str] = PLAIN
     sentences: list[Labelled] = []
-    document, odd = "", Counter[str]()
+    documents, odd = Documents(), Counter[str]()
     for block in read_blocks(path):
-        if block[0][1].startswith(BOM):
-            odd[MARKED] += 1
-            block = [(block[0][0], block[0][1].lstrip(BOM)), *block[1:]]
         found = comments(block)
         if "global.columns" in found:
             columns = found["global.columns"].split()
@@ -49,27 +45,34 @@ def read_conllu(path: Path) -> list[Labelled]:
                     raise unknown("column", strange[0], (*PLAIN, *MORE))
                 if not {"ID", "FORM"} <= {*columns}:
                     raise InputError("the columns lack ID or FORM")
-        document = found.get("newdoc id", document)
-        words, joined = _words(path, rows(block), columns)
+        documents.read(found)
+        words, tokens, n_empty = _words(path, rows(block), columns)
         if words:
             name, text = found.get("sent_id", str(len(sentences) + 1)), found.get("text")
-            forms = [word["FORM"] for _, word in words]
-            odd.update(oddities(_heads(path, words), text, forms, spell(forms, joined)))
-            sentences.append(_sentence(path, words, name, document or name, text))
-    if odd:
-        listed = ", ".join(f"{count} with {what}" for what, count in sorted(odd.items()))
-        note(f"{path}: of {len(sentences)} sentences {listed}")
-    return sentences
+            with located(path, words[0][0]):
+                surface = find_surface(text, tokens)
+            odd["empty_nodes"] += n_empty
+            odd["several_roots"] += _heads(path, words).count(0) > 1
+            odd["without_text"] += text is None
+            odd["other_text"] += text is not None and not is_text_of(text, tokens)
+            odd["shared_words"] += len(words) - len({*surface.places})
+            sentences.append(_sentence(path, words, name, documents.name or name, surface))
+    if sentences and all(form == "_" for each in sentences for form in each.words):
+        raise InputError(
+            f"{path}: all words are _: this treebank comes without its text, merge that in as its README says"
+        )
+    return Reading(sentences, odd)
 
 
 def _words(
     path: Path, lines: list[Numbered], columns: Sequence[str]
-) -> tuple[list[tuple[int, Word]], dict[tuple[int, int], str]]:
-    """The words of a sentence, each a field a column, with their lines' numbers; and its multi-word
-    tokens by their first and last word.
+) -> tuple[list[tuple[int, Word]], list[SurfaceToken], int]:
+    """The words of a sentence, each a field a column, with their lines' numbers; the tokens that they are
+    written as; and the number of empty nodes.
     """
     words: list[tuple[int, Word]] = []
-    joined: dict[tuple[int, int], str] = {}
+    tokens: list[SurfaceToken] = []
+    last, n_empty = 0, 0  # the last word of a multi-word token
     for number, line in lines:
         fields = line.split("\t")
         with located(path, number):
@@ -79,15 +82,36 @@ def _words(
                     f"({' '.join(columns)})"
                 )
             word = dict(zip(columns, fields, strict=True))
-            if ends := JOINED.fullmatch(word["ID"]):
-                joined[int(ends[1]), int(ends[2])] = word["FORM"]
-            if PASSED_OVER.fullmatch(word["ID"]):
-                continue
-            if word["ID"] != str(len(words) + 1):
+            if EMPTY_NODE.fullmatch(word["ID"]):
+                n_empty += 1
+            elif ends := JOINED.fullmatch(word["ID"]):
+                _check_range(int(ends[1]), int(ends[2]), len(words), last)
+                last = int(ends[2])
+                check_word(word["FORM"])
+                tokens.append(SurfaceToken(word["FORM"], [], word.get("MISC", "_")))
+            elif word["ID"] != str(len(words) + 1):
                 raise InputError(f"word number {word['ID']!r}, expected {len(words) + 1}")
-            check_word(word["FORM"])
-            words.append((number, word))
-    return words, joined
+            else:
+                check_word(word["FORM"])
+                words.append((number, word))
+                if len(words) > last:
+                    tokens.append(SurfaceToken(word["FORM"], [], word.get("MISC", "_")))
+                tokens[-1].words.append(word["FORM"])
+    if last > len(words):
+        with located(path, lines[-1][0]):
+            raise InputError(
+                f"the multi-word token ends with word {last}, the sentence with {len(words)}"
+            )
+    return words, tokens, n_empty
+
+
+def _check_range(first: int, last: int, n_words: int, last_before: int) -> None:
+    """Checks that a multi-word token begins with the next word, behind the one before."""
+    if not max(n_words, last_before) + 1 == first < last:
+        raise InputError(
+            f"multi-word token {first}-{last} after word {n_words}: it stands before its first word, "
+            "and no two have a word in common"
+        )
 
 
 def _heads(path: Path, words: list[tuple[int, Word]]) -> list[int]:
@@ -104,7 +128,7 @@ def _heads(path: Path, words: list[tuple[int, Word]]) -> list[int]:
 
 
 def _sentence(
-    path: Path, words: list[tuple[int, Word]], name: str, document: str, text: str | None
+    path: Path, words: list[tuple[int, Word]], name: str, document: str, surface: Surface
 ) -> Labelled:
     targets: dict[str, list[Target]] = {}
     tags = []
@@ -119,9 +143,8 @@ def _sentence(
     if tags:
         targets["nel"] = list(decode_tags(tags))
     forms = tuple(word["FORM"] for _, word in words)
-    if text is None or not is_made_of(text, forms):  # some multi-word tokens spell their words anew
-        text = " ".join(forms)
-    return Labelled(name, document, forms, text, {k: tuple(v) for k, v in targets.items()})
+    known = {task: tuple(each) for task, each in targets.items()}
+    return Labelled(name, document, forms, surface.text, known, surface.places)
 
 
 def _targets(word: Word, i: int, n_words: int) -> list[tuple[str, Target]]:
@@ -159,8 +182,8 @@ def _arguments(text: str, predicate: tuple[int, int]) -> list[Target]:
 
 
 def check_word(form: str) -> None:
-    if not any(unicodedata.category(char)[0] in SEEN for char in form):
-        raise InputError(f"word {form!r} has no visible character")
+    if not form.strip():
+        raise InputError(f"word {form!r} has no character but blanks")
 
 
 def check_heads(heads: Sequence[int]) -> None:
@@ -177,23 +200,3 @@ def check_heads(heads: Sequence[int]) -> None:
                 )
             path.append(head)
         clear.update(path)
-
-
-def oddities(
-    heads: Sequence[int], text: str | None, forms: Sequence[str], spelled: Sequence[str]
-) -> list[str]:
-    """What is odd about a sentence and changes nothing: ``spelled`` are its words as its text has them."""
-    odd = [ROOTS] if heads.count(0) > 1 else []
-    made = text is None or is_made_of(text, forms) or is_made_of(text, spelled)
-    return odd if made else [*odd, OTHER_TEXT]
-
-
-def spell(forms: Sequence[str], joined: Mapping[tuple[int, int], str]) -> list[str]:
-    """The words as a text has them: multi-word tokens, from their first word to their last, in one."""
-    spelled, word = [], 1
-    lasts = {first: (last, form) for (first, last), form in joined.items()}
-    while word <= len(forms):
-        last, form = lasts.get(word, (word, forms[word - 1]))
-        spelled.append(form)
-        word = max(last, word) + 1
-    return spelled

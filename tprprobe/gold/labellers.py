@@ -13,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from tprprobe import plugins
 from tprprobe.errors import InputError, check_extra, unknown
-from tprprobe.gold.labels import Labelled, Target, place_words
+from tprprobe.gold.labels import Labelled, Target
 
 TASKS = {  # what a pipeline needs to label them
     "pos": ("tagger",),
@@ -111,7 +111,7 @@ def make_doc(vocab: Any, sentence: Labelled) -> Any:
     """A spaCy document of the sentence's words, without labels."""
     from spacy.tokens import Doc
 
-    places = place_words(sentence.text, sentence.words)
+    places = sentence.offsets
     followed = [end < start for (_, end), (start, _) in pairwise(places)]
     spaces = [*followed, False][: len(places)]  # whether a blank follows a word
     return Doc(vocab, words=list(sentence.words), spaces=spaces)

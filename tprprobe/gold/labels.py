@@ -4,10 +4,15 @@ The token table has a column ``word``, the number of the word that a token belon
 and on its side (−1: to none), and a column for every task. A word's cell, the same on all its
 tokens, lists the targets whose first span begins with that word, with a blank between two:
 ``NN`` (of this word), ``PER[4,6)`` (of words 4 and 5), ``nsubj[0,1)[2,3)`` (of a pair of spans).
+
+A token belongs to the first word that it shares a character with. A word without such a token shares
+the tokens that it has characters in: ``last_word`` numbers the last word of a token, and the cell lists
+the targets of all of them, ``ADP DET[4,5)`` for *au*, which is *à* and *le*.
 """
 
 import functools
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -15,7 +20,9 @@ from typing import Any, NamedTuple
 from tprprobe.errors import InputError
 
 Span = tuple[int, int]  # half open, in words
-WORD = "word"
+WORD, LAST_WORD = "word", "last_word"
+TOTALS = ("tokens", "words", "texts_cut", "tokens_without_word")  # counts that are of no task
+ALONE = "_without_token"  # ends the name of what is counted among words and targets
 _CELL = re.compile(r"(\S+?)(\[\d{1,9},\d{1,9}\))?(\[\d{1,9},\d{1,9}\))?(?!\S)")
 
 
@@ -29,30 +36,54 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True)
 class Labelled:
-    """A sentence and its targets by task; ``document`` is what it is part of, or its own name."""
+    """A sentence and its targets by task; ``document`` is what it is part of, or its own name.
+
+    ``places`` are of words that the text does not spell one after another.
+    """
 
     name: str
     document: str
     words: tuple[str, ...]
     text: str
     targets: Mapping[str, tuple[Target, ...]] = field(default_factory=dict)
+    places: tuple[Span, ...] = ()
 
     @property
-    def offsets(self) -> list[Span]:
+    def offsets(self) -> Sequence[Span]:
         """The start and end of each word in the text, in characters."""
-        return place_words(self.text, self.words)
+        return self.places or place_words(self.text, self.words)
+
+
+class Reading(NamedTuple):
+    """What a file holds: its sentences, and how often it has what is passed over or read in another way."""
+
+    sentences: list[Labelled]
+    odd: Counter[str]
 
 
 def place_words(text: str, words: Sequence[str]) -> list[Span]:
-    """The start and end of each word in the text; between words only blanks are allowed."""
+    """The start and end of each word in the text, where blanks of any kind may stand in and between words."""
     places, end = [], 0
     for word in words:
-        start = text.find(word, end)
-        if start < 0 or text[end:start].strip():
-            raise InputError(f"the text {text[:60]!r}… does not go on with the word {word!r}")
-        end = start + len(word)
+        start = _skip_blanks(text, end) if word.strip() else end
+        if text.startswith(word, start):
+            end = start + len(word.rstrip())
+        else:  # its blanks are others than the text's
+            end = start
+            for char in "".join(word.split()):
+                end = _skip_blanks(text, end) + 1
+                if text[end - 1 : end] != char:
+                    raise InputError(
+                        f"the text {text[:60]!r}… does not go on with the word {word!r}"
+                    )
         places.append((start, end))
     return places
+
+
+def _skip_blanks(text: str, start: int) -> int:
+    while text[start : start + 1].isspace():
+        start += 1
+    return start
 
 
 def is_made_of(text: str, words: Sequence[str]) -> bool:
@@ -77,12 +108,32 @@ def _check_label(label: str) -> None:
 
 
 def encode_cells(targets: Iterable[Target], n_words: int) -> list[str]:
-    cells: list[list[str]] = [[] for _ in range(n_words)]
-    for label, span1, span2 in targets:
-        first, last = span1
-        spans = [span1, span2] if span2 else [span1] if last > first + 1 else []
-        cells[first].append(label + "".join(f"[{start},{end})" for start, end in spans))
-    return [" ".join(cell) for cell in cells]
+    words = [(word, word) for word in range(n_words)]
+    cells = encode_shared(targets, n_words, words)
+    return [cells[word] for word in words]
+
+
+def encode_shared(
+    targets: Iterable[Target], n_words: int, ranges: Iterable[Span]
+) -> dict[Span, str]:
+    """The cells of ranges of words (first, last) that share tokens; −1 is no word."""
+    by_word: list[list[Target]] = [[] for _ in range(n_words)]
+    for target in targets:
+        by_word[target.span1[0]].append(target)
+    return {
+        (first, last): " ".join(
+            _encode(target, first)
+            for word in range(max(first, 0), last + 1)
+            for target in by_word[word]
+        )
+        for first, last in ranges
+    }
+
+
+def _encode(target: Target, word: int) -> str:
+    label, span1, span2 = target
+    spans = [span1, span2] if span2 else [span1] if span1 != (word, word + 1) else []
+    return label + "".join(f"[{start},{end})" for start, end in spans)
 
 
 def decode_cell(cell: str, word: int) -> list[Target]:
@@ -98,18 +149,77 @@ def words_of_tokens(words: Sequence[Span], tokens: Sequence[Span]) -> list[int]:
     """For every token the number of the first word that shares a character with it, −1 if none does."""
     numbers, word = [], 0
     for start, end in tokens:
-        while word < len(words) and words[word][1] <= start:
+        while word < len(words) and words[word][1] <= max(start, words[word][0]):
             word += 1
         shared = word < len(words) and words[word][0] < end and start < end
         numbers.append(word if shared else -1)
     return numbers
 
 
+def share_tokens(
+    words: Sequence[Span], tokens: Sequence[Span], numbers: Sequence[int]
+) -> list[int]:
+    """For every token the last word that it belongs to; ``numbers`` are the first ones.
+
+    It is another than the first where words after it have characters in the token, and no token else.
+    """
+    lasts, owned = [*numbers], {*numbers}
+    for token, ((start, end), first) in enumerate(zip(tokens, numbers, strict=True)):
+        word = first + 1
+        while (
+            0 < word < len(words)
+            and word not in owned
+            and max(start, words[word][0]) < min(end, words[word][1])
+        ):
+            lasts[token] = word
+            word += 1
+    return lasts
+
+
 def token_columns(sentence: Labelled, tokens: Sequence[Span]) -> dict[str, list[Any]]:
-    """The columns ``word`` and one per task, for tokens at these places of the sentence's text."""
+    """The columns ``word``, ``last_word`` and one per task, for tokens at these places of the sentence's text."""
     numbers = words_of_tokens(sentence.offsets, tokens)
-    columns: dict[str, list[Any]] = {WORD: numbers}
+    lasts = share_tokens(sentence.offsets, tokens, numbers)
+    columns: dict[str, list[Any]] = {WORD: numbers, LAST_WORD: lasts}
+    ranges = [*zip(numbers, lasts, strict=True)]
     for task, targets in sentence.targets.items():
-        cells = [*encode_cells(targets, len(sentence.words)), ""]
-        columns[task] = [cells[number] for number in numbers]
+        cells = encode_shared(targets, len(sentence.words), {*ranges})
+        columns[task] = [cells[each] for each in ranges]
     return columns
+
+
+def count_aligned(sentence: Labelled, columns: Mapping[str, Sequence[Any]]) -> Counter[str]:
+    """How many words and targets of every task there are, and how many of each have no token."""
+    ranges = {*zip(columns[WORD], columns[LAST_WORD], strict=True)}
+    missing = {*range(len(sentence.words))}
+    missing -= {word for first, last in ranges for word in range(first, last + 1)}
+    counts = Counter({"words": len(sentence.words), f"words{ALONE}": len(missing)})
+    for task, targets in sentence.targets.items():
+        counts[task] += len(targets)
+        counts[f"{task}{ALONE}"] += bool(missing) and sum(
+            any({span[0], span[1] - 1} & missing for span in target[1:] if span)
+            for target in targets
+        )
+    return counts
+
+
+def report_counts(counts: Mapping[str, int], side: str) -> str:
+    """The line that reports the counts of a side: what there is, and what is cut or left out."""
+    of_side = {name.partition(".")[::2]: n for name, n in counts.items()}
+    totals = Counter({name: n for (owner, name), n in of_side.items() if owner == side})
+    tasks = [name for name in totals if name not in TOTALS and not name.endswith(ALONE)]
+    targets = ", ".join(f"{task} {totals[task]:,}" for task in tasks)
+    parts = [
+        f"{totals['tokens']:,} tokens, {totals['words']:,} words; targets: {targets or 'none'}"
+    ]
+    if n := totals[f"words{ALONE}"]:
+        dropped = [f"{totals[t + ALONE]:,} targets of {t}" for t in tasks if totals[t + ALONE]]
+        parts.append(
+            f"left out {n:,} words that have no token, and {', '.join(dropped) or 'no targets'} with them"
+        )
+    if n := totals["tokens_without_word"]:
+        parts.append(f"{n:,} tokens belong to no word")
+    if n := totals["texts_cut"]:
+        advice = " (--pack divides them)" if side == "source" else ""
+        parts.append(f"{n:,} texts are too long and cut{advice}")
+    return f"{side}: {'; '.join(parts)}"

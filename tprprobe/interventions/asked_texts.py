@@ -112,7 +112,7 @@ def ask_text(model: Any, text: str) -> Asked:
     text = f"{text} {mask}." if mask and mask not in text else text
     source, was_cut = _encode(model, Article(text, ""))
     tokens = tuple(str(vocabulary.symbols[each]) for each in source[0].tolist())
-    asked = Asked(model, text, source, tokens, group_words(text, vocabulary)[: len(tokens)])
+    asked = Asked(model, text, source, tokens, group_words(text, vocabulary))
     answer = asked.write(source, {}) if isinstance(model, Model) else None
     return Asked(model, text, source, tokens, asked.words, answer, was_cut)
 
@@ -138,8 +138,7 @@ def _encode(model: Any, example: Any) -> tuple[Tensor, bool]:
 
 def group_words(text: str, vocabulary: Any) -> tuple[tuple[int, ...], ...]:
     """For every token of a text those of the same word or number; a sign is alone."""
-    before, behind = vocabulary.source_frame
-    places = [(0, 0)] * len(before) + list(vocabulary.offsets(text)) + [(0, 0)] * len(behind)
+    (places,) = vocabulary.place_sources([text])
     spans = [found.span() for found in re.finditer(r"\w+|[^\w\s]", text)]
     word = [[i for i, (a, b) in enumerate(spans) if a < end and start < b] for start, end in places]
     of = [found[0] if found else -1 - n for n, found in enumerate(word)]

@@ -98,7 +98,7 @@ def is_memory(name: str) -> bool:
 
 def list_steps(model: Language) -> list[str]:
     """The steps that can be held: layers, attentions, what these read, and embeddings."""
-    readers = [name for name, module in model.named_modules() if hasattr(module, "read")]
+    readers = [name for name, module in model.named_modules() if name and hasattr(module, "read")]
     layers = [name.rpartition(".")[0] for name in readers]
     return [*filter(None, dict.fromkeys(layers)), *readers, *(f"{name}.read" for name in readers)]
 

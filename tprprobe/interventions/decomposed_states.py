@@ -135,7 +135,7 @@ def substitute(
     rng, of_source = np.random.default_rng(seed), side_of(fits[0].site) == SIDES[0]
     replaced = [(each, replace_vectors(each.vectors, each.encoded, rng)) for each in states]
     found = {name: np.zeros((len(NAMES), len(pairs))) for name in ("right", "same", "chance")}
-    for rows in pairs.by_length(BATCH):
+    for rows in pairs.by_length(BATCH, model):
         source, target = (each.to(model.device) for each in pairs.batch(rows, pad))
         mine, at = own.padded(rows, pad).to(model.device), rows.numpy()
         edits: dict[str, dict[str, Any]] = {name: {} for name in NAMES}

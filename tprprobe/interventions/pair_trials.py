@@ -1,6 +1,7 @@
 """Trials on minimal pairs: both texts of an item as ids, where its two words stand, and the two answers."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,36 +55,39 @@ def make_trials(model: Language, data: MinimalPairs) -> Trials:
         raise InputError(
             f"{data.name}: none of {len(items)} items can be run on this model: {reasons}"
         )
-    before, behind = map(len, require_vocabulary(model).source_frame)
-    known, source, other, places, answers = zip(*asked, strict=True)
-    aside = [_aside(at, len(ids), (before, behind)) for at, ids in zip(places, source, strict=True)]
+    known, source, other, places, inside, answers = zip(*asked, strict=True)
+    aside = [_aside(*each) for each in zip(places, inside, strict=True)]
     every, pad = torch.arange(len(known)), model.config.pad
     text, changed = (Ragged.from_lists(ids).padded(every, pad) for ids in (source, other))
     at, beside, asked_for = map(torch.tensor, (places, aside, answers))
     return Trials(known, text, changed, at, beside, asked_for, left_out)
 
 
-def _ask(model: Language, item: Item) -> tuple[list[int], list[int], Two, Two] | str:
-    """The ids of both texts, the two words' places and the two answers; or the reason why it cannot be asked."""
+def _ask(model: Language, item: Item) -> tuple[list[int], list[int], Two, Sequence[int], Two] | str:
+    """The ids of both texts, the places of the two words and of others, and the two answers; or the reason why it
+    cannot be asked.
+    """
     first, other = (_encode(model, text) for text in (item.text, item.other))
     if first is None or other is None or first[1] != other[1]:
         return SEVERAL
     if len(first[0]) != len(other[0]):
         return LENGTHS
     one, two = (_answer(model, item.text, text.answer) for text in (item.text, item.other))
-    return ALIKE if one == two != NOWHERE else (first[0], other[0], first[1], (one, two))
+    return ALIKE if one == two != NOWHERE else (first[0], other[0], *first[1:], (one, two))
 
 
-def _encode(model: Language, text: Text) -> tuple[list[int], Two] | None:
-    """The ids of a text with what is asked, and the places of its two words; None for words of several tokens."""
+def _encode(model: Language, text: Text) -> tuple[list[int], Two, Sequence[int]] | None:
+    """The ids of a text with what is asked, the places of its two words, and of all words but the first, which much
+    attends to, and the last, behind which models predict; None for words of several tokens.
+    """
     vocabulary, whole = require_vocabulary(model), _prompt(model, text)
-    before, behind = vocabulary.source_frame
-    offsets = vocabulary.offsets(whole)
-    found = [tokens_of(word.span, offsets) for word in text.exchanged]
+    ids, (spans,) = vocabulary.encode_sources([whole]), vocabulary.place_sources([whole])
+    found = [tokens_of(word.span, spans) for word in text.exchanged]
     if any(len(tokens) != 1 for tokens in found):
         return None
-    one, two = (len(before) + tokens[0] for tokens in found)
-    return [*before, *vocabulary.encode(whole), *behind], (one, two)
+    one, two = (tokens[0] for tokens in found)
+    inside = [place for place, (start, end) in enumerate(spans[:-1]) if start < end]
+    return ids.values.tolist(), (one, two), inside[1:]
 
 
 def _prompt(model: Any, text: Text) -> str:
@@ -98,19 +102,15 @@ def _answer(model: Language, text: Text, answer: str) -> int:
     vocabulary = require_vocabulary(model)
     if not answer:
         return NOWHERE
-    before, joined = vocabulary.encode(text.whole), vocabulary.encode(f"{text.whole} {answer}")
-    if vocabulary.target_frame[1] or joined[: len(before)] != before:  # written apart from the text
-        return vocabulary.encode(answer)[0]
-    return joined[len(before)]
+    _, target = vocabulary.encode_answers([_prompt(model, text)], [answer])
+    return int(target.values[1 + len(vocabulary.begun)])
 
 
-def _aside(places: Two, length: int, frame: Two) -> Two:
-    """The tokens nearest to the words, but not the first, which much attends to, nor the last, behind which
-    models predict.
-    """
-    inside = {*range(frame[0] + 1, length - max(frame[1], 1))} - {*places}
+def _aside(places: Two, inside: Sequence[int]) -> Two:
+    """The tokens of these that are nearest to the words."""
+    others = {*inside} - {*places}
     chosen: list[int] = []
     for place in places:
-        near = (place + shift for shift in SHIFTS if place + shift in inside - {*chosen})
+        near = (place + shift for shift in SHIFTS if place + shift in others - {*chosen})
         chosen.append(next(near, NOWHERE))
     return (NOWHERE, NOWHERE) if NOWHERE in chosen else (chosen[0], chosen[1])

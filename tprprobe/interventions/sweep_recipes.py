@@ -11,9 +11,9 @@ import torch
 from jaxtyping import Float
 from pydantic import Field, model_validator
 
-from tprprobe.analyses.clustering.kmeans import fit_means
 from tprprobe.data.pairs import Pairs
 from tprprobe.errors import InputError, unknown
+from tprprobe.estimators.clusters.kmeans import fit_means
 from tprprobe.extraction.passes import read_block
 from tprprobe.files.settings import Settings, parse, read_toml
 from tprprobe.interventions import edits

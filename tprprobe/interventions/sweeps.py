@@ -13,7 +13,7 @@ import pandas as pd
 from tprprobe import plugins
 from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
-from tprprobe.data.pairs import Pairs, encode_pairs
+from tprprobe.data.pairs import Pairs, encode_answers
 from tprprobe.errors import InputError
 from tprprobe.files.runs import KeptRun, keep_table, kept
 from tprprobe.files.settings import read_toml
@@ -193,7 +193,8 @@ def _measure(model: Language, data: Dataset, recipe: Recipe, run: KeptRun) -> pd
     sites = select(recipe.sites, list(find_sites(model)))
     groups = [(), *([tuple(sites)] if recipe.together else [(site,) for site in sites])]
     vocabulary = require_vocabulary(model)
-    pairs = (encode_pairs(some, vocabulary) for some in (data[: recipe.n], data[recipe.n :]))
+    parts = data[: recipe.n], data[recipe.n :]
+    pairs = (encode_answers(list(some), vocabulary) for some in parts)
     measure = partial(_measure_group, model, *pairs, recipe)
     return measure_parts(run, [partial(measure, group) for group in groups], "sweeping")
 
@@ -214,7 +215,7 @@ def _score(
     pad, device = model.config.pad, model.device
     written = np.zeros((len(points), len(pairs)), bool)
     nats = np.zeros(written.shape, np.float32)
-    for rows in pairs.by_length(BATCH):
+    for rows in pairs.by_length(BATCH, model):
         source, target = (each.to(device) for each in pairs.batch(rows, pad))
         scores = score_variants(model, source, [target], variants)
         written[:, rows.numpy()] = scores.written[:, 0].numpy()

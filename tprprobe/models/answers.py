@@ -19,7 +19,7 @@ from jaxtyping import Bool, Int
 from tprprobe import plugins
 from tprprobe.console import track
 from tprprobe.data.dataset import Dataset, Example
-from tprprobe.data.pairs import Pairs, encode_examples, encode_sources
+from tprprobe.data.pairs import Pairs, encode_answers, encode_sources
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
 from tprprobe.files.locks import alone
@@ -70,9 +70,11 @@ def exact_matches(
     pad, device = model.config.pad, model.device
     correct = np.zeros(len(pairs), bool)
     predicted = np.full((len(pairs), int(pairs.target.lengths.max()) - 1), pad)
-    for indices in pairs.by_length(batch_size):
+    for indices in pairs.by_length(batch_size, model):
         source, target = (ids.to(device) for ids in pairs.batch(indices, pad))
         best = model.decode(target[:, :-1], model.encode(source))[0].argmax(-1)
+        if (forced := getattr(model.config, "forced", None)) is not None:
+            best[:, 0] = forced
         right = (best == target[:, 1:]) | (target[:, 1:] == pad)
         correct[indices.numpy(force=True)] = right.all(1).numpy(force=True)
         predicted[indices.numpy(force=True), : best.shape[1]] = best.numpy(force=True)
@@ -94,7 +96,8 @@ def write_answers(
     written = [values[start:end] for start, end in pairwise(offsets)]
     if not isinstance(model, Language) or not getattr(model, "head", "own"):
         return [ids[:1] for ids in written]
-    pad, eos, device = model.config.pad, model.config.eos, model.device
+    pad, device = model.config.pad, model.device
+    ends = {*getattr(model.config, "ends", ()), model.config.eos}
     has_end = model.vocabulary is None or bool(model.vocabulary.target_frame[1])
     for indices in torch.from_numpy(np.flatnonzero(~correct)).split(DECODED_AT_ONCE):
         if not len(indices):  # an empty tensor splits into one empty part
@@ -105,7 +108,7 @@ def write_answers(
             longest["max_length"] = max(1, int(pairs.target.lengths[indices].max()) - 1)
         found = generate(model, source, **longest).tolist()
         for sample, ids in zip(indices.tolist(), found, strict=True):
-            end = ids.index(eos) + 1 if eos in ids else len(ids)
+            end = next((place + 1 for place, i in enumerate(ids) if i in ends), len(ids))
             written[sample] = [model.config.sos, *ids[:end]]
     return written
 
@@ -135,7 +138,7 @@ def evaluate(
 
 
 def _answer(model: Language, questions: list[Example], vocabulary: Codec) -> pd.DataFrame:
-    pairs = encode_examples(questions, vocabulary)
+    pairs = encode_answers(questions, vocabulary)
     correct, _ = exact_matches(model, pairs)
     written = write_answers(model, pairs, correct)
     return pd.DataFrame(
@@ -143,7 +146,7 @@ def _answer(model: Language, questions: list[Example], vocabulary: Codec) -> pd.
             "module": [question.module for question in questions],
             "question": [question.source for question in questions],
             "answer": [question.target for question in questions],
-            "prediction": [vocabulary.decode(ids) for ids in written],
+            "prediction": [vocabulary.decode(ids).strip() for ids in written],
             "correct": correct,
         }
     )

@@ -107,14 +107,15 @@ class Language(nn.Module, ABC):
         Args:
             source: A text, texts, or ids padded with ``config.pad``.
             written: What was written behind the source so far, of one length in all rows, without a start symbol;
-                default: nothing.
+                default: nothing but what a decoder's text begins with (a language, a forced symbol).
 
         Returns:
             Probabilities, in float32.
         """
         source = self.read(source)
-        none = source.new_zeros((len(source), 0), dtype=torch.long)
-        return self._after(source, none if written is None else written)[:, -1].softmax(-1)
+        begun = torch.tensor([self.vocabulary.begun if self.vocabulary else ()], dtype=torch.long)
+        begun = begun.to(source.device).expand(len(source), -1)
+        return self._after(source, begun if written is None else written)[:, -1].softmax(-1)
 
     @torch.no_grad()
     def score(
@@ -137,6 +138,17 @@ class Language(nn.Module, ABC):
     def _after(self, source: Tensor, written: Tensor) -> Tensor:
         start = torch.full((len(source), 1), self.config.sos, device=source.device)
         return self.decode(torch.cat([start, written], 1), self.encode(source))[0].float()
+
+    def room(self, source: Shaped[Tensor, "batch ..."]) -> Int[Tensor, " batch"] | None:
+        """How many symbols the window of the model leaves behind every source; None where there is no such window.
+
+        Args:
+            source: Ids, padded with ``config.pad``.
+
+        Returns:
+            Numbers of symbols, from 1 on: the one behind the last that is read.
+        """
+        del source
 
     def generate(
         self,

@@ -34,6 +34,7 @@ class Attached(nn.Module):
         vocabulary: What makes ids of texts; None until it is set.
         source: Where it was loaded from; None until it is set.
         notes: Facts about its weights, for the manifest of every store.
+        needs_equal_lengths: Whether a text's states depend on padding, so that a batch has texts of one length.
 
     Examples:
         >>> attached = tp.attach(torch.nn.Linear(4, 2), {"encoder.0.hidden": ""})
@@ -52,6 +53,7 @@ class Attached(nn.Module):
         self.vocabulary: Any = None
         self.source: str | None = None
         self.notes: dict[str, str] = {}  # what is to be known of its weights, for every manifest
+        self.needs_equal_lengths = False
         self.calls = 0  # what passes a site during one call belongs together
         self.first: int | None = None  # the position that a pass begins at, where that is known
         self.attach_again: Callable[[nn.Module], Attached] | None = None
@@ -231,9 +233,10 @@ def pass_through(
     def replaced(values: Any) -> Any:
         if isinstance(values, Tensor):
             return passed(values)
-        if isinstance(values, tuple) and values and isinstance(values[0], Tensor):
+        if isinstance(values, tuple | list) and values and isinstance(values[0], Tensor):
             after = passed(values[0])
-            return values if after is values[0] else (after, *values[1:])
+            changed = values if after is values[0] else (after, *values[1:])
+            return list(changed) if isinstance(values, list) else changed
         return otherwise(values)
 
     def before(_module: nn.Module, given: tuple, named: dict[str, Any]) -> tuple[tuple, dict]:

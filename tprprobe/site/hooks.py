@@ -74,8 +74,8 @@ def capture(
 ) -> Iterator[dict[str, Tensor]]:
     """A block in which the tensors of sites are kept while the model runs.
 
-    Of several calls (or decoding steps of our models) the last one remains. Where one call passes a site of another
-    library's module several times (a recurrent cell, a model that writes), all passes are joined along positions.
+    Of several calls (or decoding steps) the last one remains. Where one call passes a site several times (a
+    recurrent cell, a module that is called once a symbol), all passes are joined along positions.
 
     Args:
         model: The model, as in :func:`sites`.
@@ -98,21 +98,21 @@ def capture(
     captured: dict[str, Tensor] = {}
     with contextlib.ExitStack() as stack:
         readable = stack.enter_context(followed(model))
-        found = find_sites(readable)
+        found, calls = find_sites(readable), stack.enter_context(_counted(readable))
         for name in select(patterns, list(found)):
-            keep = _Keeper(readable, name, found[name].axes, captured)
+            keep = _Keeper(calls, name, found[name].axes, captured)
             stack.callback(found[name].register_forward_hook(keep).remove)
         yield captured
 
 
 class _Keeper:
-    def __init__(self, model: Any, name: str, axes: tuple[str, ...], captured: dict[str, Tensor]):
-        self.model, self.name, self.axes, self.captured = model, name, axes, captured
+    def __init__(self, calls: Any, name: str, axes: tuple[str, ...], captured: dict[str, Tensor]):
+        self.calls, self.name, self.axes, self.captured = calls, name, axes, captured
         self.call, self.held = None, []
 
     def __call__(self, _module: nn.Module, _inputs: Any, output: Tensor) -> None:
-        call = getattr(self.model, "calls", None)
-        again = call is not None and call == self.call and self.name in self.captured
+        call = self.calls.calls
+        again = call == self.call and self.name in self.captured
         self.held = [*self.held, output] if again else [output]
         self.call, self.captured[self.name] = call, _joined(self.held, self.axes)
 
@@ -157,13 +157,10 @@ def intervene(
     """
     with contextlib.ExitStack() as stack:
         readable = stack.enter_context(followed(model))
-        found, steps, is_ours = find_sites(readable), Steps(), not hasattr(readable, "calls")
-        counted = ["decode"] if is_ours and hasattr(readable, "decode") else []
-        stack.enter_context(replace_methods(readable, counted, steps.counting))
+        found, calls = find_sites(readable), stack.enter_context(_counted(readable))
         for pattern, edit in edits.items():
             for name in select(pattern, list(found)):
-                at = steps if is_ours else Passes(readable)
-                hook = partial(_replace, name, found[name].axes, edit, at)
+                hook = partial(_replace, name, found[name].axes, edit, Passes(calls))
                 stack.callback(found[name].register_forward_hook(hook).remove)
         yield
 
@@ -172,7 +169,7 @@ def _replace(
     name: str,
     axes: tuple[str, ...],
     edit: Edit | PlacedEdit,
-    steps: "Steps | Passes",
+    passes: "Passes",
     _module: nn.Module,
     _inputs: Any,
     output: Tensor,
@@ -181,7 +178,7 @@ def _replace(
         is_step = "seq" in axes and output.ndim == len(axes) - 1  # of a cell: a vector a sample
         whole = output.unsqueeze(1) if is_step else output
         length = whole.shape[axes.index("query")] if "query" in axes else whole.shape[1]
-        edited = edit(whole, axes, steps.start_of(name, length))
+        edited = edit(whole, axes, passes.start_of(name, length))
         edited = edited.squeeze(1) if is_step else edited
     else:
         edited = edit(output)
@@ -194,38 +191,57 @@ def _replace(
     return edited
 
 
-class Steps:
-    """The range of positions that a decoder of ours is at."""
+class Calls:
+    """The calls of a model of ours, and the position that its decoder begins at."""
 
     def __init__(self):
-        self.start = self.end = 0
+        self.calls = self.depth = self.start = self.end = 0
 
-    def counting(self, _name: str, decode: Callable[..., Any]) -> Callable[..., Any]:
-        """The decoder's call, which moves to positions after those in its cache, if that knows how many these are."""
+    def counting(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        """A method of the model. What it calls itself belongs to the same call; a decoder moves to the positions after
+        those in its cache, if that knows how many these are.
+        """
 
-        def counted(target: Tensor, memory: Any, cache: Any = None) -> Any:
-            self.start = 0 if cache is None else getattr(cache, "length", self.end)
-            self.end = self.start + target.shape[1]
-            return decode(target, memory, cache)
+        def counted(*given: Any, **named: Any) -> Any:
+            if name == "decode":
+                cache = given[2] if len(given) > 2 else named.get("cache")
+                self.start = 0 if cache is None else getattr(cache, "length", self.end)
+                self.end = self.start + (given[0] if given else named["target"]).shape[1]
+            self.calls, self.depth = self.calls + (self.depth == 0), self.depth + 1
+            try:
+                return method(*given, **named)
+            finally:
+                self.depth -= 1
 
         return counted
 
-    def start_of(self, name: str, _length: int) -> int:
-        """The position of the first vector of a site's tensor."""
+    def start_of(self, name: str) -> int:
         return self.start if side_of(name) == "target" else 0
 
 
-class Passes:
-    """The positions that passed a site of a module that is not ours during its call."""
+@contextlib.contextmanager
+def _counted(model: Any) -> Iterator[Any]:
+    """What counts the calls of a model: itself, where it is a module with attached sites."""
+    if hasattr(model, "calls"):
+        yield model
+        return
+    calls = Calls()
+    methods = [name for name in ("encode", "decode", "forward") if hasattr(model, name)]
+    with replace_methods(model, methods, calls.counting):
+        yield calls
 
-    def __init__(self, model: Any):
-        self.model, self.call, self.passed = model, None, 0
+
+class Passes:
+    """The positions that passed a site during a call: a module may be called once a symbol."""
+
+    def __init__(self, calls: Any):
+        self.calls, self.call, self.passed = calls, None, 0
 
     def start_of(self, name: str, length: int) -> int:
         """The position of the first vector of a site's tensor: where the model knows it, as it says."""
-        if self.model.first is not None:
-            is_memory = name.endswith((".cross.key", ".cross.value"))
-            return 0 if is_memory else self.model.first
-        start = self.passed if self.call == self.model.calls else 0
-        self.call, self.passed = self.model.calls, start + length
-        return start
+        first = getattr(self.calls, "first", None)
+        if first is not None:
+            return 0 if name.endswith((".cross.key", ".cross.value")) else first
+        start = self.passed if self.call == self.calls.calls else 0
+        self.call, self.passed = self.calls.calls, start + length
+        return start + (self.calls.start_of(name) if isinstance(self.calls, Calls) else 0)

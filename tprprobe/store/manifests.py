@@ -27,8 +27,9 @@ from tprprobe.store.layout import (
 FORMAT = "tprprobe-store"
 PLAIN, COMPRESSED = 1, 2  # versions of the format: the second knows compressed sites
 CHECKSUMS = "checksums"  # which older stores lack
-PROGRESS = ("complete", "samples", "lengths", "token_bytes", CHECKSUMS, SIZES)
-KEYS = {"format", "version", "sites", *PROGRESS} - {CHECKSUMS, SIZES}
+COUNTS = "counts"  # of tokens, words and targets, and of those without the other
+PROGRESS = ("complete", "samples", "lengths", "token_bytes", COUNTS, CHECKSUMS, SIZES)
+KEYS = {"format", "version", "sites", *PROGRESS} - {COUNTS, CHECKSUMS, SIZES}
 
 Manifest = dict[str, Any]
 

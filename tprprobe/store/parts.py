@@ -8,7 +8,7 @@ import pandas as pd
 
 from tprprobe.errors import InputError
 from tprprobe.store.layout import SAMPLE, SIDES
-from tprprobe.store.manifests import PROGRESS, check_same
+from tprprobe.store.manifests import COUNTS, PROGRESS, check_same
 from tprprobe.store.reader import Store, open_store
 from tprprobe.store.writer import StoreWriter
 
@@ -40,13 +40,18 @@ def concatenate(parts: Sequence[str | Path], out: str | Path, resume: bool = Fal
             rows = {
                 side: slice(*np.searchsorted(own, [start, stop])) for side, own in sides.items()
             }
-            _copy(store, table, rows | {SAMPLE: slice(start, stop)}, writer)
+            counts = {} if start else store.manifest.get(COUNTS, {})
+            _copy(store, table, rows | {SAMPLE: slice(start, stop)}, writer, counts)
         first += store.samples
     writer.finish()
 
 
 def _copy(
-    store: Store, table: pd.DataFrame, rows: Mapping[str, slice], writer: StoreWriter
+    store: Store,
+    table: pd.DataFrame,
+    rows: Mapping[str, slice],
+    writer: StoreWriter,
+    counts: Mapping[str, int],
 ) -> None:
     """Appends the samples of a table of tokens, whose rows these are, by what a site's rows count."""
     values, attention = {}, {}
@@ -56,4 +61,4 @@ def _copy(
             attention[name] = [store.attention(name, sample) for sample in kept]
         else:
             values[name] = store.read(name, rows[spec.rows])
-    writer.append(values, table, attention)
+    writer.append(values, table, attention, counts)

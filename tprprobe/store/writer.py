@@ -9,6 +9,7 @@ grows inside its files, and its journal commits their lengths in bytes.
 import contextlib
 import errno
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -22,7 +23,7 @@ from tprprobe.errors import InputError
 from tprprobe.store import arrays, layout, manifests, tokens
 from tprprobe.store.dtypes import as_stored, first_overflow
 from tprprobe.store.layout import SAMPLE, SIDES, SiteSpec
-from tprprobe.store.manifests import Ledger, Manifest, with_checksums
+from tprprobe.store.manifests import COUNTS, Ledger, Manifest, with_checksums
 
 Rows = Shaped[np.ndarray, "_token ..."]  # _: as many as the site's side has
 Map = Shaped[np.ndarray, "_head _query _key"]
@@ -82,16 +83,23 @@ class StoreWriter:
         """The number of committed samples, which a resumed run does not compute again."""
         return self._journal.get("samples", 0)
 
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """The sums of the counts of committed samples."""
+        return self._journal.get(COUNTS, {})
+
     def append(
         self,
         values: Mapping[str, Rows],
         table: pd.DataFrame,
         attention: Mapping[str, Sequence[Map]] = MappingProxyType({}),
+        counts: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         """Adds whole samples: all their rows of all sites, and their rows of the token table.
 
         Rows go by sample, as the tokens of the site's side do, or are one a sample. ``attention`` holds maps, one a
-        sample, of the first samples of the block; only the first samples of a store have any.
+        sample, of the first samples of the block; only the first samples of a store have any. ``counts`` of these
+        samples are added to those in the manifest.
 
         Raises:
             InputError: the disk is full; what was committed before is kept.
@@ -115,6 +123,8 @@ class StoreWriter:
                 "lengths": lengths | {axis: lengths.get(axis, 0) + n for axis, n in added.items()},
                 "token_bytes": size + len(block),
             }
+            if summed := Counter(self.counts) + Counter(counts):
+                progress[COUNTS] = summed
             self._commit({**self._journal, **progress, **ledger.as_dict()})
             for name, array in rows.items():
                 start = lengths.get(self._arrays[name].rows, 0)

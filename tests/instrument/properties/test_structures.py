@@ -141,7 +141,8 @@ def _read_transformers(folder: Path) -> Any:
     known = model.vocabulary
     known.all_offsets(["the naïve dog sees", ""])
     ids, _ = known.encode_all(["the naïve dog sees"])
-    given = torch.tensor([[*known.first, *map(int, ids), *known.last] or [0]])
+    first, last = known.source_frame
+    given = torch.tensor([[*first, *map(int, ids), *last] or [0]])
     with torch.no_grad():
         return model.run(given[:, : known.limit], given[:, :1])
 

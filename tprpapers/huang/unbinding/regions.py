@@ -17,7 +17,7 @@ from sklearn.metrics import pairwise_distances_argmin
 
 from tprpapers.huang.unbinding.contingency import Contingency, Tables, compare, count
 from tprpapers.huang.unbinding.generations import GeneratedWords
-from tprprobe.analyses.clustering.kmeans import fit_means
+from tprprobe.estimators.clusters.kmeans import fit_means
 from tprprobe.statistics import Interval, divide
 
 REGIONS = 17

@@ -16,8 +16,8 @@ from jaxtyping import Bool, Float, Int
 
 from tprpapers.huang.unbinding.generations import GeneratedWords
 from tprpapers.huang.unbinding.regions import MOST, first_words
-from tprprobe.analyses.clustering.kmeans import fit_means
 from tprprobe.errors import InputError
+from tprprobe.estimators.clusters.kmeans import fit_means
 from tprprobe.statistics import Interval, bootstrap, bootstrap_mean, group_sums
 
 STATE = "sentence.tpr"
@@ -138,7 +138,7 @@ def _share_centers(
     """The shares that the dual bases of m centers hold, for each m."""
     shares = []
     for m in fits:
-        labels = fit_means(vectors, m, seed, starts=10, of="the words").labels_
+        labels = fit_means(vectors, m, seed, starts=10, source="the words").labels_
         roles = dual_basis(find_centers(vectors, labels))
         shares.append(_held(states, np.linalg.qr(roles.T)[0].T[None], [m])[:, 0])
     return np.stack(shares, 1)
@@ -200,7 +200,7 @@ def _check_duals(
     rows = []
     for name, each in kinds.items():
         for k in (m for m in fits if m > 1):
-            means = fit_means(each[learned], k, seed, starts=10, of="the words")
+            means = fit_means(each[learned], k, seed, starts=10, source="the words")
             centers = find_centers(each[learned], means.labels_)
             roles = _duals(centers)
             cosine = (roles * centers).sum(1) / np.linalg.norm(roles, axis=1)

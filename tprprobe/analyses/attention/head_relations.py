@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 
 from tprprobe.errors import InputError
 from tprprobe.evaluation.splits import halve_documents, leave_out, read_provenance
-from tprprobe.gold.labels import WORD, decode_cell
+from tprprobe.gold.labels import LAST_WORD, WORD, decode_cell
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import bootstrap_mean
 from tprprobe.store import Store
@@ -82,13 +82,21 @@ def _score(
 
 
 def _edges(tokens: pd.DataFrame) -> Iterator[tuple[str, int, int]]:
-    """Relation, dependent and head of every word that has one, both of them in tokens."""
+    """Relation, dependent and head of every word that has one, in tokens of their own.
+
+    Words that share tokens go by the number of the first of them.
+    """
     words = tokens[tokens[WORD] >= 0].drop_duplicates(WORD)
-    known = {*words[WORD].tolist()}
-    for word, cell in zip(words[WORD].tolist(), words[TASK].astype(str), strict=True):
+    numbers = words[WORD].tolist()
+    lasts = words[LAST_WORD].tolist() if LAST_WORD in words else numbers
+    first = {
+        n: word for word, last in zip(numbers, lasts, strict=True) for n in range(word, last + 1)
+    }
+    for word, cell in zip(numbers, words[TASK].astype(str), strict=True):
         for label, span1, span2 in decode_cell(cell, word):
-            if span2 and span2 != span1 and {span1[0], span2[0]} <= known:
-                yield label, span1[0], span2[0]
+            at, of = first.get(span1[0]), first.get(span2[0] if span2 else -1)
+            if at is not None and of is not None and at != of:
+                yield label, at, of
 
 
 def join_words(

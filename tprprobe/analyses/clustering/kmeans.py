@@ -3,22 +3,18 @@
 Vectors are held in memory, or read in parts.
 """
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from itertools import combinations
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Float32, Int32
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import adjusted_rand_score
+from jaxtyping import Float32, Int32
 from sklearn.preprocessing import StandardScaler
 
 from tprprobe.analyses.clustering.clusters import Clusters, summarize
 from tprprobe.errors import InputError
+from tprprobe.estimators.clusters.kmeans import Assigned, assign, choose_run, fit_seeds
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import each_part, parts_of
 from tprprobe.store.reader import takes_paths
@@ -30,9 +26,7 @@ SAMPLE, STRETCH = 2**15, 2**7  # rows of a sample of a streamed site, in stretch
 Target = tuple[str, int | None]  # a site and a head of it
 Moments = tuple[int, np.ndarray, np.ndarray]  # count, mean and variance by dimension
 Scaling = tuple[Float32[np.ndarray, "width"], Float32[np.ndarray, "width"]]  # mean and deviation
-Measured = tuple[Int32[np.ndarray, "run token"], Float[np.ndarray, " run"]]  # labels, inertia
 
-TIE = 1e-5  # of inertia: the first of the runs that found the same is taken
 SAMPLED = 64  # rows for each center, at least, of the sample of a streamed site
 RUNS = range(2, 1001)  # of which stability is the agreement
 
@@ -206,44 +200,36 @@ def run_all(
         raise InputError(f"k is {k}, but {source} has {source.rows} vectors: give 1 to that many")
     if n_seeds not in RUNS:
         raise InputError(f"n_seeds is {n_seeds}: stability compares runs, give 2 to {RUNS[-1]}")
-    none = np.zeros(source.width, np.float32)
-    scaling = (none, none + 1) if raw else source.moments()
-
-    def fit(vectors: Float32[np.ndarray, "row width"]) -> list[np.ndarray]:
-        """The centers that k-means finds from every seed."""
-        means = [fit_means(vectors, k, seed + i, of=str(source)) for i in range(n_seeds)]
-        return [np.asarray(each.cluster_centers_) for each in means]
-
+    zeros = np.zeros(source.width, np.float32)
+    scaling = (zeros, zeros + 1) if raw else source.moments()
+    fit = partial(fit_seeds, k=k, seed=seed, n_seeds=n_seeds, source=str(source))
     if source.is_streamed:
         sample = source.sample(max(SAMPLE, SAMPLED * k), seed)
-        fits = fit(_scaled(sample, scaling))
-        measured = each_part(partial(_measure_part, source, scaling, fits), source.parts())
+        centers = fit(_scaled(sample, scaling))
+        parts = list(each_part(partial(_assign_part, source, scaling, centers), source.parts()))
     else:
-        whole = _scaled(np.concatenate(list(source.blocks())), scaling)
-        fits = fit(whole)
-        measured = [_measure([whole], fits)]
-    labels, inertia = zip(*measured, strict=True)
+        vectors = _scaled(np.concatenate(list(source.blocks())), scaling)
+        centers = fit(vectors)
+        parts = [assign([vectors], centers)]
+    labels, inertia = zip(*parts, strict=True)
     runs, total = np.concatenate(labels, 1), np.maximum(0, sum(inertia))
-    best = int(np.argmax(total <= total.min() * (1 + TIE)))
-    order = np.argsort(-np.bincount(runs[best], minlength=k), kind="stable")
-    numbered = np.argsort(order).astype(np.int32)[runs[best]]
-    agreement = [adjusted_rand_score(*two) for two in combinations(runs, 2)]
-    found = Clusters(
+    best = choose_run(runs, total, centers)
+    clusters = Clusters(
         site=source.site,
         head=source.head,
         k=k,
         seed=seed,
         raw=raw,
         n_seeds=n_seeds,
-        inertia=float(total[best]),
-        stability=float(np.mean(agreement)),
-        labels=numbered,
-        centers=fits[best][order],
+        inertia=best.inertia,
+        stability=best.stability,
+        labels=best.labels,
+        centers=best.centers,
         mean=scaling[0],
         scale=scaling[1],
-        summary=summarize(numbered, source.store.tokens_of(source.site), k),
+        summary=summarize(best.labels, source.store.tokens_of(source.site), k),
     )
-    return found, runs
+    return clusters, runs
 
 
 def cluster_all(
@@ -260,52 +246,12 @@ def cluster_all(
     return [cluster(store, site, head, **settings) for site, head in progress(targets)]
 
 
-def fit_means(
-    vectors: Float[np.ndarray, "row width"],
-    k: int,
-    seed: int = 0,
-    starts: int = 1,
-    of: str = "the sample",
-) -> Any:
-    """scikit-learn's k-means: ``cluster_centers_``, ``labels_``, ``predict``; the best of ``starts``."""
-    few = InputError(f"{of} has fewer than {k} distinct vectors: give a smaller k")
-    if len(vectors) < k:
-        raise few
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ConvergenceWarning)
-        try:
-            return KMeans(k, n_init=starts, random_state=seed).fit(vectors)  # type: ignore[arg-type]
-        except ConvergenceWarning as warning:
-            raise few from warning
-
-
 def _scaled(vectors: np.ndarray, scaling: Scaling) -> np.ndarray:
     return (vectors - scaling[0]) / scaling[1]
 
 
-def _measure_part(
-    source: Source, scaling: Scaling, fits: Sequence[np.ndarray], part: slice
-) -> Measured:
-    """What ``_measure`` finds of a part of the rows, read a block at a time."""
-    return _measure((_scaled(block, scaling) for block in source.blocks(part)), fits)
-
-
-def _measure(blocks: Iterable[np.ndarray], fits: Sequence[np.ndarray]) -> Measured:
-    """The nearest center of each vector and the inertia, for every run.
-
-    |v − c|² = |v|² − 2 v·c + |c|² for the centers of all runs at once, so that vectors are read
-    once; from the centers' mean on, so that nothing is lost where vectors lie far from the origin.
-    """
-    middle = np.mean(fits, axis=(0, 1), dtype=np.float32)
-    centers = np.concatenate(fits).astype(np.float32) - middle
-    offsets = np.square(centers).sum(1)
-    labels = []
-    inertia = np.zeros(len(fits))
-    for block in blocks:
-        moved = block - middle
-        distances = (offsets - 2 * (moved @ centers.T)).reshape(len(block), len(fits), -1)
-        found = distances.argmin(2)
-        inertia += np.take_along_axis(distances, found[..., None], 2).sum((0, 2), dtype=np.float64)
-        inertia += np.einsum("ij,ij->i", moved, moved).sum(dtype=np.float64)
-        labels.append(found.T.astype(np.int32))
-    return np.concatenate(labels, 1), inertia
+def _assign_part(
+    source: Source, scaling: Scaling, centers: Sequence[np.ndarray], part: slice
+) -> Assigned:
+    """What ``assign`` gives for a part of the rows, read a block at a time."""
+    return assign((_scaled(block, scaling) for block in source.blocks(part)), centers)

@@ -1,7 +1,7 @@
 """Edge probing: what vectors of a store know about the labels of its words.
 
-Data goes through settings and task, labelled_words, examples (what trains and is tested), inputs (what probes read),
-linear or span_conv (the probes), document_counts, result_table and probe_folder (what is kept); run is all of it.
+Data goes through settings and task, labelled_words, examples (what trains and is tested), features and stored_states (what
+probes read), plan and trials (what is fitted and counted), scores and rows (tables), saved_probe (a folder); run is all of it.
 """
 
 import lazy_loader

@@ -1,6 +1,7 @@
-from .probe_folder import load_probe as load_probe
-from .result_table import screen as screen
+from .rows import screen as screen
+from .run import Schedule as Schedule
+from .run import load_rows as load_rows
 from .run import probe as probe
+from .saved_probe import load_probe as load_probe
 from .settings import ProbeSettings as ProbeSettings
-from .settings import Schedule as Schedule
 from .task import read_task as read_task

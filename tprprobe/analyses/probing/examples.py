@@ -1,5 +1,5 @@
 """Examples of a task: the targets that words are labelled with, the states that are read for them, controls, and
-which of them train, validate and test in every turn of the documents.
+which of them train, validate and test in every fold of the documents.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,13 +13,14 @@ from tprprobe.analyses.probing.labelled_words import (
     Corpus,
     Marks,
     Order,
-    draw_labels,
 )
 from tprprobe.analyses.probing.settings import ProbeSettings, SpanMode
 from tprprobe.analyses.probing.task import Task
 from tprprobe.errors import InputError
+from tprprobe.evaluation.controls import draw_labels, shuffle_labels
+from tprprobe.evaluation.runner import Fold
 from tprprobe.evaluation.splits import DEV, LEFT_OUT, TEST, TRAIN
-from tprprobe.gold.labels import Target, decode_cell
+from tprprobe.gold.labels import ALONE, Target, decode_cell
 
 MOST = 1024  # targets of a batch, or those of one sample that has more
 FRACTIONS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0)
@@ -98,7 +99,7 @@ class Examples:
         drawn = {
             "control": draw_labels(self.forms, reference, seed),
             "prefix": draw_labels(pairs, reference, seed),
-            "shuffled": self.labels[np.random.default_rng(seed).permutation(len(self))],
+            "shuffled": shuffle_labels(self.labels, seed),
         }
         return replace(self, marks={"real": self.labels, **drawn})
 
@@ -183,7 +184,10 @@ def read_examples(corpus: Corpus, task: Task, mode: SpanMode, window: range) -> 
     names = tuple(map(str, inventory))
     examples = Examples(corpus, mode, window, names, {"real": labels}, *targets)
     stated = (states[..., 0] >= 0).all(1)
-    lost = int((~has).sum() + (~stated).sum())
+    # a target of a word without a token has no cell: extraction counted it
+    counts = corpus.store.manifest.get("counts", {})
+    unaligned = max(int((~has).sum()), counts.get(f"{corpus.side}.{task.cells}{ALONE}", 0))
+    lost = unaligned + int((~stated).sum())
     return replace(examples.take(np.flatnonzero(stated)), lost=lost)
 
 
@@ -212,22 +216,13 @@ def _states(rows: Spans, corpus: Corpus, mode: SpanMode) -> Spans:
 
 
 @dataclass(frozen=True, eq=False)
-class Turn:
-    """The places of the examples that train, validate and test."""
-
-    train: Places
-    dev: Places
-    test: Places
-
-
-@dataclass(frozen=True, eq=False)
 class Splits:
-    """The examples of a task on a side, and the ``turns`` in which they train and are tested."""
+    """The examples of a task on a side, and the ``folds`` in which they train and are tested."""
 
     task: Task
     examples: Examples
-    tested: Examples  # whose places a turn's ``test`` are: the same, or those of another store
-    turns: tuple[Turn, ...]
+    tested: Examples  # whose places a fold's ``test`` are: the same, or those of another store
+    folds: tuple[Fold, ...]
     lost: int
 
     @property
@@ -235,26 +230,27 @@ class Splits:
         """The names of the task and of the side."""
         return self.task.name, self.examples.corpus.side
 
-    def of_first_samples(self, n: int) -> "Splits | None":
-        """The examples in the first samples, which a twin has read; None where the first turn lacks a split there."""
+    def of_first_samples(self, n: int, n_tested: int) -> "Splits | None":
+        """The examples in the first samples, which a twin has read; None where the first fold lacks a split there."""
+        is_same = self.tested is self.examples
         examples = self.examples.of_first_samples(n)
-        tested = examples if self.tested is self.examples else self.tested.of_first_samples(n)
-        n, m = len(examples), len(tested)
-        turns = [
-            Turn(t.train[t.train < n], t.dev[t.dev < n], t.test[t.test < m]) for t in self.turns
+        tested = examples if is_same else self.tested.of_first_samples(n_tested)
+        sizes = len(examples), len(examples), len(tested)
+        folds = [
+            Fold(*(rows[rows < size] for rows, size in zip(fold, sizes, strict=True)))
+            for fold in self.folds
         ]
-        first, *others = turns
-        if not min(map(len, (first.train, first.dev, first.test))):
+        if not min(map(len, folds[0])):
             return None
-        turns = (first, *(t for t in others if len(t.train) and len(t.test)))
-        return replace(self, examples=examples, tested=tested, turns=turns)
+        folds = (folds[0], *(fold for fold in folds[1:] if len(fold.train) and len(fold.test)))
+        return replace(self, examples=examples, tested=tested, folds=folds)
 
     def learning_from(self, n: int | None, seed: int) -> "Splits":
         """Splits whose training samples are drawn at random until they have n targets; None: all training samples."""
         if n is None:
             return self
-        turns = [replace(turn, train=self._draw(turn.train, n, seed)) for turn in self.turns]
-        return replace(self, turns=tuple(turns))
+        folds = [fold._replace(train=self._draw(fold.train, n, seed)) for fold in self.folds]
+        return replace(self, folds=tuple(folds))
 
     def _draw(self, train: Places, n: int, seed: int) -> Places:
         if len(train) <= n:
@@ -271,20 +267,20 @@ class Splits:
 
         Source: Voita and Titov 2020, online coding.
         """
-        turn = self.turns[0]
-        if (self.examples.labels[turn.train].sum(1) != 1).any():
+        fold = self.folds[0]
+        if (self.examples.labels[fold.train].sum(1) != 1).any():
             return
-        train = self.examples.take(turn.train)
+        train = self.examples.take(fold.train)
         samples = np.random.default_rng([1, seed]).permutation(train.samples)
         sizes = sorted({max(1, round(fraction * len(samples))) for fraction in FRACTIONS})
 
         def places(start: int, stop: int) -> Places:
-            return turn.train[train.within(np.sort(samples[start:stop]))]
+            return fold.train[train.within(np.sort(samples[start:stop]))]
 
         for size, following in pairwise(sizes):
-            part = Turn(places(0, size), turn.dev, places(size, following))
-            yield size / len(samples), replace(self, tested=self.examples, turns=(part,))
-        yield 1.0, replace(self, turns=(turn,))
+            part = Fold(places(0, size), fold.dev, places(size, following))
+            yield size / len(samples), replace(self, tested=self.examples, folds=(part,))
+        yield 1.0, replace(self, folds=(fold,))
 
 
 def split_examples(
@@ -312,14 +308,14 @@ def split_examples(
     examples = examples.with_inventory(inventory)
     reference = examples.labels[names[0] == TRAIN]
     examples = examples.with_controls(reference, settings.seed)
-    turns = [Turn(*(np.flatnonzero(split == n) for n in (TRAIN, DEV, TEST))) for split in names]
+    folds = [Fold(*(np.flatnonzero(split == n) for n in (TRAIN, DEV, TEST))) for split in names]
     tested = examples
     if other is not None:
         tested = other.with_inventory(inventory).with_controls(reference, settings.seed)
-        turns[0] = replace(turns[0], test=np.arange(len(other)))
-    more = turns[1:] if other is None and settings.is_linear else ()
-    turns = [turns[0], *(t for t in more if len(t.train) and len(t.test))]
-    splits = Splits(task, examples, tested, tuple(turns), lost)
+        folds[0] = folds[0]._replace(test=np.arange(len(other)))
+    more = () if other is not None or settings.is_iterative else folds[1:]
+    folds = [folds[0], *(fold for fold in more if len(fold.train) and len(fold.test))]
+    splits = Splits(task, examples, tested, tuple(folds), lost)
     _check(splits, settings)
     return splits
 
@@ -336,9 +332,10 @@ def _split_names(split: np.ndarray, examples: Examples, test: Corpus | None) -> 
 
 
 def _check(splits: Splits, settings: ProbeSettings) -> None:
-    (task, side), turn, real = splits.name, splits.turns[0], splits.examples.labels
-    if not len(turn.test):
+    (task, side), fold, real = splits.name, splits.folds[0], splits.examples.labels
+    if not len(fold.test):
         raise InputError(f"no targets of {task} on the {side} side to test on")
-    parts = (real[turn.train], real[turn.dev], splits.tested.labels[turn.test])
-    if settings.loss == "softmax" and any((labels.sum(1) > 1).any() for labels in parts):
+    parts = (real[fold.train], real[fold.dev], splits.tested.labels[fold.test])
+    is_softmax = settings.is_iterative and settings.estimator.get_params().get("loss") == "softmax"
+    if is_softmax and any((labels.sum(1) > 1).any() for labels in parts):
         raise InputError(f"targets of {task} have several labels: probe with loss sigmoid")

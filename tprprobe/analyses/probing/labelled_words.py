@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float64, Int
+from jaxtyping import Bool, Int
 
 from tprprobe.analyses.probing.task import Task
 from tprprobe.errors import InputError
@@ -23,7 +23,7 @@ from tprprobe.evaluation.splits import (
     read_provenance,
     rotate_documents,
 )
-from tprprobe.gold.labels import WORD
+from tprprobe.gold.labels import LAST_WORD, WORD
 from tprprobe.store import Store
 
 FEWEST = 10
@@ -71,6 +71,7 @@ class Corpus:
     splits: tuple[
         np.ndarray, ...
     ]  # turns that test every document once; one, where the store has it
+    sample: Int[np.ndarray, " row"]
     first: Int[np.ndarray, " row"]  # the first row of the row's sample
     last: Int[np.ndarray, " row"]
     previous: Int[np.ndarray, " row"]  # a hash of the word before that which the row is asked about
@@ -108,7 +109,7 @@ def read_corpus(
         count_documents(origin.documents, FEWEST, "the store")
         splits = tuple(rotate_documents(origin.documents, origin.sequences, seed))
     names, previous = tuple(map(str, names)), _previous(words, side, len(table))
-    return Corpus(store, side, words, origin, names, splits, first, last, previous)
+    return Corpus(store, side, words, origin, names, splits, sample, first, last, previous)
 
 
 def read_words(tokens: pd.DataFrame, tasks: Sequence[Task]) -> Words:
@@ -117,14 +118,27 @@ def read_words(tokens: pd.DataFrame, tasks: Sequence[Task]) -> Words:
         raise InputError(
             f"the token table has no column {WORD!r}: labels belong to words; extract labeled data"
         )
-    at = np.flatnonzero(tokens[WORD].to_numpy() >= 0)
-    sample, number = tokens["sample"].to_numpy()[at], tokens[WORD].to_numpy()[at]
+    first_word = tokens[WORD].to_numpy()
+    at = np.flatnonzero(first_word >= 0)
+    if LAST_WORD in tokens:  # words that share a token; their targets are in the cell of the first
+        n_words = tokens[LAST_WORD].to_numpy()[at] - first_word[at] + 1
+        at = np.repeat(at, n_words)
+        number = (
+            first_word[at] + np.arange(len(at)) - np.repeat(np.cumsum(n_words) - n_words, n_words)
+        )
+    else:
+        number = first_word[at]
+    sample = tokens["sample"].to_numpy()[at]
     keys, first = np.unique(_key(sample, number), return_index=True)
     last = len(at) - 1 - np.unique(_key(sample, number)[::-1], return_index=True)[1]
     text = tokens["token"].astype(str).str.strip("▁ ").to_numpy(object)[at]
     owner = np.searchsorted(keys, _key(sample, number))
     joined: Any = pd.Series(text).groupby(owner).sum()
-    cells = {t.cells: tokens[t.cells].astype(object).to_numpy()[at][first] for t in tasks}
+    is_first = number[first] == first_word[at[first]]
+    cells = {
+        t.cells: np.where(is_first, tokens[t.cells].astype(object).to_numpy()[at[first]], "")
+        for t in tasks
+    }
     rows = np.stack([at[first], at[last] + 1], axis=1)
     return Words(sample[first], number[first], rows, joined.to_numpy(object), cells)
 
@@ -144,27 +158,8 @@ def _previous(words: Words, side: str, n_rows: int) -> Int[np.ndarray, " row"]:
     """A hash of the word before each row's word (−1 at the start); a decoder's row is about the next word."""
     word = np.full(n_rows + 1, -1)
     for token in range(int((words.rows[:, 1] - words.rows[:, 0]).max(initial=0))):
-        has = words.rows[:, 0] + token < words.rows[:, 1]
-        word[words.rows[has, 0] + token] = np.flatnonzero(has)
+        has = np.flatnonzero(words.rows[:, 0] + token < words.rows[:, 1])[::-1]
+        word[words.rows[has, 0] + token] = has  # the first of words that share tokens
     asked = word[1:] if side == "target" else word[:-1]
     place = words.find(words.sample[asked], words.number[asked] - 1)
     return np.where((asked >= 0) & (place >= 0), words.hashes[place], -1)
-
-
-def draw_labels(
-    keys: Int[np.ndarray, "target key"], labels: Bool[np.ndarray, "_reference label"], seed: int
-) -> Marks:
-    """A label for every target, drawn from ``labels`` once a key, the same in every store (Hewitt and Liang 2019)."""
-    ordered = np.argsort(labels.argmax(1), kind="stable")
-    return labels[ordered[(_uniform(keys, seed) * len(labels)).astype(int)]]
-
-
-def _uniform(keys: Int[np.ndarray, "target key"], seed: int) -> Float64[np.ndarray, " target"]:
-    """A number in [0, 1) for every key: splitmix64 over its parts."""
-    state = np.full(len(keys), seed, np.uint64)
-    for part in keys.T.astype(np.uint64):
-        state = (state ^ part) + np.uint64(0x9E3779B97F4A7C15)
-        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-            state = (state ^ (state >> np.uint64(shift))) * np.uint64(factor)
-        state ^= state >> np.uint64(31)
-    return (state >> np.uint64(11)).astype(np.float64) / 2**53

@@ -10,96 +10,25 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float64, Int
-from scipy.linalg import eigh
 
 from tprprobe.analyses.reconstruction.layers import (
     FOLDS,
     Layer,
-    Moments,
     Split,
     find_layers,
     gather,
     merge,
     split_questions,
 )
+from tprprobe.estimators.affine import Affine, Moments, choose_strength, fit_affine, fit_principal
+from tprprobe.evaluation.results import melt
 from tprprobe.statistics import bounds, replicate_totals
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import each_part
 from tprprobe.store.reader import takes_paths
 
-# Ridge penalties as multiples of the mean eigenvalue of the scatter of v; the first is none.
-STRENGTHS = (0.0, *np.logspace(-8, 1, 10).tolist())
-SMALLEST = 1e-12  # of the largest eigenvalue: below it a direction of v does not vary
 PRINTED_N = 100  # of the paper, which does not say of what
 BOUNDS = ("mse_low", "mse_high", "r2_low", "r2_high", "gain_low", "gain_high")
-
-
-@dataclass(frozen=True, eq=False)
-class Affine:
-    """ẑ = vᵀ W + b for v the ``columns`` of a vector whose ``target`` columns are z."""
-
-    columns: slice
-    target: slice
-    weight: Float64[np.ndarray, "d_in d_out"]
-    bias: Float64[np.ndarray, " d_out"]
-    alpha: float = 0.0
-
-    def errors(self, vectors: Float64[np.ndarray, "row width"]) -> Float64[np.ndarray, " row"]:
-        """|z − ẑ|² of each vector."""
-        residual = vectors[:, self.target] - vectors[:, self.columns] @ self.weight - self.bias
-        return np.square(residual).sum(1)
-
-    def total(self, moments: Moments) -> float:
-        """Σ |z − ẑ|² over all vectors that the moments are of."""
-        offset = moments.mean[self.target] - moments.mean[self.columns] @ self.weight - self.bias
-        inside = moments.scatter[self.columns, self.columns] @ self.weight
-        inside -= 2 * moments.scatter[self.columns, self.target]
-        total = np.trace(moments.scatter[self.target, self.target]) + np.sum(inside * self.weight)
-        return float(max(total, 0.0) + moments.count * offset @ offset)
-
-
-def fit_affine(
-    moments: Moments, columns: slice, target: slice, strengths: Sequence[float] = (0.0,)
-) -> list[Affine]:
-    """W = (Sᵥᵥ + α I)⁻¹ Sᵥ_z, b = z̄ − v̄ W, one for each strength; of several best, the smallest W.
-
-    The bias is not penalized; α, that of scikit-learn's Ridge, is strength × mean eigenvalue of Sᵥᵥ.
-    """
-    values, vectors = np.linalg.eigh(moments.scatter[columns, columns])
-    largest = values.max(initial=0.0)
-    varies = values > SMALLEST * largest
-    rotated = vectors.T @ moments.scatter[columns, target]
-    fits = []
-    for strength in strengths:
-        alpha = strength * float(values.mean()) if strength else 0.0
-        inverse = np.divide(1.0, values + alpha, out=np.zeros_like(values), where=varies)
-        weight = vectors @ (inverse[:, None] * rotated)
-        bias = moments.mean[target] - moments.mean[columns] @ weight
-        fits.append(Affine(columns, target, weight, bias, alpha))
-    return fits
-
-
-def choose_strength(folds: Sequence[Moments], columns: slice, target: slice) -> float:
-    """The strength with the least error on the fold that a fit has not seen, summed over folds."""
-    totals = np.zeros(len(STRENGTHS))
-    for held_out, fold in enumerate(folds):
-        rest = reduce(add, (each for i, each in enumerate(folds) if i != held_out))
-        fits = fit_affine(rest, columns, target, STRENGTHS)
-        totals += [fit.total(fold) for fit in fits]
-    return STRENGTHS[int(totals.argmin())]
-
-
-def fit_principal(moments: Moments, target: slice, rank: int) -> Affine:
-    """z̄ + P (z − z̄), P the projection on the ``rank`` first principal components of z.
-
-    No affine map of any ``rank`` linear features of z has a smaller error on the same vectors.
-    """
-    scatter = moments.scatter[target, target]
-    width = len(scatter)
-    _, first = eigh(scatter, subset_by_index=(max(0, width - rank), width - 1))
-    mean = moments.mean[target]
-    weight = first @ first.T
-    return Affine(target, target, weight, mean - mean @ weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,6 +131,16 @@ def reconstruct(
     table = pd.concat(parts, ignore_index=True).astype({"head": "Int64"})
     table.insert(0, "model", _name(store))
     return table
+
+
+def list_results(table: pd.DataFrame) -> pd.DataFrame:
+    """The long table of rows of :func:`reconstruct`."""
+    control = table["untrained"].map({True: "untrained", False: ""})
+    named = table.rename(columns={"n": "n_train"}).assign(control=control, n=table["positions"])
+    names = {"model": "model", "layer": "layer", "head": "head", "target": "task"}
+    names |= {"predictor": "estimator", "control": "control"}
+    further = ("unit", "n_train", "penalty", "split")
+    return melt(named, names | {name: name for name in further}, ("mse", "r2", "gain"))
 
 
 def _name(store: Store) -> str:

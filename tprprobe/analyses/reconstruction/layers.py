@@ -9,6 +9,7 @@ import pandas as pd
 from jaxtyping import Bool, Float64, Int
 
 from tprprobe.errors import InputError, unknown
+from tprprobe.estimators.affine import FOLDS, Moments
 from tprprobe.evaluation.splits import TEST_SHARE, count_documents, read_provenance, stand_first
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
@@ -20,36 +21,7 @@ SITES = {"input": "encoder.{}.self.input", "hidden": "encoder.{}.hidden"}
 
 Block = tuple[slice, Float64[np.ndarray, "_row width"]]  # which rows, and their vectors
 Labels = Int[np.ndarray, " row"]  # the part that a row belongs to, −1 for none
-Parts = dict[tuple[str, int], "Moments"]  # by the name of a partition of the rows, and label
-
-
-@dataclass(frozen=True, eq=False)
-class Moments:
-    """Count, mean and scatter Σ (x − mean)(x − mean)ᵀ of vectors; parts add up to the whole."""
-
-    count: int
-    mean: Float64[np.ndarray, " width"]
-    scatter: Float64[np.ndarray, "width width"]
-
-    @classmethod
-    def of(cls, vectors: Float64[np.ndarray, "row width"]) -> "Moments":
-        mean = vectors.mean(0) if len(vectors) else np.zeros(vectors.shape[1])
-        centered = vectors - mean
-        return cls(len(vectors), mean, centered.T @ centered)
-
-    def __add__(self, other: "Moments") -> "Moments":
-        count = self.count + other.count
-        if not count:
-            return self
-        apart = other.mean - self.mean
-        scatter = self.scatter + other.scatter
-        scatter += np.outer(apart, apart * (self.count * other.count / count))
-        return Moments(count, self.mean + apart * (other.count / count), scatter)
-
-    def effective_rank(self, columns: slice) -> float:
-        """The participation ratio (Σ λ)² / Σ λ² of the eigenvalues of these columns' scatter."""
-        scatter = self.scatter[columns, columns]
-        return float(np.trace(scatter) ** 2 / np.square(scatter).sum())
+Parts = dict[tuple[str, int], Moments]  # by the name of a partition of the rows, and label
 
 
 def merge(one: Parts, other: Parts) -> Parts:
@@ -154,7 +126,7 @@ def find_layers(store: Store, layer: int | None, target: str, seed: int) -> list
     return [Layer(store, number, site, seed) for number, site in sites.items()]
 
 
-FOLDS, FEWEST = 5, 20
+FEWEST = 20
 HELD_OUT, LEFT_OUT = -1, -2  # places of questions that nothing is fitted to
 SIZES = (100, 300, 1000, 3000, 10000)
 

@@ -12,8 +12,14 @@ from tprprobe.errors import InputError
 from tprprobe.files.checksums import digest_files
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.lines import read_lines
-from tprprobe.gold.annotations import add_labels, is_annotated, read_annotated
-from tprprobe.gold.labels import Labelled
+from tprprobe.gold.annotations import (
+    add_labels,
+    count_reading,
+    is_annotated,
+    read_file,
+    report_reading,
+)
+from tprprobe.gold.labels import Labelled, Reading
 
 Source = Literal["same", "document", "empty"]
 COMMON = 5  # labels of a task that a description names
@@ -50,6 +56,7 @@ class AnnotatedFile(Dataset[Annotated]):
 
     sentences: tuple[Labelled, ...]
     context: Source = "same"
+    odd: tuple[tuple[str, int], ...] = ()  # what reading passed over or changed, and how often
     label_files: tuple[Path, ...] = ()
 
     @property
@@ -66,6 +73,16 @@ class AnnotatedFile(Dataset[Annotated]):
             sentence = self.sentences[row]
             source = " ".join(documents.get(sentence.document, ()))
             yield Annotated(sentence, sentence.text if self.context == "same" else source)
+
+    @property
+    def has_targets(self) -> bool:
+        return False
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """How many sentences, documents, words and targets the file has, and what reading changed."""
+        counts = Counter(dict(self.odd))
+        return count_reading(Reading([*self.sentences], counts)) | {"read_otherwise": dict(counts)}
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -105,9 +122,11 @@ def open_annotated(request: Request) -> AnnotatedFile:
     """The sentences of an annotated file, or the first n."""
     if request.split not in (None, ALL):
         raise InputError(f"{request.spec} is one file without splits: leave --split out")
-    sentences = tuple(read_annotated(request.spec))
+    sentences, odd = reading = read_file(request.spec)
     rows = request.first_rows(len(sentences))
-    return AnnotatedFile(request.spec, ALL, request.seed, rows, sentences)
+    report_reading(request.spec, reading)
+    changed = tuple((what, n) for what, n in odd.items() if n)
+    return AnnotatedFile(request.spec, ALL, request.seed, rows, tuple(sentences), odd=changed)
 
 
 def set_source(data: Dataset, source: Source) -> AnnotatedFile:

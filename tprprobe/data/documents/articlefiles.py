@@ -1,8 +1,9 @@
 """Articles in files: JSON lines, lines of a `.source` and a `.target` file, columns of a Parquet table."""
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,19 @@ from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.lines import scan_lines
 
-# What hub data sets call them: XSum, CNN/DailyMail, arXiv and PubMed, Wikihow.
+LABEL = "label"  # which may be a number
+# What data sets call a text and what it should become; the first pair that a table has is read.
 COLUMNS = (
-    ("document", "summary"),
-    ("article", "highlights"),
-    ("article", "abstract"),
-    ("text", "headline"),
+    ("document", "summary"),  # XSum
+    ("article", "highlights"),  # CNN/DailyMail
+    ("article", "abstract"),  # arXiv and PubMed
+    ("text", "headline"),  # Wikihow
+    ("text", "summary"),  # BillSum
+    ("dialogue", "summary"),  # SAMSum
+    ("source", "target"),
+    ("question", "answer"),
+    ("text", LABEL),
+    ("sentence", LABEL),  # GLUE
     ("text", "text"),
 )
 
@@ -47,7 +55,12 @@ class Article:
         return None, None
 
 
-def find_columns(names: Collection[str], where: str, column: str | None = None) -> tuple[str, str]:
+Columns = tuple[
+    str, str
+]  # of a text and of what it should become: twice the same where it is its own target
+
+
+def find_columns(names: Collection[str], where: str, column: str | None = None) -> Columns:
     """The names of document and summary among these, or twice that of the column of texts."""
     for columns in COLUMNS if column is None else [(column, column)]:
         if set(columns) <= set(names):
@@ -57,10 +70,34 @@ def find_columns(names: Collection[str], where: str, column: str | None = None) 
     raise InputError(f"{where} has {given}, but no {wanted}: name the column of texts, FILE:COLUMN")
 
 
+def describe_columns(names: Collection[str], columns: Columns) -> dict[str, Any]:
+    """Which columns of a table are read, and which are not."""
+    left = [name for name in names if name not in columns]
+    return {"columns": list(dict.fromkeys(columns)), "columns_not_read": left}
+
+
+def report_columns(source: str, count: int, about: Mapping[str, Any]) -> str:
+    """The line that reports the reading of a table of so many rows."""
+    text, *target = about["columns"]
+    left, quoted = about["columns_not_read"], about.get("quoted", 0)
+    parts = [
+        f"rows {count:,}",
+        f"read: {text}" + (f" (target: {target[0]})" if target else ""),
+        f"not read: {', '.join(left)}" if left else "",
+        f"{quoted:,} texts keep the quotes around them (a .tsv file has no quotes)"
+        if quoted
+        else "",
+    ]
+    return f"{source}: {'; '.join(filter(None, parts))}"
+
+
 def as_text(value: object, kind: str, where: str) -> str:
-    """The value as a text: an empty one where there is none."""
+    """The value as a text: an empty one where there is none. A label may be a number."""
+    if kind == LABEL and isinstance(value, int | float):
+        return str(value)
     if not isinstance(value, str | None):
-        raise InputError(f"{where}: the {kind} is {value!r}, not a text")
+        alone = ": give FILE:COLUMN to read the texts alone" if kind == LABEL else ""
+        raise InputError(f"{where}: the {kind} is {value!r}, not a text{alone}")
     return value or ""
 
 
@@ -70,33 +107,58 @@ ROWS = 1024  # of a Parquet file, that are decoded at a time
 
 @dataclass(frozen=True)
 class Articles(Dataset[Article]):
-    """Articles, which a function reads by their rows."""
+    """Articles, which a function reads by their rows; ``about`` says what of their file is not read."""
 
     reader: Callable[[range], Iterator[Article]]
+    about: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, request: Request, count: int, reader: Callable[[range], Any]) -> "Articles":
+    def of(
+        cls,
+        request: Request,
+        count: int,
+        reader: Callable[[range], Any],
+        about: Mapping[str, Any] = MappingProxyType({}),
+    ) -> "Articles":
         """So many articles, not divided."""
-        return cls(request.spec, ALL, request.seed, range(count), reader)
+        return cls(request.spec, ALL, request.seed, range(count), reader, about)
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """The columns that are read and those that are not, and the examples left out."""
+        return dict(self.about)
 
     def read(self, rows: range) -> Iterator[Article]:
         return self.reader(rows)
 
 
 def open_jsonl(path: Path, request: Request) -> Articles:
-    """The articles of a `.jsonl` file, a JSON object a line."""
+    """The articles of a `.jsonl` file, a JSON object a line; the first line says of which columns."""
     lines = scan_lines(path)
+    ((number, first),) = lines.read([0])
+    names = list(_parse_row(first, where := f"{path}, line {number}"))
+    columns = find_columns(names, where, request.column)
+    about = describe_columns(names, columns)
 
     def read(rows: range) -> Iterator[Article]:
         for number, line in lines.read(rows):
             where = f"{path}, line {number}"
-            row = parse_json(line, where)
-            if not isinstance(row, dict):
-                raise InputError(f"{where} is no JSON object, but {type(row).__name__}")
-            names = find_columns(list(row), where, request.column)
-            yield Article(*(as_text(row[name], name, where) for name in names))
+            row = _parse_row(line, where)
+            if lacking := [name for name in columns if name not in row]:
+                given = ", ".join(map(repr, row))
+                raise InputError(
+                    f"{where} has {given}, but no {lacking[0]!r}, which the first line has"
+                )
+            yield Article(*(as_text(row[name], name, where) for name in columns))
 
-    return Articles.of(request, len(lines), read)
+    return Articles.of(request, len(lines), read, about)
+
+
+def _parse_row(line: str, where: str) -> dict[str, Any]:
+    row = parse_json(line, where)
+    if not isinstance(row, dict):
+        raise InputError(f"{where} is no JSON object, but {type(row).__name__}")
+    return row
 
 
 def open_two(path: Path, request: Request) -> Articles:
@@ -115,12 +177,13 @@ def open_two(path: Path, request: Request) -> Articles:
             f"{source} has {len(documents)} lines, {target.name} {len(summaries)}: from line "
             f"{less + 1} on there is no pair; every document needs the summary on its line"
         )
+    columns = (source.name, target.name)
 
     def read(rows: range) -> Iterator[Article]:
         both = zip(documents.read(rows), summaries.read(rows), strict=True)
         return (Article(document, summary) for (_, document), (_, summary) in both)
 
-    return Articles.of(request, len(documents), read)
+    return Articles.of(request, len(documents), read, describe_columns(columns, columns))
 
 
 def open_parquet(path: Path, request: Request) -> Articles:
@@ -129,7 +192,9 @@ def open_parquet(path: Path, request: Request) -> Articles:
         about = pq.read_metadata(path)
     sizes = [about.row_group(i).num_rows for i in range(about.num_row_groups)]
     starts = np.cumsum([0, *sizes])
-    columns = find_columns(about.schema.to_arrow_schema().names, str(path), request.column)
+    names = about.schema.to_arrow_schema().names
+    columns = find_columns(names, str(path), request.column)
+    report = describe_columns(names, columns)
 
     def read(rows: range) -> Iterator[Article]:
         if rows.step < 0:
@@ -138,7 +203,7 @@ def open_parquet(path: Path, request: Request) -> Articles:
             first, last = np.searchsorted(starts, [rows[0], rows[-1]], side="right") - 1
             start = int(starts[first])
             with pq.ParquetFile(path) as file:
-                batches = file.iter_batches(ROWS, range(first, last + 1), list(columns))
+                batches = file.iter_batches(ROWS, range(first, last + 1), list({*columns}))
                 while start <= rows[-1]:
                     with as_input_error(f"{path} is damaged", AGAIN):
                         batch = next(batches)
@@ -149,4 +214,4 @@ def open_parquet(path: Path, request: Request) -> Articles:
                         yield Article(*(as_text(each[name], name, where) for name in columns))
                     start += len(batch)
 
-    return Articles.of(request, about.num_rows, read)
+    return Articles.of(request, about.num_rows, read, report)

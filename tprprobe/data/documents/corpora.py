@@ -4,9 +4,11 @@ Where a file is given by itself, the splits train, dev and test are parts of it:
 document decides, so no document is in two of them. Examples that say nothing are left out.
 """
 
+import csv
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +19,25 @@ from tprprobe.data.dataset import ALL, SHARES, Dataset, Request, no_data, split_
 from tprprobe.data.documents.articlefiles import (
     Article,
     Articles,
+    describe_columns,
     find_columns,
     open_jsonl,
     open_parquet,
     open_two,
+    report_columns,
 )
 from tprprobe.errors import InputError, unknown
-from tprprobe.files.file_errors import as_input_error
-from tprprobe.files.lines import scan_lines
+from tprprobe.files.lines import LONGEST, read_lines, scan_lines
+from tprprobe.gold.iob import TAG
 
 UNITS = ("lines", "paragraphs")
-SEPARATORS = {".csv": ",", ".tsv": "\t"}
+LOOKED_AT = 20  # lines of a text, whether they are columns
+SEPARATORS = ",;\t"  # of a .csv file: the first that stands between the names of its columns
+QUOTING = {
+    ".csv": "in a .csv file fields with separators, quotes or line ends stand in double quotes, "
+    "and a quote in them is doubled",
+    ".tsv": "a .tsv file has no quotes: no field has a tab or a line end",
+}
 
 
 def open_list(texts: Sequence[Any], request: Request) -> Articles:
@@ -55,6 +65,7 @@ def open_text(path: Path, request: Request) -> Articles:
     unit = request.column or UNITS[0]
     if unit not in UNITS:
         raise unknown(f"unit of {path}", unit, UNITS)
+    _check_prose(path)
     filled: list[bool] = []
     lines = scan_lines(path, check=lambda line, _: filled.append(bool(line.strip())))
     here = np.array(filled[: len(lines)])
@@ -77,19 +88,66 @@ def open_text(path: Path, request: Request) -> Articles:
     return Articles.of(request, len(starts), read)
 
 
-def open_table(path: Path, request: Request) -> Articles:
-    """The texts of a column of a `.csv` or `.tsv` file: the one asked for, `text`, or the only one."""
-    import pandas as pd
+def _check_prose(path: Path) -> None:
+    """Refuses a column file of words and tags that is named like a text."""
+    first = [line.split() for _, line in islice(read_lines(path), LOOKED_AT) if line.strip()]
+    if first and all(len(fields) > 1 and TAG.fullmatch(fields[-1]) for fields in first):
+        raise InputError(
+            f"{path} has words and tags in columns: name it {path.name.split('.')[0]}.iob2, and it is read as that"
+        )
 
-    options = {"sep": SEPARATORS[_suffix(path)], "dtype": str, "keep_default_na": False}
-    with as_input_error(
-        f"{path} cannot be read as a table", "save it as UTF-8 with a line of names"
-    ):
-        names = list(pd.read_csv(path, nrows=0, **options).columns)
-        only = names[0] if len(names) == 1 else None
-        column, _ = find_columns(names, str(path), request.column or only)
-        texts = pd.read_csv(path, usecols=[column], **options)[column].tolist()
-    return _in_memory(texts, request)
+
+def open_table(path: Path, request: Request) -> Articles:
+    """The texts of a `.csv` or `.tsv` file: the column asked for, the only one, or those of a known pair."""
+    rows = _read_table(path)
+    _, names = next(rows)
+    only = names[0] if len(names) == 1 else None
+    columns = find_columns(names, str(path), request.column or only)
+    places = [names.index(column) for column in columns]
+    found = []
+    for number, row in rows:
+        if len(row) != len(names):
+            raise InputError(
+                f"{path}, line {number}: {len(row)} fields, but {len(names)} columns ({', '.join(names)}): "
+                f"{QUOTING[_suffix(path)]}"
+            )
+        found.append(Article(*(row[place] for place in places)))
+    about = describe_columns(names, columns)
+    if _suffix(path) == ".tsv":
+        texts = [text for each in found for text in {each.source, each.target}]
+        about["quoted"] = sum(map(_is_quoted, texts))
+    return Articles.of(request, len(found), lambda some: (found[row] for row in some), about)
+
+
+def _read_table(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a table with the numbers of their last lines, first the names of its columns."""
+    lines = read_lines(path)
+    _, head = next(lines, (1, ""))
+    if not head.strip():
+        raise InputError(f"{path} has no names of columns: give a table with a line of names first")
+    if _suffix(path) == ".tsv":
+        yield 1, [name.strip() for name in head.split("\t")]
+        yield from (
+            (number, line.split("\t")) for number, line in lines if line or "\t" not in head
+        )
+        return
+    separator = next((each for each in SEPARATORS if each in head), SEPARATORS[0])
+    texts = (f"{line}\n" for line in chain([head], (line for _, line in lines)))
+    csv.field_size_limit(LONGEST)
+    reader = csv.reader(texts, delimiter=separator, strict=True)
+    try:
+        yield 1, (names := [name.strip() for name in next(reader)])
+        for row in reader:
+            if row or len(names) == 1:  # an empty line is an empty text where there is one column
+                yield reader.line_num, row or [""]
+    except csv.Error as error:
+        raise InputError(f"{path}, line {reader.line_num}: {error}; {QUOTING['.csv']}") from None
+
+
+def _is_quoted(text: str) -> bool:
+    return (
+        text[:1] == '"' == text[-1:] and len(text) > 1 and '"' not in text[1:-1].replace('""', "")
+    )
 
 
 FORMATS: dict[str, Callable[[Path, Request], Articles]] = {
@@ -175,10 +233,13 @@ def choose(whole: Dataset[Article], request: Request, divided: bool) -> Dataset[
             numbers.append(number)
             if len(numbers) == request.n:
                 break
+    rows, about = request.first_rows(len(numbers)), whole.report
+    if "columns" in about:
+        note(report_columns(request.spec, len(whole), about))
     if empty:
         many = "1 example was" if empty == 1 else f"{empty:,} examples were"
         note(f"{request.spec}: {many} left out: a text is empty")
-    rows = request.first_rows(len(numbers))
+        about["left_out_empty"] = empty
     if wanted is None and not empty:
         return whole[: len(rows)]
     chosen = np.array(numbers, int)
@@ -188,4 +249,4 @@ def choose(whole: Dataset[Article], request: Request, divided: bool) -> Dataset[
         for run in np.split(some, np.flatnonzero(np.diff(some) != 1) + 1):
             yield from whole.read(range(run[0], run[-1] + 1) if len(run) else range(0))
 
-    return Articles(request.spec, wanted or whole.split, request.seed, rows, read)
+    return Articles(request.spec, wanted or whole.split, request.seed, rows, read, about)

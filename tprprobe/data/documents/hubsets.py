@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from tprprobe.data.dataset import ALL, Dataset, Request
-from tprprobe.data.documents.articlefiles import Article, Articles, as_text, find_columns
+from tprprobe.data.documents.articlefiles import (
+    Article,
+    Articles,
+    as_text,
+    describe_columns,
+    find_columns,
+)
 from tprprobe.data.documents.corpora import SPLITS, choose, find_split
 from tprprobe.errors import InputError, check_extra
 
@@ -38,6 +44,7 @@ def open_hub_set(request: Request) -> Dataset:
         split = next(iter(tables))
     table = tables[split := find_split(request.spec, split, list(tables))]
     columns = find_columns(table.column_names, f"{request.spec} {split}", column or None)
+    about = describe_columns(table.column_names, columns)
 
     def read(rows: range) -> Iterator[Article]:
         for start in range(0, len(rows), ROWS):
@@ -47,7 +54,7 @@ def open_hub_set(request: Request) -> Dataset:
                 where = f"{request.spec} {split}, row {row + 1}"
                 yield Article(*(as_text(*each, where) for each in zip(pair, columns, strict=True)))
 
-    whole = replace(Articles.of(request, len(table), read), split=split)
+    whole = replace(Articles.of(request, len(table), read, about), split=split)
     return choose(whole, request, divided=len(tables) == 1)
 
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from jaxtyping import Int64, Integer
 
+from tprprobe.data.vocabularies.encoded import NOWHERE, Flat, Span, cut, enclose
 from tprprobe.errors import InputError
 from tprprobe.files.jsonfiles import parse_json
 
@@ -30,6 +31,7 @@ class Codec(ABC):
     has_words: bool = True  # or parts of them, not the characters of questions
     reads_images: bool = False  # whether sources are no texts but images, see `encode_images`
     has_spare_rows: bool = False  # whether a model may have rows for more ids, as T5 has
+    begun: Sequence[int] = ()  # what a decoder's text begins with behind the start symbol
 
     @property
     def source_frame(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -54,6 +56,37 @@ class Codec(ABC):
         """The smallest integer type of torch that holds every id."""
         return np.dtype("i4")
 
+    @property
+    def silent(self) -> frozenset[int]:
+        """The ids that no text shows."""
+        return frozenset((self.sos, self.pad))
+
+    def limited(self, max_tokens: int) -> "Codec":
+        """The vocabulary with shorter sources."""
+        raise InputError(
+            f"max_tokens = {max_tokens}: {type(self).__name__} cuts no texts; leave it out"
+        )
+
+    def encode_sources(self, texts: Sequence[str]) -> Flat:
+        """The ids of sources as a model reads them: enclosed, and cut to what it allows."""
+        whole = enclose(*self.encode_all(texts), *self.source_frame)
+        return whole if self.most is None else cut(whole, self.most[0])
+
+    def encode_targets(self, texts: Sequence[str]) -> Flat:
+        """The ids of targets behind the start symbol, which does not count towards the limit."""
+        whole = enclose(*self.encode_all(texts), *self.target_frame)
+        return whole if self.most is None else cut(whole, self.most[1] + 1)
+
+    def encode_answers(self, sources: Sequence[str], targets: Sequence[str]) -> tuple[Flat, Flat]:
+        """The ids of sources and of their targets, encoded together where a model writes both as one text."""
+        return self.encode_sources(sources), self.encode_targets(targets)
+
+    def place_sources(self, texts: Sequence[str]) -> list[list[Span]]:
+        """The start and end in the text of every id of `encode_sources`, NOWHERE for one that is not of the text."""
+        first, last = ([NOWHERE] * len(ids) for ids in self.source_frame)
+        most = None if self.most is None else self.most[0]
+        return [[*first, *spans, *last][:most] for spans in self.all_offsets(texts)]
+
     @abstractmethod
     def encode(self, text: str) -> list[int]:
         """The ids of a text; no start or end symbol is added, nothing is cut."""
@@ -65,20 +98,24 @@ class Codec(ABC):
         return self._joined([self.encode(text) for text in texts])
 
     @abstractmethod
-    def offsets(self, text: str) -> list[tuple[int, int]]:
+    def offsets(self, text: str) -> list[Span]:
         """The start and end of each symbol of `encode` in the text, in characters."""
 
     def encode_images(self, parts: Iterable[Iterable[Any]], first: bool) -> Any:
         """The pairs of several lists of images with each of their captions, or with the ``first`` one only."""
         raise InputError(f"{type(self).__name__} is a vocabulary of texts, and these are images")
 
-    def all_offsets(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
+    def all_offsets(self, texts: Sequence[str]) -> list[list[Span]]:
         return [self.offsets(text) for text in texts]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of ids up to the first end symbol, without start and padding."""
-        written = takewhile(lambda i: i != self.eos, map(int, ids))
-        return self.spell([i for i in written if i not in (self.sos, self.pad)])
+        """The text of ids up to the first end symbol, without start and padding.
+
+        A start symbol that ends texts, too, ends none where it is the first.
+        """
+        written = [*map(int, ids)]
+        written = takewhile(lambda i: i != self.eos, written[written[:1] == [self.sos] :])
+        return self.spell([i for i in written if i not in self.silent])
 
     @abstractmethod
     def spell(self, ids: list[int]) -> str:
@@ -91,9 +128,8 @@ class Codec(ABC):
     def _joined(
         self, encoded: Sequence[Sequence[int]]
     ) -> tuple[Integer[np.ndarray, " token"], Int64[np.ndarray, " offset"]]:
-        lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
-        ids = np.fromiter((i for each in encoded for i in each), self.dtype, lengths.sum())
-        return ids, np.concatenate([[0], lengths.cumsum()])
+        flat = Flat.of(encoded, self.dtype)
+        return flat.values, np.append(0, flat.lengths.cumsum())
 
 
 class Listed(Codec):

@@ -3,20 +3,19 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.vocabularies.codecs import Codec
+from tprprobe.data.vocabularies.encoded import NOWHERE, Span, place_pieces
+from tprprobe.data.vocabularies.tokens import DECODER, ENDLESS, Tokens
 from tprprobe.errors import InputError
 
-Span = tuple[int, int]
-LONGEST = 4096  # ids of a text
-NOWHERE: Span = (0, 0)
 ACCEPTED = (
-    "a Codec, a tokenizer of transformers, a tokenizers.Tokenizer, a function from a text to its ids, or the ids "
-    "of every example (a list of lists)"
+    "a Codec, a tokenizer of transformers, a tokenizers.Tokenizer, a function from a text to its ids or to (id, word) "
+    "pairs, two functions (text to ids, id to word), or the ids of every example (a list of lists)"
 )
 
 
@@ -28,7 +27,7 @@ class Stranger(Codec):
     name_of: Callable[[int], str | None]
     rows: int  # the number of ids
     pad: int = 0
-    unk: int | None = None
+    limit: int = ENDLESS  # ids of a text
     sos = eos = 0
 
     @property
@@ -37,7 +36,10 @@ class Stranger(Codec):
 
     @property
     def most(self) -> tuple[int, int]:
-        return LONGEST, LONGEST
+        return self.limit, self.limit
+
+    def limited(self, max_tokens: int) -> "Stranger":
+        return replace(self, limit=min(max_tokens, self.limit))
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -66,32 +68,23 @@ def read_codec(vocabulary: Any, data: Dataset, rows: int) -> Codec:
     if isinstance(vocabulary, Codec):
         return vocabulary
     if hasattr(vocabulary, "convert_ids_to_tokens"):
-        return _of_transformers(vocabulary, rows)
+        most, pad = vocabulary.model_max_length, vocabulary.pad_token_id or 0
+        return Tokens(vocabulary, pad, 0, 0, rows, most if most < ENDLESS else None, None, DECODER)
     if hasattr(vocabulary, "id_to_token"):
         pad = (vocabulary.padding or {}).get("pad_id", 0)
         return Stranger(partial(_read, vocabulary), vocabulary.id_to_token, rows, pad)
     if callable(vocabulary):
-        return _of_function(vocabulary, data, rows)
+        return _of_function(vocabulary, None, data, rows)
+    if isinstance(vocabulary, tuple) and len(vocabulary) == 2 and all(map(callable, vocabulary)):
+        return _of_function(*vocabulary, data, rows)
     if isinstance(vocabulary, Sequence) and not isinstance(vocabulary, str):
         if len(vocabulary) != len(data):
             raise InputError(
                 f"ids of {len(vocabulary)} examples for the {len(data)} of {data.name}: give all of them"
             )
         ids = {each.source: row for each, row in zip(data, vocabulary, strict=True)} | {"": []}
-        return _of_function(lambda text: ids.get(text, ()), data, rows)
+        return _of_function(lambda text: ids.get(text, ()), None, data, rows)
     raise InputError(f"vocabulary {type(vocabulary).__name__}: give {ACCEPTED}")
-
-
-def _of_transformers(tokenizer: Any, rows: int) -> Stranger:
-    def read(text: str) -> tuple[Sequence[int], Sequence[Span]]:
-        if not tokenizer.is_fast:
-            return _placed(text, tokenizer(text)["input_ids"])
-        found = tokenizer(text, return_offsets_mapping=True)
-        return found["input_ids"], found["offset_mapping"]
-
-    pad = tokenizer.pad_token_id or 0
-    names = {i: symbol for symbol, i in tokenizer.get_vocab().items()}
-    return Stranger(read, names.get, rows, pad, tokenizer.unk_token_id)
 
 
 def _read(tokenizer: Any, text: str) -> tuple[Sequence[int], Sequence[Span]]:
@@ -99,23 +92,47 @@ def _read(tokenizer: Any, text: str) -> tuple[Sequence[int], Sequence[Span]]:
     return found.ids, found.offsets
 
 
-def _of_function(function: Callable[[str], Any], data: Dataset, rows: int) -> Stranger:
-    """Symbols are named by the words that they stand for, where that is one word each; else by number."""
+def _of_function(
+    function: Callable[[str], Any], name: Callable[[int], str] | None, data: Dataset, rows: int
+) -> Stranger:
+    """Symbols are named by the function's pairs, by ``name``, or by the words that they stand for, where that is one word
+    each; else by number.
+    """
     names: dict[int, str] = {}
-    many: set[int] = set()
+    many, is_named = set(), False
     for example in data:
-        ids, places = _placed(example.source, function(example.source))
-        for i, (start, end) in zip(map(int, ids), places, strict=True):
-            word = example.source[start:end]
+        ids, places, pieces = _placed(example.source, function(example.source), name)
+        words = pieces or [example.source[start:end] for start, end in places]
+        for i, word in zip(ids, words, strict=True):
             if names.setdefault(i, word) != word or not word:
                 many.add(i)
-    words = Counter(names.values())
-    one = {i: word for i, word in names.items() if i not in many and words[word] == 1}
-    return Stranger(lambda text: _placed(text, function(text)), one.get if one else str, rows)
+        is_named = is_named or pieces is not None
+    if not is_named:
+        words = Counter(names.values())
+        names = {i: word for i, word in names.items() if i not in many and words[word] == 1}
+    read = lambda text: _placed(text, function(text), name)[:2]  # noqa: E731
+    return Stranger(read, names.get if names else str, rows)
 
 
-def _placed(text: str, ids: Any) -> tuple[Sequence[int], Sequence[Span]]:
-    """The ids with the places of the text's words, if they are as many; else with no places."""
-    ids = ids.tolist() if hasattr(ids, "tolist") else list(ids)
+def _placed(
+    text: str, values: Any, name: Callable[[int], str] | None
+) -> tuple[list[int], Sequence[Span], list[str] | None]:
+    """The ids of a text, their places, and their names where these are known: names are looked for in the text, and
+    as many nameless ids as there are words stand at the words.
+    """
+    values = values.tolist() if hasattr(values, "tolist") else list(values)
+    pieces = None
+    if values and isinstance(values[0], tuple | list):
+        values, pieces = ([*column] for column in zip(*values, strict=True))
+    ids = [int(i) for i in values]
+    if name is not None:
+        pieces = [str(name(i)) for i in ids]
+    if pieces is not None:
+        return ids, place_pieces(text, pieces, _join), pieces
     places = [match.span() for match in re.finditer(r"\S+", text)]
-    return ids, places if len(places) == len(ids) else [NOWHERE] * len(ids)
+    return ids, places if len(places) == len(ids) else [NOWHERE] * len(ids), None
+
+
+def _join(pieces: list[str]) -> str:
+    """The text of pieces without the marks that say where they stand in a word."""
+    return "".join(piece.removeprefix("##").lstrip("▁Ġ") for piece in pieces)

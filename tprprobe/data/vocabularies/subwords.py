@@ -6,7 +6,7 @@ start symbol. What a vocabulary trained here does not know, it writes in UTF-8 b
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -59,6 +59,9 @@ class Subwords(Codec):
     @property
     def most(self) -> tuple[int, int]:
         return self.max_source, self.max_target
+
+    def limited(self, max_tokens: int) -> "Subwords":
+        return replace(self, max_source=min(max_tokens, self.max_source))
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]

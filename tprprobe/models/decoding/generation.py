@@ -39,6 +39,8 @@ def generate(
     count as they are. Every option means what it means in Hugging Face's ``generate``, and gives
     its tokens.
 
+    A model's window ends what is written, too; a line says so. A decoder's first symbol may be forced.
+
     Args:
         max_length: most symbols written (there: ``max_new_tokens``).
         beam: hypotheses kept a sample (``num_beams``).
@@ -94,10 +96,11 @@ def _write(rows: Rows, choose: Callable[[Tensor], Tensor]) -> Tensor:
         symbols = choose(rows.allowed(rows.following())).masked_fill(done, ids.pad)
         out[at, length] = symbols
         rows.write(symbols, live=~done)
-        done = done | rows.ends(symbols)
+        full = rows.room[at] <= length + 1
+        done = done | rows.ends(symbols) | full
         if done.all():
             return out[:, : length + 1]
-        if (kept := rows.drop(done)) is not None:
+        if (kept := rows.drop(done, bool(full.any()))) is not None:
             at, done = at[kept], done[kept]
     return out
 
@@ -145,7 +148,8 @@ def beam_search(
         total, best = total.topk(2 * beam)  # candidates: beam of them at least do not end
         symbols = best % logs.shape[1]
         parents = best // logs.shape[1] + torch.arange(len(at), device=device)[:, None] * beam
-        ends = rows.ends(symbols) | (length == most)
+        full = rows.room[at, None] <= length
+        ends = rows.ends(symbols) | (length == most) | full
         ids = torch.cat([rows.ids[parents][..., 1:], symbols[..., None]], -1)
         among_the_best = torch.arange(2 * beam, device=device) < beam
         ended.admit(at, ids, total / length**length_penalty, ends & among_the_best & ~done)
@@ -154,10 +158,10 @@ def beam_search(
         rows.write(symbols.gather(1, live).flatten(), ~done.expand(-1, beam).flatten())
         longest = most if early_stopping == "never" and length_penalty > 0 else length
         worse = score[:, :1] / longest**length_penalty <= ended.score[at].amin(1, keepdim=True)
-        full = ended.found[at].all(1, keepdim=True)
-        done = done | (full & (worse | (early_stopping is True)))
+        enough = ended.found[at].all(1, keepdim=True)
+        done = done | (enough & (worse | (early_stopping is True))) | full
         if done.all():
             break
-        if (kept := rows.drop(done[:, 0])) is not None:
+        if (kept := rows.drop(done[:, 0], bool(full.any()))) is not None:
             at, done, score = at[kept], done[kept], score[kept]
     return ended.ids[:, 0, : rows.ids.shape[1] - 1]

@@ -1,15 +1,18 @@
 """Hypotheses: rows written symbol by symbol, and the symbols that may follow."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
+from tprprobe.console import note
 from tprprobe.models.protocol import Language, Model
 from tprprobe.site.site import Site
 
+note_once = cache(note)
 WORTH_DROPPING = 0.25  # the share of ended samples from which copying the others' cache pays
 PARTS, LEAST_PART = 4, 8  # a batch is encoded in at most so many parts, of at least so many rows
 
@@ -34,7 +37,7 @@ class Rows:
         self, model: Language, source: Shaped[Tensor, "batch seq"], beam: int, rules: Rules
     ):
         n, device = len(source) * beam, source.device
-        self.model, self.rules, self.beam = model, rules, beam
+        self.model, self.beam = model, beam
         self.is_read = any(site.is_read for site in model.modules() if isinstance(site, Site))
         if isinstance(model, Model) and not self.is_read:
             memory, own = encode_by_length(model, source), False
@@ -44,7 +47,22 @@ class Rows:
         self.cache = None
         self.ids = torch.full((n, 1), model.config.sos, device=device)
         self.exact = True  # whether the cache equals a fresh pass
+        self.room, self.rules = self._fit(source, rules)
         self._ends = torch.tensor(getattr(model.config, "ends", (model.config.eos,)), device=device)
+
+    def _fit(self, source: Tensor, rules: Rules) -> tuple[Int[Tensor, " sample"], Rules]:
+        """The most symbols that are written behind every source, and the rules for the longest; while a site is read,
+        rows that are full stay, so that all have the room of the longest source.
+        """
+        most = torch.full((len(source),), rules.max_length, device=source.device)
+        if (left := self.model.room(source)) is None or bool((left >= most).all()):
+            return most, rules
+        short = left.amin().expand_as(left) if self.is_read else left.minimum(most)
+        note_once(f"{self.model.name}: what it writes behind long texts ends where its window does")
+        longest = int(short.max())
+        return short, replace(
+            rules, max_length=longest, min_length=min(rules.min_length, longest - 1)
+        )
 
     def following(self) -> Float[Tensor, "row vocab"]:
         if self.exact:
@@ -58,6 +76,9 @@ class Rows:
         length, n = self.ids.shape[1], self.rules.no_repeat
         if length <= self.rules.min_length:
             scores[:, self._ends] = -torch.inf
+        if length == 1 and (forced := getattr(self.model.config, "forced", None)) is not None:
+            others = torch.arange(scores.shape[1], device=scores.device) != forced
+            scores = scores.masked_fill(others, -torch.inf)
         if 0 < n <= length:
             windows = self.ids.unfold(1, n, 1)  # [row, window, n]
             prefix = self.ids[:, None, length + 1 - n :]
@@ -82,9 +103,9 @@ class Rows:
             self.memory = self.memory[rows[:: self.beam] // self.beam]
         self.ids, self.cache = self.ids[rows], self.cache and self.cache[rows]
 
-    def drop(self, ended: Bool[Tensor, " sample"]) -> Int[Tensor, " kept"] | None:
-        """Keeps only these samples; does nothing if none is dropped."""
-        if self.is_read or ended.float().mean() < WORTH_DROPPING:
+    def drop(self, ended: Bool[Tensor, " sample"], must: bool) -> Int[Tensor, " kept"] | None:
+        """Drops these samples, if it pays or one of them has no room; does nothing if none is dropped."""
+        if self.is_read or (ended.float().mean() < WORTH_DROPPING and not must):
             return None
         kept = (~ended).nonzero()[:, 0]
         hypotheses = torch.arange(self.beam, device=kept.device)

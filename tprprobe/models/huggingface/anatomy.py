@@ -1,39 +1,72 @@
 """Where the layers of a model of transformers are, and the parts of each, found by running it once.
 
-Structure tells, not names: layers are the modules of a list that return a vector a position, an
-attention is what calls the library's common attention (or has a map whose rows sum to one), the
-feed-forward layer is what makes the last such vector behind it.
+Structure tells, not names: layers are the modules of a list, each of which reads what the one before it
+returned; an attention is what calls the library's common attention, or computes one itself
+(:mod:`.products`); the feed-forward layer is what makes the last vector a position behind it.
 """
 
+import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
-from tprprobe.models.huggingface.calls import Attended, Call, record
+from tprprobe.models.huggingface.calls import Attended, Call, Record, record
+from tprprobe.models.huggingface.products import Operation, Tap, find_taps, view
 from tprprobe.site.site import Site
 
 BATCH, SOURCE, TARGET = 2, 5, 3  # of the ids that a model is run on: three sizes that differ
 CAUSAL = 1e-6  # of the change of a state, what states before it may change by rounding
-PROJECTIONS = {  # names of linear maps, for attentions that do not call the common one
-    "query": ("query", "query_proj", "q_proj", "q_lin", "q"),
-    "key": ("key", "key_proj", "k_proj", "k_lin", "k"),
-    "value": ("value", "value_proj", "v_proj", "v_lin", "v"),
-}
+ORDERS = ((0, 1, 2), (1, 0, 2), (0, 2, 1))  # where a tensor has [batch, seq, d_model]
 FEED_FORWARD = ("mlp", "ffn")
 EMBEDDING = "embedding"  # the site of what the first layer of a stack reads
+NUMBER = re.compile(r"(?<=\.)\d+(?=\.|$)")  # of a module in a list
 
 
 @dataclass(frozen=True)
 class Route:
-    """Where a tensor of a site passes: a submodule's input or output, split into heads if there are any."""
+    """Where a tensor of a site passes: a submodule's input or output."""
 
     path: str
     end: str
     part: str
-    heads: int | None = None
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The call that a layer begins with and the one that returns its states; of a layer that is a module the same."""
+
+    enter: Call
+    leave: Call
+
+    def holds(self, call: Call) -> bool:
+        is_itself = call is self.enter is self.leave
+        return self.enter.start <= call.start and call.end <= self.leave.end and not is_itself
+
+    def spans(self, time: int) -> bool:
+        return self.enter.start < time < self.leave.end
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The layers of a stack in order, and where their tensors have batch, positions and vectors."""
+
+    layers: list[Layer]
+    order: tuple[int, ...] = ORDERS[0]
+
+    @property
+    def width(self) -> int:
+        return self.layers[0].leave.shape[self.order[2]]
+
+    @property
+    def states(self) -> Tensor | None:
+        """What the last layer returned."""
+        last = self.layers[-1].leave.returned
+        return None if last is None else last.permute(self.order)
 
 
 @dataclass(frozen=True)
@@ -43,41 +76,47 @@ class Attention:
     call: Call
     kind: str
     shapes: dict[str, tuple[int, int]]  # query, key, value, filler → heads, width of a head
-    routes: tuple[Route, ...] = ()  # of its tensors; empty where it calls the attention in common
+    taps: tuple[Tap, ...] = ()  # of its tensors; empty where it calls the attention in common
 
 
 @dataclass
 class Anatomy:
-    """The layers of a model by stack, the sites, and where their tensors pass."""
+    """The stacks of a model, the sites, and where their tensors pass."""
 
-    stacks: dict[str, list[str]] = field(default_factory=dict)  # the paths of the layers
+    stacks: dict[str, Stack] = field(default_factory=dict)
     sites: dict[str, Site] = field(default_factory=dict)
     routes: set[Route] = field(default_factory=set)
     attentions: dict[str, str] = field(default_factory=dict)  # by path: self or cross
+    own: dict[str, tuple[str, tuple[Tap, ...]]] = field(default_factory=dict)  # self or cross, taps
 
 
-def explore(module: Any, run: Callable[[Tensor, Tensor], Any], two_stacks: bool) -> Anatomy:
+def explore(module: Any, run: Callable[..., Any], two_stacks: bool) -> Anatomy:
+    """The anatomy of a model, which ``run(ids, target, **options)`` calls."""
     size = min(module.get_input_embeddings().weight.shape[0], 30)
     ids = torch.arange(BATCH * SOURCE, device=module.device).reshape(BATCH, SOURCE) % (size - 2) + 1
     target = ids[:, :TARGET]
-    calls, attended = record(module, lambda: run(ids, target))
-    layers = find_layers(module, calls)
-    if not two_stacks and layers:
-        (only,) = layers.values()
-        is_causal = _says_causal(attended)
+    seen = record(module, lambda: run(ids, target))
+    stacks = find_stacks(module, seen.calls)
+    if len(stacks) < 1 + two_stacks:
+        again = partial(run, ids, target, output_hidden_states=True)
+        stacks = _stacks_by_states(seen.calls, again) | stacks
+    only = None if two_stacks else stacks.get("encoder")
+    if not two_stacks:
+        stacks = {}
+    if only is not None:
+        is_causal = _says_causal(seen.attended)
         if is_causal is None:
             changed = ids.clone()
             changed[:, -1] = (changed[:, -1] + 1) % size
-            again, _ = record(module, lambda: run(changed, target))
-            same = [call for call in again if call.path == only[-1].path][-1]
-            is_causal = looks_back(only[-1].returned, same.returned)
-        layers = {"layers" if is_causal else "encoder": only}
-    anatomy = Anatomy()
-    for stack, members in layers.items():
-        anatomy.stacks[stack] = list(dict.fromkeys(call.path for call in members))
-        anatomy.sites[f"{stack}.{EMBEDDING}"] = Site("batch seq d_model", members[0].shape[-1])
-        for number, layer in enumerate(members):
-            _add_layer(anatomy, f"{stack}.{number}", layer, calls, attended)
+            again = record(module, lambda: run(changed, target)).calls
+            same = [call for call in again if call.path == only.layers[-1].leave.path][-1]
+            is_causal = looks_back(only.states, Stack([Layer(same, same)], only.order).states)
+        stacks = {"layers" if is_causal else "encoder": only}
+    anatomy = Anatomy(stacks)
+    for name, stack in stacks.items():
+        anatomy.sites[f"{name}.{EMBEDDING}"] = Site("batch seq d_model", stack.width)
+        for number, layer in enumerate(stack.layers):
+            _add_layer(anatomy, f"{name}.{number}", stack, layer, seen)
     return anatomy
 
 
@@ -95,52 +134,118 @@ def looks_back(before: Tensor | None, after: Tensor | None) -> bool:
     return bool(change[:-1].max() <= CAUSAL * change[-1])
 
 
-def find_layers(module: nn.Module, calls: Sequence[Call]) -> dict[str, list[Call]]:
-    """The calls of layers by stack, in order: of a stack's lists of modules the one with most weights."""
-    largest: dict[str, tuple[int, list[Call]]] = {}
+def find_stacks(module: nn.Module, calls: Sequence[Call]) -> dict[str, Stack]:
+    """The stacks of a model: of the lists of modules in which each reads what the one before it returned, those
+    with most weights.
+    """
+    largest: dict[str, tuple[int, Stack]] = {}
     outer: list[str] = []
-    for path, part in module.named_modules():
-        if not isinstance(part, nn.ModuleList) or any(path.startswith(f"{o}.") for o in outer):
+    for path, part, members in _lists(module, calls):
+        if any(path.startswith(f"{name}.") for name in outer):
             continue
-        names = {f"{path}.{i}" for i in range(len(part))}
-        members = sorted((c for c in calls if c.path in names), key=lambda call: call.start)
-        if not members or not all(map(_is_states, members)):
+        order = next((o for o in ORDERS if all(_is_states(call, o) for call in members)), None)
+        if order is None or not all(map(_follows, members[1:], members)):
             continue
         outer.append(path)
-        stack = {SOURCE: "encoder", TARGET: "decoder"}[members[0].shape[1]]
+        name = {SOURCE: "encoder", TARGET: "decoder"}[members[0].shape[order[1]]]
         size = sum(weights.numel() for weights in part.parameters())
-        if size > largest.get(stack, (0, []))[0]:
-            largest[stack] = (size, members)
-    return {stack: members for stack, (_, members) in sorted(largest.items(), reverse=True)}
+        if size > largest.get(name, (0, None))[0]:
+            largest[name] = (size, Stack([Layer(call, call) for call in members], order))
+    return {name: stack for name, (_, stack) in sorted(largest.items(), reverse=True)}
 
 
-def _is_states(call: Call) -> bool:
+def _stacks_by_states(calls: Sequence[Call], run: Callable[[], Any]) -> dict[str, Stack]:
+    """The stacks whose layers are no modules, or pad texts: lists of modules that return the library's own states."""
+    try:
+        with torch.no_grad():
+            output = run()
+    except TypeError:  # the model has no such option
+        return {}
+    found = {}
+    named = ("decoder_hidden_states", "encoder_hidden_states", "hidden_states")
+    for name in named if hasattr(output, "keys") else ():
+        states = [each for each in output.get(name) or () if isinstance(each, Tensor)]
+        for members in _families(calls):
+            orders = {_returns(*pair) for pair in zip(members, states[1:], strict=False)}
+            if len(states) == len(members) + 1 and len(orders) == 1 and (order := orders.pop()):
+                stack = "decoder" if name.startswith("decoder") else "encoder"
+                found[stack] = Stack(list(_between(members, calls)), order)
+    return found
+
+
+def _lists(
+    module: nn.Module, calls: Sequence[Call]
+) -> Iterator[tuple[str, nn.ModuleList, list[Call]]]:
+    """The lists of modules of a model, with the calls of their members in order."""
+    for path, part in module.named_modules():
+        if isinstance(part, nn.ModuleList):
+            names = {f"{path}.{i}" for i in range(len(part))}
+            members = sorted((c for c in calls if c.path in names), key=lambda call: call.start)
+            if members:
+                yield path, part, members
+
+
+def _families(calls: Sequence[Call]) -> Iterator[list[Call]]:
+    """Calls of modules whose paths differ in a number alone, in order: ``layer_norm2.0``, ``layer_norm2.1``, …"""
+    families: dict[tuple[str, str], list[Call]] = defaultdict(list)
+    for call in sorted(calls, key=lambda call: call.start):
+        for number in NUMBER.finditer(call.path):
+            families[call.path[: number.start()], call.path[number.end() :]].append(call)
+    yield from families.values()
+
+
+def _is_states(call: Call, order: tuple[int, ...]) -> bool:
     shape = call.shape
-    return len(shape) == 3 and shape[0] == BATCH and shape[1] in (SOURCE, TARGET)
+    return len(shape) == 3 and shape[order[0]] == BATCH and shape[order[1]] in (SOURCE, TARGET)
 
 
-def _add_layer(
-    anatomy: Anatomy,
-    prefix: str,
-    layer: Call,
-    calls: Sequence[Call],
-    attended: Sequence[Attended],
-) -> None:
-    inside = [call for call in calls if layer.holds(call)]
-    attentions = {each.kind: each for each in reversed(list(_attentions(inside, attended)))}
+def _follows(after: Call, before: Call) -> bool:
+    """True if a call was given what another returned."""
+    read, states = after.given, before.returned
+    return read is not None and states is not None and torch.equal(read, states)
+
+
+def _returns(call: Call, states: Tensor) -> tuple[int, ...]:
+    """The order of axes by which a call returned these states, with padding behind them or without; empty if it did not."""
+    tensor = call.returned
+    for order in ORDERS if tensor is not None and tensor.ndim == 3 else ():
+        own = cast(Tensor, tensor).permute(order)[:, : states.shape[1]]
+        if own.shape == states.shape and torch.allclose(own, states, atol=1e-6):
+            return order
+    return ()
+
+
+def _between(members: Sequence[Call], calls: Sequence[Call]) -> Iterator[Layer]:
+    """The layers that these calls end: modules, or all that is called from the end of the layer before."""
+    if all(map(_follows, members[1:], members)):
+        yield from (Layer(call, call) for call in members)
+        return
+    starts = [
+        min((c for c in calls if c.start > m.end), key=lambda c: c.start) for m in members[:-1]
+    ]
+    first = NUMBER.sub("0", starts[0].path, count=1)
+    starts.insert(0, next(call for call in calls if call.path == first))
+    yield from map(Layer, starts, members)
+
+
+def _add_layer(anatomy: Anatomy, prefix: str, stack: Stack, layer: Layer, seen: Record) -> None:
+    inside = [call for call in seen.calls if layer.holds(call)]
+    attentions: dict[str, Attention] = {}
+    for each in _attentions(layer, inside, seen):
+        attentions.setdefault(each.kind, each)
     for kind in sorted(attentions, reverse=True):
-        _add_attention(anatomy, f"{prefix}.{kind}", attentions[kind])
-    width = layer.shape[-1]
-    if (path := _find_mlp(layer, inside, list(attentions.values()))) is not None:
-        anatomy.sites[f"{prefix}.mlp"] = Site("batch seq d_model", width)
+        _add_attention(anatomy, f"{prefix}.{kind}", attentions[kind], stack)
+    if (path := _find_mlp(layer.leave, inside, list(attentions.values()))) is not None:
+        anatomy.sites[f"{prefix}.mlp"] = Site("batch seq d_model", stack.width)
         anatomy.routes.add(Route(path, "output", "mlp"))
-    anatomy.sites[f"{prefix}.hidden"] = Site("batch seq d_model", width)
+    anatomy.sites[f"{prefix}.hidden"] = Site("batch seq d_model", stack.width)
 
 
-def _add_attention(anatomy: Anatomy, prefix: str, attention: Attention) -> None:
+def _add_attention(anatomy: Anatomy, prefix: str, attention: Attention, stack: Stack) -> None:
     path, read = attention.call.path, attention.call.given
     if read is not None and read.ndim == 3:
-        anatomy.sites[f"{prefix}.input"] = Site("batch seq d_model", read.shape[-1])
+        width = read.shape[stack.order[2]]
+        anatomy.sites[f"{prefix}.input"] = Site("batch seq d_model", width)
         anatomy.routes.add(Route(path, "input", f"{attention.kind}.input"))
     heads = attention.shapes["filler"][0]
     for part in ("query", "key", "value", "attention", "filler"):
@@ -150,55 +255,45 @@ def _add_attention(anatomy: Anatomy, prefix: str, attention: Attention) -> None:
             count, width = attention.shapes[part]
             axis = "head" if count == heads else "key_head"
             anatomy.sites[f"{prefix}.{part}"] = Site(f"batch seq {axis} d_head", width)
-    anatomy.routes.update(attention.routes)
-    if not attention.routes:
+    if attention.taps:
+        anatomy.own[path] = attention.kind, attention.taps
+    else:
         anatomy.attentions[path] = attention.kind
 
 
-def _attentions(inside: Sequence[Call], attended: Sequence[Attended]) -> Iterator[Attention]:
-    for time, part, query, key, value in attended:
+def _attentions(layer: Layer, inside: Sequence[Call], seen: Record) -> Iterator[Attention]:
+    for time, part, query, key, value in seen.attended:
         callers = [c for c in inside if c.module is part and c.start < time < c.end]
         if callers:
             shapes = {"query": query, "key": key, "value": value}
             heads = {name: (shape[1], shape[3]) for name, shape in shapes.items()}
             heads["filler"] = (query[1], value[3])
             yield Attention(callers[0], "self" if key[2] == query[2] else "cross", heads)
-    for call in inside:
-        if _is_map(call) and (own := _own_attention(call, inside)) is not None:
-            yield own
+    operations = [(time, each) for time, each in seen.operations if layer.spans(time)]
+    around: list[Call] = []
+    for call in sorted([*inside, layer.leave], key=lambda call: call.end - call.start):
+        own = [each for time, each in operations if call.start < time < call.end]
+        if not any(call.holds(other) for other in around) and (taps := find_taps(own, BATCH)):
+            around.append(call)
+            yield _own_attention(call, own, taps)
 
 
-def _is_map(call: Call) -> bool:
-    """True if a call returned maps of attention, whose rows sum to one."""
-    weights = call.returned
-    if weights is None or weights.ndim != 4 or len(weights) != BATCH:
-        return False
-    rows = weights.float().sum(-1)
-    return bool((weights >= 0).all() and torch.allclose(rows, torch.ones_like(rows), atol=1e-2))
-
-
-def _own_attention(weights: Call, inside: Sequence[Call]) -> Attention | None:
-    """The attention that a map is of, where it has linear maps of its own; None where nothing follows it."""
-    around = [call for call in inside if call.holds(weights)]
-    linear = [call for call in inside if call.start > weights.end and call.is_linear]
-    output = min(linear, key=lambda call: call.start, default=None)
-    if not around or output is None or output.given is None:
-        return None
-    module = max(around, key=lambda call: call.start)
-    last = [call for call in inside if module.holds(call) and _is_map(call)][-1]
-    _, heads, queries, keys = weights.shape
-    kind = "self" if queries == keys else "cross"
-    shapes = {"filler": (heads, output.given.shape[-1] // heads)}
-    routes = [
-        Route(last.path, "output", f"{kind}.attention"),
-        Route(output.path, "input", f"{kind}.filler", heads),
-    ]
-    for part, names in PROJECTIONS.items():
-        for call in inside:
-            if module.holds(call) and call.path in {f"{module.path}.{name}" for name in names}:
-                shapes[part] = (heads, call.shape[-1] // heads)
-                routes.append(Route(call.path, "output", f"{kind}.{part}", heads))
-    return Attention(module, kind, shapes, tuple(routes))
+def _own_attention(call: Call, operations: Sequence[Operation], taps: dict[str, Tap]) -> Attention:
+    """The attention that a module computes itself."""
+    shapes, lengths = {}, {}
+    products = [each for each in operations if each.letters]
+    for part, tap in taps.items():
+        if part != "attention":
+            tensor = view(products[tap.number].tensors[tap.place], tap, BATCH)
+            if tensor is not None:
+                shapes[part], lengths[part] = tuple(tensor.shape[2:]), tensor.shape[1]
+    kind = "self" if lengths.get("query") == lengths.get("key") else "cross"
+    return Attention(
+        call,
+        kind,
+        shapes,
+        tuple(tap for part, tap in taps.items() if part in {*shapes, "attention"}),
+    )
 
 
 def _find_mlp(layer: Call, inside: Sequence[Call], attentions: Sequence[Attention]) -> str | None:

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from tprprobe.models.huggingface.products import Operation, recorded
+
 Attend = Callable[..., tuple[Tensor, Tensor | None]]  # module, query, key, value, mask, …
 METHOD = "get_interface"
 
@@ -69,10 +71,19 @@ def intercepted(around: Callable[[Attend], Attend]) -> Iterator[None]:
         setattr(AttentionInterface, METHOD, before)
 
 
+class Record(NamedTuple):
+    """What happened during a run: calls of submodules, of the attention in common, and operations outside of that."""
+
+    calls: list[Call]
+    attended: list[Attended]
+    operations: list[tuple[int, Operation]]
+
+
 @torch.no_grad()
-def record(module: nn.Module, run: Callable[[], Any]) -> tuple[list[Call], list[Attended]]:
-    """All calls of submodules during a run, and all calls of the attention in common."""
-    clock, calls, attended = itertools.count(), [], []
+def record(module: nn.Module, run: Callable[[], Any]) -> Record:
+    """The record of a run of a model."""
+    clock, calls, attended, operations = itertools.count(), [], [], []
+    inside: list[nn.Module] = []  # an attention in common
     begun: dict[str, list[tuple[int, Tensor | None]]] = defaultdict(list)
 
     def enter(path: str, given: tuple, named: dict) -> None:
@@ -86,11 +97,17 @@ def record(module: nn.Module, run: Callable[[], Any]) -> tuple[list[Call], list[
         def noted(
             part: nn.Module, query: Tensor, key: Tensor, value: Tensor, *more: Any, **options: Any
         ) -> Any:
+            inside.append(part)
             result = attention(part, query, key, value, *more, **options)
+            inside.pop()
             attended.append(Attended(next(clock), part, query.shape, key.shape, value.shape))
             return result
 
         return noted
+
+    def take(operation: Operation) -> None:
+        if not inside:
+            operations.append((next(clock), operation))
 
     with ExitStack() as stack:
         for path, part in module.named_modules():
@@ -101,8 +118,9 @@ def record(module: nn.Module, run: Callable[[], Any]) -> tuple[list[Call], list[
             stack.callback(before.remove)
             stack.callback(after.remove)
         stack.enter_context(intercepted(attend))
+        stack.enter_context(recorded(take))
         run()
-    return calls, attended
+    return Record(calls, attended, operations)
 
 
 def first_tensor(values: Any) -> Tensor | None:

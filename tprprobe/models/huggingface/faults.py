@@ -93,6 +93,8 @@ def check_sizes(path: str, config: Any) -> None:
     for name, value in known.items():
         if name == "intermediate_size" and isinstance(value, list):
             known[name] = 1  # one a layer
+        elif (name, value) == ("max_position_embeddings", -1):  # XLNet's are without a limit
+            known[name] = 1
         elif type(value) is not int or value < 1:
             raise InputError(
                 f"{path}: config.json has {name} {value!r}, a whole number above 0 is needed"

@@ -3,6 +3,7 @@ it was saved with a head, asked for what it writes or expects next (:class:`tprp
 """
 
 import inspect
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,12 +18,14 @@ from torch import Tensor, nn
 from tprprobe.errors import InputError
 from tprprobe.models.huggingface.anatomy import Anatomy
 from tprprobe.models.huggingface.memory import Memory, copied, find_cache
+from tprprobe.models.huggingface.sentences import Encoding
 from tprprobe.models.huggingface.taps import Taps
-from tprprobe.models.huggingface.tokenizer import NO_PAD, Tokens
+from tprprobe.models.huggingface.tokenizer import NO_PAD, read_vocabulary
 from tprprobe.models.protocol import Language
-from tprprobe.site.attachment import Attached
-from tprprobe.site.site import FOREIGN
+from tprprobe.site.attachment import ENCODING, Attached, place_site
+from tprprobe.site.site import FOREIGN, Site
 
+WRITTEN = "decoder_input_ids"
 TEXT, MASK, POSITIONS = "input_ids", "attention_mask", "position_ids"
 CAUSAL, MASKED, SEQ2SEQ = "causal", "masked", "seq2seq"  # kinds of heads
 
@@ -45,6 +48,7 @@ class Symbols:
     sos: int
     eos: int
     ends: tuple[int, ...]  # every id that ends what is written
+    forced: int | None = None  # the first that a decoder writes
     dropout: float = 0.0
 
 
@@ -56,20 +60,29 @@ class Pretrained(Attached, Language):
     stand on either side. A second tensor that is no mask is what a decoder of two stacks reads.
     """
 
-    def __init__(self, module: Any, tokenizer: Any, anatomy: Anatomy, head: str | None):
+    def __init__(
+        self,
+        module: Any,
+        tokenizer: Any,
+        anatomy: Anatomy,
+        head: str | None,
+        encoding: Encoding | None = None,
+    ):
         super().__init__(module, None)
-        self.head, self.two_stacks = head, bool(module.config.is_encoder_decoder)
+        self.head, self.two_stacks = head, has_two_stacks(module)
         self.named = inspect.signature(module.forward).parameters
-        self.is_causal = "layers" in anatomy.stacks
         self.taps = Taps(self, anatomy)
         self.cache = find_cache(module)
+        self.texts = encoding
+        if encoding is not None:
+            place_site(self, ENCODING, Site("batch d_model"))
         self.read_by(tokenizer)
 
     def read_by(self, tokenizer: Any) -> None:
         """Makes ids of texts by this tokenizer; without one, the model's configuration names the special symbols."""
         self.vocabulary = None
         if tokenizer is not None:
-            self.vocabulary = Tokens.of(tokenizer, self.module, self.is_causal, self.head)
+            self.vocabulary = read_vocabulary(tokenizer, self.module, self.head)
         self.config = self._symbols(self.module)
 
     @contextmanager
@@ -77,11 +90,12 @@ class Pretrained(Attached, Language):
         """A block in which calls of the module itself, or of what holds it, also lead their tensors through the sites."""
         passes, callers = ExitStack(), list[Any]()
 
-        def begin(module: Any, *_: Any) -> None:
+        def begin(module: Any, given: tuple, named: dict[str, Any]) -> None:
             if not self.taps.is_open:
                 self._begin()
                 callers.append(module)
-                passes.enter_context(self.taps.opened(self.module))
+                ids = {TEXT: given[0]} if given else {}
+                passes.enter_context(self.taps.opened(self.module, _lengths(ids | named)))
 
         def end(module: Any, *_: Any) -> None:
             if callers and callers[-1] is module:
@@ -91,7 +105,7 @@ class Pretrained(Attached, Language):
         parts = {id(part): part for part in (held, self.module) if isinstance(part, nn.Module)}
         with ExitStack() as hooks:
             for part in parts.values():
-                hooks.callback(part.register_forward_pre_hook(begin).remove)
+                hooks.callback(part.register_forward_pre_hook(begin, with_kwargs=True).remove)
                 hooks.callback(part.register_forward_hook(end, always_call=True).remove)
             yield
 
@@ -110,7 +124,8 @@ class Pretrained(Attached, Language):
             pad, sos, eos = known.pad, known.sos, known.eos
         ends = tuple(own) if isinstance(own, list | tuple) else (eos if own is None else own,)
         width = getattr(config, "hidden_size", 0)
-        return Symbols(int(config.vocab_size), width, pad, sos, eos, ends)
+        forced = getattr(known, "forced", None)
+        return Symbols(int(config.vocab_size), width, pad, sos, eos, ends, forced)
 
     @property
     def module(self) -> Any:
@@ -146,7 +161,7 @@ class Pretrained(Attached, Language):
             "width": self.config.d_model,
             "heads": getattr(config, "num_attention_heads", "none"),
             "head": self.head or "none: it returns states",
-            "tokenizer": f"{type(known.tokenizer).__name__}, {len(known.tokenizer)} symbols, texts of {known.limit}",
+            "tokenizer": f"{type(known.tokenizer).__name__}, {len(known.tokenizer)} symbols, texts of {known.limit or 'any length'}",
             "commands": ASKED[self.head],
             **self.notes,
         }
@@ -304,8 +319,11 @@ class Pretrained(Attached, Language):
         """What a module returns for these arguments, while the tensors of its parts pass the sites."""
         if "use_cache" in inspect.signature(module.forward).parameters:
             given = {"use_cache": False, **given}
-        with self.taps.opened(self.module):
-            return module(**given)
+        with self.taps.opened(self.module, _lengths(given)):
+            output = module(**given)
+        if self.texts is not None and self.get_submodule(ENCODING).is_read:
+            self.get_submodule(ENCODING)(self.texts(_first_of(output), given.get(MASK)))
+        return output
 
     def _new_cache(self) -> Any:
         from transformers import DynamicCache
@@ -320,12 +338,31 @@ class Pretrained(Attached, Language):
                 f"{self.name} sees the last {window} symbols only: give texts of one length at a time"
             )
 
+    def room(self, source: Int[Tensor, "batch seq"]) -> Int[Tensor, " batch"] | None:
+        room = self.vocabulary and self.vocabulary.room
+        if room is None or self.head == MASKED:
+            return None
+        read = 0 if self.two_stacks else self._real(source).sum(1)
+        return (room - read + torch.zeros_like(source[:, 0])).clamp(min=1)
+
     def _require_head(self) -> None:
         if self.head is None:
             raise InputError(
                 f"{self.name} has no head that predicts symbols: {type(self.module).__name__} returns states; "
                 "give a checkpoint that was saved with one"
             )
+
+
+def has_two_stacks(module: Any) -> bool:
+    """True for an encoder-decoder; T5's encoder alone has its configuration too."""
+    takes = "decoder_input_ids" in inspect.signature(module.forward).parameters
+    return takes and bool(module.config.is_encoder_decoder)
+
+
+def _lengths(given: dict[str, Any]) -> list[int]:
+    """The numbers of ids of sources and of targets that a model is called with; many where it is called without."""
+    ids = (given.get(name) for name in (TEXT, WRITTEN))
+    return [each.shape[1] if isinstance(each, Tensor) else sys.maxsize for each in ids]
 
 
 def _first_of(output: Any) -> Any:

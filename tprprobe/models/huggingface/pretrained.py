@@ -4,7 +4,7 @@ import inspect
 import os
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -27,7 +27,17 @@ from tprprobe.models.huggingface.faults import (
     read_report,
     refusing,
 )
-from tprprobe.models.huggingface.language import CAUSAL, MASKED, SEQ2SEQ, TEXT, Pretrained
+from tprprobe.models.huggingface.language import (
+    CAUSAL,
+    MASKED,
+    SEQ2SEQ,
+    TEXT,
+    Pretrained,
+    has_two_stacks,
+)
+from tprprobe.models.huggingface.sentences import MODULES, Encoding, Folder
+from tprprobe.models.huggingface.settling import settle
+from tprprobe.models.huggingface.taps import EAGER, attending
 
 ENDING = ".gguf"
 
@@ -51,12 +61,12 @@ def read_transformers(
         options["gguf_file"] = file.name
     with refusing(f"no transformers model {path!r} here or on the hub"), read_once(file) as weights:
         place = named if file is None else str(file.parent)
-        module, tokenizer, notes = _read(place, options, seed, dtype)
+        module, tokenizer, notes, encoding = _read(place, options, seed, dtype)
     notes = weights | notes
     twin = UNTRAINED if seed is not None else ""
     name = f"{twin}{TRANSFORMERS}{os.path.basename(path.rstrip('/'))}"
-    attached = attach_layers(module.eval(), tokenizer, name, path)
-    attached.notes = notes
+    attached = attach_layers(module.eval(), tokenizer, name, path, encoding)
+    attached.notes = notes = notes | attached.notes
     for kind, text in notes.items():
         note(f"{name}: {kind}: {text}")
     return attached
@@ -64,34 +74,45 @@ def read_transformers(
 
 def _read(
     path: str, options: dict[str, Any], seed: int | None, dtype: torch.dtype
-) -> tuple[Any, Any, dict[str, str]]:
-    """The model, its tokenizer, and what there is to say of its weights."""
+) -> tuple[Any, Any, dict[str, str], Encoding | None]:
+    """The model, its tokenizer, what there is to say of both, and what makes one vector of a text."""
     import transformers
 
+    folder = None if "gguf_file" in options else Folder(path, options)
+    if folder and folder.inside:
+        inside = os.path.join(path, folder.inside)
+        path, options = (inside, options) if os.path.isdir(path) else (path, {**options, "subfolder": folder.inside})  # fmt: skip
     config = transformers.AutoConfig.from_pretrained(path, **options)
     check_sizes(path, config)
-    kind = _model_class(path, config, "gguf_file" in options)
+    is_sentences = bool(folder and folder.modules)
+    kind = _model_class(path, config, folder is None, is_sentences)
     check_tables(path)
     tokenizer = transformers.AutoTokenizer.from_pretrained(path, **options)
-    if "gguf_file" not in options:
+    if folder:
         check_tokenizer(path, tokenizer)
     notes = compare_symbols(tokenizer, config)
+    encoding = None
+    if folder and is_sentences:
+        notes |= folder.prepare(tokenizer)
+        encoding = folder.read_encoding()
     if seed is not None:
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            return kind._from_config(config, dtype=dtype, **_attending(kind)), tokenizer, notes
-    module, report = kind.from_pretrained(
-        path, config=config, dtype=dtype, output_loading_info=True, ignore_mismatched_sizes=True,
-        **options, **_attending(kind),
-    )  # fmt: skip
-    return module, tokenizer, notes | read_report(path, module, report)
+            module = kind._from_config(config, dtype=dtype, **_attending(kind))
+    else:
+        module, report = kind.from_pretrained(
+            path, config=config, dtype=dtype, output_loading_info=True, ignore_mismatched_sizes=True,
+            **options, **_attending(kind),
+        )  # fmt: skip
+        notes |= read_report(path, module, report)
+    return module, tokenizer, notes, encoding and encoding.to(dtype)
 
 
 def check_place(path: str, local_files_only: bool, revision: str | None = None) -> bool:
     """Whether only this machine is asked, which has a folder, or the hub cannot be."""
     here = Path(path)
     if here.is_dir():
-        if not (here / hub.CONFIG).is_file():
+        if not any((here / name).is_file() for name in (hub.CONFIG, MODULES)):
             raise InputError(
                 f"{path} has no {hub.CONFIG} and no .gguf file: give a folder of transformers"
             )
@@ -109,18 +130,29 @@ def check_place(path: str, local_files_only: bool, revision: str | None = None) 
     )
 
 
-def attach_layers(module: Any, tokenizer: Any, name: str, source: str | None = None) -> Pretrained:
+def attach_layers(
+    module: Any,
+    tokenizer: Any,
+    name: str,
+    source: str | None = None,
+    encoding: Encoding | None = None,
+) -> Pretrained:
     """A model of transformers with the sites that its structure has, and its tokenizer."""
     from tprprobe.models.huggingface.anatomy import explore
 
-    both = bool(module.config.is_encoder_decoder)
+    both = has_two_stacks(module)
+    module.config.is_encoder_decoder = both
+    for part in module.modules():
+        if getattr(part, "chunk_size_feed_forward", 0):  # whole, it returns the same
+            part.chunk_size_feed_forward = 0
+    named = inspect.signature(module.forward).parameters
 
-    def run(ids: Tensor, target: Tensor) -> Any:
-        given = {TEXT: ids, **({"decoder_input_ids": target} if both else {})}
-        named = inspect.signature(module.forward).parameters
+    def run(ids: Tensor, target: Tensor, **options: bool) -> Any:
+        given = {TEXT: ids, **({"decoder_input_ids": target} if both else {}), **options}
         return module(**given, **({"use_cache": False} if "use_cache" in named else {}))
 
-    with refusing(f"{name} does not run on text alone"):
+    own = not module._can_set_attn_implementation()
+    with refusing(f"{name} does not run on text alone"), attending(module, EAGER) if own else nullcontext():  # fmt: skip
         anatomy = explore(module, run, both)
     if not anatomy.stacks:
         raise InputError(
@@ -128,10 +160,13 @@ def attach_layers(module: Any, tokenizer: Any, name: str, source: str | None = N
             "name its sites with tp.attach"
         )
     with refusing(f"the tokenizer of {name} cannot be used"):
-        attached = Pretrained(module, tokenizer, anatomy, head_of(module))
+        attached = Pretrained(module, tokenizer, anatomy, head_of(module), encoding)
     attached.name, attached.source = name, source
-    attached.attach_again = lambda other: attach_layers(other, tokenizer, name, source)
-    return attached.eval()
+    attached.attach_again = lambda other: attach_layers(other, tokenizer, name, source, encoding)
+    attached.eval()
+    with refusing(f"{name} does not run on texts of two lengths"):
+        attached.notes = settle(attached)
+    return attached
 
 
 def head_of(module: Any) -> str | None:
@@ -155,18 +190,21 @@ def _classes(table: Any, config: Any) -> tuple[Any, ...]:
     return found if isinstance(found, tuple) else (found,)
 
 
-def _model_class(path: str, config: Any, is_gguf: bool = False) -> Any:
-    """The class of a model: with the head that it was saved with, else without one. Where a folder does not
-    say, an encoder-decoder has one, and so has what a GGUF file holds.
+def _model_class(path: str, config: Any, is_gguf: bool = False, is_sentences: bool = False) -> Any:
+    """The class that config.json names. A head of another task is left out, and so is that of a model of
+    sentence-transformers. Where a folder does not say, an encoder-decoder has one, and so has what a GGUF file holds.
     """
     import transformers
 
-    saved = [each.replace("ForPreTraining", "ForMaskedLM") for each in config.architectures or ()]
-    heads = [kind for table in _heads().values() for kind in _classes(table, config)]
-    chosen = [kind for kind in heads if kind.__name__ in saved]
-    if not (chosen or saved) and (config.is_encoder_decoder or is_gguf):
-        chosen = _classes(_heads()[SEQ2SEQ if config.is_encoder_decoder else CAUSAL], config)
-    found = chosen or _classes(transformers.MODEL_MAPPING, config)
+    saved, found = config.architectures or (), ()
+    if is_sentences:
+        if config.is_encoder_decoder:
+            found = _classes(transformers.MODEL_FOR_TEXT_ENCODING_MAPPING, config)
+    elif saved:
+        found = [kind for name in saved if (kind := _named_class(name, config)) is not None]
+    elif config.is_encoder_decoder or is_gguf:
+        found = _classes(_heads()[SEQ2SEQ if config.is_encoder_decoder else CAUSAL], config)
+    found = found or _classes(transformers.MODEL_MAPPING, config)
     if not found:
         raise InputError(
             f"{path} is of type {config.model_type!r}, of which transformers has no model"
@@ -178,6 +216,28 @@ def _model_class(path: str, config: Any, is_gguf: bool = False) -> Any:
             "models of text"
         )
     return kind
+
+
+def _named_class(name: str, config: Any) -> Any:
+    """The class of this name; None where transformers has none for the configuration, or it has a head of another
+    task. One that a model was pretrained with is read with its head of masked words, if that is part of it.
+    """
+    import transformers
+
+    kind: Any = getattr(transformers, name, None)
+    if not inspect.isclass(kind) or getattr(kind, "config_class", None) is not type(config):
+        return None
+    heads = _heads()
+    if "For" not in name or any(kind in _classes(table, config) for table in heads.values()):
+        return kind
+    masked = next(iter(_classes(heads[MASKED], config)), None)
+    tied = getattr(masked, "_tied_weights_keys", None)
+    is_part = (
+        name.endswith("ForPreTraining")
+        and tied
+        and tied == getattr(kind, "_tied_weights_keys", None)
+    )
+    return masked if is_part else None
 
 
 def _attending(kind: Any) -> dict[str, str]:

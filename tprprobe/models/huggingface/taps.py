@@ -1,18 +1,21 @@
 """A model of transformers as it runs: the tensors of its parts are led through sites."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
 
-from tprprobe.models.huggingface.anatomy import EMBEDDING, Anatomy, Route
+from tprprobe.models.huggingface.anatomy import EMBEDDING, ORDERS, Anatomy
 from tprprobe.models.huggingface.calls import Attend, intercepted
+from tprprobe.models.huggingface.products import Tap, Watched, unview, view
 from tprprobe.site.attachment import Attached, pass_through, place_site
 from tprprobe.site.site import FOREIGN, Site
 
 EAGER = "eager"  # the implementation of attention that has maps
+PARTS = ("query", "key", "value", "attention", "filler")
 
 
 class Taps:
@@ -22,59 +25,134 @@ class Taps:
     """
 
     def __init__(self, attached: Attached, anatomy: Anatomy):
-        self.sites: Mapping[str, Site] = anatomy.sites
+        self.sites: dict[str, Site] = anatomy.sites
         module: Any = attached.get_submodule(FOREIGN)
         self.kinds = {id(module.get_submodule(p)): kind for p, kind in anatomy.attentions.items()}
-        self.layer, self.places, self.passed = "", (0, 0), Counter()
+        self.layer, self.stack, self.passed = "", "", Counter()
+        self.orders = {name: stack.order for name, stack in anatomy.stacks.items()}
+        self.rows: tuple[int, ...] = (0, 0)  # first axes of the tensor that a layer reads
+        self.lengths: dict[str, int] = {}  # of the texts of a stack
+        self.own: list[tuple[str, tuple[Tap, ...], Counter]] = []  # the attention that runs
+        self.has_own = bool(anatomy.own)
+        self.attended: set[tuple[str, str]] = set()  # layers whose attention has run, self or cross
         self.is_open = False
         for name, site in anatomy.sites.items():
             place_site(attached, name, site)
-        for stack, paths in anatomy.stacks.items():
-            for path in paths:
-                layer = module.get_submodule(path)
-                pass_through(layer, "input", lambda tensor, stack=stack: self._enter(stack, tensor))
-                pass_through(layer, "output", lambda tensor: self._through("hidden", tensor))
+        for name, stack in anatomy.stacks.items():
+            for path in dict.fromkeys(layer.enter.path for layer in stack.layers):
+                enter = partial(self._enter, name)
+                pass_through(module.get_submodule(path), "input", enter)
+            for path in dict.fromkeys(layer.leave.path for layer in stack.layers):
+                pass_through(module.get_submodule(path), "output", partial(self._states, "hidden"))
         for route in sorted(anatomy.routes, key=lambda route: route.path):
-            pass_through(module.get_submodule(route.path), route.end, self._follow(route))
+            passed = partial(self._states, route.part)
+            pass_through(module.get_submodule(route.path), route.end, passed)
+        for path, (kind, taps) in anatomy.own.items():
+            part = module.get_submodule(path)
+            begin = partial(self._begin, kind, taps)
+            part.register_forward_pre_hook(lambda *_, begin=begin: begin())
+            part.register_forward_hook(lambda *_: self._end(), always_call=True)
 
     @contextmanager
-    def opened(self, module: Any) -> Iterator[None]:
-        """A block in which the model runs once."""
+    def opened(self, module: Any, lengths: Sequence[int]) -> Iterator[None]:
+        """A block in which the model runs once, on sources and targets of these lengths."""
         self.passed.clear()
+        self.attended.clear()
+        self.own.clear()
+        self.lengths = {name: lengths[name == "decoder"] for name in self.orders}
         self.is_open = True
         read = [name for name, site in self.sites.items() if site.is_read]
         maps = any(name.endswith(".attention") for name in read)
+        parts = {name.rsplit(".", 1)[-1] for name in read} & {*PARTS}
         with (
-            attending(module, EAGER) if maps and self.kinds else nullcontext(),
+            attending(module, EAGER)
+            if (maps and self.kinds) or (parts and self.has_own)
+            else nullcontext(),
             intercepted(self._attend) if read and self.kinds else nullcontext(),
+            Watched(self._operate) if parts and self.has_own else nullcontext(),
         ):
             try:
                 yield
             finally:
                 self.is_open = False
 
+    def drop(self, attached: Attached, names: Iterable[str]) -> None:
+        """Takes sites away, which no pass reaches."""
+        for name in names:
+            del self.sites[name]
+            parent, _, last = name.rpartition(".")
+            delattr(attached.get_submodule(parent), last)
+
     def _enter(self, stack: str, states: Tensor) -> Tensor:
-        self.layer, self.places = f"{stack}.{self.passed[stack]}", states.shape[:2]
+        self.stack, self.layer, self.rows = stack, f"{stack}.{self.passed[stack]}", states.shape[:2]
         self.passed[stack] += 1
-        site = self.sites[f"{stack}.{EMBEDDING}"]
-        return site(states) if self.passed[stack] == 1 and site.is_read else states
+        if self.passed[stack] > 1:
+            return states
+        self.layer = stack
+        after = self._states(EMBEDDING, states)
+        self.layer = f"{stack}.0"
+        return after
 
     def _through(self, part: str, tensor: Tensor) -> Tensor:
         """The tensor behind its site; the tensor itself where nobody reads the site."""
         site = self.sites.get(f"{self.layer}.{part}")
         return site(tensor) if site is not None and site.is_read else tensor
 
-    def _follow(self, route: Route) -> Callable[[Tensor], Tensor]:
-        def follow(tensor: Tensor) -> Tensor:
-            if tensor.ndim == 2:  # rows of the whole batch
-                return follow(tensor.unflatten(0, self.places)).flatten(0, 1)
-            if route.heads is None:
-                return self._through(route.part, tensor)
-            split = tensor.unflatten(-1, (route.heads, -1))
-            after = self._through(route.part, split)
-            return tensor if after is split else after.flatten(-2)
+    def _states(self, part: str, tensor: Tensor) -> Tensor:
+        """Vectors of positions behind their site, as [batch, seq, d_model] without padding that the model adds."""
+        site = self.sites.get(f"{self.layer}.{part}")
+        if site is None or not site.is_read:
+            return tensor
+        if tensor.ndim == 2:  # rows of the whole batch
+            return self._states(part, tensor.unflatten(0, self.rows)).flatten(0, 1)
+        order = self.orders[self.stack]
+        turned = tensor if order == ORDERS[0] else tensor.permute(order)
+        length = self.lengths.get(self.stack, turned.shape[1])
+        if turned.shape[1] > length:  # Longformer adds padding
+            turned = turned[:, :length]
+        after = site(turned)
+        if after is turned or turned is tensor:
+            return tensor if after is turned else after
+        edited = tensor.clone()
+        edited.permute(order)[:, : after.shape[1]] = after
+        return edited
 
-        return follow
+    def _begin(self, kind: str, taps: tuple[Tap, ...]) -> None:
+        self.own.append((kind, taps, Counter()))
+
+    def _end(self) -> None:
+        self.own.pop()
+
+    def _operate(
+        self, letters: tuple[str, ...], compute: Callable[..., Tensor], factors: Any
+    ) -> Tensor:
+        """The result of a product or a softmax, its tensors led through the sites of the attention that runs."""
+        if not self.own:
+            return compute(*factors)
+        kind, taps, counts = self.own[-1]
+        mine = [tap for tap in taps if tap.is_in(letters, counts[bool(letters)])]
+        counts[bool(letters)] += 1
+        passed = list(factors)
+        for tap in mine:
+            if tap.place < len(passed):
+                passed[tap.place] = self._viewed(kind, tap, passed[tap.place])
+        result = compute(*passed)
+        for tap in mine:
+            if tap.place == len(passed):
+                result = self._viewed(kind, tap, result)
+        return result
+
+    def _viewed(self, kind: str, tap: Tap, tensor: Tensor) -> Tensor:
+        seen = view(tensor, tap, self.batch)
+        if seen is None:
+            return tensor
+        after = self._through(f"{kind}.{tap.part}", seen)
+        return tensor if after is seen else unview(after, tap)
+
+    @property
+    def batch(self) -> int:
+        """The number of texts that the layer reads."""
+        return self.rows[0] if self.orders[self.stack][0] == 0 else self.rows[1]
 
     def _attend(self, attention: Attend) -> Attend:
         """The attention with its tensors led through the sites of the layer that runs."""
@@ -83,8 +161,9 @@ class Taps:
             module: nn.Module, query: Tensor, key: Tensor, value: Tensor, *more: Any, **named: Any
         ) -> Any:
             kind = self.kinds.get(id(module))
-            if kind is None:
+            if kind is None or (self.layer, kind) in self.attended:  # a second one, as in DiffLlama
                 return attention(module, query, key, value, *more, **named)
+            self.attended.add((self.layer, kind))
             query, key, value = (
                 self._per_head(f"{kind}.{part}", tensor)
                 for part, tensor in (("query", query), ("key", key), ("value", value))
@@ -120,8 +199,11 @@ def attending(module: Any, implementation: str) -> Iterator[None]:
     if before == implementation:
         yield
         return
-    module.set_attn_implementation(implementation)
+    change = module.set_attn_implementation
+    if not module._can_set_attn_implementation():  # Falcon's attention looks it up as it runs
+        change = partial(setattr, module.config, "_attn_implementation")
+    change(implementation)
     try:
         yield
     finally:
-        module.set_attn_implementation(before)
+        change(before)

@@ -1,5 +1,7 @@
 """Token tables (CSV, Parquet) of foreign arrays, in the columns that a store's table has."""
 
+import csv
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,8 @@ from tprprobe.store.tokens import join_texts, sort_tokens
 
 SUFFIXES = (".parquet", ".csv", ".tsv")
 SEQUENCE = "sequence"
+TEXTS = ("token", SEQUENCE)  # columns that are texts whatever they look like
+NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?", re.IGNORECASE)
 TOKENIZER = "tokenizer.json"
 WANTED = (
     "a table of tokens has one row for every token, with the columns sample and token, or one row for every "
@@ -65,12 +69,27 @@ def find_table(source: Path, given: Path | None) -> Path:
 def read_table(path: Path) -> pd.DataFrame:
     """The tokens of a table: side, sample (from 0), position, id, token, question, and its own columns."""
     with as_input_error(f"{path} cannot be read as a table", WANTED):
-        if path.suffix == ".parquet":
-            table = pd.read_parquet(path)
-        else:
-            texts, separator = {"token": str, SEQUENCE: str}, "\t" if path.suffix == ".tsv" else ","
-            table = pd.read_csv(path, sep=separator, dtype=texts, keep_default_na=False)
+        table = pd.read_parquet(path) if path.suffix == ".parquet" else _read_texts(path)
     return complete_table(table, path)
+
+
+def _read_texts(path: Path) -> pd.DataFrame:
+    """A table of a CSV or TSV file; a .tsv has no quotes."""
+    quoting: Any = {} if path.suffix == ".csv" else {"sep": "\t", "quoting": csv.QUOTE_NONE}
+    options: Any = {"dtype": str, "keep_default_na": False, "index_col": False, **quoting}
+    table = pd.read_csv(path, encoding="utf-8-sig", **options)
+    return table.apply(lambda texts: texts if texts.name in TEXTS else _as_numbers(texts))
+
+
+def _as_numbers(texts: pd.Series) -> pd.Series:
+    """The numbers of a column, if no text is lost by them: 01 and 1 are two labels."""
+    values = texts.unique()
+    if {*values} <= {"True", "False"}:
+        return texts == "True"
+    if not all(map(NUMBER.fullmatch, values)):
+        return texts
+    numbers = pd.to_numeric(texts)
+    return numbers if numbers.nunique() == len(values) else texts
 
 
 def complete_table(table: pd.DataFrame, path: Path) -> pd.DataFrame:

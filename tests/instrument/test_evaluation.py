@@ -1,0 +1,319 @@
+"""How numbers come about: nobody is tested on what was fitted, controls keep what they must, intervals by hand, one table."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from planted.sentences import FILLER, ROLE, plant
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+import tprprobe as tp
+from tprprobe.analyses.probing.rows import list_rows
+from tprprobe.errors import InputError
+from tprprobe.evaluation.controls import draw_labels, predict_without_vectors, shuffle_labels
+from tprprobe.evaluation.intervals import compare, interval_of, jackknife, t_test
+from tprprobe.evaluation.metrics import (
+    Predictions,
+    accuracy,
+    count_terms,
+    micro_f1,
+    precision,
+    recall,
+    sum_groups,
+)
+from tprprobe.evaluation.results import Results, load_results, number, tabulate
+from tprprobe.evaluation.runner import Fold, as_codes, cross_fit, predict
+from tprprobe.evaluation.splits import leave_out
+from tprprobe.store import SiteSpec, StoreWriter, open_store
+
+SITE = "encoder.0.hidden"
+
+
+class NearestVector(ClassifierMixin, BaseEstimator):
+    """The label of the nearest vector that was seen, so that whoever was seen is known."""
+
+    def fit(self, X, y):
+        self.X_, self.y_ = X, y
+        return self
+
+    def predict(self, X):
+        return self.y_[((X[:, None] - self.X_[None]) ** 2).sum(-1).argmin(1)]
+
+
+@pytest.fixture(scope="module")
+def unlike(tmp_path_factory):
+    """A store in which every word has a vector of its own and a label by chance: nothing can be learned."""
+    rng = np.random.default_rng(0)
+    n_documents, length = 30, 12
+    n = n_documents * length
+    path = tmp_path_factory.mktemp("unlike") / "store"
+    writer = StoreWriter.create(path, {SITE: SiteSpec(("source", "d_model"), (16,))}, {})
+    tokens = pd.DataFrame({"sample": np.repeat(np.arange(n_documents), length), "side": "source"})
+    tokens["position"] = tokens["word"] = np.tile(np.arange(length), n_documents)
+    tokens["token"] = [f"w{i}" for i in range(n)]
+    tokens["pos"] = [f"T{label}" for label in rng.integers(4, size=n)]
+    writer.append({SITE: rng.normal(size=(n, 16))}, tokens)
+    writer.finish()
+    return open_store(path)
+
+
+def real(rows):
+    return rows[rows["control"] == "real"].iloc[0]
+
+
+# ---------------------------------------------------------------- leaks
+
+
+@pytest.mark.parametrize("estimator", [NearestVector(), "linear"])
+def test_no_score_leaks(unlike, estimator):
+    """An estimator that knows what it has seen scores as one that guesses."""
+    row = real(tp.probe(unlike, "pos", estimator, controls=()))
+    assert row["n_test"] == len(unlike.tokens)
+    assert row["accuracy"] < 0.35
+
+
+def test_a_score_is_that_of_ten_independent_lines(unlike):
+    """Documents and folds by the rows that were tested, scores by hand: no property of the package is asked."""
+    tested = []
+
+    class Spy(NearestVector):
+        def fit(self, X, y):
+            tested.append([X, y, None])
+            return super().fit(X, y)
+
+        def predict(self, X):
+            tested[-1][2] = X
+            return super().predict(X)
+
+    row = real(tp.probe(unlike, "pos", Spy(), controls=()))
+    vectors, labels = unlike.read(SITE), unlike.tokens["pos"].to_numpy()
+    rows_of = {vector.tobytes(): i for i, vector in enumerate(vectors.astype(np.float32))}
+    right = n = 0
+    for X, _, X_test in tested[:5]:
+        fitted, held_out = ([rows_of[x.tobytes()] for x in part] for part in (X, X_test))
+        sample = unlike.tokens["sample"].to_numpy()
+        assert not {*sample[fitted]} & {*sample[held_out]}
+        distance = ((vectors[held_out][:, None] - vectors[fitted][None]) ** 2).sum(-1)
+        right += (labels[fitted][distance.argmin(1)] == labels[held_out]).sum()
+        n += len(held_out)
+    assert n == len(labels)
+    assert row["accuracy"] == pytest.approx(right / n)
+
+
+def test_folds_are_fitted_on_their_own_rows_and_all_are_counted_once():
+    X, marks = np.arange(6.0)[:, None], np.eye(2, dtype=bool)[[0, 1, 0, 1, 0, 1]]
+    folds = [Fold(np.array([2, 3]), np.array([4, 5]), np.array([0, 1])),
+             Fold(np.array([0, 1]), np.array([4, 5]), np.array([2, 3]))]  # fmt: skip
+    counted = []
+
+    def count(i, predictions, rows):
+        counted.append((i, rows.tolist(), predictions.likeliest.tolist()))
+        return np.ones((1, 1, 1)) * len(rows)
+
+    fit = cross_fit([NearestVector()], X, marks[None], folds, (X, [marks]), count)
+    assert counted == [(0, [0, 1], [0, 0]), (0, [2, 3], [1, 1])]
+    assert fit.sums.item() == 4
+    assert fit.estimators[0].X_.tolist() == [[2], [3]]
+
+
+def test_a_row_leaves_the_fit_if_one_of_its_sequences_is_tested():
+    """Its text is new, but its symbols are those of a tested row."""
+    sequences = np.array([[1, 1], [2, 1], [3, 3], [4, 4]], np.uint64)
+    fitted = leave_out(np.array([False, True, True, True]), np.array([True, False, False, False]), sequences)  # fmt: skip
+    assert fitted.tolist() == [False, False, True, True]
+
+
+# ---------------------------------------------------------------- controls
+
+
+def test_control_labels_are_of_the_word_and_shuffled_ones_of_nobody():
+    rng = np.random.default_rng(0)
+    labels = np.eye(3, dtype=bool)[rng.choice(3, 300, p=[0.6, 0.3, 0.1])]
+    words = rng.integers(40, size=(300, 1))
+    drawn = draw_labels(words, labels, 0).argmax(1)
+    for word in np.unique(words):
+        assert len({*drawn[words[:, 0] == word]}) == 1
+    shuffled = shuffle_labels(labels, 0)
+    assert (shuffled.sum(0) == labels.sum(0)).all()
+    assert (shuffled == labels).all(1).mean() < 0.7
+
+
+def test_rules_without_vectors_are_the_most_frequent_labels():
+    labels = np.eye(3, dtype=bool)[[0, 0, 0, 1, 1, 2]]
+    words = np.array([[5], [5], [6], [6], [6], [7]])
+    rules = dict(predict_without_vectors(labels, words, np.array([[5], [6], [7], [8]])))
+    assert rules["majority"].tolist() == [0, 0, 0, 0]
+    assert rules["identity"].tolist() == [0, 1, 2, 0]
+
+
+# ---------------------------------------------------------------- metrics
+
+
+def test_counts_of_a_target_with_one_label():
+    gold = np.eye(3, dtype=bool)[[0, 1, 2]]
+    likeliest = np.array([0, 2, 2])
+    found = Predictions(likeliest, np.eye(3, dtype=bool)[likeliest], np.zeros(3))
+    terms = count_terms(found, gold, np.array([0, 1, 0]), np.array([True, True, False]))
+    assert terms[:, :5].tolist() == [[1, 0, 0, 1, 1], [0, 0, 2, 0, 1], [0, 0, 0, 0, 0]]
+    sums = sum_groups(terms, np.array([1, 1, 0]), 3, [np.array([True, False, True])])
+    assert sums[:, 1, 0].tolist() == [1, 1]
+    assert sums[0, :, 2].tolist() == [0, 2, 0]
+    assert sums[1, :, 2].tolist() == [0, 0, 0]
+    totals = sums[0].sum(0, keepdims=True)
+    assert [float(f(totals)[0]) for f in (micro_f1, accuracy, precision, recall)] == pytest.approx(
+        [0.5, 0.5, 1, 1 / 3]
+    )
+
+
+def test_predictions_without_and_with_probabilities():
+    X, marks = np.array([[0.0], [1.0], [3.0]]), np.eye(2, dtype=bool)[[0, 0, 1]]
+    fitted = LogisticRegression().fit(X, as_codes(marks))
+    found = predict(fitted, X, marks)
+    shares = fitted.predict_proba(X)
+    np.testing.assert_allclose(found.nats, -np.log(0.99 * shares[[0, 1, 2], [0, 0, 1]] + 0.005))
+    assert np.isnan(predict(NearestVector().fit(X, as_codes(marks)), X, marks).nats).all()
+    several = np.array([[True, True], [False, True]])
+    assert as_codes(several).tolist() == [[1, 1], [0, 1]]
+
+
+# ---------------------------------------------------------------- intervals
+
+
+def sums_of(right, n):
+    sums = np.zeros((len(right), 6))
+    sums[:, 3], sums[:, 4] = right, n
+    return sums
+
+
+def test_an_interval_is_of_groups_and_too_few_have_none():
+    rng = np.random.default_rng(0)
+    right = rng.binomial(10, 0.5, 40)
+    found = interval_of(sums_of(right, 10), accuracy)
+    half = 2.02 * right.std(ddof=1) / 10 / np.sqrt(40)
+    assert found.value == pytest.approx(right.mean() / 10)
+    assert found.high - found.value == pytest.approx(half, rel=0.25)
+    assert np.isnan(interval_of(sums_of(right[:3], 10), accuracy).low)
+    few = number("accuracy", interval_of(sums_of(right[:3], 10), accuracy))
+    assert "fewer than" in few["note"]
+
+
+def test_a_difference_is_paired():
+    rng = np.random.default_rng(0)
+    first = rng.binomial(20, rng.random(30))
+    found = compare(sums_of(first + 1, 21), sums_of(first, 21), accuracy)
+    assert found.difference.value == pytest.approx(1 / 21)
+    assert found.difference.low == pytest.approx(1 / 21)  # one more in every group
+    assert (found.p, found.n_groups) == (0, 30)
+    assert found.reference == pytest.approx(first.sum() / 21 / 30)
+    assert compare(sums_of(first, 21), sums_of(first, 21), accuracy).p == 1
+
+
+def test_p_of_a_difference():
+    assert t_test(0.0, 0.0, 9) == 1
+    assert t_test(0.1, 0.0, 9) == 0
+    assert t_test(2.0, 1.0, 1) == 1
+    assert t_test(2.262, 1.0, 10) == pytest.approx(0.05, abs=1e-3)
+    assert t_test(-2.262, 1.0, 10) == pytest.approx(0.05, abs=1e-3)
+
+
+def test_the_jackknife_of_a_mean_is_its_standard_error():
+    rng = np.random.default_rng(0)
+    values, groups = rng.normal(size=200), np.arange(200)
+    found = jackknife(lambda rows: float(values[rows].mean()), groups)
+    assert found.value == pytest.approx(values.mean())
+    assert found.high - found.value == pytest.approx(2.09 * values.std() / np.sqrt(200), rel=0.4)
+    assert np.isnan(jackknife(lambda rows: 0.0, np.arange(200) % 3).low)
+
+
+# ---------------------------------------------------------------- one table
+
+
+def test_one_long_table_its_folder_and_its_views(tmp_path):
+    store = plant(tmp_path / "store", 30)
+    rows = tp.probe(store, "pos", sites=(ROLE, FILLER), controls=("control",), out=tmp_path / "run")
+    results = load_results(tmp_path / "run")
+    assert {*results.table["control"]} == {"", "control", "majority", "identity"}
+    f1 = results.select(metric="f1", control="", site=FILLER).table.iloc[0]
+    row = rows[(rows["control"] == "real") & (rows["site"] == FILLER)].iloc[0]
+    assert [f1["value"], f1["low"], f1["high"], f1["n"]] == pytest.approx(
+        [row["f1"], row["f1_low"], row["f1_high"], row["n_test"]]
+    )
+    rival = rows[rows["control"] == f1["rival"]]["f1"].max()
+    assert f1["beyond"] == pytest.approx(row["f1"] - rival)
+    assert (f1["p"] < 0.05) == row["beyond"]
+    assert results.settings["settings"]["estimator"]["name"] == "linear"
+    pd.testing.assert_frame_equal(list_rows(results), rows)
+    wide = results.wide()
+    assert len(wide) == len(rows)
+    assert wide["f1_low"].notna().sum() == rows["f1_low"].notna().sum()
+
+
+def test_a_table_has_a_number_a_row_and_whatever_names_it():
+    rows = [
+        {"task": "a", "site": "s", "k": 2} | number("share", 0.5, n=4),
+        {"task": "a", "site": "s", "k": 2} | number("size", 7),
+        {"task": "a", "site": "s", "k": 3} | number("share", 0.25, n=4),
+    ]
+    results = Results(tabulate(rows))
+    assert list(results.table)[:8] == [
+        *("task", "site", "layer", "head", "estimator", "control"), "k", "metric",
+    ]  # fmt: skip
+    wide = results.wide()
+    assert wide[["k", "share"]].to_numpy().tolist() == [[2, 0.5], [3, 0.25]]
+    assert np.isnan(wide["size"].iloc[1])
+    assert "share_low" not in wide
+
+
+# ---------------------------------------------------------------- the door
+
+ESTIMATORS = [
+    LogisticRegression(C=10.0),
+    make_pipeline(StandardScaler(), LinearSVC()),
+    GridSearchCV(LogisticRegression(), {"C": [1.0, 10.0]}, cv=2),
+]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+def test_any_classifier_is_a_probe(tmp_path, estimator):
+    store = plant(tmp_path / "store", 30)
+    rows = tp.probe(store, "pos", estimator, sites=FILLER, controls=("control", "shuffled"))
+    assert real(rows)["probe"] == type(estimator).__name__
+    by_control = rows.set_index("control")["accuracy"]
+    assert by_control["real"] > by_control["shuffled"] + 0.2
+
+
+def test_codelengths_of_a_classifier_with_probabilities(tmp_path):
+    store = plant(tmp_path / "store", 30)
+    asked = {"sites": FILLER, "controls": (), "information": True}
+    ours, theirs = (
+        real(tp.probe(store, "pos", estimator, **asked))
+        for estimator in ("linear", LogisticRegression(C=1.0))
+    )
+    assert 0.5 < theirs["codelength"] / ours["codelength"] < 2
+
+
+@pytest.mark.parametrize(
+    ("estimator", "said"),
+    [
+        (LogisticRegression, "is a class: give an instance"),
+        (LinearRegression(), "is a regressor, labels need a classifier"),
+        (PCA(), "has no predict"),
+        ("liner", "unknown probe 'liner'; did you mean 'linear'"),
+    ],
+)
+def test_what_is_no_estimator_is_one_line(unlike, estimator, said):
+    with pytest.raises(InputError, match=said):
+        tp.probe(unlike, "pos", estimator)
+
+
+def test_old_keywords_warn_and_work(unlike):
+    with pytest.warns(FutureWarning, match="estimator="):
+        rows = tp.probe(unlike, "pos", probe="linear", controls=())
+    assert real(rows)["probe"] == "linear"
+    with pytest.warns(FutureWarning, match="test="), pytest.raises(InputError, match="no targets"):
+        tp.probe(unlike, "pos", unlike)

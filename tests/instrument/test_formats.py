@@ -1,0 +1,303 @@
+"""What a file means is decided by its format's own rules: treebanks, column files, tables, texts. Cases that people
+reported of other readers.
+"""
+
+import csv
+import json
+
+import pandas as pd
+import pytest
+
+from tprprobe.data import load_data
+from tprprobe.errors import InputError
+from tprprobe.gold.annotations import read_annotated
+from tprprobe.gold.labels import Labelled, Target, count_aligned, report_counts, token_columns
+
+
+def row(number, form, misc="_"):
+    head, relation = (0, "root") if str(number) == "1" else (1, "dep")
+    if "-" in str(number) or "." in str(number):
+        return f"{number}\t{form}" + "\t_" * 7 + f"\t{misc}\n"
+    return f"{number}\t{form}\t_\tX\tX{number}\t_\t{head}\t{relation}\t_\t{misc}\n"
+
+
+def write(folder, name, text):
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def words_at(sentence):
+    return [sentence.text[start:end] for start, end in sentence.offsets]
+
+
+SURFACES = {  # by language or report: rows, the text, what stands at every word
+    "French": (
+        [(1, "Il"), (2, "va"), ("3-4", "au"), (3, "à"), (4, "le"), (5, "marché", "SpaceAfter=No"), (6, ".")],
+        "Il va au marché.",
+        ["Il", "va", "au", "au", "marché", "."],
+    ),
+    "Spanish": (
+        [("1-3", "Dámelo", "SpaceAfter=No"), (1, "da"), (2, "me"), (3, "lo"), (4, "ya")],
+        "Dámeloya",
+        ["Dámelo", "Dámelo", "Dámelo", "ya"],
+    ),
+    "German": (
+        [(1, "Er"), (2, "isst"), ("3-4", "am"), (3, "an"), (4, "dem"), (5, "Hamburger"), (6, "Dom")],
+        "Er isst am Hamburger Dom",
+        ["Er", "isst", "am", "am", "Hamburger", "Dom"],
+    ),
+    "Arabic": (
+        [("1-3", "وبالكتاب"), (1, "و"), (2, "ب"), (3, "الكتاب"), (4, "قال", "SpaceAfter=No"), (5, ".")],
+        "وبالكتاب قال.",
+        ["و", "ب", "الكتاب", "قال", "."],
+    ),
+    "Portuguese": (
+        [("1-2", "Fazê-lo"), (1, "Fazer"), (2, "o"), ("3-4", "naquela"), (3, "em"), (4, "aquela"), (5, "casa")],
+        "Fazê-lo naquela casa",
+        ["Fazê-lo", "Fazê-lo", "naquela", "naquela", "casa"],
+    ),
+    "Chinese": (
+        [(i, form, "SpaceAfter=No") for i, form in enumerate(["我", "喜歡", "看書", "。"], 1)],
+        "我喜歡看書。",
+        ["我", "喜歡", "看書", "。"],
+    ),
+    "Vietnamese": ([(1, "phổ thông"), (2, "cho", "SpaceAfter=No"), (3, ".")], "phổ thông cho.", ["phổ thông", "cho", "."]),
+    "Swedish": ([(1, "10\u00a0000"), (2, "kronor")], "10\u00a0000 kronor", ["10\u00a0000", "kronor"]),
+    "Turkish, MISC of the token": (
+        [("1-2", "dolardır", "SpaceAfter=No"), (1, "dolar"), (2, "dır"), (3, ".")],
+        "dolardır.",
+        ["dolar", "dır", "."],
+    ),
+    "MISC of its words": (
+        [("1-2", "It's"), (1, "It", "SpaceAfter=No"), (2, "'s", "SpaceAfter=No"), (3, "so")],
+        "It's so",
+        ["It", "'s", "so"],
+    ),
+    "several blanks": (
+        [(1, "BLAST", "SpacesBefore=\\s|SpacesAfter=\\s\\t"), (2, "and", "SpacesAfter=\\u00A0"), (3, "a", "SpacesAfter=\\n")],
+        "BLAST \tand\u00a0a",
+        ["BLAST", "and", "a"],
+    ),
+    "blanks in a token": ([(1, "a b", "SpacesInToken=a\\s\\sb"), (2, "c")], "a  b c", ["a  b", "c"]),
+    "empty nodes": ([("0.1", "ghost"), (1, "a"), ("1.1", "ghost"), (2, "b")], "a b", ["a", "b"]),
+    "underscores": ([(1, "_"), (2, "x")], "_ x", ["_", "x"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("has_text", [False, True])
+@pytest.mark.parametrize("case", SURFACES)
+def test_the_text_of_a_treebank_is_that_of_its_tokens(tmp_path, case, has_text):
+    rows, text, places = SURFACES[case]
+    head = f"# text = {text}\n" if has_text else ""
+    path = write(tmp_path, "a.conllu", head + "".join(row(*each) for each in rows) + "\n")
+    (sentence,) = read_annotated(path)
+    assert sentence.text == text
+    assert words_at(sentence) == places
+
+
+def test_words_share_the_pieces_of_their_token(tmp_path, capsys):
+    rows, _, _ = SURFACES["French"]
+    path = write(tmp_path, "a.conllu", "".join(row(*each) for each in rows) + "\n")
+    (sentence,) = read_annotated(path)
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 2
+    assert said[0].endswith(
+        "a.conllu: sentences 1, documents 1, words 6; targets: dep 6, pos 6, upos 6"
+    )
+    assert "whose tokens they share: 1; sentences without `# text`" in said[1]
+    pieces = [(0, 2), (3, 5), (6, 7), (7, 8), (9, 15), (15, 16)]
+    columns = token_columns(sentence, pieces)
+    assert columns["word"] == [0, 1, 2, 2, 4, 5]
+    assert columns["last_word"] == [0, 1, 3, 3, 4, 5]
+    assert columns["pos"] == ["X1", "X2", "X3 X4[3,4)", "X3 X4[3,4)", "X5", "X6"]
+    assert columns["dep"][3] == "dep[2,3)[0,1) dep[3,4)[0,1)"
+    whole = token_columns(
+        sentence, [(0, 2), (3, 16)]
+    )  # a token of several words is of all that have none else
+    assert (whole["word"], whole["last_word"]) == ([0, 1], [0, 5])
+
+
+def test_documents_begin_where_the_format_says_so(tmp_path):
+    heads = [
+        "",
+        "# newpar id = p\n",
+        "",
+        "# newdoc id = a\n",
+        "# newpar\n",
+        "# newdoc\n",
+        "",
+        "#newdoc id=b\n",
+    ]
+    text = "".join(head + row(1, "x") + "\n" for head in heads)
+    documents = [each.document for each in read_annotated(write(tmp_path, "a.conllu", text))]
+    assert documents == ["1", "p", "p", "a", "a", "document 3", "document 3", "b"]
+
+
+COLUMNS = {  # by report: lines, words, entities
+    "WNUT": ("I\tO\n#WNUT\tB-event\n\t\n#Yes\tO\nJohn\tB-per\n", ["I", "#WNUT", "#Yes", "John"], ["event 1-2", "per 1-2"]),
+    "CoNLL 2003": ("-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\nrejects VBZ I-VP O\n1 CD I-NP O\n", ["EU", "rejects", "1"], ["ORG 0-1"]),
+    "IOB1": ("a I-PER\nb I-PER\nc B-PER\nd I-LOC\ne O\n", list("abcde"), ["PER 0-2", "PER 2-3", "LOC 3-4"]),
+    "BIOES": ("a B-X\nb I-X\nc E-X\nd S-X\ne S-Y\n", list("abcde"), ["X 0-3", "X 3-4", "Y 4-5"]),
+    "BILOU": ("a B-X\nb L-X\nc U-X\nd B-X\ne L-X\n", list("abcde"), ["X 0-2", "X 2-3", "X 3-5"]),
+    "BMES": ("我 S-P\n上 B-L\n海 M-L\n市 E-L\n", list("我上海市"), ["P 0-1", "L 1-4"]),
+    "MultiCoNER": ("# id 5b8a\tdomain=en\nthe _ _ O\npark _ _ B-LOC\n", ["the", "park"], ["LOC 1-2"]),
+    "GermEval": ("#\thttp://x.de [2009-10-17]\n1\tAm\tO\tO\n2\tRhein\tB-LOC\tO\n", ["Am", "Rhein"], ["LOC 1-2"]),
+    "numbers": ("1 O\n2 O\n7 B-X\n", ["1", "2", "7"], ["X 2-3"]),
+    "U+00A0": ("10\u00a0000 B-N\nx O\n", ["10\u00a0000", "x"], ["N 0-1"]),
+    "two marks": ("\ufeffa O\n\ufeffb B-X\n", ["a", "b"], ["X 1-2"]),
+    "a tab as a word": ("went O\n\t O\nLee B-X\n", ["went", "", "Lee"], ["X 2-3"]),
+    "a number sign": ("#\tO\n# text = a\tO\n", ["#", "# text = a"], []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", COLUMNS)
+def test_column_files_are_read_by_their_own_rules(tmp_path, case):
+    text, words, entities = COLUMNS[case]
+    sentences = read_annotated(write(tmp_path, "a.conll", text))
+    assert [word for each in sentences for word in each.words] == words
+    targets = [target for each in sentences for target in each.targets["nel"]]
+    assert [f"{label} {start}-{end}" for label, (start, end), _ in targets] == entities
+    assert all(each.offsets for each in sentences)
+
+
+WRONG = {
+    "a.conllu": [
+        (row(1, "a") + row("1-2", "ab") + row(2, "b"), "line 2: multi-word token 1-2 after word 1"),
+        (row("2-1", "ab") + row(1, "a"), "line 1: multi-word token 2-1"),
+        (row("1-2", "ab") + row(1, "a") + row("2-3", "bc") + row(2, "b"), "line 3: multi-word token 2-3"),
+        (row("1-3", "ab") + row(1, "a") + row(2, "b"), "line 3: .*ends with word 3, the sentence with 2"),
+        ("# text = a\n" + row(1, "_") + row(2, "_"), "all words are _: this treebank comes without its text"),
+        (row(1, "a") + "2\t\n\n", "line 2: 2 columns between tabs instead of 10"),
+    ],
+    "a.iob2": [
+        ("a B-X\nb O\nc I-X\n", "line 3: tag 'I-X' after 'O'"),
+        ("a S-X\nb E-X\n", "line 2: tag 'E-X' after 'S-X'"),
+        ("a O\n#b X\n", r"line 2: tag 'X': a tag is O, or B-, I-, E-, S-, L-, U- and a type"),
+        ("It O +\n", r"line 1: tag '\+'"),
+    ],
+    "a.csv": [
+        ("text,label\na,b,c\n", r"line 2: 3 fields, but 2 columns \(text, label\)"),
+        ('text,label\n"a "b",c\n', "line 2: .*a quote in them is doubled"),
+        ("id,premise,hypothesis,label\n1,a,b,c\n", "'id', 'premise', 'hypothesis', 'label', but no 'text'"),
+    ],
+    "a.txt": [("-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\n", "has words and tags in columns: name it a.iob2")],
+    "a.jsonl": [
+        ('{"text": "a", "label": "b"}\n{"text": "c"}\n', "line 2 has 'text', but no 'label', which the first line has"),
+        ('{"text": "a", "label": [1, 2]}\n', r"line 1: the label is \[1, 2\], not a text: give FILE:COLUMN"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"), [(name, *case) for name, cases in WRONG.items() for case in cases]
+)
+def test_what_breaks_a_rule_is_refused_with_its_line(tmp_path, name, text, said):
+    with pytest.raises(InputError, match=said) as error:
+        list(load_data(write(tmp_path, name, text)))
+    assert "\n" not in str(error.value)
+
+
+TABLES = {  # by report: name, content, pairs, what is said
+    "quotes in a .tsv": ("a.tsv", 'sentence\tlabel\n"a\t1\nb" c\t0\n', [('"a', "1"), ('b" c', "0")], "rows 2; read: sentence (target: label)"),
+    "quotes around": ("a.tsv", 'text\n"a ""b"""\n', [('"a ""b"""',) * 2], "; 1 texts keep the quotes around them"),
+    "labels": ("a.csv", "text,label\na,01\nb,1\n", [("a", "01"), ("b", "1")], "read: text (target: label)"),
+    "summaries": ("a.csv", "id,document,summary\n1,d,s\n", [("d", "s")], "read: document (target: summary); not read: id"),
+    "mark, semicolons": ("a.csv", b"\xef\xbb\xbftext;label\r\na, b;c\r\n", [("a, b", "c")], "read: text (target: label)"),
+    "null, NA": ("a.csv", "text,id\nnull,1\nNA,2\n\n", [("null",) * 2, ("NA",) * 2], "rows 2; read: text; not read: id"),
+    "numbers": ("a.jsonl", '{"text": "a", "label": 1}\n{"text": "b", "label": 0}\n', [("a", "1"), ("b", "0")], "read: text (target: label)"),
+    "questions": ("a.jsonl", '{"context": "c", "question": "q", "answer": "a"}\n', [("q", "a")], "not read: context"),
+    "a carriage return": ("a.txt", "a\rb\r\nc\u2028d\x85e\n", [("a\rb",) * 2, ("c\u2028d\x85e",) * 2], "2 texts"),
+    "long": ("a.csv", "text\n" + "x " * 100_000 + "\n", [("x " * 100_000,) * 2], "rows 1; read: text"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TABLES)
+def test_tables_are_read_by_their_own_rules(tmp_path, capsys, case):
+    name, content, pairs, said = TABLES[case]
+    data = load_data(write(tmp_path, name, content))
+    assert [(each.source, each.target) for each in data] == pairs
+    assert said in (lines := capsys.readouterr().err)
+    assert len(lines.splitlines()) <= 2
+
+
+def test_a_report_says_what_is_read(tmp_path):
+    path = write(tmp_path, "a.jsonl", json.dumps({"id": 1, "text": "a", "label": 2}) + "\n")
+    about = {"columns": ["text", "label"], "columns_not_read": ["id"]}
+    assert load_data(path).report == about
+    assert load_data(path, split="all").report == about
+    text = "# text = b\n" + row(1, "a") + "\n"
+    read = load_data(write(tmp_path, "a.conllu", text)).report
+    assert read == {
+        "sentences": 1, "documents": 1, "words": 1, "targets": {"pos": 1, "upos": 1, "dep": 1},
+        "read_otherwise": {"other_text": 1},
+    }  # fmt: skip
+
+
+def test_the_english_web_treebank_is_spelled_as_its_text(shared):
+    from tprprobe.gold import blocks, conllu, surface
+
+    path = shared / "data" / "ewt" / "conllu" / "en_ewt-ud-dev.conllu.gz"
+    found = 0
+    for block in blocks.read_blocks(path):
+        _, tokens, _ = conllu._words(path, blocks.rows(block), conllu.PLAIN)
+        found += surface.spell_text(tokens) == blocks.comments(block)["text"]
+    assert found == 2001
+
+
+def test_entities_of_a_shared_token_go_on(tmp_path):
+    tags = "# global.columns = ID FORM NER\n1\tCasa\tB-X\n2-3\tdel\t_\n2\tde\tI-X\n3\tel\tI-X\n4\tRío\tI-X\n"
+    (sentence,) = read_annotated(write(tmp_path, "a.conllup", tags))
+    assert sentence.text == "Casa del Río"
+    assert sentence.targets["nel"] == (Target("X", (0, 4)),)
+
+
+def test_a_table_that_csv_wrote_is_read_back(tmp_path):
+    texts = ['a "b", c', "two\nlines", "; and\ttab", "", "x"]
+    with (path := tmp_path / "a.csv").open("w", newline="", encoding="utf-8-sig") as file:
+        csv.writer(file).writerows([["text", "id"], *([text, 1] for text in texts)])
+    assert [each.source for each in load_data(path)] == [text for text in texts if text]
+
+
+def test_words_that_share_tokens_are_probed_and_followed(tmp_path):
+    from tprprobe.analyses.attention.head_relations import _edges
+    from tprprobe.analyses.probing.labelled_words import read_words
+    from tprprobe.analyses.probing.task import Task
+
+    rows, _, _ = SURFACES["French"]
+    (sentence,) = read_annotated(
+        write(tmp_path, "a.conllu", "".join(row(*each) for each in rows) + "\n")
+    )
+    pieces = {
+        "Il": (0, 2),
+        "va": (3, 5),
+        "a": (6, 7),
+        "u": (7, 8),
+        "marché": (9, 15),
+        ".": (15, 16),
+    }
+    columns = token_columns(sentence, [*pieces.values()])
+    tokens = pd.DataFrame({"sample": 0, "token": [*pieces], **columns})
+    words = read_words(tokens, [Task(name="pos", title="", spans=1)])
+    assert words.number.tolist() == [0, 1, 2, 3, 4, 5]
+    assert words.rows[2:4].tolist() == [[2, 4], [2, 4]]
+    assert words.form[2:4].tolist() == ["au", "au"]
+    assert words.cells["pos"][2:4].tolist() == ["X3 X4[3,4)", ""]
+    edges = [(at, of) for _, at, of in _edges(tokens)]
+    assert edges == [(1, 0), (2, 0), (2, 0), (4, 0), (5, 0)]
+    inside = tokens.assign(dep=["", "", "dep[2,3)[3,4) dep[3,4)[0,1)", "", "", ""])
+    assert [(at, of) for _, at, of in _edges(inside)] == [(2, 0)]  # not of à to le
+
+
+def test_words_behind_the_cut_and_dropped_ones_are_counted():
+    words = ("a", "\u200b", "", "b", "c")
+    targets = {
+        "x": (Target("P", (1, 2)), Target("P", (0, 2)), Target("P", (3, 5)), Target("P", (3, 4)))
+    }
+    sentence = Labelled("s", "d", words, "a \u200b  b c", targets)
+    counts = count_aligned(sentence, token_columns(sentence, [(0, 0), (0, 1), (5, 6)]))
+    assert counts == {"words": 5, "words_without_token": 3, "x": 4, "x_without_token": 3}
+    said = report_counts({f"source.{name}": n for name, n in counts.items()}, "source")
+    assert said == (
+        "source: 0 tokens, 5 words; targets: x 4; left out 3 words that have no token, and 3 targets of x with them"
+    )

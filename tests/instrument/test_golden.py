@@ -1,0 +1,40 @@
+"""Tables of the commands equal those that were checked: no change of the code changes a number unseen."""
+
+from pathlib import Path
+
+import pytest
+from planted.golden import LONG, RUNS, compare, run_tables, stored_tables
+
+import tprprobe as tp
+
+ROOT = Path(__file__).parents[2]
+
+RUN = [pytest.param(run, marks=pytest.mark.soak) if run in LONG else run for run in RUNS]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+@pytest.mark.parametrize("run", RUN)
+def test_tables_are_those_that_were_checked(run, tmp_path):
+    tables, golden = run_tables(run, tmp_path), stored_tables(run)
+    assert golden.keys() == tables.keys()
+    for name, table in golden.items():
+        compare(table, tables[name])
+
+
+def test_a_changed_number_is_seen():
+    [(_, table)] = stored_tables("reconstruct").items()
+    with pytest.raises(AssertionError):
+        compare(table, table.assign(mse=table["mse"] * (1 + 1e-6)))
+
+
+def test_folders_of_earlier_versions_open():
+    """A store and results as the version before the rooms `evaluation` and `estimators` wrote them."""
+    folder = ROOT / "tests/golden/before"
+    results = tp.load_run(folder)
+    assert results.keys() == {path.name for path in folder.iterdir()}
+    assert results["store"].samples == 20
+    assert results["clusters"][0].k == 3
+    assert tp.analyses.naming.load_names(folder / "names").clusters["cluster"].nunique() == 3
+    for probe in ("probes/probes/pos.encoder.0.self.filler.seed0", "probes/probes/span-conv"):
+        predicted = tp.load_probe(folder / probe).predict(results["store"])
+        assert (predicted["label"] == predicted["predicted"]).mean() > 0.3

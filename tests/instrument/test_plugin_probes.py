@@ -1,0 +1,158 @@
+"""Probes of strangers, a file each that knows nothing of the package: options, tables, figures and pages come by themselves."""
+
+import re
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from planted.sentences import FILLER, ROLE, plant
+
+from tprprobe import plugins
+from tprprobe.analyses.probing import load_rows
+from tprprobe.dashboard.probes import show_probes
+from tprprobe.figures.catalogue.loaders import load_probes
+from tprprobe.figures.probes import probe_table
+
+PAGE = (Path(__file__).parents[2] / "docs/plugins.md").read_text("utf-8")
+PERCEPTRON = '''
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+
+class Perceptron(ClassifierMixin, BaseEstimator):
+    """A multilayer perceptron.
+
+    Args:
+        hidden: Its hidden units.
+        steps: Steps of Adam.
+    """
+
+    def __init__(self, hidden: int = 32, steps: int = 100, random_state: int = 0):
+        self.hidden, self.steps, self.random_state = hidden, steps, random_state
+
+    def fit(self, X, y):
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        with torch.random.fork_rng():
+            torch.manual_seed(self.random_state)
+            sizes = X.shape[1], self.hidden, len(self.classes_)
+            first, last = (torch.nn.Linear(*pair) for pair in zip(sizes, sizes[1:]))
+        self.model_ = torch.nn.Sequential(first, torch.nn.ReLU(), last)
+        optimizer = torch.optim.Adam(self.model_.parameters(), 1e-2)
+        inputs, labels = torch.as_tensor(X), torch.as_tensor(codes)
+        for _ in range(self.steps):
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(self.model_(inputs), labels).backward()
+            optimizer.step()
+        return self
+
+    @torch.no_grad()
+    def predict_proba(self, X):
+        return self.model_(torch.as_tensor(X)).softmax(-1).numpy()
+
+    def predict(self, X):
+        return self.classes_[self.predict_proba(X).argmax(1)]
+'''
+PIPELINE = '''
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.pipeline import Pipeline
+
+
+class Discriminant(Pipeline):
+    """Fisher's discriminant of principal components.
+
+    Args:
+        components: How many components.
+    """
+
+    def __init__(self, components: int = 4):
+        self.components = components
+        super().__init__([("pca", PCA(components)), ("lda", LinearDiscriminantAnalysis())])
+
+    def get_params(self, deep=True):
+        return {"components": self.components}
+'''
+POINTS = """
+[tprprobe.estimators]
+sparse The k most informative neurons = sparse_probe:SparseProbe
+perceptron A multilayer perceptron = perceptron:Perceptron
+discriminant Fisher's discriminant of principal components = discriminant:Discriminant
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """Installs the three for this file's tests."""
+    folder = tmp_path_factory.mktemp("site")
+    sparse = re.search(r'title="sparse_probe.py"\n(.*?)^```$', PAGE, re.MULTILINE | re.DOTALL)
+    assert sparse
+    texts = {"sparse_probe": sparse[1], "perceptron": PERCEPTRON, "discriminant": PIPELINE}
+    for name, text in texts.items():
+        (folder / f"{name}.py").write_text(text)
+        assert "tprprobe" not in text
+        assert len(text.strip().splitlines()) <= 42
+    info = folder / "strangers-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: strangers\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(POINTS)
+    sys.path.insert(0, str(folder))
+    plugins.find.cache_clear()
+    from tprprobe.cli.commands import load_command
+    from tprprobe.cli.probing import probe
+
+    probe.read.cache_clear()
+    yield load_command("probe")
+    sys.path.remove(str(folder))
+    plugins.find.cache_clear()
+    probe.read.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return plant(tmp_path_factory.mktemp("stores") / "store", 30)
+
+
+def test_their_parameters_are_options(installed):
+    helps = {option.name: option.help for option in installed.params if hasattr(option, "help")}
+    assert helps["k"] == "Of sparse: How many neurons it reads. Default: 16."
+    assert helps["hidden"] == "Of perceptron: Its hidden units. Default: 32."
+    assert helps["components"] == "Of discriminant: How many components. Default: 4."
+    assert "random_state" not in helps
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("sparse", {"k": 6}),
+        ("perceptron", {"steps": 60, "seeds": 2}),
+        ("discriminant", {"components": 6}),
+    ],
+)
+def test_they_are_probes_with_controls_a_figure_and_a_page(
+    installed, store, tmp_path, name, options
+):
+    out = tmp_path / "run"
+    words = [str(word) for key, value in options.items() for word in (f"--{key}", value)]
+    command = ["pos", str(store.path), "--probe", name, "--sites", FILLER, "--sites", ROLE, *words]
+    with installed.make_context(
+        "probe", [*command, "--control", "shuffled", "--out", str(out)]
+    ) as ctx:
+        installed.invoke(ctx)
+    rows = load_rows(out).set_index(["site", "control", "seed"])["accuracy"]
+    assert rows[FILLER, "real", 0] > rows[FILLER, "shuffled", 0] + 0.1
+    assert rows[FILLER, "real", 0] > rows[ROLE, "real", 0]
+    assert set(load_rows(out)["probe"].dropna()) == {name}
+    probes = load_probes([out])
+    assert probe_table(probes).draw().axes
+    assert isinstance(show_probes(probes, "pos").data, pd.DataFrame)
+
+
+def test_an_option_of_another_probe_is_one_line(installed, store):
+    command = ["pos", str(store.path), "--probe", "sparse", "--hidden", "4"]
+    with (
+        installed.make_context("probe", command) as ctx,
+        pytest.raises(Exception, match="hidden: no setting of sparse probes, which have k"),
+    ):
+        installed.invoke(ctx)

@@ -1,0 +1,69 @@
+"""Applies the faults of mutations.toml one by one to a copy of the tree, and says which of them no test sees.
+
+python tests/mutate.py [TEXT]    only faults whose words or file have the text
+"""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+COPIED = ("tprprobe", "tprpapers", "tests", "probes", "pyproject.toml")
+LIMIT = 60  # seconds of processor time for a test
+
+
+def copy_tree(folder: Path) -> None:
+    """Copies what the tests need."""
+    ignored = shutil.ignore_patterns("__pycache__", ".*")
+    for name in COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=ignored)
+        else:
+            shutil.copy(source, folder / name)
+    (folder / "models").symlink_to(ROOT / "models")
+
+
+def is_caught(folder: Path, test: str) -> bool:
+    """True if a test fails."""
+    options = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider", "-o", "addopts="]
+    command = [sys.executable, "-m", "pytest", *options, *shlex.split(test)]
+    limited = ["bash", "-c", f"ulimit -t {LIMIT}; exec {shlex.join(command)}"]
+    variables = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(limited, cwd=folder, env=variables, capture_output=True, text=True)
+    if done.returncode not in (0, 1):
+        raise SystemExit(f"{test}: pytest ended with {done.returncode}\n{done.stdout[-2000:]}")
+    return done.returncode == 1
+
+
+def main() -> int:
+    wanted = " ".join(sys.argv[1:])
+    mutations = tomllib.loads((ROOT / "tests" / "mutations.toml").read_text("utf-8"))["mutation"]
+    chosen = [each for each in mutations if wanted in f"{each['fault']} {each['file']}"]
+    alive = []
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        copy_tree(folder)
+        for mutation in chosen:
+            path = folder / mutation["file"]
+            text = path.read_text("utf-8")
+            if text.count(mutation["old"]) != 1:
+                raise SystemExit(
+                    f"{mutation['file']}: {mutation['old']!r} does not stand there once"
+                )
+            path.write_text(text.replace(mutation["old"], mutation["new"]), "utf-8")
+            caught = is_caught(folder, mutation["test"])
+            path.write_text(text, "utf-8")
+            print("caught" if caught else "LIVES ", mutation["fault"], flush=True)
+            alive += [] if caught else [mutation["fault"]]
+    print(f"{len(chosen) - len(alive)} of {len(chosen)} caught")
+    return bool(alive)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

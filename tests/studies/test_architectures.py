@@ -1,0 +1,46 @@
+"""Architectures of transformers, built tiny: a seeded sample is compared with the library, all of them in `make soak`."""
+
+import random
+
+import pytest
+
+from studies.architectures.comparison import compare
+from studies.architectures.tiny_models import list_types
+from studies.book.architectures_page import read_table
+
+pytest.importorskip("transformers")
+pytestmark = pytest.mark.filterwarnings("ignore")  # strangers' classes warn of anything
+
+TABLE = read_table().set_index("architecture")
+READ = TABLE.index[TABLE["reason"] == ""]
+HARD = ["bloom", "falcon", "fnet", "longformer", "mpt", "openai-gpt", "squeezebert", "xlm", "xlnet"]  # fmt: skip
+SAMPLE = sorted({*random.Random(0).sample([*READ], 8), *HARD})
+
+
+def check(name: str) -> None:
+    """The row of an architecture is that of the table, which the book shows."""
+    row = compare(name)._asdict()
+    row.pop("architecture")
+    assert row == TABLE.loc[name].to_dict()
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_an_architecture_is_read_as_the_table_says(name):
+    check(name)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", sorted({*READ} - {*SAMPLE}))
+def test_every_other_architecture_is_read_as_the_table_says(name):
+    check(name)
+
+
+def test_the_table_has_every_architecture_that_reads_ids():
+    """Of the installed version of transformers; newer ones may have more."""
+    assert {*TABLE.index} & {*list_types()} >= {*READ}
+
+
+def test_most_are_complete():
+    read = TABLE.loc[READ]
+    assert (read["padded"] != "differs").all()
+    assert (read["states"] == "equal").mean() > 0.95

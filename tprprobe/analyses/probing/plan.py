@@ -1,0 +1,221 @@
+"""The plan of a run of probes: what is fitted on which vectors, beside which controls."""
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.analyses.probing.examples import Splits, split_examples
+from tprprobe.analyses.probing.features import (
+    FeatureSource,
+    check_test,
+    control_vectors,
+    find_sites,
+    joined_vectors,
+    site_vectors,
+)
+from tprprobe.analyses.probing.labelled_words import Corpus, read_corpus
+from tprprobe.analyses.probing.settings import ProbeSettings
+from tprprobe.analyses.probing.task import ALL, Task, find_tasks, list_tasks
+from tprprobe.analyses.probing.trials import Trial
+from tprprobe.console import stderr
+from tprprobe.errors import InputError
+from tprprobe.evaluation.controls import REAL
+from tprprobe.evaluation.runner import with_seed
+from tprprobe.gold.labels import WORD
+from tprprobe.gold.structure import COLUMNS, join
+from tprprobe.store import Store
+from tprprobe.store.layout import SAMPLE
+
+Stack = list[Trial]  # of one vector and task, fitted side by side
+
+
+@dataclass(frozen=True, eq=False)
+class ProbingRun:
+    """A run: the probes of every vector (``rounds``, by task), what they learn from, and ``about``: what two
+    runs must share for one to resume the other."""
+
+    settings: ProbeSettings
+    splits: list[Splits]
+    rounds: list[list[Stack]]
+    about: dict[str, Any]
+
+
+def plan_run(
+    store: Store,
+    names: str | os.PathLike[str] | Iterable[str],
+    test: Store | None,
+    tokens: pd.DataFrame | None,
+    settings: ProbeSettings,
+) -> ProbingRun:
+    """The run of some tasks on a store, on both sides where both have labels and sites."""
+    table = store.tokens if tokens is None else tokens
+    is_sequence = settings.needs == "sequences"
+    if is_sequence:
+        table = _with_symbols(table, names)
+    tasks = find_tasks(names, table.columns)
+    sites = find_sites(store, settings.sites)
+    if test is not None:
+        check_test(store, test, sites, settings)
+    splits: list[Splits] = []
+    rounds: list[list[Stack]] = []
+    refusals: dict[Task, str] = {}
+    for side in ("source", "target"):
+        sides = (side, SAMPLE) if is_sequence and side == "source" else (side,)
+        side_sites = [site for site in sites if store.side(site) in sides]
+        labelled = [task for task in tasks if side_sites and _has_labels(table, task, side)]
+        if not labelled:
+            continue
+        corpus = read_corpus(store, table, side, labelled, settings.seed)
+        test_corpus = None if test is None else _read_test(test, side, labelled)
+        all_targets: list[Splits] = []
+        for task in labelled:
+            try:
+                all_targets.append(split_examples(task, corpus, test_corpus, settings))
+            except InputError as error:
+                refusals[task] = str(error)
+        n, seed = settings.max_train_targets, settings.seed
+        sampled = [targets.learning_from(n, seed) for targets in all_targets]
+        rounds += lay_out(store, side_sites, all_targets, sampled, settings, test)
+        splits += sampled
+    probed = list(dict.fromkeys(part.task for part in splits))
+    reason = f"no side of {store.path} has both these sites and labels of"
+    refusals |= {
+        task: f"{reason} {task.name}" for task in tasks if task not in [*probed, *refusals]
+    }
+    if refusals and (names != ALL or not splits):
+        raise InputError(next(iter(refusals.values())))
+    if names == ALL:
+        _say_what_is_skipped([task for task in tasks if task in probed], refusals)
+    tables = [table, *([] if test is None else [test.tokens])]
+    about = {
+        "store": _identify(store),
+        "test": None if test is None else _identify(test),
+        "tasks": [task.model_dump(mode="json") for task in probed],
+        "labels": " ".join(_digest(table, tasks) for table in tables),
+        "settings": settings.as_dict(),
+    }
+    return ProbingRun(settings, splits, rounds, about)
+
+
+def lay_out(
+    store: Store,
+    sites: Sequence[str],
+    all_targets: Sequence[Splits],
+    sampled: Sequence[Splits],
+    settings: ProbeSettings,
+    test: Store | None,
+) -> Iterator[list[Stack]]:
+    """The trials on one side of a store, a round a vector: of ``sampled`` targets; those of a twin learn from the
+    samples that it has read.
+    """
+    real = list(site_vectors(store, sites, settings.heads))
+    is_joined = settings.with_codelength and not settings.heads
+    joined = list(joined_vectors(store, sites)) if is_joined else []
+    for source in [*real, *control_vectors(store, real, test, settings), *joined]:
+        stacks: list[Stack] = []
+        for whole, part in zip(all_targets, sampled, strict=True):
+            splits = part
+            if source.control in store.twins:
+                splits = _of_twin(store, test, source.control, whole, settings)
+            if splits is None:
+                continue
+            if source not in joined:
+                stacks.append(list(_list_trials(source, splits, settings)))
+            if source.control == REAL and settings.with_codelength:
+                stacks += _list_portions(source, splits, settings)
+        if stacks:
+            yield stacks
+
+
+def _of_twin(
+    store: Store, test: Store | None, kind: str, splits: Splits, settings: ProbeSettings
+) -> Splits | None:
+    """The examples of the samples that a twin has read."""
+    n = store.twins[kind].samples
+    n_tested = n if test is None else test.twins[kind].samples
+    first = splits.of_first_samples(n, n_tested)
+    if first is None and settings.controls is not None:
+        raise InputError(
+            f"the {kind} twin has read the first {n} samples, which lack a split "
+            f"of {splits.task.name}: leave out that control"
+        )
+    return first and first.learning_from(settings.max_train_targets, settings.seed)
+
+
+def _list_trials(source: FeatureSource, splits: Splits, settings: ProbeSettings) -> Iterator[Trial]:
+    """The trials of a vector: for every seed, of the real labels and of others."""
+    controls = [source.control]
+    if source.control == REAL:
+        controls += [name for name in ("control", "shuffled") if settings.has(name)]
+        if settings.has("prefix") and (splits.name[1] == "target" or settings.controls):
+            controls.append("prefix")
+    for seed in range(settings.seed, settings.seed + settings.seeds):
+        estimator = with_seed(settings.estimator, seed)
+        yield from (Trial(source, splits, estimator, seed, control) for control in controls)
+
+
+def _list_portions(
+    source: FeatureSource, splits: Splits, settings: ProbeSettings
+) -> Iterator[Stack]:
+    """The trials of a codelength: a portion of the training samples each, of estimators with probabilities."""
+    estimator, seed = with_seed(settings.estimator, settings.seed), settings.seed
+    if hasattr(estimator, "with_probabilities"):
+        estimator = estimator.with_probabilities()
+    for portion, part in splits.portions(seed):
+        yield [Trial(source, part, estimator, seed, REAL, portion)]
+
+
+def _say_what_is_skipped(tasks: Sequence[Task], refused: Mapping[Task, str]) -> None:
+    """Prints which tasks `all` are, and why others that ship are not among them."""
+    others = {*list_tasks()} - {task.name for task in (*tasks, *refused)}
+    reasons = [f"{name}: no labels in this store" for name in sorted(others)]
+    reasons += [f"{task.name}: {reason}" for task, reason in refused.items()]
+    skipped = f"; skipped: {'; '.join(reasons)}" if reasons else ""
+    stderr.print(f"probing {', '.join(task.name for task in tasks)}{skipped}", soft_wrap=True)
+
+
+def _with_symbols(table: pd.DataFrame, names: object) -> pd.DataFrame:
+    """The tokens, each a word where there are no words, with the gold structure of questions where that is asked about."""
+    if WORD not in table:
+        table = table.assign(**{WORD: table["position"]})
+    if names in COLUMNS and names not in table and "question" in table:
+        labels = join(table)[str(names)]
+        table = table.assign(
+            **{str(names): labels.astype(object).where(labels.notna(), "").astype(str)}
+        )
+    return table
+
+
+def _identify(store: Store) -> dict[str, Any]:
+    """The path of a store, its model and its data: what a run of probes belongs to."""
+    manifest = {key: store.manifest.get(key) for key in ("model", "data", "samples", "lengths")}
+    return {"path": str(store.path.resolve()), **manifest}
+
+
+def _read_test(test: Store, side: str, tasks: Sequence[Task]) -> Corpus:
+    """One side of a store that is tested on."""
+    for task in tasks:
+        if task.cells not in test.tokens or not _has_labels(test.tokens, task, side):
+            raise InputError(
+                f"{test.path} has no labels of {task.name} on the {side} side to test on: extract it with "
+                "--labels, or leave out that task"
+            )
+    return read_corpus(test, test.tokens, side, tasks, None)
+
+
+def _digest(table: pd.DataFrame, tasks: Sequence[Task]) -> str:
+    """A digest of the words, and of the labels of some tasks, in a token table."""
+    columns = ["side", "sample", "token", WORD, *(task.cells for task in tasks)]
+    columns = [name for name in columns if name in table]
+    hashed = pd.util.hash_pandas_object(table[columns].astype(str), index=False)
+    return hashlib.sha256(hashed.to_numpy().tobytes()).hexdigest()
+
+
+def _has_labels(table: pd.DataFrame, task: Task, side: str) -> bool:
+    cells = table.loc[np.asarray(table["side"] == side), task.cells]
+    return bool((cells.notna() & (cells.astype(str) != "")).any())

@@ -1,0 +1,107 @@
+"""Views of a run's results: a row a probe, and the lines that a command prints."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.evaluation.controls import REAL
+from tprprobe.evaluation.intervals import LEVEL
+from tprprobe.evaluation.results import Results
+from tprprobe.statistics import interval_text, read_interval
+
+COLUMNS = (
+    *("task", "side", "site", "layer", "head", "seed", "control", "probe"),
+    *("n_train", "labels", "lost", "validations", "f1", "f1_low", "f1_high"),
+    *("accuracy", "accuracy_low", "accuracy_high", "precision", "recall", "n_test"),
+)
+ENDS = ("selectivity", "prefix_selectivity", "beyond_identity")
+INFORMATION = ("codelength", "compression", "information", "added")
+BEST = ("best_control", "best_control_f1", "beyond")
+WHOLE = ("n_train", "labels", "lost", "n_test")
+BEYOND, TIED = "*", "tied with"
+NOTE = f"in percent, [95 % interval] of these probes on new documents; {BEYOND}: beyond every control (paired, Holm)"
+TIES = f"; {TIED}: the layers whose intervals overlap"
+
+
+def list_rows(results: Results) -> pd.DataFrame:
+    """One row a probe: its scores with intervals, and the strongest control of real labels."""
+    wide, table = results.wide(), results.table
+    f1 = table[table["metric"] == "f1"].reset_index(drop=True)  # one a row of the view
+    rivals = f1["rival"].replace("", None)
+    beyond = (f1["p"] < LEVEL).astype(object).where(rivals.notna(), None)
+    rows = wide.assign(
+        control=wide["control"].replace("", REAL),
+        probe=wide["estimator"].replace("", None),
+        n_test=f1["n"].astype(int),
+        best_control=rivals,
+        best_control_f1=f1["rival_value"],
+        beyond=beyond,
+    )
+    subsets = [name for name in wide if str(name).startswith("f1_") and name not in COLUMNS]
+    information = [name for name in INFORMATION if name in wide]
+    rows = rows.reindex(columns=[*COLUMNS, *subsets, *ENDS, *information, *BEST])
+    return rows.astype(dict.fromkeys(WHOLE, int) | {"validations": "Int64"})
+
+
+def name_score(rows: pd.DataFrame) -> str:
+    """``accuracy`` where every target has one label and every label counts, as micro-F1 then is accuracy; else ``micro-F1``."""
+    scored = rows.dropna(subset=["f1", "accuracy"])
+    return "accuracy" if np.allclose(scored["f1"], scored["accuracy"]) else "micro-F1"
+
+
+def screen(rows: pd.DataFrame) -> pd.DataFrame:
+    """A line per task, vector, head and layer of the real labels: the score with its interval, its name (accuracy or
+    micro-F1), a mark, the layers that it is tied with, the best control.
+    """
+    lines = pd.DataFrame(list(_lines(rows[rows["control"] == REAL])))
+    for column in ("head", "probe", TIED):
+        if lines[column].nunique() < 2:
+            lines = lines.drop(columns=column)
+    return lines
+
+
+def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
+    vectors = real["site"].map(_vector)
+    order = {vector: place for place, vector in enumerate(vectors.unique())}
+    placed = real.assign(vector=vectors, order=vectors.map(order))
+    names = {task: name_score(part) for task, part in real.groupby("task")}
+    for _, row in placed.sort_values(["task", "probe", "order", "layer"], kind="stable").iterrows():
+        best = row["best_control"]
+        beside = "" if pd.isna(best) else f"{100 * row['best_control_f1']:.1f} {best}"
+        yield {
+            "task": str(row["task"]),
+            "probe": str(row["probe"]),
+            "vector": str(row["vector"]),
+            "layer": "" if pd.isna(row["layer"]) else str(row["layer"]),
+            "head": "" if pd.isna(row["head"]) else str(row["head"]),
+            "score": interval_text(read_interval(row, "f1"), ".1f", 100),
+            "of": names[row["task"]],
+            "": BEYOND if row["beyond"] is True else "",
+            TIED: _tied(placed, row),
+            "best control": beside,
+            "learnt from": f"{row['n_train']:,}",
+        }
+
+
+def _tied(rows: pd.DataFrame, row: pd.Series) -> str:
+    """The other layers of a row's vector whose intervals overlap with its own."""
+    alike: Any = rows[(rows["f1_low"] <= row["f1_high"]) & (rows["f1_high"] >= row["f1_low"])]
+    for name in ("task", "probe", "side", "vector", "seed"):
+        alike = alike[alike[name] == row[name]]
+    if pd.notna(row["head"]):
+        alike = alike[alike["head"] == row["head"]]
+    layers = alike["layer"].dropna()
+    return " ".join(str(layer) for layer in sorted(layers) if layer != row["layer"])
+
+
+def _vector(site: str) -> str:
+    """A site without its layer: ``encoder.0.self.role`` is ``encoder.self.role``."""
+    return ".".join(part for part in str(site).split(".") if not part.isdigit())
+
+
+def worth_refining(rows: pd.DataFrame) -> list[str]:
+    """The sites that a run has beyond every control in some task, in their order."""
+    beyond = rows[(rows["control"] == REAL) & (rows["beyond"] == True)]  # noqa: E712
+    return list(dict.fromkeys(beyond["site"]))

@@ -1,0 +1,319 @@
+"""Probes on disk, in the layout of checkpoints: config.json, model.safetensors, README.md; and what those of a run predict."""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Float
+from safetensors.torch import load, save
+from torch import Tensor
+
+from tprprobe.analyses.probing.examples import Examples, read_examples
+from tprprobe.analyses.probing.features import FeatureSource, site_vectors
+from tprprobe.analyses.probing.labelled_words import read_corpus
+from tprprobe.analyses.probing.settings import SpanMode
+from tprprobe.analyses.probing.stored_states import RowReader, StoredStates
+from tprprobe.analyses.probing.task import Task
+from tprprobe.analyses.probing.trials import TrialResult
+from tprprobe.errors import InputError
+from tprprobe.estimators.probes.linear import LinearProbe
+from tprprobe.estimators.probes.span_conv import SpanConvProbe
+from tprprobe.estimators.probes.spans import Shape
+from tprprobe.evaluation.intervals import interval_of
+from tprprobe.evaluation.metrics import N, accuracy, micro_f1
+from tprprobe.evaluation.splits import TEST
+from tprprobe.files.hub import CARD, CONFIG, WEIGHTS, locate
+from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.kinds import SETTINGS
+from tprprobe.files.notebook import as_html
+from tprprobe.files.writing import write_folder
+from tprprobe.gold.labels import WORD
+from tprprobe.store import Store
+from tprprobe.store.token_texts import join, visible
+
+FORMAT, VERSION = "tprprobe-probe", 1
+MEASURES = ("f1", "f1_low", "f1_high", "accuracy")
+UNKNOWN = "?"  # the label of words of unlabelled text: of no inventory
+COLUMNS = ("sample", "span1", "span2", "label", "predicted", "probability")
+AS_WRITTEN = ("site", "head", "side", "span_mode", "loss", "metrics")  # of the configuration
+SAVED = "probes"  # the folder of a run's probes
+ERRORS, AROUND = 200, 6  # errors that are listed; words around one
+
+
+@dataclass(frozen=True, eq=False)
+class SavedProbe:
+    """A trained probe, with its task and the site and states that it reads.
+
+    Attributes:
+        task: What it predicts.
+        labels: The labels that it knows.
+        window: The states around a span that it reads.
+        shape: The sizes of its weights.
+        weights: Its weights by name.
+        mean: What is subtracted from every vector.
+        scale: What every dimension is divided by.
+        site: The site that it reads.
+        head: The head that it reads; None: all heads.
+        side: ``source`` or ``target``.
+        span_mode: Which states of a span it reads: first_state, all_states or last_state.
+        loss: What it was trained with: softmax or sigmoid.
+        metrics: Its scores on held-out documents, by name.
+
+    Examples:
+        >>> saved = tp.load_probe("pos/probes/pos.encoder.1.self.role.seed0")
+        >>> saved.predict(tp.open_store("english")).columns.to_list()
+        ['sample', 'span1', 'span2', 'label', 'predicted', 'probability']
+    """
+
+    task: Task
+    labels: tuple[str, ...]
+    window: range
+    shape: Shape
+    weights: Mapping[str, Tensor]
+    mean: Tensor
+    scale: Tensor
+    site: str
+    head: int | None
+    side: str
+    span_mode: SpanMode
+    loss: str
+    metrics: dict[str, float]
+
+    @torch.no_grad()
+    def predict(self, store: Store, tokens: pd.DataFrame | None = None) -> pd.DataFrame:
+        """The labels that the probe gives to the words of a store.
+
+        Args:
+            store: The store, with the probe's site.
+            tokens: A token table in place of the store's; default: the store's. Where it has no labels of the task, every
+                word is a target (every token of a text without words).
+
+        Returns:
+            One row per target; see [columns](columns.md#predictions).
+
+        Raises:
+            InputError: The store has not the probe's site, or no targets of its task.
+        """
+        source = self._source(store)
+        table = self._with_targets(store.tokens if tokens is None else tokens)
+        corpus = read_corpus(store, table, self.side, [self.task], None)
+        examples = read_examples(corpus, self.task, self.span_mode, self.window)
+        examples = examples.with_inventory(self.labels)
+        if not len(examples):
+            raise InputError(f"{store.path} has no targets of {self.task.name} on the {self.side}")
+        reader = RowReader(source, torch.device("cpu"), 0)
+        states = StoredStates(reader, examples).standardize(self.mean, self.scale)
+        return self._table(
+            examples, self.estimator.logits(states if self.shape.hidden else states.means())
+        )
+
+    @property
+    def estimator(self) -> Any:
+        """The probe of vectors that are standardized."""
+        kind = SpanConvProbe if self.shape.hidden else LinearProbe
+        return kind.from_tensors(dict(self.weights), self.shape, self.loss)
+
+    def _repr_html_(self) -> str:
+        of = self.site if self.head is None else f"{self.site}, head {self.head}"
+        scores = pd.DataFrame({"score": list(self.metrics), "value": list(self.metrics.values())})
+        labels = f"{len(self.labels)} labels: {' '.join(self.labels)}"
+        return as_html(f"Probe of {self.task.name} in {of}", scores, note=labels)
+
+    def _with_targets(self, tokens: pd.DataFrame) -> pd.DataFrame:
+        """The token table with the targets to predict: those that it has, or else every word."""
+        if self.task.cells in tokens:
+            return tokens
+        if self.task.spans > 1:
+            raise InputError(
+                f"the token table has no column {self.task.cells!r}, which says what pairs of spans "
+                "this probe is asked about"
+            )
+        if WORD not in tokens:
+            tokens = tokens.assign(**{WORD: tokens["position"]})
+        return tokens.assign(**{self.task.cells: np.where(tokens[WORD] >= 0, UNKNOWN, "")})
+
+    def _source(self, store: Store) -> FeatureSource:
+        if self.site not in store.sites:
+            store.select(self.site)
+        sources = list(site_vectors(store, [self.site], heads=self.head is not None))
+        source = sources[self.head or 0]
+        if source.width != self.shape.width:
+            raise InputError(
+                f"{self.site} of {store.path} is {source.width} wide, this probe reads "
+                f"{self.shape.width} numbers: it belongs to another model"
+            )
+        return source
+
+    def _table(self, examples: Examples, logits: Float[Tensor, "target label"]) -> pd.DataFrame:
+        shares = logits.sigmoid() if self.loss == "sigmoid" else logits.softmax(-1)
+        best = shares.max(-1)
+        labels = np.array(self.labels, object)
+        spans = [[f"[{a},{b})" for a, b in spans] for spans in examples.words.tolist()]
+        columns = (
+            examples.sample,
+            [first for first, *_ in spans],
+            ["".join(others) for _, *others in spans],
+            [" ".join(labels[marks]) for marks in examples.labels],
+            labels[best.indices.numpy()],
+            best.values.numpy(),
+        )
+        return pd.DataFrame(dict(zip(COLUMNS, columns, strict=True)))
+
+
+def save_probe(folder: Path, result: TrialResult) -> None:
+    """Writes a fitted probe to a folder of its name, in place of what is there."""
+    trial, estimator, splits = result.trial, result.estimator, result.trial.splits
+    source, examples, task = trial.source, splits.examples, splits.task
+    shape = estimator.shape(examples.states.shape[1], len(examples.window))
+    config = {
+        "format": FORMAT,
+        "version": VERSION,
+        "task": task.model_dump(),
+        "site": source.site,
+        "head": source.head,
+        "side": examples.corpus.side,
+        "labels": list(examples.inventory),
+        "span_mode": examples.mode,
+        "window": [examples.window.start, examples.window.stop],
+        "loss": getattr(estimator, "loss", "softmax"),
+        "shape": asdict(shape),
+        "seed": trial.seed,
+        "model": examples.corpus.store.manifest.get("model"),
+        "metrics": _measure(result),
+    }
+    scaling = {"mean": getattr(estimator, "mean_", 0.0), "scale": getattr(estimator, "scale_", 1.0)}
+    tensors = {name: torch.as_tensor(x).expand(source.width) for name, x in scaling.items()}
+    tensors = estimator.tensors() | tensors
+    files = {
+        CONFIG: json.dumps(config, indent=1, ensure_ascii=False) + "\n",
+        WEIGHTS: save({name: tensor.cpu().contiguous() for name, tensor in tensors.items()}),
+        CARD: _card(config),
+    }
+    head = "" if source.head is None else f".head{source.head}"
+    path = folder / f"{task.name}.{source.site}{head}.seed{trial.seed}"
+    if path.exists():
+        shutil.rmtree(path)  # of a run that was cut off
+    write_folder(path, files)
+
+
+def _measure(result: TrialResult) -> dict[str, float]:
+    """The scores of a probe on held-out documents, for its card."""
+    sums = result.sums[0][result.sums[0][:, N] > 0]
+    f1 = interval_of(sums, micro_f1)
+    values = (f1.value, f1.low, f1.high, float(accuracy(sums.sum(0, keepdims=True))[0]))
+    return dict(zip(MEASURES, values, strict=True))
+
+
+def _card(config: dict[str, Any]) -> str:
+    task, metrics = config["task"], config["metrics"]
+    numbers = "\n".join(f"- {name}: {value:.4f}" for name, value in metrics.items())
+    labels = f"Labels: {task['source']}\n\n" if task["source"] else ""
+    head = "" if config["head"] is None else f", head {config['head']}"
+    return (
+        f"# Edge probe: {task['title']} from `{config['site']}`{head}\n\n"
+        f"Predicts one of {len(config['labels'])} labels ({task['name']}) of "
+        f"{'a span' if task['spans'] == 1 else 'a pair of spans'} from frozen vectors of "
+        f"`{json.dumps(config['model'], ensure_ascii=False)}`; states read: {config['span_mode']}. "
+        f"On held-out documents:\n\n{numbers}\n\n{labels}"
+        "```python\nimport tprprobe as tp\n\n"
+        'tp.load_probe("FOLDER").predict(tp.open_store("STORE"))\n```\n'
+    )
+
+
+def load_probe(name: str | os.PathLike[str]) -> SavedProbe:
+    """A trained probe.
+
+    Args:
+        name: A folder of OUT/probes of ``tprprobe probe --out OUT``, or a hub id ``owner/name``.
+
+    Returns:
+        The probe, which labels words of other stores.
+
+    Raises:
+        InputError: There is none, or it is damaged.
+
+    Examples:
+        >>> tp.load_probe("pos/probes/pos.encoder.1.self.role.seed0").task.name
+        'pos'
+    """
+    folder = locate("probes", name)
+    config = read_json(folder / CONFIG)
+    if (config.get("format"), config.get("version")) != (FORMAT, VERSION):
+        raise InputError(
+            f"{folder} holds no probe of version {VERSION}: {CONFIG} is of something else"
+        )
+    try:
+        weights = load((folder / WEIGHTS).read_bytes())
+        task = Task(**{part: config["task"][part] for part in Task.model_fields})
+        mean, scale = weights.pop("mean"), weights.pop("scale")
+        shape, window = Shape(**config["shape"]), range(*config["window"])
+        if {part: tuple(weight.shape[1:]) for part, weight in weights.items()} != shape.sizes():
+            raise InputError("its weights are of another shape")
+        as_written = {name: config[name] for name in AS_WRITTEN}
+        labels = tuple(config["labels"])
+        return SavedProbe(task, labels, window, shape, weights, mean, scale, **as_written)
+    except Exception as error:  # whatever the file's reader raises, it is one line here
+        raise InputError(f"{folder} is damaged: {' '.join(str(error).split())[:200]}") from error
+
+
+@dataclass(frozen=True)
+class TrainedProbe:
+    """The folder of a trained probe, its F1, and the seed by which documents were held out of its training."""
+
+    folder: Path
+    f1: float
+    seed: int
+
+
+def list_probes(folders: Mapping[str, Path], task: str) -> dict[str, TrainedProbe]:
+    """The trained probes of a task of these runs, by the site that they read, the best first; of runs that test on the store
+    itself.
+    """
+    found = {}
+    for run in folders.values():
+        about = read_json(run / SETTINGS)
+        for folder in sorted((run / SAVED).glob("*")) if about.get("test") is None else ():
+            probe = read_json(folder / CONFIG)
+            of = probe.get("task")
+            if (of.get("name") if isinstance(of, dict) else of) == task:
+                f1 = float(probe.get("metrics", {}).get("f1", -1))
+                found[str(probe["site"])] = TrainedProbe(folder, f1, int(about["settings"]["seed"]))
+    return dict(sorted(found.items(), key=lambda each: -each[1].f1))
+
+
+def predict_held_out(store: Store, trained: TrainedProbe) -> pd.DataFrame:
+    """The predictions of a probe on documents that it was not trained on: sample, span1, span2, label, predicted,
+    probability.
+    """
+    probe = load_probe(trained.folder)
+    corpus = read_corpus(store, store.tokens, probe.side, [probe.task], trained.seed)
+    found = probe.predict(store)  # of the run's first turn: it did not see its test documents
+    is_tested = corpus.splits[0][found["sample"].to_numpy()] == TEST
+    found = found[is_tested & (found["label"].astype(str) != "")]
+    if found.empty:
+        raise InputError(f"{trained.folder.name}: none of its held-out documents is in this store")
+    return found.reset_index(drop=True)
+
+
+def list_errors(store: Store, found: pd.DataFrame) -> pd.DataFrame:
+    """Wrong predictions, the surest first: the sample's words with the span in ⟨⟩, label, predicted, probability."""
+    wrong = found[found["label"] != found["predicted"]].nlargest(ERRORS, "probability")
+    tokens = store.tokens[store.tokens["side"] == "source"]
+    known = tokens[(tokens[WORD] >= 0) & tokens["sample"].isin(wrong["sample"])]
+    words = known.groupby(["sample", WORD])["token"].agg(join)
+    places = zip(wrong["sample"], wrong["span1"].astype(str), strict=True)
+    wrong = wrong.assign(**{"in": [_mark(words[at].tolist(), span) for at, span in places]})
+    return wrong[["in", "label", "predicted", "probability", "sample"]]
+
+
+def _mark(words: list[str], span: str) -> str:
+    first, last = (int(each) for each in span.strip("[)").split(","))
+    signs = [f"⟨{word}⟩" if first <= i < last else word for i, word in enumerate(words)]
+    return visible(" ".join(signs[max(first - AROUND, 0) : last + AROUND]), 120)

@@ -1,0 +1,351 @@
+"""The long table of a run of probes: counts by document become numbers with intervals, beside their controls."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from tprprobe.analyses.probing.examples import Splits
+from tprprobe.analyses.probing.trials import (
+    CURVE,
+    NAMES,
+    BySubset,
+    TrialResult,
+    count_baselines,
+)
+from tprprobe.evaluation.controls import BASELINES, IDENTITY, REAL
+from tprprobe.evaluation.intervals import Comparison, compare, interval_of
+from tprprobe.evaluation.metrics import (
+    TERMS,
+    N,
+    accuracy,
+    codelength,
+    compression,
+    constant_bits,
+    micro_f1,
+    precision,
+    recall,
+)
+from tprprobe.evaluation.results import number, tabulate
+from tprprobe.statistics import adjust
+from tprprobe.store.layout import TWINS
+
+ALIKE = 0.02  # share of the targets by which two may differ in what they learned from
+VECTOR = ("task", "side", "site", "head", "seed")
+OVER_SEEDS = ("task", "side", "site", "head", "control")
+OF_ALL = ("static", "previous", *BASELINES)  # controls that every vector is compared with
+SELECTIVITY = {
+    "selectivity": "control",
+    "prefix_selectivity": "prefix",
+}  # and the control that it is to
+OTHER = {"role": "filler", "filler": "role"}  # of a sub-layer
+
+Sums = Float[np.ndarray, "document term"]
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """The counts of a row, of all targets and of subsets; ``names`` are the columns that name it, ``sizes`` counts beside it."""
+
+    names: Mapping[str, Any]
+    sums: BySubset
+    subsets: tuple[str, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def whole(self) -> Sums:
+        """The sums over all targets."""
+        return self.sums[0]
+
+    @property
+    def is_real(self) -> bool:
+        """True of no control."""
+        return self.names["control"] == REAL
+
+    def key(self, names: Sequence[str]) -> tuple[Any, ...]:
+        """Its values in some of the columns."""
+        return tuple(self.names[name] for name in names)
+
+    @property
+    def label(self) -> str:
+        """Its name in a comparison: site, head and control."""
+        head = "" if self.names["head"] is None else f" head {self.names['head']}"
+        control = "" if self.is_real else f" ({self.names['control']})"
+        return f"{self.names['site']}{head}{control}".strip()
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two scores that are compared by F1 on the documents of both."""
+
+    first: Score
+    second: Score
+    comparison: Comparison
+
+
+def gather(
+    results: Sequence[TrialResult], splits: Sequence[Splits], needs: str = "vectors"
+) -> dict[str, pd.DataFrame]:
+    """The tables of a run, with the baselines of its tasks.
+
+    results     the long table of its numbers; ``differences``: the pairs that were compared
+    documents   the counts by document that both are made of
+    curves      the losses in training; ``portion``: the share of the samples that a probe saw
+    """
+    scores = [
+        _score(result.trial.names, result.trial.splits, result.sums, len(result.curve))
+        for result in results
+        if result.trial.portion is None
+    ]
+    for part in splits:
+        for name, sums in count_baselines(part, needs == "sequences").items():
+            values = (*part.name, "", None, None, None, name, "")
+            scores.append(_score(dict(zip(NAMES, values, strict=True)), part, sums))
+    pairs, p_values = compare_scores(scores)
+    numbers = [measure(score) for score in scores]
+    for score, of_score in zip(scores, numbers, strict=True):
+        if score.is_real:
+            of_score["f1"] |= _beyond_controls(score, pairs, p_values)
+    _add_selectivity(scores, numbers)
+    _add_information(scores, numbers, results)
+    names = {part.name: part.tested.corpus.names for part in splits}
+    return {
+        "results": tabulate(
+            {**score.names, "control": "" if score.is_real else score.names["control"]} | row
+            for score, of_score in zip(scores, numbers, strict=True)
+            for row in of_score.values()
+        ),
+        "differences": tabulate_pairs(pairs, p_values),
+        "documents": _by_document(scores, names),
+        "curves": _curves(results),
+    }
+
+
+def _score(
+    names: Mapping[str, Any], splits: Splits, sums: BySubset, n_validations: int | None = None
+) -> Score:
+    sizes = {"n_train": len(splits.folds[0].train), "labels": len(splits.examples.inventory)}
+    sizes |= {"lost": splits.lost}
+    sizes |= {} if n_validations is None else {"validations": n_validations}
+    return Score(names, sums, tuple(splits.examples.subsets()), sizes)
+
+
+def measure(score: Score) -> dict[str, dict[str, Any]]:
+    """The numbers of a score by metric: F1 and accuracy with 95 % intervals over documents, and of subsets F1."""
+    sums = score.whole[score.whole[:, N] > 0]
+    totals = sums.sum(0, keepdims=True)
+    tested = {"n": int(totals[0, N]), "n_groups": len(sums)}
+    rows = [number(name, size) for name, size in score.sizes.items()]
+    rows += [
+        number("f1", interval_of(sums, micro_f1), **tested),
+        number("accuracy", interval_of(sums, accuracy), **tested),
+        number("precision", precision(totals)[0], **tested),
+        number("recall", recall(totals)[0], **tested),
+    ]
+    for subset, part in zip(score.subsets, score.sums[1:], strict=True):
+        rows.append(number(f"f1_{subset}", micro_f1(part.sum(0, keepdims=True))[0]))
+    return {row["metric"]: row for row in rows}
+
+
+def compare_scores(scores: Sequence[Score]) -> tuple[list[Pair], Float[np.ndarray, " pair"]]:
+    """The pairs that are compared, seeds added up, and their p-values, corrected over all of them (Holm)."""
+    pairs = list(_pairs(_add_seeds(scores)))
+    return pairs, adjust(np.array([pair.comparison.p for pair in pairs]), "holm")
+
+
+def _add_seeds(scores: Sequence[Score]) -> list[Score]:
+    """The scores of all seeds of a vector as one."""
+    by_key: dict[tuple[Any, ...], list[Score]] = {}
+    for score in scores:
+        by_key.setdefault(score.key(OVER_SEEDS), []).append(score)
+    return [
+        replace(seeds[0], sums=np.sum([score.sums for score in seeds], axis=0))
+        for seeds in by_key.values()
+    ]
+
+
+def _pairs(scores: Sequence[Score]) -> Iterator[Pair]:
+    real = [score for score in scores if score.is_real]
+    controls = [score for score in scores if not score.is_real]
+    for i, first in enumerate(real):
+        for second in (*real[i + 1 :], *controls):
+            if _are_compared(first, second):
+                shared = (first.whole[:, N] > 0) & (second.whole[:, N] > 0)
+                sums = first.whole[shared], second.whole[shared]
+                yield Pair(first, second, compare(*sums, micro_f1))
+
+
+def _are_compared(first: Score, second: Score) -> bool:
+    """True of two vectors of a sub-layer, and of a vector and a control of it; of a twin's, that learned alike."""
+    control = second.names["control"]
+    if first.key(("task", "side")) != second.key(("task", "side")):
+        return False
+    if control in OF_ALL or first.names["head"] != second.names["head"]:
+        return control in OF_ALL
+    if second.is_real:
+        return _sublayer(first) == _sublayer(second)
+    counts = [score.sizes.get("n_train", 0) for score in (first, second)]
+    are_alike = abs(counts[0] - counts[1]) <= ALIKE * max(counts)  # but for whole samples
+    return first.names["site"] == second.names["site"] and (are_alike or control not in TWINS)
+
+
+def _sublayer(score: Score) -> str:
+    return str(score.names["site"]).rpartition(".")[0]
+
+
+def _beyond_controls(
+    score: Score, pairs: Sequence[Pair], p_values: Float[np.ndarray, " pair"]
+) -> dict[str, Any]:
+    """The columns of what an F1 is beyond: the control of the highest F1, and the largest p of all controls.
+
+    ``identity`` is no control of a decoder: no state has read the word to come.
+    """
+    is_decoder = score.names["side"] == "target"
+    rivals = [
+        (pair, p)
+        for pair, p in zip(pairs, p_values, strict=True)
+        if pair.first.key(OVER_SEEDS) == score.key(OVER_SEEDS) and not pair.second.is_real
+        if not (is_decoder and pair.second.names["control"] == IDENTITY)
+    ]
+    if not rivals:
+        return {}
+    best = max((pair for pair, _ in rivals), key=lambda pair: pair.comparison.reference)
+    difference = best.comparison.difference
+    return {
+        "beyond": difference.value,
+        "beyond_low": difference.low,
+        "beyond_high": difference.high,
+        "rival": best.second.names["control"],
+        "rival_value": best.comparison.reference,
+        "p": max(p if pair.comparison.difference.value > 0 else 1.0 for pair, p in rivals),
+    }
+
+
+def tabulate_pairs(pairs: Sequence[Pair], p_values: Float[np.ndarray, " pair"]) -> pd.DataFrame:
+    """F1 of one minus F1 of another on the same documents, and its p-values."""
+    rows = [
+        (
+            pair.first.names["task"], pair.first.label, pair.second.label, pair.second.names["control"],
+            interval.value, interval.low, interval.high, of.p, of.n_groups, of.reference, p,
+        )
+        for pair, p in zip(pairs, p_values, strict=True)
+        for of, interval in [(pair.comparison, pair.comparison.difference)]
+    ]  # fmt: skip
+    numbers = ("difference", "low", "high", "p", "documents", "second_f1", "p_holm")
+    return pd.DataFrame(rows, columns=["task", "first", "second", "control", *numbers])
+
+
+def _add_selectivity(scores: Sequence[Score], numbers: Sequence[dict[str, dict[str, Any]]]) -> None:
+    """Adds accuracy minus that of other labels, and F1 minus that of the words' most frequent labels."""
+    by_key = {
+        (score.names["control"], *score.key(VECTOR)): of_score
+        for score, of_score in zip(scores, numbers, strict=True)
+    }
+    for score, of_score in zip(scores, numbers, strict=True):
+        rivals = {
+            name: (by_key.get((control, *score.key(VECTOR))), "accuracy")
+            for name, control in SELECTIVITY.items()
+        }
+        identity = (IDENTITY, *score.key(("task", "side")), "", None, None)
+        rivals["beyond_identity"] = by_key.get(identity), "f1"
+        for name, (rival, metric) in rivals.items() if score.is_real else ():
+            if rival is not None:
+                of_score[name] = number(name, of_score[metric]["value"] - rival[metric]["value"])
+
+
+def _add_information(
+    scores: Sequence[Score],
+    numbers: Sequence[dict[str, dict[str, Any]]],
+    results: Sequence[TrialResult],
+) -> None:
+    """Adds what :func:`measure_information` finds of the vectors of real labels."""
+    found = dict(measure_information(results))
+    for score, of_score in zip(scores, numbers, strict=True):
+        bits = found.get(score.key(VECTOR), {}) if score.is_real else {}
+        of_score |= {name: number(name, value) for name, value in bits.items()}
+
+
+def measure_information(
+    results: Sequence[TrialResult],
+) -> Iterator[tuple[tuple[Any, ...], dict[str, float]]]:
+    """Codelength, compression and usable information (bits a target) of every vector.
+
+    ``information`` is H_V(label) − H_V(label | vector) on the test targets, ``added`` what the vector adds to the
+    other one of its sub-layer, H_V(label | other) − H_V(label | both), both relative to this family of probes.
+    Source: Xu et al. 2020; Hewitt et al. 2021.
+    """
+    by_vector: dict[tuple[Any, ...], list[TrialResult]] = {}
+    for result in sorted(results, key=lambda result: result.trial.portion or 0.0):
+        if result.trial.portion is not None:
+            key = tuple(result.trial.names[name] for name in VECTOR)
+            by_vector.setdefault(key, []).append(result)
+    bits = {key: _bits(whole) for key, (*_, whole) in by_vector.items()}
+    for key, (*portions, whole) in by_vector.items():
+        if "+" in key[2]:
+            continue
+        splits = whole.trial.splits
+        fold, n_labels = splits.folds[0], len(splits.examples.inventory)
+        sizes = [len(result.trial.splits.folds[0].train) for result in (*portions, whole)]
+        length = codelength(min(sizes), n_labels, [result.nats for result in portions])
+        prior = constant_bits(splits.examples.labels[fold.train], splits.tested.labels[fold.test])
+        yield (
+            key,
+            {
+                "codelength": length,
+                "compression": compression(length, len(fold.train), n_labels),
+                "information": prior - bits[key],
+                "added": _added(key, bits),
+            },
+        )
+
+
+def _bits(result: TrialResult) -> float:
+    """The bits that a test target costs."""
+    splits = result.trial.splits
+    labels = splits.tested.labels[splits.folds[0].test]
+    return result.nats / np.log(2) / max(1, labels.any(1).sum())
+
+
+def _added(key: tuple[Any, ...], bits: Mapping[tuple[Any, ...], float]) -> float:
+    stem, _, kind = str(key[2]).rpartition(".")
+    other, both = (
+        (*key[:2], f"{stem}.{name}", *key[3:]) for name in (OTHER.get(kind), "role+filler")
+    )
+    return bits[other] - bits[both] if other in bits and both in bits else np.nan
+
+
+def _by_document(
+    scores: Sequence[Score], names: Mapping[tuple[str, str], Sequence[str]]
+) -> pd.DataFrame:
+    """The counts of every row by document, with which runs on the same documents are compared."""
+    counts = [
+        (np.array(names[score.key(("task", "side"))], object)[tested], score.whole[tested])
+        for score in scores
+        for tested in [score.whole[:, N] > 0]
+    ]
+    table = _repeat([score.names for score in scores], [len(sums) for _, sums in counts])
+    table["document"] = np.concatenate([documents for documents, _ in counts])
+    table[list(TERMS)] = np.concatenate([sums for _, sums in counts])
+    return table
+
+
+def _curves(results: Sequence[TrialResult]) -> pd.DataFrame:
+    """The training curves: step, training loss and held-out loss at every validation of every probe."""
+    names = [result.trial.names for result in results]
+    n_validations = [len(result.curve) for result in results]
+    table = _repeat(names, n_validations)
+    table["portion"] = np.repeat(
+        np.array([result.trial.portion for result in results], float), n_validations
+    )
+    table[list(CURVE)] = np.concatenate([result.curve for result in results])
+    return table.astype({"step": int})
+
+
+def _repeat(names: Sequence[Mapping[str, Any]], counts: Sequence[int]) -> pd.DataFrame:
+    """The columns that name rows, every row as often as it counts."""
+    table = pd.DataFrame(names, columns=list(NAMES)).drop(columns="estimator")
+    table = table.astype(dict.fromkeys(("layer", "head", "seed"), "Int64"))
+    return table.loc[table.index.repeat(list(counts))].reset_index(drop=True)

@@ -1,0 +1,152 @@
+"""Trials: an estimator on the vectors of one source, the labels that it learns, and what it got by document."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from tprprobe.analyses.probing.examples import LABELS, Splits
+from tprprobe.analyses.probing.features import FeatureSource, Rows
+from tprprobe.analyses.probing.settings import SEQUENCE, ProbeSettings
+from tprprobe.analyses.probing.stored_states import FLOAT, RowReader, StoredStates
+from tprprobe.evaluation.controls import IDENTITY, MAJORITY, REAL, predict_without_vectors
+from tprprobe.evaluation.metrics import (
+    NATS,
+    Predictions,
+    count_terms,
+    predict_one_label,
+    sum_groups,
+)
+from tprprobe.evaluation.runner import chunk, cross_fit, name_estimator
+
+CURVE = ("step", "train_loss", "held_out_loss")
+NAMES = ("task", "side", "site", "layer", "head", "seed", "control", "estimator")
+STATES = 6  # times its parameters that a probe takes in training
+
+BySubset = Float[np.ndarray, "subset document term"]
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """An estimator to be fitted: the vectors that it reads, the examples, its seed, and the labels that it learns.
+
+    ``portion`` is the share of the training samples that it sees, where it is for a codelength.
+    """
+
+    source: FeatureSource
+    splits: Splits
+    estimator: Any
+    seed: int
+    control: str
+    portion: float | None = None
+
+    @property
+    def labels(self) -> str:
+        """The name of the labels that it learns, ``real`` or a control."""
+        return self.control if self.control in LABELS else REAL
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """The columns that name its row."""
+        source = self.source
+        vector = (*self.splits.name, source.site, source.layer, source.head, self.seed)
+        estimator = name_estimator(self.estimator)
+        return dict(zip(NAMES, (*vector, self.control, estimator), strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class TrialResult:
+    """A trial that was fitted and tested: its counts, and the CURVE of its validations.
+
+    ``estimator`` is the fitted one; None, where it is read again.
+    """
+
+    trial: Trial
+    sums: BySubset
+    curve: Float[np.ndarray, "validation 3"]
+    estimator: Any = None
+
+    @property
+    def nats(self) -> float:
+        """−ln p of all test targets."""
+        return float(self.sums[0, :, NATS].sum())
+
+
+def run_trials(
+    trials: Sequence[Trial], reader: RowReader, settings: ProbeSettings
+) -> Iterator[TrialResult]:
+    """Trials on the same vectors and examples, fitted and tested."""
+    splits = trials[0].splits
+    states = StoredStates(reader, splits.examples)
+    X = tested = read_inputs(states, settings)
+    if splits.tested is not splits.examples:
+        tested = read_inputs(StoredStates(reader, splits.tested), settings)
+    n_together = _count_together(trials[0], states, settings.budget // 2)
+    for rows in chunk(trials, n_together):
+        part = trials[rows]
+        labels = np.stack([splits.examples.marks[trial.labels] for trial in part])
+        gold = [splits.tested.marks[trial.labels] for trial in part]
+        found = cross_fit(
+            [trial.estimator for trial in part], X, labels, splits.folds, (tested, gold),
+            partial(_count, part),
+        )  # fmt: skip
+        for trial, estimator, sums in zip(part, found.estimators, found.sums, strict=True):
+            curve = np.array(getattr(estimator, "curve_", ()), float).reshape(-1, len(CURVE))
+            yield TrialResult(trial, sums, curve, estimator)
+
+
+def read_inputs(states: StoredStates, settings: ProbeSettings) -> Any:
+    """What an estimator reads of every target."""
+    if settings.needs == "spans":
+        return states
+    if settings.needs == "sequences":
+        return states.sequences(settings.mode(SEQUENCE))
+    return states.means()
+
+
+def _count_together(trial: Trial, states: StoredStates, budget: int) -> int:
+    """How many estimators are fitted at once: those of many parameters within a budget of memory."""
+    count = getattr(trial.estimator, "count_parameters", None)
+    if count is None:
+        return 2**31
+    n_parameters = count(states, len(states.examples.inventory))
+    return max(1, budget // (n_parameters * STATES * FLOAT))
+
+
+def _count(trials: Sequence[Trial], number: int, predictions: Predictions, rows: Rows) -> BySubset:
+    trial = trials[number]
+    return count_documents(trial.splits, predictions, rows, trial.labels)
+
+
+def count_documents(
+    splits: Splits, predictions: Predictions, rows: Rows, labels: str = REAL
+) -> BySubset:
+    """The counts by document of predictions for some tested examples; only real labels can be new."""
+    examples, task = splits.tested, splits.task
+    is_scored = np.array([task.is_scored(label) for label in examples.inventory])
+    unseen = examples.unseen[rows] * (labels == REAL)
+    terms = count_terms(predictions, examples.marks[labels][rows], unseen, is_scored)
+    subsets = [subset[rows] for subset in examples.subsets().values()]
+    return sum_groups(terms, examples.document[rows], len(examples.corpus.names), subsets)
+
+
+def count_baselines(splits: Splits, by_place: bool = False) -> dict[str, BySubset]:
+    """The counts of rules that need no vector; they give no probabilities. Those that know places and no words are
+    ``majority`` alone, the most frequent label of a place.
+    """
+    sums: dict[str, list[BySubset]] = {}
+    n_labels = len(splits.examples.inventory)
+    train, test = (
+        examples.words[:, 0, :1] if by_place else examples.forms
+        for examples in (splits.examples, splits.tested)
+    )
+    for fold in splits.folds:
+        labels = splits.examples.labels[fold.train]
+        rules = dict(predict_without_vectors(labels, train[fold.train], test[fold.test]))
+        for name, codes in {MAJORITY: rules[IDENTITY]}.items() if by_place else rules.items():
+            counts = count_documents(splits, predict_one_label(codes, n_labels), fold.test)
+            sums.setdefault(name, []).append(counts)
+    return {name: np.sum(parts, axis=0) for name, parts in sums.items()}

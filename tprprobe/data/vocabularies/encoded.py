@@ -1,0 +1,84 @@
+"""Encoded texts one after another, with the symbols around them, and the places of symbols in a text."""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Int64, Integer
+
+from tprprobe.data.batching import Ragged
+
+Span = tuple[int, int]
+NOWHERE: Span = (0, 0)  # the place of start and end symbols
+BYTES, PARTIAL = 4, "\N{REPLACEMENT CHARACTER}"  # of a character at most; some of them alone
+
+
+class Flat(NamedTuple):
+    """Encoded texts one after another."""
+
+    values: Integer[np.ndarray, " token"]
+    lengths: Int64[np.ndarray, " text"]
+    cut: int  # texts that were too long
+
+    @classmethod
+    def of(cls, lists: Sequence[Sequence[int]], dtype: Any = "i4", cut: int = 0) -> "Flat":
+        lengths = np.fromiter(map(len, lists), np.int64, len(lists))
+        return cls(np.fromiter(chain.from_iterable(lists), dtype, lengths.sum()), lengths, cut)
+
+    def ragged(self) -> Ragged:
+        offsets = np.append(0, self.lengths.cumsum())
+        return Ragged(torch.from_numpy(self.values), torch.from_numpy(offsets))
+
+
+def enclose(
+    values: Integer[np.ndarray, " token"],
+    offsets: Int64[np.ndarray, " offset"],
+    first: Sequence[int],
+    last: Sequence[int],
+) -> Flat:
+    """The texts, each between the same first and last symbols."""
+    lengths = np.diff(offsets) + len(first) + len(last)
+    ends = lengths.cumsum()
+    enclosed = np.empty(ends[-1], values.dtype)
+    inside = np.ones(len(enclosed), bool)
+    for place, symbol in [*enumerate(first), *enumerate(last, -len(last))]:
+        at = (ends - lengths if place >= 0 else ends) + place
+        enclosed[at], inside[at] = symbol, False
+    enclosed[inside] = values
+    return Flat(enclosed, lengths, 0)
+
+
+def cut(flat: Flat, most: int) -> Flat:
+    """The first ids of each text, up to the limit."""
+    starts = np.repeat(flat.lengths.cumsum() - flat.lengths, flat.lengths)
+    places = np.arange(len(flat.values)) - starts
+    lengths = np.minimum(flat.lengths, most)
+    return Flat(flat.values[places < most], lengths, int((flat.lengths > most).sum()))
+
+
+def place_pieces(
+    text: str, pieces: Iterable[str], join: Callable[[list[str]], str] = "".join
+) -> list[Span]:
+    """The places of pieces in a text, one behind the other, in either case; NOWHERE for blanks and what it lacks.
+
+    Pieces that are a character only together (bytes) stand where the character does.
+    """
+    lower = text.lower() if len(text.lower()) == len(text) else text
+    places: list[Span] = []
+    end, is_behind, held = 0, True, []
+    for piece in pieces:
+        held.append(piece)
+        spelt = join(held)
+        start = lower.find(spelt.strip().lower(), end) if spelt.strip() else -1
+        if start >= 0 and not (is_behind and text[end:start].strip()):
+            end, is_behind = start + len(spelt.strip()), True
+            places += [(start, end)] * len(held)
+        elif len(held) < BYTES and (not spelt or PARTIAL in spelt):
+            continue
+        else:
+            is_behind = is_behind and not spelt.strip()  # the text may go on behind what it lacks
+            places += [NOWHERE] * len(held)
+        held = []
+    return places + [NOWHERE] * len(held)

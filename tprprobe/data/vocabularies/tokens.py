@@ -1,0 +1,263 @@
+"""A tokenizer of transformers as a vocabulary: it is asked for ids, cuts and places; nothing is put together here."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import takewhile
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Int64, Integer
+
+from tprprobe.data.vocabularies.codecs import Codec
+from tprprobe.data.vocabularies.encoded import NOWHERE, Flat, Span, place_pieces
+from tprprobe.errors import InputError
+from tprprobe.files.file_errors import as_input_error
+
+BEHIND, MASKS, DECODER = "behind", "masks", "decoder"
+WRITTEN = 512  # symbols that a model writes unless more are asked for
+ENDLESS = 2**31 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens(Codec):
+    """A tokenizer of transformers; ``writes`` says where a target stands: ``behind`` its text, in the text's
+    ``masks``, or in a ``decoder``, which starts with ``sos`` and, where that is forced, ``forced``.
+    """
+
+    tokenizer: Any
+    pad: int
+    sos: int
+    eos: int
+    rows: int  # of the model's embedding
+    limit: int | None = None  # ids of a text; None: any number
+    room: int | None = None  # ids of a text with what is written behind it, or of a decoder's text
+    writes: Literal["behind", "masks", "decoder"] = BEHIND
+    forced: int | None = None
+    has_spare_rows = True
+
+    @property
+    def source_frame(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The ids that the tokenizer writes before and behind a short text."""
+        encoded = self._read(["a"], return_special_tokens_mask=True)
+        ids, special = encoded["input_ids"][0], encoded["special_tokens_mask"][0]
+        return tuple(ids[: _leading(special)]), tuple(ids[len(ids) - _leading(special[::-1]) :])
+
+    @property
+    def source_start(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return bool(self.source_frame[0])
+
+    @property
+    def target_frame(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        return (self.sos,), (self.eos,) if self.writes == DECODER else ()
+
+    @property
+    def most(self) -> tuple[int, int]:
+        return self.limit or ENDLESS, min(self.room or WRITTEN, WRITTEN)
+
+    @property
+    def silent(self) -> frozenset[int]:
+        shown = (self.tokenizer.unk_token_id, self.tokenizer.mask_token_id)
+        return frozenset({*self.tokenizer.all_special_ids, self.pad, self.sos} - {*shown})
+
+    @cached_property
+    def symbols(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        names = {i: symbol for symbol, i in self.tokenizer.get_vocab().items()}
+        return tuple(names.get(i, f"<{i}>") for i in range(max(self.rows, len(self.tokenizer))))
+
+    @property
+    def unk(self) -> int | None:
+        """The id that stands for what the tokenizer does not know."""
+        return self.tokenizer.unk_token_id
+
+    @cached_property
+    def begun(self) -> list[int]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The ids that a decoder's text begins with behind the start symbol: a language, a forced symbol."""
+        if self.writes != DECODER:
+            return []
+        encoded = self._read_targets(["a"], return_special_tokens_mask=True)
+        ids, special = encoded["input_ids"][0], encoded["special_tokens_mask"][0]
+        return ids[: _leading(special)] if self.forced is None else [self.forced]
+
+    def __len__(self) -> int:
+        return len(self.tokenizer)
+
+    def limited(self, max_tokens: int) -> "Tokens":
+        frame = sum(map(len, self.source_frame))
+        if max_tokens <= frame:
+            raise InputError(
+                f"max_tokens = {max_tokens}: the tokenizer writes {frame} symbols around a text; give more"
+            )
+        return replace(self, limit=min(max_tokens, self.limit or max_tokens))
+
+    def encode(self, text: str) -> list[int]:
+        return self._checked(self._read([text], add_special_tokens=False)["input_ids"])[0]
+
+    def encode_all(
+        self, texts: Sequence[str]
+    ) -> tuple[Integer[np.ndarray, " token"], Int64[np.ndarray, " offset"]]:
+        return self._joined(self._checked(self._read(texts, add_special_tokens=False)["input_ids"]))
+
+    def encode_sources(self, texts: Sequence[str]) -> Flat:
+        ids, cut = self._read_cut(texts, "input_ids")
+        return Flat.of(self._checked(ids), cut=cut)
+
+    def encode_targets(self, texts: Sequence[str]) -> Flat:
+        if self.writes != DECODER:
+            ids = self._read(texts, add_special_tokens=False)["input_ids"]
+            return Flat.of([[self.sos, *each] for each in self._checked(ids)])
+        ids = [self._led(each) for each in self._read_targets(texts)["input_ids"]]
+        longest = (self.room or ENDLESS) + 1
+        short = [each[: longest - 1] + each[-1:] if len(each) > longest else each for each in ids]
+        return Flat.of(self._checked(short), cut=sum(len(each) > longest for each in ids))
+
+    def _led(self, labels: list[int]) -> list[int]:
+        """A decoder's text: start symbol, forced symbol, labels up to the end symbol.
+
+        A tokenizer that ends labels with the decoder's start symbol means the one that leads them (mBART).
+        """
+        if self.forced is not None and labels[:1] != [self.forced]:
+            labels = [self.forced, *labels[labels[0] in self.silent :]]
+        labels = labels[: -1 if labels[-1:] == [self.sos] != [self.eos] else None]
+        return [self.sos, *labels, *([] if labels[-1:] == [self.eos] else [self.eos])]
+
+    def encode_answers(self, sources: Sequence[str], targets: Sequence[str]) -> tuple[Flat, Flat]:
+        """Where no decoder writes targets, those ids of the whole text that are not the source's, so that a blank
+        between both, or a symbol across, is the target's. A blank is put between, unless there is one.
+
+        Source: EleutherAI's lm-evaluation-harness, `_encode_pair`.
+        """
+        if self.writes == DECODER:
+            return super().encode_answers(sources, targets)
+        if self.writes == MASKS:
+            filled = [self._filled(*each) for each in zip(sources, targets, strict=True)]
+            answers = [[self.sos, *answer] for answer in filled]
+            return self.encode_sources(sources), Flat.of(self._checked(answers))
+        wholes = [
+            text + _blank(text, answer) + answer
+            for text, answer in zip(sources, targets, strict=True)
+        ]
+        pairs = [
+            _split(*both) for both in zip(self._opened(sources), self._opened(wholes), strict=True)
+        ]
+        texts = [self._fitted(*pair) for pair in pairs]
+        cut = sum(len(text) < len(before) for text, (before, _) in zip(texts, pairs, strict=True))
+        answers = [[self.sos, *answer] for _, answer in pairs]
+        return Flat.of(self._checked(texts), cut=cut), Flat.of(self._checked(answers))
+
+    def _opened(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of whole texts without the symbols behind them."""
+        encoded = self._read(texts, return_special_tokens_mask=True)
+        ends = [len(mask) - _leading(mask[::-1]) for mask in encoded["special_tokens_mask"]]
+        return [ids[:end] for ids, end in zip(encoded["input_ids"], ends, strict=True)]
+
+    def _fitted(self, before: list[int], answer: list[int]) -> list[int]:
+        """The text before an answer; its beginning is cut where both do not fit, behind the symbols that open it."""
+        room = min(self.limit or ENDLESS, (self.room or ENDLESS) - len(answer))
+        over = max(0, len(before) - room)
+        first = len(self.source_frame[0]) if over else 0
+        if over and first + over >= len(before):
+            raise InputError(
+                f"an answer of {len(answer)} symbols, and the model reads {self.room} with the text: leave it out"
+            )
+        return before[:first] + before[first + over :]
+
+    def _filled(self, text: str, answer: str) -> list[int]:
+        """The ids of an answer in the place of a text's masks, if these follow one another; else of the answer alone."""
+        mark = re.escape(str(self.tokenizer.mask_token))
+        whole = re.sub(rf"{mark}(?:\s*{mark})*", lambda _: answer, text, count=1)
+        ids, filled = self._read([text, whole])["input_ids"]
+        masks = [place for place, i in enumerate(ids) if i == self.tokenizer.mask_token_id] or [0]
+        before, behind = masks[0], len(ids) - 1 - masks[-1]
+        end = len(filled) - behind
+        alone = ids[:before] + ids[len(ids) - behind :]
+        if (
+            filled[:before] + filled[end:] == alone
+            and before < end
+            and len(masks) == masks[-1] + 1 - before
+        ):
+            return filled[before:end]
+        return self.encode(answer)
+
+    def place_sources(self, texts: Sequence[str]) -> list[list[Span]]:
+        if self.tokenizer.is_fast:
+            places, _ = self._read_cut(texts, "offset_mapping", return_offsets_mapping=True)
+            return places
+        ids, _ = self._read_cut(texts, "input_ids")
+        masks, _ = self._read_cut(texts, "special_tokens_mask", return_special_tokens_mask=True)
+        return [self._placed(*each) for each in zip(texts, ids, masks, strict=True)]
+
+    def offsets(self, text: str) -> list[Span]:
+        return self.all_offsets([text])[0]
+
+    def all_offsets(self, texts: Sequence[str]) -> list[list[Span]]:
+        """The offsets of several texts, from one call of the tokenizer."""
+        if self.tokenizer.is_fast:
+            options = {"add_special_tokens": False, "return_offsets_mapping": True}
+            return self._read(texts, **options)["offset_mapping"]
+        encoded = self._read(texts, add_special_tokens=False)["input_ids"]
+        return [
+            self._placed(text, ids, [0] * len(ids))
+            for text, ids in zip(texts, encoded, strict=True)
+        ]
+
+    def _placed(self, text: str, ids: Sequence[int], special: Sequence[int]) -> list[Span]:
+        """The places of ids of a tokenizer that knows none."""
+        pieces = self.tokenizer.convert_ids_to_tokens(
+            [i for i, mark in zip(ids, special, strict=True) if not mark]
+        )
+        places = iter(place_pieces(text, pieces, self.tokenizer.convert_tokens_to_string))
+        return [NOWHERE if mark else next(places) for mark in special]
+
+    def spell(self, ids: list[int]) -> str:
+        return self.tokenizer.decode(ids)
+
+    def files(self) -> dict[str, str]:
+        """No files: the tokenizer stays in the model's folder."""
+        return {}
+
+    def _read(self, texts: Sequence[str], **options: Any) -> Any:
+        with as_input_error("the tokenizer cannot read this text", "are its files whole?"):
+            return self.tokenizer(list(texts), verbose=False, **options)
+
+    def _read_targets(self, texts: Sequence[str], **options: Any) -> Any:
+        most = {} if self.room is None else {"truncation": True, "max_length": self.room}
+        with as_input_error("the tokenizer cannot read this text", "are its files whole?"):
+            return self.tokenizer(text_target=list(texts), verbose=False, **most, **options)
+
+    def _read_cut(self, texts: Sequence[str], name: str, **options: Any) -> tuple[list[Any], int]:
+        """A list of the tokenizer's for every text, cut by the tokenizer, and how many were cut."""
+        values = self._read(texts, **options)[name]
+        long = [i for i, each in enumerate(values) if len(each) > (self.limit or ENDLESS)]
+        if long:
+            most = {"truncation": True, "max_length": self.limit}
+            short = self._read([texts[i] for i in long], **most, **options)[name]
+            for i, each in zip(long, short, strict=True):
+                values[i] = each
+        return values, len(long)
+
+    def _checked(self, encoded: list[list[int]]) -> list[list[int]]:
+        if (most := max(map(max, filter(None, encoded)), default=0)) >= self.rows:
+            symbol = self.tokenizer.convert_ids_to_tokens(most)
+            raise InputError(
+                f"{symbol!r} has the id {most}, the model's embedding has {self.rows} rows: tokenizer and "
+                "model are not of one checkpoint"
+            )
+        return encoded
+
+
+def _leading(marks: Sequence[int]) -> int:
+    """How many marks are set before the first that is not."""
+    return sum(1 for _ in takewhile(bool, marks))
+
+
+def _blank(text: str, answer: str) -> str:
+    return "" if not answer or text[-1:].isspace() or answer[0].isspace() else " "
+
+
+def _split(alone: list[int], whole: list[int]) -> tuple[list[int], list[int]]:
+    """The symbols that a text has by itself and as the beginning of a whole, and what follows them."""
+    pairs = zip(alone, whole, strict=False)
+    same = _leading([one == other for one, other in pairs])
+    return whole[:same], whole[same:]

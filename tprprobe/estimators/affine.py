@@ -1,0 +1,154 @@
+"""Affine maps in closed form, from moments that parts of the rows add up to: ŷ = x W + b, with a ridge penalty or none."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float64
+from scipy.linalg import eigh
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+# Ridge penalties as multiples of the mean eigenvalue of the scatter of x; the first is none.
+STRENGTHS = (0.0, *np.logspace(-8, 1, 10).tolist())
+SMALLEST = 1e-12  # of the largest eigenvalue: below it a direction of x does not vary
+FOLDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Count, mean and scatter Σ (x − mean)(x − mean)ᵀ of vectors; those of parts add up."""
+
+    count: int
+    mean: Float64[np.ndarray, " width"]
+    scatter: Float64[np.ndarray, "width width"]
+
+    @classmethod
+    def of(cls, vectors: Float64[np.ndarray, "row width"]) -> "Moments":
+        mean = vectors.mean(0) if len(vectors) else np.zeros(vectors.shape[1])
+        centered = vectors - mean
+        return cls(len(vectors), mean, centered.T @ centered)
+
+    def __add__(self, other: "Moments") -> "Moments":
+        count = self.count + other.count
+        if not count:
+            return self
+        difference = other.mean - self.mean
+        scatter = self.scatter + other.scatter
+        scatter += np.outer(difference, difference * (self.count * other.count / count))
+        return Moments(count, self.mean + difference * (other.count / count), scatter)
+
+    def effective_rank(self, columns: slice) -> float:
+        """The participation ratio (Σ λ)² / Σ λ² of the eigenvalues of these columns' scatter."""
+        scatter = self.scatter[columns, columns]
+        return float(np.trace(scatter) ** 2 / np.square(scatter).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """ẑ = vᵀ W + b for v the ``columns`` of a vector whose ``target`` columns are z."""
+
+    columns: slice
+    target: slice
+    weight: Float64[np.ndarray, "d_in d_out"]
+    bias: Float64[np.ndarray, " d_out"]
+    alpha: float = 0.0
+
+    def errors(self, vectors: Float64[np.ndarray, "row width"]) -> Float64[np.ndarray, " row"]:
+        """|z − ẑ|² of each vector."""
+        residual = vectors[:, self.target] - vectors[:, self.columns] @ self.weight - self.bias
+        return np.square(residual).sum(1)
+
+    def total(self, moments: Moments) -> float:
+        """Σ |z − ẑ|² over all vectors that the moments are of."""
+        offset = moments.mean[self.target] - moments.mean[self.columns] @ self.weight - self.bias
+        inside = moments.scatter[self.columns, self.columns] @ self.weight
+        inside -= 2 * moments.scatter[self.columns, self.target]
+        total = np.trace(moments.scatter[self.target, self.target]) + np.sum(inside * self.weight)
+        return float(max(total, 0.0) + moments.count * offset @ offset)
+
+
+def fit_affine(
+    moments: Moments, columns: slice, target: slice, strengths: Sequence[float] = (0.0,)
+) -> list[Affine]:
+    """W = (Sᵥᵥ + α I)⁻¹ Sᵥ_z, b = z̄ − v̄ W, one for each strength; of several best, the smallest W.
+
+    The bias is not penalized; α, that of scikit-learn's Ridge, is strength × mean eigenvalue of Sᵥᵥ.
+    """
+    values, vectors = np.linalg.eigh(moments.scatter[columns, columns])
+    varies = values > SMALLEST * values.max(initial=0.0)
+    rotated = vectors.T @ moments.scatter[columns, target]
+    fits = []
+    for strength in strengths:
+        alpha = strength * float(values.mean()) if strength else 0.0
+        inverse = np.divide(1.0, values + alpha, out=np.zeros_like(values), where=varies)
+        weight = vectors @ (inverse[:, None] * rotated)
+        bias = moments.mean[target] - moments.mean[columns] @ weight
+        fits.append(Affine(columns, target, weight, bias, alpha))
+    return fits
+
+
+def choose_strength(folds: Sequence[Moments], columns: slice, target: slice) -> float:
+    """The strength with the least error on the fold that a fit has not seen, summed over folds."""
+    totals = np.zeros(len(STRENGTHS))
+    for held_out, fold in enumerate(folds):
+        train = reduce(add, (moments for i, moments in enumerate(folds) if i != held_out))
+        fits = fit_affine(train, columns, target, STRENGTHS)
+        totals += [fit.total(fold) for fit in fits]
+    return STRENGTHS[int(totals.argmin())]
+
+
+def fit_principal(moments: Moments, target: slice, rank: int) -> Affine:
+    """z̄ + P (z − z̄), P the projection on the ``rank`` first principal components of z.
+
+    No affine map of any ``rank`` linear features of z has a smaller error on the same vectors.
+    """
+    scatter = moments.scatter[target, target]
+    width = len(scatter)
+    _, components = eigh(scatter, subset_by_index=(max(0, width - rank), width - 1))
+    mean = moments.mean[target]
+    weight = components @ components.T
+    return Affine(target, target, weight, mean - mean @ weight)
+
+
+class AffineMap(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """ŷ = x W + b, its ridge penalty chosen by cross-validation over rows.
+
+    Args:
+        strength: The penalty as a multiple of the mean eigenvalue of the scatter of X; None: that of the least error on
+            rows that a fit has not seen.
+
+    Attributes:
+        coef_: W.
+        intercept_: b.
+        alpha_: The penalty, as that of scikit-learn's Ridge.
+    """
+
+    def __init__(self, strength: float | None = None):
+        self.strength = strength
+
+    def fit(self, X: Any, y: Any) -> "AffineMap":
+        """Fits to the rows of X and y."""
+        X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
+        rows = np.column_stack([X, y])
+        columns, target = slice(0, X.shape[1]), slice(X.shape[1], rows.shape[1])
+        fold = np.random.default_rng(0).permutation(len(rows)) % FOLDS
+        folds = [Moments.of(rows[fold == i]) for i in range(FOLDS)]
+        strength = self.strength
+        if strength is None:
+            has_folds = len(rows) >= 2 * FOLDS
+            strength = choose_strength(folds, columns, target) if has_folds else 0.0
+        (affine,) = fit_affine(reduce(add, folds), columns, target, [strength])
+        is_flat = y.ndim == 1
+        self.coef_ = affine.weight[:, 0] if is_flat else affine.weight
+        self.intercept_ = affine.bias[0] if is_flat else affine.bias
+        self.alpha_ = affine.alpha
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """ŷ of the rows of X."""
+        check_is_fitted(self)
+        return validate_data(self, X, dtype=np.float64, reset=False) @ self.coef_ + self.intercept_

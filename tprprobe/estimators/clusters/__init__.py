@@ -1,0 +1,1 @@
+"""Groups of vectors that lie together."""

@@ -1,0 +1,141 @@
+"""k-means from several seeds: the best of its runs, its clusters numbered by falling size, and how far the runs agree."""
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Float32, Int32
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score, pairwise_distances_argmin
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tprprobe.errors import InputError
+
+TIE = 1e-5  # of inertia: the first of the runs with the same clusters is taken
+
+Centers = Float32[np.ndarray, "cluster width"]
+Assigned = tuple[Int32[np.ndarray, "run token"], Float[np.ndarray, " run"]]  # labels, inertia
+
+
+@dataclass(frozen=True, eq=False)
+class BestRun:
+    """The labels and centers of the best run, numbered by falling size, its inertia, and the mean agreement of all runs."""
+
+    labels: Int32[np.ndarray, " token"]
+    centers: Centers
+    inertia: float
+    stability: float
+
+
+def fit_means(
+    vectors: Float[np.ndarray, "row width"],
+    k: int,
+    seed: int = 0,
+    starts: int = 1,
+    source: str = "the sample",
+) -> Any:
+    """scikit-learn's k-means: ``cluster_centers_``, ``labels_``, ``predict``; the best of ``starts``."""
+    too_few = InputError(f"{source} has fewer than {k} distinct vectors: give a smaller k")
+    if len(vectors) < k:
+        raise too_few
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        try:
+            return KMeans(k, n_init=starts, random_state=seed).fit(vectors)  # type: ignore[arg-type]
+        except ConvergenceWarning as warning:
+            raise too_few from warning
+
+
+def fit_seeds(
+    vectors: Float32[np.ndarray, "row width"], k: int, seed: int, n_seeds: int, source: str
+) -> list[np.ndarray]:
+    """The centers that k-means ends at from every seed."""
+    fits = [fit_means(vectors, k, seed + i, source=source) for i in range(n_seeds)]
+    return [np.asarray(fit.cluster_centers_) for fit in fits]
+
+
+def assign(blocks: Iterable[np.ndarray], centers_by_run: Sequence[np.ndarray]) -> Assigned:
+    """The nearest center of each vector and the inertia, for every run.
+
+    |v − c|² = |v|² − 2 v·c + |c|² for the centers of all runs at once, so that vectors are read
+    once; from the centers' mean on, so that nothing is lost where vectors lie far from the origin.
+    """
+    origin = np.mean(centers_by_run, axis=(0, 1), dtype=np.float32)
+    centers = np.concatenate(centers_by_run).astype(np.float32) - origin
+    offsets = np.square(centers).sum(1)
+    labels = []
+    inertia = np.zeros(len(centers_by_run))
+    for block in blocks:
+        moved = block - origin
+        distances = (offsets - 2 * (moved @ centers.T)).reshape(len(block), len(inertia), -1)
+        nearest = distances.argmin(2)
+        lowest = np.take_along_axis(distances, nearest[..., None], 2)
+        inertia += lowest.sum((0, 2), dtype=np.float64)
+        inertia += np.einsum("ij,ij->i", moved, moved).sum(dtype=np.float64)
+        labels.append(nearest.T.astype(np.int32))
+    return np.concatenate(labels, 1), inertia
+
+
+def choose_run(
+    labels: Int32[np.ndarray, "run token"],
+    inertia: Float[np.ndarray, " run"],
+    centers_by_run: Sequence[np.ndarray],
+) -> BestRun:
+    """The best run, its clusters numbered by falling size; stability is the mean adjusted Rand index between runs."""
+    k = len(centers_by_run[0])
+    best = int(np.argmax(inertia <= inertia.min() * (1 + TIE)))
+    order = np.argsort(-np.bincount(labels[best], minlength=k), kind="stable")
+    numbers = np.argsort(order).astype(np.int32)
+    agreement = [adjusted_rand_score(*pair) for pair in combinations(labels, 2)]
+    stability = float(np.mean(agreement)) if agreement else np.nan
+    centers = centers_by_run[best][order]
+    return BestRun(numbers[labels[best]], centers, float(inertia[best]), stability)
+
+
+class RoleClusters(ClusterMixin, BaseEstimator):
+    """Clusters of vectors by k-means, the best of several seeds, on standardized dimensions.
+
+    Args:
+        n_clusters: The number of clusters.
+        n_seeds: The number of runs.
+        raw: Cluster vectors as they are, without standardizing dimensions.
+        random_state: The first seed.
+
+    Attributes:
+        labels_: The cluster of every row; 0 is the largest.
+        cluster_centers_: The centers, of standardized vectors.
+        inertia_: The sum of squared distances to them.
+        stability_: The mean adjusted Rand index between the runs.
+    """
+
+    def __init__(
+        self, n_clusters: int = 8, n_seeds: int = 10, raw: bool = False, random_state: int = 0
+    ):
+        self.n_clusters = n_clusters
+        self.n_seeds = n_seeds
+        self.raw = raw
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> "RoleClusters":
+        """Clusters the rows of X; y is not read."""
+        X = validate_data(self, X, dtype=np.float32, ensure_min_samples=self.n_clusters)
+        self.scaler_ = StandardScaler(with_mean=not self.raw, with_std=not self.raw).fit(X)
+        vectors: Any = self.scaler_.transform(X)
+        seed = 0 if self.random_state is None else self.random_state
+        centers = fit_seeds(vectors, self.n_clusters, seed, self.n_seeds, "X")
+        best = choose_run(*assign([vectors], centers), centers)
+        self.labels_, self.cluster_centers_ = best.labels, best.centers
+        self.inertia_, self.stability_ = best.inertia, best.stability
+        return self
+
+    def predict(self, X: Any) -> Int32[np.ndarray, " row"]:
+        """The nearest cluster of the rows of X."""
+        check_is_fitted(self)
+        vectors = self.scaler_.transform(validate_data(self, X, dtype=np.float32, reset=False))
+        return pairwise_distances_argmin(vectors, self.cluster_centers_).astype(np.int32)

@@ -1,0 +1,1 @@
+"""Probes: what predicts the labels of words from vectors."""

@@ -1,0 +1,72 @@
+"""Intervals over groups, and paired differences of two estimators on the same groups."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Shaped
+from scipy import stats
+
+from tprprobe.evaluation.metrics import Statistic, Sums
+from tprprobe.statistics import FEWEST_GROUPS, Interval, bootstrap, bootstrap_difference
+
+REPLICATES = 1000
+LEVEL = 0.05  # of a corrected test by which a score is beyond a control
+BLOCKS = 20  # of groups, of which a jackknife leaves out one after another
+FEW_GROUPS = f"no interval: fewer than {FEWEST_GROUPS} groups"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The difference of two estimators on the groups that both were tested on, and p that there is none."""
+
+    difference: Interval
+    p: float
+    n_groups: int
+    reference: float  # the score of the second
+
+
+def interval_of(sums: Sums, statistic: Statistic) -> Interval:
+    """A statistic of the totals of groups, with its 95 % interval; NaN for too few groups."""
+    return bootstrap(sums, statistic, REPLICATES)
+
+
+def compare(sums: Sums, reference: Sums, statistic: Statistic) -> Comparison:
+    """The first minus the reference on the same groups, drawn together.
+
+    ``p`` is that of the t test of difference / bootstrap error, which has the resolution that a correction needs.
+    """
+    interval = bootstrap_difference(sums, reference, statistic, replicates=REPLICATES)
+    p = t_test(interval.value, float(np.nanstd(interval.replicates)), len(sums))
+    score = float(statistic(reference.sum(0, keepdims=True))[0])
+    return Comparison(interval, p, len(sums), score)
+
+
+def t_test(difference: float, error: float, n_groups: int) -> float:
+    """Two-sided p of a difference with a standard error over groups."""
+    if n_groups < 2 or not np.isfinite(difference):
+        return 1.0
+    if error == 0:
+        return float(difference == 0)
+    return float(2 * stats.t.sf(abs(difference) / error, n_groups - 1))
+
+
+def jackknife(
+    score: Callable[[Shaped[np.ndarray, " row"]], float], groups: Shaped[np.ndarray, " row"]
+) -> Interval:
+    """A score of rows that is no sum over groups, with its 95 % interval by leaving out blocks of groups.
+
+    Source: Efron and Tibshirani 1993, chapter 11; with B blocks the variance is (B − 1)/B Σ (θ_b − mean θ)².
+    """
+    labels, index = np.unique(groups, return_inverse=True)
+    rows, value = np.arange(len(groups)), score(np.arange(len(groups)))
+    if len(labels) < FEWEST_GROUPS:
+        return Interval(value, np.nan, np.nan)
+    n_blocks = min(BLOCKS, len(labels))
+    block = np.random.default_rng(0).permutation(len(labels))[index] % n_blocks
+    scores: Float[np.ndarray, " block"] = np.array(
+        [score(rows[block != b]) for b in range(n_blocks)]
+    )
+    error = np.sqrt((n_blocks - 1) * scores.var())
+    half = stats.t.ppf(0.975, n_blocks - 1) * error
+    return Interval(value, value - half, value + half)

@@ -1,0 +1,113 @@
+"""Metrics of predicted labels: counts of every target, which groups add up, and the numbers that totals give."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from tprprobe.statistics import divide, f1
+
+# Of a target: labels predicted rightly, predicted wrongly, not predicted; whether its likeliest label is right; whether
+# it counts; and −ln p of its labels (NaN of predictions without probabilities).
+TERMS = ("hit", "false", "missed", "right", "n", "nats")
+HIT, FALSE, MISSED, RIGHT, N, NATS = range(len(TERMS))
+
+Marks = Bool[np.ndarray, "target label"]
+Totals = Float[np.ndarray, "replicate term"]
+Sums = Float[np.ndarray, "group term"]
+Statistic = Callable[[Totals], Float[np.ndarray, " replicate"]]
+
+
+class Predictions(NamedTuple):
+    """What an estimator predicts: the likeliest label of every target, all that it gives it, and −ln p of its labels."""
+
+    likeliest: Int[np.ndarray, " target"]
+    predicted: Marks
+    nats: Float[np.ndarray, " target"]
+
+
+def predict_one_label(labels: Int[np.ndarray, " target"], n_labels: int) -> Predictions:
+    """Predictions of one label a target, without probabilities."""
+    return Predictions(labels, np.eye(n_labels, dtype=bool)[labels], np.full(len(labels), np.nan))
+
+
+def count_terms(
+    predictions: Predictions,
+    gold: Marks,
+    n_unseen: Int[np.ndarray, " target"],
+    is_scored: Bool[np.ndarray, " label"],
+) -> Float[np.ndarray, "target term"]:
+    """The counts TERMS of every target.
+
+    Args:
+        predictions: The predictions.
+        gold: The labels.
+        n_unseen: How many labels of a target no estimator can know; they count as missed.
+        is_scored: Which labels count.
+
+    Source: jiant, AllenNLP's F1Measure.
+    """
+    counts, predicted = gold & is_scored, predictions.predicted & is_scored
+    n_gold, hit = counts.sum(1), (predicted & gold).sum(1)
+    is_right = gold[np.arange(len(gold)), predictions.likeliest]
+    columns = (
+        hit,
+        (predicted & ~gold).sum(1),
+        n_gold - hit + n_unseen,
+        is_right & (n_gold > 0),
+        (n_gold > 0) | (n_unseen > 0),
+        predictions.nats,
+    )
+    return np.stack([np.asarray(column, float) for column in columns], 1)
+
+
+def sum_groups(
+    terms: Float[np.ndarray, "target term"],
+    groups: Int[np.ndarray, " target"],
+    n_groups: int,
+    subsets: Sequence[Bool[np.ndarray, " target"]] = (),
+) -> Float[np.ndarray, "subset group term"]:
+    """The sums over the targets of every group: of all, then of subsets."""
+    sums = [
+        [np.bincount(groups[inside], column[inside], n_groups) for column in terms.T]
+        for inside in (np.ones(len(terms), bool), *subsets)
+    ]
+    return np.array(sums).transpose(0, 2, 1)
+
+
+def micro_f1(totals: Totals) -> Float[np.ndarray, " replicate"]:
+    """2 hit / (2 hit + false + missed) of totals of TERMS."""
+    return f1(totals[:, : MISSED + 1])
+
+
+def accuracy(totals: Totals) -> Float[np.ndarray, " replicate"]:
+    """The share of targets whose likeliest label is right."""
+    return divide(totals[:, RIGHT], totals[:, N])
+
+
+def precision(totals: Totals) -> Float[np.ndarray, " replicate"]:
+    """hit / (hit + false)."""
+    return divide(totals[:, HIT], totals[:, HIT] + totals[:, FALSE])
+
+
+def recall(totals: Totals) -> Float[np.ndarray, " replicate"]:
+    """hit / (hit + missed)."""
+    return divide(totals[:, HIT], totals[:, HIT] + totals[:, MISSED])
+
+
+def codelength(n_first: int, n_labels: int, nats: Sequence[float]) -> float:
+    """The bits of all labels, coded portion by portion: t_1 log2 K − Σ_i log2 p_i(portion i + 1) (Voita and Titov 2020)."""
+    return n_first * np.log2(n_labels) + sum(nats) / np.log(2)
+
+
+def compression(bits: float, n_targets: int, n_labels: int) -> float:
+    """The compression n log2 K / bits, which is 1 for a uniform predictor."""
+    return n_targets * np.log2(n_labels) / bits
+
+
+def constant_bits(training: Marks, tested: Bool[np.ndarray, "_tested label"]) -> float:
+    """The bits a target that the label shares of the training data (one added to each count) cost."""
+    shares = (training.sum(0) + 1) / (training.sum() + training.shape[1])
+    labelled = tested[tested.any(1)]
+    return float(-(labelled @ np.log2(shares) / labelled.sum(1)).mean())

@@ -1,0 +1,177 @@
+"""One long table for every analysis, a row a number, and the folder that holds it.
+
+site layer head            what was read
+task                       what was asked: a column of labels, a scheme of roles, …
+estimator control          what answered; the control is empty for the real one
+metric value low high      the number with its 95 % interval, which is empty where groups are too few
+beyond beyond_low beyond_high   the number minus that of the strongest control, on the same groups; ``rival`` is that
+                           control, ``rival_value`` its number there, and ``p`` the largest p-value (Holm) of all controls that it is no better
+n n_groups note            tested units, tested groups, a remark
+
+Any further column (side, seed, k, …) names a row, as do the first six.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.errors import InputError
+from tprprobe.evaluation.intervals import FEW_GROUPS
+from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.kinds import SETTINGS
+from tprprobe.files.notebook import as_html
+from tprprobe.files.tables import columns, read_table
+from tprprobe.statistics import Interval
+
+FILE = "results.parquet"
+NAMES = ("task", "site", "layer", "head", "estimator", "control")
+DIFFERENCES = ("beyond", "beyond_low", "beyond_high", "rival", "rival_value", "p")
+NUMBERS = ("value", "low", "high", *DIFFERENCES, "n", "n_groups", "note")
+TEXTS = ("site", "estimator", "control", "rival", "note")
+INTEGERS = ("layer", "head", "seed")
+COLUMNS = columns(
+    text="task estimator control metric note",
+    number="value low high beyond beyond_low beyond_high p",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """The numbers of an analysis.
+
+    Attributes:
+        table: One long table, a row a number; see [columns](columns.md).
+        settings: The settings of the run that they come from.
+
+    Examples:
+        >>> results = tp.load_results("pos")
+        >>> results.wide()[["site", "f1"]].shape
+        (4, 2)
+    """
+
+    table: pd.DataFrame
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def select(self, **names: Any) -> "Results":
+        """The rows whose columns have these values.
+
+        Args:
+            **names: The value of a column, or a list of values.
+
+        Returns:
+            The results, of fewer rows.
+        """
+        is_chosen = pd.Series(True, self.table.index)
+        for name, values in names.items():
+            listed = list(values) if isinstance(values, list | tuple | set) else [values]
+            is_chosen &= self.table[name].isin(listed)
+        return Results(self.table[is_chosen], self.settings)
+
+    def wide(self) -> pd.DataFrame:
+        """One row for all numbers of the same name: a column a metric, its interval beside it.
+
+        Returns:
+            The columns that name a row, and of every metric ``metric``, ``metric_low`` and ``metric_high`` where it has an
+            interval.
+        """
+        names = [name for name in self.table if name not in (*NUMBERS, "metric")]
+        row = self.table.groupby(names, dropna=False, sort=False).ngroup()
+        view = self.table[names].groupby(row, sort=False).first()
+        view = self.table.loc[~row.duplicated(), names].reset_index(drop=True)
+        for metric, rows in self.table.groupby("metric", sort=False):
+            numbers = rows.set_index(row[rows.index])
+            view[metric] = numbers["value"]
+            if numbers["low"].notna().any():
+                view[[f"{metric}_low", f"{metric}_high"]] = numbers[["low", "high"]]
+        return view
+
+    def _repr_html_(self) -> str:
+        nonempty = self.table.dropna(axis=1, how="all")
+        return as_html(f"{len(self)} numbers", nonempty, ".wide() has a column for every metric.")
+
+
+def number(metric: str, interval: Interval | float, **columns: Any) -> dict[str, Any]:
+    """A number as columns of a row; ``columns`` are further ones, such as ``n_groups``."""
+    if not isinstance(interval, Interval):
+        return {"metric": metric, "value": float(interval), **columns}
+    ends = {"value": interval.value, "low": interval.low, "high": interval.high}
+    note = FEW_GROUPS if np.isnan(interval.low) and not np.isnan(interval.value) else ""
+    return {"metric": metric, **ends, "note": note, **columns}
+
+
+def tabulate(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """The long table of rows; columns that they lack are empty."""
+    return complete(pd.DataFrame(list(rows)))
+
+
+def complete(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with all columns of a long table, in their order."""
+    further = [name for name in table if name not in (*NAMES, *NUMBERS, "metric")]
+    table = table.reindex(columns=[*NAMES, *further, "metric", *NUMBERS])
+    floats = [name for name in NUMBERS if name not in ("n", "n_groups", *TEXTS)]
+    integers = [name for name in (*INTEGERS, "n", "n_groups") if name in table]
+    types = dict.fromkeys(floats, float) | dict.fromkeys(integers, "Int64")
+    table = table.astype(types | dict.fromkeys(TEXTS, object))
+    return table.fillna(dict.fromkeys(TEXTS, "")).astype(dict.fromkeys((*TEXTS, "task"), str))
+
+
+def melt(
+    table: pd.DataFrame, names: Mapping[str, str], metrics: Sequence[str] = ()
+) -> pd.DataFrame:
+    """The long table of a table with a column for every metric, and its interval in METRIC_low and METRIC_high.
+
+    Args:
+        table: The table.
+        names: Which of its columns name a row, and as what, for example ``{"family": "estimator"}``.
+        metrics: Its metrics; default: all columns with an interval. Columns ``beyond``, ``n`` and others of a long table
+            stay what they are.
+    """
+    ends = {"low": "_low", "high": "_high"}
+    listed = metrics or [str(name) for name in table if f"{name}_low" in table and name != "beyond"]
+    common = table[[*names]].rename(columns=dict(names))
+    common = common.join(table[[name for name in table if name in NUMBERS and name != "value"]])
+    parts = []
+    for metric in listed:
+        numbers = {"value": table[metric]}
+        numbers |= {name: table.get(f"{metric}{end}", np.nan) for name, end in ends.items()}
+        parts.append(common.assign(metric=metric, **numbers))
+    return complete(pd.concat(parts, ignore_index=True).dropna(subset="value"))
+
+
+def load_results(folder: str | os.PathLike[str]) -> Results:
+    """The numbers of all analyses in a folder, and in the folders in it.
+
+    Args:
+        folder: The ``--out`` of commands.
+
+    Returns:
+        One long table. Where numbers come from several folders, the column ``run`` has their names.
+
+    Raises:
+        InputError: There are none, or they are damaged.
+
+    Examples:
+        >>> tp.load_results("pos").select(metric="f1", control="").table["estimator"].tolist()
+        ['linear']
+    """
+    path = Path(folder)
+    files = [file for file in (path / FILE, *sorted(path.glob(f"*/{FILE}"))) if file.is_file()]
+    if not files:
+        raise InputError(f"{folder} holds no {FILE}: give the folder of a command (--out)")
+    tables = [read_table(file, COLUMNS, "make it again") for file in files]
+    if len(files) > 1:
+        tables = [
+            table.assign(run=file.parent.relative_to(path).as_posix())
+            for table, file in zip(tables, files, strict=True)
+        ]
+    settings = path / SETTINGS
+    document = read_json(settings) if settings.is_file() else {}
+    return Results(complete(pd.concat([table.astype(object) for table in tables])), document)

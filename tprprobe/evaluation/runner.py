@@ -1,0 +1,195 @@
+"""Fits, tests and counts: the loop over folds, controls and seeds, for any estimator."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from tprprobe import plugins
+from tprprobe.errors import InputError, unknown
+from tprprobe.evaluation.metrics import Marks, Predictions, predict_one_label
+
+METHODS = ("fit", "predict", "get_params")
+UNIFORM = 0.01  # of all probabilities is uniform: a label that was not seen would cost infinitely many bits
+
+Rows = Int[np.ndarray, " row"]
+Labels = Bool[np.ndarray, "estimator target label"]
+HeldOut = Bool[np.ndarray, "estimator held_out label"]
+Count = Callable[[int, Predictions, Rows], Float[np.ndarray, "subset group term"]]
+
+
+class Fold(NamedTuple):
+    """The targets that are fitted on, that choose (a penalty, when to stop), and that are tested on."""
+
+    train: Rows
+    dev: Rows
+    test: Rows
+
+
+class CrossFit(NamedTuple):
+    """Estimators as the first fold fitted them, and their counts on the tested targets of all folds."""
+
+    estimators: list[Any]
+    sums: Float[np.ndarray, "estimator subset group term"]
+
+
+def find_estimator(name: str, parameters: dict[str, Any]) -> Any:
+    """The estimator of that name among ``tprprobe.estimators``, with parameters of its constructor.
+
+    Raises:
+        InputError: There is none, or it has no such parameter.
+    """
+    registered = plugins.find("estimators")
+    if name not in registered:
+        raise unknown("probe", name, registered)
+    kind = registered[name].load()
+    if strange := sorted(parameters.keys() - {*kind._get_param_names()}):
+        raise InputError(
+            f"{', '.join(strange)}: no setting of {name} probes, which have "
+            f"{', '.join(kind._get_param_names()) or 'none'}; leave it out"
+        )
+    estimator = kind(**parameters)
+    if hasattr(estimator, "check"):
+        estimator.check()
+    return check_estimator(estimator)
+
+
+def check_estimator(estimator: Any) -> Any:
+    """The estimator, if it is one by scikit-learn's protocol.
+
+    Raises:
+        InputError: It is a class, a regressor, or lacks a method.
+    """
+    if isinstance(estimator, type):
+        raise InputError(
+            f"{estimator.__name__} is a class: give an instance, {estimator.__name__}()"
+        )
+    from sklearn.base import is_regressor
+
+    lacks = [name for name in METHODS if not callable(getattr(estimator, name, None))]
+    if lacks or is_regressor(estimator):
+        fault = f"has no {lacks[0]}" if lacks else "is a regressor, labels need a classifier"
+        raise InputError(
+            f"{estimator!r:.80} {fault}: give the name of a probe, or a classifier with fit, predict and get_params, "
+            "as scikit-learn's"
+        )
+    return estimator
+
+
+def name_estimator(estimator: Any) -> str:
+    """The name under which the class of an estimator is registered, or that of the class."""
+    kind = type(estimator)
+    points = {point.value: name for name, (_, _, point) in plugins.find("estimators").items()}
+    return points.get(f"{kind.__module__}:{kind.__qualname__}", kind.__name__)
+
+
+def describe_estimator(estimator: Any) -> dict[str, Any]:
+    """The name and the parameters of an estimator, as JSON: another one does not go on with its run."""
+    parameters = {name: repr(value) for name, value in estimator.get_params().items()}
+    return {"name": name_estimator(estimator), "parameters": parameters}
+
+
+def with_seed(estimator: Any, seed: int) -> Any:
+    """A new estimator of the same parameters, its seed set where it has one."""
+    from sklearn.base import clone
+
+    copy: Any = clone(estimator)
+    return copy.set_params(random_state=seed) if "random_state" in copy.get_params() else copy
+
+
+def cross_fit(
+    estimators: Sequence[Any],
+    X: Any,
+    labels: Labels,
+    folds: Sequence[Fold],
+    tested: tuple[Any, Sequence[Bool[np.ndarray, "_tested label"]]],
+    count: Count,
+) -> CrossFit:
+    """Estimators on the same X, fitted and tested fold by fold (iterative ones in the first fold only).
+
+    Args:
+        estimators: Estimators, none of which is changed.
+        X: What they read of every target.
+        labels: The labels that each learns.
+        folds: Row numbers of X; ``test`` are those of what is tested.
+        tested: The X that is tested, and for every estimator the gold labels.
+        count: Counts predictions of the estimator of a number for tested rows.
+    """
+    from sklearn.base import clone
+
+    X_test, gold = tested
+    is_iterative = getattr(estimators[0], "iterative", False)
+    saved, previous, sums = None, None, []
+    for fold in folds[:1] if is_iterative else folds:
+        current = [clone(estimator) for estimator in estimators]
+        validation = take(X, fold.dev), labels[:, fold.dev]
+        fit_together(current, take(X, fold.train), labels[:, fold.train], validation, previous)
+        X_fold = take(X_test, fold.test)
+        predictions = (
+            predict(estimator, X_fold, marks[fold.test])
+            for estimator, marks in zip(current, gold, strict=True)
+        )
+        sums.append(
+            np.stack([count(i, predicted, fold.test) for i, predicted in enumerate(predictions)])
+        )
+        saved, previous = saved or current, current
+    return CrossFit(saved or [], np.sum(sums, axis=0))
+
+
+def take(X: Any, rows: Rows) -> Any:
+    """Some rows of X, an array or states of spans."""
+    return X.take(rows) if hasattr(X, "batches") else X[rows]
+
+
+def fit_together(
+    estimators: Sequence[Any],
+    X: Any,
+    labels: Labels,
+    validation: tuple[Any, HeldOut],
+    start: Sequence[Any] | None,
+) -> None:
+    """Fits estimators on the same X, at once where their class can."""
+    if getattr(estimators[0], "batched", False):
+        type(estimators[0]).fit_together(estimators, X, labels, validation, start)
+        return
+    for estimator, marks in zip(estimators, labels, strict=True):
+        try:
+            estimator.fit(np.asarray(X), as_codes(marks))
+        except (ValueError, TypeError) as error:
+            raise InputError(
+                f"{name_estimator(estimator)} cannot be fitted to these labels: {' '.join(str(error).split())[:200]}"
+            ) from error
+
+
+def as_codes(marks: Marks) -> Int[np.ndarray, "target *label"]:
+    """The number of every target's label; 0 and 1 for each label, where targets have several or none."""
+    return marks.argmax(1) if (marks.sum(1) == 1).all() else marks.astype(int)
+
+
+def predict(estimator: Any, X: Any, marks: Marks) -> Predictions:
+    """What a fitted estimator predicts for targets with these labels."""
+    if getattr(estimator, "batched", False):
+        return Predictions(*estimator.predictions(X, marks))
+    X, n_labels = np.asarray(X), marks.shape[1]
+    codes = np.asarray(estimator.predict(X))
+    if codes.ndim == 2:
+        return Predictions(codes.argmax(1), codes > 0, np.full(len(codes), np.nan))
+    predictions = predict_one_label(codes.astype(int), n_labels)
+    return predictions._replace(nats=_nats(estimator, X, marks))
+
+
+def _nats(estimator: Any, X: Any, marks: Marks) -> Float[np.ndarray, " target"]:
+    """−ln p of every target's label, p mixed with UNIFORM; NaN of an estimator without probabilities."""
+    if not hasattr(estimator, "predict_proba"):
+        return np.full(len(marks), np.nan)
+    shares = np.zeros(marks.shape)
+    shares[:, np.asarray(estimator.classes_, int)] = estimator.predict_proba(X)
+    mixed = (1 - UNIFORM) * shares + UNIFORM / marks.shape[1]
+    return -np.log((mixed * marks).sum(1))
+
+
+def chunk(estimators: Sequence[Any], size: int) -> Iterator[slice]:
+    """Slices of so many estimators."""
+    for start in range(0, len(estimators), size):
+        yield slice(start, start + size)

@@ -1,0 +1,78 @@
+"""The text of a sentence, spelled from the tokens of a treebank by the rules of CoNLL-U.
+
+A token is a line of several words (``3-4 au``) or a word by itself. A blank follows it unless MISC has
+``SpaceAfter=No``; ``SpacesAfter``, ``SpacesBefore`` and ``SpacesInToken`` spell other blanks.
+
+Source: https://universaldependencies.org/format.html; the last three as UDPipe writes them.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tprprobe.gold.labels import Span, is_made_of, place_words
+
+ESCAPED = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)")
+BLANKS = {"s": " ", "t": "\t", "r": "\r", "n": "\n", "p": "|"}
+
+
+class SurfaceToken(NamedTuple):
+    """A token as it is written: its form, the words that it is made of, and its column MISC."""
+
+    form: str
+    words: list[str]
+    misc: str = "_"
+
+
+class Surface(NamedTuple):
+    """A sentence's text, and the place of every word in it."""
+
+    text: str
+    places: tuple[Span, ...]
+
+
+def spell_text(tokens: Sequence[SurfaceToken]) -> str:
+    """The text of a sentence by what its tokens say of the blanks around them."""
+    parts = []
+    for token in tokens:
+        features = dict(each.split("=", 1) for each in token.misc.split("|") if "=" in each)
+        parts.append(_unescape(features.get("SpacesBefore", "")))
+        parts.append(_unescape(features.get("SpacesInToken", "")) or token.form)
+        apart = features.get("SpaceAfter") != "No"
+        parts.append(_unescape(features.get("SpacesAfter", r"\s")) if apart else "")
+    return "".join(parts).strip()
+
+
+def _unescape(blanks: str) -> str:
+    return ESCAPED.sub(
+        lambda match: (
+            chr(int(match[1][1:], 16)) if match[1][1:] else BLANKS.get(match[1], match[1])
+        ),
+        blanks,
+    )
+
+
+def is_text_of(text: str | None, tokens: Sequence[SurfaceToken]) -> bool:
+    """True if a text is made of these tokens, with any blanks between."""
+    return text is not None and is_made_of(text, [token.form for token in tokens])
+
+
+def find_surface(text: str | None, tokens: Sequence[SurfaceToken]) -> Surface:
+    """The text (spelled anew if it is not of these tokens) and where its words stand.
+
+    The words of a token stand one after another if together they spell it (*do* and *n't*), else all of
+    them where the token stands (*à* and *le* at *au*).
+    """
+    if text is None or not is_text_of(text, tokens):
+        text = spell_text(tokens)
+    places: list[Span] = []
+    written = place_words(text, [token.form for token in tokens])
+    for token, (start, end) in zip(tokens, written, strict=True):
+        part = text[start:end]
+        if is_made_of(part, token.words):
+            places += [
+                (start + first, start + last) for first, last in place_words(part, token.words)
+            ]
+        else:
+            places += [(start, end)] * len(token.words)
+    return Surface(text, tuple(places))

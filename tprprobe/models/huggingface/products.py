@@ -1,0 +1,209 @@
+"""Attentions that a model computes itself: softmax(q kᵀ) v, found among the torch functions that it calls.
+
+The map is what a softmax returns whose rows are distributions over keys, queries and keys are the factors of
+the first product of its shape before it, values are what a product after it multiplies the map with. So a fused
+projection, a rotation or a scale stands before these tensors, as in the attention that models have in common.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+SOFTMAX = {F.softmax, torch.softmax, Tensor.softmax}
+MATMUL = {torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm}
+BADDBMM = {torch.baddbmm, Tensor.baddbmm}  # adds a product to their first argument
+LETTERS = {
+    3: ("zij", "zjk", "zik"),
+    4: ("bhij", "bhjk", "bhik"),
+}  # z: all heads of the batch in a row
+
+
+class Operation(NamedTuple):
+    """A call of a product (``letters`` of both factors and the result, as in einsum) or a softmax (``letters`` empty)."""
+
+    letters: tuple[str, ...]
+    tensors: tuple[Tensor, ...]  # factors and result; of a softmax its result
+
+
+@dataclass(frozen=True)
+class Tap:
+    """A tensor of an attention: in which product (a map: in which softmax) it stands, as which of its tensors."""
+
+    part: str
+    number: int
+    place: int
+    letters: str  # b, h, s (q and k of a map), d; z for batch and heads in one axis
+    order: str = "bshd"  # of the letters in the tensor of the site
+
+    def is_in(self, letters: tuple[str, ...], number: int) -> bool:
+        """True for the operation with these letters and that number of its kind."""
+        return number == self.number and bool(letters) == (self.part != "attention")
+
+
+class Watched(TorchFunctionMode):
+    """A block in which ``around`` is called for every product and softmax: it gets its letters, a function that
+    computes it of its factors, and these.
+    """
+
+    def __init__(self, around: Callable[[tuple[str, ...], Callable[..., Tensor], Any], Tensor]):
+        self.around = around
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if func in SOFTMAX:
+            return self.around((), lambda: func(*args, **kwargs), ())
+        if func in BADDBMM:
+            args = (*args, *(kwargs.pop(name) for name in ("batch1", "batch2") if name in kwargs))
+        if func is torch.einsum and not isinstance(args[1], Tensor):
+            args = (args[0], *args[1])
+        place = 1 if func is torch.einsum or func in BADDBMM else 0
+        letters = _letters(func, args, place)
+        if letters is None:
+            return func(*args, **kwargs)
+        before, after = args[:place], args[place + 2 :]
+        return self.around(
+            letters, lambda a, b: func(*before, a, b, *after, **kwargs), args[place : place + 2]
+        )
+
+
+def _letters(func: Any, args: Any, place: int) -> tuple[str, ...] | None:
+    """The axes of a product's factors and result; None of what is no product of two factors with a batch."""
+    if func is torch.einsum:
+        letters = tuple(args[0].replace(" ", "").replace("->", ",").split(","))
+        return letters if len(letters) == len(args) == 3 else None
+    if (func not in MATMUL and func not in BADDBMM) or len(args) < place + 2:
+        return None
+    ranks = {getattr(each, "ndim", 0) for each in args[place : place + 2]}
+    return LETTERS.get(ranks.pop()) if len(ranks) == 1 else None
+
+
+@contextmanager
+def recorded(take: Callable[[Operation], None]) -> Iterator[None]:
+    """A block in which every product and softmax is given to ``take``."""
+
+    def around(letters: tuple[str, ...], compute: Callable[..., Tensor], factors: Any) -> Tensor:
+        result = compute(*factors)
+        take(Operation(letters, (*factors, result)))
+        return result
+
+    with Watched(around):
+        yield
+
+
+def find_taps(operations: Sequence[Operation], batch: int) -> dict[str, Tap]:
+    """Where queries, keys, values, map and filler of the first attention pass; empty where there is none."""
+    products = [(time, each) for time, each in enumerate(operations) if each.letters]
+    softmaxes = [(time, each) for time, each in enumerate(operations) if not each.letters]
+    for number, (now, softmax) in enumerate(softmaxes):
+        weights = _per_head(softmax.tensors[-1], batch)
+        if weights is None or not is_map(weights):
+            continue
+        scores = next(
+            (i for i, (time, p) in enumerate(products) if time < now and _has_scores(p, weights)),
+            None,
+        )
+        mixed = next(
+            (i for i, (time, p) in enumerate(products) if time > now and _mixes(p, weights) >= 0),
+            None,
+        )
+        if scores is not None and mixed is not None:
+            letters = "zqk" if softmax.tensors[-1].ndim == 3 else "bhqk"
+            at = _mixes(products[mixed][1], weights)
+            return {
+                "attention": Tap("attention", number, 0, letters, "bhqk"),
+                **_factors(scores, products[scores][1].letters),
+                **_sum(mixed, products[mixed][1].letters, at),
+            }
+    return {}
+
+
+def _factors(number: int, letters: tuple[str, ...]) -> dict[str, Tap]:
+    """Queries and keys of a product that gives scores."""
+    first, second, scores = letters
+    place = 0 if scores[-2] in first else 1
+    width = next(iter({*first} & {*second} - {*scores}))
+    axes = _axes(scores, width)
+    return {
+        "query": Tap("query", number, place, _named(letters[place], axes)),
+        "key": Tap("key", number, 1 - place, _named(letters[1 - place], axes)),
+    }
+
+
+def _sum(number: int, letters: tuple[str, ...], at: int) -> dict[str, Tap]:
+    """Values and filler of a product whose factor ``at`` is the map."""
+    weights, values = letters[at], letters[1 - at]
+    axes = _axes(weights, next(iter({*values} - {*weights})))
+    return {
+        "value": Tap("value", number, 1 - at, _named(values, axes)),
+        "filler": Tap("filler", number, 2, _named(letters[2], axes)),
+    }
+
+
+def _axes(weights: str, width: str) -> dict[str, str]:
+    """The axes that letters stand for, by the letters of a map."""
+    heads = {weights[0]: "z"} if len(weights) == 3 else {weights[0]: "b", weights[1]: "h"}
+    return {weights[-2]: "s", weights[-1]: "s", width: "d", **heads}
+
+
+def _named(letters: str, axes: dict[str, str]) -> str:
+    return "".join(axes.get(letter, "?") for letter in letters)
+
+
+def view(tensor: Tensor, tap: Tap, batch: int) -> Tensor | None:
+    """The tensor with the axes of its site; None where it has others than when the model was explored."""
+    letters = tap.letters
+    if tensor.ndim != len(letters):
+        return None
+    if "z" in letters:
+        at = letters.index("z")
+        if tensor.shape[at] % batch:
+            return None
+        tensor, letters = tensor.unflatten(at, (batch, -1)), letters.replace("z", "bh")
+    if sorted(letters) != sorted(tap.order):
+        return None
+    return tensor.permute([letters.index(axis) for axis in tap.order])
+
+
+def unview(edited: Tensor, tap: Tap) -> Tensor:
+    """An edited tensor of a site with the axes that its operation has."""
+    letters = tap.letters.replace("z", "bh")
+    tensor = edited.permute([tap.order.index(axis) for axis in letters])
+    at = tap.letters.find("z")
+    return tensor if at < 0 else tensor.flatten(at, at + 1)
+
+
+def is_map(weights: Tensor) -> bool:
+    """True of maps of attention, [batch, head, query, key], whose rows sum to one."""
+    rows = weights.float().sum(-1)
+    return bool((weights >= 0).all() and torch.allclose(rows, torch.ones_like(rows), atol=1e-2))
+
+
+def _per_head(tensor: Tensor, batch: int) -> Tensor | None:
+    """A map, or scores, as [batch, head, query, key]."""
+    if tensor.ndim == 3 and len(tensor) % batch == 0:
+        tensor = tensor.unflatten(0, (batch, -1))
+    return tensor if tensor.ndim == 4 and len(tensor) == batch else None
+
+
+def _has_scores(product: Operation, weights: Tensor) -> bool:
+    result = _per_head(product.tensors[2], len(weights))
+    return result is not None and result.shape == weights.shape
+
+
+def _mixes(product: Operation, weights: Tensor) -> int:
+    """Which factor of a product is the map; -1 where none is."""
+    for place, factor in enumerate(product.tensors[:2]):
+        same = _per_head(factor, len(weights))
+        if (
+            same is not None
+            and same.shape == weights.shape
+            and torch.allclose(same.float(), weights.float(), atol=1e-3)
+        ):
+            return place
+    return -1
