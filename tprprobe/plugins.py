@@ -69,12 +69,12 @@ def find(group: str) -> dict[str, Plugin]:
     return found
 
 
-def _read_points(group: str) -> list[EntryPoint]:
+def _read_points(group: str) -> list[Any]:
     """The entry points of a group; a line on stderr names each package whose file of them is damaged."""
     try:
         return [*entry_points(group=group)]
     except Exception:  # one damaged file of any package
-        points = dict[str, list[EntryPoint]]()
+        points = dict[str, list[Any]]()
         for package in distributions():
             try:
                 points.setdefault(package.name, [*package.entry_points.select(group=group)])
