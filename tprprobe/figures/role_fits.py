@@ -147,7 +147,7 @@ def _draw_steps(panel: Axes, i: int, rows: pd.DataFrame, pale: bool = False) -> 
         if not pale:
             panel.hlines(y, row["r2_low"], row["r2_high"], color=INK, linewidth=0.8)
             texts += [f"{word.strip('+ ')} {row['gain']:+.3f}"] if family in BELOW else []
-            if family == FACTORED and not binds(row):
+            if family == FACTORED and not binds(row.to_dict()):
                 texts[-1] += " (not beyond shuffled roles)"
             if np.isfinite(row.get("learnt", np.nan)) and family == FACTORED:
                 texts.append(f"learnt {row['learnt']:+.3f}")

@@ -16,26 +16,41 @@ Row = Mapping[Any, Any]
 
 
 def binds(row: Row) -> bool:
-    """True if bindings gain something on held-out sequences, and more than those to shuffled roles do, paired."""
+    """True if the interval of the bindings' share of variance lies above 0 and above the share with shuffled roles.
+
+    The share of a row is unbiased, and beyond what any function of its fillers and its roles explains. Rows of older versions
+    have none: there the gain on held-out sequences counts, and its difference to that with shuffled roles.
+    """
+    if np.isfinite(row.get("share_low", np.nan)):
+        return bool(row["share_low"] > np.fmax(0, row.get("share_shuffled", np.nan)))
     ends = (row.get(f"{name}_low", np.nan) for name in ("gain", "beyond"))
     return all(low > 0 for low in ends)
 
 
 def describe_binding(row: Row) -> str:
-    """The sentence on bindings of a row of scores: whether the state binds, by how much of R², and beyond what."""
+    """The sentence on bindings of a row of scores: whether the state binds, and which share of its variance that is."""
+    roles = row["roles"]
+    if not np.isfinite(row.get("share_low", np.nan)):
+        return _describe_gain(row)
+    share = f"share of variance {_score(row, 'share')}"
+    if binds(row):
+        known = np.isfinite(row.get("share_learned", np.nan))
+        learned = f", of which learned {_score(row, 'share_learned')} (beyond every baseline model)"
+        return f"Binds fillers to {roles}: {share}{learned if known else ''}"
+    if row["share_low"] > 0:
+        shuffled = f"{SHUFFLED_ROLES} have {row['share_shuffled']:+.3f}"
+        return f"No binding of fillers to {roles} found: {share}, {shuffled}"
+    return f"No binding of fillers to {roles} found: {share}, an interval with 0"
+
+
+def _describe_gain(row: Row) -> str:
     roles, gain = row["roles"], _score(row, "gain")
     beyond = f"{_score(row, 'beyond')} beyond {SHUFFLED_ROLES}"
     if binds(row):
-        learned = f", of which learned {_score(row, 'learnt')} (beyond the {row['twin']} twin)"
-        known = np.isfinite(row.get("learnt", np.nan))
-        return f"Binds fillers to {roles}: R² {gain}, {beyond}{learned if known else ''}"
+        return f"Binds fillers to {roles}: R² {gain}, {beyond}"
     if np.isnan(row.get("gain_low", np.nan)) or np.isnan(row.get("beyond_low", np.nan)):
         return f"Whether it binds fillers to {roles} is not known: R² {gain} without an interval or control"
-    if row["gain"] == 0:
-        return f"No binding of fillers to {roles} found: no bindings are fitted, as they gain no more than chance"
-    if row["gain_low"] > 0:
-        return f"No binding of fillers to {roles} found: {SHUFFLED_ROLES} gain as much (R² {gain}, {beyond})"
-    return f"No binding of fillers to {roles} found: R² {gain}, an interval with 0"
+    return f"No binding of fillers to {roles} found: R² {gain}, {beyond}"
 
 
 def _score(row: Row, name: str) -> str:
@@ -53,12 +68,21 @@ def summarize(scores: pd.DataFrame) -> list[str]:
         rows = {row["family"]: row for row in of_scheme.to_dict("records")}
         steps = [_step(rows[name], word) for name, word in STEPS if name in rows]
         lines.append(f"{site}, {roles}: held-out R² of {', '.join(steps)}")
+        if np.isfinite(rows.get(FACTORED, {}).get("share", np.nan)):
+            lines.append(f"  {_describe_shares(rows)}")
         if FACTORED in rows:
             lines.append(f"  {describe_binding(rows[FACTORED])}")
         lines += [f"  {text}" for text in of_scheme.get("design", pd.Series(dtype=str)).unique()]
         first = next(iter(rows.values()))
         lines += [f"  {text}" for text in warn(rows, int(first["n_fit"]))]
     return lines
+
+
+def _describe_shares(rows: Mapping[str, Row]) -> str:
+    """All shares of variance in a line."""
+    additive = rows[ADDITIVE]
+    places = ((rows[BAG], "share", "fillers"), (additive, "share", "roles"), (additive, "share_by_length", "fillers × length"), (rows[FACTORED], "share", "bindings"))  # fmt: skip
+    return "shares of variance: " + ", ".join(f"{word} {_score(row, name)}" for row, name, word in places)  # fmt: skip
 
 
 def _step(row: Row, word: str) -> str:
