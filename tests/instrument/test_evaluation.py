@@ -28,7 +28,7 @@ from tprprobe.evaluation.metrics import (
 )
 from tprprobe.evaluation.results import Results, load_results, number, tabulate
 from tprprobe.evaluation.runner import Fold, as_codes, cross_fit, predict
-from tprprobe.evaluation.splits import leave_out
+from tprprobe.evaluation.splits import divide_documents, halve_documents, leave_out
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 
 SITE = "encoder.0.hidden"
@@ -126,6 +126,16 @@ def test_a_row_leaves_the_fit_if_one_of_its_sequences_is_tested():
     sequences = np.array([[1, 1], [2, 1], [3, 3], [4, 4]], np.uint64)
     fitted = leave_out(np.array([False, True, True, True]), np.array([True, False, False, False]), sequences)  # fmt: skip
     assert fitted.tolist() == [False, False, True, True]
+
+
+def test_documents_are_divided_as_a_whole():
+    documents = np.repeat(np.arange(40), 5)
+    test, dev = divide_documents(documents, np.random.default_rng(0))
+    for flags in (test, dev):
+        assert {*flags.reshape(40, 5).sum(1)} == {0, 5}
+    assert not (test & dev).any()
+    halves = halve_documents(documents)
+    assert halves.reshape(40, 5).all(1).sum() == 20
 
 
 # ---------------------------------------------------------------- controls
