@@ -19,7 +19,7 @@ SECTIONS = {
         "load_results",
     ),
     "Roles": ("cluster", "name_roles", "reconstruct"),
-    "Probes": ("probe", "load_probe"),
+    "Probes": ("probe", "load_probe", "load_results"),
     "Decomposition": ("examine", "decompose", "TPDecomposition", "search_roles", "substitute"),
     "Algebra": ("bind", "unbind"),
     "Errors": ("InputError",),

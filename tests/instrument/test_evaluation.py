@@ -187,6 +187,7 @@ def test_predictions_without_and_with_probabilities():
     shares = fitted.predict_proba(X)
     np.testing.assert_allclose(found.nats, -np.log(0.99 * shares[[0, 1, 2], [0, 0, 1]] + 0.005))
     assert np.isnan(predict(NearestVector().fit(X, as_codes(marks)), X, marks).nats).all()
+    assert predict(fitted, X, marks & False).nats.tolist() == [0, 0, 0]  # labels that nobody knows
     several = np.array([[True, True], [False, True]])
     assert as_codes(several).tolist() == [[1, 1], [0, 1]]
 
@@ -305,6 +306,15 @@ def test_codelengths_of_a_classifier_with_probabilities(tmp_path):
         for estimator in ("linear", LogisticRegression(C=1.0))
     )
     assert 0.5 < theirs["codelength"] / ours["codelength"] < 2
+
+
+def test_a_label_of_few_documents_is_counted_and_not_fitted_where_it_is_unknown(unlike):
+    """It is in the fourth document alone, which is not in the training part of every fold."""
+    is_fourth = (unlike.tokens["sample"] == 3) & (unlike.tokens["position"] < 2)
+    tokens = unlike.tokens.assign(pos=unlike.tokens["pos"].astype(str).where(~is_fourth, "RARE"))
+    for seed in range(3):
+        rows = tp.probe(unlike, "pos", NearestVector(), tokens=tokens, controls=(), seed=seed)
+        assert real(rows)["n_test"] == len(tokens)
 
 
 @pytest.mark.parametrize(

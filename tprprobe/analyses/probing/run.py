@@ -86,11 +86,11 @@ def probe(
         >>> english = tp.load_model("tpt-d-english")
         >>> words = tp.load_data("english", n=16)
         >>> _ = tp.extract(english, words, "encoder.-1.self.role", out="english", control=False)
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> rows = tp.probe("english", "pos", LogisticRegression(C=0.1), controls=["shuffled"])
         >>> rows = tp.probe("english", "pos", controls=["shuffled"], out="pos")
         >>> rows["control"].to_list()
         ['real', 'shuffled', 'majority', 'identity']
-        >>> from sklearn.linear_model import LogisticRegression
-        >>> rows = tp.probe("english", "pos", LogisticRegression(C=0.1), controls=["shuffled"])
     """
     if isinstance(estimator, Store):
         warnings.warn(
