@@ -16,10 +16,9 @@ SECTIONS = {
         "export_store",
         "push_to_hub",
         "load_run",
-        "load_results",
     ),
     "Roles": ("cluster", "name_roles", "reconstruct"),
-    "Probes": ("probe", "load_probe"),
+    "Probes": ("probe", "load_probe", "load_results"),
     "Decomposition": (
         "examine",
         "decompose",
