@@ -7,6 +7,7 @@ from planted.sentences import FILLER, ROLE, plant
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -16,13 +17,23 @@ import tprprobe as tp
 from tprprobe.analyses.probing.rows import list_rows
 from tprprobe.errors import InputError
 from tprprobe.evaluation.controls import draw_labels, predict_without_vectors, shuffle_labels
-from tprprobe.evaluation.intervals import compare, interval_of, jackknife, t_test
+from tprprobe.evaluation.intervals import (
+    compare,
+    divide_into_blocks,
+    interval_by_blocks,
+    interval_of,
+    jackknife,
+    t_test,
+)
 from tprprobe.evaluation.metrics import (
     Predictions,
     accuracy,
+    count_labels,
     count_terms,
+    macro_f1,
     micro_f1,
     precision,
+    predict_one_label,
     recall,
     sum_groups,
 )
@@ -178,6 +189,23 @@ def test_counts_of_a_target_with_one_label():
     assert [float(f(totals)[0]) for f in (micro_f1, accuracy, precision, recall)] == pytest.approx(
         [0.5, 0.5, 1, 1 / 3]
     )
+
+
+def test_macro_f1_is_that_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    gold, likeliest = rng.choice(5, (2, 400), p=[0.5, 0.3, 0.15, 0.05, 0])
+    blocks = divide_into_blocks(40)[np.arange(400) % 40]
+    marks, found = np.eye(5, dtype=bool)[gold], predict_one_label(likeliest, 5)
+    outcomes = count_labels(found, marks, np.ones(5, bool), blocks, 20)
+    score = interval_by_blocks(outcomes, macro_f1, 40)
+    assert score.value == pytest.approx(f1_score(gold, likeliest, average="macro"))
+    without = [
+        f1_score(gold[blocks != b], likeliest[blocks != b], average="macro") for b in range(20)
+    ]
+    assert score.high - score.value == pytest.approx(
+        2.093 * np.sqrt(19 * np.var(without)), rel=1e-3
+    )
+    assert np.isnan(interval_by_blocks(outcomes, macro_f1, 9).low)
 
 
 def test_predictions_without_and_with_probabilities():
@@ -339,3 +367,33 @@ def test_old_keywords_warn_and_work(unlike):
     assert real(rows)["probe"] == "linear"
     with pytest.warns(FutureWarning, match="test="), pytest.raises(InputError, match="no targets"):
         tp.probe(unlike, "pos", unlike)
+
+
+def test_few_documents_that_share_a_sentence_are_probed(tmp_path):
+    """Interviews that all end in the same word: 14 documents, and none is fitted on a sentence that it tests."""
+    rng, folder = np.random.default_rng(0), tmp_path / "store"
+    writer = StoreWriter.create(folder, {SITE: SiteSpec(("source", "d_model"), (16,))}, {})
+    for sample in range(84):
+        is_last = sample % 6 == 5
+        words = ["thanks"] if is_last else [f"w{i}" for i in rng.integers(1000, size=4)]
+        tokens = pd.DataFrame({"sample": sample, "side": "source", "token": words})
+        tokens = tokens.assign(position=range(len(words)), word=range(len(words)))
+        tokens = tokens.assign(document=f"interview {sample // 6}")
+        tokens["pos"] = ["T0"] * is_last or [f"T{label}" for label in rng.integers(4, size=4)]
+        vectors = np.ones((1, 16)) if is_last else rng.normal(size=(4, 16))
+        writer.append({SITE: vectors}, tokens)
+    writer.finish()
+    seen = []
+
+    class Spy(NearestVector):
+        def fit(self, X, y):
+            seen.append({vector.tobytes() for vector in X})
+            return super().fit(X, y)
+
+        def predict(self, X):
+            assert seen[-1].isdisjoint(vector.tobytes() for vector in X)
+            return super().predict(X)
+
+    row = real(tp.probe(folder, "pos", Spy(), controls=()))
+    assert row["n_test"] == 14 * 21
+    assert row["f1_low"] < row["f1"] < row["f1_high"]

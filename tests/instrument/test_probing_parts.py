@@ -20,6 +20,7 @@ from tprprobe.analyses.probing.features import needed_sites
 from tprprobe.analyses.probing.labelled_words import read_corpus
 from tprprobe.analyses.probing.scores import Score, compare_scores, tabulate_pairs
 from tprprobe.analyses.probing.settings import SITES
+from tprprobe.analyses.probing.trials import Counts
 from tprprobe.errors import InputError
 from tprprobe.estimators.probes.span_conv import (
     draw_dropout,
@@ -304,7 +305,7 @@ def test_differences_are_paired_and_corrected():
         sums[0, :, 4] = n
         site = "encoder.0.self.role" if name == "control" else f"encoder.0.self.{name}"
         control = "control" if name == "control" else "real"
-        scores.append(Score(place(site, control), sums))
+        scores.append(Score(place(site, control), Counts(sums, np.zeros((1, 1, 3)))))
     table = tabulate_pairs(*compare_scores(scores)).set_index(["first", "second"])
     better = table.loc["encoder.0.self.role", "encoder.0.self.filler"]
     assert better["difference"] < better["high"] < 0

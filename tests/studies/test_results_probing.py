@@ -19,6 +19,7 @@ from studies.pages.verdicts import claims_of, read_page
 from tprpapers.claims import judge, load_claims
 from tprpapers.jiang.role_names import name_dictionary, read_fields, summarize_labels
 from tprprobe.analyses.probing.scores import Score, measure
+from tprprobe.analyses.probing.trials import Counts
 from tprprobe.evaluation.metrics import TERMS
 from tprprobe.evaluation.results import Results, tabulate
 from tprprobe.gold.labels import WORD
@@ -43,7 +44,7 @@ def score(task, site, control, right, side="target", seed=0):
     layer = int(site.split(".")[1]) if site.count(".") > 1 else None
     names = ("task", "side", "site", "layer", "head", "seed", "control")
     place = dict(zip(names, (task, side, site, layer, None, seed, control), strict=True))
-    return Score(place | {"estimator": "linear"}, sums)
+    return Score(place | {"estimator": "linear"}, Counts(sums, np.zeros((1, 1, 3))))
 
 
 def write(folder, scores):

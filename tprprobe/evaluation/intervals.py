@@ -1,10 +1,11 @@
 """Intervals over groups, and paired differences of two estimators on the same groups."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int, Shaped
 from scipy import stats
 
 from tprprobe.evaluation.metrics import Statistic, Sums
@@ -60,13 +61,31 @@ def jackknife(
     """
     labels, index = np.unique(groups, return_inverse=True)
     rows, value = np.arange(len(groups)), score(np.arange(len(groups)))
-    if len(labels) < FEWEST_GROUPS:
-        return Interval(value, np.nan, np.nan)
-    n_blocks = min(BLOCKS, len(labels))
-    block = np.random.default_rng(0).permutation(len(labels))[index] % n_blocks
-    scores: Float[np.ndarray, " block"] = np.array(
-        [score(rows[block != b]) for b in range(n_blocks)]
+    block = divide_into_blocks(len(labels))[index]
+    return jackknife_interval(
+        value, [score(rows[block != b]) for b in np.unique(block)], len(labels)
     )
-    error = np.sqrt((n_blocks - 1) * scores.var())
+
+
+def interval_by_blocks(
+    sums: Float[np.ndarray, "block *count"], statistic: Callable[[Any], float], n_groups: int
+) -> Interval:
+    """A statistic of totals over blocks of so many groups, with its 95 % interval by leaving out one block after another."""
+    total = sums.sum(0)
+    occupied = sums[sums.reshape(len(sums), -1).any(1)]
+    return jackknife_interval(statistic(total), [*map(statistic, total - occupied)], n_groups)
+
+
+def divide_into_blocks(n_groups: int) -> Int[np.ndarray, " group"]:
+    """The block of every group, drawn at random."""
+    return np.random.default_rng(0).permutation(n_groups) % min(BLOCKS, n_groups)
+
+
+def jackknife_interval(value: float, scores: Sequence[float], n_groups: int) -> Interval:
+    """A score with its 95 % interval, from the scores without one block of groups after another; NaN for too few groups."""
+    if n_groups < FEWEST_GROUPS or len(scores) < 2:
+        return Interval(value, np.nan, np.nan)
+    n_blocks = len(scores)
+    error = np.sqrt((n_blocks - 1) * np.var(scores))
     half = stats.t.ppf(0.975, n_blocks - 1) * error
     return Interval(value, value - half, value + half)

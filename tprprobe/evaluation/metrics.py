@@ -16,6 +16,7 @@ HIT, FALSE, MISSED, RIGHT, N, NATS = range(len(TERMS))
 Marks = Bool[np.ndarray, "target label"]
 Totals = Float[np.ndarray, "replicate term"]
 Sums = Float[np.ndarray, "group term"]
+Outcomes = Float[np.ndarray, "group label outcome"]  # right, predicted wrongly, not predicted
 Statistic = Callable[[Totals], Float[np.ndarray, " replicate"]]
 
 
@@ -74,6 +75,26 @@ def sum_groups(
         for inside in (np.ones(len(terms), bool), *subsets)
     ]
     return np.array(sums).transpose(0, 2, 1)
+
+
+def count_labels(
+    predictions: Predictions,
+    gold: Marks,
+    is_scored: Bool[np.ndarray, " label"],
+    groups: Int[np.ndarray, " target"],
+    n_groups: int,
+) -> Outcomes:
+    """How often every group's labels are predicted rightly, predicted wrongly and not predicted; 0 of labels that do not count."""
+    predicted = predictions.predicted
+    outcomes = (predicted & gold, predicted & ~gold, gold & ~predicted)
+    sums = [[marks[groups == group].sum(0) for marks in outcomes] for group in range(n_groups)]
+    return np.array(sums, float).swapaxes(1, 2) * is_scored[:, None]
+
+
+def macro_f1(outcomes: Float[np.ndarray, "label outcome"]) -> float:
+    """The mean F1 of the labels that occur among the labels or the predictions; NaN where none does."""
+    by_label = f1(outcomes[outcomes.any(1)])
+    return float(by_label.mean()) if len(by_label) else np.nan
 
 
 def micro_f1(totals: Totals) -> Float[np.ndarray, " replicate"]:

@@ -16,7 +16,7 @@ UNIFORM = 0.01  # of all probabilities is uniform: a label that was not seen wou
 Rows = Int[np.ndarray, " row"]
 Labels = Bool[np.ndarray, "estimator target label"]
 HeldOut = Bool[np.ndarray, "estimator held_out label"]
-Count = Callable[[int, Predictions, Rows], Float[np.ndarray, "subset group term"]]
+Count = Callable[[int, Predictions, Rows], Float[np.ndarray, "*count"]]
 
 
 class Fold(NamedTuple):
@@ -31,7 +31,7 @@ class CrossFit(NamedTuple):
     """Estimators as the first fold fitted them, and their counts on the tested targets of all folds."""
 
     estimators: list[Any]
-    sums: Float[np.ndarray, "estimator subset group term"]
+    sums: Float[np.ndarray, "estimator *count"]
 
 
 def find_estimator(name: str, parameters: dict[str, Any]) -> Any:

@@ -14,7 +14,17 @@ from tprprobe.statistics import interval_text, read_interval
 COLUMNS = (
     *("task", "side", "site", "layer", "head", "seed", "control", "probe"),
     *("n_train", "labels", "lost", "validations", "f1", "f1_low", "f1_high"),
-    *("accuracy", "accuracy_low", "accuracy_high", "precision", "recall", "n_test"),
+    *(
+        "macro_f1",
+        "macro_f1_low",
+        "macro_f1_high",
+        "accuracy",
+        "accuracy_low",
+        "accuracy_high",
+        "precision",
+        "recall",
+        "n_test",
+    ),
 )
 ENDS = ("selectivity", "prefix_selectivity", "beyond_identity")
 INFORMATION = ("codelength", "compression", "information", "added")
@@ -80,11 +90,19 @@ def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
             "head": "" if pd.isna(row["head"]) else str(row["head"]),
             "score": interval_text(read_interval(row, "f1"), ".1f", 100),
             "of": names[row["task"]],
+            **_macro(row),
             "": BEYOND if row["beyond"] is True else "",
             TIED: _tied(ordered, row),
             "best control": strongest,
             "learnt from": f"{row['n_train']:,}",
         }
+
+
+def _macro(row: pd.Series) -> dict[str, str]:
+    """Macro F1, which runs of version 0.3 and before lack."""
+    if "macro_f1" not in row:
+        return {}
+    return {"macro F1": interval_text(read_interval(row, "macro_f1"), ".1f", 100)}
 
 
 def _tied(rows: pd.DataFrame, row: pd.Series) -> str:

@@ -25,11 +25,10 @@ from tprprobe.analyses.probing.saved_probe import SAVED, save_probe
 from tprprobe.analyses.probing.scores import gather
 from tprprobe.analyses.probing.settings import ProbeSettings
 from tprprobe.analyses.probing.stored_states import RowReader
-from tprprobe.analyses.probing.trials import CURVE, TrialResult, run_trials
+from tprprobe.analyses.probing.trials import CURVE, Counts, TrialResult, run_trials
 from tprprobe.console import progress, stderr
 from tprprobe.estimators.probes.span_conv import Schedule as Schedule
 from tprprobe.evaluation.controls import REAL
-from tprprobe.evaluation.metrics import TERMS
 from tprprobe.evaluation.results import FILE, Results, load_results
 from tprprobe.files.kinds import SETTINGS
 from tprprobe.files.runs import KeptRun, Part, Tables, kept
@@ -161,13 +160,13 @@ def _run_round(
         is_real = result.trial.control == REAL and result.trial.portion is None
         if is_real and hasattr(result.estimator, "tensors"):
             save_probe(folder, result)
-    counts = {"sums": [result.sums.ravel() for result in results]}
+    counts = {"sums": [result.counts.flatten() for result in results]}
     counts["curve"] = [result.curve.ravel() for result in results]
     return {COUNTS: pd.DataFrame(counts)}
 
 
 def _read_round(saved: Part, stacks: Sequence[Stack]) -> Iterator[TrialResult]:
     rows = saved.read(COUNTS)
-    for trial, sums, curve in zip(chain(*stacks), rows["sums"], rows["curve"], strict=True):
-        shape = (-1, len(trial.splits.tested.corpus.names), len(TERMS))
-        yield TrialResult(trial, sums.reshape(shape), curve.reshape(-1, len(CURVE)))
+    for trial, flat, curve in zip(chain(*stacks), rows["sums"], rows["curve"], strict=True):
+        counts = Counts.unflatten(flat, trial.splits)
+        yield TrialResult(trial, counts, curve.reshape(-1, len(CURVE)))

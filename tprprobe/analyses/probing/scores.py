@@ -1,6 +1,6 @@
 """The long table of a run of probes: counts by document become numbers with intervals, beside their controls."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,11 +13,12 @@ from tprprobe.analyses.probing.trials import (
     CURVE,
     NAMES,
     BySubset,
+    Counts,
     TrialResult,
     count_baselines,
 )
 from tprprobe.evaluation.controls import BASELINES, IDENTITY, REAL
-from tprprobe.evaluation.intervals import Comparison, compare, interval_of
+from tprprobe.evaluation.intervals import Comparison, compare, interval_by_blocks, interval_of
 from tprprobe.evaluation.metrics import (
     TERMS,
     N,
@@ -25,6 +26,7 @@ from tprprobe.evaluation.metrics import (
     codelength,
     compression,
     constant_bits,
+    macro_f1,
     micro_f1,
     precision,
     recall,
@@ -51,9 +53,14 @@ class Score:
     """The counts of a row, of all targets and of subsets; ``names`` are the columns that name it, ``sizes`` counts beside it."""
 
     names: Mapping[str, Any]
-    sums: BySubset
+    counts: Counts
     subsets: tuple[str, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def sums(self) -> BySubset:
+        """The counts by document."""
+        return self.counts.sums
 
     @property
     def whole(self) -> Sums:
@@ -96,14 +103,14 @@ def gather(
     curves      the losses in training; ``portion``: the share of the samples that a probe saw
     """
     scores = [
-        _score(result.trial.names, result.trial.splits, result.sums, len(result.curve))
+        _score(result.trial.names, result.trial.splits, result.counts, len(result.curve))
         for result in results
         if result.trial.portion is None
     ]
     for targets in splits:
-        for name, sums in count_baselines(targets, needs == "sequences").items():
+        for name, counts in count_baselines(targets, needs == "sequences").items():
             values = (*targets.name, "", None, None, None, name, "")
-            scores.append(_score(dict(zip(NAMES, values, strict=True)), targets, sums))
+            scores.append(_score(dict(zip(NAMES, values, strict=True)), targets, counts))
     pairs, p_values = compare_scores(scores)
     numbers = [measure(score) for score in scores]
     for score, of_score in zip(scores, numbers, strict=True):
@@ -125,22 +132,25 @@ def gather(
 
 
 def _score(
-    names: Mapping[str, Any], splits: Splits, sums: BySubset, n_validations: int | None = None
+    names: Mapping[str, Any], splits: Splits, counts: Counts, n_validations: int | None = None
 ) -> Score:
     sizes = {"n_train": len(splits.folds[0].train), "labels": len(splits.examples.inventory)}
     sizes |= {"lost": splits.lost}
     sizes |= {} if n_validations is None else {"validations": n_validations}
-    return Score(names, sums, tuple(splits.examples.subsets()), sizes)
+    return Score(names, counts, tuple(splits.examples.subsets()), sizes)
 
 
 def measure(score: Score) -> dict[str, dict[str, Any]]:
-    """The numbers of a score by metric: F1 and accuracy with 95 % intervals over documents, and of subsets F1."""
+    """The numbers of a score by metric: F1, macro F1 and accuracy with 95 % intervals over documents, and of subsets F1."""
     sums = score.whole[score.whole[:, N] > 0]
     totals = sums.sum(0, keepdims=True)
     tested = {"n": int(totals[0, N]), "n_groups": len(sums)}
     rows = [number(name, size) for name, size in score.sizes.items()]
     rows += [
         number("f1", interval_of(sums, micro_f1), **tested),
+        number(
+            "macro_f1", interval_by_blocks(score.counts.outcomes, macro_f1, len(sums)), **tested
+        ),
         number("accuracy", interval_of(sums, accuracy), **tested),
         number("precision", precision(totals)[0], **tested),
         number("recall", recall(totals)[0], **tested),
@@ -162,9 +172,12 @@ def _add_seeds(scores: Sequence[Score]) -> list[Score]:
     for score in scores:
         by_key.setdefault(score.key(OVER_SEEDS), []).append(score)
     return [
-        replace(seeds[0], sums=np.sum([score.sums for score in seeds], axis=0))
-        for seeds in by_key.values()
+        replace(seeds[0], counts=_add(score.counts for score in seeds)) for seeds in by_key.values()
     ]
+
+
+def _add(counts: Iterable[Counts]) -> Counts:
+    return Counts(*(np.sum(arrays, axis=0) for arrays in zip(*counts, strict=True)))
 
 
 def _pairs(scores: Sequence[Score]) -> Iterator[Pair]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -13,9 +13,13 @@ from tprprobe.analyses.probing.features import FeatureSource, Rows
 from tprprobe.analyses.probing.settings import SEQUENCE, ProbeSettings
 from tprprobe.analyses.probing.stored_states import FLOAT, RowReader, StoredStates
 from tprprobe.evaluation.controls import IDENTITY, MAJORITY, REAL, predict_without_vectors
+from tprprobe.evaluation.intervals import divide_into_blocks
 from tprprobe.evaluation.metrics import (
     NATS,
+    TERMS,
+    Outcomes,
     Predictions,
+    count_labels,
     count_terms,
     predict_one_label,
     sum_groups,
@@ -27,6 +31,25 @@ NAMES = ("task", "side", "site", "layer", "head", "seed", "control", "estimator"
 STATES = 6  # times its parameters that a probe takes in training
 
 BySubset = Float[np.ndarray, "subset document term"]
+
+
+class Counts(NamedTuple):
+    """The TERMS of every document, of all targets and of subsets, and the outcomes of every label by block of documents."""
+
+    sums: BySubset
+    outcomes: Outcomes
+
+    def flatten(self) -> Float[np.ndarray, " count"]:
+        """All counts in one row, which adds up over folds and is written."""
+        return np.concatenate([array.ravel() for array in self])
+
+    @classmethod
+    def unflatten(cls, flat: Float[np.ndarray, " count"], splits: Splits) -> "Counts":
+        """The counts of a row."""
+        n_documents, n_labels = len(splits.tested.corpus.names), len(splits.examples.inventory)
+        n_outcomes = 3 * n_labels * (int(divide_into_blocks(n_documents).max()) + 1)
+        sums = flat[:-n_outcomes].reshape(-1, n_documents, len(TERMS))
+        return cls(sums, flat[-n_outcomes:].reshape(-1, n_labels, 3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +88,14 @@ class TrialResult:
     """
 
     trial: Trial
-    sums: BySubset
+    counts: Counts
     curve: Float[np.ndarray, "validation 3"]
     estimator: Any = None
+
+    @property
+    def sums(self) -> BySubset:
+        """The counts by document."""
+        return self.counts.sums
 
     @property
     def nats(self) -> float:
@@ -93,9 +121,9 @@ def run_trials(
             [trial.estimator for trial in batch], X, labels, splits.folds, (tested, gold),
             partial(_count, batch),
         )  # fmt: skip
-        for trial, estimator, sums in zip(batch, fit.estimators, fit.sums, strict=True):
+        for trial, estimator, flat in zip(batch, fit.estimators, fit.sums, strict=True):
             curve = np.array(getattr(estimator, "curve_", ()), float).reshape(-1, len(CURVE))
-            yield TrialResult(trial, sums, curve, estimator)
+            yield TrialResult(trial, Counts.unflatten(flat, trial.splits), curve, estimator)
 
 
 def read_inputs(states: StoredStates, settings: ProbeSettings) -> Any:
@@ -116,28 +144,35 @@ def _count_together(trial: Trial, states: StoredStates, budget: int) -> int:
     return max(1, budget // (n_parameters * STATES * FLOAT))
 
 
-def _count(trials: Sequence[Trial], number: int, predictions: Predictions, rows: Rows) -> BySubset:
+def _count(
+    trials: Sequence[Trial], number: int, predictions: Predictions, rows: Rows
+) -> Float[np.ndarray, " count"]:
     trial = trials[number]
-    return count_documents(trial.splits, predictions, rows, trial.labels)
+    return count_predictions(trial.splits, predictions, rows, trial.labels).flatten()
 
 
-def count_documents(
+def count_predictions(
     splits: Splits, predictions: Predictions, rows: Rows, labels: str = REAL
-) -> BySubset:
-    """The counts by document of predictions for some tested examples; only real labels can be new."""
+) -> Counts:
+    """The counts of predictions for some tested examples; only real labels can be new."""
     examples, task = splits.tested, splits.task
     is_scored = np.array([task.is_scored(label) for label in examples.inventory])
     unseen = examples.unseen[rows] * (labels == REAL)
-    terms = count_terms(predictions, examples.marks[labels][rows], unseen, is_scored)
+    gold, documents = examples.marks[labels][rows], examples.document[rows]
+    terms = count_terms(predictions, gold, unseen, is_scored)
     subsets = [subset[rows] for subset in examples.subsets().values()]
-    return sum_groups(terms, examples.document[rows], len(examples.corpus.names), subsets)
+    blocks = divide_into_blocks(len(examples.corpus.names))
+    return Counts(
+        sum_groups(terms, documents, len(blocks), subsets),
+        count_labels(predictions, gold, is_scored, blocks[documents], int(blocks.max()) + 1),
+    )
 
 
-def count_baselines(splits: Splits, by_place: bool = False) -> dict[str, BySubset]:
+def count_baselines(splits: Splits, by_place: bool = False) -> dict[str, Counts]:
     """The counts of rules that need no vector; they give no probabilities. Those that know places and no words are
     ``majority`` alone, the most frequent label of a place.
     """
-    sums: dict[str, list[BySubset]] = {}
+    flat: dict[str, list[np.ndarray]] = {}
     n_labels = len(splits.examples.inventory)
     train, test = (
         examples.words[:, 0, :1] if by_place else examples.forms
@@ -147,6 +182,6 @@ def count_baselines(splits: Splits, by_place: bool = False) -> dict[str, BySubse
         labels = splits.examples.labels[fold.train]
         rules = dict(predict_without_vectors(labels, train[fold.train], test[fold.test]))
         for name, codes in {MAJORITY: rules[IDENTITY]}.items() if by_place else rules.items():
-            counts = count_documents(splits, predict_one_label(codes, n_labels), fold.test)
-            sums.setdefault(name, []).append(counts)
-    return {name: np.sum(counts, axis=0) for name, counts in sums.items()}
+            counts = count_predictions(splits, predict_one_label(codes, n_labels), fold.test)
+            flat.setdefault(name, []).append(counts.flatten())
+    return {name: Counts.unflatten(np.sum(counts, axis=0), splits) for name, counts in flat.items()}
