@@ -20,7 +20,14 @@ SECTIONS = {
     ),
     "Roles": ("cluster", "name_roles", "reconstruct"),
     "Probes": ("probe", "load_probe"),
-    "Decomposition": ("examine", "decompose", "TPDecomposition", "search_roles", "substitute"),
+    "Decomposition": (
+        "examine",
+        "decompose",
+        "compare_operations",
+        "TPDecomposition",
+        "search_roles",
+        "substitute",
+    ),
     "Algebra": ("bind", "unbind"),
     "Errors": ("InputError",),
 }

@@ -24,12 +24,12 @@ from tprprobe.extraction.passes import known_spec, read_block, spec_of
 from tprprobe.extraction.pooling import Pooling
 from tprprobe.gold.labellers import Labeller
 from tprprobe.models.answers import exact_matches, write_answers
-from tprprobe.models.architectures import fingerprint
+from tprprobe.models.origins import describe_origin
 from tprprobe.models.protocol import Language, Readable, require_head
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import ATTENTION
 from tprprobe.store import SiteSpec, StoreWriter
-from tprprobe.store.layout import SIDES
+from tprprobe.store.layout import SIDES, TWIN_OF
 from tprprobe.store.manifests import check_same, describe, read_complete
 
 CONTROL_SAMPLES = 1000
@@ -197,16 +197,16 @@ class Extraction:
         )
         return {name: spec_of(name, sites[name], block) for name in self.names}
 
+    @cached_property
+    def _origin(self) -> dict[str, Any]:
+        return describe_origin(self.model)
+
     def _settings(self, model: Readable, samples: int) -> dict[str, Any]:
-        data = {name: getattr(self.data, name) for name in ("name", "split", "seed")}
+        twin = {} if model is self.model else {TWIN_OF: self._origin["sha256"]}
+        about = self._origin if model is self.model else describe_origin(model)
         return {
-            "model": {
-                "name": model.name,
-                "architecture": model.architecture,
-                "sha256": fingerprint(model),
-                **getattr(model, "notes", {}),
-            },
-            "data": data | {"n": samples},
+            "model": about | twin | getattr(model, "notes", {}),
+            "data": self.data.origin | {"n": samples},
             "target": self.target,
             "labels": {k: v for each in self.labellers for k, v in each.describe().items()},
             "attention_samples": min(self.attention_samples, samples),
