@@ -14,7 +14,7 @@ from tprprobe.data import load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
-from tprprobe.extraction.blocks import Target
+from tprprobe.extraction.extractions import Target
 from tprprobe.gold.labellers import Labeller
 from tprprobe.models import load_model
 from tprprobe.site.hooks import find_sites

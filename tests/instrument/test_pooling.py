@@ -11,7 +11,7 @@ from planted.foreign import save_foreign
 import tprprobe as tp
 from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.errors import InputError
-from tprprobe.extraction import blocks, division
+from tprprobe.extraction import division, extractions
 from tprprobe.models import build, load_model
 
 SITES = ["encoder.0.hidden", "encoder.0.self.role", "decoder.0.hidden"]
@@ -146,7 +146,7 @@ def test_a_killed_run_goes_on_with_the_same_pool_only(model, data, tmp_path, mon
     given = {"control": False, "pool": "mean", "words": "mean"}
     once = tp.extract(model, data, SITES, tmp_path / "once", **given)
     monkeypatch.setattr(division, "BLOCK_BYTES", 1)  # a block a sample
-    read, calls = blocks.read_block, []
+    read, calls = extractions.read_block, []
 
     def killed(*arguments: Any) -> Any:
         calls.append(0)
@@ -155,7 +155,7 @@ def test_a_killed_run_goes_on_with_the_same_pool_only(model, data, tmp_path, mon
         return read(*arguments)
 
     with monkeypatch.context() as patched:
-        patched.setattr(blocks, "read_block", killed)
+        patched.setattr(extractions, "read_block", killed)
         with pytest.raises(KeyboardInterrupt):
             tp.extract(model, data, SITES, tmp_path / "store", **given)
     with pytest.raises(InputError, match="begun with pool"):

@@ -22,12 +22,8 @@ from tprprobe.analyses.probing.scores import Score, compare_scores, tabulate_pai
 from tprprobe.analyses.probing.settings import SITES
 from tprprobe.analyses.probing.trials import Counts
 from tprprobe.errors import InputError
-from tprprobe.estimators.probes.span_conv import (
-    draw_dropout,
-    edge_logits,
-    losses,
-    step_amsgrad,
-)
+from tprprobe.estimators.probes.span_conv import step_amsgrad
+from tprprobe.estimators.probes.span_network import draw_dropout, edge_logits, losses
 from tprprobe.estimators.probes.spans import Shape, Spans
 from tprprobe.evaluation.controls import draw_labels
 from tprprobe.evaluation.metrics import (

@@ -15,7 +15,7 @@ import pytest
 import tprprobe as tp
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
-from tprprobe.extraction import blocks, division
+from tprprobe.extraction import blocks, division, extractions
 from tprprobe.extraction.division import cut_ranges
 from tprprobe.files.processes import Ranks
 
@@ -114,7 +114,7 @@ def test_processes_write_the_store_of_one(model, whole, tmp_path, monkeypatch, c
 
 
 def test_a_killed_process_goes_on(model, whole, tmp_path, monkeypatch):
-    append, written = blocks.StoreWriter.append, []
+    append, written = extractions.StoreWriter.append, []
 
     def until(self, *args):
         if len(written) == 1:
@@ -122,7 +122,7 @@ def test_a_killed_process_goes_on(model, whole, tmp_path, monkeypatch):
         written.append(append(self, *args))
 
     with monkeypatch.context() as patch:
-        patch.setattr(blocks.StoreWriter, "append", until)
+        patch.setattr(extractions.StoreWriter, "append", until)
         found = run_ranks(model, tmp_path / "store", 2, monkeypatch, some=[1])
     assert isinstance(found[1], Killed)
     assert not (tmp_path / "store").exists()  # readers see a whole store or none
@@ -142,7 +142,9 @@ def test_a_process_reads_only_its_own_texts(model, tmp_path, monkeypatch):
         raise Killed
 
     monkeypatch.setattr(blocks, "join_ranges", stop)
-    monkeypatch.setattr(blocks, "CONTROL_SAMPLES", 1)  # texts that are searched for unknown symbols
+    monkeypatch.setattr(
+        extractions, "CONTROL_SAMPLES", 1
+    )  # texts that are searched for unknown symbols
     data = questions()
     with pytest.raises(Killed):
         extract(model, tmp_path / "store", data=data)

@@ -10,7 +10,7 @@ from tprprobe.analyses.decomposition import decompose_all
 from tprprobe.cli import main
 from tprprobe.cli.remaking import describe_damage, making_command
 from tprprobe.errors import InputError
-from tprprobe.extraction import blocks, division
+from tprprobe.extraction import division, extractions
 from tprprobe.store import layout
 from tprprobe.store.manifests import read_complete
 from tprprobe.store.verification import verify
@@ -27,7 +27,7 @@ def extract(checkpoint, questions):
 
     def run(out, **options):
         computed = []
-        read = blocks.read_block
+        read = extractions.read_block
 
         def counted(of, pairs, *given):
             computed.append(len(pairs))
@@ -36,7 +36,7 @@ def extract(checkpoint, questions):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(division, "LEAST", 4)
             patch.setattr(layout, "CHUNK_BYTES", 2**11)
-            patch.setattr(blocks, "read_block", counted)
+            patch.setattr(extractions, "read_block", counted)
             settings = {"attention_samples": 6, "control_samples": 10, **options}
             tp.extract(model, data, SITES, out, **settings)
         return sum(computed)

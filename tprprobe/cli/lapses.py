@@ -21,6 +21,7 @@ KEYS = (  # columns that name a row of a command without results
     *("predictor", "split", "data", "kind", "edit", "at", "strength", "clusters"),
 )
 USAGE: Any = typer.BadParameter.__bases__[0]  # of typer's own copy of click
+CONTEXT: Any = typer.Context.__bases__[0]
 Steps = Annotated[list[str], typer.Argument(help="Folders of steps, each a series (seed); or checkpoints one by one: hf:NAME@REVISION …")]  # fmt: skip
 Ask = Annotated[list[str], typer.Option(help="A command that leaves a table, its store or checkpoint left out: 'decompose --site encoding'.")]  # fmt: skip
 Labels = Annotated[list[str] | None, typer.Option(help="Labels of words, as of `extract`.")]
@@ -29,6 +30,7 @@ Folder = Annotated[Path, typer.Option(help="The folder of tables and figure.")]
 
 @options_of("extraction.blocks:extract", only=READ, panel="Stores", twins="twin")
 def lapse(
+    context: CONTEXT,  # pyright: ignore[reportInvalidTypeForm]
     steps: Steps,
     ask: Ask,
     data: Data = None,
@@ -43,7 +45,7 @@ def lapse(
     **options: Any,
 ) -> None:
     """Ask every checkpoint of a training: curves over steps, and when each measure passes its control."""
-    questions = [_read_line(line, number) for number, line in enumerate(ask, 1)]
+    questions = [_read_line(context, line, number) for number, line in enumerate(ask, 1)]
     named = [each.sites for each in questions if each.sites is not None]
     if all(named):
         options.setdefault("sites", [site for sites in named for site in sites])
@@ -69,17 +71,17 @@ def lapse(
     return typer.echo(f"{found['moments'].to_string(index=False, na_rep='–')}\n{out}/lapse.pdf")
 
 
-def _read_line(line: str, number: int) -> Any:
+def _read_line(context: Any, line: str, number: int) -> Any:
     """The question of a line, checked before anything is measured."""
-    from tprprobe.cli.commands import find_commands, load_command
     from tprprobe.evaluation.results import FILE, load_results
     from tprprobe.lapses import Question
 
     try:
         words = shlex.split(line)
-        if not words or words[0] not in find_commands(words):
+        group: Any = context.find_root().command
+        if not words or words[0] not in group.commands:
             raise ValueError("no such command")
-        command = load_command(words[0])
+        command = group.resolve_command(context, words)[1]
         takes = {each.name for each in command.params}
         if "as_json" not in takes or not takes & {"store", "ckpt"}:
             raise ValueError("it leaves no table of a store or a checkpoint")

@@ -1,6 +1,7 @@
 from . import asking as asking
 from . import attention as attention
 from . import changes as changes
+from . import chart_data as chart_data
 from . import comparison as comparison
 from . import contents as contents
 from . import decompositions as decompositions

@@ -10,8 +10,9 @@ from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.token_maps import Cloud
+from tprprobe.dashboard.chart_data import Squares
 from tprprobe.dashboard.statements import Statement
-from tprprobe.dashboard.view import Squares, View
+from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError
 from tprprobe.figures.dots import count_squares
 from tprprobe.store.sample_texts import match_samples as match_samples

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from tprprobe import plugins
+from tprprobe.dashboard.chart_data import Dots, Lines, Squares
 from tprprobe.dashboard.statements import Statement, link_vectors, number, percent, place, top
-from tprprobe.dashboard.view import Dots, Lines, Squares, View, measured
+from tprprobe.dashboard.view import View, measured
 from tprprobe.figures.catalogue.loaders import load_tables
 from tprprobe.figures.sweeps import ablation_map, at_full_strength, snap_curve
 from tprprobe.files.kinds import Kind

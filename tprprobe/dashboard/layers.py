@@ -8,12 +8,13 @@ import pandas as pd
 
 from tprprobe.analyses.decomposition import binds
 from tprprobe.analyses.kinds import RECONSTRUCTION
+from tprprobe.dashboard.chart_data import Lines
 from tprprobe.dashboard.decompositions import list_families, read_scores
 from tprprobe.dashboard.folders import Runs
 from tprprobe.dashboard.interventions import read_interventions
 from tprprobe.dashboard.probes import line_probes
 from tprprobe.dashboard.statements import Link, Statement, name_vectors, number, place, top
-from tprprobe.dashboard.view import Lines, View, measured
+from tprprobe.dashboard.view import View, measured
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.site.patterns import layer_of
@@ -55,7 +56,7 @@ def show_layers(lines: Lines) -> View:
         InputError: Nothing was measured by layer.
 
     Examples:
-        >>> nothing = tp.dashboard.view.Lines(pd.DataFrame(), pd.DataFrame())
+        >>> nothing = tp.dashboard.chart_data.Lines(pd.DataFrame(), pd.DataFrame())
         >>> tp.dashboard.show_layers(nothing)
         Traceback (most recent call last):
         tprprobe.errors.InputError: no measurements by layer yet

@@ -9,9 +9,10 @@ from tprprobe.analyses.naming import load_names, load_word_names
 from tprprobe.analyses.naming.names import UNNAMED, count_names
 from tprprobe.analyses.naming.role_examples import list_examples
 from tprprobe.analyses.naming.vector_sets import TRAINED
+from tprprobe.dashboard.chart_data import Dots
 from tprprobe.dashboard.folders import Runs
 from tprprobe.dashboard.statements import Statement, link_vectors, percent, place, top
-from tprprobe.dashboard.view import Dots, View, measured
+from tprprobe.dashboard.view import View, measured
 from tprprobe.errors import InputError
 from tprprobe.figures.naming import WORD_KEYS, questions_note, words_table
 from tprprobe.store import Store

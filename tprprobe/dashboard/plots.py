@@ -8,8 +8,8 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from tprprobe.dashboard.chart_data import Dots, Lines, Squares
 from tprprobe.dashboard.theme import FONT, MONO, colors, look, shade
-from tprprobe.dashboard.view import Dots, Lines, Squares
 from tprprobe.figures.style import text_color
 from tprprobe.store.token_texts import LONGEST, visible
 

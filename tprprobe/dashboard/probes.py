@@ -10,8 +10,9 @@ import pandas as pd
 from tprprobe.analyses.probing.saved_probe import list_errors as list_errors
 from tprprobe.analyses.probing.saved_probe import list_probes as list_probes
 from tprprobe.analyses.probing.saved_probe import predict_held_out as predict_held_out
+from tprprobe.dashboard.chart_data import Lines, Squares
 from tprprobe.dashboard.statements import Statement, link_vectors, name_vectors, percent, top
-from tprprobe.dashboard.view import Lines, Squares, View, measured
+from tprprobe.dashboard.view import View, measured
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures.catalogue.loaders import load_probes as load_probes
 from tprprobe.figures.dots import count_squares

@@ -10,7 +10,8 @@ from tprprobe.analyses.decomposition import Decomposition
 from tprprobe.analyses.decomposition.sample_states import SampleStates, compare_symbols, take_part
 from tprprobe.analyses.decomposition.sample_states import fit_roles as fit_roles
 from tprprobe.analyses.decomposition.sample_states import read_sample as read_sample
-from tprprobe.dashboard.view import Squares, View
+from tprprobe.dashboard.chart_data import Squares
+from tprprobe.dashboard.view import View
 from tprprobe.figures.role_fits import residual_bars, similarity_map
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE

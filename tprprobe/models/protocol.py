@@ -3,7 +3,7 @@
 What is passed on (the encoder's memory, what decoding carries) has rows that are picked as a tensor's.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from tprprobe.data.pairs import encode_sources
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
+from tprprobe.models.decoding.generation import generate
+from tprprobe.models.decoding.sequence_model import SequenceModel
 from tprprobe.site.attachment import Attached
 from tprprobe.site.site import device_of
 
@@ -24,7 +26,7 @@ M = TypeVar("M")  # what the encoder leaves for the decoder
 C = TypeVar("C")  # what decoding carries from one symbol to the next
 
 
-class Language(nn.Module, ABC):
+class Language(SequenceModel):
     """A model that predicts symbols, of ours or of transformers: it reads a source and gives the logits of what follows.
 
     Sources are padded with ``config.pad``, on either side; a target begins with a start symbol.
@@ -43,41 +45,14 @@ class Language(nn.Module, ABC):
         torch.Size([1, 73])
     """
 
-    config: Any
-    name: str
     vocabulary: Codec | None = None
     folder: Path | None = None
     run: Callable[..., Any]  # its logits of a source and a target, as of an attached module
-    pads_look_ahead: bool = False  # a written pad reads what follows, which no cache can hold
 
     @property
     def device(self) -> torch.device:
         """Where its weights are."""
         return device_of(self)
-
-    @abstractmethod
-    def encode(self, source: Any) -> Any:
-        """The memory of sources, which the decoder reads.
-
-        Args:
-            source: Ids [batch, seq], or image features.
-
-        Returns:
-            The memory; rows of it can be picked.
-        """
-
-    @abstractmethod
-    def decode(self, target: Any, memory: Any, cache: Any = None) -> tuple[Tensor, Any]:
-        """The logits of the symbol after every symbol of a target.
-
-        Args:
-            target: Ids [batch, seq], the decoder's input.
-            memory: What :meth:`encode` returned.
-            cache: What an earlier call returned, which ``target`` continues; default: it begins here.
-
-        Returns:
-            Logits [batch, seq, vocab], and the cache.
-        """
 
     def read(self, source: Shaped[Tensor, "batch ..."] | str | Sequence[str]) -> Tensor:
         """The ids of texts, with the symbols around them; what is no text stays as it is.
@@ -139,17 +114,6 @@ class Language(nn.Module, ABC):
         start = torch.full((len(source), 1), self.config.sos, device=source.device)
         return self.decode(torch.cat([start, written], 1), self.encode(source))[0].float()
 
-    def room(self, source: Shaped[Tensor, "batch ..."]) -> Int[Tensor, " batch"] | None:
-        """How many symbols the window of the model leaves behind every source; None where there is no such window.
-
-        Args:
-            source: Ids, padded with ``config.pad``.
-
-        Returns:
-            Numbers of symbols, from 1 on: the one behind the last that is read.
-        """
-        del source
-
     def generate(
         self,
         source: Shaped[Tensor, "batch ..."] | str | Sequence[str],
@@ -168,8 +132,6 @@ class Language(nn.Module, ABC):
             The text that is written, of several texts a list; of ids the ids after the start symbol, up to and with
             the end symbol, then pads [batch, out].
         """
-        from tprprobe.models.decoding.generation import generate  # which knows this class
-
         ids = generate(self, self.read(source), max_length, **options)
         if isinstance(source, Tensor):
             return ids
@@ -184,6 +146,7 @@ class Model(Language, Generic[K, M, C]):
     config: K
     architecture: str
     n_heads: int = 0  # of an attention, where there is one
+    joins_memory = True
 
     def describe(self) -> dict[str, Any]:
         """``{"architecture": name, **options}``: what :func:`tprprobe.models.build` makes again."""

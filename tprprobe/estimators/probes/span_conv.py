@@ -5,7 +5,7 @@ classifier Linear, tanh, LayerNorm, dropout, Linear. Parameters are stacked alon
 Source: Tenney et al. 2019; jiant, modules/edge_probing.py and modules/simple_modules.py.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count as count_up
 from typing import Any, Literal, cast, get_args
@@ -14,20 +14,25 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from sklearn.base import BaseEstimator, ClassifierMixin
-from torch import Tensor, nn
+from torch import Tensor
 
 from tprprobe.errors import unknown
-from tprprobe.estimators.probes.linear import Curve, Labels, Marks, cross_entropy
-from tprprobe.estimators.probes.spans import Batch, Shape, Spans, SpanStates
+from tprprobe.estimators.probes.linear import Curve, Labels, Marks
+from tprprobe.estimators.probes.span_network import (
+    draw_dropout,
+    draw_weights,
+    edge_logits,
+    losses,
+    one_hot,
+)
+from tprprobe.estimators.probes.spans import Batch, Shape, SpanStates
 
 Loss = Literal["sigmoid", "softmax"]
-DROPOUT, EPS = 0.3, 1e-5
 BETAS, TINY = (0.9, 0.999), 1e-8  # of Adam
 BLOCK = 1024  # targets of all probes whose hidden units stay in a core's cache
 BLOCK_OF_GPU = 2**16
 
 HeldOut = tuple[SpanStates, Bool[np.ndarray, "probe held_out label"]]
-Weights = Mapping[str, Tensor]
 Stacked = Float[Tensor, "probe parameter"]
 
 
@@ -134,7 +139,7 @@ class SpanConvProbe(ClassifierMixin, BaseEstimator):
         """Of every target the likeliest label, the labels that are predicted, and its loss in nats."""
         logits = self.logits(X).cpu()
         likeliest = logits.argmax(-1)
-        predicted = logits >= 0 if self.loss == "sigmoid" else _one_hot(likeliest, logits)
+        predicted = logits >= 0 if self.loss == "sigmoid" else one_hot(likeliest, logits)
         nats = losses(logits, torch.from_numpy(marks).float(), self.loss)
         return likeliest.numpy(), predicted.numpy(), nats.numpy()
 
@@ -175,88 +180,6 @@ class SpanConvProbe(ClassifierMixin, BaseEstimator):
             probe.weights_ = {name: values[i : i + 1] for name, values in weights.items()}
             probe.mean_, probe.scale_ = descent.mean, descent.scale
             probe.shape_, probe.curve_ = descent.shape, descent.curves[i]
-
-
-def _one_hot(labels: Int[Tensor, "*target"], logits: Float[Tensor, "*target label"]) -> Tensor:
-    return torch.zeros_like(logits, dtype=torch.bool).scatter_(-1, labels[..., None], True)
-
-
-def losses(
-    logits: Float[Tensor, "*probe target label"],
-    marks: Float[Tensor, "*probe target label"],
-    loss: str,
-) -> Float[Tensor, "*probe target"]:
-    """The loss of every target in nats: cross-entropy averaged over labels, or of the softmax."""
-    if loss == "softmax":
-        return cross_entropy(logits, marks)
-    by_label = nn.functional.binary_cross_entropy_with_logits(logits, marks, reduction="none")
-    return by_label.mean(-1)
-
-
-def edge_logits(
-    shape: Shape,
-    weights: Weights,
-    windows: Sequence[Float[Tensor, "_state window"]],
-    spans: Sequence[Spans],
-    dropout: Float[Tensor, "probe target hidden"] | None = None,
-) -> Float[Tensor, "probe target label"]:
-    """The logits of every label, from the states of all targets' spans (see :class:`Batch`).
-
-    Projection and hidden layer are one map: Σ_t a_t (W x_t + b) = W Σ_t a_t x_t + b, as the shares a_t add up to one.
-    """
-    h, hidden = shape.hidden, weights["hidden_bias"][:, None]
-    for i, (x, span) in enumerate(zip(windows, spans, strict=True)):
-        project, bias, attend = (
-            weights[f"{name}{i}_{kind}"]
-            for name, kind in (("project", "weight"), ("project", "bias"), ("attend", "weight"))
-        )
-        into = weights["hidden_weight"][:, i * h : (i + 1) * h]
-        query = (project @ attend[..., None]).squeeze(-1)
-        hidden = hidden + bias[:, None] @ into + attend_states(x, span, query) @ (project @ into)
-    hidden = nn.functional.layer_norm(hidden.tanh(), (h,), eps=EPS)
-    hidden = hidden * weights["norm_weight"][:, None] + weights["norm_bias"][:, None]
-    if dropout is not None:
-        hidden = hidden * dropout
-    return torch.baddbmm(weights["output_bias"][:, None], hidden, weights["output_weight"])
-
-
-def attend_states(
-    x: Float[Tensor, "_all_states window"], spans: Spans, query: Float[Tensor, "probe window"]
-) -> Float[Tensor, "probe target window"]:
-    """Σ_t softmax(query · x)_t x_t over the states of every target."""
-    vectors = x[spans.first].expand(len(query), -1, -1)
-    if not len(spans.several):
-        return vectors
-    states = x[spans.states]
-    scores = query @ states.T
-    owner = spans.owner.expand(len(query), -1)
-    highest = scores.new_full((len(query), len(spans.several)), -torch.inf)
-    highest = highest.scatter_reduce(1, owner, scores.detach(), "amax")
-    powers = torch.exp(scores - highest.gather(1, owner))[..., None]
-    shares = powers / spans.sum(powers)[:, spans.owner]
-    return vectors.index_copy(1, spans.several, spans.sum(shares * states))
-
-
-def draw_weights(shape: Shape, seed: int) -> Float[Tensor, " parameter"]:
-    """torch's own initialization of Linear, Conv1d and LayerNorm, from a local generator."""
-    generator = torch.Generator().manual_seed(seed)
-    tensors, fan_in = [], 1
-    for name, size in shape.sizes().items():
-        if name.startswith("norm"):
-            tensors.append(torch.full(size, float(name.endswith("weight"))))
-            continue
-        fan_in = size[0] if name.endswith("weight") else fan_in
-        tensors.append((2 * torch.rand(size, generator=generator) - 1) / fan_in**0.5)
-    return torch.cat([tensor.flatten() for tensor in tensors])
-
-
-def draw_dropout(
-    seed: int, step: int, n_targets: int, hidden: int, rate: float = DROPOUT
-) -> Float[Tensor, "target hidden"]:
-    """The dropout mask of a batch's hidden units, a function of seed and step alone."""
-    state = int(np.random.SeedSequence([seed, step]).generate_state(1)[0])
-    generator = torch.Generator().manual_seed(state)
-    return (torch.rand(n_targets, hidden, generator=generator) >= rate).float() / (1 - rate)
 
 
 def step_amsgrad(
@@ -387,7 +310,7 @@ class Descent:
         """Sums over targets: labels that are right, that are predicted, of the gold, and the loss."""
         gold = marks > 0
         is_sigmoid = self.loss == "sigmoid"
-        predicted = logits >= 0 if is_sigmoid else _one_hot(logits.argmax(-1), logits)
+        predicted = logits >= 0 if is_sigmoid else one_hot(logits.argmax(-1), logits)
         counts = [(predicted & gold).sum((1, 2)), predicted.sum((1, 2)), gold.sum((1, 2))]
         return torch.stack([*counts, losses(logits, marks, self.loss).double().sum(1)], -1)
 

@@ -1,10 +1,10 @@
 from .entries import FIGURES as FIGURES
 from .entries import Entry as Entry
-from .entries import Input as Input
-from .entries import Maker as Maker
 from .entries import find_figure as find_figure
 from .entries import list_figures as list_figures
 from .entries import load_figures as load_figures
+from .inputs import Input as Input
+from .inputs import Maker as Maker
 from .loaders import INPUTS as INPUTS
 from .registry import draw as draw
 from .registry import find_inputs as find_inputs

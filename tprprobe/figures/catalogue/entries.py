@@ -6,44 +6,17 @@ when the figure is drawn: the list is read without what draws.
 
 import fnmatch
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tprprobe import plugins
 from tprprobe.errors import unknown
+from tprprobe.figures.catalogue.inputs import Input, Maker
 
 if TYPE_CHECKING:
     from tprprobe.store import Store
-
-
-@dataclass(frozen=True)
-class Input:
-    """What figures are made of: its description, its loader, what finds it in folders, what is there by default."""
-
-    text: str
-    load: Callable[[Any], Any]
-    find: Callable[[Sequence[Path]], Sequence[Path]]
-    default: Sequence[str] | None = None
-
-
-@dataclass(frozen=True)
-class Maker:
-    """What makes a figure: a function whose keywords are inputs, loaded, and options.
-
-    Of a store it is made where the store holds ``sites``, patterns that each name at least one, ``labels`` of words, and
-    where ``questions`` is true, questions of mathematics. ``inputs`` are those beside INPUTS, by name.
-    ``like`` names the figure of which this one is the drawing with other settings: a report has one of them.
-    """
-
-    make: Callable[..., Any]
-    sites: tuple[str, ...] = ()
-    questions: bool = False
-    labels: tuple[str, ...] = ()
-    inputs: Mapping[str, Input] = field(default_factory=dict)
-    like: str = ""
 
 
 @dataclass(frozen=True)

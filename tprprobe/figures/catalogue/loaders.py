@@ -11,7 +11,7 @@ from pydantic import Field
 
 from tprprobe.analyses.kinds import DECOMPOSITIONS, OPERATIONS, PROBES, ROLES
 from tprprobe.errors import InputError
-from tprprobe.figures.catalogue.entries import Input
+from tprprobe.figures.catalogue.inputs import Input
 from tprprobe.files import assets
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import Kind

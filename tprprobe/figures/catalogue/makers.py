@@ -10,7 +10,7 @@ from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.figures.accuracy import module_bars
 from tprprobe.figures.attention import attention_matrix, attention_rows
 from tprprobe.figures.behavior import behavior_by_layer
-from tprprobe.figures.catalogue.entries import Maker
+from tprprobe.figures.catalogue.inputs import Maker
 from tprprobe.figures.clusters import role_clusters
 from tprprobe.figures.curves import learning_curve
 from tprprobe.figures.heads import heads_table

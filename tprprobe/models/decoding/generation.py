@@ -12,14 +12,14 @@ from torch import Tensor
 
 from tprprobe.errors import InputError
 from tprprobe.models.decoding.hypotheses import Rows, Rules
-from tprprobe.models.protocol import Language
+from tprprobe.models.decoding.sequence_model import SequenceModel
 
 NOTHING = -1e9  # the score of what does not count
 
 
 @torch.no_grad()
 def generate(
-    model: Language,
+    model: SequenceModel,
     source: Shaped[Tensor, "batch seq"],
     max_length: int = 32,
     beam: int = 1,

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from tprprobe.console import note
-from tprprobe.models.protocol import Language, Model
+from tprprobe.models.decoding.sequence_model import SequenceModel
 from tprprobe.site.site import Site
 
 note_once = cache(note)
@@ -34,12 +34,12 @@ class Rows:
     """
 
     def __init__(
-        self, model: Language, source: Shaped[Tensor, "batch seq"], beam: int, rules: Rules
+        self, model: SequenceModel, source: Shaped[Tensor, "batch seq"], beam: int, rules: Rules
     ):
         n, device = len(source) * beam, source.device
         self.model, self.beam = model, beam
         self.is_read = any(site.is_read for site in model.modules() if isinstance(site, Site))
-        if isinstance(model, Model) and not self.is_read:
+        if model.joins_memory and not self.is_read:
             memory, own = encode_by_length(model, source), False
         else:
             memory, own = model.encode(source), beam > 1
@@ -99,7 +99,7 @@ class Rows:
 
     def pick(self, rows: Int[Tensor, " row"]) -> None:
         """Continues with these rows, in this order: ``beam`` of one sample, then of the next."""
-        if len(rows) < len(self.ids) and isinstance(self.model, Model):  # others' caches hold all
+        if len(rows) < len(self.ids) and self.model.joins_memory:  # others' caches hold all
             self.memory = self.memory[rows[:: self.beam] // self.beam]
         self.ids, self.cache = self.ids[rows], self.cache and self.cache[rows]
 
@@ -113,7 +113,7 @@ class Rows:
         return kept
 
 
-def encode_by_length(model: Model, source: Shaped[Tensor, "batch seq"]) -> Any:
+def encode_by_length(model: SequenceModel, source: Shaped[Tensor, "batch seq"]) -> Any:
     """The memory of a batch, encoded in parts of like length, so that few pads are computed.
 
     Sources that are no ids but vectors have no pads: they are encoded at once.

@@ -7,10 +7,9 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor, nn
@@ -19,8 +18,9 @@ from tprprobe.errors import InputError
 from tprprobe.models.huggingface.anatomy import Anatomy
 from tprprobe.models.huggingface.memory import Memory, copied, find_cache
 from tprprobe.models.huggingface.sentences import Encoding
+from tprprobe.models.huggingface.symbols import has_two_stacks, read_symbols
 from tprprobe.models.huggingface.taps import Taps
-from tprprobe.models.huggingface.tokenizer import NO_PAD, read_vocabulary
+from tprprobe.models.huggingface.tokenizer import read_vocabulary
 from tprprobe.models.protocol import Language
 from tprprobe.site.attachment import ENCODING, Attached, place_site
 from tprprobe.site.site import FOREIGN, Site
@@ -36,20 +36,6 @@ ASKED = {  # commands that a model with this head takes
     CAUSAL: f"{READ}, eval, predict, intervene",
     SEQ2SEQ: f"{READ}, eval, predict, intervene",
 }
-
-
-@dataclass(frozen=True)
-class Symbols:
-    """Sizes and special ids, as our own configurations have them."""
-
-    vocab_size: int
-    d_model: int
-    pad: int
-    sos: int
-    eos: int
-    ends: tuple[int, ...]  # every id that ends what is written
-    forced: int | None = None  # the first that a decoder writes
-    dropout: float = 0.0
 
 
 class Pretrained(Attached, Language):
@@ -83,7 +69,7 @@ class Pretrained(Attached, Language):
         self.vocabulary = None
         if tokenizer is not None:
             self.vocabulary = read_vocabulary(tokenizer, self.module, self.head)
-        self.config = self._symbols(self.module)
+        self.config = read_symbols(self.module, self.vocabulary)
 
     @contextmanager
     def following(self, held: Any) -> Iterator[None]:
@@ -108,24 +94,6 @@ class Pretrained(Attached, Language):
                 hooks.callback(part.register_forward_pre_hook(begin, with_kwargs=True).remove)
                 hooks.callback(part.register_forward_hook(end, always_call=True).remove)
             yield
-
-    def _symbols(self, module: Any) -> Symbols:
-        known, config = self.vocabulary, module.config.get_text_config()
-        settings = getattr(module, "generation_config", None) or config
-        own = getattr(settings, "eos_token_id", None)
-        if known is None:
-            start = "decoder_start_token_id" if self.two_stacks else "bos_token_id"
-            named = (
-                getattr(module.config, name, None)
-                for name in ("pad_token_id", start, "eos_token_id")
-            )
-            pad, sos, eos = (NO_PAD if each is None else int(np.ravel(each)[0]) for each in named)
-        else:
-            pad, sos, eos = known.pad, known.sos, known.eos
-        ends = tuple(own) if isinstance(own, list | tuple) else (eos if own is None else own,)
-        width = getattr(config, "hidden_size", 0)
-        forced = getattr(known, "forced", None)
-        return Symbols(int(config.vocab_size), width, pad, sos, eos, ends, forced)
 
     @property
     def module(self) -> Any:
@@ -351,12 +319,6 @@ class Pretrained(Attached, Language):
                 f"{self.name} has no head that predicts symbols: {type(self.module).__name__} returns states; "
                 "give a checkpoint that was saved with one"
             )
-
-
-def has_two_stacks(module: Any) -> bool:
-    """True for an encoder-decoder; T5's encoder alone has its configuration too."""
-    takes = "decoder_input_ids" in inspect.signature(module.forward).parameters
-    return takes and bool(module.config.is_encoder_decoder)
 
 
 def _lengths(given: dict[str, Any]) -> list[int]:

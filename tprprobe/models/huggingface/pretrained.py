@@ -33,10 +33,10 @@ from tprprobe.models.huggingface.language import (
     SEQ2SEQ,
     TEXT,
     Pretrained,
-    has_two_stacks,
 )
 from tprprobe.models.huggingface.sentences import MODULES, Encoding, Folder
 from tprprobe.models.huggingface.settling import settle
+from tprprobe.models.huggingface.symbols import has_two_stacks
 from tprprobe.models.huggingface.taps import EAGER, attending
 
 ENDING = ".gguf"

@@ -1,0 +1,48 @@
+"""Sizes and special symbols of a model of transformers."""
+
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tprprobe.models.huggingface.tokenizer import NO_PAD
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """Sizes and special ids, as our own configurations have them."""
+
+    vocab_size: int
+    d_model: int
+    pad: int
+    sos: int
+    eos: int
+    ends: tuple[int, ...]  # every id that ends what is written
+    forced: int | None = None  # the first that a decoder writes
+    dropout: float = 0.0
+
+
+def read_symbols(module: Any, vocabulary: Any) -> Symbols:
+    """The sizes and special ids of a module: its vocabulary's or, without one, its configuration's."""
+    config = module.config.get_text_config()
+    settings = getattr(module, "generation_config", None) or config
+    own = getattr(settings, "eos_token_id", None)
+    if vocabulary is None:
+        start = "decoder_start_token_id" if has_two_stacks(module) else "bos_token_id"
+        named = (
+            getattr(module.config, name, None) for name in ("pad_token_id", start, "eos_token_id")
+        )
+        pad, sos, eos = (NO_PAD if each is None else int(np.ravel(each)[0]) for each in named)
+    else:
+        pad, sos, eos = vocabulary.pad, vocabulary.sos, vocabulary.eos
+    ends = tuple(own) if isinstance(own, list | tuple) else (eos if own is None else own,)
+    width = getattr(config, "hidden_size", 0)
+    forced = getattr(vocabulary, "forced", None)
+    return Symbols(int(config.vocab_size), width, pad, sos, eos, ends, forced)
+
+
+def has_two_stacks(module: Any) -> bool:
+    """True for an encoder-decoder; T5's encoder alone has its configuration too."""
+    takes = "decoder_input_ids" in inspect.signature(module.forward).parameters
+    return takes and bool(module.config.is_encoder_decoder)
