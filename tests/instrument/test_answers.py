@@ -147,7 +147,8 @@ def test_wrong_answers_are_written_in_batches_of_one_length(model, answered, mon
     monkeypatch.setattr("tprprobe.models.answers.generate", generate_and_note)
     monkeypatch.setattr(model, "needs_equal_lengths", True, raising=False)
     assert write_answers(model, pairs, correct) == expected
-    assert len(widths) > 1 and all(len(each) == 1 for each in widths)
+    assert len(widths) > 1
+    assert all(len(each) == 1 for each in widths)
 
 
 def test_evaluating_streams_the_data_in_its_order(model, questions, monkeypatch):
