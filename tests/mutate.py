@@ -36,6 +36,10 @@ def is_caught(folder: Path, test: str) -> bool:
     limited = ["bash", "-c", f"ulimit -t {LIMIT}; exec {shlex.join(command)}"]
     variables = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(limited, cwd=folder, env=variables, capture_output=True, text=True)
+    if done.returncode < 0:
+        raise SystemExit(
+            f"{test}: takes longer than {LIMIT} s of processor time; name a nearer test"
+        )
     if done.returncode not in (0, 1):
         raise SystemExit(f"{test}: pytest ended with {done.returncode}\n{done.stdout[-2000:]}")
     return done.returncode == 1

@@ -9,6 +9,7 @@ from .algebra import bind as bind
 from .algebra import unbind as unbind
 from .analyses.clustering import cluster as cluster
 from .analyses.decomposition import TPDecomposition as TPDecomposition
+from .analyses.decomposition import compare_operations as compare_operations
 from .analyses.decomposition import decompose as decompose
 from .analyses.decomposition import search_roles as search_roles
 from .analyses.naming import name_roles as name_roles

@@ -30,11 +30,15 @@ tensor([ 4., -2.])
 tensor([4., 2.])
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from tprprobe.errors import unknown
+from tprprobe.errors import InputError, unknown
+from tprprobe.files.file_errors import lacks_memory
 
 KINDS = ("outer", "hadamard")
 
@@ -56,7 +60,7 @@ def bind(
         the sum of its bindings.
 
     Raises:
-        InputError: An unknown kind.
+        InputError: An unknown kind, or shapes or types that do not fit.
 
     Source: Smolensky 1990; schlag Eq. 3 for the Hadamard product.
 
@@ -66,7 +70,8 @@ def bind(
                 [0., 2.]])
     """
     _check(kind)
-    return filler[..., :, None] * role[..., None, :] if kind == "outer" else filler * role
+    with _refusing("filler", filler, "role", role):
+        return filler[..., :, None] * role[..., None, :] if kind == "outer" else filler * role
 
 
 def unbind(tpr: Tensor, unbinding: Float[Tensor, "*#batch d_role"], kind: str = "outer") -> Tensor:
@@ -81,7 +86,7 @@ def unbind(tpr: Tensor, unbinding: Float[Tensor, "*#batch d_role"], kind: str = 
         The filler [*batch, d_filler].
 
     Raises:
-        InputError: An unknown kind.
+        InputError: An unknown kind, or shapes or types that do not fit.
 
     Source: Smolensky 1990; huang Sec. 3.
 
@@ -91,7 +96,8 @@ def unbind(tpr: Tensor, unbinding: Float[Tensor, "*#batch d_role"], kind: str = 
         tensor([1., 2.])
     """
     _check(kind)
-    return (tpr @ unbinding[..., None]).squeeze(-1) if kind == "outer" else tpr * unbinding
+    with _refusing("tpr", tpr, "unbinding", unbinding):
+        return (tpr @ unbinding[..., None]).squeeze(-1) if kind == "outer" else tpr * unbinding
 
 
 def duals(
@@ -104,6 +110,20 @@ def duals(
     """
     _check(kind)
     return torch.linalg.pinv(roles).mT if kind == "outer" else roles.reciprocal()
+
+
+@contextmanager
+def _refusing(first: str, tensor: Tensor, second: str, vector: Tensor) -> Iterator[None]:
+    """A block in which torch's errors of two tensors that do not fit are one line with their shapes and types."""
+    try:
+        yield
+    except (RuntimeError, IndexError) as error:
+        if lacks_memory(error):
+            raise
+        shapes = (
+            f"{name} {[*of.shape]} ({of.dtype})" for name, of in ((first, tensor), (second, vector))
+        )
+        raise InputError(f"{' and '.join(shapes)} do not fit: {error}") from error
 
 
 def _check(kind: str) -> None:

@@ -28,6 +28,7 @@ from tprprobe.extraction import extract
 from tprprobe.figures.dots import interval_dots
 from tprprobe.figures.report.page import write_report
 from tprprobe.figures.report.sections import Section
+from tprprobe.files.locks import alone
 from tprprobe.files.runs import KeptRun
 from tprprobe.interventions.behavior import measure_pairs
 from tprprobe.models.architectures import fingerprint
@@ -104,6 +105,14 @@ def examine(
         model = load_model(model, tokenizer)
     data = load_data(PAIRS, n=n, seed=seed) if data is None else as_data(data)[:n]
     sites, folder = choose_sites(model, layers), Path(out)
+    with alone(folder):
+        return _examine(model, data, sites, folder, resume, seed)
+
+
+def _examine(
+    model: Any, data: Dataset, sites: list[str], folder: Path, resume: bool, seed: int
+) -> Examination:
+    """The examination in a folder that no other process writes."""
     settings = {"model": model.name, "weights": fingerprint(model), "data": data.name}
     settings |= {"n": len(data), "sites": sites, "seed": seed, "tprprobe": version("tprprobe")}
     run = KeptRun.open(folder, settings, resume, MANIFEST)

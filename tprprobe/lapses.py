@@ -22,8 +22,8 @@ from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.locks import alone
 from tprprobe.files.runs import PARTS, KeptRun
 from tprprobe.models import load_model
-from tprprobe.models.architectures import fingerprint
 from tprprobe.models.checkpoint import TRANSFORMERS
+from tprprobe.models.origins import sum_origin
 from tprprobe.models.protocol import Readable
 
 MANIFEST, TABLE, STEPS, NUMBER = "lapse.json", "table", "steps", re.compile(r"(\d+)/*$")
@@ -112,7 +112,7 @@ def _measure(run: KeptRun, checkpoints: Any, questions: Any, write: Any, device:
             model = load_model(name, device=device)
         except InputError as error:
             raise InputError(f"{error}; leave out {name}, or mend it, and --resume") from None
-        weights = fingerprint(model)[:16]
+        weights = sum_origin(model)[:16]
         same.setdefault(weights, []).append(name)
         store = run.folder / PARTS / f"store-{weights}"
         for question in questions:

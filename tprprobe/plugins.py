@@ -6,7 +6,7 @@ is imported when it is used.
 
 import sys
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, distributions, entry_points
 from typing import Any, NamedTuple
 
 from tprprobe.errors import InputError
@@ -40,7 +40,7 @@ class Plugin(NamedTuple):
         """
         try:
             return self.point.load()
-        except Exception as error:  # whatever the code of a stranger raises
+        except (Exception, SystemExit) as error:  # whatever the code of a stranger raises
             package = self.point.dist.name if self.point.dist else "?"
             raise InputError(
                 f"the plug-in {self.name!r} of the package {package} cannot be imported "
@@ -63,10 +63,32 @@ def find(group: str) -> dict[str, Plugin]:
         True
     """
     found: dict[str, Plugin] = {}
-    for point in entry_points(group=f"tprprobe.{group}"):
+    for point in _read_points(f"tprprobe.{group}"):
         name, _, title = point.name.partition(" ")
         found.setdefault(name, Plugin(name, title.strip(), point))
     return found
+
+
+def _read_points(group: str) -> list[Any]:
+    """The entry points of a group; a line on stderr names each package whose file of them is damaged."""
+    try:
+        return [*entry_points(group=group)]
+    except Exception:  # one damaged file of any package
+        points = dict[str, list[Any]]()
+        for package in distributions():
+            try:
+                points.setdefault(package.name, [*package.entry_points.select(group=group)])
+            except Exception as error:
+                _say_damaged(package.name, " ".join(str(error).split())[:200])
+        return [point for named in points.values() for point in named]
+
+
+@cache  # once a package
+def _say_damaged(package: str, why: str) -> None:
+    said = InputError(
+        f"the package {package} has a damaged entry_points.txt ({why}): install it again"
+    )
+    sys.stderr.write(f"tprprobe: {said}\n")
 
 
 @cache

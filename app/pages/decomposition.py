@@ -55,6 +55,10 @@ def decomposition() -> None:
         widgets.lead(views.summarize_decomposition(scores, site, roles).text)  # its link leads here
     widgets.show(views.show_steps(scores, site, roles), "schemes")
     widgets.table(views.list_steps(scores, site), 2)
+    operations = views.read_operations(runs.beside(store, "operations").values())
+    compared = operations[(operations["site"] == site) & (operations["roles"] == roles)]
+    if len(compared):
+        widgets.show(views.show_operations(compared), "operations")
     widgets.fold("All scores", "scores", lambda: widgets.table(of_site, 4))
     if st.toggle(APART, key="apart", **state.KEEP):
         _take_apart(store, run, site, roles, own.loc[roles, "rank"])

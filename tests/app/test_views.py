@@ -20,7 +20,7 @@ from tprprobe.store import sampling
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    return plant(tmp_path_factory.mktemp("views") / "store", 16)
+    return plant(tmp_path_factory.mktemp("views") / "store", 24)
 
 
 @pytest.fixture(scope="module")

@@ -86,3 +86,13 @@ def test_an_unknown_kind_of_binding_is_refused():
     for function in (bind, unbind):
         with pytest.raises(InputError, match="hadamard"):
             function(torch.ones(2, 2), torch.ones(2), "hadamart")
+
+
+def test_shapes_that_do_not_fit_are_one_line():
+    filler, role = torch.ones(3, 4), torch.ones(3, 6)
+    with pytest.raises(InputError, match=r"filler \[3, 4\] .* and role \[3, 6\] .* do not fit"):
+        bind(filler, role, "hadamard")
+    with pytest.raises(
+        InputError, match=r"tpr \[3, 4, 5\] .* and unbinding \[3, 6\] .* do not fit"
+    ):
+        unbind(torch.ones(3, 4, 5), role)

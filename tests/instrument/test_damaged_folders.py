@@ -1,6 +1,7 @@
 """Damaged folders of transformers: one line that says what is wrong, and never a silent wrong result."""
 
 import json
+import os
 import shutil
 
 import pytest
@@ -99,6 +100,83 @@ def without_symbols(content):
     content["added_tokens"] = []
 
 
+def as_pickle(change):
+    def write(folder):
+        state = safetensors.torch.load_file(folder / WEIGHTS)
+        (folder / WEIGHTS).unlink()
+        change(state)
+        torch.save(state, folder / "pytorch_model.bin")
+
+    return write
+
+
+def shards(change=lambda parts, places: None, beside=False):
+    """Weights in two files and an index."""
+
+    def write(folder):
+        state = safetensors.torch.load_file(folder / WEIGHTS)
+        names = [f"model-0000{number}-of-00002.safetensors" for number in (1, 2)]
+        parts = {name: dict([*state.items()][number::2]) for number, name in enumerate(names)}
+        places = {key: name for name, part in parts.items() for key in part}
+        change(parts, places)
+        for name, part in parts.items():
+            safetensors.torch.save_file(part, folder / name, metadata={"format": "pt"})
+        (folder / f"{WEIGHTS}.index.json").write_text(
+            json.dumps({"metadata": {}, "weight_map": places})
+        )
+        if not beside:
+            (folder / WEIGHTS).unlink()
+
+    return write
+
+
+def twice(parts, places):
+    first, second = parts.values()
+    name = next(iter(first))
+    second[name] = first[name] + 1
+
+
+def moved(parts, places):
+    (_, second), name = parts, next(iter(places))
+    places[name] = second
+
+
+def outside(parts, places):
+    places[next(iter(places))] = "../outside.safetensors"
+
+
+def absent(parts, places):
+    places[next(iter(places))] = "model-00003-of-00002.safetensors"
+
+
+def empty(state):
+    """The end of a file that a download never wrote."""
+    total, seen = sum(each.numel() for each in state.values()), 0
+    for each in state.values():
+        seen += each.numel()
+        if seen > 0.6 * total:
+            each.zero_()
+
+
+def of_type(dtype):
+    def change(state):
+        name = "encoder.layer.1.output.dense.weight"
+        state[name] = (100 * state[name]).to(dtype)
+
+    return change
+
+
+def lines_of_words(folder):
+    """A tokenizer that is read from lines, of which one is missing."""
+    rows = json.loads((folder / CONFIG).read_text())["vocab_size"]
+    (folder / TOKENIZER).unlink()
+    marks = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    words = [*marks, *(f"w{number}" for number in range(rows - len(marks) - 1))]
+    (folder / "vocab.txt").write_text("\n".join(words) + "\n")
+    settings = {"tokenizer_class": "BertTokenizer"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+
+
 BAD_CHARACTERS = {"type": "Precompiled", "precompiled_charsmap": "////////AAAA" * 20}
 DAMAGE = {
     "no tokenizer": (lambda f: (f / TOKENIZER).unlink(), "backend tokenizer"),
@@ -107,7 +185,19 @@ DAMAGE = {
     "weights cut": (cut(WEIGHTS, 0.7), "is damaged or no safetensors file"),
     "weights of noise": (filled(WEIGHTS, b"\xff" * 900), "is damaged or no safetensors file"),
     "no weights": (lambda f: (f / WEIGHTS).unlink(), "no transformers model"),
-    "pickles": (pickled, "no transformers model"),
+    "pickles": (pickled, "is damaged or no bin file"),
+    "pickles of whole numbers": (as_pickle(of_type(torch.int8)), r"has whole numbers \(INT8\) for weights"),
+    "pickles of truths": (as_pickle(of_type(torch.bool)), r"has whole numbers \(BOOL\) for weights"),
+    "weights of 8 bits": (weights(of_type(torch.float8_e4m3fn)), "8-bit weights without their scales"),
+    "weights not written": (weights(empty), r"4\d% of its weights are rows of zeros, as an interrupted download"),
+    "a tensor in two shards": (shards(twice), "twice, in model-00001-of-00002.safetensors and model-00002"),
+    "an index of other places": (shards(moved), "says that .* is in model-00002.*, it is in model-00001"),
+    "an index out of the folder": (shards(outside), "names '../outside.safetensors', no file of this folder"),
+    "an index of no file": (shards(absent), "names 'model-00003-of-00002.safetensors', no file of this"),
+    "a file beside an index": (shards(beside=True), "names other files: remove what is left over"),
+    "an index of nothing": (filled(f"{WEIGHTS}.index.json", b'{"weight_map": []}'), "has no weight_map"),
+    "a pipe for weights": (lambda f: ((f / WEIGHTS).unlink(), os.mkfifo(f / WEIGHTS)), "is no file, but a pipe"),
+    "a vocabulary that lacks a line": (lines_of_words, "a line is missing, get it again"),
     "hidden_size 0": (setting(hidden_size=0), "hidden_size 0, a whole number above 0"),
     "hidden_size text": (setting(hidden_size="384"), "hidden_size"),
     "hidden_size null": (setting(hidden_size=None), "hidden_size"),
@@ -155,6 +245,50 @@ def test_damage_is_one_line(folder, capfd, kind):
         load_model(f"hf:{folder}")
     assert "\n" not in str(error.value)
     assert capfd.readouterr() == ("", "")
+
+
+def test_weights_in_shards_are_read(sound, folder):
+    shards()(folder)
+    both = [load_model(f"hf:{each}").state_dict() for each in (sound, folder)]
+    assert all(torch.equal(tensor, both[1][name]) for name, tensor in both[0].items())
+
+
+def test_ties_that_the_weights_contradict_are_refused(tmp_path):
+    made = save_foreign("llama", tmp_path / "llama", "causal")
+    setting(tie_word_embeddings=True)(made)
+    with pytest.raises(
+        InputError, match=r"different tensors, lm_head.weight and .*, which config.json ties"
+    ):
+        load_model(f"hf:{made}")
+    weights(
+        lambda state: state.update({"lm_head.weight": state["model.embed_tokens.weight"].clone()})
+    )(made)
+    assert load_model(f"hf:{made}").head == "causal"
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama"])
+def test_half_of_the_merges_is_refused(tmp_path, kind):
+    made = save_foreign(kind, tmp_path / kind, "causal")
+    load_model(f"hf:{made}")
+    tokens(
+        lambda c: c["model"].update(merges=c["model"]["merges"][: len(c["model"]["merges"]) // 2])
+    )(made)
+    with pytest.raises(InputError, match=r"tokenizer.json: its \d+ merges do not make"):
+        load_model(f"hf:{made}")
+
+
+def test_merges_that_are_left_out_at_random_are_refused(tmp_path):
+    made = save_foreign("gpt2", tmp_path / "gpt2", "causal")
+    tokens(lambda content: content["model"].update(dropout=0.1))(made)
+    with pytest.raises(InputError, match=r"leaves out merges at random \(dropout 0.1\)"):
+        load_model(f"hf:{made}")
+
+
+def test_distances_that_fit_no_bucket_are_refused(tmp_path):
+    made = save_foreign("t5", tmp_path / "t5")
+    setting(relative_attention_max_distance=8)(made)
+    with pytest.raises(InputError, match="max_distance 8 for 32 buckets: it must be more than 16"):
+        load_model(f"hf:{made}")
 
 
 def test_a_token_that_the_embedding_lacks_is_refused_where_it_is_read(folder, make_data, tmp_path):

@@ -516,7 +516,7 @@ def pair_lists(sequences):
 def test_the_estimator_finds_factors_and_unbinds(tmp_path):
     store = plant_bindings(tmp_path / "store", left, n=800, noise=0.05, ranks=(3, 5), width=24)
     lists, vectors = pair_lists(draw_sequences(800)), store.read(STATE)
-    fit = tp.TPDecomposition(rank=(3, 5), random_state=0).fit(lists[:600], vectors[:600])
+    fit = tp.TPDecomposition((3, 5), "product", random_state=0).fit(lists[:600], vectors[:600])
     assert fit.score(lists[600:], vectors[600:]) > 0.95
     assert fit.fillers_.shape == (8, 3)
     assert fit.roles_.shape == (6, 5)
@@ -538,7 +538,7 @@ def test_the_estimator_s_rank_is_what_predicts_withheld_pairs():
     vectors = np.stack([sum(table[name][int(role)] for name, role in each) for each in lists])
     new = np.array([("a", "2") in each or ("d", "0") in each for each in lists])
     seen = [each for each, is_new in zip(lists, new, strict=True) if not is_new]
-    fit = tp.TPDecomposition(random_state=0).fit(seen, vectors[~new])
+    fit = tp.TPDecomposition(family="product", random_state=0).fit(seen, vectors[~new])
     assert max(fit.fillers_.shape[1] - 4, fit.roles_.shape[1] - 3) <= 1
     unseen = [each for each, is_new in zip(lists, new, strict=True) if is_new]
     assert fit.score(unseen, vectors[new]) > 0.999

@@ -28,7 +28,7 @@ from tprprobe.evaluation.metrics import (
 )
 from tprprobe.evaluation.results import Results, load_results, number, tabulate
 from tprprobe.evaluation.runner import Fold, as_codes, cross_fit, predict
-from tprprobe.evaluation.splits import leave_out
+from tprprobe.evaluation.splits import divide_documents, halve_documents, leave_out
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 
 SITE = "encoder.0.hidden"
@@ -128,6 +128,16 @@ def test_a_row_leaves_the_fit_if_one_of_its_sequences_is_tested():
     assert fitted.tolist() == [False, False, True, True]
 
 
+def test_documents_are_divided_as_a_whole():
+    documents = np.repeat(np.arange(40), 5)
+    test, dev = divide_documents(documents, np.random.default_rng(0))
+    for flags in (test, dev):
+        assert {*flags.reshape(40, 5).sum(1)} == {0, 5}
+    assert not (test & dev).any()
+    halves = halve_documents(documents)
+    assert halves.reshape(40, 5).all(1).sum() == 20
+
+
 # ---------------------------------------------------------------- controls
 
 
@@ -177,6 +187,7 @@ def test_predictions_without_and_with_probabilities():
     shares = fitted.predict_proba(X)
     np.testing.assert_allclose(found.nats, -np.log(0.99 * shares[[0, 1, 2], [0, 0, 1]] + 0.005))
     assert np.isnan(predict(NearestVector().fit(X, as_codes(marks)), X, marks).nats).all()
+    assert predict(fitted, X, marks & False).nats.tolist() == [0, 0, 0]  # labels that nobody knows
     several = np.array([[True, True], [False, True]])
     assert as_codes(several).tolist() == [[1, 1], [0, 1]]
 
@@ -243,7 +254,9 @@ def test_one_long_table_its_folder_and_its_views(tmp_path):
     assert [f1["value"], f1["low"], f1["high"], f1["n"]] == pytest.approx(
         [row["f1"], row["f1_low"], row["f1_high"], row["n_test"]]
     )
-    rival = rows[rows["control"] == f1["rival"]]["f1"].max()
+    rivals = rows[(rows["control"] != "real") & rows["site"].isin([FILLER, ""])]
+    assert f1["rival"] == rivals.loc[rivals["f1"].idxmax(), "control"]
+    rival = rivals["f1"].max()
     assert f1["beyond"] == pytest.approx(row["f1"] - rival)
     assert (f1["p"] < 0.05) == row["beyond"]
     assert results.settings["settings"]["estimator"]["name"] == "linear"
@@ -295,6 +308,15 @@ def test_codelengths_of_a_classifier_with_probabilities(tmp_path):
         for estimator in ("linear", LogisticRegression(C=1.0))
     )
     assert 0.5 < theirs["codelength"] / ours["codelength"] < 2
+
+
+def test_a_label_of_few_documents_is_counted_and_not_fitted_where_it_is_unknown(unlike):
+    """It is in the fourth document alone, which is not in the training part of every fold."""
+    is_fourth = (unlike.tokens["sample"] == 3) & (unlike.tokens["position"] < 2)
+    tokens = unlike.tokens.assign(pos=unlike.tokens["pos"].astype(str).where(~is_fourth, "RARE"))
+    for seed in range(3):
+        rows = tp.probe(unlike, "pos", NearestVector(), tokens=tokens, controls=(), seed=seed)
+        assert real(rows)["n_test"] == len(tokens)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ import numpy as np
 import pytest
 import torch
 from planted import sentences, soaked
+from planted.foreign import save_foreign
 from planted.questions import LAST, plant
 
 SERVER = get_context("forkserver")  # which imports everything once
@@ -157,6 +159,18 @@ def _photographs(places: Places) -> list[Any]:
     return [images, "--model", network]
 
 
+def _foreign(places: Places) -> list[Any]:
+    """A model of transformers and texts that it reads."""
+    folder = places.made / "bert"
+    if not folder.exists():
+        save_foreign("bert", folder)
+    pairs = product(
+        ("cats", "dogs", "birds"), ("see", "like", "hear"), ("dog", "cat", "bird"), "ab"
+    )
+    lines = [f"the {a} {b} the {c} {d}" for a, b, c, d in pairs]
+    return [f"hf:{folder}", "--data", _written(places, "texts.txt", "\n".join(lines))]
+
+
 class Killed(NamedTuple):
     """A command that is killed: its words, how OUT is given, and by how many processes it is run."""
 
@@ -165,6 +179,7 @@ class Killed(NamedTuple):
     ending: str = ""
     processes: int = 1
     ranks: bool = False
+    resumes: bool = True  # else a command that was killed is begun anew
 
 
 def _extracting(at: Places) -> list[Any]:
@@ -198,6 +213,9 @@ COMMANDS = {
     "decompose": Killed(
         lambda at: ["decompose", _imported(at), "--site", "encoding", "--roles", "left"]
     ),
+    "examine": Killed(lambda at: ["examine", *_foreign(at), "--layers", 1]),
+    "cluster": Killed(lambda at: ["cluster", _store(at), "--site", LAST, "--k", 3], resumes=False),
+    "export": Killed(lambda at: ["export", _store(at), "OUT"], "", ".npz", resumes=False),
     "paper": Killed(lambda at: ["paper", "schlag"]),
 }
 
@@ -285,12 +303,15 @@ def _kill(name: str, times: int, seed: object, places: Places, folder: Path) -> 
     def words(out: Path, resume: bool) -> list[str]:
         placed = [str(out) if word == "OUT" else word for word in given]
         placed += [command.out, str(out)] if command.out else []
-        return [*placed, *(["--resume"] if resume else [])]
+        return [*placed, *(["--resume"] if resume and command.resumes else [])]
 
     took = _complete(Killed(command.words), words(whole, False), folder / "log")
     shared = command.processes > 1 and not command.ranks  # by processes that are told to go on
     expected, rng, left, begun = _contents(whole), random.Random(f"{name} {seed}"), times, shared
     while left:
+        if not command.resumes and killed.exists():  # it was finished before it was killed
+            assert _contents(killed) == expected, (name, seed, left)
+            _remove(killed)
         processes = _begin(command, words(killed, begun), folder / "log")
         if _wait(processes, rng.uniform(0.02, took)):
             said = "".join((folder / f"log{i}").read_text() for i in range(len(processes)))
@@ -311,7 +332,8 @@ def _kill(name: str, times: int, seed: object, places: Places, folder: Path) -> 
                 os.kill(each.pid or 0, signal.SIGKILL)
             each.join()
         begun = shared or _is_begun(killed, command)
-    _complete(command, words(killed, begun), folder / "log")
+    if command.resumes or not killed.exists():
+        _complete(command, words(killed, begun), folder / "log")
     assert _contents(killed) == expected, (name, seed)
     assert not _leftovers(folder)
     return times

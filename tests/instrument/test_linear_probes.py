@@ -368,3 +368,14 @@ def test_the_linear_probe_is_a_classifier_of_scikit_learn():
     failed = {result["check_name"] for result in results if result["status"] == "failed"}
     assert failed == set()
     assert len(results) > 40
+
+
+def test_the_penalty_of_the_least_held_out_loss_is_chosen():
+    """Of labels by chance the strongest, of those that vectors determine a weak one."""
+    rng = np.random.default_rng(10)
+    X = rng.normal(size=(300, 20))
+    assert LinearProbe().fit(X, rng.integers(3, size=300)).penalty_ == pytest.approx(PENALTIES[0])
+    learned = LinearProbe().fit(X, X[:, :3].argmax(1))
+    assert learned.penalty_ < 1e-2
+    losses = [loss for _, _, loss in learned.curve_]
+    assert learned.penalty_ == pytest.approx(PENALTIES[int(np.argmin(losses))])

@@ -16,6 +16,7 @@ from tprprobe.analyses.naming.fields import describe
 from tprprobe.analyses.naming.lattice import build_lattice
 from tprprobe.analyses.naming.names import name_clusters, read_gold
 from tprprobe.analyses.naming.partition_agreement import PERMUTATIONS, agreement
+from tprprobe.analyses.naming.run import NamingPlan
 from tprprobe.analyses.naming.vector_sets import find_targets
 from tprprobe.cli import app
 from tprprobe.errors import InputError
@@ -274,3 +275,24 @@ def test_the_command_prints_a_table_or_json(store, finished):
     assert "Clusters named by polarity" in shown.stdout
     document = CliRunner().invoke(app, ["name", str(store.path), *options, "--json"])
     assert json.loads(document.stdout)["facts"]["missing"] == ["baseline"]
+
+
+def test_shuffled_roles_stay_in_their_question(tmp_path, monkeypatch):
+    """Every question keeps its roles, in another order, by the samples of its tokens."""
+    store = plant_roles(tmp_path / "store", "polarity", samples=16)
+    seen, read = {}, NamingPlan._read
+
+    def watch(plan, labels, runs, place):
+        if place["model"] == "trained":
+            seen[place["vectors"], place["head"]] = labels
+        return read(plan, labels, runs, place)
+
+    monkeypatch.setattr(NamingPlan, "_read", watch)
+    name_all(store, k=3, projections=0)
+    samples = store.tokens.loc[store.tokens["side"] == "source", "sample"].to_numpy()
+    for head in (0, 1):
+        roles, shuffled = seen["role", head], seen["shuffled", head]
+        assert (roles != shuffled).any()
+        for sample in np.unique(samples):
+            mine = samples == sample
+            assert sorted(roles[mine]) == sorted(shuffled[mine])

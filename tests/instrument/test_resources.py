@@ -11,6 +11,9 @@ from planted.faults import files_of_at_most
 from planted.questions import LAST, plant
 
 from tprprobe.cli import main
+from tprprobe.errors import InputError
+from tprprobe.files.file_errors import as_input_error
+from tprprobe.models.huggingface.faults import refusing
 from tprprobe.store import open_store
 
 BUDGET = 2 * 2**30  # bytes of memory of its own
@@ -155,3 +158,34 @@ def test_a_name_that_is_too_long_is_one_line(run, checkpoint, questions, tmp_pat
         code, said = run(*words)
         assert (code, len(said)) == (2, 1), said
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            MemoryError("Unable to allocate 1.5 MiB for an array"),
+            "the memory here does not suffice",
+        ),
+        (OSError(12, "Cannot allocate memory"), "the memory here does not suffice"),
+        (
+            RuntimeError("[…] can't allocate memory: you tried to allocate 4096 bytes"),
+            "does not suffice",
+        ),
+        (MemoryError("Unable to allocate 8.00 EiB for an array"), "it is damaged"),
+        (ValueError("wrong number"), "it is damaged"),
+    ],
+)
+def test_too_little_memory_is_no_damage_unless_a_file_claims_what_no_machine_has(error, said):
+    with pytest.raises(InputError, match=said), as_input_error("it is damaged"):
+        raise error
+
+
+def test_a_model_that_memory_cannot_hold_is_told_so():
+    with (
+        pytest.raises(InputError, match=r"the machine has .* --dtype bfloat16"),
+        refusing("no model"),
+    ):
+        raise RuntimeError(
+            "DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"
+        )

@@ -1,11 +1,13 @@
 """Files and folders appear whole or not at all, and nothing is left beside them."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tprprobe.errors import InputError
-from tprprobe.files.writing import partial_of, whole, write_file, write_folder
+from tprprobe.files.writing import whole, write_file, write_folder
 
 
 def there(folder: Path) -> dict[str, bytes]:
@@ -38,15 +40,83 @@ def test_a_file_is_the_new_one_or_the_old_one(error, tmp_path):
     assert there(tmp_path) == {"state.json": "né".encode()}
 
 
-def test_what_a_killed_process_left_is_removed(tmp_path):
+KILLED = """
+import os, sys
+from tprprobe.files.writing import whole
+with whole(sys.argv[1]) as partial:
+    partial.mkdir() if sys.argv[2] else None
+    (partial / sys.argv[2]).write_text("left")
+    os._exit(9)
+"""
+PAIR = """
+import sys
+from pathlib import Path
+from tprprobe.errors import InputError
+from tprprobe.files.writing import write_file, write_folder
+own = sys.argv[3]
+print("ready", flush=True)
+sys.stdin.read()
+for number in range(int(sys.argv[2])):
+    write_file(Path(sys.argv[1]) / f"{number}.npz", own * 300_000)
+    try:
+        write_folder(Path(sys.argv[1]) / str(number), {name: own * 20_000 for name in "abcdef"})
+        print("wrote", number)
+    except InputError as error:
+        print(error)
+"""
+
+
+def run(code: str, *words: object) -> subprocess.Popen[str]:
+    given = [sys.executable, "-c", code, *map(str, words)]
+    return subprocess.Popen(given, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def test_what_a_killed_process_left_is_removed_and_what_a_living_one_writes_is_not(tmp_path):
     path = tmp_path / "folder"
-    partial_of(path).mkdir()
-    (partial_of(path) / "left").touch()
-    write_folder(path, {"a": "1", "b/c": b"2"})
-    partial_of(path / "a").write_bytes(b"left")
-    write_file(path / "a", "3")
-    assert there(tmp_path) == {"folder/a": b"3", "folder/b/c": b"2"}
-    assert [each.name for each in tmp_path.iterdir()] == ["folder"]
+    for name in ("left", ""):
+        done = subprocess.run([sys.executable, "-c", KILLED, str(path), name], check=False)
+        assert done.returncode == 9
+        assert [each.name[:9] for each in tmp_path.iterdir()] == [".partial."]
+    with whole(path) as living:
+        living.mkdir()
+        write_file(path.with_name("other"), "")
+        write_folder(path, {"a": "1", "b/c": b"2"})
+        assert sorted(each.name for each in tmp_path.iterdir()) == [living.name, "folder", "other"]
+        (path / "a").unlink()
+        with (
+            pytest.raises(InputError, match=r"another process wrote .*folder meanwhile"),
+            whole(path) as more,
+        ):
+            more.mkdir()
+        living.rmdir()
+        living.touch()
+        path.rename(tmp_path / "away")
+    assert there(tmp_path) == {"folder": b"", "other": b"", "away/b/c": b"2"}
+
+
+@pytest.mark.parametrize("pairs", [10])
+def test_of_two_writers_of_a_path_one_stays_whole(tmp_path, pairs):
+    both = [run(PAIR, tmp_path, pairs, own) for own in "xy"]
+    for each in both:
+        assert each.stdout is not None
+        assert each.stdout.readline() == "ready\n"
+    for each in both:
+        assert each.stdin is not None
+        each.stdin.close()
+    said = []
+    for each in both:
+        with each:
+            said += each.stdout or ()
+    assert [each.returncode for each in both] == [0, 0]
+    held = there(tmp_path)
+    assert len(held) == 7 * pairs
+    assert sum(line.startswith("wrote") for line in said) == pairs
+    assert (
+        sum("another process wrote" in line or "exists already" in line for line in said) == pairs
+    )
+    for number in range(pairs):
+        assert len({*held[f"{number}.npz"]}) == 1
+        assert len({byte for name in "abcdef" for byte in held[f"{number}/{name}"]}) == 1
 
 
 def test_the_ending_of_what_is_written_says_its_format(tmp_path):

@@ -94,6 +94,7 @@ ELSEWHERE = {
     "substitutions",
     "unbindings",
     "decompositions",
+    "operations",
     "roles",
 }  # figures of these are drawn in their tests
 

@@ -345,3 +345,14 @@ def test_a_zip_that_is_no_checkpoint(tmp_path):
         tmp_path / "c.pt", literalschlag.random_state(literalschlag.Sizes(vocab=73), 1)
     )
     refusal(tmp_path, file, vocab=tmp_path / "z.pt")
+
+
+def test_a_zip_that_unpacks_to_far_more_is_refused(tmp_path):
+    torch.save({"weights": torch.zeros(2**26 + 1)}, tmp_path / "w.pt")
+    with (
+        zipfile.ZipFile(tmp_path / "w.pt") as whole,
+        zipfile.ZipFile(tmp_path / "bomb.pt", "w", zipfile.ZIP_DEFLATED) as packed,
+    ):
+        for info in whole.infolist():
+            packed.writestr(info.filename, whole.read(info))
+    assert "unpacks to more than 100 times" in refusal(tmp_path, tmp_path / "bomb.pt")

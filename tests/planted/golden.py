@@ -139,7 +139,7 @@ def examine(folder: Path) -> Tables:
     frame = folder / "seeing.toml"
     frame.write_text(test_behavior.FRAME)
     model = load_model(f"hf:{test_behavior.save_words(folder / 'llama')}")
-    found = examine(model, load_data(f"pairs:{frame}"), out=folder / "run", layers=2)
+    found = examine(model, data=load_data(f"pairs:{frame}"), out=folder / "run", layers=2)
     yield from found.tables.items()
 
 
@@ -218,5 +218,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.path += [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "instrument")]
+    tests = Path(__file__).parents[1]
+    sys.path[:1] = [str(tests), str(tests / "instrument")]  # not the folder of this file
     main()

@@ -22,13 +22,18 @@ from torch import Tensor
 from tprpapers.published.pickles import check_pickles
 from tprprobe.errors import InputError
 from tprprobe.files import hub
-from tprprobe.files.file_errors import as_input_error
+from tprprobe.files.file_errors import (
+    GAIN,
+    SMALL,
+    as_input_error,
+    check_unpacked,
+    check_zip,
+)
 from tprprobe.files.jsonfiles import read_json
 
 WEIGHT_FILES = (hub.WEIGHTS, "pytorch_model.bin")
 SUFFIXES = (".pt", ".pth", ".ckpt", ".bin", ".safetensors")
 DAMAGED = "is damaged, or holds more than tensors and plain containers"
-SMALL, MOST = 2**28, 100  # bytes of an archive that is no bomb, and how much weights shrink
 LARGEST = 2**64  # a whole number that is worth telling
 WRAPPERS = ("model", "state_dict")  # TP-Transformer's trainer; Lightning
 PREFIXES = ("module.", "model.")  # DataParallel; Lightning
@@ -107,8 +112,7 @@ def _member(
     size, packed = 0, os.fstat(whole.fileno()).st_size
     while read := len(whole.read(2**20)):  # to the end, where gzip compares its checksum
         size += read
-        if size > max(SMALL, MOST * packed):
-            raise InputError(f"{archive} unpacks to more than {MOST} times its {packed:,} bytes")
+        check_unpacked(size, packed, archive, SMALL)
     whole.seek(0)
     with tarfile.open(fileobj=whole, mode="r:") as tar:
         files = {info.name: info for info in tar if info.isfile()}
@@ -143,6 +147,7 @@ def _load(content: bytes, name: str) -> dict[str, Any]:
     with as_input_error(f"{name} {DAMAGED}"):
         if name.endswith(".safetensors"):
             return safetensors.torch.load(content)
+        check_zip(io.BytesIO(content), len(content), name)
         check_pickles(content)
         with warnings.catch_warnings(), torch.serialization.safe_globals(NUMBERS):
             warnings.simplefilter("ignore")  # torch's remarks on old formats
@@ -161,7 +166,7 @@ def _check_claims(state: Mapping[Any, Any], held: int, name: str) -> None:
                 f"{name} has a tensor of {tensor.nbytes:,} bytes that it does not hold"
             )
     claimed = sum(each.nbytes for each in tensors if each.layout == torch.strided)
-    if claimed > max(SMALL, MOST * held):
+    if claimed > max(SMALL, GAIN * held):
         raise InputError(f"{name} has tensors of {claimed:,} bytes, which its {held:,} do not hold")
 
 

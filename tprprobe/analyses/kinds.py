@@ -18,6 +18,11 @@ DECOMPOSITIONS = Kind(
     "decompose STORE --site SITE --out",
     "tprprobe.analyses.decomposition:load_scores",
 )
+OPERATIONS = Kind(
+    ("operations.json",),
+    "decompose STORE --site SITE --operations --out",
+    "tprprobe.analyses.decomposition:load_operations",
+)
 ROLES = Kind(
     ("roles.json",),
     "roles STORE --site SITE --out",

@@ -16,14 +16,13 @@ from tprprobe.cli.commands import Commands, find_commands
 from tprprobe.cli.options import say
 from tprprobe.cli.signals import ENDED, Stopped, stop_by_signals
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import reason
+from tprprobe.files.file_errors import lacks_memory, too_little_memory
 
 app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-NO_MEMORY = ("not enough memory", "can't allocate memory", "out of memory")  # in torch's errors
 
 
 def _print_version(asked: bool) -> bool:
@@ -87,10 +86,7 @@ def main() -> None:
         say(f"tprprobe: {InputError(f'{where}: {error.strerror or error}')}")
         sys.exit(2)
     except (MemoryError, RuntimeError) as error:
-        if not isinstance(error, MemoryError) and not any(each in str(error) for each in NO_MEMORY):
+        if not lacks_memory(error):
             raise
-        advice = "give fewer samples (-n) or sites, or a smaller --budget where there is one"
-        say(
-            f"tprprobe: {InputError(f'the memory here does not suffice ({reason(error)}): {advice}')}"
-        )
+        say(f"tprprobe: {too_little_memory(error)}")
         sys.exit(2)

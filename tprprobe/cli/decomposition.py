@@ -6,9 +6,16 @@ import typer
 
 from tprprobe.cli import options as common
 from tprprobe.cli.generated_options import options_of
+from tprprobe.errors import InputError
 
 FUNCTION = "analyses.decomposition.decompositions:decompose"
 Site = Annotated[str, typer.Option(help="A site or a pattern of sites; layer -1 is the last.")]
+FITTED = {
+    "family": "factored",
+    "rank": "auto",
+    "withheld": 0.1,
+    "embedding": None,
+}  # of a decomposition alone
 SHARED = ("fillers", "unit", "scope", "seed")
 
 
@@ -26,6 +33,12 @@ def decompose(
     rank: Annotated[
         str, typer.Option(help="auto, a number, or fillers x roles such as 9x6.")
     ] = "auto",
+    operations: Annotated[
+        bool,
+        typer.Option(
+            "--operations", help="Instead, ask which operation binds: a table of operations."
+        ),
+    ] = False,
     out: common.Out = None,
     resume: common.Resume = False,
     scheduler: common.Scheduler = None,
@@ -39,6 +52,10 @@ def decompose(
     from tprprobe.store.dask_workers import scheduled
 
     options["rank"] = rank
+    if operations:
+        with scheduled(scheduler):
+            _compare(open_store(store), site, roles or ["left"], out, resume, as_json, options)
+        return
     with scheduled(scheduler), track_stages("decomposing") as (progress, report):
         asked = (open_store(store), site, roles or ["left"], out, resume, progress, report)
         scores = decompose_all(*asked, **options)
@@ -51,6 +68,27 @@ def decompose(
         .to_string(index=False, na_rep="–")
     )
     common.show(as_json, scores, lambda: "\n".join([*summarize(scores), shown]))
+
+
+def _compare(
+    store: Any, site: str, roles: list[str], out: Any, resume: bool, as_json: bool, options: Any
+) -> None:
+    """Prints the table of operations."""
+    from tprprobe.analyses.decomposition import compare_all, summarize_operations
+    from tprprobe.console import track
+
+    for name, default in FITTED.items():
+        if options.pop(name) != default:
+            raise InputError(
+                f"--operations takes no --{name}: an operation chooses its own form; leave it out"
+            )
+
+    def progress(parts: Any) -> Any:
+        return track(parts, "comparing", len(parts))
+
+    table = compare_all(store, site, roles, out, resume, progress, **options)
+    shown = table.round(3).to_string(index=False, na_rep="–")
+    common.show(as_json, table, lambda: "\n".join([*summarize_operations(table), shown]))
 
 
 @options_of(FUNCTION, only=SHARED, every=True)

@@ -10,6 +10,8 @@ from tprprobe.cli import options as common
 from tprprobe.cli.generated_options import options_of
 from tprprobe.errors import InputError
 
+HF = "hf:"  # before the name of a model of transformers
+
 
 @options_of(
     "extraction.blocks:extract",
@@ -69,28 +71,32 @@ def inspect(
         bool,
         typer.Option(
             "--verify",
-            help="Read every file of a store, or a run's tables and weights, and list what is damaged.",
+            help="Read every file of a store, a run's tables and weights, or a model in the hub's cache, and list what is damaged.",
         ),
     ] = False,
     as_json: common.Json = False,
 ) -> None:
     """Describe a store, a corpus or a checkpoint; check a checkpoint against its paper's equations."""
     if verify:
-        return _verify(Path(what), as_json)
+        return _verify(what, as_json)
     from tprprobe.cli.overview import inspect as run
 
     overview = run(what)
     return common.show(as_json, overview.as_dict(), overview.as_text)
 
 
-def _verify(given: Path, as_json: bool) -> None:
+def _verify(given: str, as_json: bool) -> None:
     from tprprobe.cli.remaking import describe_damage, making_command
-    from tprprobe.files.hub import locate_dataset
+    from tprprobe.files.hub import locate_dataset, verify_cached
     from tprprobe.files.kinds import finished_in, verify_run
     from tprprobe.store.kinds import STORE
     from tprprobe.store.manifests import read_complete
     from tprprobe.store.verification import verify
 
+    if given.startswith(HF):
+        files = verify_cached(given.removeprefix(HF))
+        text = f"{given}: all {files} files are as the hub recorded them"
+        return common.show(as_json, {"model": given, "files": files}, lambda: text)
     folder = locate_dataset(given)
     if finished_in(folder) and not STORE.is_in(folder):
         run = verify_run(folder)

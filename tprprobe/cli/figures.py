@@ -36,7 +36,9 @@ def figure(
             help="A folder of `cluster --raw --out`: centers of another store (huang-table2, -table3)."
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of random choices.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=2**32 - 1, help="Seed of random choices.")
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(

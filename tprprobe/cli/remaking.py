@@ -34,7 +34,7 @@ def making_command(path: Path, manifest: Mapping[str, Any]) -> str:
     words = [word for key, value in options.items() if value is not None for word in (key, value)]
     words += [word for pattern in _patterns(manifest["sites"]) for word in ("--sites", pattern)]
     if labels := manifest.get("labels"):
-        words += ["--labels", f"{','.join(labels)}=…"]
+        words += ["--labels", f"{','.join(map(str, labels))}=…"]
     words += storage
     words += [
         w for key in ("pool", "words") if key in manifest for w in (f"--{key}", manifest[key])

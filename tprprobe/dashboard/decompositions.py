@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.decomposition import describe_binding
-from tprprobe.analyses.kinds import DECOMPOSITIONS
+from tprprobe.analyses.kinds import DECOMPOSITIONS, OPERATIONS
 from tprprobe.dashboard.statements import Link, Statement, number, top
 from tprprobe.dashboard.view import Dots, View, measured
 from tprprobe.errors import InputError
@@ -25,6 +25,26 @@ def read_scores(folders: Iterable[Path]) -> pd.DataFrame:
     """The scores of finished decompositions, with the name of each."""
     parts = [DECOMPOSITIONS.load(each).assign(name=each.name) for each in folders]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["site", "roles"])
+
+
+def read_operations(folders: Iterable[Path]) -> pd.DataFrame:
+    """The tables of operations of finished runs."""
+    parts = [OPERATIONS.load(each) for each in folders]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["site", "roles"])
+
+
+def show_operations(operations: pd.DataFrame) -> View:
+    """R² of the vectors of unseen pairs by operation, of one site and scheme; the title says which is named."""
+    from tprprobe.analyses.decomposition import summarize_operations  # with all that fits
+    from tprprobe.figures.role_fits import operation_dots
+
+    rows = measured(operations.assign(name=operations["operation"], group="unseen pairs"), "r2")
+    numbers = ["value", "low", "high"]
+    rows[numbers] = rows[numbers].clip(lower=-1)
+    dots = Dots(rows[["name", "group", *numbers]].dropna(), "R²")
+    [title] = summarize_operations(operations)
+    note = "with 95 % intervals over fillers and roles"
+    return View(title, operations, dots, lambda: operation_dots(operations), note)
 
 
 def list_families(scores: pd.DataFrame) -> pd.DataFrame:

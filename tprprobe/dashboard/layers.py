@@ -127,7 +127,7 @@ def _decomposed(runs: Runs, store: Store) -> Measured:
             known = bound.dropna(subset=[name]) if name in bound else bound[:0]
             if len(known):
                 is_bound = [binds(row) for row in known.to_dict("records")]
-                sure = (known[f"{name}_low"] > 0) & is_bound
+                sure = (known[f"{name}_low"] > 0) & np.array(is_bound)
                 yield _scored(known, name, f"R² {told}, {kind}, roles {roles}", sure), band[:0]
 
 

@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, overload, runtime_checkable
 
+from tprprobe.data.origins import digest_named
 from tprprobe.errors import InputError
 from tprprobe.gold.labels import Labelled
 
@@ -102,6 +103,12 @@ class Dataset(ABC, Generic[E]):
     def symbols(self) -> tuple[str, ...]:
         """The symbols that all texts are made of, with blanks between; empty where they are no such texts."""
         return ()
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """What two runs must share to be of the same data: name, split, seed, and the sha256 of the files that the name names."""
+        about = {"name": self.name, "split": self.split, "seed": self.seed}
+        return about | {"files": digest_named(self.name)}
 
     @property
     def report(self) -> dict[str, Any]:

@@ -154,8 +154,9 @@ def fit_together(
         type(estimators[0]).fit_together(estimators, X, labels, validation, start)
         return
     for estimator, marks in zip(estimators, labels, strict=True):
+        is_labelled = marks.any(1)  # others have a label that the first fold's training part lacks
         try:
-            estimator.fit(np.asarray(X), as_codes(marks))
+            estimator.fit(np.asarray(X)[is_labelled], as_codes(marks[is_labelled]))
         except (ValueError, TypeError) as error:
             raise InputError(
                 f"{name_estimator(estimator)} cannot be fitted to these labels: {' '.join(str(error).split())[:200]}"
@@ -163,8 +164,8 @@ def fit_together(
 
 
 def as_codes(marks: Marks) -> Int[np.ndarray, "target *label"]:
-    """The number of every target's label; 0 and 1 for each label, where targets have several or none."""
-    return marks.argmax(1) if (marks.sum(1) == 1).all() else marks.astype(int)
+    """The number of every target's label; 0 and 1 for each label, where targets have several."""
+    return marks.argmax(1) if (marks.sum(1) <= 1).all() else marks.astype(int)
 
 
 def predict(estimator: Any, X: Any, marks: Marks) -> Predictions:
@@ -186,7 +187,7 @@ def _nats(estimator: Any, X: Any, marks: Marks) -> Float[np.ndarray, " target"]:
     shares = np.zeros(marks.shape)
     shares[:, np.asarray(estimator.classes_, int)] = estimator.predict_proba(X)
     mixed = (1 - UNIFORM) * shares + UNIFORM / marks.shape[1]
-    return -np.log((mixed * marks).sum(1))
+    return -np.log(np.where(marks.any(1), (mixed * marks).sum(1), 1))
 
 
 def chunk(estimators: Sequence[Any], size: int) -> Iterator[slice]:

@@ -52,13 +52,13 @@ def read_provenance(tokens: pd.DataFrame, column: str | None = None) -> Provenan
             described by may be repeated independently.
     """
     sample = pd.factorize(tokens["sample"])[0]
-    first = np.flatnonzero(np.diff(sample, prepend=-1))
-    text = _cells(tokens, QUESTION, first)
+    starts = np.flatnonzero(np.diff(sample, prepend=-1))
+    text = _cells(tokens, QUESTION, starts)
     if (text == "").any():
-        text = text.where(text != "", _join(tokens["token"], first))
-    keys = [text, *([_join(tokens[column], first)] if column else [])]
+        text = text.where(text != "", _join(tokens["token"], starts))
+    keys = [text, *([_join(tokens[column], starts)] if column else [])]
     keys = [key.map(normalize) for key in keys]
-    name = _cells(tokens, DOCUMENT, first)
+    name = _cells(tokens, DOCUMENT, starts)
     document = ("document " + name).where(name != "", "sequence " + keys[-1])
     hashes = [pd.util.hash_array(key.to_numpy(object)) for key in keys]
     return Provenance(pd.factorize(document)[0][sample], np.stack(hashes, 1)[sample])
@@ -69,25 +69,25 @@ def normalize(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
-def _cells(tokens: pd.DataFrame, name: str, first: Int[np.ndarray, " sample"]) -> pd.Series:
+def _cells(tokens: pd.DataFrame, name: str, starts: Int[np.ndarray, " sample"]) -> pd.Series:
     """The cell of a column for every sample; empty where there is none."""
     if name not in tokens:
-        return pd.Series([""] * len(first), dtype=object)
-    column = tokens[name].iloc[first].astype(object).reset_index(drop=True)
+        return pd.Series([""] * len(starts), dtype=object)
+    column = tokens[name].iloc[starts].astype(object).reset_index(drop=True)
     return column.where(column.notna(), "").astype(str)
 
 
-def _join(symbols: pd.Series, first: Int[np.ndarray, " sample"]) -> pd.Series:
+def _join(symbols: pd.Series, starts: Int[np.ndarray, " sample"]) -> pd.Series:
     """The symbols of every sample, with a character between that no text has: blanks may be symbols."""
     texts = symbols.astype(str).to_numpy(object).tolist()
-    spans = pairwise([*first.tolist(), len(texts)])
+    spans = pairwise([*starts.tolist(), len(texts)])
     return pd.Series(["\0".join(texts[start:end]) for start, end in spans], dtype=object)
 
 
-def leave_out(fitted: Flags, tested: Flags, sequences: Sequences) -> Flags:
+def leave_out(train: Flags, tested: Flags, sequences: Sequences) -> Flags:
     """The fitted rows that have no sequence in common with a tested row."""
     shared = [np.isin(key, key[tested]) for key in sequences.T]
-    return fitted & ~np.any(shared, axis=0)
+    return train & ~np.any(shared, axis=0)
 
 
 def count_documents(documents: Documents, fewest: int, source: object) -> int:
@@ -128,20 +128,20 @@ def rotate_documents(
     n = documents.max() + 1
     place = np.random.default_rng(seed).permutation(n)[documents]
     tested, checked = (max(1, round(share * n)) for share in (1 / TURNS, TURN_DEV))
-    others = np.linspace(tested, n, TURNS).round().astype(int)
-    for start, stop in pairwise([0, *others]):
-        parts = np.full(len(documents), TRAIN, object)
-        parts[(place >= start) & (place < stop)] = TEST
-        parts[(place - stop) % n < checked] = DEV
-        yield clear_parts(parts, sequences)
+    bounds = np.linspace(tested, n, TURNS).round().astype(int)
+    for start, stop in pairwise([0, *bounds]):
+        names = np.full(len(documents), TRAIN, object)
+        names[(place >= start) & (place < stop)] = TEST
+        names[(place - stop) % n < checked] = DEV
+        yield clear_parts(names, sequences)
 
 
 def clear_parts(
-    parts: Shaped[np.ndarray, " row"], sequences: Sequences
+    names: Shaped[np.ndarray, " row"], sequences: Sequences
 ) -> Shaped[np.ndarray, " row"]:
     """The parts; a sequence of the test part is left out of the others, one of the part to choose by of the training part."""
-    order = np.select([parts == TEST, parts == DEV], [0, 1], 2)
-    return np.where(stand_first(order, sequences), parts, LEFT_OUT)
+    order = np.select([names == TEST, names == DEV], [0, 1], 2)
+    return np.where(stand_first(order, sequences), names, LEFT_OUT)
 
 
 def stand_first(order: Int[np.ndarray, " row"], sequences: Sequences) -> Flags:

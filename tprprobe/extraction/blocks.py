@@ -38,8 +38,8 @@ from tprprobe.files.writing import refuse_existing
 from tprprobe.gold.labellers import Labeller
 from tprprobe.gold.labels import report_counts
 from tprprobe.models.answers import exact_matches, write_answers
-from tprprobe.models.architectures import fingerprint
 from tprprobe.models.loading import find_twins, load_model
+from tprprobe.models.origins import describe_origin
 from tprprobe.models.protocol import Language, Readable, require_head, require_vocabulary
 from tprprobe.site.adapters import Adaptable
 from tprprobe.site.attachment import Attached
@@ -47,7 +47,7 @@ from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import ATTENTION, select
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 from tprprobe.store.dtypes import check_storage
-from tprprobe.store.layout import SIDES, twins_in
+from tprprobe.store.layout import SIDES, TWIN_OF, twins_in
 from tprprobe.store.manifests import COUNTS, check_same, describe, is_finished, read_complete
 from tprprobe.store.repairs import repair as repair_store
 
@@ -367,16 +367,16 @@ class Extraction:
         )
         return {name: spec_of(name, sites[name], block) for name in self.names}
 
+    @cached_property
+    def _origin(self) -> dict[str, Any]:
+        return describe_origin(self.model)
+
     def _settings(self, model: Readable, samples: int) -> dict[str, Any]:
-        data = {name: getattr(self.data, name) for name in ("name", "split", "seed")}
+        twin = {} if model is self.model else {TWIN_OF: self._origin["sha256"]}
+        about = self._origin if model is self.model else describe_origin(model)
         return {
-            "model": {
-                "name": model.name,
-                "architecture": model.architecture,
-                "sha256": fingerprint(model),
-                **getattr(model, "notes", {}),
-            },
-            "data": data | {"n": samples},
+            "model": about | twin | getattr(model, "notes", {}),
+            "data": self.data.origin | {"n": samples},
             "target": self.target,
             "labels": {k: v for each in self.labellers for k, v in each.describe().items()},
             "attention_samples": min(self.attention_samples, samples),

@@ -147,7 +147,7 @@ def _draw_steps(panel: Axes, i: int, rows: pd.DataFrame, pale: bool = False) -> 
         if not pale:
             panel.hlines(y, row["r2_low"], row["r2_high"], color=INK, linewidth=0.8)
             texts += [f"{word.strip('+ ')} {row['gain']:+.3f}"] if family in BELOW else []
-            if family == FACTORED and not binds(row):
+            if family == FACTORED and not binds(row.to_dict()):
                 texts[-1] += " (not beyond shuffled roles)"
             if np.isfinite(row.get("learnt", np.nan)) and family == FACTORED:
                 texts.append(f"learnt {row['learnt']:+.3f}")
@@ -184,6 +184,22 @@ def withheld_dots(decompositions: pd.DataFrame) -> Drawing:
     figure = interval_dots(rows, "Is binding systematic? R², 95 % intervals over sequences", "R²")
     least = min(-0.02, rows["low"].min())
     figure.axes[0].set_xlim(least * 1.05, 1.02)
+    figure.axes[0].axvline(0, color=MUTED, linewidth=0.8)
+    return figure
+
+
+def operation_dots(operations: pd.DataFrame) -> Drawing:
+    """R² of the vectors of unseen pairs by every operation, a group a site and scheme; a named one is marked."""
+    marks = operations["is_named"].map({True: " (named)", False: ""})
+    rows = operations.assign(
+        group=operations["site"] + ", " + operations["roles"] + marks, name=operations["operation"]
+    )
+    rows = measured(rows.dropna(subset="r2"), "r2")
+    numbers = ["value", "low", "high"]
+    rows[numbers] = rows[numbers].clip(lower=-1)
+    title = "Which operation binds? 95 % intervals over fillers and roles"
+    figure = interval_dots(rows, title, "R² of the vectors of unseen pairs")
+    figure.axes[0].set_xlim(min(-0.05, rows["low"].min() * 1.05), 1.02)
     figure.axes[0].axvline(0, color=MUTED, linewidth=0.8)
     return figure
 

@@ -1,12 +1,26 @@
 """What a damaged or hostile file makes a library raise, as one line."""
 
+import errno
+import os
+import re
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from tprprobe.errors import InputError
 
 LONGEST = 200  # characters of a reason
 PANIC = "PanicException"  # of libraries in Rust, which derives from BaseException
+NO_MEMORY = (
+    "not enough memory",
+    "can't allocate memory",
+    "out of memory",
+    "cannot allocate",
+    "bad_alloc",
+)
+ASKED = re.compile(r"allocate ([\d.]+) (bytes|[kmgtpe]ib)")
+SMALL, GAIN = 2**28, 100  # bytes of an archive that is no bomb, and how far archives shrink files
 MOST = 1000  # how many times smaller compression may make numbers
 
 
@@ -26,6 +40,8 @@ def as_input_error(said: str, remedy: str = "") -> Iterator[None]:
     except BaseException as error:
         if not is_of_library(error):
             raise
+        if lacks_memory(error, claims=True):
+            raise too_little_memory(error) from error
         line = f"{said} ({reason(error)}): {remedy}" if remedy else f"{said}: {reason(error)}"
         raise InputError(line) from error
 
@@ -33,6 +49,30 @@ def as_input_error(said: str, remedy: str = "") -> Iterator[None]:
 def is_of_library(error: BaseException) -> bool:
     """False for what ends the program: a signal, an exit."""
     return isinstance(error, Exception) or type(error).__name__ == PANIC
+
+
+def lacks_memory(error: BaseException, claims: bool = False) -> bool:
+    """True for an allocation that failed; of a file's ``claims`` only if this machine has so much at all."""
+    text = str(error).lower()
+    is_memory = isinstance(error, MemoryError) or getattr(error, "errno", 0) == errno.ENOMEM
+    if not is_memory and not any(phrase in text for phrase in NO_MEMORY):
+        return False
+    match = ASKED.search(text)
+    asked = float(match[1]) * 1024 ** "bkmgtpe".index(match[2][0]) if match else 0
+    return not claims or asked <= physical_memory()
+
+
+def too_little_memory(error: BaseException) -> InputError:
+    """The error of an allocation that failed: how much, of how much, and what asks for less."""
+    return InputError(
+        f"the memory here does not suffice ({reason(error)}; the machine has {physical_memory():,} bytes): give "
+        "fewer samples (-n) or sites (--sites), --dtype bfloat16 for a large model, or a smaller --budget where "
+        "there is one"
+    )
+
+
+def physical_memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def check_claim(claimed: int, held: int, where: str) -> None:
@@ -43,6 +83,23 @@ def check_claim(claimed: int, held: int, where: str) -> None:
     """
     if claimed > MOST * held:
         raise InputError(f"{where} claims {claimed:,} bytes, which its {held:,} do not hold")
+
+
+def check_unpacked(size: int, packed: int, where: object, small: int = SMALL) -> None:
+    """Checks that a compressed file of ``packed`` bytes is no bomb, which unpacks to far more.
+
+    Raises:
+        InputError: it is.
+    """
+    if size > max(small, GAIN * packed):
+        raise InputError(f"{where} unpacks to more than {GAIN} times its {packed:,} bytes")
+
+
+def check_zip(file: Any, packed: int, where: object) -> None:
+    """Checks by its list of members that a zip file, such as one of torch.save, is no bomb."""
+    if zipfile.is_zipfile(file):
+        with zipfile.ZipFile(file) as archive:
+            check_unpacked(sum(info.file_size for info in archive.infolist()), packed, where)
 
 
 def reason(error: BaseException) -> str:

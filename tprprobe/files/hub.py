@@ -6,6 +6,7 @@ and runs are dataset repositories there.
 
 import contextlib
 import difflib
+import hashlib
 import os
 import re
 import threading
@@ -19,6 +20,7 @@ from tprprobe.files import assets
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_file
 
+DIGEST = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 HUB = "hub:"  # before the id of a dataset repository
 ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 PATIENCE = 5  # seconds until the hub answers
@@ -155,11 +157,42 @@ def answers(address: str) -> bool:
     return answered.is_set()
 
 
-def in_cache(repo_id: str, revision: str | None = None) -> bool:
-    """True if the configuration of a model's revision lies in the hub's cache."""
+def find_in_cache(repo_id: str, revision: str | None = None) -> Path | None:
+    """The folder of a model's revision in the hub's cache; None if its configuration does not lie there."""
     from huggingface_hub import try_to_load_from_cache
 
-    return isinstance(try_to_load_from_cache(repo_id, CONFIG, revision=revision), str)
+    config = try_to_load_from_cache(repo_id, CONFIG, revision=revision)
+    return Path(config).parent if isinstance(config, str) else None
+
+
+def verify_cached(name: str) -> int:
+    """The number of files of a model (``ID`` or ``ID@REVISION``) in the hub's cache, all as the hub recorded them.
+
+    The cache names large files by their sha256, others by the digest that Git has of them.
+
+    Raises:
+        InputError: no such model there, or a file is not what its name says.
+    """
+    repo_id, _, revision = name.partition("@")
+    folder = None if Path(name).exists() else find_in_cache(repo_id, revision or None)
+    if folder is None:
+        raise InputError(
+            f"{name} is not in the hub's cache, whose records are checked: of a folder that lies elsewhere nothing "
+            "is recorded"
+        )
+    files = [path for path in folder.rglob("*") if DIGEST.fullmatch(path.resolve().name)]
+    for path in files:
+        with path.open("rb") as file:
+            digest = hashlib.sha256() if len(path.resolve().name) == 64 else hashlib.sha1()
+            if digest.name == "sha1":
+                digest.update(b"blob %d\0" % path.stat().st_size)
+            while data := file.read(2**20):
+                digest.update(data)
+        if digest.hexdigest() != path.resolve().name:
+            raise InputError(
+                f"{path} is not what the hub recorded: remove {path.resolve()} and get it again"
+            )
+    return len(files)
 
 
 def is_plain_id(text: str) -> bool:

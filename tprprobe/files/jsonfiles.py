@@ -1,6 +1,7 @@
 """JSON in files; every mistake in it is one line."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,3 +31,12 @@ def parse_json(text: bytes | str, where: object, remedy: str = "") -> Any:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where} is not JSON ({error}){remedy and f': {remedy}'}") from error
     return content
+
+
+def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The values of nested tables by the path of their keys, such as ``files.model.config.json``."""
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        is_table = isinstance(value, Mapping) and value
+        flat |= flatten(value, f"{prefix}{key}.") if is_table else {f"{prefix}{key}": value}
+    return flat

@@ -2,6 +2,7 @@
 
 import codecs
 import gzip
+import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -11,9 +12,12 @@ from itertools import islice
 from pathlib import Path
 
 from tprprobe.errors import InputError
+from tprprobe.files.file_errors import check_unpacked
 
 STRIDE = 64  # lines from one remembered place to the next
 LONGEST = 4 * 2**20  # bytes
+TRAILER = 4  # bytes
+SMALL = 2**24  # bytes of an unpacked text that is no bomb
 DAMAGE = (OSError, EOFError, zlib.error)
 MARK = codecs.BOM_UTF8  # of a file, and in a file that was joined from several of any line: no text
 
@@ -100,7 +104,14 @@ def opened(path: Path) -> Iterator[BufferedIOBase]:
 
 def _bounded(stream: BufferedIOBase, path: Path) -> Iterator[bytes]:
     """The lines of a file, of which none is read that would not fit into memory."""
+    size, packed = 0, path.stat().st_size
+    if path.suffix == ".gz" and packed > TRAILER:  # which says the size, as a rule
+        with path.open("rb") as file:
+            file.seek(-TRAILER, os.SEEK_END)
+            check_unpacked(int.from_bytes(file.read(), "little"), packed, path, SMALL)
     for number, line in enumerate(iter(lambda: stream.readline(LONGEST + 1), b""), 1):
+        size += len(line)
+        check_unpacked(size, packed, path, SMALL)
         if len(line) > LONGEST:
             raise InputError(
                 f"{path}, line {number}: more than {LONGEST:,} bytes; one example a line, "

@@ -12,14 +12,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import google_crc32c
 import pandas as pd
 
 from tprprobe.errors import InputError
+from tprprobe.files.checksums import sum_bytes
 from tprprobe.files.file_errors import as_input_error
-from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.jsonfiles import flatten, read_json
 from tprprobe.files.locks import alone
-from tprprobe.files.writing import partial_of, write_file, write_folder
+from tprprobe.files.writing import is_partial, write_file, write_folder
 
 BEGUN, PARTS = "begun.json", "parts"
 SUMS = "checksums"  # of a manifest: of its tables, by name
@@ -89,10 +89,11 @@ class KeptRun:
         """
         run = cls(folder, json.loads(json.dumps(settings)), manifest, begun)
         files = [folder / name for name in (manifest, begun) if (folder / name).is_file()]
-        expected = {*beside, partial_of(folder / begun).name}
         if files:
             run._check(read_json(files[0]), resume, growing)
-        elif folder.exists() and {path.name for path in folder.iterdir()} - expected:
+        elif folder.exists() and any(
+            path.name not in beside and not is_partial(path) for path in folder.iterdir()
+        ):
             raise InputError(f"{folder} holds something else: write to another place")
         if run.is_done:
             run._clean()
@@ -145,7 +146,10 @@ class KeptRun:
 
     def _check(self, known: Mapping[str, Any], resume: bool, growing: Collection[str]) -> None:
         same = {k: _has if k in growing else operator.eq for k in self.settings}
-        other = [k for k, value in self.settings.items() if not same[k](value, known.get(k))]
+        changed = {k: v for k, v in self.settings.items() if not same[k](v, known.get(k))}
+        old = flatten({key: known.get(key) for key in changed})
+        new = flatten(changed)
+        other = [key for key in {**new, **old} if new.get(key) != old.get(key)]
         if other:
             raise InputError(
                 f"{self.folder} holds another run (its {' and '.join(other)}): give the same, or "
@@ -208,10 +212,6 @@ def check_tables(manifest: Path) -> int:
             fault = "is not what was written" if file.is_file() else "is missing"
             raise InputError(f"{file} {fault}: remove {file.parent} and make it again")
     return len(sums)
-
-
-def sum_bytes(content: bytes) -> str:
-    return f"{google_crc32c.value(content):08x}"
 
 
 def encode(table: pd.DataFrame) -> bytes:

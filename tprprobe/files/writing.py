@@ -1,7 +1,12 @@
-"""Files and folders that appear whole or not at all, whenever the process is killed."""
+"""Files and folders that appear whole or not at all, whenever the process is killed and whoever else writes them."""
 
+import errno
+import glob
+import itertools
 import os
+import platform
 import shutil
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,33 +14,42 @@ from pathlib import Path
 from tprprobe.errors import InputError
 
 PARTIAL = ".partial."  # before the name, so that the ending still says the format
+_NUMBERING = Path("/proc/self/ns/pid")  # of processes: a container has one to itself
+_NAMES = platform.node(), os.readlink(_NUMBERING) if _NUMBERING.exists() else ""
+_HOST = f"{zlib.crc32(repr(_NAMES).encode()):08x}"
+_COUNT = itertools.count()
 
 
 @contextmanager
 def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A block's temporary path, which takes the final path's place when the block ends.
 
-    What a killed process left there is removed first. One process writes a path at a time.
+    It is of this process alone: of two that write a file at a time, the last one's stays, whole. What killed
+    processes left is removed.
 
     Raises:
-        InputError: it cannot be written; what was there before is there still.
+        InputError: it cannot be written, or another process made that folder meanwhile; what was there before is
+            there still.
     """
     path = Path(path)
-    partial = partial_of(path)
+    partial = path.with_name(f"{PARTIAL}{_HOST}-{os.getpid()}-{next(_COUNT)}.{path.name}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        _clear(path)
         _remove(partial)
         yield partial
         partial.replace(path)
     except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST) and path.is_dir():
+            raise InputError(f"another process wrote {path} meanwhile: that one stays") from error
         raise InputError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
         _remove(partial)
 
 
-def partial_of(path: Path) -> Path:
-    """The name of a file or folder while it is being written."""
-    return path.with_name(f"{PARTIAL}{path.name}")
+def is_partial(path: Path) -> bool:
+    """True for a file or folder while it is being written, or that a killed process left."""
+    return path.name.startswith(PARTIAL)
 
 
 def write_file(path: str | os.PathLike[str], content: bytes | str) -> Path:
@@ -68,8 +82,29 @@ def refuse_existing(path: str | os.PathLike[str]) -> None:
         raise InputError(f"{path} exists already: give another folder or remove it")
 
 
+def _clear(path: Path) -> None:
+    """Removes what dead processes of this machine left of a path."""
+    start = f"{PARTIAL}{_HOST}-"
+    for litter in path.parent.glob(f"{start}*.{glob.escape(path.name)}"):
+        process = litter.name.removeprefix(start).partition("-")[0]
+        if process.isdecimal() and not _is_alive(int(process)):
+            _remove(litter)
+
+
+def _is_alive(process: int) -> bool:
+    if os.name == "nt":  # where signal 0 is Ctrl+C
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # another user's
+        pass
+    return True
+
+
 def _remove(path: Path) -> None:
     if path.is_dir():
-        shutil.rmtree(path)
+        shutil.rmtree(path, ignore_errors=True)
     elif path.exists():
-        path.unlink()
+        path.unlink(missing_ok=True)

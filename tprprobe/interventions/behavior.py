@@ -19,13 +19,13 @@ from torch import Tensor
 
 from tprprobe.data.frames.pairsets import MinimalPairs
 from tprprobe.data.frames.pairsets import pair_of_text as pair_of_text
-from tprprobe.files.runs import KeptRun, keep_table, kept, sum_bytes
+from tprprobe.files.checksums import sum_bytes
+from tprprobe.files.runs import KeptRun, keep_table, kept
 from tprprobe.interventions.batched_edits import at_once
-from tprprobe.interventions.folders import MANIFEST, measure_parts
+from tprprobe.interventions.folders import MANIFEST, measure_parts, run_origin
 from tprprobe.interventions.kinds import BEHAVIORS
 from tprprobe.interventions.pair_trials import NOWHERE, Trials, make_trials
 from tprprobe.interventions.word_edits import ANY, REAL, SetAt, Way, Words, check_edits, list_ways
-from tprprobe.models.architectures import fingerprint
 from tprprobe.models.protocol import Language, require_vocabulary
 from tprprobe.site.hooks import capture, find_sites, intervene
 from tprprobe.site.patterns import layer_of, match, select, side_of
@@ -80,8 +80,8 @@ def measure_pairs(
     names = select(sites, source) if sites else [n for p in SITES for n in match(p, source)]
     names = sorted(names, key=source.index)
     texts = "\n".join(example.source for example in data)
-    about = {"model": model.name, "weights": fingerprint(model), "texts": sum_bytes(texts.encode())}
-    about |= {"data": [data.name, data.seed], "sites": names, "edits": list(edits), "seed": seed}
+    about = run_origin(model, data) | {"texts": sum_bytes(texts.encode())}
+    about |= {"sites": names, "edits": list(edits), "seed": seed}
     with kept(out) as folder:
         settings = about | {"tprprobe": version("tprprobe")}
         run = KeptRun.open(folder, settings, resume, MANIFEST)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -11,7 +12,7 @@ from tprprobe.data.dataset import Dataset
 from tprprobe.files.runs import KeptRun, join_parts
 from tprprobe.interventions.kinds import INTERVENTIONS
 from tprprobe.interventions.sweep_recipes import Chosen
-from tprprobe.models.architectures import fingerprint
+from tprprobe.models.origins import describe_origin
 from tprprobe.models.protocol import Language
 
 MANIFEST = INTERVENTIONS.file
@@ -21,9 +22,16 @@ Make = Callable[[], pd.DataFrame]
 
 def open_run(folder: Path, model: Language, data: Dataset, recipe: Chosen, resume: bool) -> KeptRun:
     """The run of a model with these weights, these data, this recipe."""
-    about = {"model": model.name, "weights": fingerprint(model)}
-    about |= {"data": [data.name, data.split, data.seed], "recipe": recipe.model_dump()}
+    about = run_origin(model, data) | {"recipe": recipe.model_dump()}
     return KeptRun.open(folder, about | {"tprprobe": version("tprprobe")}, resume, MANIFEST)
+
+
+def run_origin(model: Language, data: Dataset) -> dict[str, Any]:
+    """Of what model and data a run is: their names, the weights, and every file that they were read from."""
+    origin, data_origin = describe_origin(model), data.origin
+    files = {"model": origin["files"], "data": data_origin.pop("files")}
+    about = {"model": model.name, "weights": origin["sha256"], "files": files}
+    return about | {"data": list(data_origin.values())}
 
 
 def measure_parts(run: KeptRun, makes: Sequence[Make], title: str) -> pd.DataFrame:

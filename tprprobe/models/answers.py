@@ -22,6 +22,7 @@ from tprprobe.data.dataset import Dataset, Example
 from tprprobe.data.pairs import Pairs, encode_answers, encode_sources
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
+from tprprobe.files.locks import alone
 from tprprobe.files.writing import write_file
 from tprprobe.models.architectures import fingerprint
 from tprprobe.models.decoding.generation import generate
@@ -196,7 +197,8 @@ def save_evaluation(
     }
     if is_scored(rows):
         about["decoding"] = dict(options)
-    return save_lines(rows, about | summarize(rows), folder, stem)
+    with alone(folder):
+        return save_lines(rows, about | summarize(rows), folder, stem)
 
 
 def is_scored(rows: pd.DataFrame) -> bool:

@@ -15,6 +15,7 @@ from torch.overrides import TorchFunctionMode
 
 from tprprobe import plugins
 from tprprobe.errors import InputError, unknown
+from tprprobe.files.checksums import sum_bytes
 from tprprobe.models.listing import list_presets
 from tprprobe.models.protocol import Model
 from tprprobe.models.tpgn import TPGN
@@ -212,9 +213,14 @@ class _Undrawn(TorchFunctionMode):
 
 
 def fingerprint(model: torch.nn.Module) -> str:
-    """The sha256 of a model's weights, names included."""
+    """The sha256 of the names, types, shapes and checksums of a model's weights."""
     digest = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(tensor.detach().cpu().flatten().view(torch.uint8).numpy())
+        line = f"{name} {tensor.dtype} {tuple(tensor.shape)} {sum_bytes(bytes_of(tensor))}\n"
+        digest.update(line.encode())
     return digest.hexdigest()
+
+
+def bytes_of(tensor: Tensor) -> memoryview:
+    """The bytes of a tensor's numbers, which are not copied if they lie in order in the processor's memory."""
+    return tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data

@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-import google_crc32c
 import safetensors
 import safetensors.torch
 import tomli_w
@@ -19,11 +18,12 @@ from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.subwords import load_subwords
 from tprprobe.errors import InputError, unknown
 from tprprobe.files import hub
+from tprprobe.files.checksums import extend
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.writing import write_folder
 from tprprobe.models.answers import CAPTIONS, find_scores
-from tprprobe.models.architectures import build, expand, sketched
+from tprprobe.models.architectures import build, bytes_of, expand, sketched
 from tprprobe.models.protocol import CaptionModel, Model, Readable
 
 TYPED, SEQ2SEQ = {"model_type": "tprprobe"}, "TPRForSeq2SeqLM"  # of `models.huggingface.auto`
@@ -182,12 +182,11 @@ def _sum(state: Mapping[str, torch.Tensor]) -> str:
     """The checksum (CRC-32C) of tensors, their names, types and shapes; those of a library that writes
     them anew have none.
     """
-    found = 0
+    checksum = 0
     for name, tensor in sorted(state.items()):
         header = f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode()
-        values = tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes()
-        found = google_crc32c.extend(google_crc32c.extend(found, header), values)
-    return f"{found:08x}"
+        checksum = extend(extend(checksum, header), bytes_of(tensor))
+    return f"{checksum:08x}"
 
 
 def _check_weights(config: dict[str, Any], path: Path) -> None:

@@ -23,6 +23,7 @@ from tprprobe.store.kinds import MANIFEST as MANIFEST
 ARRAYS, METADATA = "arrays.zarr", "zarr.json"
 TOKENS, TOKENS_BEGUN = "tokens.parquet", "tokens.arrow"
 TWINS = ("permuted", "untrained", "rescaled")  # the best control first
+TWIN_OF = "twin_of"  # of a twin's manifest: the fingerprint of the model that it is a control of
 SIDES = ("source", "target")
 SAMPLE = "sample"  # the rows of a site with one vector a sample
 CHUNK_BYTES = 2 * 2**20

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import google_crc32c
-
 from tprprobe.errors import InputError
+from tprprobe.files.checksums import extend, sum_bytes, sum_file
 from tprprobe.files.file_errors import as_input_error
-from tprprobe.files.jsonfiles import parse_json
-from tprprobe.files.writing import partial_of, write_file
+from tprprobe.files.jsonfiles import flatten, parse_json
+from tprprobe.files.writing import is_partial, write_file
 from tprprobe.store.layout import (
     ARRAYS,
     JOURNAL,
@@ -38,9 +37,9 @@ Manifest = dict[str, Any]
 def read_manifest(path: Path, advice: str = "give the folder of a store") -> Manifest | None:
     """The manifest of the store at ``path`` so far; None where there is nothing. ``advice`` ends the error where there is something else."""
     for name in (MANIFEST, JOURNAL):
-        if (path / name).exists():
+        if (path / name).is_file():
             return _read(path / name)
-    if path.exists() and (not path.is_dir() or set(path.iterdir()) - {partial_of(path / JOURNAL)}):
+    if path.exists() and not (path.is_dir() and all(map(is_partial, path.iterdir()))):
         raise InputError(f"{path} is not a store (it has no {MANIFEST}): {advice}")
     return None
 
@@ -97,22 +96,21 @@ def describe(sites: Mapping[str, SiteSpec], settings: Mapping[str, Any]) -> Mani
 
 def check_same(path: Path, begun: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     """Checks that two manifests are of the same model, data and sites."""
-    old, new = _flat(begun), _flat(wanted)
+    old, new = (
+        flatten({k: v for k, v in of.items() if k not in PROGRESS}) for of in (begun, wanted)
+    )
     for key in [key for key in (*new, *old) if key != "version"]:  # which follows from the sites
         if old.get(key) != new.get(key):
+            room, _, file = key.partition(".files.")
+            if file:
+                raise InputError(
+                    f"{path} was begun with another {file} of the {room}: put that back, or give another folder"
+                )
             was, now = (json.dumps(each.get(key), ensure_ascii=False) for each in (old, new))
             raise InputError(
                 f"{path} was begun with {key} {was}, now it is {now}: give the same settings, or "
                 "another folder"
             )
-
-
-def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in ((prefix + key, value) for key, value in tree.items()):
-        if key not in PROGRESS:
-            flat |= _flat(value, f"{key}.") if isinstance(value, Mapping) else {key: value}
-    return flat
 
 
 def check_files(path: Path, manifest: Manifest, growing: bool = False) -> None:
@@ -144,7 +142,6 @@ def undamaged(path: Path) -> AbstractContextManager[None]:
     return as_input_error(f"{path} is damaged", "extract it again")
 
 
-READ_AT_ONCE = 2**18  # bytes
 EMPTY = "00000000"
 
 
@@ -165,19 +162,12 @@ class Ledger:
         key = f"{ARRAYS}/{file.parent.name}/{file.name}"
         before = EMPTY if is_new else self.sums.get(key)
         if before is not None:
-            self.sums[key] = f"{_extend(int(before, 16), data):08x}"
+            self.sums[key] = f"{extend(int(before, 16), data):08x}"
         if packed:
             self.sizes[key] = len(data)
 
     def as_dict(self) -> dict[str, Any]:
         return {CHECKSUMS: self.sums} | ({SIZES: self.sizes} if self.sizes else {})
-
-
-def _extend(checksum: int, data: bytes | memoryview) -> int:
-    """The checksum carried on, over pieces that stay in the processor's cache while they are copied."""
-    for start in range(0, len(data), READ_AT_ONCE):
-        checksum = google_crc32c.extend(checksum, bytes(data[start : start + READ_AT_ONCE]))
-    return checksum
 
 
 def with_checksums(path: Path, manifest: Mapping[str, Any]) -> Manifest:
@@ -199,19 +189,11 @@ def with_checksums(path: Path, manifest: Mapping[str, Any]) -> Manifest:
     return {**content, CHECKSUMS: {**sums, MANIFEST: sum_manifest(content)}}
 
 
-def sum_file(file: Path) -> str:
-    checksum = 0
-    with open(file, "rb", buffering=0) as stream:
-        while data := stream.read(READ_AT_ONCE):
-            checksum = google_crc32c.extend(checksum, data)
-    return f"{checksum:08x}"
-
-
 def sum_manifest(manifest: Mapping[str, Any]) -> str:
     """The checksum of all that a manifest says but this checksum."""
     sums = {file: each for file, each in manifest[CHECKSUMS].items() if file != MANIFEST}
     text = json.dumps({**manifest, CHECKSUMS: sums}, sort_keys=True)
-    return f"{google_crc32c.value(text.encode()):08x}"
+    return sum_bytes(text.encode())
 
 
 def checksums_of(manifest: Mapping[str, Any]) -> dict[str, str]:

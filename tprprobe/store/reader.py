@@ -62,7 +62,8 @@ class Store(StoreContents):
         ``untrained``, ``rescaled``, in this order.
         """
         twins = {kind: open_store(path) for kind, path in layout.twins_in(self.path).items()}
-        for twin in twins.values():
+        for kind, twin in twins.items():
+            verification.check_twin(self.path, self.manifest, kind, twin.manifest)
             for site, spec in twin.specs.items():
                 own = self.specs.get(site)
                 if own is None or (own.axes, own.shape) != (spec.axes, spec.shape):

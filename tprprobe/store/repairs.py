@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from tprprobe.errors import InputError
+from tprprobe.files.checksums import sum_file
 from tprprobe.files.writing import whole
 from tprprobe.store import arrays, layout, manifests
 from tprprobe.store.layout import SAMPLE, SIDES, TOKENS, Part, twins_in
-from tprprobe.store.manifests import sum_file
 from tprprobe.store.reader import Store, open_store
 from tprprobe.store.tokens import samples_of
 from tprprobe.store.verification import find_damage

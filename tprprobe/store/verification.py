@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tprprobe.errors import InputError
+from tprprobe.files.checksums import sum_file
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.store import layout
 from tprprobe.store.dtypes import disk_type
-from tprprobe.store.layout import ARRAYS, MANIFEST, METADATA, SIDES, TOKENS, Part
+from tprprobe.store.layout import ARRAYS, MANIFEST, METADATA, SIDES, TOKENS, TWIN_OF, Part
 from tprprobe.store.manifests import (
     Manifest,
     check_files,
     checksums_of,
     fault_of,
     read_complete,
-    sum_file,
     sum_manifest,
     undamaged,
 )
@@ -50,6 +50,24 @@ def check_store(path: Path, manifest: Manifest) -> None:
             rows, lengths = pq.read_metadata(path / TOKENS).num_rows, manifest["lengths"]
             if rows != (wanted := sum(lengths.get(side, 0) for side in SIDES)):
                 raise _damage(path / TOKENS, f"has {rows} rows where the manifest says {wanted}")
+
+
+def check_twin(path: Path, manifest: Manifest, kind: str, twin: Manifest) -> None:
+    """Checks that the store of a twin is of this store's model, made a twin of this kind, on the same data.
+
+    Stores that do not name the files of their model are older than the bond and are not checked.
+    """
+    model, made = manifest.get("model"), twin.get("model")
+    if not (isinstance(model, dict) and "files" in model):
+        return
+    made = made if isinstance(made, dict) else {}
+    is_bound = made.get(TWIN_OF) == model["sha256"] and made["name"].startswith(f"{kind}:")
+    data, read = ({**of.get("data", {}), "n": None} for of in (manifest, twin))
+    if not is_bound or data != read:
+        said = f"{made.get('name')} on {read.get('name')}"
+        raise InputError(
+            f"{path / kind} is no control of {path} (it is of {said}, or of other files): extract it again"
+        )
 
 
 def check_tokens(path: Path, manifest: Manifest, table: "pd.DataFrame") -> "pd.DataFrame":
@@ -158,6 +176,8 @@ def verify(path: Path) -> Verification:
     files, damage, unchecked = 0, [], 0
     for kind, store in {"": path, **layout.twins_in(path)}.items():
         manifest = read_complete(store)
+        if kind:
+            check_twin(path, read_complete(path), kind, manifest)
         with undamaged(store):
             found = list(find_damage(store, manifest))
             names = [MANIFEST, *(part.file for part in layout.parts_of(manifest))]

@@ -171,6 +171,7 @@ class Run:
     def save(self, path: Path) -> None:
         state = {name: getattr(self, name) for name in PROGRESS} | {
             "recipe": self.recipe.model_dump_json(),
+            "files": self.recipe.files,
             "model": self.model.state_dict(),
             "optimizers": [optimizer.state_dict() for optimizer, _ in self.optimizers],
         }
@@ -194,6 +195,11 @@ def _read_state(path: Path, recipe: Recipe, device: torch.device) -> dict[str, A
         raise InputError(
             f"{path} is of another recipe: resume with the same one, or give another --out"
         )
+    for file, digest in state.get("files", {}).items():  # of older states none is known
+        if recipe.files.get(file, digest) != digest:
+            raise InputError(
+                f"{path} was begun with another {file}: put that back, or give another --out"
+            )
     return state
 
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -9,6 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from tprprobe import plugins
 from tprprobe.data import pin_version
+from tprprobe.data.origins import digest_named
 from tprprobe.errors import unknown
 from tprprobe.files.settings import Settings, parse, read_toml
 
@@ -146,6 +148,15 @@ class Recipe(Settings):
     def training(self) -> dict[str, Any]:
         """All settings with their defaults but those that change nothing of what is trained."""
         return self.model_dump(mode="json", exclude={"keep_every", "keep_spaced"})
+
+    @cached_property
+    def files(self) -> dict[str, str]:
+        """The sha256 of every file that the data, the sub-words and the words are read from."""
+        mixes = [*(mix for stage in self.stages for mix in stage.mix), *self.evaluate]
+        others = self.subwords and self.subwords.file, self.words and self.words.glove
+        names = {*(mix.data for mix in mixes), *filter(None, others)}
+        named = {name: digest_named(name).items() for name in sorted(names)}
+        return {f"{file} of {name}": digest for name in named for file, digest in named[name]}
 
 
 def read_recipe(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> Recipe:

@@ -10,5 +10,9 @@ from .decompositions import decompose as decompose
 from .decompositions import fit_scheme as fit_scheme
 from .estimator import TPDecomposition as TPDecomposition
 from .known_tables import measure_exact_gain as measure_exact_gain
+from .operation_tables import compare_all as compare_all
+from .operation_tables import compare_operations as compare_operations
+from .operation_tables import load_operations as load_operations
+from .operation_tables import summarize_operations as summarize_operations
 from .role_findings import RoleSearch as RoleSearch
 from .role_findings import search_roles as search_roles

@@ -16,26 +16,31 @@ Row = Mapping[Any, Any]
 
 
 def binds(row: Row) -> bool:
-    """True if bindings gain something on held-out sequences, and more than those to shuffled roles do, paired."""
-    ends = (row.get(f"{name}_low", np.nan) for name in ("gain", "beyond"))
-    return all(low > 0 for low in ends)
+    """True if two independent estimates agree that the state binds: bindings improve the prediction of held-out sequences, and
+    more than bindings to shuffled roles do (paired); and their share of variance lies above 0 and above that with
+    shuffled roles. Either alone is wrong about some states that bind nothing: a fit about means of word vectors, the share
+    about bags times a function of length in the order of real text.
+    """
+    gains = all(row.get(f"{name}_low", np.nan) > 0 for name in ("gain", "beyond"))
+    share_low = row.get("share_low", np.nan)  # rows of older versions have none
+    has_share = share_low > np.fmax(0, row.get("share_shuffled", np.nan))
+    return bool(gains and (has_share or np.isnan(share_low)))
 
 
 def describe_binding(row: Row) -> str:
-    """The sentence on bindings of a row of scores: whether the state binds, by how much of R², and beyond what."""
-    roles, gain = row["roles"], _score(row, "gain")
-    beyond = f"{_score(row, 'beyond')} beyond {SHUFFLED_ROLES}"
-    if binds(row):
-        learned = f", of which learned {_score(row, 'learnt')} (beyond the {row['twin']} twin)"
-        known = np.isfinite(row.get("learnt", np.nan))
-        return f"Binds fillers to {roles}: R² {gain}, {beyond}{learned if known else ''}"
+    """The sentence on bindings of a row of scores: whether the state binds, which share of its variance that is, and what
+    bindings add to held-out R².
+    """
+    roles, has_share = row["roles"], np.isfinite(row.get("share_low", np.nan))
     if np.isnan(row.get("gain_low", np.nan)) or np.isnan(row.get("beyond_low", np.nan)):
-        return f"Whether it binds fillers to {roles} is not known: R² {gain} without an interval or control"
-    if row["gain"] == 0:
-        return f"No binding of fillers to {roles} found: no bindings are fitted, as they gain no more than chance"
-    if row["gain_low"] > 0:
-        return f"No binding of fillers to {roles} found: {SHUFFLED_ROLES} gain as much (R² {gain}, {beyond})"
-    return f"No binding of fillers to {roles} found: R² {gain}, an interval with 0"
+        return f"Whether it binds fillers to {roles} is not known: R² {_score(row, 'gain')} without an interval or control"
+    share = f"share of variance {_score(row, 'share')}" if has_share else ""
+    gain = f"R² {_score(row, 'gain')}, {_score(row, 'beyond')} beyond {SHUFFLED_ROLES}"
+    if not binds(row):
+        return f"No binding of fillers to {roles} found: {share + '; ' if share else ''}{gain}"
+    if np.isfinite(row.get("share_learned", np.nan)):
+        share += f", of which learned {_score(row, 'share_learned')} (beyond every baseline model)"
+    return f"Binds fillers to {roles}: {share + '; ' if share else ''}{gain}"
 
 
 def _score(row: Row, name: str) -> str:
@@ -53,12 +58,21 @@ def summarize(scores: pd.DataFrame) -> list[str]:
         rows = {row["family"]: row for row in of_scheme.to_dict("records")}
         steps = [_step(rows[name], word) for name, word in STEPS if name in rows]
         lines.append(f"{site}, {roles}: held-out R² of {', '.join(steps)}")
+        if np.isfinite(rows.get(FACTORED, {}).get("share", np.nan)):
+            lines.append(f"  {_describe_shares(rows)}")
         if FACTORED in rows:
             lines.append(f"  {describe_binding(rows[FACTORED])}")
         lines += [f"  {text}" for text in of_scheme.get("design", pd.Series(dtype=str)).unique()]
         first = next(iter(rows.values()))
         lines += [f"  {text}" for text in warn(rows, int(first["n_fit"]))]
     return lines
+
+
+def _describe_shares(rows: Mapping[str, Row]) -> str:
+    """All shares of variance in a line."""
+    additive = rows[ADDITIVE]
+    places = ((rows[BAG], "share", "fillers"), (additive, "share", "roles"), (additive, "share_by_length", "fillers × length"), (rows[FACTORED], "share", "bindings"))  # fmt: skip
+    return "shares of variance: " + ", ".join(f"{word} {_score(row, name)}" for row, name, word in places)  # fmt: skip
 
 
 def _step(row: Row, word: str) -> str:

@@ -55,7 +55,7 @@ def decompose_all(
     }
     about = {"stores": [store.fingerprint], "sites": names, "roles": schemes, "options": options}
     with kept(out) as folder:
-        _open(folder, DECOMPOSITIONS, about, resume).make_table(
+        open_run(folder, DECOMPOSITIONS, about, resume).make_table(
             SCORES, measures, progress, list_results
         )
         return load_scores(folder)
@@ -90,28 +90,30 @@ def search_all(
     measures = {f"{i}": partial(search, site) for i, site in enumerate(names)}
     about = {"stores": [store.fingerprint], "sites": names, "options": options}
     with kept(out) as folder:
-        _open(folder, ROLES, about, resume).make_table(SCHEMES, measures, progress)
+        open_run(folder, ROLES, about, resume).make_table(SCHEMES, measures, progress)
         return load_roles(folder)
 
 
-def _open(folder: Path, kind: Kind, about: Mapping[str, Any], resume: bool) -> KeptRun:
+def open_run(folder: Path, kind: Kind, about: Mapping[str, Any], resume: bool) -> KeptRun:
     settings = {"format": f"tprprobe-{Path(kind.file).stem}", **about}
     return KeptRun.open(folder, settings | {"tprprobe": version("tprprobe")}, resume, kind.file)
 
 
 def load_scores(folder: str | os.PathLike[str]) -> pd.DataFrame:
     """The scores of a finished run, read from its folder."""
-    return _load(folder, SCORES, SCORE_COLUMNS, "decompose again")
+    return load_table(folder, SCORES, SCORE_COLUMNS, "decompose again")
 
 
 def load_roles(folder: str | os.PathLike[str]) -> list[RoleSearch]:
     """What a finished run found, site by site, read from its folder."""
-    sites = _load(folder, SCHEMES, SCHEME_COLUMNS, "search again").groupby("site", sort=False)
+    sites = load_table(folder, SCHEMES, SCHEME_COLUMNS, "search again").groupby("site", sort=False)
     rows = {str(site): of.drop(columns="site").reset_index(drop=True) for site, of in sites}
     return [RoleSearch(site, str(of.pop("found").iloc[0]), of) for site, of in rows.items()]
 
 
-def _load(folder: str | os.PathLike[str], table: str, known: Columns, remedy: str) -> pd.DataFrame:
+def load_table(
+    folder: str | os.PathLike[str], table: str, known: Columns, remedy: str
+) -> pd.DataFrame:
     """The table of a finished run, whose texts may be empty."""
     found = read_table(Path(folder) / table, known, remedy)
     return found.assign(**found.select_dtypes("str").fillna(""))

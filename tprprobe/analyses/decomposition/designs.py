@@ -19,8 +19,7 @@ from tprprobe.statistics import permute_within
 
 SEEN = 5  # fitting units that have a pair that may be withheld
 MOST_UNITS = 0.5  # of the units may be lost
-INNER_UNITS = 0.25  # of the units, lost to pairs that are withheld to choose a rank
-CLEAN, INNER, OUTER, TEST, LEFT_OUT = range(5)
+INNER_UNITS = 0.1  # of the units, lost to pairs that are withheld to choose a rank
 AS_IS, SHUFFLED_ROLES, SHUFFLED_FILLERS = "", "shuffled roles", "shuffled fillers"
 
 Numbers = Int[np.ndarray, " token"]
@@ -143,18 +142,21 @@ def rows_of(counts: csr_array, which: Flags) -> csr_array:
 class Design:
     """The pairs of a scheme, part by part, their counts side by side, and how units are divided.
 
-    kinds   OUTER and INNER have a withheld pair of the first part, CLEAN none, TEST are tested on; LEFT_OUT have a
-            sequence that is tested on
-    judged  units that choices are judged by; ``unseen`` have one of OUTER's pairs
-    origin  of the units, by documents that are never divided
+    test     units that no fit sees
+    unseen   units with a withheld pair of the first part, tested on or not
+    judged   fitting units that choices are judged by: those of held-out documents, and those with one of further
+             pairs that are withheld for that
+    fitting  units that fits are made to: those that have no sequence that is tested on
+    origin   of the units, by documents that are never divided
     """
 
     control: str
     parts: Sequence[Pairs]
     counts: csr_array
-    kinds: Int[np.ndarray, " unit"]
-    judged: Flags
+    test: Flags
     unseen: Flags
+    judged: Flags
+    fitting: Flags
     origin: Provenance
 
     @classmethod
@@ -167,31 +169,20 @@ class Design:
         shares: tuple[float, float],
         rng: np.random.Generator,
     ) -> "Design":
-        """The design with shares of pairs withheld, of all fitting units and then of those that are left."""
+        """The design with shares of pairs withheld: of all fitting units, then, to choose by, of those left."""
         test, judged = split
         fitted = leave_out(~test, test, origin.sequences)
         x = csr_array(counts[:, : len(parts[0])])
         unseen = have(x, withhold(rows_of(x, fitted), parts[0], shares[0], rng))
         rest = rows_of(x, fitted & ~unseen)
         inner = have(x, withhold(rest, parts[0], shares[1], rng, INNER_UNITS))
-        kinds = np.where(unseen, OUTER, np.where(inner, INNER, CLEAN))
-        kinds = np.where(fitted, kinds, np.where(test, TEST, LEFT_OUT))
-        return cls(AS_IS, parts, counts, kinds, judged & fitted, unseen, origin)
-
-    @property
-    def test(self) -> Flags:
-        return self.kinds == TEST
-
-    @property
-    def fitting(self) -> Flags:
-        """The units that fits are made to, those to judge by among them."""
-        return self.kinds < TEST
+        judged = (judged | inner) & fitted
+        return cls(AS_IS, parts, counts, test, unseen, judged, fitted, origin)
 
     @property
     def fitted(self) -> list[Flags]:
         """All fitting units; of no control also those without withheld pairs, and all units."""
-        of = self.kinds
-        units = [self.fitting, (of == CLEAN) | (of == INNER), np.ones(len(of), bool)]
+        units = [self.fitting, self.fitting & ~self.unseen, np.ones(len(self.test), bool)]
         return units if self.control == AS_IS else units[:1]
 
 

@@ -20,14 +20,18 @@ from tprprobe.analyses.decomposition.designs import (
 )
 from tprprobe.analyses.decomposition.families import (
     BINDING,
+    FACTORED,
     FAMILIES,
     OPERATOR,
+    PAIR,
     PRODUCT,
-    SATURATED,
+    PartFit,
     RoleFit,
 )
+from tprprobe.analyses.decomposition.operation_scores import UnitParts, complete_table
+from tprprobe.analyses.decomposition.operation_tables import find_operations
 from tprprobe.analyses.decomposition.ridge import gather
-from tprprobe.analyses.decomposition.scheme_fits import FITTING, UNWITHHELD, SchemeFits
+from tprprobe.analyses.decomposition.scheme_fits import SchemeFits
 from tprprobe.analyses.decomposition.sequence_units import UnitVectors
 from tprprobe.errors import InputError, unknown
 from tprprobe.evaluation.splits import Provenance, divide_documents
@@ -45,6 +49,8 @@ class TPDecomposition(BaseEstimator):
         withheld: The share of pairs that is withheld to choose the rank, for pairs that no vector has; with 0 the
             rank is chosen on held-out vectors.
         random_state: The seed of random choices.
+        operation: The operation that binds, instead of a family: ``hadamard``, ``convolution`` and others, as in
+            :func:`compare_operations`. The fitted one is ``operation_``, with ``bind``, ``fillers_`` and ``roles_``.
 
     Attributes:
         fillers_: The vector f of every filler; their names are ``filler_names_``.
@@ -68,14 +74,16 @@ class TPDecomposition(BaseEstimator):
     def __init__(
         self,
         rank: Any = "auto",
-        family: Any = PRODUCT,
+        family: Any = FACTORED,
         withheld: Any = 0.1,
         random_state: Any = None,
+        operation: Any = None,
     ):
         self.rank = rank
         self.family = family
         self.withheld = withheld
         self.random_state = random_state
+        self.operation = operation
 
     @in_one_thread
     def fit(self, pairs: Any, vectors: Any) -> "TPDecomposition":
@@ -103,15 +111,30 @@ class TPDecomposition(BaseEstimator):
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         found, occurrences = find_pairs(filler, [pd.Categorical(role)])
         counts, rows = count_pairs(members, found, occurrences), np.arange(n)
+        if self.operation is not None:
+            return self._fit_operation(found, counts, e, int(rng.integers(2**31)))
         split = np.zeros(n, bool), divide_documents(rows, rng)[1]
-        origin, shares = Provenance(rows, np.uint64(rows)[:, None]), (0.0, self.withheld or 0.1)
+        origin, shares = Provenance(rows, rows.astype(np.uint64)[:, None]), (0.0, self.withheld)
         of = Design.divide([found], counts, origin, split, shares, rng)
         held = UnitVectors(e.__getitem__, n, e.shape[1], n)
-        for_pairs = bool(self.withheld) and self.family != SATURATED  # which knows no other pair
-        options = {"ranks": read_rank(self.rank), "for_pairs": for_pairs}
-        fits = SchemeFits(of, held, gather(held, [of])[0], **options)
-        self._fit = fits.fit(self.family, UNWITHHELD if for_pairs else FITTING)
+        fits = SchemeFits(of, held, gather(held, [of])[0], read_rank(self.rank))
+        self._fit = fits.fit(self.family)
         self._keep(self._fit, found)
+        return self
+
+    def _fit_operation(
+        self, pairs: Pairs, counts: csr_array, e: Float64[np.ndarray, "row d_model"], seed: int
+    ) -> "TPDecomposition":
+        """The estimator, whose table V[f, r] an operation completes."""
+        [kind] = find_operations([self.operation]).values()
+        parts = UnitParts([pairs], counts, [np.ones(len(e), bool)])
+        vectors = UnitVectors(e.__getitem__, len(e), e.shape[1], len(e))
+        self.operation_, table = complete_table(parts, vectors, kind, seed)
+        every = np.divmod(np.arange(table[..., 0].size), len(pairs.roles))
+        flat, cells = table.reshape(-1, e.shape[1]), Pairs(pairs.fillers, pairs.roles, *every)
+        mean = np.asarray(counts.mean(0)).reshape(-1) @ table[pairs.filler_of, pairs.role_of]
+        self._fit = RoleFit("", [PartFit(cells, e.shape[1], {PAIR: flat})], e.mean(0) - mean, {})
+        self._keep(self._fit, pairs)
         return self
 
     def _keep(self, fit: RoleFit, pairs: Pairs) -> None:

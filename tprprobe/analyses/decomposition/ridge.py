@@ -8,6 +8,7 @@ where units are fewer, and where both are many by conjugate gradients.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float64, Int
@@ -25,7 +26,7 @@ from tprprobe.analyses.decomposition.block_products import (
     sizes,
     split_rows,
 )
-from tprprobe.analyses.decomposition.designs import Design, Flags, rows_of
+from tprprobe.analyses.decomposition.designs import Flags, rows_of
 from tprprobe.analyses.decomposition.sequence_units import UnitVectors
 from tprprobe.store.dask_workers import each_part
 
@@ -200,7 +201,17 @@ def conjugate_gradients(
 Masked = tuple[csr_array, Flags]  # the counts of units, and which of them are fitted to
 
 
-def gather(vectors: UnitVectors, designs: Sequence[Design]) -> list[list[Regression]]:
+@runtime_checkable
+class DividedUnits(Protocol):
+    """Units by their counts of pairs, and which of them each of several regressions is fitted to."""
+
+    @property
+    def counts(self) -> csr_array: ...
+    @property
+    def fitted(self) -> Sequence[Flags]: ...
+
+
+def gather(vectors: UnitVectors, designs: Sequence[DividedUnits]) -> list[list[Regression]]:
     """The regressions of designs on the units they are fitted to, from one pass over the vectors."""
     masked = [(of.counts, rows) for of in designs for rows in of.fitted]
     cross = [np.zeros((sizes(x)[1], vectors.width)) for x, _ in masked]

@@ -11,12 +11,9 @@ import pandas as pd
 from jaxtyping import Float64
 
 from tprprobe.analyses.decomposition.block_products import Block
-from tprprobe.analyses.decomposition.choices import AUTO, Chooser, Stage, errs_more, read_rank
+from tprprobe.analyses.decomposition.choices import AUTO, Chooser, Stage, read_rank
 from tprprobe.analyses.decomposition.designs import (
-    CLEAN,
-    INNER,
     Design,
-    Flags,
     design,
     rows_of,
 )
@@ -70,10 +67,10 @@ Decoder = Callable[[np.ndarray, list[list[str]]], Any]  # which of the sequences
 class SchemeFits:
     """The fits of a design, made when they are asked for; ``ranks`` are given, or chosen.
 
-    Penalties and ranks of a fit to all fitting units are chosen on sequences held out of them, which have as
-    many new pairs as any. A fit that is to predict withheld pairs has the same ranks (``for_pairs``: or
-    ranks that err less on such pairs); its penalties are chosen on other pairs that are withheld within its own units. A control is fitted ``like`` the vectors themselves: its sweeps start
-    from their factors, so that its rank is theirs; its penalties are its own.
+    Penalties and ranks are chosen where a fit errs least on units held out of it: new sequences, and
+    sequences with pairs that are withheld for that. A fit that knows none of the design's withheld pairs has
+    the same ranks, but chooses its penalties within its own units. A control is fitted ``like`` the vectors
+    themselves: its sweeps start from their factors, so that its rank is theirs; its penalties are its own.
     """
 
     design: Design
@@ -82,7 +79,6 @@ class SchemeFits:
     ranks: Ranks | None = None
     embedding: Embedding | None = None
     like: "SchemeFits | None" = None
-    for_pairs: bool = False
     _fits: dict[tuple[str, int], RoleFit] = field(init=False, default_factory=dict)
 
     @functools.cached_property
@@ -110,43 +106,30 @@ class SchemeFits:
         found = [(v - self.regressions[FITTING].mean) @ self.axes for _, v in self.vectors.blocks()]
         return np.concatenate(found)
 
-    def _chooser(self, fitted: Flags, judged: Flags, like: Chooser | None) -> Chooser:
-        counts, vectors, origin = self.design.counts, self.sketch, self.design.origin
-        fitted = leave_out(fitted, judged, origin.sequences)
+    @functools.cached_property
+    def chooser(self) -> Chooser:
+        """The choices for fits to all fitting units."""
+        return self._make_chooser(FITTING, self.like and self.like.chooser)
+
+    @functools.cached_property
+    def chooser_unwithheld(self) -> Chooser:
+        """The choices for fits to units without withheld pairs, of the same ranks."""
+        if not self.design.unseen.any():
+            return self.chooser
+        return self._make_chooser(UNWITHHELD, self.chooser)
+
+    def _make_chooser(self, units: int, like: Chooser | None) -> Chooser:
+        """Choices judged by units of documents that are not fitted to: held-out ones, and those of new pairs."""
+        of, counts, vectors = self.design, self.design.counts, self.sketch
+        documents = of.origin.documents
+        fitted = of.fitted[units] & ~of.judged
+        judged = of.fitted[units] & ~np.isin(documents, documents[fitted])
+        fitted = leave_out(fitted, judged, of.origin.sequences)
         regression = Regression.of(rows_of(counts, fitted), vectors[fitted])
-        groups = np.unique(origin.documents[judged], return_inverse=True)[1]
+        groups = np.unique(documents[judged], return_inverse=True)[1]
         by = (rows_of(counts, judged), vectors[judged], groups)
         options = (self.ranks, self.embedding, like, self.like is not None)
-        return Chooser(self.design.parts, regression, *by, *options)
-
-    @functools.cached_property
-    def by_sequences(self) -> Chooser:
-        """Choices for new sequences."""
-        fitted, judged = self.design.fitting, self.design.judged
-        like = self.like and self.like.by_sequences
-        return self._chooser(fitted & ~judged, fitted & judged, like)
-
-    @functools.cached_property
-    def by_pairs(self) -> Chooser:
-        """Choices for pairs that no fitted unit has; for new sequences where none could be withheld."""
-        return self._by_pairs(self.by_sequences)
-
-    def _by_pairs(self, like: Chooser | None) -> Chooser:
-        of, documents = self.design, self.design.origin.documents
-        fitted, judged = of.kinds == CLEAN, of.kinds == INNER
-        if np.isin(documents[judged], documents[fitted]).any():  # units that may know of each other
-            fitted, judged = fitted & ~of.judged, judged & of.judged
-        if not judged.any() or not fitted.any():
-            return self.by_sequences
-        return self._chooser(fitted, judged, like)
-
-    def _choose_for_pairs(self, family: str) -> Stage:
-        """The choice for unseen pairs; of other ranks where these alone are asked for and err less."""
-        choice = self.by_pairs.choose(family)
-        if not self.for_pairs:
-            return choice
-        other = self._by_pairs(None).choose(family)
-        return other if errs_more(choice.errors, other.errors) else choice
+        return Chooser(of.parts, regression, *by, *options)
 
     def fit(self, family: str, units: int = FITTING) -> RoleFit:
         """The fit of a family to all fitting units, to those without withheld pairs (free vectors then say main
@@ -154,10 +137,9 @@ class SchemeFits:
         """
         if (family, units) not in self._fits:
             is_free = family == SATURATED
-            for_pairs = units == UNWITHHELD and not is_free
-            choose = self._choose_for_pairs if for_pairs else self.by_sequences.choose
+            chooser = self.chooser_unwithheld if units == UNWITHHELD else self.chooser
             names = TABLE if units == UNWITHHELD and is_free else BLOCKS[family]
-            self._fits[family, units] = self._fit(family, units, choose(family), names)
+            self._fits[family, units] = self._fit(family, units, chooser.choose(family), names)
         return self._fits[family, units]
 
     def _fit(self, family: str, units: int, choice: Stage, names: Sequence[str]) -> RoleFit:
@@ -203,7 +185,7 @@ class SchemeFits:
 
     def forget(self) -> None:
         """Drops products of columns, which only fits that are still to be made need."""
-        choosers = [self.__dict__.get(name) for name in ("by_sequences", "by_pairs")]
+        choosers = [self.__dict__.get(name) for name in ("chooser", "chooser_unwithheld")]
         for of in (*self.regressions, *(each.regression for each in choosers if each)):
             of.grams.forget_others(())
 

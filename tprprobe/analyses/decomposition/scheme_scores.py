@@ -27,6 +27,8 @@ from tprprobe.analyses.decomposition.scheme_fits import (
     SchemeFits,
 )
 from tprprobe.analyses.decomposition.sequence_units import Units, UnitVectors
+from tprprobe.analyses.decomposition.variance_shares import compare_shares, measure_shares
+from tprprobe.estimators.bindings.components import BINDINGS
 from tprprobe.statistics import bounds, divide, replicate_totals
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import each_part, in_one_thread
@@ -39,6 +41,10 @@ RANDOM, PRINCIPAL, ITSELF = "random vectors", "pca", "itself"
 UNSEEN = "_withheld"  # the columns of units with a pair that the fit has not seen
 ENDS = ("", "_low", "_high")
 MEASURES = (
+    "share",
+    "share_by_length",
+    "share_shuffled",
+    "share_learned",
     "r2",
     "gain",
     "beyond",
@@ -49,7 +55,7 @@ MEASURES = (
 )
 TEXTS = ("site", "roles", "design", "family", "control", "over", "rank", f"rank{UNSEEN}", "twin")
 COUNTS = ("n", f"n{UNSEEN}", "n_fit", "groups", "n_fillers", "n_roles", "pairs", "parameters")
-STAGES = 5  # of the work on a scheme, beside its families and twins
+STAGES = 6  # of the work on a scheme, beside its families and twins
 COLUMNS = (*TEXTS, *(f"{name}{end}" for name in MEASURES for end in ENDS), *COUNTS, "penalty")
 
 Report = Callable[[str, int], object]  # of a stage as it begins: its name, and how many there are
@@ -184,6 +190,13 @@ def add_scores(
             names = ["r2", "substitution", *(["gain"] if "over" in each.columns else [])]
             columns |= found.columns(names, each.suffix) | {f"n{each.suffix}": found.n}
             columns |= {} if each.suffix else {"groups": found.groups}
+
+
+def add_shares(rows: Rows, control: str, shares: Mapping[str, Mapping[str, float]]) -> None:
+    """Adds shares of variance to the rows of families."""
+    for family, columns in shares.items():
+        if (family, control) in rows:
+            rows[family, control][0].update(columns)
 
 
 def compare_shuffled(rows: Rows) -> None:
@@ -339,8 +352,17 @@ def decompose_scheme(
             others = replace(plan, schemes=(scheme,), decoder=None).read(twin, units.site)
             [of_twin] = plan.begin(others, scheme, name)
             add_scores(found, others, others.vectors, predict_families(of_twin, families))
+            add_shares(found, name, measure_shares(others, of_twin.design, plan.seed, [BINDINGS]))
+    begin("shares of variance")
+    add_shares(found, "", measure_shares(units, real, plan.seed))
     if family == FACTORED:
         compare_shuffled(found)
+        of_shuffled = measure_shares(units, shuffled[0].design, plan.seed, [BINDINGS])
+        add_shares(found, SHUFFLED_ROLES, of_shuffled)
+        compare_shares(
+            {control: row for (name, control), (row, _) in found.items() if name == FACTORED},
+            list(twins),
+        )
     compare_twins(found, list(twins), families)
     first = [found.pop((name, "")) for name in families]
     table = pd.DataFrame([columns for columns, _ in (*first, *found.values())])

@@ -36,13 +36,13 @@ Stack = list[Trial]  # of one vector and task, fitted side by side
 
 @dataclass(frozen=True, eq=False)
 class ProbingRun:
-    """A run: the probes of every vector (``rounds``, by task), what they learn from, and ``about``: what two
+    """A run: the probes of every vector (``rounds``, by task), what they learn from, and ``identity``: what two
     runs must share for one to resume the other."""
 
     settings: ProbeSettings
     splits: list[Splits]
     rounds: list[list[Stack]]
-    about: dict[str, Any]
+    identity: dict[str, Any]
 
 
 def plan_run(
@@ -82,7 +82,7 @@ def plan_run(
         sampled = [targets.learning_from(n, seed) for targets in all_targets]
         rounds += lay_out(store, side_sites, all_targets, sampled, settings, test)
         splits += sampled
-    probed = list(dict.fromkeys(part.task for part in splits))
+    probed = list(dict.fromkeys(targets.task for targets in splits))
     reason = f"no side of {store.path} has both these sites and labels of"
     refusals |= {
         task: f"{reason} {task.name}" for task in tasks if task not in [*probed, *refusals]
@@ -92,14 +92,14 @@ def plan_run(
     if names == ALL:
         _say_what_is_skipped([task for task in tasks if task in probed], refusals)
     tables = [table, *([] if test is None else [test.tokens])]
-    about = {
+    identity = {
         "store": _identify(store),
         "test": None if test is None else _identify(test),
         "tasks": [task.model_dump(mode="json") for task in probed],
         "labels": " ".join(_digest(table, tasks) for table in tables),
         "settings": settings.as_dict(),
     }
-    return ProbingRun(settings, splits, rounds, about)
+    return ProbingRun(settings, splits, rounds, identity)
 
 
 def lay_out(
@@ -118,10 +118,10 @@ def lay_out(
     joined = list(joined_vectors(store, sites)) if is_joined else []
     for source in [*real, *control_vectors(store, real, test, settings), *joined]:
         stacks: list[Stack] = []
-        for whole, part in zip(all_targets, sampled, strict=True):
-            splits = part
+        for targets, sample in zip(all_targets, sampled, strict=True):
+            splits = sample
             if source.control in store.twins:
-                splits = _of_twin(store, test, source.control, whole, settings)
+                splits = _of_twin(store, test, source.control, targets, settings)
             if splits is None:
                 continue
             if source not in joined:
@@ -138,13 +138,13 @@ def _of_twin(
     """The examples of the samples that a twin has read."""
     n = store.twins[kind].samples
     n_tested = n if test is None else test.twins[kind].samples
-    first = splits.of_first_samples(n, n_tested)
-    if first is None and settings.controls is not None:
+    examples = splits.of_first_samples(n, n_tested)
+    if examples is None and settings.controls is not None:
         raise InputError(
             f"the {kind} twin has read the first {n} samples, which lack a split "
             f"of {splits.task.name}: leave out that control"
         )
-    return first and first.learning_from(settings.max_train_targets, settings.seed)
+    return examples and examples.learning_from(settings.max_train_targets, settings.seed)
 
 
 def _list_trials(source: FeatureSource, splits: Splits, settings: ProbeSettings) -> Iterator[Trial]:
@@ -166,14 +166,14 @@ def _list_portions(
     estimator, seed = with_seed(settings.estimator, settings.seed), settings.seed
     if hasattr(estimator, "with_probabilities"):
         estimator = estimator.with_probabilities()
-    for portion, part in splits.portions(seed):
-        yield [Trial(source, part, estimator, seed, REAL, portion)]
+    for portion, sample in splits.portions(seed):
+        yield [Trial(source, sample, estimator, seed, REAL, portion)]
 
 
 def _say_what_is_skipped(tasks: Sequence[Task], refused: Mapping[Task, str]) -> None:
     """Prints which tasks `all` are, and why others that ship are not among them."""
-    others = {*list_tasks()} - {task.name for task in (*tasks, *refused)}
-    reasons = [f"{name}: no labels in this store" for name in sorted(others)]
+    unlabelled = {*list_tasks()} - {task.name for task in (*tasks, *refused)}
+    reasons = [f"{name}: no labels in this store" for name in sorted(unlabelled)]
     reasons += [f"{task.name}: {reason}" for task, reason in refused.items()]
     skipped = f"; skipped: {'; '.join(reasons)}" if reasons else ""
     stderr.print(f"probing {', '.join(task.name for task in tasks)}{skipped}", soft_wrap=True)

@@ -19,7 +19,7 @@ COLUMNS = (
 ENDS = ("selectivity", "prefix_selectivity", "beyond_identity")
 INFORMATION = ("codelength", "compression", "information", "added")
 BEST = ("best_control", "best_control_f1", "beyond")
-WHOLE = ("n_train", "labels", "lost", "n_test")
+INTEGERS = ("n_train", "labels", "lost", "n_test")
 BEYOND, TIED = "*", "tied with"
 NOTE = f"in percent, [95 % interval] of these probes on new documents; {BEYOND}: beyond every control (paired, Holm)"
 TIES = f"; {TIED}: the layers whose intervals overlap"
@@ -42,7 +42,7 @@ def list_rows(results: Results) -> pd.DataFrame:
     subsets = [name for name in wide if str(name).startswith("f1_") and name not in COLUMNS]
     information = [name for name in INFORMATION if name in wide]
     rows = rows.reindex(columns=[*COLUMNS, *subsets, *ENDS, *information, *BEST])
-    return rows.astype(dict.fromkeys(WHOLE, int) | {"validations": "Int64"})
+    return rows.astype(dict.fromkeys(INTEGERS, int) | {"validations": "Int64"})
 
 
 def name_score(rows: pd.DataFrame) -> str:
@@ -65,11 +65,13 @@ def screen(rows: pd.DataFrame) -> pd.DataFrame:
 def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
     vectors = real["site"].map(_vector)
     order = {vector: place for place, vector in enumerate(vectors.unique())}
-    placed = real.assign(vector=vectors, order=vectors.map(order))
-    names = {task: name_score(part) for task, part in real.groupby("task")}
-    for _, row in placed.sort_values(["task", "probe", "order", "layer"], kind="stable").iterrows():
+    ordered = real.assign(vector=vectors, order=vectors.map(order))
+    names = {task: name_score(rows) for task, rows in real.groupby("task")}
+    for _, row in ordered.sort_values(
+        ["task", "probe", "order", "layer"], kind="stable"
+    ).iterrows():
         best = row["best_control"]
-        beside = "" if pd.isna(best) else f"{100 * row['best_control_f1']:.1f} {best}"
+        strongest = "" if pd.isna(best) else f"{100 * row['best_control_f1']:.1f} {best}"
         yield {
             "task": str(row["task"]),
             "probe": str(row["probe"]),
@@ -79,8 +81,8 @@ def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
             "score": interval_text(read_interval(row, "f1"), ".1f", 100),
             "of": names[row["task"]],
             "": BEYOND if row["beyond"] is True else "",
-            TIED: _tied(placed, row),
-            "best control": beside,
+            TIED: _tied(ordered, row),
+            "best control": strongest,
             "learnt from": f"{row['n_train']:,}",
         }
 

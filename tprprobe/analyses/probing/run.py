@@ -38,7 +38,7 @@ from tprprobe.store import Store
 from tprprobe.store.reader import Source, as_store, takes_paths
 
 STORE = "store"  # the folder of the store, where it is extracted for the run
-AGAIN = "make it again with `tprprobe probe`"
+REMEDY = "make it again with `tprprobe probe`"
 ROWS, COUNTS = "rows.parquet", "counts"  # the view of a run, and the table of a part of it
 
 
@@ -86,11 +86,11 @@ def probe(
         >>> english = tp.load_model("tpt-d-english")
         >>> words = tp.load_data("english", n=16)
         >>> _ = tp.extract(english, words, "encoder.-1.self.role", out="english", control=False)
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> rows = tp.probe("english", "pos", LogisticRegression(C=0.1), controls=["shuffled"])
         >>> rows = tp.probe("english", "pos", controls=["shuffled"], out="pos")
         >>> rows["control"].to_list()
         ['real', 'shuffled', 'majority', 'identity']
-        >>> from sklearn.linear_model import LogisticRegression
-        >>> rows = tp.probe("english", "pos", LogisticRegression(C=0.1), controls=["shuffled"])
     """
     if isinstance(estimator, Store):
         warnings.warn(
@@ -102,14 +102,14 @@ def probe(
     test = None if test is None else as_store(test)
     run = plan_run(store, task, test, tokens, ProbeSettings.of(estimator, **settings))
     with kept(out) as folder:
-        begun = KeptRun.open(folder, run.about, resume, SETTINGS, beside={STORE})
+        begun = KeptRun.open(folder, run.identity, resume, SETTINGS, beside={STORE})
         if not begun.is_done:
             results = _run_all(run, begun, torch.device(device))
             tables = gather(results, run.splits, run.settings.needs)
             tables["rows"] = list_rows(Results(tables["results"]))
             files = {f"{name}.parquet": table for name, table in tables.items()}
             files |= {f"{name}.csv": tables[name] for name in ("rows", "differences", "curves")}
-            stores = [each.fingerprint for each in (store, test) if each is not None]
+            stores = [tested.fingerprint for tested in (store, test) if tested is not None]
             begun.finish(files, {"stores": stores})
         return load_rows(folder)
 
@@ -118,16 +118,16 @@ def load_rows(folder: str | os.PathLike[str]) -> pd.DataFrame:
     """The rows of a run, from its results; of a run of version 0.3 and before, its table."""
     if (Path(folder) / FILE).is_file():
         return list_rows(load_results(folder))
-    return read_table(Path(folder) / ROWS, {}, AGAIN)
+    return read_table(Path(folder) / ROWS, {}, REMEDY)
 
 
 def _run_all(run: ProbingRun, begun: KeptRun, device: torch.device) -> list[TrialResult]:
     """The trials of all rounds, tested; rounds that the folder already has are not run again."""
-    for part in run.splits:
-        if part.lost:
-            task, side = part.name
+    for targets in run.splits:
+        if targets.lost:
+            task, side = targets.name
             stderr.print(
-                f"{task}: {part.lost} targets left out on the {side} side, whose words "
+                f"{task}: {targets.lost} targets left out on the {side} side, whose words "
                 "have no token or no state that predicts them"
             )
     results: list[TrialResult] = []
@@ -136,9 +136,9 @@ def _run_all(run: ProbingRun, begun: KeptRun, device: torch.device) -> list[Tria
         bar = bars.add_task("probing", total=total, note="")
         for i, stacks in enumerate(run.rounds):
             make = partial(_run_round, stacks, run, device, begun.folder / SAVED)
-            part = begun.part(f"{i:04}", make)
-            part.finish()
-            results += _read_round(part, stacks)
+            saved = begun.part(f"{i:04}", make)
+            saved.finish()
+            results += _read_round(saved, stacks)
             note = f"vector {i + 1} of {len(run.rounds)}"
             bars.update(bar, completed=len(results), note=note)
     limit = getattr(run.settings.estimator, "limit", None)
@@ -147,7 +147,7 @@ def _run_all(run: ProbingRun, begun: KeptRun, device: torch.device) -> list[Tria
             f"{n_cut} of {len(results)} probes were still learning at the limit of {limit} validations: "
             "their scores are lower bounds"
         )
-    order = [part.name for part in run.splits]
+    order = [targets.name for targets in run.splits]
     return sorted(results, key=lambda result: order.index(result.trial.splits.name))
 
 
@@ -166,8 +166,8 @@ def _run_round(
     return {COUNTS: pd.DataFrame(counts)}
 
 
-def _read_round(part: Part, stacks: Sequence[Stack]) -> Iterator[TrialResult]:
-    rows = part.read(COUNTS)
+def _read_round(saved: Part, stacks: Sequence[Stack]) -> Iterator[TrialResult]:
+    rows = saved.read(COUNTS)
     for trial, sums, curve in zip(chain(*stacks), rows["sums"], rows["curve"], strict=True):
         shape = (-1, len(trial.splits.tested.corpus.names), len(TERMS))
         yield TrialResult(trial, sums.reshape(shape), curve.reshape(-1, len(CURVE)))

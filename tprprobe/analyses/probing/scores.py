@@ -41,7 +41,7 @@ SELECTIVITY = {
     "selectivity": "control",
     "prefix_selectivity": "prefix",
 }  # and the control that it is to
-OTHER = {"role": "filler", "filler": "role"}  # of a sub-layer
+PARTNER = {"role": "filler", "filler": "role"}  # of a sub-layer
 
 Sums = Float[np.ndarray, "document term"]
 
@@ -100,10 +100,10 @@ def gather(
         for result in results
         if result.trial.portion is None
     ]
-    for part in splits:
-        for name, sums in count_baselines(part, needs == "sequences").items():
-            values = (*part.name, "", None, None, None, name, "")
-            scores.append(_score(dict(zip(NAMES, values, strict=True)), part, sums))
+    for targets in splits:
+        for name, sums in count_baselines(targets, needs == "sequences").items():
+            values = (*targets.name, "", None, None, None, name, "")
+            scores.append(_score(dict(zip(NAMES, values, strict=True)), targets, sums))
     pairs, p_values = compare_scores(scores)
     numbers = [measure(score) for score in scores]
     for score, of_score in zip(scores, numbers, strict=True):
@@ -111,7 +111,7 @@ def gather(
             of_score["f1"] |= _beyond_controls(score, pairs, p_values)
     _add_selectivity(scores, numbers)
     _add_information(scores, numbers, results)
-    names = {part.name: part.tested.corpus.names for part in splits}
+    names = {targets.name: targets.tested.corpus.names for targets in splits}
     return {
         "results": tabulate(
             {**score.names, "control": "" if score.is_real else score.names["control"]} | row
@@ -145,8 +145,8 @@ def measure(score: Score) -> dict[str, dict[str, Any]]:
         number("precision", precision(totals)[0], **tested),
         number("recall", recall(totals)[0], **tested),
     ]
-    for subset, part in zip(score.subsets, score.sums[1:], strict=True):
-        rows.append(number(f"f1_{subset}", micro_f1(part.sum(0, keepdims=True))[0]))
+    for subset, counts in zip(score.subsets, score.sums[1:], strict=True):
+        rows.append(number(f"f1_{subset}", micro_f1(counts.sum(0, keepdims=True))[0]))
     return {row["metric"]: row for row in rows}
 
 
@@ -262,9 +262,9 @@ def _add_information(
     results: Sequence[TrialResult],
 ) -> None:
     """Adds what :func:`measure_information` finds of the vectors of real labels."""
-    found = dict(measure_information(results))
+    information = dict(measure_information(results))
     for score, of_score in zip(scores, numbers, strict=True):
-        bits = found.get(score.key(VECTOR), {}) if score.is_real else {}
+        bits = information.get(score.key(VECTOR), {}) if score.is_real else {}
         of_score |= {name: number(name, value) for name, value in bits.items()}
 
 
@@ -282,13 +282,13 @@ def measure_information(
         if result.trial.portion is not None:
             key = tuple(result.trial.names[name] for name in VECTOR)
             by_vector.setdefault(key, []).append(result)
-    bits = {key: _bits(whole) for key, (*_, whole) in by_vector.items()}
-    for key, (*portions, whole) in by_vector.items():
+    bits = {key: _bits(complete) for key, (*_, complete) in by_vector.items()}
+    for key, (*portions, complete) in by_vector.items():
         if "+" in key[2]:
             continue
-        splits = whole.trial.splits
+        splits = complete.trial.splits
         fold, n_labels = splits.folds[0], len(splits.examples.inventory)
-        sizes = [len(result.trial.splits.folds[0].train) for result in (*portions, whole)]
+        sizes = [len(result.trial.splits.folds[0].train) for result in (*portions, complete)]
         length = codelength(min(sizes), n_labels, [result.nats for result in portions])
         prior = constant_bits(splits.examples.labels[fold.train], splits.tested.labels[fold.test])
         yield (
@@ -311,10 +311,10 @@ def _bits(result: TrialResult) -> float:
 
 def _added(key: tuple[Any, ...], bits: Mapping[tuple[Any, ...], float]) -> float:
     stem, _, kind = str(key[2]).rpartition(".")
-    other, both = (
-        (*key[:2], f"{stem}.{name}", *key[3:]) for name in (OTHER.get(kind), "role+filler")
+    partner, joined = (
+        (*key[:2], f"{stem}.{name}", *key[3:]) for name in (PARTNER.get(kind), "role+filler")
     )
-    return bits[other] - bits[both] if other in bits and both in bits else np.nan
+    return bits[partner] - bits[joined] if partner in bits and joined in bits else np.nan
 
 
 def _by_document(

@@ -20,19 +20,19 @@ FLOAT = 4
 
 @dataclass(eq=False)
 class RowReader:
-    """The vectors of a source, row by row of some corpora; a corpus is held in memory if it fits in ``room`` bytes."""
+    """The vectors of a source, row by row of some corpora; a corpus is loaded into memory if it fits in ``room`` bytes."""
 
     source: FeatureSource
     device: torch.device
     room: int
-    held: dict[Corpus, Tensor] = field(default_factory=dict)
+    loaded: dict[Corpus, Tensor] = field(default_factory=dict)
 
     def read(self, corpus: Corpus, rows: Rows) -> Float[Tensor, "row width"]:
         """The vectors of some rows (rising)."""
-        if corpus not in self.held and self._fits(corpus):
-            self.held[corpus] = self._load(corpus, np.arange(self._length(corpus)))
-        if corpus in self.held:
-            return self.held[corpus][torch.from_numpy(rows).to(self.device)]
+        if corpus not in self.loaded and self._fits(corpus):
+            self.loaded[corpus] = self._load(corpus, np.arange(self._length(corpus)))
+        if corpus in self.loaded:
+            return self.loaded[corpus][torch.from_numpy(rows).to(self.device)]
         return self._load(corpus, rows)
 
     def _length(self, corpus: Corpus) -> int:
@@ -40,7 +40,7 @@ class RowReader:
         return min(len(corpus.first), lengths.get(corpus.side, len(corpus.first)))
 
     def _fits(self, corpus: Corpus) -> bool:
-        occupied = sum(values.nbytes for values in self.held.values())
+        occupied = sum(values.nbytes for values in self.loaded.values())
         return occupied + self._length(corpus) * self.source.width * FLOAT <= self.room
 
     def _load(self, corpus: Corpus, rows: Rows) -> Float[Tensor, "row width"]:
@@ -96,8 +96,8 @@ class StoredStates:
 
     def means(self) -> Float[Tensor, "target input"]:
         """The mean states of all targets' spans."""
-        parts = chunks(self.examples.samples)
-        return torch.cat([batch.means for chunk in parts for batch in self._read(chunk)])
+        samples = chunks(self.examples.samples)
+        return torch.cat([batch.means for chunk in samples for batch in self._read(chunk)])
 
     def sequences(self, mode: SpanMode) -> Float[Tensor, "target input_and_1"]:
         """The number of every target's word, and one vector of its sample: its last or first state, or the mean of all."""
@@ -133,23 +133,23 @@ class StoredStates:
         rows = examples.rows_read(targets)
         values = (self.reader.read(examples.corpus, rows) - self.mean) / self.scale
         values = torch.cat([values, values.new_zeros(1, self.width)])  # for no row
-        for chosen in [targets] if size is None else examples.batches(samples, size):
+        for batch in [targets] if size is None else examples.batches(samples, size):
             windows, spans = [], []
             for span in range(self.n_spans):
-                window, owner = examples.windows(chosen, span)
-                at = np.where(window >= 0, np.searchsorted(rows, window), len(rows))
-                states = values[torch.from_numpy(at).to(self.device).flatten()]
-                windows.append(states.view(len(at), -1))
-                spans.append(Spans.of(torch.from_numpy(owner).to(self.device), len(chosen)))
-            yield Batch(chosen, windows, spans)
+                window, owner = examples.windows(batch, span)
+                index = np.where(window >= 0, np.searchsorted(rows, window), len(rows))
+                states = values[torch.from_numpy(index).to(self.device).flatten()]
+                windows.append(states.view(len(index), -1))
+                spans.append(Spans.of(torch.from_numpy(owner).to(self.device), len(batch)))
+            yield Batch(batch, windows, spans)
 
 
 def chunks(samples: Order, epoch: int | None = None) -> Iterator[Order]:
     """The samples in chunks of the store, in its order, or in the random order of an epoch, the same for all probes."""
-    parts = [samples[start : start + CHUNK] for start in range(0, len(samples), CHUNK)]
+    blocks = [samples[start : start + CHUNK] for start in range(0, len(samples), CHUNK)]
     if epoch is None:
-        yield from parts
+        yield from blocks
         return
     rng = np.random.default_rng([0, epoch])
-    for part in rng.permutation(len(parts)):
-        yield rng.permutation(parts[part])
+    for block in rng.permutation(len(blocks)):
+        yield rng.permutation(blocks[block])

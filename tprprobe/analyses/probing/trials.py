@@ -86,14 +86,14 @@ def run_trials(
         tested = read_inputs(StoredStates(reader, splits.tested), settings)
     n_together = _count_together(trials[0], states, settings.budget // 2)
     for rows in chunk(trials, n_together):
-        part = trials[rows]
-        labels = np.stack([splits.examples.marks[trial.labels] for trial in part])
-        gold = [splits.tested.marks[trial.labels] for trial in part]
-        found = cross_fit(
-            [trial.estimator for trial in part], X, labels, splits.folds, (tested, gold),
-            partial(_count, part),
+        batch = trials[rows]
+        labels = np.stack([splits.examples.marks[trial.labels] for trial in batch])
+        gold = [splits.tested.marks[trial.labels] for trial in batch]
+        fit = cross_fit(
+            [trial.estimator for trial in batch], X, labels, splits.folds, (tested, gold),
+            partial(_count, batch),
         )  # fmt: skip
-        for trial, estimator, sums in zip(part, found.estimators, found.sums, strict=True):
+        for trial, estimator, sums in zip(batch, fit.estimators, fit.sums, strict=True):
             curve = np.array(getattr(estimator, "curve_", ()), float).reshape(-1, len(CURVE))
             yield TrialResult(trial, sums, curve, estimator)
 
@@ -149,4 +149,4 @@ def count_baselines(splits: Splits, by_place: bool = False) -> dict[str, BySubse
         for name, codes in {MAJORITY: rules[IDENTITY]}.items() if by_place else rules.items():
             counts = count_documents(splits, predict_one_label(codes, n_labels), fold.test)
             sums.setdefault(name, []).append(counts)
-    return {name: np.sum(parts, axis=0) for name, parts in sums.items()}
+    return {name: np.sum(counts, axis=0) for name, counts in sums.items()}

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from tprprobe.data.dataset import ALL, Dataset, Labels, Request, spread
 from tprprobe.errors import InputError
+from tprprobe.files.checksums import digest_files
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.lines import read_lines
 from tprprobe.gold.annotations import (
@@ -56,6 +57,13 @@ class AnnotatedFile(Dataset[Annotated]):
     sentences: tuple[Labelled, ...]
     context: Source = "same"
     odd: tuple[tuple[str, int], ...] = ()  # what reading passed over or changed, and how often
+    label_files: tuple[Path, ...] = ()
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """Name, split and seed, and the sha256 of the file and of those that labels were added from."""
+        origin = super().origin
+        return origin | {"files": origin["files"] | digest_files(self.label_files)}
 
     def read(self, rows: range) -> Iterator[Annotated]:
         documents: dict[str, list[str]] = {}
@@ -132,7 +140,8 @@ def join_labels(data: Dataset, labels: Mapping[str, str]) -> AnnotatedFile:
     sentences = list(found.sentences)
     for task, path in labels.items():
         sentences = add_labels(sentences, path, task)
-    return replace(found, sentences=tuple(sentences))
+    files = tuple(map(Path, labels.values()))
+    return replace(found, sentences=tuple(sentences), label_files=found.label_files + files)
 
 
 def _annotated(data: Dataset, option: str) -> AnnotatedFile:

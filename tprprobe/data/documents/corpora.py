@@ -44,6 +44,8 @@ QUOTING = {
 
 def open_list(texts: Sequence[Any], request: Request) -> Articles:
     """The texts of a list; its name tells one list from another."""
+    if not texts:
+        raise InputError("the list has no texts: give at least one")
     for number, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(f"text {number} of the list is {text!r:.60}; give a list of strings")

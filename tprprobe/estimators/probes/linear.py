@@ -60,7 +60,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"LinearProbe cannot learn from one class ({self.classes_[0]!r})")
-        inputs, labels = torch.from_numpy(X), np.eye(len(self.classes_), dtype=bool)[codes][None]
+        inputs, labels = _as_tensor(X), np.eye(len(self.classes_), dtype=bool)[codes][None]
         validates = np.random.default_rng(0).permutation(len(X)) % VALIDATION == 0
         learns = ~validates | (len(X) < 2 * VALIDATION)
         validation = inputs[validates], labels[:, validates]
@@ -72,14 +72,14 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
         """The logits of the rows of X; of two classes, those of the second less those of the first."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        logits = self.logits(torch.from_numpy(X)).numpy()
+        logits = self.logits(_as_tensor(X)).numpy()
         return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of every label for the rows of X."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.logits(torch.from_numpy(X)).softmax(-1).numpy()
+        return self.logits(_as_tensor(X)).softmax(-1).numpy()
 
     def predict(self, X: Any) -> np.ndarray:
         """The likeliest label of the rows of X."""
@@ -217,6 +217,12 @@ def cross_entropy(
     """−Σ shares · ln softmax(logits) of every target, in nats; a target's labels have equal shares."""
     shares = marks / marks.sum(-1, keepdim=True).clamp(min=1)
     return -(shares * logits.log_softmax(-1)).sum(-1)
+
+
+def _as_tensor(X: Float[np.ndarray, "target input"]) -> Inputs:
+    return torch.from_numpy(
+        np.require(X, requirements="W")
+    )  # torch warns of arrays that are read only
 
 
 def _deviation(x: Inputs) -> Float[Tensor, " input"]:

@@ -101,6 +101,7 @@ TITLES = {
     "behavior": "What is expected next after two words' states change places, by layer",
     "decomposition": "Role schemes beside controls: how much of a state is a sum of bindings",
     "decomposition-steps": "What fillers, roles and bindings add, by role scheme",
+    "operations": "Which operation binds: vectors of pairs that no operation has seen",
     "withheld": "Pairs of filler and role that no fit has seen",
     "role-search": "Description length by number of pairs: roles that nobody named",
     "snap": "Exact match with vectors snapped to k centers",

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import pandas as pd
 from pydantic import Field
 
-from tprprobe.analyses.kinds import DECOMPOSITIONS, PROBES, ROLES
+from tprprobe.analyses.kinds import DECOMPOSITIONS, OPERATIONS, PROBES, ROLES
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.entries import Input
 from tprprobe.files import assets
@@ -173,5 +173,6 @@ INPUTS = {
     ),
     "probes": _in_folders("probes", "probe", PROBES, load_probes),
     "decompositions": _in_folders("decompositions", "decompose", DECOMPOSITIONS),
+    "operations": _in_folders("operations", "decompose --operations", OPERATIONS),
     "roles": _in_folders("this figure needs a search of roles", "roles", ROLES, load_searches),
 }

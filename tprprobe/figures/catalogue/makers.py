@@ -16,7 +16,13 @@ from tprprobe.figures.curves import learning_curve
 from tprprobe.figures.heads import heads_table
 from tprprobe.figures.probes import probe_table
 from tprprobe.figures.reconstruction import reconstruction_curves, reconstruction_table
-from tprprobe.figures.role_fits import scheme_table, search_curves, step_bars, withheld_dots
+from tprprobe.figures.role_fits import (
+    operation_dots,
+    scheme_table,
+    search_curves,
+    step_bars,
+    withheld_dots,
+)
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.sweeps import ablation_map, snap_curve
 from tprprobe.figures.tables import Table
@@ -84,6 +90,7 @@ MAKERS = {
     "behavior": Maker(behavior_by_layer),
     "decomposition": Maker(scheme_table),
     "decomposition-steps": Maker(step_bars),
+    "operations": Maker(operation_dots),
     "withheld": Maker(withheld_dots),
     "role-search": Maker(search_curves),
     "snap": Maker(snap_curve),

@@ -16,12 +16,29 @@ from typing import Any
 
 from tprprobe.data.vocabularies.spiece import check_charsmaps, check_spiece
 from tprprobe.errors import InputError
-from tprprobe.files.file_errors import PANIC, as_input_error, is_of_library, reason
+from tprprobe.files.file_errors import (
+    PANIC,
+    is_of_library,
+    lacks_memory,
+    physical_memory,
+    reason,
+    too_little_memory,
+)
 from tprprobe.files.jsonfiles import parse_json
+from tprprobe.models.huggingface.contradictions import (
+    Slice,
+    check_filled,
+    check_merges,
+    check_scales,
+    check_ties,
+    check_vocabulary_lines,
+    read_slices,
+)
 
 VERBOSE = "TPRPROBE_VERBOSE"  # set by --verbose: what libraries write is shown
 SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size", "intermediate_size",
          "max_position_embeddings")  # fmt: skip
+BUCKETS = ("num_buckets", "max_distance")  # of relative positions
 TOKENIZER = "tokenizer.json"
 SPIECES = ("spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
 NEW = {"pooler", "classifier", "score", "qa_outputs"}  # are random where a file lacks them
@@ -38,9 +55,11 @@ def refusing(said: str) -> Iterator[None]:
     try:
         with held_back():
             yield
-    except (InputError, MemoryError):
+    except InputError:
         raise
     except BaseException as error:
+        if lacks_memory(error):
+            raise too_little_memory(error) from error
         kind, text = type(error).__name__, reason(error)
         if not is_of_library(error):
             raise
@@ -80,12 +99,20 @@ def check_sizes(path: str, config: Any) -> None:
             raise InputError(
                 f"{path}: config.json has {name} {value!r}, a whole number above 0 is needed"
             )
+    buckets, far = (getattr(text, f"relative_attention_{name}", 0) for name in BUCKETS)
+    if type(buckets) is type(far) is int and far and far <= buckets // 2:
+        raise InputError(
+            f"{path}: config.json has relative_attention_max_distance {far} for {buckets} buckets: it must be more "
+            f"than {buckets // 2}"
+        )
     width, layers, _, symbols, inner, positions = (known[name] for name in SIZES)
     layers = min(getattr(text, "num_hidden_groups", layers), layers)  # ALBERT's share weights
     narrow = getattr(text, "embedding_size", getattr(text, "word_embed_proj_dim", width))
     least = layers * width**2 + width * inner + symbols * narrow
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    held = count_weights(path)
+    memory = physical_memory()
+    slices = read_slices(Path(path))
+    check_scales(path, slices, config)
+    held = sum(prod(each.shape) for each in slices)
     if 2 * (least + width * positions) > memory or (held and least > SLACK * held):
         where = f"its files hold {held:,}" if held else f"the memory here is {memory:,} bytes"
         raise InputError(
@@ -93,39 +120,22 @@ def check_sizes(path: str, config: Any) -> None:
         )
 
 
-def count_weights(path: str) -> int:
-    """The number of weights in a folder's safetensors files, by their headers; 0 where that is not known."""
-    return sum(prod(each.get_shape()) for _, each in _slices(path))
-
-
-def _slices(path: str) -> Iterator[tuple[str, Any]]:
-    """The tensors of a folder's safetensors files by name, of which only the headers are read."""
-    import safetensors
-
-    for file in sorted(Path(path).glob("*.safetensors")):
-        with (
-            as_input_error(f"{file} is damaged or no safetensors file"),
-            safetensors.safe_open(file, "pt") as opened,
-        ):
-            yield from ((name, opened.get_slice(name)) for name in opened.keys())  # noqa: SIM118
-
-
-def _check_types(path: str, module: Any) -> None:
+def _check_types(path: str, slices: list[Slice], module: Any) -> None:
     """Checks that no weights are whole numbers in the file and fractions in the model: their scale is not known."""
     fractions = {name for name, each in module.named_parameters() if each.is_floating_point()}
-    for name, each in _slices(path):
-        kind = each.get_dtype()
-        if (
-            kind[0] in "IUB"
-            and kind != "BF16"
-            and any(known.endswith(name) or name.endswith(f".{known}") for known in fractions)
+    for each in slices:
+        if each.is_whole and any(
+            known.endswith(each.name) or each.name.endswith(f".{known}") for known in fractions
         ):
-            raise InputError(f"{path} has whole numbers ({kind}) for weights: {name}: get it again")
+            raise InputError(
+                f"{path} has whole numbers ({each.dtype}) for weights: {each.name}: get it again"
+            )
 
 
 def compare_symbols(tokenizer: Any, config: Any) -> dict[str, str]:
     """A note where a tokenizer knows far fewer symbols than the model."""
     known, rows = len(tokenizer), config.get_text_config().vocab_size
+    check_vocabulary_lines(tokenizer, rows)
     if known > FEW * rows:
         return {}
     return {
@@ -148,7 +158,10 @@ def read_report(path: str, module: Any, report: dict[str, Any]) -> dict[str, str
             for key, has, asked in sorted(report["mismatched_keys"])
         ]
         raise InputError(f"{path} has weights of other shapes than config.json: {listed(shapes)}")
-    _check_types(path, module)
+    slices = read_slices(Path(path))
+    _check_types(path, slices, module)
+    check_ties(path, slices, module)
+    check_filled(path, module)
     for name, weights in module.named_parameters():
         if not bool(weights.isfinite().all()):
             raise InputError(f"{path} has weights that are no finite numbers: {name}: get it again")
@@ -170,6 +183,8 @@ def check_tables(path: str) -> None:
                 check_spiece(content)
             elif b"precompiled_charsmap" in content:
                 check_charsmaps(parse_json(content, file))
+            if file.name == TOKENIZER:
+                check_merges(file, content)
         except InputError as error:
             raise InputError(f"the tokenizer {file} is damaged: {error}") from None
 

@@ -122,7 +122,7 @@ def check_place(path: str, local_files_only: bool, revision: str | None = None) 
         raise InputError(f"no folder {path!r} here{near}: give hf:FOLDER, hf:FILE.gguf or a hub id")
     if local_files_only or not hub.is_offline():
         return local_files_only
-    if hub.in_cache(path, revision):
+    if hub.find_in_cache(path, revision):
         return True
     raise InputError(
         f"no folder {path!r} here{hub.near_folders(path)}, it is not in the hub's cache, and the hub cannot be "

@@ -35,16 +35,23 @@ def read_vocabulary(tokenizer: Any, module: Any, head: str | None) -> Tokens:
         "padding": None if pad == NO_PAD else pad,
         "forced": forced,
     }
-    for name, symbol in known.items():
-        if symbol is not None and not 0 <= symbol < rows:
-            raise InputError(
-                f"the {name} symbol has the id {symbol}, the model's embedding has {rows} rows"
-            )
+    _check_rows(rows, known)
     sos, eos = _first(start, end, 0) or 0, _first(end, start, 0) or 0
     writes = DECODER if module.config.is_encoder_decoder else MASKS if head == "masked" else BEHIND
     names = DECODERS if writes == DECODER else WINDOWS
     limit, room = _limit(tokenizer, module), _find_window(module, names)
-    return Tokens(tokenizer, int(pad), sos, eos, rows, limit, room, writes, forced)
+    vocabulary = Tokens(tokenizer, int(pad), sos, eos, rows, limit, room, writes, forced)
+    first, last = vocabulary.source_frame
+    _check_rows(rows, {"framing": max(first + last, default=None)})
+    return vocabulary
+
+
+def _check_rows(rows: int, symbols: dict[str, int | None]) -> None:
+    for name, symbol in symbols.items():
+        if symbol is not None and not 0 <= symbol < rows:
+            raise InputError(
+                f"the {name} symbol has the id {symbol}, the model's embedding has {rows} rows"
+            )
 
 
 def _find_window(module: Any, names: tuple[str, ...]) -> int | None:

@@ -3,6 +3,7 @@
 What is written is read back by `import_store`, bit for bit. A block of rows is in memory at a time.
 """
 
+import filecmp
 import json
 import math
 import os
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tprprobe.errors import InputError
+from tprprobe.files.locks import alone
 from tprprobe.files.writing import refuse_existing, whole
 from tprprobe.store.dtypes import BFLOAT16, as_stored, disk_type
 from tprprobe.store.dumps.dataset_folders import write_dataset
@@ -45,7 +47,7 @@ def export_store(
         The path of the file or folder.
 
     Raises:
-        InputError: No such site, another ending, or something lies there already.
+        InputError: No such site, another ending, something that lies there already, or another process that writes it.
 
     Examples:
         >>> tp.export_store(store, "roles.npz", "encoder.*.role").name
@@ -59,14 +61,16 @@ def export_store(
         )
     if not names:
         raise InputError("no site to export: give one or several, or leave them out for all")
-    refuse_existing(out)
     specs = {name: store.specs[name] for name in names}
-    with ExitStack() as written:  # of file and table both or none
+    with alone(out), ExitStack() as written:
+        refuse_existing(out)
+        file = written.enter_context(whole(out))  # the last one that appears
         if out.suffix:
             table = out.with_name(f"{out.stem}.parquet")
-            refuse_existing(table)
+            if not table.is_file() or not filecmp.cmp(table, store.path / TOKENS, shallow=False):
+                refuse_existing(table)  # unless a killed export left it
             shutil.copyfile(store.path / TOKENS, written.enter_context(whole(table)))
-        WRITERS[out.suffix](store, specs, written.enter_context(whole(out)))
+        WRITERS[out.suffix](store, specs, file)
     return out
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from tprprobe import plugins
 from tprprobe.errors import InputError, unknown
+from tprprobe.files.checksums import sum_file
 from tprprobe.files.locks import alone
 from tprprobe.store.dtypes import check_storage, first_infinite
 from tprprobe.store.dumps.datasets import is_dataset, open_dataset
@@ -16,7 +17,6 @@ from tprprobe.store.dumps.neurox import Sentences
 from tprprobe.store.dumps.requests import Requests
 from tprprobe.store.dumps.tensors import READERS, open_arrays
 from tprprobe.store.layout import SAMPLE, SiteSpec
-from tprprobe.store.manifests import sum_file
 from tprprobe.store.reader import Store, open_store
 from tprprobe.store.tokens import samples_of
 from tprprobe.store.writer import StoreWriter

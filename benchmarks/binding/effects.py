@@ -1,0 +1,71 @@
+"""Planted states: a bag of words, places, and bindings that carry a known share of the variance; and split halves, to compare."""
+
+import numpy as np
+from scipy import stats
+
+from benchmarks.binding.nulls import Indices, draw_sequences
+from benchmarks.binding.structure import Array
+from tprprobe.estimators.bindings.pair_counts import PairCounts
+from tprprobe.statistics import Interval
+
+WIDTH, R2, RANKS = 24, 0.5, (4, 3)
+REFERENCE = 4000  # sequences that the share of bindings is known from
+N_BLOCKS, N_SPLITS = 20, 5
+
+
+def plant(
+    rng: np.random.Generator, sequences: Indices, n_words: int, zipf: bool, share: float
+) -> Array:
+    """States of which bindings, beyond every function of the bag, carry a share of the variance in the population."""
+    n_places = max(map(len, sequences))
+    fillers, roles = rng.normal(size=(n_words, RANKS[0])), rng.normal(size=(n_places, RANKS[1]))
+    table = np.einsum("fj,rk,jkd->frd", fillers, roles, rng.normal(size=(*RANKS, WIDTH)))
+    table -= table.mean(0) + table.mean(1, keepdims=True) - table.mean((0, 1))
+    words, places = rng.normal(size=(n_words, WIDTH)), rng.normal(size=(n_places, WIDTH))
+
+    def add_up(of: Indices) -> tuple[Array, Array, Array]:
+        bag = np.array([words[s].sum(0) + places[: len(s)].sum(0) for s in of])
+        bound = np.array([table[s, np.arange(len(s))].sum(0) for s in of])
+        beyond = bound - np.array([table[s, : len(s)].sum((0, 1)) / len(s) for s in of])
+        return bag, bound, beyond
+
+    bag, bound, beyond = add_up(draw_sequences(rng, REFERENCE, n_words, zipf, n_places))
+    known = (beyond**2).sum(1).mean()
+    a, b, c = bag.var(0).sum(), bound.var(0).sum(), 2 * ((bag - bag.mean(0)) * bound).sum(1).mean()
+    # share of all = x² known / ((a + c x + b x²) / R2), solved for x
+    scale = max(np.roots([known - share * b / R2, -share * c / R2, -share * a / R2]).real)
+    noise = np.sqrt((a + c * scale + b * scale**2) * (1 - R2) / R2 / WIDTH)
+    bag, bound, _ = add_up(sequences)
+    return bag + scale * bound + noise * rng.normal(size=bag.shape)
+
+
+def split_halves(counts: PairCounts, states: Array, rng: np.random.Generator) -> Interval:
+    """Cross products of what pairs fit beyond words and places in two halves (crossnobis), jackknife over blocks."""
+    pairs = counts.pairs.toarray()
+    words_and_places = np.hstack([counts.fillers.toarray(), counts.roles.toarray()])
+    block = rng.permutation(len(states)) % N_BLOCKS
+    halves = [rng.random(len(states)) < 0.5 for _ in range(N_SPLITS)]
+
+    def share(rows: Array) -> float:
+        x, a, e = pairs[rows], words_and_places[rows], states[rows]
+        products = []
+        for half in (of[rows] for of in halves):
+            parts = []
+            for side in (half, ~half):
+                full = _predict(x[side], e[side], x)
+                additive = _predict(a[side], full[side], a)
+                parts.append((full - full.mean(0)) - (additive - additive.mean(0)))
+            products.append((parts[0] * parts[1]).sum())
+        return float(np.mean(products) / ((e - e.mean(0)) ** 2).sum())
+
+    value = share(np.ones(len(states), bool))
+    left_out = np.array([share(block != b) for b in range(N_BLOCKS)])
+    error = np.sqrt((N_BLOCKS - 1) / N_BLOCKS * ((left_out - left_out.mean()) ** 2).sum())
+    half = float(stats.t.ppf(0.975, N_BLOCKS - 1) * error)
+    return Interval(value, value - half, value + half)
+
+
+def _predict(x: Array, e: Array, at: Array) -> Array:
+    """What the least squares of e on x give at other counts (of minimal norm)."""
+    gram = (x - x.mean(0)).T @ (x - x.mean(0))
+    return (at - x.mean(0)) @ (np.linalg.pinv(gram, 1e-9, hermitian=True) @ ((x - x.mean(0)).T @ (e - e.mean(0))))  # fmt: skip

@@ -1,0 +1,41 @@
+"""Shares of variance: bags do not bind however they are pooled, planted bindings get their share."""
+
+import numpy as np
+import pytest
+
+from benchmarks.binding.effects import plant
+from benchmarks.binding.nulls import draw_null, draw_sequences
+from benchmarks.binding.shares import counts_of
+from tprprobe.errors import InputError
+from tprprobe.estimators.bindings.components import BINDINGS, BindingComponents
+
+SHARE, DRAWS = 0.02, 8
+
+
+@pytest.mark.parametrize("null", ["mean", "LayerNorm", "maximum", "hash"])
+def test_a_function_of_the_bag_has_no_bindings(null):
+    claims = 0
+    for seed in range(4):
+        rng = np.random.default_rng((seed, 5))
+        sequences = draw_sequences(rng, 400, 30)
+        states = draw_null(null, rng, sequences, 30, 16)
+        estimator = BindingComponents(steps=[BINDINGS]).fit(counts_of(sequences), states)
+        claims += estimator.bindings_.low > 0
+    assert claims <= 1
+
+
+def test_planted_bindings_get_their_share():
+    estimates = []
+    for seed in range(DRAWS):
+        rng = np.random.default_rng((seed, 6))
+        sequences = draw_sequences(rng, 400, 8, zipf=False)
+        states, counts = plant(rng, sequences, 8, False, SHARE), counts_of(sequences)
+        estimates.append(BindingComponents(steps=[BINDINGS]).fit(counts, states).bindings_)
+    assert np.mean([found.value for found in estimates]) == pytest.approx(SHARE, abs=0.005)
+    assert sum(found.low <= SHARE <= found.high for found in estimates) >= DRAWS - 2
+
+
+def test_too_few_groups_are_refused():
+    sequences = [np.arange(3)] * 60
+    with pytest.raises(InputError, match="independent groups"):
+        BindingComponents().fit(counts_of(sequences), np.ones((60, 4)), np.arange(60) // 20)

@@ -1,0 +1,198 @@
+"""Binding operations: planted ones come back and are named, free tables and noise are not; a plug-in adds one."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import tprprobe as tp
+from tprprobe.analyses.decomposition.operation_tables import find_operations
+from tprprobe.cli import app
+from tprprobe.dashboard import decompositions
+from tprprobe.errors import InputError
+from tprprobe.estimators.bindings.operations import bind_all
+from tprprobe.estimators.bindings.operations_completion import complete, draw_pairs
+
+FILLERS, ROLES, WIDTH = 14, 5, 12
+LETTERS = "abcdefghijklmn"
+SEEDS = (0, 1)
+
+
+def rotate(fillers):
+    angles = np.arange(1, ROLES + 1)[:, None] * np.linspace(0.2, 1.2, WIDTH // 2)
+    turned = (fillers[:, ::2] + 1j * fillers[:, 1::2])[:, None] * np.exp(1j * angles)
+    return np.stack([turned.real, turned.imag], -1).reshape(len(fillers), ROLES, -1)
+
+
+def plant(name, seed):
+    """The table V[f, r] of an operation, or a free one."""
+    rng = np.random.default_rng((seed, 4))
+    f, r = rng.normal(size=(FILLERS, WIDTH)), rng.normal(size=(ROLES, WIDTH))
+    readout = rng.normal(size=(3, 2, WIDTH))
+    matrices = rng.normal(size=(ROLES, 2, WIDTH)) * rng.lognormal(size=(ROLES, 2, 1))
+    tables = {
+        "additive": f[:, None] + r,
+        "outer": np.einsum("fj,rk,jkd->frd", f[:, :3], r[:, :2], readout),
+        "hadamard": f[:, None] * r,
+        "convolution": np.fft.irfft(np.fft.rfft(f)[:, None] * np.fft.rfft(r), WIDTH),
+        "rotation": rotate(f),
+        "matrix": np.einsum("fk,rkd->frd", f[:, :2], matrices),
+        "free": rng.normal(size=(FILLERS, ROLES, WIDTH)),
+    }
+    return tables[name]
+
+
+def write_store(folder, table, seed=0, n=900, noise=0.3):
+    """A store of sums of bindings to places from the left, with noise."""
+    rng = np.random.default_rng((seed, 5))
+    samples = [rng.integers(FILLERS, size=rng.integers(2, ROLES + 1)) for _ in range(n)]
+    states = np.array([table[of, np.arange(len(of))].sum(0) for of in samples])
+    states += rng.normal(size=states.shape) * noise * states.std()
+    np.savez(folder / "states.npz", state=states.astype(np.float32))
+    texts = [" ".join(LETTERS[i] for i in of) for of in samples]
+    pd.DataFrame({"sample": range(n), "sequence": texts}).to_csv(folder / "states.csv", index=False)
+    return tp.import_store(folder / "states.npz", folder / "store")
+
+
+@pytest.mark.parametrize(
+    "name", ["additive", "outer", "hadamard", "convolution", "rotation", "matrix"]
+)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_an_operation_completes_the_table_that_it_made(name, seed):
+    truth = plant(name, seed)
+    truth = truth - truth.mean((0, 1))
+    unseen = draw_pairs(np.ones(truth.shape[:2], bool), 0.15, np.random.default_rng(seed))
+    weights = np.where(unseen, 0.0, 1.0)
+    form, completed = complete(find_operations([name])[name], truth * weights[..., None], weights)
+    errors = np.sum((completed - truth)[unseen] ** 2)
+    assert errors < 0.1 * np.sum(truth[unseen] ** 2), form.operation.form
+    assert bind_all(form.operation).shape[:2] == truth.shape[:2]
+
+
+@pytest.mark.parametrize(
+    "name", ["hadamard", "convolution", "rotation", "outer", "matrix", "additive"]
+)
+def test_bind_takes_vectors_of_any_batch(name):
+    table = plant(name, 0)
+    operation = next(iter(find_operations([name])[name].candidates(table.shape)))
+    operation.fit(table, np.ones(table.shape[:2]))
+    each = operation.bind(operation.fillers_[2], operation.roles_[1])
+    assert np.allclose(each, bind_all(operation)[2, 1])
+
+
+@pytest.mark.parametrize(
+    ("name", "named"),
+    [
+        ("hadamard", "Hadamard product"),
+        ("convolution", "circular convolution"),
+        ("additive", "additive"),
+        ("free", ""),
+    ],
+)
+def test_an_operation_is_named_only_where_it_binds(tmp_path, name, named):
+    table = tp.compare_operations(write_store(tmp_path, plant(name, 3), 3), "state")
+    assert "".join(table.loc[table["is_named"], "operation"]) == named, table
+    if name == "hadamard":
+        best = table[table["is_named"]].iloc[0]
+        assert 0.8 < best["r2_low"] <= best["r2"] < 1.1
+        assert (table.loc[~table["is_named"], "behind_low"] > 0).all()
+
+
+def test_noise_has_no_operation(tmp_path):
+    store = write_store(tmp_path, 1e-6 * plant("free", 0), noise=1e6)
+    table = tp.compare_operations(store, "state", operations=["additive", "hadamard"])
+    assert not table["is_named"].any()
+
+
+def test_few_pairs_are_refused_in_a_line(tmp_path):
+    store = write_store(tmp_path, plant("additive", 0), n=30)
+    with pytest.raises(InputError, match="give more samples"):
+        tp.compare_operations(store, "state")
+    with pytest.raises(InputError, match="operation"):
+        tp.compare_operations(store, "state", operations=["multiplication"])
+
+
+def test_the_estimator_takes_an_operation(tmp_path):
+    rng, table = np.random.default_rng(1), plant("hadamard", 1)
+    unseen = draw_pairs(np.ones(table.shape[:2], bool), 0.1, rng)
+    drawn = [
+        list(enumerate(rng.integers(FILLERS, size=rng.integers(2, ROLES + 1)))) for _ in range(700)
+    ]
+    pairs = [[(int(f), role) for role, f in each] for each in drawn]
+    states = np.array([sum(table[f, role] for f, role in each) for each in pairs])
+    has_unseen = np.array([any(unseen[f, role] for f, role in each) for each in pairs])
+    known = [each for each, new in zip(pairs, has_unseen, strict=True) if not new]
+    fit = tp.TPDecomposition(operation="hadamard", random_state=0).fit(known, states[~has_unseen])
+    assert (
+        fit.score([p for p, new in zip(pairs, has_unseen, strict=True) if new], states[has_unseen])
+        > 0.97
+    )
+    assert fit.operation_.title == "Hadamard product"
+
+
+def test_the_command_keeps_a_table_that_the_figure_draws(tmp_path):
+    write_store(tmp_path, plant("hadamard", 2), 2)
+    out, run = tmp_path / "out", CliRunner().invoke
+    words = [
+        "decompose",
+        str(tmp_path / "store"),
+        "--site",
+        "state",
+        "--operations",
+        "--out",
+        str(out),
+    ]
+    shown = run(app, words)
+    assert shown.exit_code == 0, shown.output
+    assert "bound by the operation ‘Hadamard product’" in shown.stdout
+    assert (
+        run(
+            app, ["figure", "operations", "--ckpt", str(out), "--out", str(tmp_path / "a.svg")]
+        ).exit_code
+        == 0
+    )
+    view = decompositions.show_operations(decompositions.read_operations([out]))
+    assert "Hadamard product" in view.title
+    assert len(view.data) == 6
+    assert "takes no --rank" in str(run(app, [*words, "--rank", "3"]).exception)
+
+
+PLUGIN = '''
+"""The larger of two numbers, coordinate by coordinate, as an operation."""
+import numpy as np
+from tprprobe.estimators.bindings.operations import Operation
+
+class Maximum(Operation):
+    title, is_basis_free = "maximum", False
+
+    def fit(self, table, weights):
+        seen = weights[..., None] > 0
+        self.fillers_ = np.where(seen, table, np.inf).min(1)
+        self.roles_ = np.where(seen, table, np.inf).min(0)
+        return self
+
+    def bind(self, filler, role):
+        return np.maximum(filler, role)
+'''
+
+
+def test_a_package_adds_an_operation(tmp_path):
+    store = write_store(tmp_path, plant("hadamard", 0))
+    (tmp_path / "planted_maximum.py").write_text(PLUGIN)
+    info = tmp_path / "planted_maximum-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: planted-maximum\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[tprprobe.operations]\nmaximum = planted_maximum:Maximum\n"
+    )
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import tprprobe as tp; "
+        f"print(tp.compare_operations({str(store.path)!r}, 'state', operations=['additive', 'maximum'])['operation'].to_list())"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert "['additive', 'maximum']" in shown.stdout, shown.stderr

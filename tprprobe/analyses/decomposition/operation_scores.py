@@ -1,0 +1,246 @@
+"""Which operation binds? Every operation completes the table V[f, r] of some units, judged by that of other units.
+
+Both tables have a free vector for every pair. An operation sees the first without a share of its pairs; what it
+says of these is compared with the second, whose noise is another one, so that it cancels.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float, Int
+from scipy.sparse import csr_array
+
+from tprprobe.analyses.decomposition.block_products import Grams
+from tprprobe.analyses.decomposition.designs import Pairs, rows_of
+from tprprobe.analyses.decomposition.families import FILLER, PAIR, ROLE, make_block
+from tprprobe.analyses.decomposition.ridge import Regression, gather, table_of
+from tprprobe.analyses.decomposition.sequence_units import UnitVectors
+from tprprobe.errors import InputError
+from tprprobe.estimators.bindings.operations import Additive, Operation
+from tprprobe.estimators.bindings.operations_completion import complete
+from tprprobe.evaluation.splits import Provenance, stand_first
+from tprprobe.statistics import FEWEST_GROUPS, bounds, divide, replicate_totals
+
+PARTS, FOLDS = 3, 6  # of units, and of pairs: a fold is judged by the units of one part
+PENALTIES = {FILLER: 1e-3, ROLE: 1e-3, PAIR: 1e-2}  # small, for a table that is hardly shrunk
+SEEN, PARTNERS = (
+    6,
+    2,
+)  # units that a pair of the table has, and pairs that a filler or role of it has
+MOST_FILLERS, MOST_ROLES = 300, 40  # the commonest are in the table
+REPLICATES = 1000
+
+Sums = Float[np.ndarray, "filler role_ term"]  # what every operation explains, and what there is
+Vectors = Float[np.ndarray, "pair d_model"]
+
+
+@dataclass(frozen=True, eq=False)
+class UnitParts:
+    """Units with vectors in parts, no group in two of them; the first part of ``pairs`` makes the table."""
+
+    pairs: Sequence[Pairs]
+    counts: csr_array
+    fitted: Sequence[Bool[np.ndarray, " unit"]]  # the units of every part
+
+    @classmethod
+    def divide(
+        cls, pairs: Sequence[Pairs], counts: csr_array, origin: Provenance, seed: int
+    ) -> "UnitParts":
+        """Random parts of whole documents; a sequence is in one of them alone."""
+        n_documents = origin.documents.max() + 1
+        part = np.random.default_rng((seed, 2)).permutation(n_documents)[origin.documents] % PARTS
+        is_single = stand_first(part, origin.sequences)
+        return cls(pairs, counts, [(part == i) & is_single for i in range(PARTS)])
+
+    def tables(self, vectors: UnitVectors) -> list[tuple[Vectors, Vectors]]:
+        """For every part, V of the pairs by the units of all others, and by its own units."""
+        [regressions] = gather(vectors, [self])
+        tables = []
+        for i, part in enumerate(regressions):
+            others = [j for j in range(len(regressions)) if j != i]
+            rows = np.any([self.fitted[j] for j in others], axis=0)
+            fitted = self.solve_table(rows, [regressions[j] for j in others])
+            tables.append((fitted, self.solve_table(self.fitted[i], [part])))
+        return tables
+
+    def solve_table(self, rows: Bool[np.ndarray, " unit"], parts: Sequence[Regression]) -> Vectors:
+        """V of the pairs of the first part of the design by these units, which are those of the regressions."""
+        blocks = [
+            make_block(name, i, self.pairs) for name in PENALTIES for i in range(len(self.pairs))
+        ]
+        cross = np.sum([part.cross for part in parts], 0)
+        mean = np.sum([part.n * part.mean for part in parts], 0) / max(
+            1, sum(part.n for part in parts)
+        )
+        regression = Regression(Grams(rows_of(self.counts, rows)), cross, mean)
+        solution = regression.solve(blocks, [PENALTIES[block.name] for block in blocks])
+        return table_of(blocks, solution)[: len(self.pairs[0])]
+
+    @cached_property
+    def cells(self) -> Int[np.ndarray, " cell"]:
+        """The pairs of the table: those of fillers and roles that have several, seen often."""
+        pairs = self.pairs[0]
+        seen = np.bincount(self.counts.indices, minlength=len(pairs))[: len(pairs)]
+        used = seen >= SEEN
+        size = -1
+        while size != used.sum():
+            size = used.sum()
+            for symbols, limit in ((pairs.filler_of, MOST_FILLERS), (pairs.role_of, MOST_ROLES)):
+                rank = np.argsort(np.argsort(-np.bincount(symbols, seen * used), kind="stable"))
+                used &= ((np.bincount(symbols, used) >= PARTNERS) & (rank < limit))[symbols]
+        return np.flatnonzero(used)
+
+    @property
+    def places(self) -> tuple[Int[np.ndarray, " cell"], Int[np.ndarray, " cell"]]:
+        """The row and column of every cell."""
+        pairs = self.pairs[0].take(self.cells)
+        rows, columns = (
+            np.unique(of, return_inverse=True)[1] for of in (pairs.filler_of, pairs.role_of)
+        )
+        return rows, columns
+
+
+def complete_table(
+    parts: UnitParts, vectors: UnitVectors, kind: type[Operation], seed: int
+) -> tuple[Operation, Float[np.ndarray, "filler role_ d_model"]]:
+    """An operation fitted to all units, and V of every filler at every role as it completes the table."""
+    [[regression]], pairs = gather(vectors, [parts]), parts.pairs[0]
+    vectors_of_pairs = parts.solve_table(parts.fitted[0], [regression])
+    seen = np.bincount(parts.counts.indices, minlength=len(pairs))
+    shape, at = (len(pairs.fillers), len(pairs.roles)), (pairs.filler_of, pairs.role_of)
+    weights, table = np.zeros(shape), np.zeros((*shape, vectors.width))
+    weights[at] = seen / (seen + 1)
+    mean = np.average(vectors_of_pairs, 0, weights[at])
+    table[at] = vectors_of_pairs - mean
+    form, completed = complete(kind, table, weights, seed)
+    return form.operation, completed + mean
+
+
+def sum_up(
+    parts: UnitParts, vectors: UnitVectors, operations: Sequence[type[Operation]], seed: int
+) -> tuple[Sums, list[list[str]]]:
+    """By cell, 2⟨v, p⟩ − |p|² of every operation's p and ⟨v, v'⟩, v and v' being two estimates of its vector less
+    the mean; and the forms that every operation took.
+    """
+    tables = [
+        (fitted[parts.cells], tested[parts.cells]) for fitted, tested in parts.tables(vectors)
+    ]
+    precision = _measure_precision(np.stack([tested for _, tested in tables]))
+    rows, columns = parts.places
+    shape = rows.max() + 1, columns.max() + 1
+    fold_of = _divide_cells(rows, np.random.default_rng((seed, 3)))
+    sums, forms = np.zeros((*shape, len(operations) + 1)), list[list[str]]()
+    for fold in range(FOLDS):
+        fitted, tested = tables[fold % PARTS]
+        is_new = fold_of == fold
+        weights, table = np.zeros(shape), np.zeros((*shape, fitted.shape[1]))
+        weights[rows, columns] = np.where(is_new, 0, precision)
+        mean = np.average(fitted, 0, weights[rows, columns])
+        table[rows, columns] = np.where(is_new[:, None], 0, fitted - mean)
+        at = rows[is_new], columns[is_new]
+        fits = [complete(operation, table, weights, seed) for operation in operations]
+        truth = tested[is_new] - mean
+        terms = [2 * truth - completed[at] for _, completed in fits]
+        products = [
+            np.sum(term * completed[at], 1)
+            for term, (_, completed) in zip(terms, fits, strict=True)
+        ]
+        products.append(np.sum(truth * (fitted[is_new] - mean), 1))
+        sums[at] = np.stack(products, 1) * precision[is_new, None]
+        forms.append([form.operation.form for form, _ in fits])
+    return sums, forms
+
+
+def _measure_precision(
+    tables: Float[np.ndarray, "part cell d_model"],
+) -> Float[np.ndarray, " cell"]:
+    """The share of signal in a cell's vector, from its spread over independent parts."""
+    noise = tables.var(0, ddof=1).mean(1) / PARTS
+    middle = tables.mean(0)
+    signal = ((middle - middle.mean(0)) ** 2).mean() - noise.mean()
+    signal = max(float(signal), 0.01 * float(noise.mean()), 1e-12)
+    return signal / (signal + noise)
+
+
+def _divide_cells(
+    rows: Int[np.ndarray, " cell"], rng: np.random.Generator
+) -> Int[np.ndarray, " cell"]:
+    """The fold of every cell; those of a filler are in as many folds as can be."""
+    order = np.lexsort((rng.random(len(rows)), rows))
+    fold = np.empty(len(rows), int)
+    fold[order] = np.arange(len(rows)) % FOLDS
+    return fold
+
+
+def replicate_cells(sums: Sums, seed: int = 0) -> Float[np.ndarray, "replicate term"]:
+    """Totals over all cells, then over those of fillers and of roles drawn with replacement, both at a time: two
+    estimates of the vectors of a role share the role's noise, so that its cells are not independent.
+
+    Source: Owen 2007, the pigeonhole bootstrap of two crossed factors.
+    """
+    rng = np.random.default_rng(seed)
+    drawn = [
+        rng.multinomial(n, np.full(n, 1 / n), REPLICATES).astype(float) for n in sums.shape[:2]
+    ]
+    by_role = np.tensordot(drawn[0], sums, 1)
+    return np.concatenate([sums.sum((0, 1))[None], np.einsum("br,brt->bt", drawn[1], by_role)])
+
+
+def score_operations(
+    parts: UnitParts, vectors: UnitVectors, operations: Sequence[type[Operation]], seed: int = 0
+) -> pd.DataFrame:
+    """A row an operation: R² of the vectors of pairs that it has not seen, how far it is behind the best of
+    them, and whether it is named. 95 % intervals are over fillers and roles, those of ``behind`` over fillers.
+    """
+    rows, columns = parts.places
+    sizes = len(np.unique(rows)), len(np.unique(columns))
+    if sizes[0] < FEWEST_GROUPS or sizes[1] < PARTNERS:
+        raise InputError(
+            f"operations: {sizes[0]} fillers have {PARTNERS} pairs that {SEEN} vectors have, and {FEWEST_GROUPS} "
+            "are needed: give more samples, or roles that share their fillers"
+        )
+    sums, forms = sum_up(parts, vectors, operations, seed)
+    totals = replicate_cells(sums)
+    by_filler = np.concatenate([totals[:1], replicate_totals(sums.sum(1), REPLICATES)])
+    size = np.broadcast_to(np.maximum(totals[:, -1:], 0), totals[:, :-1].shape)
+    r2 = divide(totals[:, :-1], size)
+    behind = (by_filler[:, [np.argmax(totals[0, :-1])]] - by_filler[:, :-1]) / size[0]
+    table = pd.DataFrame({"operation": [each.title for each in operations]})
+    table["form"] = [max(sorted(set(names)), key=names.count) for names in zip(*forms, strict=True)]
+    for name, values in (("r2", r2), ("behind", behind)):
+        low, high = bounds(values[1:], sizes[0])
+        table = table.assign(**{name: values[0], f"{name}_low": low, f"{name}_high": high})
+    name = name_operation(operations, totals, by_filler, sizes[0])
+    counts = {"n_fillers": sizes[0], "n_roles": sizes[1], "pairs": len(parts.cells)}
+    return table.assign(is_named=table["operation"] == name, **counts)
+
+
+def name_operation(
+    operations: Sequence[type[Operation]],
+    totals: Float[np.ndarray, "replicate term"],
+    by_filler: Float[np.ndarray, "replicate term"],
+    groups: int,
+) -> str:
+    """The title of the operation that beats all others in paired comparisons, or "". The additive one, which is
+    a special case of the others, is named where it predicts and none beats it.
+    """
+
+    def predicts(one: int) -> bool:
+        return bool(bounds(totals[1:, one], groups)[0] > 0)
+
+    def beats(one: int, other: int) -> bool:
+        """Whether one explains more than another in 97.5 % of draws of fillers."""
+        return bool(bounds(by_filler[1:, one] - by_filler[1:, other], groups)[0] > 0)
+
+    if not predicts(-1):  # two estimates of a vector have nothing in common
+        return ""
+    numbers = range(len(operations))
+    additive = [i for i in numbers if operations[i] is Additive]
+    if additive and not any(beats(i, additive[0]) for i in numbers if i not in additive):
+        return Additive.title if predicts(additive[0]) else ""
+    best = int(np.argmax(totals[0, :-1]))
+    is_ahead = predicts(best) and all(beats(best, i) for i in numbers if i != best)
+    return operations[best].title if is_ahead else ""

@@ -1,0 +1,143 @@
+"""Tables of binding operations: of a site, of all sites in a resumable run, and in a sentence."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from tprprobe import plugins
+from tprprobe.analyses.decomposition.decomposition_run import Progress, load_table, open_run
+from tprprobe.analyses.decomposition.designs import design
+from tprprobe.analyses.decomposition.operation_scores import UnitParts, score_operations
+from tprprobe.analyses.decomposition.role_schemes import Roles
+from tprprobe.analyses.decomposition.scheme_fits import plan_decomposition
+from tprprobe.analyses.kinds import OPERATIONS
+from tprprobe.errors import InputError, unknown
+from tprprobe.estimators.bindings.operations import Operation
+from tprprobe.files.runs import kept
+from tprprobe.files.tables import columns
+from tprprobe.statistics import interval_text, read_interval
+from tprprobe.store import Store
+from tprprobe.store.reader import takes_paths
+
+FILE = "operations.csv"
+COLUMNS = columns(
+    text="site roles operation", number="r2 r2_low r2_high behind behind_low behind_high"
+)
+
+
+def find_operations(names: Sequence[str] | None = None) -> Mapping[str, type[Operation]]:
+    """The operations of all installed packages by name, or those of these names."""
+    known = plugins.load_all("operations")
+    for name in names or ():
+        if name not in known:
+            raise unknown("operation", name, known)
+    return {name: known[name] for name in names or known}
+
+
+@takes_paths
+def compare_operations(
+    store: Store,
+    site: str,
+    roles: Roles = "left",
+    operations: Sequence[str] | None = None,
+    fillers: str = "token",
+    unit: str | None = None,
+    scope: str = "self",
+    seed: int = 0,
+    rare: int = 2,
+) -> pd.DataFrame:
+    """Which operation binds fillers to roles: how well each predicts the vectors of pairs that it has not seen.
+
+    The vectors V[f, r] of pairs are estimated twice, from different samples. An operation is fitted to the first
+    estimate, without a sixth of the pairs, beside a vector a_f and a vector c_r for every filler and role. What it says of
+    the missing pairs is compared with the second estimate.
+
+    Args:
+        store: The store.
+        site: A site of vectors; layer -1 is the last.
+        roles: A scheme, as in :func:`decompose`.
+        operations: Names of operations; default: all that are installed (``additive``, ``outer``, ``hadamard``,
+            ``convolution``, ``rotation``, ``matrix``, and those of plug-ins).
+        fillers: The column of fillers.
+        unit: What a vector is of, as in :func:`decompose`.
+        scope: What the vector of a token is made of, as in :func:`decompose`.
+        seed: Seed of random choices.
+        rare: Fillers in fewer groups of sequences than this are joined to one; 0 joins none.
+
+    Returns:
+        One row per operation: ``r2`` of the vectors of unseen pairs, without the noise of their estimates; ``behind``, how far it is
+        behind the best, in pairs; ``is_named``, whether it is ahead of all others. See [columns](columns.md#operations).
+
+    Raises:
+        InputError: No such site, column, scheme or operation; or too few pairs that several vectors have.
+
+    Source: Owen 2007 (intervals over fillers and roles).
+
+    Examples:
+        >>> tp.compare_operations(store, "encoding", "left")["operation"].to_list()[:3]
+        ['additive', 'outer product', 'Hadamard product']
+    """
+    plan = plan_decomposition(store, site, roles, fillers, unit, scope, seed=seed, rare=rare)
+    units, [scheme] = plan.read(store, site), plan.schemes
+    classes = list(find_operations(operations).values())
+    whole = next(iter(design(units, scheme, 0.0, seed)))
+    parts = UnitParts.divide(whole.parts, whole.counts, units.origin, seed)
+    try:
+        table = score_operations(parts, units.vectors, classes, seed)
+    except InputError as error:
+        raise InputError(f"{units.site}, {scheme.name}: {error}") from None
+    table.insert(0, "roles", scheme.name)
+    table.insert(0, "site", units.site)
+    return table
+
+
+def compare_all(
+    store: Store,
+    sites: str | Sequence[str],
+    roles: Sequence[str] = ("left",),
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: Progress = iter,
+    **options: Any,
+) -> pd.DataFrame:
+    """The tables of :func:`compare_operations`, whose ``options`` are taken, of every site that matches and every
+    scheme; ``out``, ``resume`` and ``progress`` as in :func:`decompose_all`.
+    """
+    names, schemes = store.select(sites), list(dict.fromkeys(roles))
+    makes: dict[str, Callable[[], pd.DataFrame]] = {
+        f"{i}-{j}": partial(compare_operations, store, site, scheme, **options)
+        for i, site in enumerate(names)
+        for j, scheme in enumerate(schemes)
+    }
+    about = {"stores": [store.fingerprint], "sites": names, "roles": schemes, "options": options}
+    with kept(out) as folder:
+        open_run(folder, OPERATIONS, about, resume).make_table(FILE, makes, progress)
+        return load_operations(folder)
+
+
+def load_operations(folder: str | os.PathLike[str]) -> pd.DataFrame:
+    """The table of a finished run, read from its folder."""
+    return load_table(folder, FILE, COLUMNS, "compare again")
+
+
+def summarize_operations(table: pd.DataFrame) -> list[str]:
+    """A sentence per site and scheme: the operation that is named with its R² and the next one, or that none is."""
+    lines = []
+    groups: Any = table.groupby(["site", "roles"], sort=False)
+    for (site, roles), rows in groups:
+        ranked = rows.sort_values("r2", ascending=False).to_dict("records")
+        texts = [
+            f"{row['operation']} {interval_text(read_interval(row, 'r2'), '.2f')}" for row in ranked
+        ]
+        named = [i for i, row in enumerate(ranked) if row["is_named"]]
+        answer = (
+            f"bound by the operation ‘{ranked[named[0]]['operation']}’"
+            if named
+            else "no operation is named"
+        )
+        shown = [texts[i] for i in named] + [text for i, text in enumerate(texts) if i not in named]
+        lines.append(f"{site}, {roles}: {answer}; R² of unseen pairs: {', '.join(shown[:3])}")
+    return lines

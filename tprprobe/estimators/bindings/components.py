@@ -1,0 +1,242 @@
+"""How much of the variance of states is due to fillers, roles, fillers × length and bindings: variance components by moments.
+
+Definition. A unit (a sequence, or a token) has counts x of filler–role pairs, a bag b of its fillers, a bag c of its roles and
+a length. With V the vectors of pairs and x̃ = x − E[x | b, c], the bindings' share is E‖Vᵀx̃‖² / E‖e − E e‖²: what a state e
+owes to *which filler has which role*, beyond every function of which fillers and which roles there are. It is what
+shuffling the roles within a sequence destroys, so a sum, a mean, a normalized bag, a maximum or a pooling by weights of words has
+the share 0. E[x | b, c] is b cᵀ / Σb where every order is equally likely; in real text frequent fillers prefer places, and what
+these predict is removed by regression.
+
+Limits. Exact for any function of the bag where every order is equally likely. In the order of real text the regression holds
+functions of length 1, 1/L and 1/√L: a bag times an arbitrary function of length was still claimed to bind in 5 of 12 draws,
+pooling by weights of words in 2 of 12 (``benchmarks.binding.shares``). Where pairs are many, the weights are diagonal, and
+a share is exact on average over V, not for every V.
+
+Estimator. Let P project out fixed columns F (roles, functions of length, frequent fillers times 1, 1/L, 1/√L), K = X̃ W X̃ᵀ and
+blocks of groups be independent. Products of states of *different* blocks hold no noise, so
+    q = Σ_{i, j of different blocks} ⟨(P e)_i, (P e)_j⟩ (P K P)_ij
+is 0 on average if there are no bindings, whatever the noise of a block is (in the block itself, the residuals that the other
+blocks predict stand for the noise: E[ê ẽᵀ] = Ω). Random vectors of pairs, put through the same products, say what q is for a
+share of 1: that is Haseman–Elston regression with randomized traces. Rare fillers (too few for F) are random components of
+the same system, times 1 and 1/L. W = 1 / (count + SHRINKAGE): a pair with many units is measured as it is (its share is exact for
+any V), rare pairs as draws of one distribution.
+
+Interval. q is a sum of products g_ab over pairs of blocks: 4 Σ (r_a − r̄)² − 2 Σ (g_ab − ḡ)², r_a = Σ_b g_ab, is the variance of
+such a U-statistic, without a second pass; Student's t with as many degrees of freedom as blocks less one.
+
+Sources: Haseman & Elston 1972 (regression of products on kinship); Pazokitoroudi et al. 2020 (randomized traces); Walther et al. 2016
+(cross-validated distances, crossnobis); Bell & McCaffrey 2002 and Kline, Saggio & Sølvsten 2020 (residuals of left-out groups); Efron & Stein 1981
+(variance of U-statistics by blocks).
+"""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float64, Int, Shaped
+from scipy.sparse import csr_array
+
+from tprprobe.errors import InputError
+from tprprobe.estimators.bindings.block_moments import Basis, Component, estimate
+from tprprobe.estimators.bindings.pair_counts import (
+    Bindings,
+    PairCounts,
+    beside,
+    beyond_each,
+    split_by_count,
+    times,
+)
+from tprprobe.statistics import Interval
+
+FEWEST_GROUPS, FEWEST_UNITS = 10, 40
+N_BLOCKS = 20
+FREQUENT = 10  # units that a fixed filler or role has, at least
+UNITS_PER_COLUMN, MAX_FIXED = 8, 320  # of the fixed columns of fillers
+PRINCIPAL, OTHERS = 48, 16  # directions of states that are measured, and random ones of the rest
+FEW_PAIRS = 400  # whose covariance is used whole
+STEPS = FILLERS, ROLES, BY_LENGTH, BINDINGS = ("fillers", "roles", "fillers × length", "bindings")
+
+
+@dataclass
+class BindingComponents:
+    """The shares of variance of states that are due to fillers, roles, fillers × length and bindings, with 95 % intervals.
+
+    Args:
+        n_blocks: Blocks that groups are joined to, at most.
+        steps: Which steps are measured, the bindings last.
+        random_state: Seed of the random vectors that calibrate moments, and of the blocks.
+
+    Attributes:
+        shares_: A row for each step (``fillers``, ``roles``, ``fillers × length``, ``bindings``), each beyond those before, with
+            ``share``, ``low`` and ``high``.
+        bindings_: The bindings' share with its interval.
+        n_groups_: How many independent groups there are.
+
+    Examples:
+        >>> rng = np.random.default_rng(0)
+        >>> sequences = [rng.integers(5, size=4) for _ in range(200)]
+        >>> vectors = rng.normal(size=(5, 4, 16))
+        >>> states = np.array([vectors[s, np.arange(4)].sum(0) for s in sequences])
+        >>> bindings = [[(f, place) for place, f in enumerate(s)] for s in sequences]
+        >>> BindingComponents().fit(bindings, states).bindings_.low > 0.5
+        True
+    """
+
+    n_blocks: int = N_BLOCKS
+    steps: Sequence[str] = STEPS
+    random_state: int = 0
+    shares_: pd.DataFrame = field(init=False, repr=False)
+    n_groups_: int = field(init=False, repr=False)
+
+    def fit(
+        self,
+        X: PairCounts | Sequence[PairCounts] | Bindings,
+        y: Float64[np.ndarray, "unit d_model"],
+        groups: Shaped[np.ndarray, " unit"] | None = None,
+    ) -> "BindingComponents":
+        """Estimates the shares.
+
+        Args:
+            X: The (filler, role) pairs of every unit, or their counts (of every part that a unit is made of, such as a
+                token itself and its context). Units of different groups with the same sequence are no independent
+                units of a deterministic model: give one of them.
+            y: The state of every unit.
+            groups: The document of every unit; default: each is independent.
+
+        Returns:
+            Itself.
+
+        Raises:
+            InputError: Fewer than 40 units or 10 groups, or numbers of units that differ.
+        """
+        parts = _read_parts(X)
+        groups = np.arange(len(parts[0])) if groups is None else pd.factorize(groups)[0]
+        _check(len(parts[0]), y, groups)
+        self.n_groups_ = int(groups.max()) + 1
+        block = divide_into_blocks(groups, min(self.n_blocks, self.n_groups_), self.random_state)
+        model = Steps(parts, narrow(y, self.random_state), block, self.random_state)
+        self.shares_ = pd.DataFrame(
+            [{"step": step, **model.measure(step).columns("share")} for step in self.steps]
+        ).rename(columns={"share_low": "low", "share_high": "high"})
+        return self
+
+    @property
+    def bindings_(self) -> Interval:
+        share, low, high = self.shares_.iloc[-1][["share", "low", "high"]].astype(float)
+        return Interval(share, low, high)
+
+
+def _read_parts(X: PairCounts | Sequence[PairCounts] | Bindings) -> Sequence[PairCounts]:
+    if isinstance(X, PairCounts):
+        return [X]
+    parts: Any = (
+        X if isinstance(X[0], PairCounts) else [PairCounts.from_bindings(cast(Bindings, X))]
+    )
+    return parts
+
+
+def _check(n: int, y: np.ndarray, groups: np.ndarray) -> None:
+    n_groups = len(np.unique(groups))
+    if len(y) != n or len(groups) != n:
+        raise InputError(
+            f"{n} units, {len(y)} states and {len(groups)} groups: give as many of each"
+        )
+    if n < FEWEST_UNITS or n_groups < FEWEST_GROUPS:
+        raise InputError(
+            f"{n} units of {n_groups} independent groups are too few for shares of variance: extract "
+            f"{FEWEST_UNITS} units of {FEWEST_GROUPS} groups or more"
+        )
+
+
+def divide_into_blocks(
+    groups: Int[np.ndarray, " unit"], n_blocks: int, seed: int
+) -> Int[np.ndarray, " unit"]:
+    """The block of every unit: groups, the largest before, each to the block that has the fewest units."""
+    sizes = np.bincount(groups)
+    tie = np.random.default_rng(seed).permutation(len(sizes))
+    block_of, units = np.empty(len(sizes), int), np.zeros(n_blocks)
+    for group in np.lexsort((tie, -sizes)):
+        block_of[group] = units.argmin()
+        units[block_of[group]] += sizes[group]
+    return block_of[groups]
+
+
+def narrow(states: np.ndarray, seed: int) -> Float64[np.ndarray, "unit d"]:
+    """The centred states; of many numbers the principal ones, and a random projection of the rest whose inner products
+    are theirs on average.
+    """
+    states = np.asarray(states, float).reshape(len(states), -1)
+    centred, width = states - states.mean(0), states.shape[1]
+    if width <= PRINCIPAL + OTHERS:
+        return centred
+    axes = np.linalg.eigh(centred.T @ centred)[1]
+    rest, n_rest = axes[:, :-PRINCIPAL], width - PRINCIPAL
+    drawn = np.linalg.qr(np.random.default_rng(seed).normal(size=(n_rest, OTHERS)))[0]
+    return centred @ np.hstack([axes[:, -PRINCIPAL:], rest @ drawn * np.sqrt(n_rest / OTHERS)])
+
+
+class Steps:
+    """The nested steps of a decomposition: what each measures, beyond which fixed columns, beside which random components."""
+
+    def __init__(
+        self, parts: Sequence[PairCounts], states: np.ndarray, block: np.ndarray, seed: int
+    ):
+        order, self.seed = np.argsort(block, kind="stable"), seed
+        self.blocks = [
+            slice(a, b) for a, b in itertools.pairwise(np.cumsum([0, *np.bincount(block)]))
+        ]
+        self.states, self.ones = states[order], np.ones(len(states))
+        most = min(MAX_FIXED, len(states) // UNITS_PER_COLUMN)
+        fillers, roles = (
+            beside(*columns)[order]
+            for columns in zip(*((p.fillers, p.roles) for p in parts), strict=True)
+        )
+        self.fillers, self.rare = split_by_count(fillers, FREQUENT, most // 3)
+        self.roles, self.rare_roles = split_by_count(roles, FREQUENT, most)
+        self.pairs = beside(*(part.beyond_bags for part in parts))[order]
+        lengths = parts[-1].lengths[order]
+        powers = (1, 0.5) if parts[-1].has_shares else (-1, -0.5)
+        self.scaled = [times(self.fillers, lengths**power) for power in powers]
+        self.rare_scaled = times(self.rare, lengths ** powers[0])
+        self.length, self.of_length = (
+            lengths,
+            beside(*(lengths**power for power in (-1, -0.5, 0.5, 2))),
+        )
+
+    def measure(self, step: str) -> Interval:
+        """The share of a step."""
+        base = beside(self.ones)
+        bag = beside(self.length, self.fillers)
+        rare = [Component.random(self.rare, step == FILLERS)]
+        if step == FILLERS:
+            return self._estimate(base, bag, rare)
+        base = beside(base, bag)
+        if step == ROLES:
+            return self._estimate(
+                base, self.roles, [*rare, Component.random(self.rare_roles, True)]
+            )
+        base = beside(base, self.roles)
+        rare += [Component.random(self.rare_roles)]
+        by_length = beside(self.of_length, *self.scaled)
+        if step == BY_LENGTH:
+            beyond = beyond_each(self.rare_scaled, self.rare)
+            return self._estimate(base, by_length, [*rare, Component.random(beyond, True)])
+        base = beside(base, by_length)
+        rare += [Component.random(self.rare_scaled)]
+        if self.pairs.shape[1] <= min(FEW_PAIRS, len(self.states) // UNITS_PER_COLUMN):
+            return self._estimate(base, self.pairs, rare)
+        return self._estimate(base, None, [*rare, Component.random(self.pairs, True)])
+
+    def _estimate(
+        self, base: csr_array, columns: csr_array | None, components: list[Component]
+    ) -> Interval:
+        basis = Basis.span(base)
+        if columns is not None and len(beyond := Basis.span(columns, basis)):
+            components = [Component.fixed(beyond), *components]
+        components = [of for of in components if of.columns.shape[1] and abs(of.columns).sum()]
+        if not any(of.is_measured for of in components):
+            return Interval(0.0, 0.0, 0.0)
+        return estimate(self.states, basis, components, self.blocks, self.seed)

@@ -1,0 +1,101 @@
+"""The completion of a table V[f, r] by a binding operation: V = (a_f +) c_r + bind(f, r), in the form that fits."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool, Float64
+
+from tprprobe.estimators.bindings.operations import (
+    Additive,
+    Operation,
+    Table,
+    Weights,
+    bind_all,
+)
+
+INNER_SHARE = 0.2  # of the seen pairs, to choose a form by
+ROUNDS = 3  # by turns of main effects and the operation
+WIDTH = 48  # principal components, in which operations are fitted that ask for no basis
+
+Cells = Bool[np.ndarray, "filler role_"]
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """An operation beside vectors of roles, and of fillers too or not; as any sum it leaves vectors of roles open
+    where every sample has all roles.
+    """
+
+    operation: Operation
+    has_fillers: bool
+    axes: Float64[np.ndarray, "d width"] | None
+
+    def fit(self, table: Table, weights: Weights) -> Table:
+        """The completed table."""
+        reduced = table if self.axes is None else table @ self.axes
+        bound = main = np.zeros_like(reduced)
+        for _ in range(ROUNDS):
+            rest = reduced - bound
+            main = (
+                bind_all(Additive().fit(rest, weights))
+                if self.has_fillers
+                else _by_role(rest, weights)
+            )
+            bound = bind_all(self.operation.fit(reduced - main, weights))
+        completed = main + bound
+        return completed if self.axes is None else completed @ self.axes.T
+
+
+def complete(
+    kind: type[Operation], table: Table, weights: Weights, seed: int = 0
+) -> tuple[Form, Table]:
+    """The form of an operation that errs least on pairs withheld within the seen ones, and its completed table.
+
+    Args:
+        kind: The class of the operation.
+        table: The vectors of pairs, less their mean.
+        weights: How much is known of every pair; 0 for an unseen one.
+        seed: Seed of the withheld pairs.
+
+    Returns:
+        The form, fitted to all seen pairs, and the table.
+    """
+    axes = _principal_axes(table, weights)
+    inner = draw_pairs(weights > 0, INNER_SHARE, np.random.default_rng(seed))
+    known = np.where(inner, 0, weights)
+
+    def error(form: Form) -> float:
+        return float(np.sum((weights * inner)[..., None] * (form.fit(table, known) - table) ** 2))
+
+    reduced = (*table.shape[:2], axes.shape[1])
+    operations = kind.candidates(reduced if kind.is_basis_free else table.shape)
+    forms = [Form(each, True, axes if each.is_basis_free else None) for each in operations]
+    forms += [replace(form, has_fillers=False) for form in (min(forms, key=error),)]
+    best = min(forms, key=error)
+    return best, best.fit(table, weights)
+
+
+def _principal_axes(table: Table, weights: Weights) -> Float64[np.ndarray, "d width"]:
+    flat = (table * np.sqrt(weights)[..., None]).reshape(-1, table.shape[2])
+    return np.linalg.eigh(flat.T @ flat)[1][:, ::-1][:, :WIDTH]
+
+
+def _by_role(table: Table, weights: Weights) -> Float64[np.ndarray, "1 role_ d"]:
+    """The mean over the fillers of every role."""
+    total = np.einsum("frd,fr->rd", table, weights)
+    return (total / np.maximum(weights.sum(0), 1e-12)[:, None])[None]
+
+
+def draw_pairs(seen: Cells, share: float, rng: np.random.Generator) -> Cells:
+    """A random share of the seen pairs; fillers and roles keep half of theirs."""
+    remaining = [seen.sum(1), seen.sum(0)]
+    least = [np.ceil(n / 2) for n in remaining]
+    drawn = np.zeros_like(seen)
+    for cell in rng.permutation(np.argwhere(seen)):
+        if drawn.sum() >= share * seen.sum():
+            break
+        if all(n[i] > m[i] for n, m, i in zip(remaining, least, cell, strict=True)):
+            drawn[tuple(cell)] = True
+            for n, i in zip(remaining, cell, strict=True):
+                n[i] -= 1
+    return drawn

@@ -1,0 +1,181 @@
+"""What a folder of transformers says twice, and differently.
+
+Of files that were cut off or mixed, libraries load what is there and say nothing.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from tprprobe.errors import InputError
+from tprprobe.files.file_errors import as_input_error, check_zip
+from tprprobe.files.jsonfiles import parse_json, read_json
+
+INDEX = ".index.json"
+WEIGHTS = ("model.safetensors", "pytorch_model.bin")  # the first one is loaded
+PADDED = 8  # an embedding may have more rows than symbols, up to a multiple of it
+EMPTY = 0.1  # the share of weights in rows of zeros; padding and pruning leave fewer
+AFFIXES = ("continuing_subword_prefix", "end_of_word_suffix")  # of symbols
+UNREACHED = 0.1  # the share of symbols that no merge makes; reserved ones are fewer
+
+
+class Slice(NamedTuple):
+    """A tensor in a file, of which the header is read."""
+
+    file: Path
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+
+    @property
+    def is_whole(self) -> bool:
+        """True for whole numbers and truth values."""
+        return self.dtype[0] in "IUB" and self.dtype not in ("BF16", "BFLOAT16")
+
+    def read(self) -> Tensor:
+        import safetensors
+
+        if self.file.suffix != ".safetensors":
+            return torch.load(self.file, "cpu", weights_only=True)[self.name]
+        with safetensors.safe_open(self.file, "pt") as opened:
+            return opened.get_tensor(self.name)
+
+
+def read_slices(folder: Path) -> list[Slice]:
+    """The tensors of the files that are loaded: the single one, or those of an index.
+
+    Raises:
+        InputError: the files, or the index and they, contradict one another.
+    """
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise InputError(f"{path} is no file, but a pipe or a device: remove it")
+    for name in WEIGHTS:
+        single, index = folder / name, folder / f"{name}{INDEX}"
+        places = _read_index(index) if index.is_file() else {}
+        files = {*places.values()} or ({name} if single.is_file() else set())
+        if single.is_file() and name not in files:
+            raise InputError(
+                f"{folder} has {name} and {index.name}, which names other files: remove what is left over"
+            )
+        slices = [each for file in sorted(files) for each in _slices_of(folder / file)]
+        by_name: dict[str, Slice] = {}
+        for each in slices:
+            other = by_name.setdefault(each.name, each)
+            if other is not each:
+                raise InputError(
+                    f"{folder} has {each.name} twice, in {other.file.name} and {each.file.name}: get it again"
+                )
+            if places.get(each.name, each.file.name) != each.file.name:
+                raise InputError(
+                    f"{index} says that {each.name} is in {places[each.name]}, it is in {each.file.name}: "
+                    "get it again"
+                )
+        if slices:
+            return slices
+    return []
+
+
+def _read_index(index: Path) -> dict[str, str]:
+    places = read_json(index).get("weight_map")
+    if not isinstance(places, dict) or not places:
+        raise InputError(f"{index} has no weight_map from tensors to files: get it again")
+    for file in {*map(str, places.values())}:
+        if Path(file).name != file or not (index.parent / file).is_file():
+            raise InputError(f"{index} names {file!r}, no file of this folder: get it again")
+    return places
+
+
+def _slices_of(file: Path) -> Iterator[Slice]:
+    import safetensors
+
+    with as_input_error(f"{file} is damaged or no {file.suffix.strip('.')} file"):
+        if file.suffix == ".safetensors":
+            with safetensors.safe_open(file, "pt") as opened:
+                for name in opened.keys():  # noqa: SIM118
+                    tensor = opened.get_slice(name)
+                    yield Slice(file, name, tensor.get_dtype(), tuple(tensor.get_shape()))
+        else:
+            check_zip(file, file.stat().st_size, file)
+            for name, tensor in torch.load(file, "meta", weights_only=True).items():
+                dtype = str(tensor.dtype).removeprefix("torch.").upper()
+                yield Slice(file, name, dtype, tuple(tensor.shape))
+
+
+def check_scales(path: str, slices: list[Slice], config: Any) -> None:
+    """Checks that weights of 8 bits come with what they are multiplied by."""
+    eights = [each.name for each in slices if each.dtype.startswith(("F8", "FLOAT8"))]
+    scaled = getattr(config, "quantization_config", None) or any("scale" in s.name for s in slices)
+    if eights and not scaled:
+        raise InputError(
+            f"{path} has 8-bit weights without their scales: {eights[0]}: get it again"
+        )
+
+
+def check_ties(path: str, slices: list[Slice], module: Any) -> None:
+    """Checks that weights that the configuration ties are the same where a folder has both."""
+    prefix, known = f"{module.base_model_prefix}.", {each.name: each for each in slices}
+    for names in module.get_expanded_tied_weights_keys().items():
+        both = [known.get(name) or known.get(name.removeprefix(prefix)) for name in names]
+        first, second = both
+        if first and second and first != second and not torch.equal(first.read(), second.read()):
+            raise InputError(
+                f"{path} has two different tensors, {first.name} and {second.name}, which config.json ties "
+                "(tie_word_embeddings): correct it, or get the folder again"
+            )
+
+
+def check_filled(path: str, module: Any) -> None:
+    """Checks that few of the weights lie in rows of zeros: an interrupted download leaves them."""
+    total = empty = 0
+    for weights in module.parameters():
+        if weights.ndim > 1:
+            total += weights.numel()
+            empty += int((~weights.any(-1)).sum()) * weights.shape[-1]
+    if empty > EMPTY * total:
+        raise InputError(
+            f"{path}: {empty / total:.0%} of its weights are rows of zeros, as an interrupted download leaves "
+            "them: get it again"
+        )
+
+
+def check_vocabulary_lines(tokenizer: Any, rows: int) -> None:
+    """Checks that no line lacks of a vocabulary whose lines are the ids."""
+    folder, known = Path(tokenizer.name_or_path), len(tokenizer)
+    lines, is_read = folder / "vocab.txt", not (folder / "tokenizer.json").is_file()
+    if is_read and lines.is_file() and known < rows and rows % PADDED:
+        raise InputError(
+            f"{lines} has {known:,} symbols, the model {rows:,}: a line is missing, get it again"
+        )
+
+
+def check_merges(file: Path, content: bytes) -> None:
+    """Checks that merges make the symbols of a BPE tokenizer, the same every time; a cut list makes few."""
+    if b'"dropout"' not in content and b'"merges"' not in content:
+        return
+    tokenizer = parse_json(content, file)
+    model = tokenizer.get("model") if isinstance(tokenizer, dict) else None
+    if not isinstance(model, dict):
+        return
+    if model.get("dropout"):
+        raise InputError(
+            f"{file} leaves out merges at random (dropout {model['dropout']}), so a text has other symbols every "
+            "time: set its dropout to null"
+        )
+    if model.get("ignore_merges") or not model.get("merges"):
+        return
+    prefix, suffix = (model.get(name) or "" for name in AFFIXES)
+    pairs = [m.split(" ") if isinstance(m, str) else m for m in model["merges"]]
+    made = {left + right.removeprefix(prefix) for left, right in pairs}
+    added = {each["content"] for each in tokenizer.get("added_tokens", ())}
+    symbols = [each for each in model["vocab"] if each not in added and not each.startswith("<0x")]
+    symbols = [each for each in symbols if len(each.removeprefix(prefix).removesuffix(suffix)) > 1]
+    lacking = [each for each in symbols if each not in made]
+    if len(lacking) > UNREACHED * len(symbols):
+        raise InputError(
+            f"{file}: its {len(pairs):,} merges do not make {len(lacking):,} of its {len(symbols):,} symbols, "
+            f"such as {lacking[-1]!r}: get it again"
+        )

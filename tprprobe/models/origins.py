@@ -1,0 +1,52 @@
+"""What a model was made of: its weights and every file that says how to read them and texts."""
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+from tprprobe.files import hub
+from tprprobe.files.checksums import digest_files
+from tprprobe.models.architectures import fingerprint
+from tprprobe.models.protocol import Readable
+
+NOT_READ = ("trainer_state.json", "expected.json")
+READ = (".json", ".txt", ".model", ".gguf")  # files of configurations, tokenizers and vocabularies
+
+
+def describe_origin(model: Readable) -> dict[str, Any]:
+    """Name and architecture of a model, the fingerprint of its weights, and the sha256 of the files beside these.
+
+    Two runs are of one model if all of it is the same.
+    """
+    place = getattr(model, "folder", None) or getattr(model, "source", None)
+    files = digest_files(_files(place))
+    config: Any = getattr(getattr(model, "module", None), "config", None)
+    if not files and hasattr(config, "to_json_string"):  # a model in memory
+        files = {"config": hashlib.sha256(config.to_json_string().encode()).hexdigest()}
+    return {
+        "name": model.name,
+        "architecture": getattr(model, "architecture", None),
+        "sha256": fingerprint(model),
+        "files": files,
+    }
+
+
+def sum_origin(model: Readable) -> str:
+    """One sha256 of a model's weights and of the files beside them, whatever the model is called."""
+    about = describe_origin(model)
+    return hashlib.sha256(repr((about["sha256"], about["files"])).encode()).hexdigest()
+
+
+def _files(place: str | os.PathLike[str] | None) -> list[Path]:
+    """The files of a folder, of the hub's cache for an ID, or a file itself."""
+    if place is None:
+        return []
+    folder = Path(place)
+    if folder.is_file():
+        return [folder]
+    if not folder.is_dir():
+        repo_id, _, revision = os.fspath(place).partition("@")
+        folder = hub.find_in_cache(repo_id, revision or None) or folder
+    files = [file for file in folder.glob("*") if file.suffix in READ and file.is_file()]
+    return [file for file in files if file.name not in NOT_READ]
