@@ -134,6 +134,23 @@ def test_written_ids_have_their_start_and_end(model, answered):
     assert not correct.any()
 
 
+def test_wrong_answers_are_written_in_batches_of_one_length(model, answered, monkeypatch):
+    pairs = encode_texts([*answered], ["77"] * len(answered), model.vocabulary)
+    correct, _ = exact_matches(model, pairs)
+    expected = write_answers(model, pairs, correct)
+    widths = []
+
+    def generate_and_note(model, source, **options):
+        widths.append({len(row[row != model.config.pad]) for row in source})
+        return generate(model, source, **options)
+
+    monkeypatch.setattr("tprprobe.models.answers.generate", generate_and_note)
+    monkeypatch.setattr(model, "needs_equal_lengths", True, raising=False)
+    assert write_answers(model, pairs, correct) == expected
+    assert len(widths) > 1
+    assert all(len(each) == 1 for each in widths)
+
+
 def test_evaluating_streams_the_data_in_its_order(model, questions, monkeypatch):
     data = load_data(questions, split="interpolate", n=12)
     whole = evaluate(model, data)

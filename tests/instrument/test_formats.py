@@ -203,6 +203,8 @@ TABLES = {  # by report: name, content, pairs, what is said
     "quotes around": ("a.tsv", 'text\n"a ""b"""\n', [('"a ""b"""',) * 2], "; 1 texts keep the quotes around them"),
     "labels": ("a.csv", "text,label\na,01\nb,1\n", [("a", "01"), ("b", "1")], "read: text (target: label)"),
     "summaries": ("a.csv", "id,document,summary\n1,d,s\n", [("d", "s")], "read: document (target: summary); not read: id"),
+    "bars": ("a.csv", b"id|text\n1|a, b\n", [("a, b", "a, b")], "read: text; not read: id"),
+    "Excel's separator": ("a.csv", b"sep=;\r\ntext;label\r\na, b;c\r\n", [("a, b", "c")], "read: text (target: label)"),
     "mark, semicolons": ("a.csv", b"\xef\xbb\xbftext;label\r\na, b;c\r\n", [("a, b", "c")], "read: text (target: label)"),
     "null, NA": ("a.csv", "text,id\nnull,1\nNA,2\n\n", [("null",) * 2, ("NA",) * 2], "rows 2; read: text; not read: id"),
     "numbers": ("a.jsonl", '{"text": "a", "label": 1}\n{"text": "b", "label": 0}\n', [("a", "1"), ("b", "0")], "read: text (target: label)"),

@@ -12,6 +12,7 @@ import torch
 from planted.foreign import KINDS, save_foreign
 
 import tprprobe as tp
+from tprprobe.data.vocabularies.strangers import read_codec
 from tprprobe.errors import InputError
 from tprprobe.interventions import Recipe, edits, surgery, sweep
 from tprprobe.interventions.decomposed_states import substitute
@@ -377,6 +378,20 @@ def real(name):
     if not (REAL / name).is_dir():
         pytest.skip(f"no {name} in {REAL}: fetch the real models, or set TPRPROBE_REAL")
     return load_model(f"hf:{REAL / name}")
+
+
+def test_an_answer_beside_a_longer_text_stays_within_the_window(headed, make_data):
+    model, _ = headed("gpt2")
+    rows = [("the dog " * 30, "x"), ("a cat sees", "dogs dogs dogs")]
+    together = evaluate(model, make_data(rows))
+    alone = [evaluate(model, make_data([row])) for row in rows]
+    assert together["prediction"].tolist() == [each["prediction"][0] for each in alone]
+
+
+def test_a_vocabulary_that_makes_no_ids_is_one_line():
+    for vocabulary in (str.split, lambda _: None):
+        with pytest.raises(InputError, match="give a function from a text to ids"):
+            read_codec(vocabulary, tp.load_data(["the dog"]), 9)
 
 
 @torch.no_grad()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Int64, Shaped
+from jaxtyping import Bool, Int64, Shaped
 from torch import Tensor
 
 from tprprobe.data.batching import Ragged, Sources
@@ -85,16 +85,21 @@ class Pairs:
         """The chosen pairs: padded source ids, or features (seq being their width), and padded target ids."""
         return self.source.padded(indices, pad), self.target.padded(indices, pad)
 
-    def by_length(self, batch_size: int, model: Any = None) -> tuple[Int64[Tensor, " batch"], ...]:
-        """All indices in batches of like length, each batch with at most ``batch_size``. For a model that padding
-        disturbs (``needs_equal_lengths``) the sources of a batch have one length.
+    def by_length(
+        self, batch_size: int, model: Any = None, mask: Bool[Tensor, " sample"] | None = None
+    ) -> tuple[Int64[Tensor, " batch"], ...]:
+        """The indices in ``mask`` (all without one) in batches of like length, each batch with at most ``batch_size``.
+        For a model that padding disturbs (``needs_equal_lengths``) the sources of a batch have one length.
         """
-        lengths = self.source.lengths * 64 + self.target.lengths
-        order = torch.argsort(lengths, stable=True)
-        if not getattr(model, "needs_equal_lengths", False):
-            return order.split(batch_size)
-        order = torch.argsort(self.source.lengths, stable=True)
-        counts = self.source.lengths[order].unique_consecutive(return_counts=True)[1]
+        is_equal = getattr(model, "needs_equal_lengths", False)
+        lengths = self.source.lengths
+        order = torch.argsort(
+            lengths if is_equal else lengths * 64 + self.target.lengths, stable=True
+        )
+        order = order if mask is None else order[mask[order]]
+        if not (is_equal and len(order)):
+            return order.split(batch_size) if len(order) else ()
+        counts = lengths[order].unique_consecutive(return_counts=True)[1]
         return tuple(
             part for same in order.split(counts.tolist()) for part in same.split(batch_size)
         )

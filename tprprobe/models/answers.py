@@ -89,7 +89,7 @@ def write_answers(
 
     Ids between the start symbol and the end symbol (where it was written), both included. Right
     answers are known from teacher forcing; only the others are decoded. Where answers have no end symbol, as
-    those behind a text, what is written is as long as the longest of a batch. A model that cannot decode
+    those behind a text, what is written is as long as the right answer. A model that cannot decode
     writes start symbols only.
     """
     offsets, values = pairs.target.offsets.tolist(), pairs.target.values.tolist()
@@ -99,16 +99,15 @@ def write_answers(
     pad, device = model.config.pad, model.device
     ends = {*getattr(model.config, "ends", ()), model.config.eos}
     has_end = model.vocabulary is None or bool(model.vocabulary.target_frame[1])
-    for indices in torch.from_numpy(np.flatnonzero(~correct)).split(DECODED_AT_ONCE):
-        if not len(indices):  # an empty tensor splits into one empty part
-            continue
+    for indices in pairs.by_length(DECODED_AT_ONCE, model, torch.from_numpy(~correct)):
         source = pairs.source.padded(indices, pad).to(device)
         longest: dict[str, Any] = {}
         if not has_end:
             longest["max_length"] = max(1, int(pairs.target.lengths[indices].max()) - 1)
         found = generate(model, source, **longest).tolist()
         for sample, ids in zip(indices.tolist(), found, strict=True):
-            end = next((place + 1 for place, i in enumerate(ids) if i in ends), len(ids))
+            most = len(ids) if has_end else len(written[sample]) - 1
+            end = next((place + 1 for place, i in enumerate(ids[:most]) if i in ends), most)
             written[sample] = [model.config.sos, *ids[:end]]
     return written
 

@@ -155,6 +155,8 @@ def open_jsonl(path: Path, request: Request) -> Articles:
 
 
 def _parse_row(line: str, where: str) -> dict[str, Any]:
+    if not line.strip():
+        raise InputError(f"{where} is empty: every line is a JSON object, take it out")
     row = parse_json(line, where)
     if not isinstance(row, dict):
         raise InputError(f"{where} is no JSON object, but {type(row).__name__}")

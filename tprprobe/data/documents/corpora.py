@@ -6,6 +6,7 @@ document decides, so no document is in two of them. Examples that say nothing ar
 
 import csv
 import hashlib
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
@@ -32,7 +33,8 @@ from tprprobe.gold.iob import TAG
 
 UNITS = ("lines", "paragraphs")
 LOOKED_AT = 20  # lines of a text, whether they are columns
-SEPARATORS = ",;\t"  # of a .csv file: the first that stands between the names of its columns
+SEPARATORS = ",;\t|"  # of a .csv file: the first that stands between the names of its columns
+SEPARATOR_LINE = re.compile(r"sep=(.)")  # by which Excel names it, before the names of columns
 QUOTING = {
     ".csv": "in a .csv file fields with separators, quotes or line ends stand in double quotes, "
     "and a quote in them is doubled",
@@ -131,7 +133,9 @@ def _read_table(path: Path) -> Iterator[tuple[int, list[str]]]:
             (number, line.split("\t")) for number, line in lines if line or "\t" not in head
         )
         return
-    separator = next((each for each in SEPARATORS if each in head), SEPARATORS[0])
+    named = SEPARATOR_LINE.fullmatch(head)
+    _, head = next(lines, (2, "")) if named else (1, head)
+    separator = named[1] if named else next((each for each in SEPARATORS if each in head), ",")
     texts = (f"{line}\n" for line in chain([head], (line for _, line in lines)))
     csv.field_size_limit(LONGEST)
     reader = csv.reader(texts, delimiter=separator, strict=True)

@@ -120,11 +120,16 @@ def _placed(
     """The ids of a text, their places, and their names where these are known: names are looked for in the text, and
     as many nameless ids as there are words stand at the words.
     """
-    values = values.tolist() if hasattr(values, "tolist") else list(values)
-    pieces = None
-    if values and isinstance(values[0], tuple | list):
-        values, pieces = ([*column] for column in zip(*values, strict=True))
-    ids = [int(i) for i in values]
+    result, pieces = values, None
+    try:
+        values = values.tolist() if hasattr(values, "tolist") else list(values)
+        if values and isinstance(values[0], tuple | list):
+            values, pieces = ([*column] for column in zip(*values, strict=True))
+        ids = [int(i) for i in values]
+    except (TypeError, ValueError):
+        raise InputError(
+            f"the vocabulary makes {result!r:.60} of {text[:40]!r}: give a function from a text to ids or (id, word) pairs"
+        ) from None
     if name is not None:
         pieces = [str(name(i)) for i in ids]
     if pieces is not None:

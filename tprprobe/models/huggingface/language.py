@@ -194,7 +194,11 @@ class Pretrained(Attached, Language):
         if not mask.all():
             given[MASK] = mask.long()
         if POSITIONS in self.named:
-            given[POSITIONS] = (mask.long().cumsum(1) - 1).clamp(min=0)[:, -n:]
+            places = (mask.long().cumsum(1) - 1).clamp(min=0)[:, -n:]
+            room = self.vocabulary and self.vocabulary.room
+            # padding behind a short answer to a long text may lie beyond the window
+            inside = places.clamp(max=room - 1) if room else places
+            given[POSITIONS] = torch.where(self._real(target), places, inside)
         return self._logits(given, before.cache, None), after
 
     def _written_by_decoder(
