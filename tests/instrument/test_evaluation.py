@@ -19,7 +19,7 @@ from tprprobe.errors import InputError
 from tprprobe.evaluation.controls import draw_labels, predict_without_vectors, shuffle_labels
 from tprprobe.evaluation.intervals import (
     compare,
-    divide_into_blocks,
+    draw_blocks,
     interval_by_blocks,
     interval_of,
     jackknife,
@@ -194,7 +194,7 @@ def test_counts_of_a_target_with_one_label():
 def test_macro_f1_is_that_of_scikit_learn():
     rng = np.random.default_rng(0)
     gold, likeliest = rng.choice(5, (2, 400), p=[0.5, 0.3, 0.15, 0.05, 0])
-    blocks = divide_into_blocks(40)[np.arange(400) % 40]
+    blocks = draw_blocks(40)[np.arange(400) % 40]
     marks, found = np.eye(5, dtype=bool)[gold], predict_one_label(likeliest, 5)
     outcomes = count_labels(found, marks, np.ones(5, bool), blocks, 20)
     score = interval_by_blocks(outcomes, macro_f1, 40)

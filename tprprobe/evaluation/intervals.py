@@ -61,7 +61,7 @@ def jackknife(
     """
     labels, index = np.unique(groups, return_inverse=True)
     rows, value = np.arange(len(groups)), score(np.arange(len(groups)))
-    block = divide_into_blocks(len(labels))[index]
+    block = draw_blocks(len(labels))[index]
     return jackknife_interval(
         value, [score(rows[block != b]) for b in np.unique(block)], len(labels)
     )
@@ -76,7 +76,7 @@ def interval_by_blocks(
     return jackknife_interval(statistic(total), [*map(statistic, total - occupied)], n_groups)
 
 
-def divide_into_blocks(n_groups: int) -> Int[np.ndarray, " group"]:
+def draw_blocks(n_groups: int) -> Int[np.ndarray, " group"]:
     """The block of every group, drawn at random."""
     return np.random.default_rng(0).permutation(n_groups) % min(BLOCKS, n_groups)
 

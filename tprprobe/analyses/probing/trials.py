@@ -13,7 +13,7 @@ from tprprobe.analyses.probing.features import FeatureSource, Rows
 from tprprobe.analyses.probing.settings import SEQUENCE, ProbeSettings
 from tprprobe.analyses.probing.stored_states import FLOAT, RowReader, StoredStates
 from tprprobe.evaluation.controls import IDENTITY, MAJORITY, REAL, predict_without_vectors
-from tprprobe.evaluation.intervals import divide_into_blocks
+from tprprobe.evaluation.intervals import draw_blocks
 from tprprobe.evaluation.metrics import (
     NATS,
     TERMS,
@@ -47,7 +47,7 @@ class Counts(NamedTuple):
     def unflatten(cls, flat: Float[np.ndarray, " count"], splits: Splits) -> "Counts":
         """The counts of a row."""
         n_documents, n_labels = len(splits.tested.corpus.names), len(splits.examples.inventory)
-        n_outcomes = 3 * n_labels * (int(divide_into_blocks(n_documents).max()) + 1)
+        n_outcomes = 3 * n_labels * (int(draw_blocks(n_documents).max()) + 1)
         sums = flat[:-n_outcomes].reshape(-1, n_documents, len(TERMS))
         return cls(sums, flat[-n_outcomes:].reshape(-1, n_labels, 3))
 
@@ -161,7 +161,7 @@ def count_predictions(
     gold, documents = examples.marks[labels][rows], examples.document[rows]
     terms = count_terms(predictions, gold, unseen, is_scored)
     subsets = [subset[rows] for subset in examples.subsets().values()]
-    blocks = divide_into_blocks(len(examples.corpus.names))
+    blocks = draw_blocks(len(examples.corpus.names))
     return Counts(
         sum_groups(terms, documents, len(blocks), subsets),
         count_labels(predictions, gold, is_scored, blocks[documents], int(blocks.max()) + 1),
