@@ -82,7 +82,9 @@ def align_words(
     found = [_with_words(each) for each in apply_labellers(known, labellers)]
     sides = {"source": found[::2], "target": found[1::2]}
     n_target = decoder_inputs(pairs).diff().tolist()
-    places = {"source": vocabulary.place_sources([each.text for each in sides["source"]])}
+    read = vocabulary.place_sources([each.text for each in sides["source"]])
+    n_source = pairs.source.lengths.tolist()  # 0 of images
+    places = {"source": [spans[:n] for spans, n in zip(read, n_source, strict=True)]}
     if written:
         places["target"] = list(map(partial(place_written, vocabulary), written, n_target))
     else:
