@@ -282,10 +282,10 @@ def test_cards_and_the_page_have_the_scores_of_what_ships(tmp_path, monkeypatch)
     from studies.pages.verdicts import read_page
     from tprpapers.scoring import baselines
 
-    monkeypatch.setattr(cards, "TESTED", {"test": 6, "compositional": 4})
+    monkeypatch.setattr(cards, "TESTED", {"test": 10, "compositional": 4})
     monkeypatch.setattr(cards, "RECOMPUTED", 4)
     monkeypatch.setattr(baselines, "COMPARED", 10)
-    monkeypatch.setattr(results, "SETTINGS", {"scenes": {"test": 6}, "nothing": {"test": 6}})
+    monkeypatch.setattr(results, "SETTINGS", {"scenes": {"test": 10}, "nothing": {"test": 10}})
     monkeypatch.setattr(results, "summarize_unbinding", lambda runs: [])  # tests/test_unbinding.py
     monkeypatch.setattr(results, "read_seeds", lambda name, shipped: [shipped])
     monkeypatch.setenv("TPRPROBE_PATH", str(tmp_path))
@@ -298,7 +298,7 @@ def test_cards_and_the_page_have_the_scores_of_what_ships(tmp_path, monkeypatch)
     page = results.summarize_scores(tmp_path / "runs")
     for folder in folders:
         model: Any = load_model(folder)
-        rows = evaluate(model, load_data("scenes", split="test", n=6))
+        rows = evaluate(model, load_data("scenes", split="test", n=10))
         value = summarize(rows)["scores"]["CIDEr-D"]["value"]
         expected = json.loads((folder / "expected.json").read_text())
         assert expected["scores"]["test"]["CIDEr-D"]["value"] == pytest.approx(value, abs=1e-9)
