@@ -316,7 +316,7 @@ def test_cards_and_the_page_have_the_scores_of_what_ships(tmp_path, monkeypatch)
     }
     assert page.count("1 model seed(s), must be at least 3") == 2
     first, second = (
-        evaluate(load_model(each), load_data("scenes", split="test", n=6)) for each in folders
+        evaluate(load_model(each), load_data("scenes", split="test", n=10)) for each in folders
     )
     (verdict, _) = judge_scores([score_rows(first)], [score_rows(second)])
     assert verdict.reason.split(";")[0] in page  # what was measured stands there
