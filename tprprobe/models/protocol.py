@@ -62,6 +62,9 @@ class Language(SequenceModel):
 
         Returns:
             Ids [batch, seq], padded behind with ``config.pad``.
+
+        Raises:
+            InputError: No text, or the model has no vocabulary.
         """
         if isinstance(source, Tensor):
             return source

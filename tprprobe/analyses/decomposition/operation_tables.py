@@ -77,8 +77,7 @@ def compare_operations(
     Source: Owen 2007 (intervals over fillers and roles).
 
     Examples:
-        >>> tp.compare_operations(store, "encoding", "left")["operation"].to_list()[:3]
-        ['additive', 'outer product', 'Hadamard product']
+        >>> tp.compare_operations("runs/gru", "encoding", "left")[["operation", "r2", "is_named"]]  # doctest: +SKIP
     """
     plan = plan_decomposition(store, site, roles, fillers, unit, scope, seed=seed, rare=rare)
     units, [scheme] = plan.read(store, site), plan.schemes
