@@ -33,8 +33,8 @@ def runs(tmp_path_factory, make_model, make_data) -> Path:
     model, recipe = make_model(fluent=True, seed=4), {"n": 12, "reference": 6, "clusters": [2]}
     model.name = "tiny"
     about = {"name": model.name, "sha256": fingerprint(model)}
-    store = plant(root / "demo" / "store", 8, model=about)
-    plant(root / "demo" / "store" / "untrained", 8, noise=1.0)
+    store = plant(root / "demo" / "store", 24, model=about)
+    plant(root / "demo" / "store" / "untrained", 24, noise=1.0)
     roles = cluster(store, LAST, head=0, k=6, n_seeds=2)
     save_clusters([roles], root / "demo" / "clusters", store)
     pairs = [(f"{a}+{b}", "1" if a % 2 else "2") for a in range(1, 7) for b in range(2, 5)]

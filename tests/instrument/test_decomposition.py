@@ -469,7 +469,11 @@ def test_a_run_goes_on_and_is_read_again(store, tmp_path):
     made = decompose_all(store, [STATE], roles, out, resume=True, family="saturated")
     whole = decompose_all(store, [STATE], roles, family="saturated")
     pd.testing.assert_frame_equal(made, whole)
-    assert sorted(path.name for path in out.iterdir()) == ["decomposition.json", "scores.csv"]
+    assert sorted(path.name for path in out.iterdir()) == [
+        "decomposition.json",
+        "results.parquet",
+        "scores.csv",
+    ]
 
 
 def test_the_command_prints_rows(store, tmp_path):

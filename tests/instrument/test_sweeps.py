@@ -115,7 +115,7 @@ def test_a_sweep_goes_on_where_it_was_cut_off(model, data, recipe, folder, tmp_p
     with pytest.raises(InputError, match="--resume goes on"):
         sweep(model, data, recipe, out)
     other = recipe.model_copy(update={"seed": 1})
-    with pytest.raises(InputError, match=r"another run \(its recipe\)"):
+    with pytest.raises(InputError, match=r"another run \(its recipe\.seed\)"):
         sweep(model, data, other, out, resume=True)
     monkeypatch.setattr(sweeps, "_score", score)
     found = sweep(model, data, recipe, out, resume=True)

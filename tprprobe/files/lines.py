@@ -16,8 +16,8 @@ from tprprobe.files.file_errors import check_unpacked
 
 STRIDE = 64  # lines from one remembered place to the next
 LONGEST = 4 * 2**20  # bytes
-TRAILER = 4  # bytes
 SMALL = 2**24  # bytes of an unpacked text that is no bomb
+TRAILER = 4  # bytes
 DAMAGE = (OSError, EOFError, zlib.error)
 MARK = codecs.BOM_UTF8  # of a file, and in a file that was joined from several of any line: no text
 
@@ -108,7 +108,10 @@ def _bounded(stream: BufferedIOBase, path: Path) -> Iterator[bytes]:
     if path.suffix == ".gz" and packed > TRAILER:  # which says the size, as a rule
         with path.open("rb") as file:
             file.seek(-TRAILER, os.SEEK_END)
-            check_unpacked(int.from_bytes(file.read(), "little"), packed, path, SMALL)
+            try:
+                check_unpacked(int.from_bytes(file.read(), "little"), packed, path, SMALL)
+            except InputError as error:
+                raise InputError(f"{path} cannot be read: it is cut off, or {error}") from None
     for number, line in enumerate(iter(lambda: stream.readline(LONGEST + 1), b""), 1):
         size += len(line)
         check_unpacked(size, packed, path, SMALL)

@@ -1,6 +1,7 @@
 """The list of presets and checkpoints, with exact parameter counts; no model is built for it."""
 
 import math
+import os
 import struct
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -60,7 +61,10 @@ def _count(weights: Path) -> int:
     """The number of parameters in a safetensors file, read from its header."""
     with as_input_error(f"{weights} is damaged or no safetensors file"):
         with weights.open("rb") as file:
-            header = parse_json(file.read(*SIZE.unpack(file.read(SIZE.size))), "its header")
+            [size] = SIZE.unpack(file.read(SIZE.size))
+            if size > os.fstat(file.fileno()).st_size:
+                raise ValueError(f"a header of {size:,} bytes")
+            header = parse_json(file.read(size), "its header")
         shapes = {name: tensor["shape"] for name, tensor in header.items() if "shape" in tensor}
         return sum(
             math.prod(shape) for name, shape in shapes.items() if name.split(".")[-1] not in BUFFERS

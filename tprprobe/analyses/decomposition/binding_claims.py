@@ -38,8 +38,10 @@ def describe_binding(row: Row) -> str:
     gain = f"R² {_score(row, 'gain')}, {_score(row, 'beyond')} beyond {SHUFFLED_ROLES}"
     if not binds(row):
         return f"No binding of fillers to {roles} found: {share + '; ' if share else ''}{gain}"
-    if np.isfinite(row.get("share_learned", np.nan)):
+    if has_share and np.isfinite(row.get("share_learned", np.nan)):
         share += f", of which learned {_score(row, 'share_learned')} (beyond every baseline model)"
+    elif np.isfinite(row.get("learnt", np.nan)):
+        gain += f", of which learned {_score(row, 'learnt')} (beyond the {row['twin']} twin)"
     return f"Binds fillers to {roles}: {share + '; ' if share else ''}{gain}"
 
 

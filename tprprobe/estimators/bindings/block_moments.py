@@ -129,7 +129,7 @@ def estimate(
     grams = np.array([gram for _, gram in summed])
     system = products[:, 1:].sum(-1)
     scale = np.sqrt(np.abs(np.diag(system)))
-    if any(scale[k] == 0 for k, of in enumerate(components) if of.is_measured):
+    if not states.any() or any(scale[k] == 0 for k, of in enumerate(components) if of.is_measured):
         return Interval(np.nan, np.nan, np.nan)
     measured = np.array([of.is_measured for of in components])
     target = measured * sizes.sum(1)
