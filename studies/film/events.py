@@ -10,6 +10,7 @@ from scipy import stats
 
 from studies.film.film_questions import EVENTS, GRU
 from studies.film.filmed_models import SEEDS, VARIANTS, Filmed
+from tprprobe.evaluation.results import melt
 from tprprobe.files.settings import read_toml
 from tprprobe.lapses import find_curves, find_moments, pair_controls
 from tprprobe.statistics import Interval
@@ -58,7 +59,8 @@ def pair_events(measured: pd.DataFrame, variant: str, sense: str) -> pd.DataFram
         steps = table[["seed", "step", "kind"]].drop_duplicates()
         untrained = steps.merge(first.drop(columns="step"), on=["seed", "kind"])
         table = pd.concat([table, untrained.assign(control="first step")], ignore_index=True)
-    return pair_controls(table, f"{variant}, {sense}")
+    names = {name: name for name in ("step", "seed", "kind", "control")}
+    return pair_controls(melt(table, names, ["value"]), f"{variant}, {sense}")
 
 
 def find_all_moments(measured: pd.DataFrame) -> pd.DataFrame:

@@ -5,10 +5,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from jaxtyping import Int64, Integer
-
-from tprprobe.data.batching import Ragged
 
 Span = tuple[int, int]
 NOWHERE: Span = (0, 0)  # the place of start and end symbols
@@ -27,7 +24,12 @@ class Flat(NamedTuple):
         lengths = np.fromiter(map(len, lists), np.int64, len(lists))
         return cls(np.fromiter(chain.from_iterable(lists), dtype, lengths.sum()), lengths, cut)
 
-    def ragged(self) -> Ragged:
+    def ragged(self) -> Any:
+        """The texts as :class:`tprprobe.data.batching.Ragged`."""
+        import torch  # which reading data does not need
+
+        from tprprobe.data.batching import Ragged
+
         offsets = np.append(0, self.lengths.cumsum())
         return Ragged(torch.from_numpy(self.values), torch.from_numpy(offsets))
 
