@@ -79,7 +79,7 @@ class Component:
 
     def draw(self, rng: np.random.Generator) -> States:
         """X V of random signs V."""
-        return self.columns @ rng.choice([-1.0, 1.0], size=(self.columns.shape[1], N_TRACES))
+        return self.columns @ rng.choice([-1.0, 1.0], size=(self.columns.shape[1], N_TRACES))  # pyright: ignore[reportOptionalSubscript]
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +179,7 @@ def _chunks(component: Component, size: int) -> Iterator[tuple[Columns, np.ndarr
     """The columns, some at a time, and their weights."""
     columns = component.columns
     by_column = columns.tocsc() if isinstance(columns, csr_array) else columns
-    for start in range(0, columns.shape[1], size):
+    for start in range(0, columns.shape[1], size):  # pyright: ignore[reportOptionalSubscript]
         chosen = slice(start, start + size)
         some = by_column[:, chosen]
         yield (csr_array(some) if isinstance(columns, csr_array) else some), component.weights[chosen]  # fmt: skip

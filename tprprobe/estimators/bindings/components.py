@@ -236,7 +236,7 @@ class Steps:
         basis = Basis.span(base)
         if columns is not None and len(beyond := Basis.span(columns, basis)):
             components = [Component.fixed(beyond), *components]
-        components = [of for of in components if of.columns.shape[1] and abs(of.columns).sum()]
+        components = [of for of in components if of.columns.shape[1] and abs(of.columns).sum()]  # pyright: ignore[reportOptionalSubscript]
         if not any(of.is_measured for of in components):
             return Interval(0.0, 0.0, 0.0)
         return estimate(self.states, basis, components, self.blocks, self.seed)

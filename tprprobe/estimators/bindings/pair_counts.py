@@ -109,7 +109,7 @@ def beyond_each(columns: csr_array, others: csr_array) -> csr_array:
 
 def split_by_count(counts: csr_array, least: int, most: int) -> tuple[csr_array, csr_array]:
     """The (at most ``most``) columns that ``least`` units have, and the others that two units have."""
-    units = np.bincount(counts.indices, minlength=counts.shape[1])
+    units = np.bincount(counts.indices, minlength=counts.shape[1])  # pyright: ignore[reportOptionalSubscript]
     order = np.argsort(-units, kind="stable")
     frequent = np.sort(order[:most][units[order[:most]] >= least])
     rare = np.setdiff1d(np.flatnonzero(units >= 2), frequent)
