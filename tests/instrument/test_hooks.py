@@ -622,7 +622,7 @@ class Doubled(PlacedEdit):
 
 @pytest.mark.parametrize("call", [None, lambda module, batch: module(*batch)])
 def test_sites_inside_a_loop_over_symbols_are_joined(call):
-    """Of a model of ours as of an attached one; an edit of a position goes on to the later ones alone."""
+    """Our models and attached ones alike: an edit of a position changes later positions only."""
     model: Any = Stepwise()
     name = "state"
     if call:

@@ -371,7 +371,7 @@ def test_the_linear_probe_is_a_classifier_of_scikit_learn():
 
 
 def test_the_penalty_of_the_least_held_out_loss_is_chosen():
-    """Of labels by chance the strongest, of those that vectors determine a weak one."""
+    """Random labels get the strongest penalty, labels that the vectors determine a weak one."""
     rng = np.random.default_rng(10)
     X = rng.normal(size=(300, 20))
     assert LinearProbe().fit(X, rng.integers(3, size=300)).penalty_ == pytest.approx(PENALTIES[0])

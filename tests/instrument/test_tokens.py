@@ -59,7 +59,7 @@ def test_places_spell_the_text(kind):
 
 @pytest.mark.parametrize("kind", ["bert", "t5", "xlnet", "deberta", "mbart", "template"])
 def test_words_that_are_known_are_read_as_the_tokenizer_reads_words(kind):
-    """Of the kinds that mark where words begin, or divide at blanks; byte-level ones glue words together."""
+    """Tokenizers that mark where words begin, or that divide at blanks; byte-level ones glue words together."""
     tokenizer, words = KINDS[kind](), TEXTS[0].split()
     wanted = tokenizer(words, is_split_into_words=True)["input_ids"]
     assert lists(vocabulary_of(tokenizer).encode_sources([" ".join(words)])) == [wanted]

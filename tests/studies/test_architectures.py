@@ -36,7 +36,7 @@ def test_every_other_architecture_is_read_as_the_table_says(name):
 
 
 def test_the_table_has_every_architecture_that_reads_ids():
-    """Of the installed version of transformers; newer ones may have more."""
+    """The table is about the installed version of transformers; newer versions may have more types."""
     assert {*TABLE.index} & {*list_types()} >= {*READ}
 
 

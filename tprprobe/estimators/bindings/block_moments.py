@@ -84,7 +84,7 @@ class Component:
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """Of every block: rows of Q and of P S, the coordinates Qᵀ (P S), and what they are for the fit to all other blocks."""
+    """Residuals by block: the rows of Q and of P S, their coordinates Qᵀ (P S), and the same from the fit to all other blocks."""
 
     basis: Sequence[np.ndarray]
     states: Sequence[np.ndarray]
@@ -151,7 +151,7 @@ def _sum_products(
     blocks: Sequence[slice],
     ends: np.ndarray,
 ) -> tuple[Float64[np.ndarray, "part block"], Float64[np.ndarray, "block block"]]:
-    """Of every part of the states, every block's products with the other blocks; and of the first part all products of two."""
+    """The products of each block with the other blocks, for every part of the states; for the first part, the products of all pairs of blocks."""
     n_blocks, n_parts, width = len(blocks), len(ends) - 1, int(ends[-1])
     moments, gram = np.zeros((n_parts, n_blocks)), np.zeros((n_blocks, n_blocks))
     for columns, weights in _chunks(component, max(1, CELLS // (n_blocks * width))):
@@ -186,7 +186,7 @@ def _chunks(component: Component, size: int) -> Iterator[tuple[Columns, np.ndarr
 
 
 def _standard_error(influence: np.ndarray, gram: np.ndarray) -> float:
-    """Of a U-statistic of blocks: the variance of its linear part counts the products of pairs twice (Efron & Stein 1981)."""
+    """The standard error of a U-statistic over blocks: the variance of its linear part counts the products of pairs twice (Efron & Stein 1981)."""
     n = len(influence)
     apart = gram[~np.eye(n, dtype=bool)]
     pairs = 2 * ((apart - apart.mean()) ** 2).sum()

@@ -3,13 +3,14 @@
 Definition. A unit (a sequence, or a token) has counts x of filler–role pairs, a bag b of its fillers, a bag c of its roles and
 a length. With V the vectors of pairs and x̃ = x − E[x | b, c], the bindings' share is E‖Vᵀx̃‖² / E‖e − E e‖²: what a state e
 owes to *which filler has which role*, beyond every function of which fillers and which roles there are. It is what
-shuffling the roles within a sequence destroys, so a sum, a mean, a normalized bag, a maximum or a pooling by weights of words has
-the share 0. E[x | b, c] is b cᵀ / Σb where every order is equally likely; in real text frequent fillers prefer places, and what
+shuffling the roles within a sequence destroys: the share of a sum, a mean, a normalized bag, a maximum or a pooling by weights of
+words is 0 by definition (how near the estimate comes: *Limits*). E[x | b, c] is b cᵀ / Σb where every order is equally likely; in real text frequent fillers prefer places, and what
 these predict is removed by regression.
 
 Limits. Exact for any function of the bag where every order is equally likely. In the order of real text the regression holds
 functions of length 1, 1/L and 1/√L: a bag times an arbitrary function of length was still claimed to bind in 5 of 12 draws,
-pooling by weights of words in 2 of 12 (``benchmarks.binding.shares``). Where pairs are many, the weights are diagonal, and
+pooling by weights of words in 2, the mean and the maximum in 1 each (``benchmarks.binding.shares``). So the share alone is no claim: see
+``binding_claims.binds``. Where pairs are many, the weights are diagonal, and
 a share is exact on average over V, not for every V.
 
 Estimator. Let P project out fixed columns F (roles, functions of length, frequent fillers times 1, 1/L, 1/√L), K = X̃ W X̃ᵀ and

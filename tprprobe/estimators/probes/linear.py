@@ -91,7 +91,7 @@ class LinearProbe(ClassifierMixin, BaseEstimator):
         return X @ self.weight_ + self.bias_
 
     def predictions(self, X: Inputs, marks: Marks) -> tuple[np.ndarray, Marks, np.ndarray]:
-        """Of every target the likeliest label, the label that is predicted, and −ln p of its labels."""
+        """The likeliest label of each target, the label that is predicted, and −ln p of its labels."""
         blocks = [
             (logits.argmax(-1), cross_entropy(logits, torch.from_numpy(labels).to(logits)))
             for x, labels in zip(

@@ -136,7 +136,7 @@ class SpanConvProbe(ClassifierMixin, BaseEstimator):
         return torch.cat(logits)
 
     def predictions(self, X: SpanStates, marks: Marks) -> tuple[np.ndarray, Marks, np.ndarray]:
-        """Of every target the likeliest label, the labels that are predicted, and its loss in nats."""
+        """The likeliest label of each target, the labels that are predicted, and the loss in nats."""
         logits = self.logits(X).cpu()
         likeliest = logits.argmax(-1)
         predicted = logits >= 0 if self.loss == "sigmoid" else one_hot(likeliest, logits)
