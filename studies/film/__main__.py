@@ -11,13 +11,13 @@ from studies.film.film_questions import Film
 from studies.film.filmed_models import Filmed, list_models
 from studies.tpdn.trainings import train_missing
 from tprprobe.files.writing import write_file
-from tprprobe.lapses import find_checkpoints, run_lapse
+from tprprobe.trajectory import find_checkpoints, run_trajectory
 
 
 def film(model: Filmed, runs: Path, of: Film) -> None:
-    """The lapse of one run: what every checkpoint of it answers."""
+    """The trajectory of one run: what every checkpoint of it answers."""
     checkpoints = find_checkpoints([str(model.steps(runs))])
-    run_lapse(checkpoints, of.questions, runs / model.name / "lapse", resume=True)
+    run_trajectory(checkpoints, of.analyses, runs / model.name / "trajectory", resume=True)
 
 
 def main(

@@ -10,9 +10,9 @@ from scipy import stats
 
 from studies.film.film_questions import EVENTS, GRU
 from studies.film.filmed_models import SEEDS, VARIANTS, Filmed
-from tprprobe.evaluation.results import melt
+from tprprobe.evaluation.onsets import find_curves, find_onsets, pair_controls
+from tprprobe.evaluation.results import load_results, melt
 from tprprobe.files.settings import read_toml
-from tprprobe.lapses import find_curves, find_moments, pair_controls
 from tprprobe.statistics import Interval
 
 HERE = Path(__file__).parent
@@ -31,10 +31,11 @@ def collect(runs: Path) -> pd.DataFrame:
     found = []
     for variant in VARIANTS:
         for seed in SEEDS:
-            table = pd.read_csv(runs / Filmed(variant, seed).name / "lapse" / "film.csv")
-            found.append(
-                table.assign(variant=variant, seed=seed, control=table["control"].fillna(""))
-            )
+            table = load_results(runs / Filmed(variant, seed).name / "trajectory").table
+            ends = {name: f"value_{name}" for name in ("low", "high")}
+            columns = ["step", "task", "control", "value", "low", "high"]
+            rows = table[columns].rename(columns={"task": "kind", **ends})
+            found.append(rows.assign(variant=variant, seed=seed))
     return pd.concat(found, ignore_index=True).round(5)
 
 
@@ -70,8 +71,8 @@ def find_all_moments(measured: pd.DataFrame) -> pd.DataFrame:
         for sense in (PRESENT, LEARNT):
             pairs = pair_events(measured, variant, sense)
             seeds: Any = pairs.groupby("seed")
-            alone = {f"seed_{int(s)}": find_moments(of).set_index("row")["step"] for s, of in seeds}
-            table = find_moments(pairs).set_index("row")[["step"]].assign(**alone)
+            alone = {f"seed_{int(s)}": find_onsets(of).set_index("row")["step"] for s, of in seeds}
+            table = find_onsets(pairs).set_index("row")[["step"]].assign(**alone)
             order = [each for each in (*EVENTS, ANSWERS) if each in table.index]
             rows = table.loc[order].rename_axis("event").reset_index()
             found.append(rows.assign(variant=variant, sense=sense))

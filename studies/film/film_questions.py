@@ -16,12 +16,13 @@ from tprpapers.swaps.number_pairs import find_swaps
 from tprpapers.swaps.surgical_swaps import turn
 from tprprobe.data import load_data
 from tprprobe.data.pairs import Pairs, encode_pairs, encode_texts
+from tprprobe.evaluation.results import melt
 from tprprobe.extraction.passes import read_block
-from tprprobe.lapses import Question
 from tprprobe.models import load_model
 from tprprobe.models.answers import exact_matches
 from tprprobe.site.hooks import intervene
 from tprprobe.statistics import bootstrap_mean, wilson
+from tprprobe.trajectory import Analysis
 
 GRU, EVENTS = "gru", ("fillers", "places", "bindings", "systematic", "surgery")
 SITES = {GRU: "encoding"}
@@ -84,9 +85,9 @@ class Film:
             )
 
     @property
-    def questions(self) -> list[Question]:
+    def analyses(self) -> list[Analysis]:
         """The events, and the answers."""
-        return [Question("film", repr((self.site, self.rank, N)), None, self.answer)]
+        return [Analysis("film", repr((self.site, self.rank, N)), None, self.answer)]
 
     @torch.no_grad()
     def answer(self, name: str, _store: Path) -> pd.DataFrame:
@@ -98,7 +99,8 @@ class Film:
         states = block.rows[self.site].astype(float)
         fits = {control: design.fit(states) for control, design in self.designs.items()}
         rows = [*self._gains(fits), *self._surgery(model, states, fits[""]), self._right(model)]
-        return pd.DataFrame(rows, columns=["kind", "control", "value", "value_low", "value_high"])
+        table = pd.DataFrame(rows, columns=["task", "control", "value", "value_low", "value_high"])
+        return melt(table, {"task": "task", "control": "control"}, ["value"])
 
     def _gains(self, fits: dict[str, States]) -> Iterator[tuple[Any, ...]]:
         for control, fit in fits.items():

@@ -22,8 +22,8 @@ from studies.film.events import (
 from studies.film.film_questions import EVENTS, GRU
 from studies.film.filmed_models import SEEDS, VARIANTS, Filmed
 from studies.templates import fill, table
-from tprprobe.figures.lapses import lapse_curves
 from tprprobe.figures.style import Drawing
+from tprprobe.figures.trajectories import draw_trajectory
 from tprprobe.statistics import Interval, interval_text
 
 SCALES = dict.fromkeys(EVENTS[:4], "gain in R²") | {EVENTS[4]: "right answers", ANSWERS: "right answers"}  # fmt: skip
@@ -109,10 +109,8 @@ def _interval(row: Any) -> Interval:
 def draw_figures() -> dict[str, Drawing]:
     """The film: a column a variant, the events' curves with their controls and moments."""
     measured, moments = read_measured(), pd.read_csv(MOMENTS)
-    curves = pd.concat([curves_of(measured, v).assign(question=v) for v in VARIANTS])
-    curves["measure"] = curves["row"].map(SCALES)
-    curves = curves.sort_values("measure", kind="stable")
-    at = moments[moments["sense"] == PRESENT].rename(
-        columns={"variant": "question", "event": "row"}
-    )
-    return {"images/film.svg": lapse_curves(curves, at.assign(measure=at["row"].map(SCALES)))}
+    curves = pd.concat([curves_of(measured, v).assign(run=v) for v in VARIANTS])
+    curves["metric"] = curves["row"].map(SCALES)
+    curves = curves.sort_values("metric", kind="stable")
+    at = moments[moments["sense"] == PRESENT].rename(columns={"variant": "run", "event": "row"})
+    return {"images/film.svg": draw_trajectory(curves, at.assign(metric=at["row"].map(SCALES)))}

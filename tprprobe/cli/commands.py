@@ -14,13 +14,15 @@ from tprprobe.cli import (
     docs,
     extraction,
     figures,
-    lapses,
     probing,
     stores,
     training,
+    trajectory,
 )
+from tprprobe.cli.options import say
 
 EVERYWHERE = ("--offline", "--verbose")
+RENAMED = {"lapse": "trajectory"}  # old names, which work until 2027-06-01
 COMMANDS: dict[str, Callable[..., Any]] = {
     "models": training.models,
     "train": training.train,
@@ -39,7 +41,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "roles": decomposition.roles,
     "intervene": analyses.intervene,
     "examine": analyses.examine,
-    "lapse": lapses.lapse,
+    "trajectory": trajectory.trajectory,
     "name": analyses.name,
     "figure": figures.figure,
     "report": figures.report,
@@ -70,6 +72,10 @@ class Commands(TyperGroup):
         end = args.index("--") if "--" in args else len(args)
         front = [word for word in args[:end] if word in EVERYWHERE]
         rest = [word for word in args[:end] if word not in EVERYWHERE]
+        if rest and rest[0] in RENAMED:
+            name = RENAMED[rest[0]]
+            say(f"tprprobe: {rest[0]} is now {name}; the old name works until 2027-06-01")
+            rest[0] = name
         return super().parse_args(ctx, [*front, *rest, *args[end:]])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

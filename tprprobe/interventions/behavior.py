@@ -19,6 +19,7 @@ from torch import Tensor
 
 from tprprobe.data.frames.pairsets import MinimalPairs
 from tprprobe.data.frames.pairsets import pair_of_text as pair_of_text
+from tprprobe.evaluation.results import FILE, melt
 from tprprobe.files.checksums import sum_bytes
 from tprprobe.files.runs import KeptRun, keep_table, kept
 from tprprobe.interventions.batched_edits import at_once
@@ -86,7 +87,8 @@ def measure_pairs(
         settings = about | {"tprprobe": version("tprprobe")}
         run = KeptRun.open(folder, settings, resume, MANIFEST)
         measure = partial(_measure, model.eval(), data, names, edits, seed)
-        table = keep_table(run, (TRIALS, TABLE), measure, partial(summarize_pairs, seed=seed))
+        summarize = partial(summarize_pairs, seed=seed)
+        table = keep_table(run, (TRIALS, TABLE), measure, summarize, list_results)
         return table.fillna({"control": REAL})  # which a CSV does not tell from nothing
 
 
@@ -243,6 +245,13 @@ def summarize_pairs(trials: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
         known = of.index[of["p"].notna()]
         table.loc[known, "p"] = adjust(table.loc[known, "p"].to_numpy(float), "holm")
     return table
+
+
+def list_results(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The file of the long table of :func:`measure_pairs`."""
+    columns = {"edit": "estimator", "against": "rival"}
+    names = {name: name for name in ("site", "layer", "estimator", "control")}
+    return {FILE: melt(table.rename(columns=columns), names, (*MEASURES, "change"))}
 
 
 def _mean(values: pd.Series, seed: int) -> Any:

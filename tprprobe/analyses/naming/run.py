@@ -18,6 +18,7 @@ from jaxtyping import Int
 
 from tprprobe.analyses.clustering.kmeans import run_all
 from tprprobe.analyses.kinds import NAMES
+from tprprobe.analyses.naming.long_tables import list_results
 from tprprobe.analyses.naming.names import Gold, decide, read_gold, score_candidates
 from tprprobe.analyses.naming.partition_agreement import agreement
 from tprprobe.analyses.naming.vector_sets import (
@@ -173,7 +174,7 @@ def name_all(
             decided = (tables["names"], tables["agreement"], tables["decoding"])
             tables["summary"], facts = find_structure().summarize(*decided, golds[TRAINED].tokens)
             facts["missing"] = list_missing(targets, golds)
-            files = {f"{name}.csv": tables[name] for name in TABLES}
+            files = {f"{name}.csv": tables[name] for name in TABLES} | list_results(tables)
             run.finish(files | {LABELS: plan.labels()}, {"facts": facts})
         return load_names(folder)
 

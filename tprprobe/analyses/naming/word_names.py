@@ -11,6 +11,7 @@ import pandas as pd
 from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.clustering.kmeans import find_heads
 from tprprobe.analyses.kinds import WORD_NAMES
+from tprprobe.analyses.naming.long_tables import list_word_results
 from tprprobe.analyses.naming.names import name_roles
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.files.runs import KeptRun, Part, kept
@@ -61,7 +62,9 @@ def name_words(
             for model, each in stores.items()
             if site in each.specs
         }
-        KeptRun.open(folder, settings, resume, MANIFEST).make_table(TABLE, makes, progress)
+        KeptRun.open(folder, settings, resume, MANIFEST).make_table(
+            TABLE, makes, progress, list_word_results
+        )
         return load_word_names(folder)
 
 
