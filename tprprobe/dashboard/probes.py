@@ -33,7 +33,7 @@ def show_probes(
     """The view of a task's score by layer: a panel per vector (and model), its best control as a grey band.
 
     Args:
-        rows: Rows of ``tprprobe probe``; see [columns](columns.md#probes).
+        rows: Rows of ``tprprobe probe``; see [columns](probing.md#columns-of-probes).
         task: The task.
         score: The column that is drawn.
         models: Models that are shown side by side; default: the first.

@@ -63,7 +63,7 @@ def arithmetic(question: str) -> pd.DataFrame:
         question: A question of arithmetic.
 
     Returns:
-        One row per character; see [columns](columns.md#gold-structure). All are ``worded`` where the question is in words.
+        One row per character; see [columns](corpora.md#columns-of-gold-structure). All are ``worded`` where the question is in words.
 
     Raises:
         InputError: What looks like an expression is none.
@@ -136,7 +136,7 @@ def join(tokens: pd.DataFrame) -> pd.DataFrame:
             and ``<eos>`` have a kind only.
 
     Returns:
-        The table with further columns; see [columns](columns.md#gold-structure).
+        The table with further columns; see [columns](corpora.md#columns-of-gold-structure).
 
     Raises:
         InputError: The source tokens are not the characters of their questions.

@@ -64,7 +64,7 @@ def measure_pairs(
 
     Returns:
         One row per site, edit and control (site and edit "none": nothing is edited; "other text": the ceiling), with 95 %
-        intervals over items; see [columns](columns.md#behavior-on-pairs).
+        intervals over items; see [columns](interventions.md#columns-of-behavior-on-pairs).
 
     Raises:
         InputError: No such site or edit, no item that can be asked, or a folder of another run.

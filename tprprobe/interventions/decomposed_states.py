@@ -112,7 +112,7 @@ def substitute(
     Returns:
         One row per edit: ``unedited``; ``decomposition`` (the vectors that the fit gives), ``mean`` and ``random`` (the vectors,
         moved as far in a random direction), which show if the decomposition is enough; ``remainder`` (the vectors without
-        it) and ``random as much``, which show if it is needed. See [columns](columns.md#substitutions).
+        it) and ``random as much``, which show if it is needed. See [columns](decomposition.md#columns-of-substitutions).
 
     Raises:
         InputError: A fit of samples at a site of tokens, or of roles that the data do not have.

@@ -53,7 +53,7 @@ class Clusters:
         centers: The centers in the clustered space, (vector − ``mean``) / ``scale``.
         mean: What is subtracted from every vector.
         scale: What every dimension is divided by.
-        summary: One row per cluster; see [columns](columns.md#clusters).
+        summary: One row per cluster; see [columns](tutorials/roles.md#columns-of-clusters).
 
     Examples:
         >>> roles.assign(store.read(roles.site, rows=slice(0, 3), head=0)).shape

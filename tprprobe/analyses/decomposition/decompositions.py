@@ -43,7 +43,7 @@ class Decomposition:
     Attributes:
         site: The site.
         plan: The settings: schemes, units, family, rank and seed.
-        scores: The table of :func:`decompose`; see [columns](columns.md#decompositions).
+        scores: The table of :func:`decompose`; see [columns](decomposition.md#columns-of-decompositions).
         fits: The fit of every scheme to all sequences, by name. The methods here use the first.
         unwithheld: The fits to the sequences without withheld pairs, where pairs were withheld.
 
@@ -206,7 +206,7 @@ def decompose(
 
     Returns:
         The decomposition. Its ``scores`` have a row per scheme, family and control, measured on a quarter of the sequences
-        that no fit sees; see [columns](columns.md#decompositions).
+        that no fit sees; see [columns](decomposition.md#columns-of-decompositions).
 
     Raises:
         InputError: No such site, column, scheme or family; attention maps; or too few sequences.

@@ -69,7 +69,7 @@ def compare_operations(
 
     Returns:
         One row per operation: ``r2`` of the vectors of unseen pairs, without the noise of their estimates; ``behind``, how far it is
-        behind the best, in pairs; ``is_named``, whether it is ahead of all others. See [columns](columns.md#operations).
+        behind the best, in pairs; ``is_named``, whether it is ahead of all others. See [columns](decomposition.md#columns-of-operations).
 
     Raises:
         InputError: No such site, column, scheme or operation; or too few pairs that several vectors have.

@@ -51,7 +51,7 @@ class RoleSearch:
         found: The cheapest scheme among those whose description is no longer than the shortest one's (95 % interval over
             documents), or by less than 1 %: ``bag`` if fillers have no roles (or roles that are shuffled within sequences do as well), ``no structure`` if nothing explains held-out vectors.
             ``bag+(left)``: a bag of fillers plus a bag of roles; ``(length)``: roles without fillers.
-        schemes: One row per scheme that was tried, and per control; see [columns](columns.md#role-searches).
+        schemes: One row per scheme that was tried, and per control; see [columns](decomposition.md#columns-of-role-searches).
 
     Examples:
         >>> search = tp.search_roles(store, "encoder.-1.hidden", fields=["left"], unit="mean")

@@ -248,7 +248,7 @@ def name_roles(store: Store, roles: Clusters, seed: int = 0) -> pd.DataFrame:
         seed: Seed of the halves and of bootstrap intervals.
 
     Returns:
-        One row per cluster; see [columns](columns.md#names).
+        One row per cluster; see [columns](tutorials/roles.md#columns-of-names).
 
     Raises:
         InputError: The clusters are of another store, the store has neither labels nor questions of arithmetic on that

@@ -65,7 +65,7 @@ Clustering = tuple[NamingTarget, int]  # and into how many
 class Naming:
     """The result of a run of naming: names of all heads' clusters, beside their controls.
 
-    Every table has the columns model, vectors, site, layer, head and k; see [columns](columns.md#names).
+    Every table has the columns model, vectors, site, layer, head and k; see [columns](tutorials/roles.md#columns-of-names).
 
     Attributes:
         names: One row per cluster.

@@ -74,7 +74,7 @@ def probe(
 
     Returns:
         One row per probe, with f1, accuracy and their intervals over held-out documents, and the best control; see
-        [columns](columns.md#probes).
+        [columns](probing.md#columns-of-probes).
 
     Raises:
         InputError: No labels, no such task, estimator, site or setting, too few documents, or a folder in use.

@@ -96,7 +96,7 @@ class SavedProbe:
                 word is a target (every token of a text without words).
 
         Returns:
-            One row per target; see [columns](columns.md#predictions).
+            One row per target; see [columns](probing.md#columns-of-predictions).
 
         Raises:
             InputError: The store has not the probe's site, or no targets of its task.

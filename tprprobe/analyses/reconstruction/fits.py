@@ -110,7 +110,7 @@ def reconstruct(
 
     Returns:
         One row per layer, training set, predictor and split, held out and in sample, beside random projections, principal
-        components, the mean and the untrained twin; see [columns](columns.md#reconstruction).
+        components, the mean and the untrained twin; see [columns](tutorials/roles.md#columns-of-reconstruction).
 
     Raises:
         InputError: No such layer or target, sites missing from the store, or too few questions.
