@@ -220,3 +220,15 @@ def test_samples_of_tokens_are_their_last_vectors(tmp_path):
     units = read_units(store, HIDDEN, unit="sample")
     assert units.kind.unit == "last"
     assert len(units) == 300
+
+
+def test_nothing_is_explained_where_every_token_has_a_vector_of_its_own(tmp_path):
+    """What a fit has seen is not tested on: noise is explained in no family, nor of withheld pairs."""
+    sequences = draw_sequences(60, seed=7)
+    tokens = table(sequences)
+    noise = np.random.default_rng(7).normal(size=(len(tokens), WIDTH))
+    store = keep(tmp_path / "store", {OURS: noise}, tokens)
+    scores = tp.decompose(store, OURS, "left", family="saturated", withheld=0.2).scores
+    real = scores[scores["control"] == ""]
+    assert real["r2"].max() < 0.03
+    assert real["r2_withheld"].max() < 0.03

@@ -163,11 +163,8 @@ def test_the_command_keeps_a_table_that_the_figure_draws(tmp_path):
 PLUGIN = '''
 """The larger of two numbers, coordinate by coordinate, as an operation."""
 import numpy as np
-from tprprobe.estimators.bindings.operations import Operation
 
-class Maximum(Operation):
-    title, is_basis_free = "maximum", False
-
+class Maximum:
     def fit(self, table, weights):
         seen = weights[..., None] > 0
         self.fillers_ = np.where(seen, table, np.inf).min(1)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tprprobe.analyses.probing.rows import find_metric
 from tprprobe.analyses.probing.saved_probe import list_errors as list_errors
 from tprprobe.analyses.probing.saved_probe import list_probes as list_probes
 from tprprobe.analyses.probing.saved_probe import predict_held_out as predict_held_out
@@ -18,7 +19,7 @@ from tprprobe.figures.catalogue.loaders import load_probes as load_probes
 from tprprobe.figures.dots import count_squares
 from tprprobe.figures.probes import strongest_control
 
-SCORES = {"f1": "F1", "accuracy": "accuracy"}
+SCORES = {"f1": "F1", "accuracy": "accuracy", "score": "score"}
 SIGNS = "filled: above every control (paired, Holm); gray: the best control with its 95 % interval"
 FEW, MOST = 3, 16  # places that are named, labels of a matrix
 
@@ -61,6 +62,7 @@ def show_probes(
     if chosen.empty:
         raise unknown("model", shown[0], whole["model"].unique().tolist())
     lines = line_probes(chosen, score, every, len(shown) > 1)
+    score = find_metric(chosen) if chosen[score].isna().all() else score
     title = f"{SCORES[score]} of {task} by layer, held out, 95 % intervals"
     return View(title, chosen, lines, None, SIGNS)
 
@@ -111,11 +113,12 @@ def summarize_probes(
     real = real[real["model"].isin(list(models))]
     if real.empty:
         return Statement(f"No vectors were probed for {task}.")
+    score = find_metric(real) if real[score].isna().all() else score
     best = top(real, score)
     first = f"{task.upper()} is predicted best from {best['site']}: {SCORES[score]} {percent(best, score)}"
     beside = ""
     if isinstance(best["best_control"], str):
-        control = f"F1 {100 * best['best_control_f1']:.1f} %"
+        control = f"{SCORES[find_metric(real)]} {100 * best['best_control_f1']:.1f} %"
         beside = f"; its best control, {best['best_control']}: {control}"
     text = f"{first}, held out, learnt from {best['n_train']:,} targets{beside}"
     tested = real[real["beyond"].notna()]

@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from tprprobe.analyses.probing.rows import find_metric
 from tprprobe.errors import InputError
 from tprprobe.figures.style import FAINT, MUTED, Drawing, drawing, legend, palette, tidy
 from tprprobe.figures.tables import Table
@@ -18,6 +19,7 @@ KINDS = ("role", "filler", "tpr", "hidden")  # the order of vectors; others foll
 MARKERS = "osD^vP*X"
 DASHES = ("-", "--", ":", "-.")
 BASELINES = {"majority": (0, (1, 2)), "identity": (0, (6, 2))}  # the dashes of their lines
+ENDS = ("", "_low", "_high")
 NAMES = {"majority": "most frequent label", "identity": "most frequent label of the word"}
 STRONGEST, BESIDE = "strongest control", ["control_f1", "control_low", "control_high"]
 TITLES = {"pos": "POS", "upos": "UPOS", "dep": "DEP", "srl": "SRL", "nel": "NEL"}
@@ -77,11 +79,19 @@ def tabulate_probes(
     rows.attrs["controls"] = controls
     fewer = _learnt(probes) if controls else ""
     table = pd.DataFrame(cells).fillna("–")
-    return ProbeTable(table, TITLE, f"{CAPTION}{note}{fewer}", ruled, rows=rows)
+    metric = rows.attrs["metric"]
+    title, caption = (
+        TITLE.replace("F1", metric),
+        CAPTION.replace("Micro-F1", "Micro-F1" if metric == "F1" else metric.capitalize()),
+    )
+    return ProbeTable(table, title, f"{caption}{note}{fewer}", ruled, rows=rows)
 
 
 def _average(probes: pd.DataFrame, kinds: Sequence[str]) -> Any:
     """One row per task, place (stack and sub-layer), layer, model and kind of vector."""
+    metric = find_metric(probes)
+    if metric != "f1":
+        probes = probes.assign(**{f"f1{end}": probes[f"{metric}{end}"] for end in ENDS})
     real: Any = probes[(probes["control"] == "real") & probes["head"].isna()]
     parts = real["site"].astype(str).str.split(".")
     names = parts.map(lambda site: [part for part in site if not part.isdigit()])
@@ -107,6 +117,7 @@ def _average(probes: pd.DataFrame, kinds: Sequence[str]) -> Any:
     means = means.sort_values(keys, ignore_index=True).astype(dict.fromkeys(orders, str))
     baselines: Any = probes[probes["control"].isin([*BASELINES])]
     by_side = baselines.groupby(["task", "side", "control"], sort=False, as_index=False)["f1"]
+    means.attrs["metric"] = "F1" if metric == "f1" else metric
     means.attrs["baselines"] = by_side.mean().to_dict("records")
     return means
 
@@ -178,10 +189,10 @@ def _draw(rows: Any) -> Drawing:
                 }
                 handles[NAMES[each["control"]]] = panel.axhline(each["f1"], **style)
             tidy(panel, f"{_title(str(task))}, {place}{_targets(rows, part)}", grid="y")
-            panel.set_ylim(0, 1.02)
+            panel.set_ylim(min(0, rows[["f1", "f1_low"]].min(axis=None)), 1.02)
             panel.xaxis.set_major_locator(MaxNLocator(integer=True))
             panel.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.0f}")
-        axes[0].set_ylabel("F1 (%)")
+        axes[0].set_ylabel(f"{rows.attrs['metric']} (%)")
     for panel in panels[-1]:
         panel.set_xlabel("layer")
     below = {"loc": "outside lower center", "ncols": 2 if len(tasks) < 3 else 4}

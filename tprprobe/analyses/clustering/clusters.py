@@ -181,7 +181,9 @@ def list_results(results: Sequence[Clusters]) -> pd.DataFrame:
     ])  # fmt: skip
     clusters = [each.summary.assign(**at) for at, each in zip(places, results, strict=True)]
     names = {name: name for name in places[0]}
-    of_clusters = melt(pd.concat(clusters, ignore_index=True), names | {"cluster": "cluster"}, MEASURES)
+    of_clusters = melt(
+        pd.concat(clusters, ignore_index=True), names | {"cluster": "cluster"}, MEASURES
+    )
     table = join_tables([melt(runs, names, ("stability", "inertia")), of_clusters])
     return table.assign(estimator=ESTIMATOR)
 

@@ -15,7 +15,7 @@ from tprprobe.analyses.decomposition.role_schemes import Roles
 from tprprobe.analyses.decomposition.scheme_fits import plan_decomposition
 from tprprobe.analyses.kinds import OPERATIONS
 from tprprobe.errors import InputError, unknown
-from tprprobe.estimators.bindings.operations import Operation
+from tprprobe.estimators.bindings.operations import Operation, as_operation
 from tprprobe.files.runs import kept
 from tprprobe.files.tables import columns
 from tprprobe.statistics import interval_text, read_interval
@@ -30,7 +30,8 @@ COLUMNS = columns(
 
 def find_operations(names: Sequence[str] | None = None) -> Mapping[str, type[Operation]]:
     """The operations of all installed packages by name, or those of these names."""
-    known = plugins.load_all("operations")
+    loaded = plugins.load_all("operations")
+    known = {name: as_operation(kind, name) for name, kind in loaded.items()}
     for name in names or ():
         if name not in known:
             raise unknown("operation", name, known)
