@@ -36,7 +36,8 @@ class Structure(NamedTuple):
     puts the structure of tokens into words, a categorical column a field, among them kind, place, surface and polarity.
     ``decode(runs, tokens, questions, seed)`` gives the tables ``decoding`` and ``ones`` of runs of k-means.
     ``summarize(names, agreement, decoding, tokens)`` gives a row per clustering, and facts about the questions. Of a finished
-    run, ``tables`` are what is printed, and ``section`` is its part of a report.
+    run, ``tables`` are what is printed, and ``section`` is its part of a report. ``conditions`` are fields, each with others
+    from which it may follow: agreement of clusters is measured beyond these, too.
     """
 
     arithmetic: Callable[[str], pd.DataFrame]
@@ -47,6 +48,7 @@ class Structure(NamedTuple):
     summarize: Callable[[pd.DataFrame, pd.DataFrame, pd.DataFrame, pd.DataFrame], Summary]
     tables: Callable[[Any], Sequence[Any]]
     section: Callable[[Any], Any]
+    conditions: Sequence[tuple[str, tuple[str, ...]]] = ()
 
 
 def find_structure() -> Structure:

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
 
 from tprprobe.errors import InputError
+from tprprobe.estimators.attention import PointingMap, join_words
 from tprprobe.evaluation.splits import halve_documents, leave_out, read_provenance
 from tprprobe.gold.labels import LAST_WORD, WORD, decode_cell
 from tprprobe.site.patterns import layer_of
@@ -17,6 +17,7 @@ from tprprobe.store import Store
 TASK = "dep"
 SHARP = 16  # samples of which the sharpest head is sought
 FEWEST, COMMONEST = 20, 12  # words of a relation that is scored by itself; relations of a table
+OFFSET = "offset:"  # names a column of a fixed distance
 OFFSETS = [each for each in range(-6, 7) if each]
 
 
@@ -73,7 +74,7 @@ def _score(
         "at": at,
         "of": of,
     }
-    rows |= {f"offset:{each}": at + each == of for each in OFFSETS}
+    rows |= {f"{OFFSET}{each}": at + each == of for each in OFFSETS}
     for site in sites:
         for head, weights in enumerate(join_words(store.attention(site, sample), of_word)):
             np.fill_diagonal(weights, -1)
@@ -99,17 +100,6 @@ def _edges(tokens: pd.DataFrame) -> Iterator[tuple[str, int, int]]:
                 yield label, at, of
 
 
-def join_words(
-    weights: Float[np.ndarray, "head query key"], words: Int[np.ndarray, " token"]
-) -> Float[np.ndarray, "head word word"]:
-    """Maps of words: the sum over a word's keys, the mean over its queries; tokens of no word are left out."""
-    member = (words[None] == np.arange(words.max(initial=-1) + 1)[:, None]).astype(np.float32)
-    counts = np.maximum(member.sum(1, keepdims=True), 1)
-    return np.einsum(
-        "wq,hqk,vk->hwv", member / counts, np.nan_to_num(weights), member, optimize=True
-    )
-
-
 def list_relations(followed: pd.DataFrame) -> list[str]:
     """The relations with enough words, the commonest first."""
     counts = followed["relation"].value_counts()
@@ -123,10 +113,10 @@ def score_relation(followed: pd.DataFrame, relation: str = "") -> pd.DataFrame:
     part = followed[followed["relation"] == relation] if relation else followed
     names = [each for each in map(str, followed) if ":" in each]
     best = max(
-        (each for each in names if each.startswith("offset:")), key=lambda each: part[each].mean()
+        (each for each in names if each.startswith(OFFSET)), key=lambda each: part[each].mean()
     )
     rows = []
-    for name in [each for each in names if not each.startswith("offset:")] + [best]:
+    for name in [each for each in names if not each.startswith(OFFSET)] + [best]:
         site, _, head = name.rpartition(":")
         found = bootstrap_mean(part[name].to_numpy(float), part["document"].to_numpy())
         is_head = name != best
@@ -154,15 +144,23 @@ def pick_heads(followed: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
 
 
 def _pick(chosen_on: pd.DataFrame, scored_on: pd.DataFrame) -> dict[str, Any]:
-    shares = chosen_on[[each for each in map(str, chosen_on) if ":" in each]].mean()
-    is_offset = shares.index.str.startswith("offset:")
-    head, offset = (str(shares[of].idxmax()) for of in (~is_offset, is_offset))
+    maps = [name for name in map(str, chosen_on) if ":" in name]
+    heads = [name for name in maps if not name.startswith(OFFSET)]
+    fitted = {
+        kind: (PointingMap().fit(chosen_on[names]), names)
+        for kind, names in (
+            ("head", heads),
+            ("offset", [name for name in maps if name not in heads]),
+        )
+    }
+    values, rivals = (estimator.predict(scored_on[names]) for estimator, names in fitted.values())
+    head, offset = (names[estimator.best_] for estimator, names in fitted.values())
     site, _, number = head.rpartition(":")
-    values, rivals = scored_on[head].to_numpy(float), scored_on[offset].to_numpy(float)
     row = {"n": len(scored_on), "site": site, "layer": layer_of(site), "head": int(number)}
-    row |= {"offset": int(offset.removeprefix("offset:"))}
-    for name, of in (("value", values), ("by_offset", rivals), ("beyond", values - rivals)):
-        row |= bootstrap_mean(of, scored_on["document"].to_numpy()).columns(name)
+    row |= {"offset": int(offset.removeprefix(OFFSET))}
+    documents = scored_on["document"].to_numpy()
+    for name, shares in (("value", values), ("by_offset", rivals), ("beyond", values - rivals)):
+        row |= bootstrap_mean(shares, documents).columns(name)
     return row
 
 

@@ -52,10 +52,6 @@ TABLES = {
 
 MADE = ("names", "agreement", "decoding", "ones")  # part by part
 SEEDS = 3  # of k-means
-GIVEN = (  # polarity beside fields from which it may follow
-    ("polarity", ("kind", "place")),
-    ("polarity", ("kind", "place", "surface")),
-)
 
 Progress = Callable[[Sequence[Part]], Iterable[Part]]
 Clustering = tuple[NamingTarget, int]  # and into how many
@@ -228,7 +224,10 @@ class NamingPlan:
                 ".".join([model, field, *given]), partial(self._compare, model, field, given)
             )
             for model, gold in self.golds.items()
-            for field, given in (*((str(each), ()) for each in gold.described), *GIVEN)
+            for field, given in (
+                *((str(each), ()) for each in gold.described),
+                *find_structure().conditions,
+            )
         ]
         return [*self._clustered.values(), *compared]
 
