@@ -20,7 +20,6 @@ PAGES = (
     "binding-benchmark",
     "captions",
     "decomposition",
-    "film",
     "interventions",
     "probing",
     "study",
