@@ -11,8 +11,8 @@ import pandas as pd
 import torch
 import typer
 
-from tprprobe.data import load_data
 from tprpapers.study.records import csv_bytes
+from tprprobe.data import load_data
 from tprprobe.files import assets
 from tprprobe.files.writing import write_file
 from tprprobe.models import load_model

@@ -39,7 +39,9 @@ def measure_missing(study: Path) -> None:
         with TemporaryDirectory() as scratch:
             found = measure_model(folder / MODEL, dict(sorted(steps.items())), Path(scratch))
         tables = {
-            FILES[name]: csv_bytes(table, FILES[name]) for name, table in found.items() if len(table)
+            FILES[name]: csv_bytes(table, FILES[name])
+            for name, table in found.items()
+            if len(table)
         }
         write_folder(folder / KEPT, tables)
 

@@ -154,7 +154,8 @@ def read_records(folder: Path) -> list[pd.DataFrame]:
     if not (folder / FILES[0]).is_file():
         return [pd.DataFrame({"run": []}) for _ in FILES]
     return [
-        pd.read_csv(path, dtype=str, keep_default_na=False) for path in _table_paths(folder).values()
+        pd.read_csv(path, dtype=str, keep_default_na=False)
+        for path in _table_paths(folder).values()
     ]
 
 
