@@ -17,8 +17,8 @@ from tprprobe.files.writing import write_file
 from tprprobe.training.logs import read_log
 
 PLAN, ANSWERS, TEST = "plan.json", "answers.json", "test.parquet"
-FILES = ("runs.csv", "curves.csv", "examples.csv.gz")
-GZIP = ".gz"  # studies of earlier versions have a plain examples.csv
+FILES = ("runs.csv", "curves.csv.gz", "examples.csv.gz")
+GZIP = ".gz"  # studies of earlier versions have plain tables
 AGAIN = "take it from where it was copied, or train again"
 COLUMNS = {
     FILES[0]: columns(
