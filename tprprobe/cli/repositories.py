@@ -103,7 +103,7 @@ def _tables_of_store(store: Store) -> Tables:
 def _text_of_store(store: Store, repo_id: str) -> str:
     manifest, name = store.manifest, repo_id.split("/")[-1]
     model, data = (
-        each if isinstance(origin := manifest.get(key), dict) else {"name": origin}
+        origin if isinstance(origin := manifest.get(key), dict) else {"name": origin}
         for key in ("model", "data")
     )
     split = "" if data.get("split") is None else f", split `{data['split']}`"
