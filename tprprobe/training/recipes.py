@@ -153,10 +153,10 @@ class Recipe(Settings):
     def files(self) -> dict[str, str]:
         """The sha256 of every file that the data, the sub-words and the words are read from."""
         mixes = [*(mix for stage in self.stages for mix in stage.mix), *self.evaluate]
-        others = self.subwords and self.subwords.file, self.words and self.words.glove
-        names = {*(mix.data for mix in mixes), *filter(None, others)}
-        named = {name: digest_named(name).items() for name in sorted(names)}
-        return {f"{file} of {name}": digest for name in named for file, digest in named[name]}
+        paths = self.subwords and self.subwords.file, self.words and self.words.glove
+        names = {*(mix.data for mix in mixes), *filter(None, paths)}
+        digests = {name: digest_named(name).items() for name in sorted(names)}
+        return {f"{file} of {name}": digest for name in digests for file, digest in digests[name]}
 
 
 def read_recipe(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> Recipe:

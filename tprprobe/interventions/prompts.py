@@ -29,15 +29,15 @@ from tprprobe.store import Store
 from tprprobe.store.sample_texts import read_texts
 from tprprobe.store.token_texts import visible
 
-LONGEST, MOST = 4000, 10  # characters of a text; the likeliest that are shown
-PLAIN, EDITED, OTHER = "as it is", "edited", "words exchanged"
-ANSWER, NEXT, NEAR = "answer", "next word", "nearest sample"
+MAX_CHARACTERS, MAX_ROWS = 4000, 10  # characters of a text; the likeliest that are shown
+UNEDITED, EDITED, WORDS_EXCHANGED = "as it is", "edited", "words exchanged"
+ANSWER, NEXT_WORD, NEAREST_SAMPLE = "answer", "next word", "nearest sample"
 Edits = Mapping[str, PlacedEdit]
-Way = tuple[Tensor, Edits]  # what is read, and edits meanwhile
+EditedInput = tuple[Tensor, Edits]  # what is read, and edits meanwhile
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class Prompt:
     """What a model was asked: its ids (or an image's features), the tokens that edits are of (of an image the words of its
     caption), those of the same word for each, and the ids of the answer that it writes, if it writes one.
     """
@@ -65,24 +65,24 @@ class Asked:
         """The answer under edits, start symbol first; of an image word by word, each after its caption's words, as
         exchanges of a decoder's positions are of whole passes.
         """
-        most = require_vocabulary(self.model).most
-        longest: dict[str, Any] = {"max_length": most[1]} if most else {}
+        max_lengths = require_vocabulary(self.model).most
+        options: dict[str, Any] = {"max_length": max_lengths[1]} if max_lengths else {}
         with intervene(self.model, edits), torch.no_grad():
             if self.is_image and edits and self.answer is not None:
                 ids = self.model(source, self.answer[:, :-1]).argmax(-1)
             else:
-                ids = generate(self.model, source, **longest)
+                ids = generate(self.model, source, **options)
         return torch.cat([ids.new_full((1, 1), self.model.config.sos), ids], 1)
 
 
-class Said(NamedTuple):
+class ModelOutput(NamedTuple):
     """What a model may say (rows) with its probability or cosine in every way (columns); the row that is first in each."""
 
     table: pd.DataFrame
-    first: dict[str, int]
+    first_rows: dict[str, int]
 
 
-def load_asked(name: str | os.PathLike[str]) -> Readable:
+def load_readable(name: str | os.PathLike[str]) -> Readable:
     """The model of a checkpoint, by folder, name, or hub id, with a vocabulary."""
     model = load_model(name)
     require_vocabulary(model)
@@ -99,34 +99,36 @@ def has_head(model: Any) -> bool:
     return isinstance(model, Language) and bool(getattr(model, "head", "own"))
 
 
-def ask_text(model: Any, text: str) -> Asked:
+def query_text(model: Any, text: str) -> Prompt:
     """A text that a model reads; of a model that fills masks, with one behind it unless it has one."""
     vocabulary: Any = require_vocabulary(model)
     text = " ".join(text.split())
     if reads_images(model):
         raise InputError(f"{model.name} writes captions of images: it cannot read a text")
-    if not text or len(text) > LONGEST:
-        told = f"a text of {len(text)} characters: give at most {LONGEST}"
-        raise InputError(told if text else "an empty text: type a question or a text")
+    if not text or len(text) > MAX_CHARACTERS:
+        reason = f"a text of {len(text)} characters: give at most {MAX_CHARACTERS}"
+        raise InputError(reason if text else "an empty text: type a question or a text")
     mask = getattr(model, "head", None) == "masked" and vocabulary.tokenizer.mask_token
     text = f"{text} {mask}." if mask and mask not in text else text
     source, was_cut = _encode(model, Article(text, ""))
-    tokens = tuple(str(vocabulary.symbols[each]) for each in source[0].tolist())
-    asked = Asked(model, text, source, tokens, group_words(text, vocabulary))
-    answer = asked.write(source, {}) if isinstance(model, Model) else None
-    return Asked(model, text, source, tokens, asked.words, answer, was_cut)
+    tokens = tuple(str(vocabulary.symbols[token_id]) for token_id in source[0].tolist())
+    prompt = Prompt(model, text, source, tokens, group_words(text, vocabulary))
+    answer = prompt.write(source, {}) if isinstance(model, Model) else None
+    return Prompt(model, text, source, tokens, prompt.words, answer, was_cut)
 
 
-def ask_image(model: Any, number: int) -> Asked:
+def query_image(model: Any, number: int) -> Prompt:
     """An image of the data that a model of captions was trained on."""
     name, split = default_data(model)
     image: Any = load_data(name, split=split, n=number + 1)[number]
     text = f"image {number} of {name} (its caption: ‘{image.captions[0]}’)"
     source, was_cut = _encode(model, image)
-    answer = Asked(model, text, source, (), ()).write(source, {})
+    answer = Prompt(model, text, source, (), ()).write(source, {})
     symbols, ends = require_vocabulary(model).symbols, (model.config.eos, model.config.pad)
-    tokens = tuple(str(symbols[each]) for each in answer[0, 1:].tolist() if each not in ends)
-    return Asked(model, text, source, tokens, tuple((i,) for i in range(len(tokens))), answer, was_cut)  # fmt: skip
+    tokens = tuple(
+        str(symbols[token_id]) for token_id in answer[0, 1:].tolist() if token_id not in ends
+    )
+    return Prompt(model, text, source, tokens, tuple((i,) for i in range(len(tokens))), answer, was_cut)  # fmt: skip
 
 
 def _encode(model: Any, example: Any) -> tuple[Tensor, bool]:
@@ -139,91 +141,104 @@ def _encode(model: Any, example: Any) -> tuple[Tensor, bool]:
 def group_words(text: str, vocabulary: Any) -> tuple[tuple[int, ...], ...]:
     """For every token of a text those of the same word or number; a sign is alone."""
     (places,) = vocabulary.place_sources([text])
-    spans = [found.span() for found in re.finditer(r"\w+|[^\w\s]", text)]
+    spans = [match.span() for match in re.finditer(r"\w+|[^\w\s]", text)]
     word = [[i for i, (a, b) in enumerate(spans) if a < end and start < b] for start, end in places]
-    of = [found[0] if found else -1 - n for n, found in enumerate(word)]
-    return tuple(tuple(j for j, other in enumerate(of) if other == each) for each in of)
+    word_of_token = [match[0] if match else -1 - n for n, match in enumerate(word)]
+    return tuple(
+        tuple(j for j, other_word in enumerate(word_of_token) if other_word == word)
+        for word in word_of_token
+    )
 
 
 def list_states(model: Any) -> list[str]:
     """The sites of states: embeddings, and what every layer returns."""
-    found = {n: s for n, s in find_sites(model).items() if n.endswith((".embedding", ".hidden"))}
-    return [n for n, s in found.items() if side_of(n) == "source" and "head" not in s.axes]
+    sites = {n: s for n, s in find_sites(model).items() if n.endswith((".embedding", ".hidden"))}
+    return [n for n, s in sites.items() if side_of(n) == "source" and "head" not in s.axes]
 
 
-def listen(asked: Asked, ways: Mapping[str, Way], store: Store | None = None, exact: str = "") -> Said:  # fmt: skip
+def read_output(prompt: Prompt, inputs: Mapping[str, EditedInput], store: Store | None = None, exact: str = "") -> ModelOutput:  # fmt: skip
     """What the model says in every way: its answers (and the probability of an ``exact`` one), the next words, or of a model
     without a head the samples of a store that are near.
     """
-    if asked.answer is not None:
-        return _read_answers(asked, ways, exact)
-    if has_head(asked.model):
-        return _read_words(asked, ways)
+    if prompt.answer is not None:
+        return _read_answers(prompt, inputs, exact)
+    if has_head(prompt.model):
+        return _read_words(prompt, inputs)
     if store is None:
-        raise InputError(f"{asked.model.name} has no head: give a store with samples to be near to")
-    return _read_neighbors(asked, ways, store)
+        raise InputError(
+            f"{prompt.model.name} has no head: give a store with samples to be near to"
+        )
+    return _read_neighbors(prompt, inputs, store)
 
 
-def _read_answers(asked: Asked, ways: Mapping[str, Way], exact: str) -> Said:
-    written = {way: asked.write(*each) for way, each in ways.items()}
-    vocabulary = require_vocabulary(asked.model)
-    answers = {vocabulary.decode(ids[0].tolist()): ids for ids in written.values()}
+def _read_answers(prompt: Prompt, inputs: Mapping[str, EditedInput], exact: str) -> ModelOutput:
+    written_ids = {edit: prompt.write(*edited_input) for edit, edited_input in inputs.items()}
+    vocabulary = require_vocabulary(prompt.model)
+    answers = {vocabulary.decode(ids[0].tolist()): ids for ids in written_ids.values()}
     order = list(answers)
-    first = {way: order.index(vocabulary.decode(ids[0].tolist())) for way, ids in written.items()}
+    first_row = {
+        edit: order.index(vocabulary.decode(ids[0].tolist())) for edit, ids in written_ids.items()
+    }
     if exact and exact not in answers:
         target = encode_examples([Article("", exact)], vocabulary).target
-        ids = target.padded(torch.tensor([0]), asked.model.config.pad)
-        answers[exact] = ids.to(asked.model.device)
+        ids = target.padded(torch.tensor([0]), prompt.model.config.pad)
+        answers[exact] = ids.to(prompt.model.device)
     table = pd.DataFrame({ANSWER: list(answers)})
-    for way, (source, edits) in ways.items():
-        scores = score_variants(asked.model, source, list(answers.values()), [edits])
-        table[way] = scores.log_probability[0, :, 0].exp().double().numpy()
-    return Said(table, first)
+    for edit, (source, edits) in inputs.items():
+        scores = score_variants(prompt.model, source, list(answers.values()), [edits])
+        table[edit] = scores.log_probability[0, :, 0].exp().double().numpy()
+    return ModelOutput(table, first_row)
 
 
 @torch.no_grad()
-def _read_words(asked: Asked, ways: Mapping[str, Way]) -> Said:
-    values, spell = {}, require_vocabulary(asked.model).spell
-    for way, (source, edits) in ways.items():
-        with intervene(asked.model, edits):
-            values[way] = asked.model.predict(source)[0].double().cpu().numpy()
-    return _rank(values, lambda i: {NEXT: visible(spell([i]).strip() or spell([i]))})
+def _read_words(prompt: Prompt, inputs: Mapping[str, EditedInput]) -> ModelOutput:
+    values, spell = {}, require_vocabulary(prompt.model).spell
+    for edit, (source, edits) in inputs.items():
+        with intervene(prompt.model, edits):
+            values[edit] = prompt.model.predict(source)[0].double().cpu().numpy()
+    return _rank(values, lambda i: {NEXT_WORD: visible(spell([i]).strip() or spell([i]))})
 
 
-def _read_neighbors(asked: Asked, ways: Mapping[str, Way], store: Store) -> Said:
+def _read_neighbors(prompt: Prompt, inputs: Mapping[str, EditedInput], store: Store) -> ModelOutput:
     """The samples whose mean states in the last layer are nearest, by cosine."""
-    site, values = list_states(asked.model)[-1], {}
+    site, values = list_states(prompt.model)[-1], {}
     means, texts = mean_states(store, site)
     unit = means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
-    for way, (source, edits) in ways.items():
-        with intervene(asked.model, edits):
-            mean = asked.run(source, site)[site][0].double().mean(0).cpu()
-        values[way] = unit @ (mean / mean.norm().clamp_min(1e-12)).numpy()
-    return _rank(values, lambda i: {NEAR: visible(texts[i], 90), "sample": i})
+    for edit, (source, edits) in inputs.items():
+        with intervene(prompt.model, edits):
+            mean = prompt.run(source, site)[site][0].double().mean(0).cpu()
+        values[edit] = unit @ (mean / mean.norm().clamp_min(1e-12)).numpy()
+    return _rank(values, lambda i: {NEAREST_SAMPLE: visible(texts[i], 90), "sample": i})
 
 
-def _rank(values: Mapping[str, np.ndarray], name: Callable[[int], dict[str, Any]]) -> Said:
+def _rank(
+    values: Mapping[str, np.ndarray], describe: Callable[[int], dict[str, Any]]
+) -> ModelOutput:
     """The largest values as it is, after the edit, and with the words exchanged."""
-    ways = [way for way in (PLAIN, EDITED, OTHER) if way in values]
-    largest = [np.argsort(-values[way], kind="stable")[:MOST] for way in ways]
-    most = list(dict.fromkeys(np.concatenate(largest).tolist()))[: 2 * MOST]
-    table = pd.DataFrame([name(i) for i in most]).assign(**{w: v[most] for w, v in values.items()})
-    return Said(table, {way: int(table[way].argmax()) for way in values})
+    edits = [edit for edit in (UNEDITED, EDITED, WORDS_EXCHANGED) if edit in values]
+    largest = [np.argsort(-values[edit], kind="stable")[:MAX_ROWS] for edit in edits]
+    rows = list(dict.fromkeys(np.concatenate(largest).tolist()))[: 2 * MAX_ROWS]
+    table = pd.DataFrame([describe(i) for i in rows]).assign(
+        **{w: v[rows] for w, v in values.items()}
+    )
+    return ModelOutput(table, {edit: int(table[edit].argmax()) for edit in values})
 
 
 def mean_states(store: Store, site: str) -> tuple[Float[np.ndarray, "sample d_model"], list[str]]:
     """The mean of every sample's states at a site of a store, and its text."""
-    samples, at = np.unique(store.tokens_of(site)["sample"].to_numpy(), return_inverse=True)
+    samples, sample_index = np.unique(
+        store.tokens_of(site)["sample"].to_numpy(), return_inverse=True
+    )
     sums = np.zeros((len(samples), int(np.prod(store.specs[store.select(site)[0]].shape))))
     for rows, block in store.iterate(site):
-        np.add.at(sums, at[rows], block.reshape(len(block), -1))
-    return sums / np.bincount(at)[:, None], read_texts(store).loc[samples].tolist()
+        np.add.at(sums, sample_index[rows], block.reshape(len(block), -1))
+    return sums / np.bincount(sample_index)[:, None], read_texts(store).loc[samples].tolist()
 
 
-def exact_answer(asked: Asked) -> str:
+def exact_answer(prompt: Prompt) -> str:
     """The exact value of a question of arithmetic; empty for any other text."""
     try:
-        return "" if asked.answer is None or asked.is_image else str(evaluate(asked.text))
+        return "" if prompt.answer is None or prompt.is_image else str(evaluate(prompt.text))
     except InputError:
         return ""
 
@@ -238,10 +253,10 @@ def find_reference(store: Store, text: str) -> str:
     return str(answers.iloc[0]) if len(answers) else ""
 
 
-def measure_of(said: Said) -> tuple[str, str]:
+def name_measure(output: ModelOutput) -> tuple[str, str]:
     """What a model says, and by what that is measured."""
-    what = str(said.table.columns[0])
-    return what, "cosine" if what == NEAR else "probability"
+    column = str(output.table.columns[0])
+    return column, "cosine" if column == NEAREST_SAMPLE else "probability"
 
 
 def is_model_of(model: Any, store: Store) -> bool:
