@@ -163,7 +163,9 @@ def store(tmp_path_factory):
 
 def test_their_parameters_are_options(installed):
     helps = {option.name: option.help for option in installed.params if hasattr(option, "help")}
-    assert helps["k"] == "Of sparse: How many neurons it reads. Default: 16."
+    sparse, rotation = "How many neurons it reads.", "The dimensions of the subspace."
+    assert helps["k"] == f"Of sparse: {sparse} Default: 16. Of rotation: {rotation} Default: 4."
+    assert helps["metric"].startswith("Of rsa: The distance of vectors")
     assert helps["hidden"] == "Of perceptron: Its hidden units. Default: 32."
     assert helps["components"] == "Of discriminant: How many components. Default: 4."
     assert "random_state" not in helps
