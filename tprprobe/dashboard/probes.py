@@ -61,8 +61,8 @@ def show_probes(
     chosen = whole[whole["model"].isin(shown)].reset_index(drop=True)
     if chosen.empty:
         raise unknown("model", shown[0], whole["model"].unique().tolist())
-    lines = line_probes(chosen, score, every, len(shown) > 1)
     score = find_metric(chosen) if chosen[score].isna().all() else score
+    lines = line_probes(chosen, score, every, len(shown) > 1)
     title = f"{SCORES[score]} of {task} by layer, held out, 95 % intervals"
     return View(title, chosen, lines, None, SIGNS)
 

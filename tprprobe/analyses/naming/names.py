@@ -105,14 +105,14 @@ def decide(scored: pd.DataFrame, rate: float = RATE) -> pd.DataFrame:
     return named
 
 
-def count_names(named: pd.DataFrame, keys: list[str], **beside: Sequence[int]) -> pd.DataFrame:
+def count_names(names: pd.DataFrame, keys: list[str], **further: Sequence[int]) -> pd.DataFrame:
     """One row per clustering, which ``keys`` tell apart: clusters, those with a name (and what else is counted of
     them ``beside``), the share of tokens in these, stability.
     """
-    has_name = named["name"] != UNNAMED
-    counts = {"clusters": 1, "named": has_name.astype(int), **beside}
-    counts["coverage"] = named["coverage"].where(has_name, 0.0)
-    groups: Any = named.assign(**counts).groupby(keys, sort=False, dropna=False)
+    has_name = names["name"] != UNNAMED
+    counts = {"clusters": 1, "named": has_name.astype(int), **further}
+    counts["coverage"] = names["coverage"].where(has_name, 0.0)
+    groups: Any = names.assign(**counts).groupby(keys, sort=False, dropna=False)
     return groups.agg(dict.fromkeys(counts, "sum") | {"stability": "first"}).reset_index()
 
 
@@ -120,20 +120,20 @@ def _with_intervals(sums: Sums, seed: int) -> dict[str, Float[np.ndarray, " clus
     """The measures of all questions, and the bounds of them where questions are drawn."""
     stacked = np.concatenate(sums, 1)
     values = measure_names(*np.split(stacked.sum(0, keepdims=True), 4, 1))
-    drawn = measure_names(*np.split(replicate_totals(stacked, REPLICATES, seed), 4, 1))
+    replicates = measure_names(*np.split(replicate_totals(stacked, REPLICATES, seed), 4, 1))
     columns = {}
     for name, value in values.items():
-        low, high = bounds(drawn[name], len(stacked))
+        low, high = bounds(replicates[name], len(stacked))
         columns |= {name: value[0], f"{name}_low": low, f"{name}_high": high}
     return columns
 
 
 def _p_values(sums: Sums) -> Float[np.ndarray, " cluster"]:
     """exp(−z²/2) for z = Σ d / √Σ d² > 0 over questions, else 1."""
-    both, clustered, described, tokens = sums
-    more = both - clustered * described / tokens
-    total = np.maximum(more.sum(0), 0)
-    z = divide(total, np.sqrt(np.square(more).sum(0)))
+    joint, clustered, described, tokens = sums
+    excess = joint - clustered * described / tokens
+    total = np.maximum(excess.sum(0), 0)
+    z = divide(total, np.sqrt(np.square(excess).sum(0)))
     return np.exp(-0.5 * np.square(np.nan_to_num(z)))
 
 
@@ -176,8 +176,8 @@ def read_structure(store: Store, side: str) -> Gold:
         described = describe(tokens, fields)
         return Gold(tokens, described, build_lattice(described))
     if side != "source":
-        what = "samples" if side == SAMPLE else f"{side} tokens"
-        raise InputError(f"{store.path} has no labels of its {what}: give a site of source tokens")
+        kind = "samples" if side == SAMPLE else f"{side} tokens"
+        raise InputError(f"{store.path} has no labels of its {kind}: give a site of source tokens")
     return read_gold(store)
 
 

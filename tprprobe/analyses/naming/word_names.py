@@ -81,10 +81,10 @@ def load_word_names(folder: str | os.PathLike[str]) -> pd.DataFrame:
 def _name(
     model: str, store: Store, site: str, head: int | None, k: int, raw: bool, seed: int
 ) -> pd.DataFrame:
-    found = cluster(store, site, head, k, seed, raw, SEEDS)
-    named = name_roles(store, found, seed)
-    commonest = named["cluster"].map(found.summary.set_index("cluster")["top"])
-    named = named.assign(stability=found.stability, commonest=commonest)
-    first = {"model": model, "site": site, "layer": layer_of(site), "head": head}
-    placed = named.assign(**first).astype({"layer": "Int64", "head": "Int64"})
-    return placed[[*first, *(name for name in placed if name not in first)]]
+    clusters = cluster(store, site, head, k, seed, raw, SEEDS)
+    names = name_roles(store, clusters, seed)
+    commonest = names["cluster"].map(clusters.summary.set_index("cluster")["top"])
+    names = names.assign(stability=clusters.stability, commonest=commonest)
+    place = {"model": model, "site": site, "layer": layer_of(site), "head": head}
+    table = names.assign(**place).astype({"layer": "Int64", "head": "Int64"})
+    return table[[*place, *(name for name in table if name not in place)]]

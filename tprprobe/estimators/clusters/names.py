@@ -39,10 +39,10 @@ class ClusterNames(BaseEstimator):
         n_kinds = int(self.lattice.kinds.max()) + 1
         cells = np.bincount(kinds * n_clusters + labels, minlength=n_kinds * n_clusters)
         counts = cells.reshape(n_kinds, n_clusters).astype(np.float32)
-        both = (self.lattice.members @ counts).astype(float)
+        joint = (self.lattice.members @ counts).astype(float)
         clustered = counts.sum(0, dtype=float, keepdims=True)
-        described = both.sum(1, keepdims=True)
-        measures = measure_names(both, clustered, described, clustered.sum(1, keepdims=True))
+        described = joint.sum(1, keepdims=True)
+        measures = measure_names(joint, clustered, described, clustered.sum(1, keepdims=True))
         f05 = np.where(measures["precision"] >= PRECISION, measures["f05"], -1.0)
         best = f05.max(0, initial=-1.0)
         self.chosen_ = np.where(best < 0, -1, np.argmax(f05 >= best - TIE, axis=0))
@@ -62,21 +62,21 @@ def count_by_group(
     n, n_groups = len(holds), int(groups.max()) + 1
     cell, shape = groups * n + labels, (n_groups, n)
     described = np.stack([np.bincount(groups, row, n_groups) for row in holds], 1)
-    both = np.bincount(cell, holds[labels, np.arange(len(labels))], n_groups * n).reshape(shape)
+    joint = np.bincount(cell, holds[labels, np.arange(len(labels))], n_groups * n).reshape(shape)
     clustered = np.bincount(cell, minlength=n_groups * n).reshape(shape).astype(float)
     tokens = np.broadcast_to(np.bincount(groups).astype(float)[:, None], shape)
-    return np.stack([both, clustered, described, tokens])
+    return np.stack([joint, clustered, described, tokens])
 
 
 def measure_names(
     *sums: Float[np.ndarray, "_row _column"],
 ) -> dict[str, Float[np.ndarray, "row column"]]:
     """Precision, recall, F0.5, lift and NPMI of the four counts, summed."""
-    both, clustered, described, tokens = np.broadcast_arrays(*sums)
-    precision, recall = divide(both, clustered), divide(both, described)
+    joint, clustered, described, tokens = np.broadcast_arrays(*sums)
+    precision, recall = divide(joint, clustered), divide(joint, described)
     lift = divide(precision, divide(described, tokens))
     with np.errstate(divide="ignore", invalid="ignore"):  # never together
-        npmi = divide(np.log(lift), -np.log(both / tokens))
+        npmi = divide(np.log(lift), -np.log(joint / tokens))
     return {
         "precision": precision,
         "recall": recall,
