@@ -49,6 +49,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "docs": docs.docs,
 }
 TABLES = COMMANDS.keys() - {"models", "train", "convert", "push", "app", "docs"}
+OPEN = ("figure",)  # what is drawn has options of its own
 EPILOG = "What the columns of tables mean: tprprobe docs columns"
 
 
@@ -93,7 +94,9 @@ def load_command(name: str) -> Any:
     """
     function = COMMANDS.get(name) or plugins.find("commands")[name].load()
     group = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-    group.command(name, epilog=EPILOG if name in TABLES else None)(function)
+    settings = {"allow_extra_args": True, "ignore_unknown_options": True} if name in OPEN else None
+    epilog = EPILOG if name in TABLES else None
+    group.command(name, epilog=epilog, context_settings=settings)(function)
     return typer.main.get_command(group)
 
 
