@@ -17,19 +17,20 @@ NULLS = {"field": "task", "null": "rival", "null_mean": "rival_value", "p_value"
 def list_results(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """The file of the long table of names, agreement, decoding and ones; vectors that were not asked for are controls."""
     asked = tables["names"]["vectors"].iloc[0]
-    names, agreement, decoding, ones = (
-        _name_controls(tables[name], asked) for name in ("names", "agreement", "decoding", "ones")
-    )
-    parts = [
-        _melt(names.assign(task="names"), OF_NAMES),
-        _melt(decoding.assign(task="polarity", estimator=decoding["predictor"]), ("accuracy", "gain")),
-        _melt(ones.assign(task="ones", n=np.nan), ("precision",)),
-    ]  # fmt: skip
-    agreement = agreement.rename(columns=NULLS)
-    agreement["beyond"] = agreement["value"] - agreement["rival_value"]
-    for metric, rows in agreement.groupby("measure"):
-        parts.append(_melt(rows, ("value",)).assign(metric=metric))
-    return {FILE: join_tables([part for part in parts if len(part)])}
+    named = {name: _name_controls(table, asked) for name, table in tables.items() if len(table)}
+    parts = [_melt(named["names"].assign(task="names"), OF_NAMES)]
+    if "agreement" in named:
+        agreement = named["agreement"].rename(columns=NULLS)
+        agreement["beyond"] = agreement["value"] - agreement["rival_value"]
+        for metric, rows in agreement.groupby("measure"):
+            parts.append(_melt(rows, ("value",)).assign(metric=metric))
+    if "decoding" in named:
+        decoding = named["decoding"]
+        decoding = decoding.assign(task="polarity", estimator=decoding["predictor"])
+        parts.append(_melt(decoding, ("accuracy", "gain")))
+    if "ones" in named:
+        parts.append(_melt(named["ones"].assign(task="ones", n=np.nan), ("precision",)))
+    return {FILE: join_tables(parts)}
 
 
 def list_word_results(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -45,8 +46,6 @@ def _name_controls(table: pd.DataFrame, asked: str) -> pd.DataFrame:
 
 
 def _melt(table: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
-    if table.empty:
-        return table
     table = table if "estimator" in table else table.assign(estimator=ESTIMATOR)
     names = {name: name for name in (*NAMES, *FURTHER) if name in table}
     return melt(table, names, [metric for metric in metrics if metric in table])
