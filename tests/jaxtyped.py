@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args, get_origin
 from beartype import BeartypeConf, beartype
 from jaxtyping import AbstractArray, jaxtyped
 
-MOST_CHECKED = 20  # calls of a function in a test
+MOST_CHECKED = 5  # calls of a function in a test
 tests_begun = 0
 typed = beartype(conf=BeartypeConf(is_pep484_tower=True))
 

@@ -175,7 +175,7 @@ def test_widths_that_cannot_be_halved_are_refused():
 def test_the_recipe_trains_a_model_that_learns(tmp_path):
     settings = read_toml(Path(__file__).parents[2] / "studies" / "tpdn" / "recipe.toml")
     [stage], [watched] = settings["stages"], settings["evaluate"]
-    stage["steps"], stage["warmup"] = 100, 4  # both in proportion
+    stage["steps"], stage["warmup"] = 200, 8  # both in proportion
     stage["mix"][0]["n"], watched["n"] = 2000, 100
     settings["model"]["encoder"] = "tree"
     out = train(parse(Recipe, settings | {"batch_size": 32}, "recipe"), tmp_path / "run")
