@@ -7,8 +7,10 @@ The scale of a matrix is the root mean square of its numbers.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -19,7 +21,7 @@ from tprprobe import plugins
 from tprprobe.console import note
 from tprprobe.errors import InputError, unknown
 from tprprobe.models.checkpoint import TRANSFORMERS, read_checkpoint, untrained_twin
-from tprprobe.models.permutation import permute
+from tprprobe.models.permutation import permute, permuted
 from tprprobe.models.placement import Placement
 from tprprobe.models.protocol import Language, Model, Readable
 from tprprobe.site.adapters import Adaptable, with_sites
@@ -123,12 +125,30 @@ def find_twins(
         >>> list(tp.models.find_twins(model, ["permuted", "untrained"]))
         ['permuted', 'untrained']
     """
+    return {kind: _twin_of(model, kind, seed) for kind in _checked_kinds(model, kinds)}
+
+
+def find_controls(
+    model: Readable, kinds: Sequence[str] | None = None, seed: int = 0
+) -> dict[str, Callable[[], AbstractContextManager[Readable]]]:
+    """The twins of a model by kind, each in a block; the permuted one of an attached model is that model itself, whose
+    weights are in another order during the block.
+    """
+    return {
+        kind: partial(permuted, model, seed)
+        if kind == PERMUTED and isinstance(model, Attached)
+        else partial(nullcontext, _twin_of(model, kind, seed))
+        for kind in _checked_kinds(model, kinds)
+    }
+
+
+def _checked_kinds(model: Readable, kinds: Sequence[str] | None) -> Sequence[str]:
     if kinds is None:
-        kinds = (UNTRAINED,) if isinstance(model, Model) else (PERMUTED,)
+        return (UNTRAINED,) if isinstance(model, Model) else (PERMUTED,)
     for kind in kinds:
         if kind not in TWINS:
             raise unknown("twin", kind, TWINS)
-    return {kind: _twin_of(model, kind, seed) for kind in kinds}
+    return kinds
 
 
 def _twin_of(model: Readable, kind: str, seed: int) -> Readable:
