@@ -50,7 +50,7 @@ docs: .venv/.dev
 soak: .venv/.dev
 	$(BIN)/pytest -m soak
 
-# NAMES="kmeans tpgn" runs some; AUTHORS=PATH, a checkout of github.com/ischlag/TP-Transformer, and
+# NAMES="kmeans capture" runs some; AUTHORS=PATH, a checkout of github.com/ischlag/TP-Transformer, and
 # TPDN=PATH, one of github.com/tommccoy1/tpdn, measure beside their code.
 bench: .venv/.dev
 	$(BIN)/python benchmarks/record.py $(NAMES) $(if $(AUTHORS),--authors $(AUTHORS)) $(if $(TPDN),--tpdn $(TPDN))
