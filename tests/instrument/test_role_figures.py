@@ -121,7 +121,7 @@ def test_files_by_their_endings(run, tmp_path):
     table = catalogue.write_figure(
         "decomposition", sources=[run / "decomposed"], out=tmp_path / "t.csv"
     )
-    assert len(pd.read_csv(table)) == 3
+    assert len(pd.read_csv(table)) == 2
 
 
 def swapped(at, counterfactual, vectors="hidden", layer=-1):
