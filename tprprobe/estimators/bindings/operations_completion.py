@@ -12,6 +12,7 @@ from tprprobe.estimators.bindings.operations import (
     Weights,
     bind_all,
 )
+from tprprobe.estimators.bindings.pairs import draw_pairs
 
 INNER_SHARE = 0.2  # of the seen pairs, to choose a form by
 ROUNDS = 3  # by turns of main effects and the operation
@@ -61,7 +62,7 @@ def complete(
         The form, fitted to all seen pairs, and the table.
     """
     axes = _principal_axes(table, weights)
-    inner = draw_pairs(weights > 0, INNER_SHARE, np.random.default_rng(seed))
+    inner = draw_cells(weights > 0, INNER_SHARE, np.random.default_rng(seed))
     known = np.where(inner, 0, weights)
 
     def error(form: Form) -> float:
@@ -86,16 +87,11 @@ def _by_role(table: Table, weights: Weights) -> Float64[np.ndarray, "1 role_ d"]
     return (total / np.maximum(weights.sum(0), 1e-12)[:, None])[None]
 
 
-def draw_pairs(seen: Cells, share: float, rng: np.random.Generator) -> Cells:
+def draw_cells(seen: Cells, share: float, rng: np.random.Generator) -> Cells:
     """A random share of the seen pairs; fillers and roles keep half of theirs."""
-    remaining = [seen.sum(1), seen.sum(0)]
-    least = [np.ceil(n / 2) for n in remaining]
+    cells = np.argwhere(seen)
+    order, occurs = rng.permutation(len(cells)), np.ones(len(cells), bool)
+    chosen = cells[draw_pairs(order, cells.T, occurs, share * len(cells))]
     drawn = np.zeros_like(seen)
-    for cell in rng.permutation(np.argwhere(seen)):
-        if drawn.sum() >= share * seen.sum():
-            break
-        if all(n[i] > m[i] for n, m, i in zip(remaining, least, cell, strict=True)):
-            drawn[tuple(cell)] = True
-            for n, i in zip(remaining, cell, strict=True):
-                n[i] -= 1
+    drawn[tuple(chosen.T)] = True
     return drawn
