@@ -10,7 +10,7 @@ import pytest
 import tprprobe as tp
 from studies.pages import english_states as section
 from studies.pages import period_states, state_tables
-from tprprobe.analyses.decomposition.scheme_scores import COLUMNS
+from tprprobe.analyses.decomposition.score_tables import COLUMNS
 from tprprobe.data.pairs import encode_pairs
 from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.models import build

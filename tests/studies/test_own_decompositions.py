@@ -6,7 +6,7 @@ import pytest
 from studies.pages import own_decompositions as section
 from studies.pages import state_tables
 from studies.pages.own_decompositions import OwnStates
-from tprprobe.analyses.decomposition.scheme_scores import COLUMNS
+from tprprobe.analyses.decomposition.score_tables import COLUMNS
 
 NAME = "planted-arithmetic"
 

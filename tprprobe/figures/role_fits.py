@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from tprprobe.analyses.decomposition import RoleSearch, binds
-from tprprobe.analyses.decomposition.families import ADDITIVE, BAG, BELOW, FACTORED, FAMILIES
 from tprprobe.errors import InputError
+from tprprobe.estimators.bindings.families import ADDITIVE, BAG, BELOW, FACTORED, FAMILIES
 from tprprobe.figures.dots import interval_dots
 from tprprobe.figures.style import HUES, INK, MUTED, WRONG, Drawing, drawing, legend, tidy
 from tprprobe.figures.tables import Table
