@@ -167,7 +167,7 @@ class AlternatingLeastSquares:
         table[self.rows] = vectors
         return self.regression.grams.centered(table)[self.rows]
 
-    @property
+    @functools.cached_property
     def weights(self) -> csr_array:
         """The variation of every pair's count, [long, short]."""
         return self.index.unfold(self.regression.grams.squares()[self.rows])

@@ -111,7 +111,7 @@ def hold_out_pairs(
     n_units = np.diff(by_pair.indptr)
     touched = np.zeros(len(counts.indptr) - 1, bool)
 
-    def touch(pair: int) -> bool:
+    def touch(pair: Any) -> bool:
         units = by_pair.indices[by_pair.indptr[pair] : by_pair.indptr[pair + 1]]
         is_free = touched.sum() + np.sum(~touched[units]) <= max_touched * len(touched)
         touched[units] |= is_free
@@ -127,7 +127,7 @@ def draw_pairs(
     symbols: Sequence[Int[np.ndarray, " pair"]],
     occurs: Bool[np.ndarray, " pair"],
     n_pairs: float,
-    accept: Callable[[int], bool] = lambda _: True,
+    accept: Callable[[Any], bool] = lambda _: True,
 ) -> Bool[np.ndarray, " pair"]:
     """The first pairs in an order, as flags, without which every filler and role has half of its pairs that occur."""
     remaining = [np.bincount(ids[occurs], minlength=1 + ids.max(initial=0)) for ids in symbols]
