@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from planted.bindings import HIDDEN, STATE, both, draw_sequences, left, plant_bindings
+from scipy.linalg import cho_solve
 from scipy.sparse import csr_array, issparse
 from sklearn.utils.estimator_checks import check_estimator
 from typer.testing import CliRunner
@@ -18,7 +19,7 @@ from tprprobe.analyses.decomposition.sequence_units import members_of
 from tprprobe.cli import app
 from tprprobe.console import track_stages
 from tprprobe.estimators.bindings import ridge
-from tprprobe.estimators.bindings.block_products import Block, dense, shape_of
+from tprprobe.estimators.bindings.block_products import Block, dense, factorize, shape_of
 from tprprobe.estimators.bindings.factors import hosvd
 from tprprobe.estimators.bindings.families import BELOW, FAMILIES, make_block
 from tprprobe.estimators.bindings.pairs import (
@@ -237,6 +238,12 @@ def test_fewer_columns_of_the_last_block_are_those_alone(problem, blocks):
     other = regression.solve([*main, cut], [0.01, 0.1, same])
     for a, b in zip(one, other, strict=True):
         assert np.allclose(a, b)
+
+
+def test_a_system_that_rounding_makes_indefinite_is_solved():
+    matrix = np.ones((3, 3)) - 1e-13 * np.eye(3)
+    solution = cho_solve(factorize(matrix.copy()), np.ones(3))
+    assert np.allclose(matrix @ solution, 1, atol=1e-6)
 
 
 def test_conjugate_gradients_solve_every_column():

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -42,16 +43,15 @@ def decompose_all(
     every scheme; ``out`` is a new folder for it, and the run goes on there with ``resume``;
     ``progress`` gets the parts of the run, ``report`` the stages of each.
     """
-    names, schemes = store.select(sites), [read_scheme(name).name for name in dict.fromkeys(roles)]
-    for site in names:
+    schemes = [read_scheme(name).name for name in dict.fromkeys(roles)]
+    for site in store.select(sites):
         plan_decomposition(store, site, schemes, **options).read(store, site)
 
     def measure(site: str, scheme: str) -> pd.DataFrame:
         return decompose(store, site, scheme, report=report, **options).results.table
 
-    about = {"sites": names, "roles": schemes, "options": options}
-    keep = partial(_keep, DECOMPOSITIONS, FILE, store, about, out, resume, progress)
-    return keep(measure, [(site, scheme) for site in names for scheme in schemes], load_long)
+    about = {"sites": store.select(sites), "roles": schemes, "options": options}
+    return _keep(DECOMPOSITIONS, FILE, store, about, out, resume, progress, measure, load_long)
 
 
 def compare_all(
@@ -66,15 +66,14 @@ def compare_all(
     """The long table of :func:`compare_operations`, whose ``options`` are taken, of every site that matches and every
     scheme; ``out``, ``resume`` and ``progress`` as in :func:`decompose_all`.
     """
-    names, schemes = store.select(sites), list(dict.fromkeys(roles))
 
     def measure(site: str, scheme: str) -> pd.DataFrame:
         table = compare_operations(store, site, scheme, **options)
         return tabulate_operations(table, site, read_scheme(scheme).name)
 
-    about = {"sites": names, "roles": schemes, "options": options}
-    keep = partial(_keep, OPERATIONS, FILE, store, about, out, resume, progress)
-    return keep(measure, [(site, scheme) for site in names for scheme in schemes], load_long)
+    schemes = list(dict.fromkeys(roles))
+    about = {"sites": store.select(sites), "roles": schemes, "options": options}
+    return _keep(OPERATIONS, FILE, store, about, out, resume, progress, measure, load_long)
 
 
 def search_all(
@@ -88,17 +87,15 @@ def search_all(
     """The search of :func:`search_roles`, whose ``options`` are taken, at every site that matches;
     ``out``, ``resume`` and ``progress`` as in :func:`decompose_all`.
     """
-    names = store.select(sites)
-    for site in names:
+    for site in store.select(sites):
         read_searched(store, site, **{k: v for k, v in options.items() if k != "seed"})
 
     def measure(site: str) -> pd.DataFrame:
         search = search_roles(store, site, **options)
         return search.schemes.assign(site=site, found=search.found)
 
-    about = {"sites": names, "options": options}
-    keep = partial(_keep, ROLES, SCHEMES, store, about, out, resume, progress)
-    return keep(measure, [(site,) for site in names], load_roles)
+    about = {"sites": store.select(sites), "options": options}
+    return _keep(ROLES, SCHEMES, store, about, out, resume, progress, measure, load_roles)
 
 
 def _keep(
@@ -110,13 +107,13 @@ def _keep(
     resume: bool,
     progress: Progress,
     measure: Measure,
-    jobs: Sequence[tuple[str, ...]],
     load: Callable[[Path], Any],
 ) -> Any:
-    """What is loaded of the folder of a run that measures all jobs."""
+    """What is loaded of the folder of a run that measures every site (by every scheme)."""
     settings = {"format": f"tprprobe-{Path(kind.file).stem}", "stores": [store.fingerprint]}
     settings |= {**about, "tprprobe": version("tprprobe")}
-    makes = {f"{i}": partial(measure, *job) for i, job in enumerate(jobs)}
+    jobs = enumerate(product(*(about[name] for name in ("sites", "roles") if name in about)))
+    makes = {f"{i}": partial(measure, *job) for i, job in jobs}
     with kept(out) as folder:
         KeptRun.open(folder, settings, resume, kind.file).make_table(file, makes, progress)
         return load(folder)
@@ -125,12 +122,9 @@ def _keep(
 def load_roles(folder: str | os.PathLike[str]) -> list[RoleSearch]:
     """What a finished run found, site by site, read from its folder."""
     table = load_table(folder, SCHEMES, SCHEME_COLUMNS, "search again")
-    sites = {str(site): rows for site, rows in table.groupby("site", sort=False)}
+    groups = table.drop(columns=["site", "found"]).groupby(table["site"], sort=False)
+    found = table.groupby("site")["found"].first()
     return [
-        RoleSearch(
-            site,
-            str(rows["found"].iloc[0]),
-            rows.drop(columns=["site", "found"]).reset_index(drop=True),
-        )
-        for site, rows in sites.items()
+        RoleSearch(str(site), str(found[site]), schemes.reset_index(drop=True))
+        for site, schemes in groups
     ]

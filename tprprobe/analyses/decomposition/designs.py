@@ -12,6 +12,7 @@ from scipy.sparse import csr_array, hstack
 
 from tprprobe.analyses.decomposition.role_schemes import RoleAssignments, RoleScheme
 from tprprobe.analyses.decomposition.sequence_units import Units
+from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.pairs import (
     Flags,
     Occurrences,
@@ -63,7 +64,7 @@ class Design:
     ) -> "Design":
         """The design with shares of pairs withheld: of all fitting units, then, to choose by, of those left."""
         test, judged = split
-        fitting = leave_out(~test, test, origin.sequences)
+        fitting = leave_untested(~test, test, origin)
         first = csr_array(counts[:, : len(parts[0])])
         withheld = hold_out_pairs(select_units(first, fitting), parts[0], shares[0], rng)
         unseen = has_pairs(first, withheld)
@@ -83,7 +84,23 @@ class Design:
         documents, is_fitted = self.origin.documents, self.fitted[units]
         fitted = is_fitted & ~self.judged
         judged = is_fitted & ~np.isin(documents, documents[fitted])
-        return leave_out(fitted, judged, self.origin.sequences), judged
+        return leave_untested(fitted, judged, self.origin), judged
+
+
+def leave_untested(fitted: Flags, tested: Flags, origin: Provenance) -> Flags:
+    """The fitted units that have no sequence in common with a tested one.
+
+    Raises:
+        InputError: There are none.
+    """
+    untested = leave_out(fitted, tested, origin.sequences)
+    if not untested.any():
+        n = len(np.unique(origin.sequences, axis=0))
+        raise InputError(
+            f"no sequence is left to fit to: {len(fitted)} samples have {n} different sequences, and all are tested "
+            "on; give more different texts, or a model that knows more of their symbols"
+        )
+    return untested
 
 
 def make_designs(units: Units, scheme: RoleScheme, share: float, seed: int) -> Iterator[Design]:

@@ -213,7 +213,7 @@ class RoleScheme:
             return labels
         names = map("*".join, self.terms)
         return [
-            of_term.rename_categories([f"{name}:{value}" for value in of_term.categories])
+            of_term.rename_categories({value: f"{name}:{value}" for value in of_term.categories})
             for name, of_term in zip(names, labels, strict=True)
         ]
 

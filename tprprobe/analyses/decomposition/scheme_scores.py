@@ -101,9 +101,9 @@ def score(
     scores: list[Score | None] = []
     for i, prediction in enumerate(predictions):
         n_groups, below = int(has_units[i].sum()), prediction.below
-        values = (r2[:, i], r2[:, i] - (0 if below is None else r2[:, below]), substitution[:, i])
-        intervals = (_interval(value, n_groups) for value in values)
-        scores.append(Score(*intervals, int(n[0, i]), n_groups) if n_groups else None)
+        gain = r2[:, i] - (0 if below is None else r2[:, below])
+        own, beyond, read = (_interval(v, n_groups) for v in (r2[:, i], gain, substitution[:, i]))
+        scores.append(Score(own, beyond, read, int(n[0, i]), n_groups) if n_groups else None)
     return scores
 
 

@@ -16,6 +16,7 @@ from tprprobe.statistics import read_interval
 
 Numbers = dict[str, dict[str, Any]]  # by metric, as of evaluation.results.number
 
+NAMES = {"site": "site", "roles": "task", "family": "estimator", "control": "control", "design": "design"}  # fmt: skip
 ENDS = ("", "_low", "_high")
 SHARES = ("share", "share_by_length", "share_shuffled", "share_learned")
 SCORES = ("r2", "gain", "learnt", "r2_withheld", "substitution", "substitution_withheld")
@@ -60,9 +61,8 @@ def tabulate_scores(
 
 def view_scores(results: Results) -> pd.DataFrame:
     """The table of scores with a row a site, scheme, family and control; see [columns](columns.md#decompositions)."""
-    names = ["site", "task", "estimator", "control", "design"]
-    groups: Any = results.table.groupby(names, sort=False, dropna=False)
-    rows = [_view_scores(*key, _by_metric(of_row)) for key, of_row in groups]
+    groups: Any = results.table.groupby(list(NAMES.values()), sort=False, dropna=False)
+    rows = [_view_scores(dict(zip(NAMES, key, strict=True)), of_row) for key, of_row in groups]
     is_decoded = any("substitution" in row for row in rows)
     shown = [name for name in COLUMNS if is_decoded or not name.startswith("substitution")]
     texts = (*TEXTS, "penalty")
@@ -72,14 +72,13 @@ def view_scores(results: Results) -> pd.DataFrame:
 
 
 def _by_metric(rows: pd.DataFrame) -> Numbers:
-    return {row["metric"]: row for row in rows.to_dict("records")}
+    records: Any = rows.to_dict("records")
+    return {row["metric"]: row for row in records}
 
 
-def _view_scores(
-    site: str, roles: str, family: str, control: str, design: str, numbers: Numbers
-) -> dict[str, Any]:
-    row: dict[str, Any] = {"site": site, "roles": roles, "family": family, "control": control}
-    row |= {"design": design, "over": BELOW.get(family, "mean") if "gain" in numbers else ""}
+def _view_scores(names: Mapping[str, str], rows: pd.DataFrame) -> dict[str, Any]:
+    numbers, row = _by_metric(rows), dict[str, Any](names)
+    row["over"] = BELOW.get(row["family"], "mean") if "gain" in numbers else ""
     for metric, values in numbers.items():
         if metric in (*SHARES, *SCORES):
             row |= read_interval(values).columns(metric)

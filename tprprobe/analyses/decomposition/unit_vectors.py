@@ -28,7 +28,8 @@ class UnitVectors:
     @classmethod
     def of(cls, vectors: Float[np.ndarray, "unit d_model"]) -> "UnitVectors":
         """Vectors in memory."""
-        return cls(vectors.__getitem__, *vectors.shape, len(vectors))
+        n, width = vectors.shape
+        return cls(vectors.__getitem__, n, width, n)
 
     def parts(self) -> list[slice]:
         """The units in parts of whole blocks, over which workers may be spread."""

@@ -246,13 +246,14 @@ def _spans(widths: Sequence[int]) -> list[slice]:
 
 
 def factorize(matrix: Matrix) -> Any:
-    """The Cholesky factor of a symmetric positive matrix, which is overwritten. Columns that rounding cannot tell apart
-    get a penalty of the size of rounding.
+    """The Cholesky factor of a symmetric positive matrix, which is overwritten; eigenvalues that rounding has made
+    negative are replaced by the least positive ones.
     """
     diagonal, options = matrix.diagonal().copy(), {"lower": True, "check_finite": False}
     try:
         return cho_factor(matrix.T, overwrite_a=True, **options)
     except LinAlgError:
         lower = np.tril(matrix, -1)  # LAPACK has overwritten the other triangle
-        penalty = ROUNDING * diagonal.max(initial=0)
-        return cho_factor(lower + lower.T + np.diag(diagonal + penalty), **options)
+        values, axes = np.linalg.eigh(lower + lower.T + np.diag(diagonal))
+        values = np.maximum(values, ROUNDING * values[-1])
+        return cho_factor((axes * values) @ axes.T, **options)

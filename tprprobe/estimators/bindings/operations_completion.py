@@ -91,7 +91,7 @@ def draw_cells(seen: Cells, share: float, rng: np.random.Generator) -> Cells:
     """A random share of the seen pairs; fillers and roles keep half of theirs."""
     cells = np.argwhere(seen)
     order, occurs = rng.permutation(len(cells)), np.ones(len(cells), bool)
-    chosen = cells[draw_pairs(order, tuple(cells.T), occurs, share * len(cells))]
+    chosen = cells[draw_pairs(order, list(cells.T), occurs, share * len(cells))]
     drawn = np.zeros_like(seen)
     drawn[tuple(chosen.T)] = True
     return drawn

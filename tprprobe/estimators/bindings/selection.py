@@ -166,8 +166,9 @@ class ModelSelector:
     def _bind(self, candidate: Candidate, part: int, reference: Bases | None) -> Candidate:
         """The candidate with the bindings of a part, of the dimensions of others, or the fewest that do."""
         if self.is_control:
-            has_bindings = reference and min(ranks_of(reference))
-            return self._sweep(candidate, part, reference, candidate) if has_bindings else candidate
+            if reference is None or not min(ranks_of(reference)):
+                return candidate
+            return self._sweep(candidate, part, reference, candidate)
         ranks = self.ranks or (reference and ranks_of(reference))
         bases = hosvd(self._free_vectors(candidate, part), self.parts[part], ranks)
         unbound = replace(candidate, bases={**candidate.bases, part: truncate(bases, (0, 0))})
