@@ -50,8 +50,10 @@ def decompose_all(
     def measure(site: str, scheme: str) -> pd.DataFrame:
         return decompose(store, site, scheme, report=report, **options).results.table
 
-    about = {"sites": store.select(sites), "roles": schemes, "options": options}
-    return _keep(DECOMPOSITIONS, FILE, store, about, out, resume, progress, measure, load_long)
+    settings_of_run = {"sites": store.select(sites), "roles": schemes, "options": options}
+    return _keep(
+        DECOMPOSITIONS, FILE, store, settings_of_run, out, resume, progress, measure, load_long
+    )
 
 
 def compare_all(
@@ -72,8 +74,10 @@ def compare_all(
         return tabulate_operations(table, site, read_scheme(scheme).name)
 
     schemes = list(dict.fromkeys(roles))
-    about = {"sites": store.select(sites), "roles": schemes, "options": options}
-    return _keep(OPERATIONS, FILE, store, about, out, resume, progress, measure, load_long)
+    settings_of_run = {"sites": store.select(sites), "roles": schemes, "options": options}
+    return _keep(
+        OPERATIONS, FILE, store, settings_of_run, out, resume, progress, measure, load_long
+    )
 
 
 def search_all(
@@ -92,17 +96,17 @@ def search_all(
 
     def measure(site: str) -> pd.DataFrame:
         search = search_roles(store, site, **options)
-        return search.schemes.assign(site=site, found=search.found)
+        return search.schemes.assign(site=site, found_by_site=search.found_by_site)
 
-    about = {"sites": store.select(sites), "options": options}
-    return _keep(ROLES, SCHEMES, store, about, out, resume, progress, measure, load_roles)
+    settings_of_run = {"sites": store.select(sites), "options": options}
+    return _keep(ROLES, SCHEMES, store, settings_of_run, out, resume, progress, measure, load_roles)
 
 
 def _keep(
     kind: Kind,
     file: str,
     store: Store,
-    about: Mapping[str, Any],
+    settings_of_run: Mapping[str, Any],
     out: str | os.PathLike[str] | None,
     resume: bool,
     progress: Progress,
@@ -111,8 +115,10 @@ def _keep(
 ) -> Any:
     """What is loaded of the folder of a run that measures every site (by every scheme)."""
     settings = {"format": f"tprprobe-{Path(kind.file).stem}", "stores": [store.fingerprint]}
-    settings |= {**about, "tprprobe": version("tprprobe")}
-    jobs = enumerate(product(*(about[name] for name in ("sites", "roles") if name in about)))
+    settings |= {**settings_of_run, "tprprobe": version("tprprobe")}
+    jobs = enumerate(
+        product(*(settings_of_run[name] for name in ("sites", "roles") if name in settings_of_run))
+    )
     makes = {f"{i}": partial(measure, *job) for i, job in jobs}
     with kept(out) as folder:
         KeptRun.open(folder, settings, resume, kind.file).make_table(file, makes, progress)
@@ -123,8 +129,8 @@ def load_roles(folder: str | os.PathLike[str]) -> list[RoleSearch]:
     """What a finished run found, site by site, read from its folder."""
     table = load_table(folder, SCHEMES, SCHEME_COLUMNS, "search again")
     groups = table.drop(columns=["site", "found"]).groupby(table["site"], sort=False)
-    found = table.groupby("site")["found"].first()
+    found_by_site = table.groupby("site")["found"].first()
     return [
-        RoleSearch(str(site), str(found[site]), schemes.reset_index(drop=True))
+        RoleSearch(str(site), str(found_by_site[site]), schemes.reset_index(drop=True))
         for site, schemes in groups
     ]

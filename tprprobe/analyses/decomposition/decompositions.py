@@ -84,8 +84,8 @@ class Decomposition:
         return replace(self, fits=self.unwithheld)
 
     def _repr_html_(self) -> str:
-        shown = self.scores[["roles", "family", "control", "rank", "r2", "r2_low", "r2_high"]]
-        return as_html(f"{self.site} as a sum of bindings", shown)
+        columns = self.scores[["roles", "family", "control", "rank", "r2", "r2_low", "r2_high"]]
+        return as_html(f"{self.site} as a sum of bindings", columns)
 
     @property
     def fit(self) -> RoleFit:
@@ -111,14 +111,14 @@ class Decomposition:
         Raises:
             InputError: A filler or role that the fit does not have.
         """
-        known = self.fit.pairs
+        fit_pairs = self.fit.pairs
         fillers, roles = ([str(name) for name in names] for names in zip(*pairs, strict=True))
-        codes = lookup_fillers(known.fillers, fillers), lookup_names(known.roles, roles)
+        codes = lookup_fillers(fit_pairs.fillers, fillers), lookup_names(fit_pairs.roles, roles)
         if (codes[0] < 0).any():
-            raise unknown("filler", fillers[int(np.argmin(codes[0]))], map(str, known.fillers))
+            raise unknown("filler", fillers[int(np.argmin(codes[0]))], map(str, fit_pairs.fillers))
         if (codes[1] < 0).any():
-            raise unknown("role", roles[int(np.argmin(codes[1]))], map(str, known.roles))
-        return self.fit.parts[0].predict(Pairs(known.fillers, known.roles, *codes))
+            raise unknown("role", roles[int(np.argmin(codes[1]))], map(str, fit_pairs.roles))
+        return self.fit.parts[0].predict(Pairs(fit_pairs.fillers, fit_pairs.roles, *codes))
 
     def encode(self, sequences: Sequences) -> Float64[np.ndarray, "sequence d_model"]:
         """The vectors that the fit gives to sequences of fillers.
@@ -139,10 +139,10 @@ class Decomposition:
         encoded = (
             np.zeros((shape_of(assignments.members[0])[0], len(self.fit.bias))) + self.fit.bias
         )
-        for part, members in zip(self.fit.parts, assignments.members, strict=True):
-            filler, names = lookup_fillers(part.pairs.fillers, fillers), part.pairs.roles
+        for part_fit, members in zip(self.fit.parts, assignments.members, strict=True):
+            filler, names = lookup_fillers(part_fit.pairs.fillers, fillers), part_fit.pairs.roles
             roles = [lookup_names(names, np.asarray(r, object)) for r in assignments.roles]
-            encoded += part.encode(members, [(filler, role) for role in roles])
+            encoded += part_fit.encode(members, [(filler, role) for role in roles])
         return encoded
 
 
@@ -225,12 +225,14 @@ def decompose(
     options |= {"seed": seed, "rare": rare}
     plan = plan_decomposition(store, site, roles, fillers, unit, scope, rank, **options)
     units, names = plan.read(store, site), [scheme.name for scheme in plan.schemes]
-    made = [decompose_scheme(units, store.twins, s, plan, report) for s in plan.schemes]
-    fits, unwithheld, tables = zip(*made, strict=True)
+    results_by_scheme = [
+        decompose_scheme(units, store.twins, s, plan, report) for s in plan.schemes
+    ]
+    fits, unwithheld, tables = zip(*results_by_scheme, strict=True)
     results = Results(pd.concat(tables, ignore_index=True))
-    whole = dict(zip(names, fits, strict=True))
-    known = {name: fit for name, fit in zip(names, unwithheld, strict=True) if fit}
-    return Decomposition(units.site, plan, results, whole, known)
+    fits_by_name = dict(zip(names, fits, strict=True))
+    by_name = {name: fit for name, fit in zip(names, unwithheld, strict=True) if fit}
+    return Decomposition(units.site, plan, results, fits_by_name, by_name)
 
 
 @in_one_thread
@@ -245,5 +247,5 @@ def fit_scheme(store: Store, site: str, roles: Roles, **options: Any) -> Decompo
     plan = plan_decomposition(store, site, roles, **options)
     units, [scheme] = plan.read(store, site), plan.schemes
     [fits] = plan.begin(units, scheme)
-    whole = {scheme.name: fits.fit(plan.family, ALL)}
-    return Decomposition(units.site, plan, Results(tabulate([])), whole)
+    fits_by_name = {scheme.name: fits.fit(plan.family, ALL)}
+    return Decomposition(units.site, plan, Results(tabulate([])), fits_by_name)

@@ -65,11 +65,13 @@ class Design:
         """The design with shares of pairs withheld: of all fitting units, then, to choose by, of those left."""
         test, judged = split
         fitting = leave_untested(~test, test, origin)
-        first = csr_array(counts[:, : len(parts[0])])
-        withheld = hold_out_pairs(select_units(first, fitting), parts[0], shares[0], rng)
-        unseen = has_pairs(first, withheld)
-        rest = select_units(first, fitting & ~unseen)
-        inner = has_pairs(first, hold_out_pairs(rest, parts[0], shares[1], rng, INNER_UNITS))
+        of_first = csr_array(counts[:, : len(parts[0])])
+        withheld = hold_out_pairs(select_units(of_first, fitting), parts[0], shares[0], rng)
+        unseen = has_pairs(of_first, withheld)
+        remaining = select_units(of_first, fitting & ~unseen)
+        inner = has_pairs(
+            of_first, hold_out_pairs(remaining, parts[0], shares[1], rng, INNER_UNITS)
+        )
         judged = (judged | inner) & fitting
         return cls(AS_IS, parts, counts, test, unseen, judged, fitting, origin)
 
@@ -113,10 +115,10 @@ def make_designs(units: Units, scheme: RoleScheme, share: float, seed: int) -> I
     design = Design.divide(*counts, units.origin, split, (share, share or 0.1), rng)
     yield design
     within, across = permute_within(assignments.group, rng), rng.permutation(len(units.tokens))
-    other = pairs.fillers.get_indexer(pd.Index(units.fillers[across][assignments.token]))
+    other_filler = pairs.fillers.get_indexer(pd.Index(units.fillers[across][assignments.token]))
     for control, shuffled in (
         (SHUFFLED_ROLES, [(filler, role[within]) for filler, role in occurrences]),
-        (SHUFFLED_FILLERS, [(np.where(f < 0, f, other), role) for f, role in occurrences]),
+        (SHUFFLED_FILLERS, [(np.where(f < 0, f, other_filler), role) for f, role in occurrences]),
     ):
         occurring = Pairs.occurring(pairs.fillers, pairs.roles, shuffled)
         parts, counts = _count(assignments, occurring, shuffled)

@@ -48,18 +48,20 @@ class UnitParts:
     ) -> "UnitParts":
         """Random parts of whole documents; a sequence is in one of them alone."""
         n_documents = origin.documents.max() + 1
-        part = np.random.default_rng((seed, 2)).permutation(n_documents)[origin.documents] % N_PARTS
-        is_single = stand_first(part, origin.sequences)
-        return cls(pairs, counts, [(part == i) & is_single for i in range(N_PARTS)])
+        unit_part = (
+            np.random.default_rng((seed, 2)).permutation(n_documents)[origin.documents] % N_PARTS
+        )
+        is_single = stand_first(unit_part, origin.sequences)
+        return cls(pairs, counts, [(unit_part == i) & is_single for i in range(N_PARTS)])
 
     def tables(self, vectors: UnitVectors) -> list[tuple[Vectors, Vectors]]:
         """For every part, V of the pairs by the units of all others, and by its own units."""
         regressions = self.fit_moments(vectors)
         tables = []
         for i, regression in enumerate(regressions):
-            others = [j for j in range(len(regressions)) if j != i]
-            rows = np.any([self.fitted[j] for j in others], axis=0)
-            fitted = self.solve_table(rows, [regressions[j] for j in others])
+            indices = [j for j in range(len(regressions)) if j != i]
+            rows = np.any([self.fitted[j] for j in indices], axis=0)
+            fitted = self.solve_table(rows, [regressions[j] for j in indices])
             tables.append((fitted, self.solve_table(self.fitted[i], [regression])))
         return tables
 
@@ -69,10 +71,10 @@ class UnitParts:
 
     def solve_table(self, rows: Bool[np.ndarray, " unit"], parts: Sequence[Regression]) -> Vectors:
         """V of the pairs of the first part of the design by these units, which are those of the regressions."""
-        n_parts, n = len(self.pairs), max(1, sum(part.n for part in parts))
+        n_parts, n = len(self.pairs), max(1, sum(unit_part.n for unit_part in parts))
         blocks = [make_block(name, i, self.pairs) for name in PENALTIES for i in range(n_parts)]
-        cross = np.sum([part.cross for part in parts], 0)
-        mean = np.sum([part.n * part.mean for part in parts], 0) / n
+        cross = np.sum([unit_part.cross for unit_part in parts], 0)
+        mean = np.sum([unit_part.n * unit_part.mean for unit_part in parts], 0) / n
         regression = Regression(Grams(select_units(self.counts, rows)), cross, mean)
         solution = regression.solve(blocks, [PENALTIES[block.name] for block in blocks])
         return sum_blocks(blocks, solution)[: len(self.pairs[0])]
@@ -82,14 +84,16 @@ class UnitParts:
         """The pairs of the table: those of fillers and roles that have several, seen often."""
         pairs = self.pairs[0]
         n_units = np.bincount(self.counts.indices, minlength=len(pairs))[: len(pairs)]
-        used, size = n_units >= MIN_UNITS, -1
-        while size != used.sum():
-            size = used.sum()
+        is_used, size = n_units >= MIN_UNITS, -1
+        while size != is_used.sum():
+            size = is_used.sum()
             for symbols, limit in ((pairs.filler_of, MAX_FILLERS), (pairs.role_of, MAX_ROLES)):
-                rank = np.argsort(np.argsort(-np.bincount(symbols, n_units * used), kind="stable"))
-                has_partners = np.bincount(symbols, used) >= MIN_PARTNERS
-                used &= (has_partners & (rank < limit))[symbols]
-        return np.flatnonzero(used)
+                rank = np.argsort(
+                    np.argsort(-np.bincount(symbols, n_units * is_used), kind="stable")
+                )
+                has_partners = np.bincount(symbols, is_used) >= MIN_PARTNERS
+                is_used &= (has_partners & (rank < limit))[symbols]
+        return np.flatnonzero(is_used)
 
     @property
     def index(self) -> tuple[Int[np.ndarray, " cell"], Int[np.ndarray, " cell"]]:
@@ -178,8 +182,8 @@ def replicate_cells(sums: Sums, seed: int = 0) -> Float[np.ndarray, "replicate t
     fillers, roles = (
         rng.multinomial(n, np.full(n, 1 / n), REPLICATES).astype(float) for n in sums.shape[:2]
     )
-    drawn = np.einsum("br,brt->bt", roles, np.tensordot(fillers, sums, 1))
-    return np.concatenate([sums.sum((0, 1))[None], drawn])
+    replicates = np.einsum("br,brt->bt", roles, np.tensordot(fillers, sums, 1))
+    return np.concatenate([sums.sum((0, 1))[None], replicates])
 
 
 def score_operations(
@@ -201,7 +205,7 @@ def score_operations(
     size = np.broadcast_to(np.maximum(totals[:, -1:], 0), totals[:, :-1].shape)
     r2 = divide(totals[:, :-1], size)
     behind = (by_filler[:, [np.argmax(totals[0, :-1])]] - by_filler[:, :-1]) / size[0]
-    table = pd.DataFrame({"operation": [each.title for each in operations]})
+    table = pd.DataFrame({"operation": [kind.title for kind in operations]})
     table["form"] = [
         pd.Series([form for title, form in forms if title == operation.title]).mode()[0]
         for operation in operations
@@ -224,12 +228,12 @@ def name_operation(
     a special case of the others, is named where it predicts and none beats it.
     """
 
-    def predicts(one: int) -> bool:
-        return bool(bounds(totals[1:, one], groups)[0] > 0)
+    def predicts(i: int) -> bool:
+        return bool(bounds(totals[1:, i], groups)[0] > 0)
 
-    def beats(one: int, other: int) -> bool:
+    def beats(i: int, j: int) -> bool:
         """Whether one explains more than another in 97.5 % of draws of fillers."""
-        return bool(bounds(by_filler[1:, one] - by_filler[1:, other], groups)[0] > 0)
+        return bool(bounds(by_filler[1:, i] - by_filler[1:, j], groups)[0] > 0)
 
     if not predicts(-1):  # two estimates of a vector have nothing in common
         return ""

@@ -80,11 +80,11 @@ class SchemeFits:
         centered = regression.residual_cross_products(np.zeros_like(regression.cross))
         n_seen = np.asarray(regression.grams.counts.power(2).sum(0)).reshape(-1) + 1
         axes = np.linalg.eigh((centered / n_seen[:, None]).T @ centered)[1][:, ::-1]
-        principal, rest = axes[:, :PRINCIPAL], axes[:, PRINCIPAL:]
-        if (n := rest.shape[1]) <= OTHERS:
+        principal, minor = axes[:, :PRINCIPAL], axes[:, PRINCIPAL:]
+        if (n := minor.shape[1]) <= OTHERS:
             return axes
-        drawn = np.random.default_rng(0).normal(size=(n, OTHERS))
-        return np.hstack([principal, rest @ np.linalg.qr(drawn)[0] * np.sqrt(n / OTHERS)])
+        random = np.random.default_rng(0).normal(size=(n, OTHERS))
+        return np.hstack([principal, minor @ np.linalg.qr(random)[0] * np.sqrt(n / OTHERS)])
 
     @functools.cached_property
     def sketch(self) -> Float64[np.ndarray, "unit d"]:
@@ -108,12 +108,14 @@ class SchemeFits:
 
     def _make_selector(self, units: int, reference: ModelSelector | None) -> ModelSelector:
         design, vectors = self.design, self.sketch
-        fitted, judged = design.divide_to_choose(units)
-        counts = [select_units(design.counts, rows) for rows in (fitted, judged)]
-        regression = Regression.of(counts[0], vectors[fitted])
-        groups = np.unique(design.origin.documents[judged], return_inverse=True)[1]
+        is_fitted, is_judged = design.divide_to_choose(units)
+        counts = [select_units(design.counts, rows) for rows in (is_fitted, is_judged)]
+        regression = Regression.of(counts[0], vectors[is_fitted])
+        groups = np.unique(design.origin.documents[is_judged], return_inverse=True)[1]
         options = (self.ranks, self.embedding, reference, self.reference is not None)
-        return ModelSelector(design.parts, regression, counts[1], vectors[judged], groups, *options)
+        return ModelSelector(
+            design.parts, regression, counts[1], vectors[is_judged], groups, *options
+        )
 
     def fit(self, family: str, units: int = FITTING) -> families.RoleFit:
         """The fit of a family to all fitting units, to those without withheld pairs (free vectors then say main
@@ -132,8 +134,8 @@ class SchemeFits:
         """The chosen blocks of these names fitted to units."""
         regression, parts, bases = self.regressions[units], self.design.parts, dict[int, Any]()
         blocks, penalties = list[Block](), list[float]()
-        for chosen, penalty in zip(choice.blocks, choice.penalties, strict=True):
-            name, part = chosen.name, chosen.part
+        for choice_block, penalty in zip(choice.blocks, choice.penalties, strict=True):
+            name, part = choice_block.name, choice_block.part_id
             if name not in names:
                 continue
             if name == families.BINDING:
@@ -142,14 +144,14 @@ class SchemeFits:
             penalties.append(penalty)
         coefficients: list[dict[str, Any]] = [{} for _ in parts]
         for block, values in zip(blocks, regression.solve(blocks, penalties), strict=True):
-            coefficients[block.part][block.name] = values
+            coefficients[block.part_id][block.name] = values
         regression.grams.clear_cache()
         fits = [
             families.PartFit(pairs, len(regression.mean), of_part, bases.get(part), self.embedding)
             for part, (pairs, of_part) in enumerate(zip(parts, coefficients, strict=True))
         ]
-        named = {f"{b.name}{b.part or ''}": p for b, p in zip(blocks, penalties, strict=True)}
-        fit = families.RoleFit(family, fits, regression.mean, named)
+        by_name = {f"{b.name}{b.part_id or ''}": p for b, p in zip(blocks, penalties, strict=True)}
+        fit = families.RoleFit(family, fits, regression.mean, by_name)
         return replace(fit, bias=regression.bias(fit.table))
 
     def _sweep(
@@ -200,8 +202,8 @@ class DecompositionPlan:
     @property
     def families(self) -> list[str]:
         """The family that is asked for, then those that it is compared with."""
-        last = CHAIN.index(self.family) if self.family in CHAIN else len(CHAIN) - 1
-        chain = CHAIN[: max(last, CHAIN.index(families.ADDITIVE)) + 1]
+        i_family = CHAIN.index(self.family) if self.family in CHAIN else len(CHAIN) - 1
+        chain = CHAIN[: max(i_family, CHAIN.index(families.ADDITIVE)) + 1]
         beside = (*chain, families.SATURATED) if self.family == families.FACTORED else chain
         return list(dict.fromkeys((self.family, *beside)))
 
@@ -223,9 +225,9 @@ class DecompositionPlan:
         columns: set[str] = set().union(*(scheme.columns for scheme in self.schemes))
         kind = (self.kind.unit, self.kind.scope)
         units = read_units(store, site, self.fillers, *kind, columns, min_documents, self.rare)
-        first = units.tokens[pd.factorize(units.tokens["sample"])[0] == 0]
+        sample = units.tokens[pd.factorize(units.tokens["sample"])[0] == 0]
         for scheme in self.schemes:
-            scheme.assign(units.kind, first, units.kind.members(first))  # refuses before any work
+            scheme.assign(units.kind, sample, units.kind.members(sample))  # refuses before any work
         return units
 
     def begin(
@@ -233,8 +235,8 @@ class DecompositionPlan:
     ) -> list[SchemeFits]:
         """The fits of a scheme to vectors, which are themselves or a control, by so many of its designs."""
         designs = list(islice(make_designs(units, scheme, self.withheld, self.seed), n_designs))
-        fitted = [(design.counts, rows) for design in designs for rows in design.fitted]
-        moments = iter(fit_moments(units.vectors, fitted))
+        is_fitted = [(design.counts, rows) for design in designs for rows in design.fitted]
+        moments = iter(fit_moments(units.vectors, is_fitted))
         regressions = [list(islice(moments, len(design.fitted))) for design in designs]
         embedding = embed(units, designs[0].parts[0].fillers, self.embedding)
         design = replace(designs[0], control=control)

@@ -39,9 +39,9 @@ class UnitVectors:
         self, part: slice = slice(None)
     ) -> Iterator[tuple[slice, Float[np.ndarray, "unit d_model"]]]:
         """All vectors (of a part) in blocks, each with the units that it is of."""
-        first, last, _ = part.indices(self.n)
-        for start in range(first, last, self.step):
-            units = slice(start, min(start + self.step, last))
+        start_unit, end_unit, _ = part.indices(self.n)
+        for start in range(start_unit, end_unit, self.step):
+            units = slice(start, min(start + self.step, end_unit))
             vectors = self.read(units).reshape(units.stop - start, self.width)
             yield units, vectors.astype(np.float64, copy=False)
 

@@ -27,7 +27,7 @@ class Block:
     """Columns of a regression that share a penalty: sums of pairs of one part of a design."""
 
     name: str
-    part: int
+    part_id: int
     basis: Any  # [pair of all parts, column], an array or sparse
 
     @property
@@ -162,15 +162,15 @@ class BlockRidge:
     def __init__(self, grams: Grams, blocks: Sequence[Block], lambdas: Sequence[float]):
         singles = [i for i, block in enumerate(blocks) if grams.is_single(block)]
         self.widest = widest = max(singles, key=lambda i: blocks[i].width, default=None)
-        others = [block for i, block in enumerate(blocks) if i != widest]
+        main = [block for i, block in enumerate(blocks) if i != widest]
         self.widths = [1, *(block.width for block in blocks)]
-        widths = [1, *(block.width for block in others)]
+        widths = [1, *(block.width for block in main)]
         penalties = [0.0, *(size for i, size in enumerate(lambdas) if i != widest)]
-        schur = grams.system(others)
+        schur = grams.system(main)
         schur[np.diag_indices(len(schur))] += np.repeat(penalties, widths)
         if widest is not None:
             self.inverse = 1 / (grams.column_squares(blocks[widest]) + lambdas[widest])
-            self.cross_terms = grams.cross_gram(others, blocks[widest])
+            self.cross_terms = grams.cross_gram(main, blocks[widest])
             spans, inverse = _spans(widths), self.inverse[None]
             for i, row in enumerate(self.cross_terms):
                 scaled = csr_array(row.multiply(inverse)) if issparse(row) else row * inverse
@@ -188,9 +188,9 @@ class BlockRidge:
         rows = split_rows(right, self.widths)
         single = rows.pop(1 + self.widest)
         scaled = single * self.inverse[:, None]
-        rest = [row - term @ scaled for row, term in zip(rows, self.cross_terms, strict=True)]
+        remainder = [row - term @ scaled for row, term in zip(rows, self.cross_terms, strict=True)]
         solution = cho_solve(
-            self.factor, np.concatenate(rest), overwrite_b=True, check_finite=False
+            self.factor, np.concatenate(remainder), overwrite_b=True, check_finite=False
         )
         rows = split_rows(solution, [len(row) for row in rows])
         for term, row in zip(self.cross_terms, rows, strict=True):
@@ -205,13 +205,13 @@ class LastBlock:
     def __init__(
         self, grams: Grams, blocks: Sequence[Block], lambdas: Sequence[float], last: Block
     ):
-        self.others = grams.solver(blocks, lambdas)
+        self.main = grams.solver(blocks, lambdas)
         cross = np.concatenate([dense(term) for term in grams.cross_gram(blocks, last)])
-        self.solved = self.others.apply(cross)
+        self.solved = self.main.apply(cross)
         self.schur = dense(grams.product(last, last)) - cross.T @ self.solved
 
     def solve(
-        self, others: Matrix, last: Matrix, penalty: float, columns: Any = None
+        self, main: Matrix, last: Matrix, penalty: float, columns: Any = None
     ) -> tuple[Matrix, Matrix]:
         """The coefficients of the others and of the last block (or some of its columns), from their right sides."""
         system, solved = self.schur.copy(), self.solved
@@ -222,9 +222,9 @@ class LastBlock:
                 last[columns],
             )
         system[np.diag_indices(len(system))] += penalty
-        right = last - solved.T @ others
+        right = last - solved.T @ main
         of_last = cho_solve(factorize(system), right, overwrite_b=True, check_finite=False)
-        return self.others.apply(others) - solved @ of_last, of_last
+        return self.main.apply(main) - solved @ of_last, of_last
 
 
 def shape_of(x: Any) -> tuple[int, int]:

@@ -115,24 +115,24 @@ class AlternatingLeastSquares:
     blocks: Sequence[Block]
     penalties: Sequence[float]
     parts: Sequence[Pairs]
-    part: int
+    part_id: int
     variance: float
 
     @functools.cached_property
     def index(self) -> "PairIndex":
-        return PairIndex(self.parts[self.part])
+        return PairIndex(self.parts[self.part_id])
 
     @property
     def rows(self) -> slice:
         """The part's pairs among those of all parts."""
-        return slice(*starts_of(self.parts)[self.part : self.part + 2])
+        return slice(*starts_of(self.parts)[self.part_id : self.part_id + 2])
 
     def is_cheap(self, bases: Bases) -> bool:
         """True if there are few pairs, dimensions and columns beside, so that a fit takes many sweeps."""
         is_single = self.regression.grams.is_single
         n_beside = sum(block.width for block in self.blocks if not is_single(block))
         d_filler, d_role = ranks_of(bases)
-        n_pairs = len(self.parts[self.part])
+        n_pairs = len(self.parts[self.part_id])
         return n_pairs * d_filler * d_role <= MAX_CHEAP and n_beside <= MAX_BESIDE
 
     def sweep(self, bases: Bases, max_sweeps: int = MAX_SWEEPS) -> Bases:
@@ -140,10 +140,10 @@ class AlternatingLeastSquares:
         long, short = (np.linalg.qr(factor)[0] for factor in self.index.sort(bases))
         readout = np.zeros((0, 0, 0))
         for _ in range(max_sweeps if self.is_cheap(bases) else FEW_SWEEPS):
-            readout, rest = self._fit_readout(long, short)
+            readout, residual = self._fit_readout(long, short)
             previous = long, short
-            long, readout = self._fit_long(long, short, readout, rest)
-            short, readout = self._fit_short(long, short, readout, rest)
+            long, readout = self._fit_long(long, short, readout, residual)
+            short, readout = self._fit_short(long, short, readout, residual)
             if max(map(subspace_distance, previous, (long, short))) < CONVERGED:
                 break
         by_long = readout.reshape(len(readout), -1)
@@ -154,12 +154,12 @@ class AlternatingLeastSquares:
     def _fit_readout(self, long: Factor, short: Factor) -> tuple[Readout, Vectors]:
         """W, fitted with the main effects, and what these leave of XᵀE, centered."""
         bases = self.index.sort((long, short))
-        block = make_block(BINDING, self.part, self.parts, bases=bases)
+        block = make_block(BINDING, self.part_id, self.parts, bases=bases)
         *main, readout = self.regression.solve((*self.blocks, block), (*self.penalties, READOUT))
         readout = readout.reshape(*ranks_of(bases), -1)
         table = np.zeros_like(self.regression.cross) + sum_blocks(self.blocks, main)
-        rest = self.regression.residual_cross_products(table)[self.rows]
-        return (np.swapaxes(readout, 0, 1) if self.index.is_transposed else readout), rest
+        residual = self.regression.residual_cross_products(table)[self.rows]
+        return (np.swapaxes(readout, 0, 1) if self.index.is_transposed else readout), residual
 
     def _image(self, vectors: Vectors) -> Vectors:
         """XᵀX of vectors of the part's pairs, X centered."""
@@ -173,7 +173,7 @@ class AlternatingLeastSquares:
         return self.index.unfold(self.regression.grams.squares()[self.rows])
 
     def _fit_long(
-        self, long: Factor, short: Factor, readout: Readout, rest: Vectors
+        self, long: Factor, short: Factor, readout: Readout, residual: Vectors
     ) -> tuple[Factor, Readout]:
         maps = np.einsum("bk,jkd->bjd", short, readout)
         squares = (maps @ maps.transpose(0, 2, 1)).reshape(len(maps), -1)
@@ -182,13 +182,13 @@ class AlternatingLeastSquares:
             lambda long: self.index.bind(long, maps),
             lambda vectors: self.index.bind_gradient_long(vectors, maps),
             self.weights @ squares,
-            rest,
+            residual,
         )
         basis, change = np.linalg.qr(factor)
         return basis, np.einsum("ij,jkd->ikd", change, readout)
 
     def _fit_short(
-        self, long: Factor, short: Factor, readout: Readout, rest: Vectors
+        self, long: Factor, short: Factor, readout: Readout, residual: Vectors
     ) -> tuple[Factor, Readout]:
         j, k, _ = readout.shape
         outer = csr_array(self.weights.T) @ (long[:, :, None] * long[:, None, :]).reshape(
@@ -206,7 +206,7 @@ class AlternatingLeastSquares:
             lambda short: self.index.bind(long, np.einsum("bk,jkd->bjd", short, readout)),
             gradient,
             outer @ product,
-            rest,
+            residual,
         )
         basis, change = np.linalg.qr(factor)
         return basis, np.einsum("ij,kjd->kid", change, readout)
@@ -217,7 +217,7 @@ class AlternatingLeastSquares:
         bind: Callable[[Factor], Vectors],
         gradient: Callable[[Vectors], Factor],
         diagonal: Any,
-        rest: Vectors,
+        residual: Vectors,
     ) -> Factor:
         """A few steps on from ``start`` towards the ridge fit of a factor whose V is ``bind(factor)``."""
         n, rank = start.shape
@@ -231,7 +231,7 @@ class AlternatingLeastSquares:
         def precondition(x: Factor) -> Factor:
             return (inverse @ x.reshape(n, rank, 1)).reshape(-1, 1)
 
-        right = gradient(rest).reshape(-1, 1) - apply(start)
+        right = gradient(residual).reshape(-1, 1) - apply(start)
         return start + conjugate_gradients(apply, right, precondition, STEPS).reshape(n, rank)
 
 
@@ -281,6 +281,6 @@ class PairIndex:
         return np.stack([long[self.long[ids]].T @ vectors[ids] for ids in self.groups])
 
 
-def subspace_distance(left: Factor, right: Factor) -> float:
+def subspace_distance(basis: Factor, right: Factor) -> float:
     """How far one subspace is turned from another, 0 to 1, on average over directions."""
-    return 1 - float(np.sum((left.T @ right) ** 2)) / max(1, left.shape[1])
+    return 1 - float(np.sum((basis.T @ right) ** 2)) / max(1, basis.shape[1])

@@ -107,8 +107,8 @@ class PartFit:
         vectors = np.zeros((len(pairs), self.width))
         for name, coefficients in self.coefficients.items():
             if name == PAIR:
-                seen, index = self.pairs.lookup(pairs.codes)
-                vectors[seen] += coefficients[index[seen]]
+                is_seen, index = self.pairs.lookup(pairs.codes)
+                vectors[is_seen] += coefficients[index[is_seen]]
             else:
                 block = make_block(name, 0, [pairs], self.embedding, self.bases)
                 vectors += block.basis @ coefficients

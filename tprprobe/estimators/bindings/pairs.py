@@ -31,7 +31,9 @@ class Pairs:
         cls, fillers: pd.Index, roles: pd.Index, occurrences: Sequence[Occurrences]
     ) -> "Pairs":
         """The pairs that occur."""
-        codes = np.unique(np.concatenate([_encode(each, len(roles)) for each in occurrences]))
+        codes = np.unique(
+            np.concatenate([_encode(occurrence, len(roles)) for occurrence in occurrences])
+        )
         return cls(fillers, roles, *np.divmod(codes[codes >= 0], len(roles)))
 
     @classmethod
@@ -132,16 +134,16 @@ def draw_pairs(
     """The first pairs in an order, as flags, without which every filler and role has half of its pairs that occur."""
     remaining = [np.bincount(ids[occurs], minlength=1 + ids.max(initial=0)) for ids in symbols]
     minimum = [np.ceil(n / 2) for n in remaining]
-    drawn = np.zeros(len(symbols[0]), bool)
+    is_drawn = np.zeros(len(symbols[0]), bool)
     for pair in order:
-        if drawn.sum() >= n_pairs:
+        if is_drawn.sum() >= n_pairs:
             break
         cells = [(n, m, ids[pair]) for n, m, ids in zip(remaining, minimum, symbols, strict=True)]
         if all(n[i] > m[i] for n, m, i in cells) and accept(pair):
-            drawn[pair] = True
+            is_drawn[pair] = True
             for n, _, i in cells:
                 n[i] -= 1
-    return drawn
+    return is_drawn
 
 
 def has_pairs(counts: csr_array, pairs: Bool[np.ndarray, " pair"]) -> Flags:

@@ -72,22 +72,22 @@ class Regression:
             del self._rights[stale]
         scales = map(self.grams.scale, blocks)
         lambdas = [max(p, ROUNDING) * scale for p, scale in zip(penalties, scales, strict=True)]
-        *main, last = blocks
+        *main, final = blocks
         widths = [block.width for block in blocks]
         n_main = sum(block.width for block in main if not self.grams.is_single(block))
-        is_single = self.grams.is_single(last) and last.width >= max(widths)
+        is_single = self.grams.is_single(final) and final.width >= max(widths)
         is_dual = not is_single and sum(widths) > self.n <= MAX_DENSE
-        if is_dual or max(n_main, 0 if is_single else last.width) > MAX_DENSE:
+        if is_dual or max(n_main, 0 if is_single else final.width) > MAX_DENSE:
             if columns is not None:
-                blocks = [*main, replace(last, basis=last.basis[:, columns])]
+                blocks = [*main, replace(final, basis=final.basis[:, columns])]
             return (self._solve_dual if is_dual else self._solve_stepwise)(blocks, lambdas)
         right = np.concatenate([self.n * self.mean[None], *map(self._right, main)])
         if is_single:
-            right = np.concatenate([right, self._right(last)])
+            right = np.concatenate([right, self._right(final)])
             solution = self.grams.solver(blocks, lambdas).apply(right)
             return split_rows(solution, [1, *widths])[1:]
-        addition = self.grams.last_block(main, lambdas[:-1], last)
-        of_main, of_last = addition.solve(right, self._right(last), lambdas[-1], columns)
+        addition = self.grams.last_block(main, lambdas[:-1], final)
+        of_main, of_last = addition.solve(right, self._right(final), lambdas[-1], columns)
         return [*split_rows(of_main, [1, *widths[:-1]])[1:], of_last]
 
     def _right(self, block: Block) -> Matrix:
@@ -98,17 +98,17 @@ class Regression:
     def _solve_dual(self, blocks: Sequence[Block], lambdas: Sequence[float]) -> list[Matrix]:
         """Λ⁻¹ (c − xᵀ (x Λ⁻¹ xᵀ + I)⁻¹ x Λ⁻¹ c), x centered."""
         grams = self.grams
-        kernel, fitted = np.zeros((self.n, self.n)), np.zeros((self.n, len(self.mean)))
+        kernel, predicted = np.zeros((self.n, self.n)), np.zeros((self.n, len(self.mean)))
         scaled = []
         for block, size in zip(blocks, lambdas, strict=True):
             x, mean = grams.columns(block), grams.column_means(block)
             kernel += dense(x @ x.T) / size
             scaled.append((self._right(block) - np.outer(self.n * mean, self.mean)) / size)
-            fitted += x @ scaled[-1]
+            predicted += x @ scaled[-1]
         kernel -= kernel.mean(0)
         kernel -= kernel.mean(1)[:, None]
         kernel[np.diag_indices(self.n)] += 1
-        dual = cho_solve(factorize(kernel), fitted - fitted.mean(0), check_finite=False)
+        dual = cho_solve(factorize(kernel), predicted - predicted.mean(0), check_finite=False)
         dual -= dual.mean(0)
         return [
             right - grams.columns(block).T @ dual / size
@@ -136,10 +136,10 @@ class Regression:
             table = sum_blocks(blocks, split_rows(v, widths))
             return project(grams.centered(table)) + penalty * v
 
-        def precondition(rest: Matrix) -> Matrix:
-            solution = rest / diagonal
+        def precondition(residual: Matrix) -> Matrix:
+            solution = residual / diagonal
             if solver:
-                main = np.concatenate([np.zeros_like(rest[:1]), rest[: -widths[-1]]])
+                main = np.concatenate([np.zeros_like(residual[:1]), residual[: -widths[-1]]])
                 solution[: -widths[-1]] = solver.apply(main)[1:]
             return solution
 
@@ -159,7 +159,7 @@ def sum_blocks(blocks: Sequence[Block], coefficients: Sequence[Matrix]) -> Matri
 def conjugate_gradients(
     apply: Callable[[Matrix], Matrix],
     right: Matrix,
-    precondition: Callable[[Matrix], Matrix] = lambda rest: rest,
+    precondition: Callable[[Matrix], Matrix] = lambda residual: residual,
     max_steps: int = MAX_STEPS,
     tolerance: float = TOLERANCE,
 ) -> Matrix:
@@ -169,12 +169,12 @@ def conjugate_gradients(
     ``precondition`` is about the inverse of the map.
     """
 
-    def dots(left: Matrix, right: Matrix) -> Float64[np.ndarray, " column"]:
-        return np.einsum("ij,ij->j", left, right)
+    def dots(a: Matrix, right: Matrix) -> Float64[np.ndarray, " column"]:
+        return np.einsum("ij,ij->j", a, right)
 
-    x, rest = np.zeros_like(right), right.copy()
-    direction = scaled = precondition(rest)
-    size = dots(rest, scaled)
+    x, residual = np.zeros_like(right), right.copy()
+    direction = scaled = precondition(residual)
+    size = dots(residual, scaled)
     target = tolerance**2 * size
     for _ in range(max_steps):
         active = size > target
@@ -186,9 +186,9 @@ def conjugate_gradients(
         active &= curvature > FLAT * lengths  # else it is a direction that the map takes to 0
         step = np.where(active, size / np.where(active, curvature, 1.0), 0)
         x += step * direction
-        rest = rest - step * image
-        scaled = precondition(rest)
-        next_size = dots(rest, scaled)
+        residual = residual - step * image
+        scaled = precondition(residual)
+        next_size = dots(residual, scaled)
         ratio = np.where(active, next_size / np.maximum(size, 1e-300), 0)
         direction = scaled + ratio * direction
         size = np.where(active, next_size, 0)

@@ -95,12 +95,14 @@ class ModelSelector:
         """The candidate that has these blocks, from the one that has all but the last."""
         if names not in self._candidates:
             candidate = self._fit_up_to(names[:-1]) if names else self._evaluate((), (), {})
-            for part in range(len(self.parts)) if names else ():
+            for part_id in range(len(self.parts)) if names else ():
                 if names[-1] == BINDING:
                     reference = self.reference and self.reference._fit_up_to(names)
-                    candidate = self._bind(candidate, part, reference and reference.bases.get(part))
+                    candidate = self._bind(
+                        candidate, part_id, reference and reference.bases.get(part_id)
+                    )
                 else:
-                    block = make_block(names[-1], part, self.parts, self.embedding)
+                    block = make_block(names[-1], part_id, self.parts, self.embedding)
                     candidate = self._add(candidate, block)
             self._candidates[names] = candidate
         return self._candidates[names]
@@ -127,10 +129,10 @@ class ModelSelector:
         def extend(i: int) -> Candidate:
             return self._extend(candidate, block, PENALTIES[i])
 
-        key = (block.name, block.part)
+        key = (block.name, block.part_id)
         is_last = block.name == PAIR and any(b.name == BINDING for b in candidate.blocks)
-        first = PENALTIES[-1] if is_last else self._penalties.get(key, FIRST_PENALTY)
-        i = PENALTIES.index(first)
+        start = PENALTIES[-1] if is_last else self._penalties.get(key, FIRST_PENALTY)
+        i = PENALTIES.index(start)
         for step in (1, -1) if len(candidate.errors) > 1 else ():
             while 0 <= i + step < len(PENALTIES):
                 if extend(i + step).error >= (1 - MIN_GAIN) * extend(i).error:
@@ -163,68 +165,70 @@ class ModelSelector:
         squares = np.einsum("ud,ud->u", residuals, residuals)
         return np.bincount(self.groups, squares).astype(float)
 
-    def _bind(self, candidate: Candidate, part: int, reference: Bases | None) -> Candidate:
+    def _bind(self, candidate: Candidate, part_id: int, reference: Bases | None) -> Candidate:
         """The candidate with the bindings of a part, of the dimensions of others, or the fewest that do."""
         if self.is_control:
             if reference is None or not min(ranks_of(reference)):
                 return candidate
-            return self._sweep(candidate, part, reference, candidate)
+            return self._sweep(candidate, part_id, reference, candidate)
         ranks = self.ranks or (reference and ranks_of(reference))
-        bases = hosvd(self._free_vectors(candidate, part), self.parts[part], ranks)
-        unbound = replace(candidate, bases={**candidate.bases, part: truncate(bases, (0, 0))})
+        bases = hosvd(self._free_vectors(candidate, part_id), self.parts[part_id], ranks)
+        unbound = replace(candidate, bases={**candidate.bases, part_id: truncate(bases, (0, 0))})
         if not min(ranks_of(bases)):
             return unbound
-        bound = self._best(candidate, self._binding(part, bases))
+        bound = self._best(candidate, self._binding(part_id, bases))
         if self.ranks is None and not self._gains(candidate, bound):
             return unbound
         if ranks is None:
-            bases = self._truncate_rank(candidate, bound, bases, part)
-        return self._sweep(candidate, part, bases, bound)
+            bases = self._truncate_rank(candidate, bound, bases, part_id)
+        return self._sweep(candidate, part_id, bases, bound)
 
-    def _binding(self, part: int, bases: Bases) -> Block:
-        return make_block(BINDING, part, self.parts, bases=bases)
+    def _binding(self, part_id: int, bases: Bases) -> Block:
+        return make_block(BINDING, part_id, self.parts, bases=bases)
 
-    def _free_vectors(self, candidate: Candidate, part: int) -> Float64[np.ndarray, "pair d"]:
+    def _free_vectors(self, candidate: Candidate, part_id: int) -> Float64[np.ndarray, "pair d"]:
         """A free vector of every pair beside the candidate's blocks: what factors are first made of."""
-        block = make_block(PAIR, part, self.parts)
-        is_cheap = len(self.parts[part]) <= MAX_DENSE
-        known = self._penalties.get((PAIR, part), None if is_cheap else FREE_PENALTY)
-        penalty = known or self._best(candidate, block).penalties[-1]
+        block = make_block(PAIR, part_id, self.parts)
+        is_cheap = len(self.parts[part_id]) <= MAX_DENSE
+        penalty = self._penalties.get((PAIR, part_id), None if is_cheap else FREE_PENALTY)
+        penalty = penalty or self._best(candidate, block).penalties[-1]
         blocks, penalties = (*candidate.blocks, block), (*candidate.penalties, penalty)
         return self.regression.solve(blocks, penalties)[-1]
 
-    def _sweep(self, candidate: Candidate, part: int, bases: Bases, bound: Candidate) -> Candidate:
+    def _sweep(
+        self, candidate: Candidate, part_id: int, bases: Bases, bound: Candidate
+    ) -> Candidate:
         """The candidate with these bindings after sweeps, of the penalty that errs least."""
-        bases = self._alternation(candidate, part, bound).sweep(bases)
-        best = self._best(candidate, self._binding(part, bases))
-        return replace(best, bases={**candidate.bases, part: bases})
+        bases = self._alternation(candidate, part_id, bound).sweep(bases)
+        best = self._best(candidate, self._binding(part_id, bases))
+        return replace(best, bases={**candidate.bases, part_id: bases})
 
     def _alternation(
-        self, candidate: Candidate, part: int, bound: Candidate
+        self, candidate: Candidate, part_id: int, bound: Candidate
     ) -> AlternatingLeastSquares:
-        fixed = candidate.blocks, candidate.penalties, self.parts, part
+        fixed = candidate.blocks, candidate.penalties, self.parts, part_id
         return AlternatingLeastSquares(self.regression, *fixed, bound.variance)
 
     def _truncate_rank(
-        self, candidate: Candidate, bound: Candidate, bases: Bases, part: int
+        self, candidate: Candidate, bound: Candidate, bases: Bases, part_id: int
     ) -> Bases:
         """The fewest dimensions that err as little as the best: of the SVD, then, if cheap, after sweeps."""
         columns = np.arange(np.prod(ranks_of(bases))).reshape(ranks_of(bases))  # of f ⊗ r
         scale = self.regression.grams.scale
 
         def errors_of_svd(ranks: Ranks) -> Errors:
-            chosen = columns[: ranks[0], : ranks[1]].reshape(-1)
-            return self._errors(bound.blocks, bound.penalties, chosen)
+            selection = columns[: ranks[0], : ranks[1]].reshape(-1)
+            return self._errors(bound.blocks, bound.penalties, selection)
 
         bases = truncate(bases, find_fewest(ranks_of(bases), errors_of_svd))
-        alternation = self._alternation(candidate, part, bound)
+        alternation = self._alternation(candidate, part_id, bound)
         if not alternation.is_cheap(bases):
             return bases
         unit = bound.penalties[-1] * scale(bound.blocks[-1])
 
         def errors_of_sweeps(ranks: Ranks) -> Errors:
             swept = alternation.sweep(truncate(bases, ranks), TRIAL_SWEEPS)
-            block = self._binding(part, swept)
+            block = self._binding(part_id, swept)
             penalties = (*candidate.penalties, unit / scale(block))
             return self._errors((*candidate.blocks, block), penalties)
 
@@ -250,14 +254,14 @@ def find_fewest(largest: Ranks, measure: Callable[[Ranks], Errors]) -> Ranks:
             return ranks
 
 
-def errs_more(errors: Errors, other: Errors, n_errors: float = 1.0) -> bool:
+def errs_more(errors: Errors, reference: Errors, n_errors: float = 1.0) -> bool:
     """True if the first errs more, by more than so many standard errors over groups: of the difference, or,
     where one group decides that, of the second's errors.
     """
-    difference = errors - other
+    difference = errors - reference
     if len(difference) < 2:
         return True  # nothing to judge by: all that is asked for stays
-    spread = min(difference.std(ddof=1), other.std(ddof=1))
+    spread = min(difference.std(ddof=1), reference.std(ddof=1))
     return float(difference.sum()) > n_errors * float(np.sqrt(len(difference)) * spread)
 
 
