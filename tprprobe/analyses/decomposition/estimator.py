@@ -87,9 +87,9 @@ class TPDecomposition(BaseEstimator):
         Raises:
             InputError: An unknown family, or different numbers of pairs and vectors.
         """
-        known = [name for name in families.FAMILIES if name != families.OPERATOR]
-        if self.family not in known:
-            raise unknown("family", self.family, known)
+        names = [name for name in families.FAMILIES if name != families.OPERATOR]
+        if self.family not in names:
+            raise unknown("family", self.family, names)
         filler, role, members = read_pairs(pairs)
         if vectors is None:
             raise InputError("fit needs vectors: requires y to be passed, but the target y is None")
@@ -120,23 +120,23 @@ class TPDecomposition(BaseEstimator):
     def _fit_operation(self, pairs: Pairs, counts: csr_array, e: Vectors, seed: int) -> RoleFit:
         """The fit whose table V[f, r] an operation completes."""
         [kind] = find_operations([self.operation]).values()
-        parts = UnitParts([pairs], counts, [np.ones(len(e), bool)])
-        self.operation_, table = complete_table(parts, UnitVectors.of(e), kind, seed)
+        unit_parts = UnitParts([pairs], counts, [np.ones(len(e), bool)])
+        self.operation_, table = complete_table(unit_parts, UnitVectors.of(e), kind, seed)
         cells, flat = Pairs.product(pairs.fillers, pairs.roles), table.reshape(-1, e.shape[1])
         mean = np.asarray(counts.mean(0)).reshape(-1) @ table[pairs.filler_of, pairs.role_of]
-        part = PartFit(cells, e.shape[1], {families.PAIR: flat})
-        return RoleFit("", [part], e.mean(0) - mean, {})
+        part_fit = PartFit(cells, e.shape[1], {families.PAIR: flat})
+        return RoleFit("", [part_fit], e.mean(0) - mean, {})
 
     def _set_factors(self, pairs: Pairs) -> None:
-        n_fillers, n_roles, part = len(pairs.fillers), len(pairs.roles), self._fit.parts[0]
+        n_fillers, n_roles, part_fit = len(pairs.fillers), len(pairs.roles), self._fit.parts[0]
         self.filler_names_ = np.asarray(pairs.fillers, object)
         self.role_names_ = np.asarray(pairs.roles, object)
         self.n_features_in_, self.intercept_ = n_roles, self._fit.bias
-        if self.family == families.PRODUCT and part.bases:
-            self.fillers_, self.roles_ = part.bases
-            self.readout_ = part.coefficients[families.BINDING].reshape(*part.ranks, -1)
+        if self.family == families.PRODUCT and part_fit.bases:
+            self.fillers_, self.roles_ = part_fit.bases
+            self.readout_ = part_fit.coefficients[families.BINDING].reshape(*part_fit.ranks, -1)
             return
-        table = part.predict(Pairs.product(pairs.fillers, pairs.roles))
+        table = part_fit.predict(Pairs.product(pairs.fillers, pairs.roles))
         self.fillers_, self.roles_ = np.eye(n_fillers), np.eye(n_roles)
         self.readout_ = table.reshape(n_fillers, n_roles, -1)
 
@@ -160,9 +160,12 @@ class TPDecomposition(BaseEstimator):
                 f"{self.n_features_in_} features as input: give the columns of the fit"
             )
         filler, role, members = read_pairs(pairs)
-        part = self._fit.parts[0]
-        codes = lookup_names(part.pairs.fillers, filler), lookup_names(part.pairs.roles, role)
-        return part.encode(members, [codes]) + self.intercept_
+        part_fit = self._fit.parts[0]
+        codes = (
+            lookup_names(part_fit.pairs.fillers, filler),
+            lookup_names(part_fit.pairs.roles, role),
+        )
+        return part_fit.encode(members, [codes]) + self.intercept_
 
     def unbind(self, vectors: Any) -> np.ndarray:
         """The filler vector at every role, by least squares of least norm.
@@ -190,8 +193,8 @@ class TPDecomposition(BaseEstimator):
             R²; 1 is perfect.
         """
         e = _check_vectors(vectors)
-        errors, whole = np.sum((e - self.encode(pairs)) ** 2), np.sum((e - e.mean(0)) ** 2)
-        return float(1 - errors / whole) if whole else 0.0
+        errors, variation = np.sum((e - self.encode(pairs)) ** 2), np.sum((e - e.mean(0)) ** 2)
+        return float(1 - errors / variation) if variation else 0.0
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -77,15 +77,15 @@ class RoleSearch:
         return self.schemes[self.schemes["control"] != ""].reset_index(drop=True)
 
     def _repr_html_(self) -> str:
-        shown = self.curve[["roles", "n_roles", "pairs", "bits", "r2", "r2_low", "r2_high"]]
-        return as_html(f"Roles of {self.site}: {self.found}", shown)
+        columns = self.curve[["roles", "n_roles", "pairs", "bits", "r2", "r2_low", "r2_high"]]
+        return as_html(f"Roles of {self.site}: {self.found}", columns)
 
     @property
     def lines(self) -> list[str]:
         """What is found, its R², and what to beware of."""
-        tried = self.schemes[self.schemes["control"] == ""]
+        schemes = self.schemes[self.schemes["control"] == ""]
         name = "mean" if self.found == NOTHING else self.found
-        row = tried[tried["roles"] == name].iloc[0]
+        row = schemes[schemes["roles"] == name].iloc[0]
         r2 = f"R² {interval_text(read_interval(row, 'r2'))}, {row['pairs']} pairs"
         warnings = [f"  {line}" for line in warn({self.found: row}, int(row["n"]))]
         return [f"{self.site}: {self.found} ({r2})", *warnings]
@@ -142,12 +142,12 @@ def search_roles(
         )
     found, table = select(data, names, seed)
     rng, tables = np.random.default_rng((seed, 2)), [table]
-    for control, other in make_controls(data, rng).items():
-        tables.append(_select_control(control, other, names, seed))
+    for control, control_data in make_controls(data, rng).items():
+        tables.append(_select_control(control, control_data, names, seed))
     if store.control is not None and units.site in store.control.sites:
         baseline, _ = read_searched(store.control, units.site, names, **options)
-        other = gather_data(baseline, names, seed)
-        tables.append(_select_control("untrained", other, names, seed))
+        control_data = gather_data(baseline, names, seed)
+        tables.append(_select_control("untrained", control_data, names, seed))
     return RoleSearch(units.site, found, pd.concat(tables, ignore_index=True))
 
 
@@ -174,15 +174,15 @@ def select(data: SearchData, fields: Sequence[str], seed: int) -> tuple[str, pd.
     """The name of the scheme that is found, and a row per scheme that was tried, shortest first."""
     schemes = search(data, fields)
     draws = draw_bits(schemes, data, seed)
-    chosen, is_near, longer = choose_cheapest(schemes, draws, int((~data.tested).sum()))
+    i_chosen, is_near, longer = choose_cheapest(schemes, draws, int((~data.tested).sum()))
     sums = np.stack([data.mean_errors, *(scheme.errors for scheme in schemes)], 1)[data.tested]
     totals = np.concatenate([sums.sum(0)[None], replicate_totals(sums)])
-    r2, *drawn = 1 - totals[:, 1:] / totals[:, [0]]
-    low, high = bounds(np.array(drawn), len(sums))
-    if not beats_shuffled(data, schemes[chosen], seed):
+    r2, *r2_drawn = 1 - totals[:, 1:] / totals[:, [0]]
+    low, high = bounds(np.array(r2_drawn), len(sums))
+    if not beats_shuffled(data, schemes[i_chosen], seed):
         unbound = (i for i, s in enumerate(schemes) if shuffle_roles(data, s, seed) is None)
-        chosen = next(unbound)
-    found = schemes[chosen].name if low[chosen] > 0 else NOTHING
+        i_chosen = next(unbound)
+    found = schemes[i_chosen].name if low[i_chosen] > 0 else NOTHING
     rows = [("", s.name, s.name == found, s.n_roles, s.n_pairs, s.bits) for s in schemes]
     names = ["control", "roles", "is_found", "n_roles", "pairs", "bits"]
     table = pd.DataFrame(rows, columns=names)
@@ -199,7 +199,7 @@ def select(data: SearchData, fields: Sequence[str], seed: int) -> tuple[str, pd.
         n=len(data.fitting),
         groups=len(sums),
     )
-    table.loc[chosen, "merged"] = merge_values(data, schemes[chosen])
+    table.loc[i_chosen, "merged"] = merge_values(data, schemes[i_chosen])
     return found, table
 
 

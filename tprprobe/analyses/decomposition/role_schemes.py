@@ -53,12 +53,13 @@ def join_smallest(fillers: Sequence[str]) -> list[str]:
     spans = [[i] for i in range(len(fillers))]
     paths = [""] * len(fillers)
     while len(spans) > 1:
-        first = min(range(len(spans) - 1), key=values.__getitem__)
-        for branch, span in zip("01", spans[first : first + 2], strict=True):
+        smallest = min(range(len(spans) - 1), key=values.__getitem__)
+        joined = spans[smallest : smallest + 2]
+        for branch, span in zip("01", joined, strict=True):
             for i in span:
                 paths[i] = branch + paths[i]
-        spans[first : first + 2] = [spans[first] + spans[first + 1]]
-        del values[first]
+        spans[smallest : smallest + 2] = [joined[0] + joined[1]]
+        del values[smallest]
     return paths
 
 
@@ -126,8 +127,8 @@ def find_field(name: str, tokens: pd.DataFrame) -> Values:
 
 def _column(tokens: pd.DataFrame, name: str) -> Values:
     if name not in tokens:
-        known = [str(column) for column in tokens if column not in ("sample", "filler")]
-        raise unknown("field of roles", name, [*BUILT_IN, OFFSET, *ALIASES, *known])
+        columns = [str(column) for column in tokens if column not in ("sample", "filler")]
+        raise unknown("field of roles", name, [*BUILT_IN, OFFSET, *ALIASES, *columns])
     column = tokens[name].astype(object)
     return column.where(column.notna() & (column != ""), NONE).to_numpy()
 
@@ -179,15 +180,15 @@ class RoleScheme:
         if not any(relative) or centers is None:
             samples = tokens["sample"].to_numpy()
             return RoleAssignments(members, np.arange(len(tokens)), samples, self.label(tokens))
-        token = np.concatenate([part.indices for part in members])
+        token = np.concatenate([members_of_part.indices for members_of_part in members])
         unit = np.concatenate(
             [np.repeat(np.arange(len(centers)), np.diff(m.indptr)) for m in members]
         )
-        ends = np.cumsum([0, *(part.nnz for part in members)])
+        ends = np.cumsum([0, *(members_of_part.nnz for members_of_part in members)])
         entries = np.split(np.arange(ends[-1]), ends[1:-1])
         spread = [
-            csr_array((part.data, ids, part.indptr), (len(centers), ends[-1]))
-            for part, ids in zip(members, entries, strict=True)
+            csr_array((members_of_part.data, ids, members_of_part.indptr), (len(centers), ends[-1]))
+            for members_of_part, ids in zip(members, entries, strict=True)
         ]
         return RoleAssignments(
             spread, token, unit, self.label(tokens, token, token - centers[unit])

@@ -19,16 +19,16 @@ from tprprobe.store.sampling import Thinned, count_drawn, take, thin
 def fit_roles(store: Store, folder: Path, site: str, roles: str, rank: str) -> Decomposition:
     """The decomposition of a site that a finished run's settings describe, fitted to its samples; of a large store to some."""
     options = read_json(folder / DECOMPOSITIONS.file)["options"]
-    part = take_part(store, site)
-    return fit_scheme(part, site, roles, **(options | {"rank": rank or "auto"}))
+    thinned = take_part(store, site)
+    return fit_scheme(thinned, site, roles, **(options | {"rank": rank or "auto"}))
 
 
 def take_part(store: Store, site: str, *samples: int) -> Store:
     """The part of a store that is fitted, whole samples drawn at random, and these samples."""
-    part = thin(store, store.select(site)[0], count_drawn(store, site))
-    if not samples or not isinstance(part, Thinned):
-        return part
-    return take(store, np.union1d(part.kept, samples))
+    thinned = thin(store, store.select(site)[0], count_drawn(store, site))
+    if not samples or not isinstance(thinned, Thinned):
+        return thinned
+    return take(store, np.union1d(thinned.kept, samples))
 
 
 def compare_symbols(
@@ -75,9 +75,9 @@ class SampleStates:
         """What the vectors gain if the sample is encoded again with another filler at a token."""
         if not 0 <= position < len(self.tokens):
             raise InputError(f"no token {position}: this sample has 0 to {len(self.tokens) - 1}")
-        known = self.fit.fit.pairs.fillers
-        if filler not in known:
-            raise unknown("filler", filler, map(str, known))
+        names = self.fit.fit.pairs.fillers
+        if filler not in names:
+            raise unknown("filler", filler, map(str, names))
         fillers = self.tokens["filler"].astype(object).to_numpy(copy=True)
         fillers[position] = filler
         changed = self.tokens.assign(**{"filler": fillers, self.fit.plan.fillers: fillers})
@@ -92,7 +92,7 @@ def read_sample(store: Store, fit: Decomposition, sample: int) -> SampleStates:
     if not len(rows):
         raise InputError(f"no sample {sample} at {fit.site}: choose another")
     numbers = pd.factorize(units.tokens["sample"])[0]
-    own = rows if fit.plan.unit != SAMPLE else numbers[rows[:1]]
-    whole = units.vectors.load()
+    unit_rows = rows if fit.plan.unit != SAMPLE else numbers[rows[:1]]
+    vectors = units.vectors.load()
     tokens = units.tokens.iloc[rows].reset_index(drop=True)
-    return SampleStates(fit, tokens, whole[own], fit.encode(tokens), whole.mean(0))
+    return SampleStates(fit, tokens, vectors[unit_rows], fit.encode(tokens), vectors.mean(0))

@@ -102,8 +102,10 @@ def score(
     for i, prediction in enumerate(predictions):
         n_groups, below = int(has_units[i].sum()), prediction.below
         gain = r2[:, i] - (0 if below is None else r2[:, below])
-        own, beyond, read = (_interval(v, n_groups) for v in (r2[:, i], gain, substitution[:, i]))
-        scores.append(Score(own, beyond, read, int(n[0, i]), n_groups) if n_groups else None)
+        real_score, beyond, read = (
+            _interval(v, n_groups) for v in (r2[:, i], gain, substitution[:, i])
+        )
+        scores.append(Score(real_score, beyond, read, int(n[0, i]), n_groups) if n_groups else None)
     return scores
 
 
@@ -116,8 +118,8 @@ def _draw_groups(
     for groups in np.unique(has_units[has_units.any(1)], axis=0):
         rows = np.flatnonzero((has_units == groups).all(1))
         flat = sums[rows][:, :, groups].reshape(-1, int(groups.sum())).T
-        drawn = np.concatenate([flat.sum(0)[None], replicate_totals(flat, REPLICATES)])
-        totals[:, rows] = drawn.reshape(len(drawn), len(rows), -1)
+        replicates = np.concatenate([flat.sum(0)[None], replicate_totals(flat, REPLICATES)])
+        totals[:, rows] = replicates.reshape(len(replicates), len(rows), -1)
     return totals
 
 
@@ -132,27 +134,29 @@ def _sum_part(
     predictions: Sequence[Prediction],
     decoder: Decoder | None,
     texts: list[np.ndarray],
-    part: slice,
+    span: slice,
 ) -> tuple[np.ndarray, Float64[np.ndarray, "prediction term group"]]:
     """The groups of some units, and for every prediction and group the terms."""
-    known, index = np.unique(groups[part], return_inverse=True)
-    sums = np.zeros((len(predictions), N_TERMS, len(known)))
-    for block, states in vectors.blocks(part):
-        group = index[block.start - part.start : block.stop - part.start]
+    group_names, index = np.unique(groups[span], return_inverse=True)
+    sums = np.zeros((len(predictions), N_TERMS, len(group_names)))
+    for block, states in vectors.blocks(span):
+        group = index[block.start - span.start : block.stop - span.start]
         for totals, prediction in zip(sums, predictions, strict=True):
             is_tested = prediction.units[block]
             if not is_tested.any():
                 continue
             true = states[is_tested]
             predicted = prediction.predict(block, states)[is_tested]
-            terms = [np.sum((true - other) ** 2, 1) for other in (predicted, prediction.mean)]
+            terms = [
+                np.sum((true - reference) ** 2, 1) for reference in (predicted, prediction.mean)
+            ]
             n_read = np.zeros(len(true))
             if decoder:
                 rows = block.start + np.flatnonzero(is_tested)
                 n_read = np.asarray(decoder(predicted, [texts[i].tolist() for i in rows]), float)
             for total, term in zip(totals, (*terms, n_read, np.ones(len(true))), strict=True):
-                total += np.bincount(group[is_tested], term, len(known))
-    return known, sums
+                total += np.bincount(group[is_tested], term, len(group_names))
+    return group_names, sums
 
 
 class ScoreRows:
@@ -196,16 +200,18 @@ class ScoreRows:
 
     def compare_gains(self, family: str, rivals: Sequence[str]) -> tuple[Interval, dict[str, Any]]:
         """How much more a family gains than the rival that gains most, paired, and which that is; NaN without any."""
-        own = self.scores.get((family, AS_IS))
+        real_score = self.scores.get((family, AS_IS))
         gains = {name: s for name in rivals if (s := self.scores.get((family, name)))}
-        if own is None or not gains:
+        if real_score is None or not gains:
             return Interval(np.nan, np.nan, np.nan), {}
         rival = max(gains, key=lambda name: gains[name].gain.value)
-        other = gains[rival]
-        drawn = own.gain.replicates - other.gain.replicates
-        low, high = bounds(drawn, min(own.n_groups, other.n_groups))
-        difference = Interval(own.gain.value - other.gain.value, float(low), float(high))
-        return difference, {"rival": rival, "rival_value": other.gain.value}
+        rival_score = gains[rival]
+        replicates = real_score.gain.replicates - rival_score.gain.replicates
+        low, high = bounds(replicates, min(real_score.n_groups, rival_score.n_groups))
+        difference = Interval(
+            real_score.gain.value - rival_score.gain.value, float(low), float(high)
+        )
+        return difference, {"rival": rival, "rival_value": rival_score.gain.value}
 
     def compare_shuffled(self, baselines: Sequence[str]) -> None:
         """Adds to the row of bindings how far its gain, and its share, are beyond those of shuffled roles and baseline models."""
@@ -222,8 +228,8 @@ class ScoreRows:
         for family in families:
             difference, rival = self.compare_gains(family, baselines)
             if rival:
-                own = self.scores[family, AS_IS]
-                counts = {"n": own.n, "n_groups": own.n_groups}
+                real_score = self.scores[family, AS_IS]
+                counts = {"n": real_score.n, "n_groups": real_score.n_groups}
                 self.numbers[family, AS_IS]["learnt"] = number(
                     "learnt", difference, **counts, **rival
                 )
@@ -267,7 +273,7 @@ def describe(fit: RoleFit, regression: Regression) -> Numbers:
         "n_fit": regression.n,
         "n_fillers": len(fit.pairs.fillers),
         "n_roles": len(fit.pairs.roles),
-        "pairs": sum(len(part.pairs) for part in fit.parts),
+        "pairs": sum(len(part_fit.pairs) for part_fit in fit.parts),
         "parameters": fit.n_parameters,
     }
     numbers = {metric: number(metric, size) for metric, size in sizes.items()}
@@ -355,10 +361,12 @@ def decompose_scheme(
     for name, store in baselines.items():
         begin(f"{name} twin")
         if units.site in store.sites:
-            others = replace(plan, schemes=(scheme,), decoder=None).read(store, units.site)
-            [baseline] = plan.begin(others, scheme, name)
-            rows.add(others, others.vectors, predict_families(baseline, families))
-            rows.add_shares(name, measure_shares(others, baseline.design, plan.seed, [BINDINGS]))
+            baseline_units = replace(plan, schemes=(scheme,), decoder=None).read(store, units.site)
+            [baseline] = plan.begin(baseline_units, scheme, name)
+            rows.add(baseline_units, baseline_units.vectors, predict_families(baseline, families))
+            rows.add_shares(
+                name, measure_shares(baseline_units, baseline.design, plan.seed, [BINDINGS])
+            )
     begin("shares of variance")
     rows.add_shares(AS_IS, measure_shares(units, design, plan.seed))
     if family == FACTORED:

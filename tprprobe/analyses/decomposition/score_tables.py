@@ -46,9 +46,9 @@ def tabulate_scores(
         roles: The scheme, the task of its rows.
         design: What was decomposed, in words.
     """
-    first = [(family, "") for family in families]
+    keys = [(family, "") for family in families]
     rows = []
-    for family, control in (*first, *(key for key in numbers if key not in first)):
+    for family, control in (*keys, *(key for key in numbers if key not in keys)):
         of_shares = shares.get((family, control), {})
         measured = [
             number(name, read_interval(of_shares, name)) for name in SHARES if name in of_shares
@@ -64,9 +64,9 @@ def view_scores(results: Results) -> pd.DataFrame:
     groups: Any = results.table.groupby(list(NAMES.values()), sort=False, dropna=False)
     rows = [_view_scores(dict(zip(NAMES, key, strict=True)), of_row) for key, of_row in groups]
     is_decoded = any("substitution" in row for row in rows)
-    shown = [name for name in COLUMNS if is_decoded or not name.startswith("substitution")]
+    columns_shown = [name for name in COLUMNS if is_decoded or not name.startswith("substitution")]
     texts = (*TEXTS, "penalty")
-    table = pd.DataFrame(rows, columns=shown).astype(dict.fromkeys(texts, object))
+    table = pd.DataFrame(rows, columns=columns_shown).astype(dict.fromkeys(texts, object))
     kinds = {**dict.fromkeys(texts, "str"), **dict.fromkeys(COUNTS, "Int64")}
     return table.fillna(dict.fromkeys(texts, "")).astype(kinds)
 
@@ -125,16 +125,16 @@ def view_operations(results: Results) -> pd.DataFrame:
 def load_scores(folder: str | os.PathLike[str]) -> pd.DataFrame:
     """The scores of a finished run, read from its folder."""
     if (Path(folder) / "scores.csv").is_file():  # of version 0.3 and before
-        known = columns(text="site roles family control rank rank_withheld", number="r2")
-        return load_table(folder, "scores.csv", known, "decompose again")
+        columns_read = columns(text="site roles family control rank rank_withheld", number="r2")
+        return load_table(folder, "scores.csv", columns_read, "decompose again")
     return view_scores(load_long(folder))
 
 
 def load_operations(folder: str | os.PathLike[str]) -> pd.DataFrame:
     """The table of operations of a finished run, read from its folder."""
     if (Path(folder) / "operations.csv").is_file():  # of version 0.3 and before
-        known = columns(text="site roles operation", number="r2 r2_low r2_high behind")
-        return load_table(folder, "operations.csv", known, "compare again")
+        columns_read = columns(text="site roles operation", number="r2 r2_low r2_high behind")
+        return load_table(folder, "operations.csv", columns_read, "compare again")
     return view_operations(load_long(folder))
 
 
@@ -144,8 +144,8 @@ def load_long(folder: str | os.PathLike[str]) -> Results:
 
 
 def load_table(
-    folder: str | os.PathLike[str], table: str, known: Columns, remedy: str
+    folder: str | os.PathLike[str], table: str, columns_read: Columns, remedy: str
 ) -> pd.DataFrame:
     """The table of a finished run, whose texts may be empty."""
-    rows = read_table(Path(folder) / table, known, remedy)
+    rows = read_table(Path(folder) / table, columns_read, remedy)
     return rows.assign(**rows.select_dtypes("str").fillna(""))

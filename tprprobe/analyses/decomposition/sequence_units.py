@@ -73,9 +73,9 @@ class UnitKind:
         [whole] = members_of(sample, SAMPLE, SELF)
         if self.unit == MEAN:
             return [_as_shares(whole)]
-        last = self.find_tokens(tokens)
-        if last is not None and self.looks_back:
-            whole.data[whole.indices > np.repeat(last, np.diff(whole.indptr))] = 0
+        centers = self.find_tokens(tokens)
+        if centers is not None and self.looks_back:
+            whole.data[whole.indices > np.repeat(centers, np.diff(whole.indptr))] = 0
             whole.eliminate_zeros()
         return [whole]
 
@@ -148,9 +148,9 @@ def members_of(sample: Tokens, unit: str, scope: str, looks_back: bool = False) 
     members.sort_indices()
     if scope != CONTEXT:
         return [members]
-    others = csr_array(members - itself)
-    others.eliminate_zeros()
-    return [itself, _as_shares(others)]
+    context = csr_array(members - itself)
+    context.eliminate_zeros()
+    return [itself, _as_shares(context)]
 
 
 def _as_shares(members: csr_array) -> csr_array:
@@ -262,12 +262,14 @@ def _read_vectors(
 
 def _read_rows(store: Store, site: str, rows: np.ndarray, lengths: Any, units: slice) -> np.ndarray:
     """The rows of some units where they lie, or means over the rows of this length that begin there."""
-    first = rows[units]
+    start_rows = rows[units]
     if lengths is None:
         is_whole = len(rows) == rows[-1] + 1
-        return store.read_finite(site, units if is_whole else first)
-    end = int(first[-1] + lengths[units][-1])
-    return pool_spans(store.read_finite(site, slice(int(first[0]), end)), first - first[0], MEAN)
+        return store.read_finite(site, units if is_whole else start_rows)
+    end = int(start_rows[-1] + lengths[units][-1])
+    return pool_spans(
+        store.read_finite(site, slice(int(start_rows[0]), end)), start_rows - start_rows[0], MEAN
+    )
 
 
 def _read_tokens(store: Store, site: str, fillers: str, wanted: set[str]) -> pd.DataFrame:
@@ -282,6 +284,6 @@ def _read_tokens(store: Store, site: str, fillers: str, wanted: set[str]) -> pd.
         tokens = tokens.assign(**{name: labels[name].to_numpy(object) for name in exact})
     if (wanted - {*tokens}) & set(COLUMNS) and side == SIDES[0] and store.has_questions:
         gold = join(tokens.drop(columns=[name for name in COLUMNS if name in tokens]))
-        new = [name for name in COLUMNS if name not in tokens]  # a store may have some itself
-        tokens = tokens.assign(**{name: gold[name].to_numpy(object) for name in new})
+        names = [name for name in COLUMNS if name not in tokens]  # a store may have some itself
+        tokens = tokens.assign(**{name: gold[name].to_numpy(object) for name in names})
     return tokens

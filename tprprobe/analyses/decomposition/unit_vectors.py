@@ -36,10 +36,10 @@ class UnitVectors:
         return parts_of(self.n, self.step * max(1, PART // self.step))
 
     def blocks(
-        self, part: slice = slice(None)
+        self, span: slice = slice(None)
     ) -> Iterator[tuple[slice, Float[np.ndarray, "unit d_model"]]]:
         """All vectors (of a part) in blocks, each with the units that it is of."""
-        start_unit, end_unit, _ = part.indices(self.n)
+        start_unit, end_unit, _ = span.indices(self.n)
         for start in range(start_unit, end_unit, self.step):
             units = slice(start, min(start + self.step, end_unit))
             vectors = self.read(units).reshape(units.stop - start, self.width)
@@ -65,16 +65,16 @@ def fit_moments(vectors: UnitVectors, fitted: Sequence[FittedUnits]) -> list[Reg
 
 
 def _sum_part(
-    vectors: UnitVectors, fitted: Sequence[FittedUnits], part: slice
+    vectors: UnitVectors, fitted: Sequence[FittedUnits], span: slice
 ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """The pairs that some units have, with their XᵀE and Σ e, for every set of fitted units."""
-    counts = [csr_array(counts[part]) for counts, _ in fitted]
+    counts = [csr_array(counts[span]) for counts, _ in fitted]
     pairs = [np.unique(x.indices) for x in counts]
     columns = [csr_array(x[:, ids]) for x, ids in zip(counts, pairs, strict=True)]
     cross = [np.zeros((len(ids), vectors.width)) for ids in pairs]
     totals = np.zeros((len(fitted), vectors.width))
-    for units, block in vectors.blocks(part):
-        local = slice(units.start - part.start, units.stop - part.start)
+    for units, block in vectors.blocks(span):
+        local = slice(units.start - span.start, units.stop - span.start)
         for j, (_, is_fitted) in enumerate(fitted):
             rows = np.flatnonzero(is_fitted[units])
             totals[j] += block[rows].sum(0)

@@ -97,23 +97,23 @@ class Grams:
 
         return self._cached(("scale", block), measure)
 
-    def product(self, left: Block, right: Block) -> Any:
+    def product(self, a: Block, b: Block) -> Any:
         """xᵀx of two blocks, sparse where most of it is 0."""
-        if (right, left) in self._cache:
-            return self._cache[right, left].T
-        return self._cached((left, right), lambda: self._multiply(left, right))
+        if (b, a) in self._cache:
+            return self._cache[b, a].T
+        return self._cached((a, b), lambda: self._multiply(a, b))
 
-    def _multiply(self, left: Block, right: Block) -> Any:
-        if not issparse(right.basis):
-            return left.basis.T @ self._cached(("image", right), lambda: self._times(right.basis))
-        if not issparse(left.basis):
-            return self.product(right, left).T
-        gram = csr_array(self.columns(left).T @ self.columns(right))
+    def _multiply(self, a: Block, b: Block) -> Any:
+        if not issparse(b.basis):
+            return a.basis.T @ self._cached(("image", b), lambda: self._times(b.basis))
+        if not issparse(a.basis):
+            return self.product(b, a).T
+        gram = csr_array(self.columns(a).T @ self.columns(b))
         return gram.toarray() if gram.nnz > DENSE_SHARE * np.prod(shape_of(gram)) else gram
 
-    def cross_gram(self, blocks: Sequence[Block], last: Block) -> list[Any]:
+    def cross_gram(self, blocks: Sequence[Block], final: Block) -> list[Any]:
         """xᵀx of a column of ones, and of blocks, by another block."""
-        return [self.n * self.column_means(last)[None], *(self.product(b, last) for b in blocks)]
+        return [self.n * self.column_means(final)[None], *(self.product(b, final) for b in blocks)]
 
     def system(self, blocks: Sequence[Block]) -> Matrix:
         """xᵀx of a column of ones and of blocks side by side."""
@@ -132,14 +132,14 @@ class Grams:
         return self._cached(key, lambda: BlockRidge(self, blocks, lambdas))
 
     def last_block(
-        self, blocks: Sequence[Block], lambdas: Sequence[float], last: Block
+        self, blocks: Sequence[Block], lambdas: Sequence[float], final: Block
     ) -> "LastBlock":
         """What a last block adds to others with these penalties; cached for one block at a time."""
-        key = ("last", last, *blocks, *lambdas)
+        key = ("last", final, *blocks, *lambdas)
         for stale in [stale for stale in self._cache if stale[0] == "last" and stale != key]:
             del self._cache[stale]
-        addition = self._cached(key, lambda: LastBlock(self, blocks, lambdas, last))
-        self._cache.pop(("image", last), None)  # large, and no longer needed
+        addition = self._cached(key, lambda: LastBlock(self, blocks, lambdas, final))
+        self._cache.pop(("image", final), None)  # large, and no longer needed
         return addition
 
     def clear_cache(self, blocks: Sequence[Block] = ()) -> None:
@@ -203,26 +203,26 @@ class LastBlock:
     """A last block beside others: their products, and the Schur complement of the others."""
 
     def __init__(
-        self, grams: Grams, blocks: Sequence[Block], lambdas: Sequence[float], last: Block
+        self, grams: Grams, blocks: Sequence[Block], lambdas: Sequence[float], final: Block
     ):
         self.main = grams.solver(blocks, lambdas)
-        cross = np.concatenate([dense(term) for term in grams.cross_gram(blocks, last)])
+        cross = np.concatenate([dense(term) for term in grams.cross_gram(blocks, final)])
         self.solved = self.main.apply(cross)
-        self.schur = dense(grams.product(last, last)) - cross.T @ self.solved
+        self.schur = dense(grams.product(final, final)) - cross.T @ self.solved
 
     def solve(
-        self, main: Matrix, last: Matrix, penalty: float, columns: Any = None
+        self, main: Matrix, final: Matrix, penalty: float, columns: Any = None
     ) -> tuple[Matrix, Matrix]:
         """The coefficients of the others and of the last block (or some of its columns), from their right sides."""
         system, solved = self.schur.copy(), self.solved
         if columns is not None:
-            system, solved, last = (
+            system, solved, final = (
                 self.schur[np.ix_(columns, columns)],
                 solved[:, columns],
-                last[columns],
+                final[columns],
             )
         system[np.diag_indices(len(system))] += penalty
-        right = last - solved.T @ main
+        right = final - solved.T @ main
         of_last = cho_solve(factorize(system), right, overwrite_b=True, check_finite=False)
         return self.main.apply(main) - solved @ of_last, of_last
 

@@ -47,13 +47,13 @@ Vectors = Float64[np.ndarray, "pair d_model"]
 
 def make_block(
     name: str,
-    part: int,
+    part_id: int,
     parts: Sequence[Pairs],
     embedding: Embedding | None = None,
     bases: Bases | None = None,
 ) -> Block:
     """The columns of a block of a part's pairs; its rows are the pairs of all parts."""
-    pairs = parts[part]
+    pairs = parts[part_id]
     if name == FILLER:
         basis = _spread(np.ones((len(pairs), 1)), pairs.filler_of, len(pairs.fillers))
     elif name == ROLE:
@@ -69,7 +69,7 @@ def make_block(
         basis = embedding[pairs.filler_of]
     else:
         basis = _spread(embedding[pairs.filler_of], pairs.role_of, len(pairs.roles))
-    return Block(name, part, _pad_rows(basis, part, parts))
+    return Block(name, part_id, _pad_rows(basis, part_id, parts))
 
 
 def _spread(
@@ -82,12 +82,14 @@ def _spread(
     return csr_array((rows.ravel(), columns.ravel(), starts), (len(rows), n_symbols * width))
 
 
-def _pad_rows(basis: Any, part: int, parts: Sequence[Pairs]) -> Any:
+def _pad_rows(basis: Any, part_id: int, parts: Sequence[Pairs]) -> Any:
     """A basis with rows of 0 added for the pairs of the other parts."""
     if len(parts) == 1:
         return basis
     starts, width = starts_of(parts), shape_of(basis)[1]
-    above, below = (csr_array((n, width)) for n in (starts[part], starts[-1] - starts[part + 1]))
+    above, below = (
+        csr_array((n, width)) for n in (starts[part_id], starts[-1] - starts[part_id + 1])
+    )
     padded = vstack([above, csr_array(basis), below], format="csr")
     return csr_array(padded) if issparse(basis) else padded.toarray()
 
@@ -148,14 +150,14 @@ class RoleFit:
 
     @property
     def n_parameters(self) -> int:
-        return sum(part.n_parameters for part in self.parts)
+        return sum(fit.n_parameters for fit in self.parts)
 
     @property
     def rank(self) -> str:
         """Dimensions of fillers × dimensions of roles, where these are limited; by part."""
-        if not any(BINDING in part.coefficients for part in self.parts):
+        if not any(BINDING in fit.coefficients for fit in self.parts):
             return ""
-        return ", ".join("×".join(map(str, part.ranks)) for part in self.parts)
+        return ", ".join("×".join(map(str, fit.ranks)) for fit in self.parts)
 
     @property
     def n_dimensions(self) -> int:
@@ -171,14 +173,14 @@ class RoleFit:
     @property
     def table(self) -> Vectors:
         """V of the pairs of all parts."""
-        return self._rows(np.arange(sum(len(part.pairs) for part in self.parts)))
+        return self._rows(np.arange(sum(len(fit.pairs) for fit in self.parts)))
 
     def _rows(self, ids: Int[np.ndarray, " pair"]) -> Vectors:
         """Rows of ``table``, rising."""
-        starts = starts_of([part.pairs for part in self.parts])
+        starts = starts_of([fit.pairs for fit in self.parts])
         ids_by_part = np.split(ids, np.searchsorted(ids, starts[1:-1]))
         rows = [
-            part.predict(part.pairs.take(part_ids - start))
-            for part, part_ids, start in zip(self.parts, ids_by_part, starts, strict=False)
+            fit.predict(fit.pairs.take(part_ids - start))
+            for fit, part_ids, start in zip(self.parts, ids_by_part, starts, strict=False)
         ]
         return np.concatenate(rows)

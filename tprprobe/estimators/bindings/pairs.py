@@ -61,9 +61,9 @@ class Pairs:
         return np.append(self.codes, -2)[index] == codes, index
 
 
-def starts_of(parts: Sequence[Pairs]) -> list[int]:
+def starts_of(pairs_of_parts: Sequence[Pairs]) -> list[int]:
     """Where the pairs of every part begin among those of all parts, and how many these are."""
-    return np.cumsum([0, *map(len, parts)]).tolist()
+    return np.cumsum([0, *map(len, pairs_of_parts)]).tolist()
 
 
 def find_pairs(
