@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from tprprobe.analyses.decomposition import RoleSearch, binds
-from tprprobe.analyses.decomposition.families import ADDITIVE, BAG, BELOW, FACTORED, FAMILIES
 from tprprobe.errors import InputError
+from tprprobe.estimators.bindings.families import ADDITIVE, BAG, BELOW, FACTORED, FAMILIES
 from tprprobe.figures.dots import interval_dots
 from tprprobe.figures.style import HUES, INK, MUTED, WRONG, Drawing, drawing, legend, tidy
 from tprprobe.figures.tables import Table
@@ -179,11 +179,14 @@ def withheld_dots(decompositions: pd.DataFrame) -> Drawing:
         measured(own, "r2_withheld", name=names, group="those with a withheld pair"),
     ]
     rows = pd.concat(parts, ignore_index=True).dropna(subset="value")
+    return _r2_dots(rows, "Is binding systematic? R², 95 % intervals over sequences", "R²")
+
+
+def _r2_dots(rows: pd.DataFrame, title: str, label: str) -> Drawing:
+    """R² with intervals, from −1 on, beside a line at 0."""
     numbers = ["value", "low", "high"]
-    rows[numbers] = rows[numbers].clip(lower=-1)
-    figure = interval_dots(rows, "Is binding systematic? R², 95 % intervals over sequences", "R²")
-    least = min(-0.02, rows["low"].min())
-    figure.axes[0].set_xlim(least * 1.05, 1.02)
+    figure = interval_dots(rows.assign(**rows[numbers].clip(lower=-1)), title, label)
+    figure.axes[0].set_xlim(min(-0.02, max(-1, rows["low"].min())) * 1.05, 1.02)
     figure.axes[0].axvline(0, color=MUTED, linewidth=0.8)
     return figure
 
@@ -194,14 +197,9 @@ def operation_dots(operations: pd.DataFrame) -> Drawing:
     rows = operations.assign(
         group=operations["site"] + ", " + operations["roles"] + marks, name=operations["operation"]
     )
-    rows = measured(rows.dropna(subset="r2"), "r2")
-    numbers = ["value", "low", "high"]
-    rows[numbers] = rows[numbers].clip(lower=-1)
     title = "Which operation binds? 95 % intervals over fillers and roles"
-    figure = interval_dots(rows, title, "R² of the vectors of unseen pairs")
-    figure.axes[0].set_xlim(min(-0.05, rows["low"].min() * 1.05), 1.02)
-    figure.axes[0].axvline(0, color=MUTED, linewidth=0.8)
-    return figure
+    rows = measured(rows.dropna(subset="r2"), "r2")
+    return _r2_dots(rows, title, "R² of the vectors of unseen pairs")
 
 
 def search_curves(roles: Sequence[tuple[str, RoleSearch]]) -> Drawing:
