@@ -219,8 +219,9 @@ def _calibration(nested: pd.DataFrame) -> Iterator[str]:
     for _, row in exact.iterrows():
         measured_row: Any = _real(nested, "factored")
         [own] = measured_row[measured_row["site"] == row["site"]].to_dict("records")
-        both = f"measured R² {_text(own, 'gain', '+.3f')}, by its exact table {row['gain']:+.4f}"
-        if binds(own) and own["gain_low"] > row["gain"]:
+        name = "share" if np.isfinite(own.get("share_low", np.nan)) else "gain"
+        both = f"bindings {_text(own, name, '+.3f')}, by its exact table {row['gain']:+.4f}"
+        if binds(own) and own[f"{name}_low"] > row["gain"]:
             yield f"ERROR in calibration: {row['site']} has no context, but bindings are claimed there ({both}): trust no claim of bindings above."
         else:
             yield f"Calibration at {row['site']}, which has no context: {both}."
