@@ -20,7 +20,7 @@ from tprprobe.dashboard import (
     layers,
     probes,
 )
-from tprprobe.dashboard.chart_data import Lines
+from tprprobe.figures.scenes import Lines
 from tprprobe.dashboard.scene import summarize_roles
 from tprprobe.interventions import asked_texts, text_changes
 from tprprobe.store import SiteSpec, StoreWriter, open_store

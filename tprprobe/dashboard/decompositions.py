@@ -9,7 +9,7 @@ import pandas as pd
 
 from tprprobe.analyses.decomposition import describe_binding
 from tprprobe.analyses.kinds import DECOMPOSITIONS, OPERATIONS
-from tprprobe.dashboard.chart_data import Dots
+from tprprobe.figures.scenes import Dots
 from tprprobe.dashboard.statements import Link, Statement, number, top
 from tprprobe.dashboard.view import View, measured
 from tprprobe.errors import InputError
