@@ -67,7 +67,9 @@ def choose_change(prompt, heads) -> Any:
     elif kind and len(tokens) == 2:
         change = views.exchange_tokens(prompt, kind, *tokens)
     missing = "a second token" if len(tokens) == 1 else "two tokens"
-    advice = f"Click {missing}: they exchange their {kind}." if kind else "It has nothing to exchange."
+    advice = (
+        f"Click {missing}: they exchange their {kind}." if kind else "It has nothing to exchange."
+    )
     marked = [*change.first, *change.second] if change and not head else None
     canvas.offer_picks("asked-tokens", views.pack_tokens(prompt), marked=marked, advice=advice)
     with st.container(horizontal=True, vertical_alignment="center", key="pairs"):
@@ -80,7 +82,11 @@ def choose_change(prompt, heads) -> Any:
 def find_heads(prompt, name: str) -> dict:
     """The attention maps of all heads; of a model with many layers once one is picked, or all are asked for."""
     views, wants_all = tp.dashboard.changes, st.session_state.get("every_head")
-    if len(views.list_heads(prompt)) > MAX_LAYERS and not wants_all and ":" not in canvas.read_picks():
+    if (
+        len(views.list_heads(prompt)) > MAX_LAYERS
+        and not wants_all
+        and ":" not in canvas.read_picks()
+    ):
         return {}
     return state.once(lambda: views.find_heads(prompt), "heads", name, prompt.text)
 
@@ -90,7 +96,9 @@ def show_heads(prompt, heads) -> None:
     count = len(tp.dashboard.changes.list_heads(prompt))
     if not count:
         st.caption("This model has no attention heads, so none can be ablated.")
-    elif count <= MAX_LAYERS or st.toggle(f"Attention heads of all {count} layers", key="every_head"):
+    elif count <= MAX_LAYERS or st.toggle(
+        f"Attention heads of all {count} layers", key="every_head"
+    ):
         st.markdown(MAPS)
         groups = tp.dashboard.attention.pack_heads(heads, " becomes 0 (click again to undo)")
         ramp = tp.figures.theme.find_theme(state.is_dark()).scale

@@ -209,7 +209,9 @@ def _watch(key) -> None:
     if job is None:
         return
     failed = (f"It ended with {job.outcome}", "error")
-    label, status = {None: ("It runs …", "running"), 0: ("Done", "complete")}.get(job.outcome, failed)
+    label, status = {None: ("It runs …", "running"), 0: ("Done", "complete")}.get(
+        job.outcome, failed
+    )
     with st.status(label, state=status, expanded=True):
         st.code(job.read_output() or "…", language=None)
     if status == "running":

@@ -23,7 +23,9 @@ def _find_model(store) -> str | None:
     name = state.runs().find_model(store)
     recorded = tp.dashboard.contents.describe_store(store)["model"]
     if name is None:
-        where = f"The store names its model {recorded}, which is neither shipped nor below the folder."
+        where = (
+            f"The store names its model {recorded}, which is neither shipped nor below the folder."
+        )
         st.info(state.escape(f"{where} {HOW}"))
         name = st.text_input("Model", key="model", max_chars=400).strip() or None
     if name is None or not name.startswith("hf:"):

@@ -6,7 +6,7 @@ import widgets
 
 import tprprobe as tp
 
-MAX_STORES = 24 in the table
+MAX_STORES = 24  # in the table
 
 
 def _show_sizes(store) -> None:

@@ -153,7 +153,10 @@ def pack_heads(
 ) -> list[dict[str, Any]]:
     """Attention maps, small, by the name of their site, each to be picked; ``effect`` is what that does to a head."""
     return [
-        {"heading": site_label(site), "items": [_pack_head(site, n, w, effect) for n, w in enumerate(heads)]}
+        {
+            "heading": site_label(site.rpartition(".")[0]),
+            "items": [_pack_head(site, n, w, effect) for n, w in enumerate(heads)],
+        }
         for site, heads in maps.items()
     ]
 

@@ -92,10 +92,17 @@ def summarize_store(store: Store) -> Statement:
     is_imported = "imported" in store.manifest
     text = f"Imported vectors: {text}" if is_imported else f"{facts['model']} read {text}"
     if score := contents.score:
-        verdict = "answered right" if contents.arithmetic else "written as the reference is, word for word"
+        verdict = (
+            "answered right"
+            if contents.arithmetic
+            else "written as the reference is, word for word"
+        )
         text += f"; {interval_text(score, '.1f', 100, ' %')} were {verdict}"
     twins = f"{', '.join(contents.twins)} twin{'s' * (len(contents.twins) > 1)}"
-    names = {"Labels of words: ": contents.exact, "Labels that a tagger guessed: ": contents.guessed}
+    names = {
+        "Labels of words: ": contents.exact,
+        "Labels that a tagger guessed: ": contents.guessed,
+    }
     sentences = [f"{origin}{', '.join(labels)}" for origin, labels in names.items() if labels]
     sentences += [f"Controls: the {twins}"] * bool(contents.twins)
     return Statement(". ".join([text, *sentences]) + ".")

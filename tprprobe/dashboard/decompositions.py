@@ -9,10 +9,10 @@ import pandas as pd
 
 from tprprobe.analyses.decomposition import describe_binding
 from tprprobe.analyses.kinds import DECOMPOSITIONS, OPERATIONS
-from tprprobe.figures.scenes import Dots
 from tprprobe.dashboard.statements import Link, Statement, number, top
 from tprprobe.dashboard.view import View, measured
 from tprprobe.errors import InputError
+from tprprobe.figures.scenes import Dots
 from tprprobe.statistics import interval_text, read_interval
 
 FAMILIES = {"bag": "fillers alone", "additive": "+ roles", "factored": "+ bindings"}

@@ -159,7 +159,9 @@ def show_confusions(predictions: pd.DataFrame, task: str) -> View:
 def summarize_errors(predictions: pd.DataFrame, task: str, site: str) -> Statement:
     """How many predictions are right, and the commonest confusion."""
     n, right = len(predictions), int((predictions["label"] == predictions["predicted"]).sum())
-    text = f"{site} predicts {right:,} of {n:,} held-out {task} labels right ({100 * right / n:.1f} %)"
+    text = (
+        f"{site} predicts {right:,} of {n:,} held-out {task} labels right ({100 * right / n:.1f} %)"
+    )
     wrong = predictions[predictions["label"] != predictions["predicted"]]
     if len(wrong):
         counts: Any = wrong.value_counts(["label", "predicted"])

@@ -51,7 +51,10 @@ def show_strips(scene: Cloud, samples: Sequence[int], mark: Mark | None = None) 
     lengths = tokens["sample"].value_counts(sort=False)
     long_samples = ", ".join(map(str, lengths.index[lengths > MAX_TOKENS]))
     note = f"the first {MAX_TOKENS} tokens of sample {long_samples}" if long_samples else ""
-    title, scene = f"Clusters of {scene.place}", cluster_strips(part, roles, samples=drawn, gold=True)
+    title, scene = (
+        f"Clusters of {scene.place}",
+        cluster_strips(part, roles, samples=drawn, gold=True),
+    )
     return View(title, tokens, scene, None, note)
 
 
@@ -78,7 +81,10 @@ def summarize_sample(token: pd.Series) -> str:
 
 
 def pack_strips(
-    scene: Cloud, samples: Sequence[int], pair: Cloud | None = None, pair_samples: Sequence[int] = ()
+    scene: Cloud,
+    samples: Sequence[int],
+    pair: Cloud | None = None,
+    pair_samples: Sequence[int] = (),
 ) -> dict[str, Any]:
     """Samples as strips: heading, tokens, positions, labels (clusters; −1: none), and what a mark finds
     them by, rows and clusters.

@@ -139,13 +139,13 @@ def attention_grid(store: Store, sites: Sequence[str], sample: int) -> Drawing:
 def map_grid(store: Store, sites: Sequence[str], sample: int) -> Grid:
     """The scene of :func:`attention_grid`."""
     maps = [(name, store.attention(name, sample)) for site in sites for name in store.select(site)]
-    parts = [
+    pictures = [
         Squares(weights, (), (), title=site_label(site, head))
         for site, heads in maps
         for head, weights in enumerate(heads)
     ]
     title = f"Attention of all heads, sample {sample}"
-    return Grid(parts, max(len(heads) for _, heads in maps), title=title)
+    return Grid(pictures, max(len(heads) for _, heads in maps), title=title)
 
 
 def _signs(tokens: Sequence[str]) -> list[str]:

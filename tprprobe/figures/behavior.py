@@ -28,12 +28,12 @@ def behavior_scene(behaviors: pd.DataFrame) -> Grid:
     kinds = behaviors["site"].map(kind_of)
     is_edit = behaviors["control"].eq("") & ~behaviors["edit"].isin((*LEVELS, "any"))
     pairs = zip(behaviors.loc[is_edit, "edit"], kinds[is_edit], strict=True)
-    parts = [
+    pictures = [
         picture(behaviors, behaviors[kinds.eq(kind)], edit, kind)
         for edit, kind in dict.fromkeys(pairs)
         for picture in (_contrast_lines, _answer_lines)
     ]
-    return Grid(parts, 2, note="\n".join(_notes(behaviors)))
+    return Grid(pictures, 2, note="\n".join(_notes(behaviors)))
 
 
 def kind_of(site: str) -> str:

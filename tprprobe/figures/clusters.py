@@ -85,9 +85,13 @@ def cluster_strips(
     )
     legend = marks_legend((letter for strip in strips for letter in strip.gold), framed=True)
     labels = {label for sample in samples for label in groups[sample]["label"]}
-    key = [(colors[label], text) for label, text in describe_clusters(roles).items() if label in labels]
+    key = [
+        (colors[label], text) for label, text in describe_clusters(roles).items() if label in labels
+    ]
     note = "\n".join(filter(None, [caption, legend]))
-    return Strips(strips, key, title=f"Role clusters: {site_label(roles.site, roles.head)}", note=note)
+    return Strips(
+        strips, key, title=f"Role clusters: {site_label(roles.site, roles.head)}", note=note
+    )
 
 
 def describe_clusters(roles: Clusters) -> dict[int, str]:

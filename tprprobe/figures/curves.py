@@ -35,12 +35,20 @@ def learning_scene(runs: Mapping[str, pd.DataFrame]) -> Grid:
     if empty := [name for name, log in runs.items() if log.empty]:
         raise InputError(f"the log of {empty[0]} has no rows yet: train some steps first")
     logs = pd.concat([log.assign(run=name) for name, log in runs.items()])
-    logs = logs.assign(x=logs["step"], low=logs["value"], high=logs["value"], sure=True, group=logs["run"])
+    logs = logs.assign(
+        x=logs["step"], low=logs["value"], high=logs["value"], sure=True, group=logs["run"]
+    )
     loss = logs[logs["metric"] == "loss"].assign(panel="loss")
     scores = logs[logs["metric"] == "exact_match"].fillna("").assign(panel="exact match")
     sets = (scores["data"].str.removeprefix("mathematics:") + " " + scores["split"]).str.strip()
     scores = scores.assign(line=scores["run"] + ": " + sets)
     scores = scores.sort_values(["line", "x"], kind="stable")
-    left = Lines(loss.assign(line=loss["run"]), x="step", percent=False, log_value=True, title="Training loss")
+    left = Lines(
+        loss.assign(line=loss["run"]),
+        x="step",
+        percent=False,
+        log_value=True,
+        title="Training loss",
+    )
     right = Lines(scores, x="step", limits=(0, 1.02), title="Exact match")
     return Grid([left, right], 2) if len(scores) else Grid([left], 1)

@@ -7,6 +7,7 @@ import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, PercentFormatter
 
 from tprprobe.figures.maps import Points, draw_points
@@ -14,6 +15,7 @@ from tprprobe.figures.scenes import Dots, Grid, Lines, Scene, Squares
 from tprprobe.figures.strips import Strips, draw_strips
 from tprprobe.figures.style import (
     FAINT,
+    LETTER,
     MUTED,
     Drawing,
     headline,
@@ -27,8 +29,12 @@ from tprprobe.figures.style import (
 
 MARKERS, DASHES = "osD^vPX*", ("-", "--", ":", "-.")
 CONTROL, EMBEDDING = "strongest control", -1  # the layer that stands for the embedding
-SQUARE, CELL, MIN_CELLS = 0.3, 0.13, 20  # inches of a square with and without text; the fewest cells of a side
-MANY = 40  # points of a line that has no markers
+SQUARE, CELL, MIN_CELLS = (
+    0.3,
+    0.13,
+    20,
+)  # inches of a square with and without text; the fewest cells of a side
+MAX_MARKERS = 40  # points of a line that has no markers
 
 
 def render(scene: Scene, ax: Axes | None = None) -> Any:
@@ -74,13 +80,13 @@ def _draw_lines(lines: Lines, ax: Axes | None) -> Any:
     panels = lines.rows["panel"].unique().tolist()
     across = min(lines.across, len(panels))
     down = -(-len(panels) // across)
-    figure, axes = open_panels(2.4 * across + 0.8, 1.9 * down + 0.8, down, across, ax)
+    figure, axes = open_panels(max(2.4 * across + 0.8, 4.6), 1.9 * down + 0.8, down, across, ax)
     for panel in axes.flat[len(panels) :]:
         panel.set_visible(False)
     styles = style_lines(lines.rows)
     for name, panel in zip(panels, axes.flat, strict=False):
         draw_panel(panel, lines, name, styles)
-        tidy(panel, name if len(panels) > 1 else lines.title, grid="y")
+        tidy(panel, name if len(panels) > 1 else lines.title or name, grid="y")
         panel.title.set_fontsize(7.5 if len(panels) > 1 else 9)
         panel.set_xlabel(lines.x if name in panels[-across:] else "")
     for panel in axes[:, 0]:
@@ -116,7 +122,9 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Any]) 
     levels = lines.levels[lines.levels["panel"] == name]
     for i, level in enumerate(levels.to_dict("records")):
         dash = (0, (1 + 5 * i, 2))
-        panel.axhline(level["value"], color=MUTED, linewidth=0.9, linestyle=dash, label=level["line"])
+        panel.axhline(
+            level["value"], color=MUTED, linewidth=0.9, linestyle=dash, label=level["line"]
+        )
     if lines.log:
         panel.set_xscale("log")
         panel.xaxis.set_minor_locator(NullLocator())
@@ -141,7 +149,7 @@ def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Mapping[str,
         panel.fill_between(x, points["low"], points["high"], color=color, alpha=0.18, linewidth=0)
     else:  # a band of no width is not seen
         panel.vlines(x, points["low"], points["high"], color=color, linewidth=0.9)
-    look = style | {"markersize": 4, "marker": style["marker"] if len(points) < MANY else ""}
+    look = style | {"markersize": 4, "marker": style["marker"] if len(points) < MAX_MARKERS else ""}
     face = color if sure.all() else "white"
     panel.plot(x, points["value"], linewidth=1.3, label=name, markerfacecolor=face, **look)
     if "control" in points:
@@ -156,9 +164,10 @@ def _draw_squares(squares: Squares, ax: Axes | None) -> Any:
     down, across = (cell * max(n, smallest) for n in squares.values.shape)
     if squares.texts is not None:
         across += 0.05 * max(map(len, squares.rows), default=0)
-    figure, [[panel]] = open_panels(across + room, down + 1.1, ax=ax)
+    figure, [[panel]] = open_panels(max(across + room, 3.4), down + 1.1, ax=ax)
     image = _paint_squares(panel, squares)
     tidy(panel, squares.title)
+    panel.tick_params(length=0)
     if squares.bar:
         bar = panel.figure.colorbar(image, ax=panel, fraction=0.05, shrink=0.7, label=squares.bar)
         bar.outline.set_visible(False)
@@ -176,35 +185,34 @@ def _paint_squares(panel: Axes, squares: Squares) -> Any:
         squares.values, cmap=colors, vmin=-1 if squares.signed else 0, vmax=end, interpolation="nearest",
         aspect="equal" if squares.rows else "auto",
     )  # fmt: skip
-    for at in np.ndindex(values.shape) if squares.texts is not None else ():
-        if text := squares.texts[at]:
-            ink = text_color(colors(image.norm(values[at])))
+    for row, column in np.ndindex(values.shape) if squares.texts is not None else ():
+        if text := squares.texts[row, column]:
+            ink = text_color(colors(image.norm(values[row, column])))
             look: Any = {"ha": "center", "va": "center", "fontsize": 6.5, "color": ink}
-            panel.text(at[1], at[0], text.replace("-", "−"), parse_math=False, **look)
+            panel.text(column, row, text, parse_math=False, **look)
     turn = {"rotation": 90} if max(map(len, squares.columns), default=0) > 2 else {}
     panel.set_xticks(range(len(squares.columns)), squares.columns, parse_math=False, **turn)
     panel.set_yticks(range(len(squares.rows)), squares.rows, parse_math=False)
-    panel.tick_params(length=0)
     panel.set(ylabel=squares.titles[0], xlabel=squares.titles[1])
     return image
 
 
 def _draw_grid(grid: Grid, ax: Axes | None) -> Any:
-    across = min(grid.across, len(grid.parts))
-    down = -(-len(grid.parts) // across)
-    width, height = _measure(grid.parts)
+    across = min(grid.across, len(grid.pictures))
+    down = -(-len(grid.pictures) // across)
+    width, height = _measure(grid.pictures)
     figure, axes = open_panels(across * width + 0.4, down * height + 0.6, down, across, ax)
-    for panel in axes.flat[len(grid.parts) :]:
+    for panel in axes.flat[len(grid.pictures) :]:
         panel.set_visible(False)
-    tables = [part.rows for part in grid.parts if isinstance(part, Lines)]
+    tables = [picture.rows for picture in grid.pictures if isinstance(picture, Lines)]
     styles = style_lines(pd.concat(tables, ignore_index=True)) if tables else {}
-    for part, panel in zip(grid.parts, axes.flat, strict=False):
-        if isinstance(part, Lines):
-            draw_panel(panel, part, part.rows["panel"].iloc[0], styles)
-            panel.set(xlabel=part.x, ylabel=part.label)
+    for picture, panel in zip(grid.pictures, axes.flat, strict=False):
+        if isinstance(picture, Lines):
+            draw_panel(panel, picture, picture.rows["panel"].iloc[0], styles)
+            panel.set(xlabel=picture.x, ylabel=picture.label)
         else:
-            _paint_squares(panel, part)
-        tidy(panel, part.title, grid="y" if isinstance(part, Lines) else "")
+            _paint_squares(panel, picture)
+        tidy(panel, picture.title, grid="y" if isinstance(picture, Lines) else "")
         panel.title.set_fontsize(7.5)
     if grid.title:
         headline(figure, grid.title)
@@ -212,19 +220,25 @@ def _draw_grid(grid: Grid, ax: Axes | None) -> Any:
     return figure
 
 
-def _measure(parts: Any) -> tuple[float, float]:
+def _measure(pictures: Any) -> tuple[float, float]:
     """The inches that every one of some pictures needs."""
-    if isinstance(parts[0], Lines):
+    if isinstance(pictures[0], Lines):
         return 3.4, 2.2
-    down, across = np.max([part.values.shape for part in parts], axis=0)
-    return (3.3, 0.24 * down + 0.7) if parts[0].rows else (1.5, 1.6)
+    down = max(len(picture.values) for picture in pictures)
+    return (3.3, 0.24 * down + 0.7) if pictures[0].rows else (1.5, 1.6)
 
 
 def _explain(figure: Any, axes: Iterable[Axes], ax: Axes | None) -> None:
     """One legend of all panels, each line once."""
-    found = (panel.get_legend_handles_labels() for panel in axes)
-    handles = {label: handle for row in found for handle, label in zip(*row, strict=True)}
+    legends = (panel.get_legend_handles_labels() for panel in axes)
+    handles = {label: handle for row in legends for handle, label in zip(*row, strict=True)}
     if len(handles) > 1:
-        below: Any = {"loc": "outside lower center", "ncols": min(3, len(handles)), "handlelength": 3}
+        width = figure.get_figwidth() if isinstance(figure, Figure) else 3
+        columns = int(width / (0.6 + LETTER * max(map(len, handles))))
+        below: Any = {
+            "loc": "outside lower center",
+            "ncols": max(1, min(columns, 4, len(handles))),
+            "handlelength": 3,
+        }
         where = ax if ax is not None and ax in figure.axes else figure
         legend(where, [*handles.values()], [*handles], **below)

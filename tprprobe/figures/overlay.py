@@ -8,7 +8,9 @@ from tprprobe.figures.strips import StripFrame
 
 LOOKS = {"numerator": ("#0072B2", "solid"), "denominator": ("#B34700", "dashed")}
 LETTERS = {"n": "n numerator", "d": "d denominator", "s": "s sign"}
-DISCORDANT = "capital letter: the '/' right before the number, or its absence, suggests the opposite"
+DISCORDANT = (
+    "capital letter: the '/' right before the number, or its absence, suggests the opposite"
+)
 
 
 def marks_legend(letters: Iterable[str], framed: bool = False) -> str:

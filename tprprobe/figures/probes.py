@@ -166,7 +166,11 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     tasks, places = (pd.factorize(means[column])[0] for column in ("task", "place"))
     rows = measured(means, "f1", sure=True).iloc[np.lexsort((kinds, tasks, places))]
     control = {"control_f1": "value", "control_low": "low", "control_high": "high"}
-    bands = means.dropna(subset=["control_f1"]).sort_values("control_f1").drop_duplicates(["panel", "x"], keep="last")
+    bands = (
+        means.dropna(subset=["control_f1"])
+        .sort_values("control_f1")
+        .drop_duplicates(["panel", "x"], keep="last")
+    )
     bands = bands.rename(columns=control)[BAND].sort_values("x") if has_controls else means[:0]
     levels = [
         (panel, NAMES[row["control"]], row["f1"])

@@ -23,7 +23,11 @@ from tprprobe.store import Store
 from tprprobe.store.provenance import origin_json
 
 SMALL = 100  # questions or positions of the smallest training sets
-PREDICTORS = {"heads": "one head (mean)", "random": "random projections", "pca": "best linear code (PCA)"}
+PREDICTORS = {
+    "heads": "one head (mean)",
+    "random": "random projections",
+    "pca": "best linear code (PCA)",
+}
 ROWS = {
     "heads": "one head (mean)",
     "random": "random projections of that width",
@@ -104,12 +108,12 @@ def reconstruction_scene(
     trained = results[~results["untrained"]]
     if trained.empty:
         raise InputError("there are no results of a trained model to draw")
-    parts = []
+    pictures = []
     for model, of_model in trained.groupby("model", sort=False):
         number = int(sorted(of_model["layer"].unique())[layer])
-        parts.append(_error_lines(of_model[of_model["layer"] == number], str(model), printed))
-        parts.append(_layer_lines(results[results["model"] == model], str(model)))
-    return Grid(parts, 2)
+        pictures.append(_error_lines(of_model[of_model["layer"] == number], str(model), printed))
+        pictures.append(_layer_lines(results[results["model"] == model], str(model)))
+    return Grid(pictures, 2)
 
 
 def _error_lines(results: pd.DataFrame, model: str, printed: Mapping[str, float]) -> Lines:
@@ -129,8 +133,11 @@ def _error_lines(results: pd.DataFrame, model: str, printed: Mapping[str, float]
 
 def _layer_lines(results: pd.DataFrame, model: str) -> Lines:
     """R² by layer with 95 % intervals; of the baseline model, only the heads."""
-    parts = [results[~results["untrained"]], results[results["untrained"] & results["predictor"].eq("heads")]]
-    rows = pd.concat([largest_fit(part, "held_out") for part in parts])
+    pictures = [
+        results[~results["untrained"]],
+        results[results["untrained"] & results["predictor"].eq("heads")],
+    ]
+    rows = pd.concat([largest_fit(part, "held_out") for part in pictures])
     rows = rows[rows["predictor"].isin(PREDICTORS)].sort_values("layer")
     groups = rows["predictor"].map(PREDICTORS)
     names = groups + rows["untrained"].map({True: ", untrained", False: ""})

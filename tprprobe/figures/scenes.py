@@ -65,7 +65,7 @@ class Squares(Scene):
 
 @dataclass(frozen=True, eq=False)
 class Grid(Scene):
-    """Several pictures of squares side by side, ``across`` in a row."""
+    """Several pictures side by side, ``across`` in a row: squares, or lines of one panel each."""
 
-    parts: Sequence[Squares]
+    pictures: Sequence[Squares] | Sequence[Lines]
     across: int = 2

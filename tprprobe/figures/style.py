@@ -32,7 +32,7 @@ NO_DATES = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Softw
 # Okabe and Ito (2008): told apart with any of the common color-vision deficiencies.
 HUES = ("#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#0072B2", "#F0E442")
 SHADES = (1.0, 0.45, 1.6)  # full, light and dark versions of each hue
-LETTER = 0.048  # inches, of small text
+LETTER, BOLD_LETTER = 0.048, 0.078  # inches, of small text and of titles
 FONTSIZE, TICKS = 8, 7  # points of the labels of axes and of their ticks
 RAMP = "viridis"  # of values in an order, such as positions
 INK, MUTED, FAINT, WRONG = "#1a1a1a", "#5c5c5c", "#d8d8d8", "#B34700"
@@ -138,7 +138,12 @@ class Look:
 
 
 def open_panels(
-    width: float, height: float, down: int = 1, across: int = 1, ax: Axes | None = None, **options: Any
+    width: float,
+    height: float,
+    down: int = 1,
+    across: int = 1,
+    ax: Axes | None = None,
+    **options: Any,
 ) -> tuple[Any, Any]:
     """A figure of that size with its panels [down, across]; in the place of ``ax`` where that is given."""
     if ax is None:
@@ -162,7 +167,16 @@ def tidy(axes: Any, title: str = "", grid: Any = "") -> None:
     axes.tick_params(labelsize=TICKS, length=2.5, color=MUTED)
     axes.xaxis.label.set_size(FONTSIZE)
     axes.yaxis.label.set_size(FONTSIZE)
-    axes.set_title(title, loc="left", fontsize=9, fontweight="bold")
+    axes.set_title(_wrap_title(axes, title), loc="left", fontsize=9, fontweight="bold")
+
+
+def _wrap_title(axes: Any, title: str) -> str:
+    """The title in lines that the panel's share of the figure has room for."""
+    spec = axes.get_subplotspec()
+    columns = spec.get_gridspec().ncols if spec else 1
+    width = axes.get_figure().get_figwidth() / columns if isinstance(axes.figure, Figure) else 99
+    characters = max(24, int(width / BOLD_LETTER))
+    return "\n".join(row for line in title.split("\n") for row in wrap(line, characters) or [""])
 
 
 def headline(figure: Any, title: str, **look: Any) -> None:

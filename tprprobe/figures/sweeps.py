@@ -26,9 +26,9 @@ def ablation_map(sweeps: pd.DataFrame) -> Grid:
     rows = at_full_strength(sweeps[sweeps["head"] >= 0])
     scale = max(0.01, -rows["change"].min())
     groups: Any = rows.groupby("edit", sort=False)
-    parts = [head_squares(of_edit, str(edit), scale) for edit, of_edit in groups]
+    pictures = [head_squares(of_edit, str(edit), scale) for edit, of_edit in groups]
     title = "Change of exact match, in points, when one head's vectors are replaced"
-    return Grid(parts, 2, title=title, note=f"{interval_note(rows)}\n{BRACKETS}")
+    return Grid(pictures, 2, title=title, note=f"{interval_note(rows)}\n{BRACKETS}")
 
 
 def head_squares(rows: pd.DataFrame, edit: str, scale: float = 0.0) -> Squares:
@@ -48,12 +48,12 @@ def head_squares(rows: pd.DataFrame, edit: str, scale: float = 0.0) -> Squares:
 def _write_points(value: float, low: float, high: float) -> str:
     if np.isnan(value):
         return ""
-    text = f"{value:+.0f}" if abs(value) >= 0.5 else "0"
+    text = f"{value:+.0f}".replace("-", "−") if abs(value) >= 0.5 else "0"
     return f"({text})" if low <= 0 <= high else text
 
 
 def _write_all(value: float, low: float, high: float) -> str:
-    return f"{value:+.1f} points [{low:+.1f}, {high:+.1f}]"
+    return f"{value:+.1f} points [{low:+.1f}, {high:+.1f}]".replace("-", "−")
 
 
 def interval_note(rows: pd.DataFrame) -> str:
@@ -79,10 +79,12 @@ def snap_curve(sweeps: pd.DataFrame) -> Lines:
         )
     points = at_full_strength(sweeps[sweeps["edit"].isin([SNAP, MEAN])])
     points = points.assign(k=points["k"].where(points["edit"] == SNAP, 1)).sort_values("k")
-    panel, names = "exact match", points["name"] if "name" in points else "sweep"
+    panel, names = "exact match", points.get("name", "sweep")
     lines = points["site"].map(_name_vectors) + " (" + names + ")"
     hints = points["k"].map("{:g} centers: ".format) + points["exact_match"].map("{:.1%}".format)
-    rows = measured(points, "exact_match", panel=panel, line=lines, x=points["k"], sure=True, told=hints)
+    rows = measured(
+        points, "exact_match", panel=panel, line=lines, x=points["k"], sure=True, told=hints
+    )
     unedited = sweeps.loc[sweeps["edit"] == "none", "exact_match"].iloc[0]
     levels = pd.DataFrame({"panel": [panel], "line": ["as trained"], "value": [unedited]})
     return Lines(
@@ -93,4 +95,4 @@ def snap_curve(sweeps: pd.DataFrame) -> Lines:
 
 def _name_vectors(site: str) -> str:
     """The last word of some sites, in the plural."""
-    return " and ".join(sorted({f"{part.rsplit('.', 1)[-1]}s" for part in site.split(" + ")}))
+    return " and ".join(sorted({f"{name.rsplit('.', 1)[-1]}s" for name in site.split(" + ")}))

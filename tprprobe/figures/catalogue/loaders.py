@@ -92,7 +92,15 @@ def _read_evaluations(path: Path) -> list[tuple[Any, ...]]:
             f"{path} holds no evaluation: make one with `tprprobe eval --ckpt … --out FOLDER`"
         )
     return [
-        (run.model, run.parameters, run.split, module, row.n, row.exact_match, *row.exact_match_interval)
+        (
+            run.model,
+            run.parameters,
+            run.split,
+            module,
+            row.n,
+            row.exact_match,
+            *row.exact_match_interval,
+        )
         for run in evaluations
         for module, row in run.modules.items()
     ]
