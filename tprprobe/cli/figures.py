@@ -39,6 +39,18 @@ def figure(
     seed: Annotated[
         int | None, typer.Option(min=0, max=2**32 - 1, help="Seed of random choices.")
     ] = None,
+    width: Annotated[float | None, typer.Option(help="The width in inches.")] = None,
+    height: Annotated[
+        float | None, typer.Option(help="The height in inches; default: in proportion.")
+    ] = None,
+    fontsize: Annotated[
+        float | None, typer.Option(help="Points of the labels of axes; other texts in proportion.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Another title; '' for none.")] = None,
+    dpi: Annotated[float | None, typer.Option(help="Dots per inch of a PNG file.")] = None,
+    style: Annotated[
+        Path | None, typer.Option(help="A style file of matplotlib, .mplstyle.")
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -64,7 +76,8 @@ def figure(
         return
     options = {"layer": layer, "head": head, "k": k, "sample": sample, "seed": seed}
     options |= {"method": method, "tagger": tagger, "every": every or None, "positions": position}
-    options |= {"clusters": clusters}
+    options |= {"clusters": clusters, "width": width, "height": height, "fontsize": fontsize}
+    options |= {"title": title, "dpi": dpi, "style": style}
     common.say(f"drawn: {catalogue.write_figure(name, store, ckpt or [], options, out)}")
 
 

@@ -7,7 +7,6 @@ import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, PercentFormatter
 
 from tprprobe.figures.maps import Points, draw_points
@@ -15,9 +14,9 @@ from tprprobe.figures.scenes import Dots, Grid, Lines, Scene, Squares
 from tprprobe.figures.strips import Strips, draw_strips
 from tprprobe.figures.style import (
     FAINT,
-    LETTER,
     MUTED,
     Drawing,
+    count_columns,
     headline,
     legend,
     line_colors,
@@ -34,7 +33,7 @@ SQUARE, CELL, MIN_CELLS = (
     0.13,
     20,
 )  # inches of a square with and without text; the fewest cells of a side
-MAX_MARKERS = 40  # points of a line that has no markers
+MAX_MARKERS, MAX_TICKS = 40, 8  # points of a line with markers, and of an axis with a tick each
 
 
 def render(scene: Scene, ax: Axes | None = None) -> Any:
@@ -116,7 +115,7 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Any]) 
     if len(band):
         x = band["x"].astype(float)
         panel.fill_between(x, band["low"], band["high"], color=FAINT, linewidth=0)
-        panel.plot(x, band["value"], ":", color=MUTED, linewidth=1, label=CONTROL)
+        panel.plot(x, band["value"], ".-", color=MUTED, linewidth=0.9, label=CONTROL)
     for line, points in lines.rows[lines.rows["panel"] == name].groupby("line", sort=False):
         _draw_line(panel, points, str(line), styles[str(line)])
     levels = lines.levels[lines.levels["panel"] == name]
@@ -129,6 +128,11 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Any]) 
         panel.set_xscale("log")
         panel.xaxis.set_minor_locator(NullLocator())
         panel.xaxis.set_major_formatter("{x:,.0f}")
+        ticks = lines.rows["x"].unique()
+        panel.set_xticks(sorted(ticks) if len(ticks) <= MAX_TICKS else panel.get_xticks())
+    elif lines.x == "step":
+        panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        panel.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x >= 1000 else f"{x:g}")
     elif lines.x == "layer":
         panel.xaxis.set_major_locator(MaxNLocator(integer=True))
         panel.xaxis.set_major_formatter(lambda x, _: "emb" if x == EMBEDDING else f"{x:g}")
@@ -167,7 +171,7 @@ def _draw_squares(squares: Squares, ax: Axes | None) -> Any:
     figure, [[panel]] = open_panels(max(across + room, 3.4), down + 1.1, ax=ax)
     image = _paint_squares(panel, squares)
     tidy(panel, squares.title)
-    panel.tick_params(length=0)
+    _frame(panel)
     if squares.bar:
         bar = panel.figure.colorbar(image, ax=panel, fraction=0.05, shrink=0.7, label=squares.bar)
         bar.outline.set_visible(False)
@@ -197,6 +201,11 @@ def _paint_squares(panel: Axes, squares: Squares) -> Any:
     return image
 
 
+def _frame(panel: Axes) -> None:
+    panel.tick_params(length=0)
+    panel.spines[:].set(visible=True, color=MUTED)
+
+
 def _draw_grid(grid: Grid, ax: Axes | None) -> Any:
     across = min(grid.across, len(grid.pictures))
     down = -(-len(grid.pictures) // across)
@@ -213,6 +222,8 @@ def _draw_grid(grid: Grid, ax: Axes | None) -> Any:
         else:
             _paint_squares(panel, picture)
         tidy(panel, picture.title, grid="y" if isinstance(picture, Lines) else "")
+        if isinstance(picture, Squares):
+            _frame(panel)
         panel.title.set_fontsize(7.5)
     if grid.title:
         headline(figure, grid.title)
@@ -233,11 +244,10 @@ def _explain(figure: Any, axes: Iterable[Axes], ax: Axes | None) -> None:
     legends = (panel.get_legend_handles_labels() for panel in axes)
     handles = {label: handle for row in legends for handle, label in zip(*row, strict=True)}
     if len(handles) > 1:
-        width = figure.get_figwidth() if isinstance(figure, Figure) else 3
-        columns = int(width / (0.6 + LETTER * max(map(len, handles))))
+        columns = count_columns(figure.bbox.width / figure.dpi, [*handles])
         below: Any = {
             "loc": "outside lower center",
-            "ncols": max(1, min(columns, 4, len(handles))),
+            "ncols": columns,
             "handlelength": 3,
         }
         where = ax if ax is not None and ax in figure.axes else figure

@@ -33,10 +33,14 @@ class ProbeTable(Table):
 
     rows: pd.DataFrame | None = None
 
+    @property
+    def scene(self) -> Lines:
+        assert self.rows is not None
+        return probe_lines(self.rows)
+
     def draw(self, ax: Axes | None = None) -> Any:
         """The figure."""
-        assert self.rows is not None
-        return render(probe_lines(self.rows), ax)
+        return render(self.scene, ax)
 
 
 def probe_table(probes: pd.DataFrame) -> ProbeTable:

@@ -104,13 +104,14 @@ def draw_strips(
     axes.set_axis_off()
     if ax:
         axes.set_title(scene.title, loc="left", fontsize=9)
-    top = 0.0
+    width = axes.bbox.width / axes.figure.dpi
+    top, scale = 0.0, min(1.0, width / (columns * CELL)) if ax else 1.0
     for strip in scene.strips:
-        _draw(axes, strip, top)
+        _draw(axes, strip, top, scale)
         top += strip.height
     if scene.key:
         handles = [Patch(color=color, label=text) for color, text in scene.key]
-        look: Any = {"frameon": False, "fontsize": 6, "handlelength": 1, "borderaxespad": 0}
+        look: Any = {"frameon": False, "fontsize": 6 * scale, "handlelength": 1, "borderaxespad": 0}
         at: Any = {"loc": "upper left", "bbox_to_anchor": (0, 0), "ncols": KEY_COLUMNS}
         axes.legend(handles=handles, columnspacing=1, **at, **look)
     return figure
@@ -131,9 +132,11 @@ def _open_page(scene: Strips, columns: int, rows: float) -> tuple[Any, Axes]:
     )
 
 
-def _draw(axes: Axes, strip: Strip, top: float) -> None:
+def _draw(axes: Axes, strip: Strip, top: float, scale: float) -> None:
     if strip.heading:
-        axes.text(0, top + 0.35, strip.heading, va="center", fontsize=7, color=MUTED, **PLAIN)
+        axes.text(
+            0, top + 0.35, strip.heading, va="center", fontsize=7 * scale, color=MUTED, **PLAIN
+        )
         top += HEADING
     squares = []
     under = strip.gold or [""] * len(strip.tokens)
@@ -147,14 +150,18 @@ def _draw(axes: Axes, strip: Strip, top: float) -> None:
         written = [(0.54, sign, ink, 8.0), (1.29, note, INK, 5.5), (1.29 + NOTE, gold, INK, 5.5)]
         for below, text, color, size in written:
             if text:
-                axes.text(x + 0.5, y + below, text, color=color, fontsize=size, **MIDDLE)
+                axes.text(x + 0.5, y + below, text, color=color, fontsize=size * scale, **MIDDLE)
     axes.add_collection(PatchCollection(squares, match_original=True))
     for frame in strip.frames:
         for line, x, width in frame.boxes:
             corner = (x, top + line * strip.line_height)
-            look: Any = {"edgecolor": frame.color, "linestyle": frame.style, "linewidth": 1.4}
+            look: Any = {
+                "edgecolor": frame.color,
+                "linestyle": frame.style,
+                "linewidth": 1.4 * scale,
+            }
             axes.add_patch(Rectangle(corner, width, 1, fill=False, zorder=3, **look))
     line, x = strip.after_place
     y = top + line * strip.line_height + 0.54
-    look = {"fontsize": 7, "color": strip.after_color, **PLAIN}
+    look = {"fontsize": 7 * scale, "color": strip.after_color, **PLAIN}
     axes.text(x + 0.5, y, strip.after, va="center_baseline", **look)

@@ -127,12 +127,17 @@ class Look:
             figure.axes[0].set_title(self.title, loc="left")
         elif self.title is not None:
             figure.suptitle(self.title)
-        if self.fontsize:
-            factor = self.fontsize / FONTSIZE
-            for text in figure.findobj(Text):
-                text.set_fontsize(factor * text.get_fontsize())
-            for axes in figure.axes:
-                axes.tick_params(labelsize=factor * TICKS)
+        is_fixed = (
+            figure.get_layout_engine() is None
+        )  # places grow with the figure, and so do texts
+        factor = self.fontsize / FONTSIZE if self.fontsize else scale if is_fixed else 1.0
+        for text in figure.findobj(Text) if factor != 1 else ():
+            text.set_fontsize(factor * text.get_fontsize())
+        for axes in figure.axes if factor != 1 else ():
+            axes.tick_params(labelsize=factor * TICKS)
+        for box in figure.legends:
+            labels = [text.get_text() for text in box.get_texts()]
+            box.set_ncols(count_columns(figure.get_figwidth() / max(factor, 1), labels))
         if self.dpi and isinstance(figure, Drawing):
             figure.file_dpi = self.dpi
 
@@ -174,13 +179,24 @@ def _wrap_title(axes: Any, title: str) -> str:
     """The title in lines that the panel's share of the figure has room for."""
     spec = axes.get_subplotspec()
     columns = spec.get_gridspec().ncols if spec else 1
-    width = axes.get_figure().get_figwidth() / columns if isinstance(axes.figure, Figure) else 99
+    return _wrap(title, axes.figure.bbox.width / axes.figure.dpi / columns)
+
+
+def _wrap(title: str, width: float) -> str:
+    """The title in lines of so many inches."""
     characters = max(24, int(width / BOLD_LETTER))
     return "\n".join(row for line in title.split("\n") for row in wrap(line, characters) or [""])
 
 
+def count_columns(width: float, labels: Sequence[str]) -> int:
+    """How many entries of a legend stand beside each other in so many inches."""
+    columns = int(width / (0.6 + LETTER * max(map(len, labels), default=1)))
+    return max(1, min(columns, 4, len(labels)))
+
+
 def headline(figure: Any, title: str, **look: Any) -> None:
     """The title above several panels."""
+    title = _wrap(title, figure.bbox.width / figure.dpi)
     figure.suptitle(title, fontsize=9, fontweight="bold", **{"x": 0.01, "ha": "left", **look})
 
 

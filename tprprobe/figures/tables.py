@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,11 @@ class Table:
     title: str
     caption: str = ""
     ruled: tuple[int, ...] = ()
+
+    def drop_empty(self) -> "Table":
+        """The table without columns that have dashes alone."""
+        empty = [name for name in self.cells if self.cells[name].eq("–").all()]
+        return replace(self, cells=self.cells.drop(columns=empty))
 
     def markdown(self) -> str:
         """The table in Markdown, its title before and its caption behind it."""

@@ -78,7 +78,7 @@ def draw_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Grid:
 
 
 def tabulate_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Table:
-    return reconstruction_table(reconstruct(store, layer, seed=seed))
+    return reconstruction_table(reconstruct(store, layer, seed=seed)).drop_empty()
 
 
 VALUES = ("encoder.*.self.value",)

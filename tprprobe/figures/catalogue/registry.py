@@ -133,6 +133,7 @@ def _split_look(entry: Entry, options: Mapping[str, Any]) -> tuple[Look, dict[st
 
 def _finish(name: str, made: Made, look: Look, ax: Axes | None = None) -> Any:
     """The figure of matplotlib, with its look."""
+    made = getattr(made, "scene", made)  # a table's own picture
     if ax is not None and isinstance(made, Drawing):
         raise InputError(f"{name} is a drawing of its own: draw it without ax")
     if look.title is not None and not isinstance(made, Drawing):
@@ -147,6 +148,7 @@ def _finish(name: str, made: Made, look: Look, ax: Axes | None = None) -> Any:
 def _plot(name: str, made: Made) -> Any:
     from tprprobe.figures.charts import CHARTS, plot  # with plotly, an extra
 
+    made = getattr(made, "scene", made)
     if type(made) not in CHARTS:
         raise InputError(f"{name} cannot be drawn by plotly: leave backend out")
     return plot(made, dark=False)
