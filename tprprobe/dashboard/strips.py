@@ -51,11 +51,8 @@ def show_strips(scene: Cloud, samples: Sequence[int], mark: Mark | None = None) 
     lengths = tokens["sample"].value_counts(sort=False)
     long_samples = ", ".join(map(str, lengths.index[lengths > MAX_TOKENS]))
     note = f"the first {MAX_TOKENS} tokens of sample {long_samples}" if long_samples else ""
-    title, scene = (
-        f"Clusters of {scene.place}",
-        cluster_strips(part, roles, samples=drawn, gold=True),
-    )
-    return View(title, tokens, scene, None, note)
+    picture = cluster_strips(part, roles, samples=drawn, gold=True)
+    return View(f"Clusters of {scene.place}", tokens, picture, None, note)
 
 
 def read_strips(scene: Cloud, samples: Sequence[int]) -> tuple[pd.DataFrame, Thinned, Clusters]:

@@ -153,7 +153,8 @@ def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Mapping[str,
         panel.fill_between(x, points["low"], points["high"], color=color, alpha=0.18, linewidth=0)
     else:  # a band of no width is not seen
         panel.vlines(x, points["low"], points["high"], color=color, linewidth=0.9)
-    look = style | {"markersize": 4, "marker": style["marker"] if len(points) < MAX_MARKERS else ""}
+    look = {**style, "markersize": 4}
+    look |= {"marker": style["marker"] if len(points) < MAX_MARKERS else ""}
     face = color if sure.all() else "white"
     panel.plot(x, points["value"], linewidth=1.3, label=name, markerfacecolor=face, **look)
     if "control" in points:
@@ -189,12 +190,11 @@ def _paint_squares(panel: Axes, squares: Squares) -> Any:
         squares.values, cmap=colors, vmin=-1 if squares.signed else 0, vmax=end, interpolation="nearest",
         aspect="equal" if squares.rows else "auto",
     )  # fmt: skip
-    for row, column in np.ndindex(values.shape) if squares.texts is not None else ():
-        if text := squares.texts[row, column]:
-            ink = text_color(colors(image.norm(values[row, column])))
-            look: Any = {"ha": "center", "va": "center", "fontsize": 6.5, "color": ink}
-            panel.text(column, row, text, parse_math=False, **look)
-    turn = {"rotation": 90} if max(map(len, squares.columns), default=0) > 2 else {}
+    texts: Any = squares.texts
+    for row, column in np.argwhere(texts != "").tolist() if texts is not None else ():
+        ink = text_color(np.asarray(colors(image.norm(values[row, column]))).tolist())
+        look: Any = {"ha": "center", "va": "center", "fontsize": 6.5, "color": ink}
+        panel.text(column, row, texts[row, column], parse_math=False, **look)
     panel.set_xticks(range(len(squares.columns)), squares.columns, parse_math=False, **turn)
     panel.set_yticks(range(len(squares.rows)), squares.rows, parse_math=False)
     panel.set(ylabel=squares.titles[0], xlabel=squares.titles[1])

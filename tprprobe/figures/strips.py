@@ -89,7 +89,7 @@ class Strips(Scene):
     """Strips one below the other; ``key`` has a color and what it means each."""
 
     strips: Sequence[Strip]
-    key: Sequence[tuple[Color, str]] = ()
+    key: Sequence[tuple[Any, str]] = ()
 
 
 def draw_strips(

@@ -130,14 +130,18 @@ class Look:
         is_fixed = (
             figure.get_layout_engine() is None
         )  # places grow with the figure, and so do texts
-        factor = self.fontsize / FONTSIZE if self.fontsize else scale if is_fixed else 1.0
-        for text in figure.findobj(Text) if factor != 1 else ():
+        factor: float = self.fontsize / FONTSIZE if self.fontsize else scale if is_fixed else 1.0
+        texts: Any = figure.findobj(Text) if factor != 1 else ()
+        for text in texts:
             text.set_fontsize(factor * text.get_fontsize())
         for axes in figure.axes if factor != 1 else ():
             axes.tick_params(labelsize=factor * TICKS)
-        for box in figure.legends:
+        for box in [*figure.legends] if self.width or self.fontsize else ():
             labels = [text.get_text() for text in box.get_texts()]
-            box.set_ncols(count_columns(figure.get_figwidth() / max(factor, 1), labels))
+            columns = count_columns(figure.get_figwidth() / max(factor, 1), labels)
+            box.remove()  # matplotlib lays a legend out once
+            look: Any = {"loc": "outside lower center", "fontsize": 7 * factor}
+            legend(figure, box.legend_handles, labels, ncols=columns, handlelength=3, **look)
         if self.dpi and isinstance(figure, Drawing):
             figure.file_dpi = self.dpi
 
@@ -204,7 +208,7 @@ def legend(figure: Any, handles: Any = None, labels: Any = None, **look: Any) ->
     """Explains what is drawn, outside the panels of a figure of ours, by default at the lower right; else inside them."""
     plain = {"loc": "outside lower right", "ncols": 4, "fontsize": 7, "frameon": False}
     if isinstance(figure, Axes):
-        plain = {"fontsize": 7, "frameon": False}
+        plain = {"fontsize": 7, "framealpha": 0.8, "edgecolor": "none"}
         look = {}
     given = {"handles": handles} | ({"labels": labels} if labels is not None else {})
     figure.legend(**(given if handles is not None else {}), **{**plain, **look})

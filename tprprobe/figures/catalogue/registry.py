@@ -133,25 +133,25 @@ def _split_look(entry: Entry, options: Mapping[str, Any]) -> tuple[Look, dict[st
 
 def _finish(name: str, made: Made, look: Look, ax: Axes | None = None) -> Any:
     """The figure of matplotlib, with its look."""
-    made = getattr(made, "scene", made)  # a table's own picture
-    if ax is not None and isinstance(made, Drawing):
+    figure: Any = getattr(made, "scene", made)  # a table's own picture
+    if ax is not None and isinstance(figure, Drawing):
         raise InputError(f"{name} is a drawing of its own: draw it without ax")
-    if look.title is not None and not isinstance(made, Drawing):
-        made, look = replace(made, title=look.title), replace(look, title=None)
-    if not isinstance(made, Drawing):
-        made = dots.render(made, ax) if isinstance(made, Scene) else made.draw(ax)
+    if look.title is not None and not isinstance(figure, Drawing):
+        figure, look = replace(figure, title=look.title), replace(look, title=None)
+    if not isinstance(figure, Drawing):
+        figure = dots.render(figure, ax) if isinstance(figure, Scene) else figure.draw(ax)
     if ax is None:
-        look.adjust(made)
-    return made
+        look.adjust(figure)
+    return figure
 
 
 def _plot(name: str, made: Made) -> Any:
     from tprprobe.figures.charts import CHARTS, plot  # with plotly, an extra
 
-    made = getattr(made, "scene", made)
-    if type(made) not in CHARTS:
+    scene: Any = getattr(made, "scene", made)
+    if type(scene) not in CHARTS:
         raise InputError(f"{name} cannot be drawn by plotly: leave backend out")
-    return plot(made, dark=False)
+    return plot(scene, dark=False)
 
 
 def read_source(entry: Entry, source: Any) -> dict[str, Any]:
