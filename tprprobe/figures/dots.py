@@ -195,6 +195,7 @@ def _paint_squares(panel: Axes, squares: Squares) -> Any:
         ink = text_color(np.asarray(colors(image.norm(values[row, column]))).tolist())
         look: Any = {"ha": "center", "va": "center", "fontsize": 6.5, "color": ink}
         panel.text(column, row, texts[row, column], parse_math=False, **look)
+    turn: Any = {"rotation": 90} if max(map(len, squares.columns), default=0) > 2 else {}
     panel.set_xticks(range(len(squares.columns)), squares.columns, parse_math=False, **turn)
     panel.set_yticks(range(len(squares.rows)), squares.rows, parse_math=False)
     panel.set(ylabel=squares.titles[0], xlabel=squares.titles[1])

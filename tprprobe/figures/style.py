@@ -127,9 +127,7 @@ class Look:
             figure.axes[0].set_title(self.title, loc="left")
         elif self.title is not None:
             figure.suptitle(self.title)
-        is_fixed = (
-            figure.get_layout_engine() is None
-        )  # places grow with the figure, and so do texts
+        is_fixed = figure.get_layout_engine() is None  # texts grow with their places
         factor: float = self.fontsize / FONTSIZE if self.fontsize else scale if is_fixed else 1.0
         texts: Any = figure.findobj(Text) if factor != 1 else ()
         for text in texts:
