@@ -31,10 +31,10 @@ def ask(model, name: str, store) -> Any:
     views = tp.dashboard.asking
     if views.reads_images(model):
         number = int(st.number_input("Image", 0, 9999, key="image", **state.KEEP))
-        prompt = state.once(lambda: views.ask_image(model, number), "asked", name, number)
+        prompt = state.once(lambda: views.query_image(model, number), "asked", name, number)
     else:
         text = _read_text(store)
-        prompt = state.once(lambda: views.ask_text(model, text), "asked", name, text)
+        prompt = state.once(lambda: views.query_text(model, text), "asked", name, text)
     if st.session_state.get("picked_for", prompt.text) != prompt.text:
         canvas.pick()
     st.session_state["picked_for"] = prompt.text
@@ -70,7 +70,7 @@ def choose_change(prompt, heads) -> Any:
     advice = (
         f"Click {missing}: they exchange their {kind}." if kind else "It has nothing to exchange."
     )
-    marked = [*change.first, *change.second] if change and not head else None
+    marked = [*change.first_word, *change.second_word] if change and not head else None
     canvas.offer_picks("asked-tokens", views.pack_tokens(prompt), marked=marked, advice=advice)
     with st.container(horizontal=True, vertical_alignment="center", key="pairs"):
         for number, (label, *pair) in enumerate(views.list_pairs(prompt) if kind else []):

@@ -48,14 +48,14 @@ def _show_answer(model, name: str, store, lead) -> None:
     prompt = dialogue.ask(model, name, store)
     heads = dialogue.find_heads(prompt, name)
     change = dialogue.choose_change(prompt, heads)
-    plain = lambda: asking.listen(prompt, changes.list_ways(prompt), store)  # noqa: E731
+    plain = lambda: asking.read_output(prompt, changes.list_inputs(prompt), store)  # noqa: E731
     output = state.once(plain, "said", name, prompt.text)
     table, answer = output.table, asking.summarize_said(prompt, output, store)
     with lead:
         if change is None:
             widgets.lead(answer)
         else:
-            key = (name, prompt.text, change.told)
+            key = (name, prompt.text, change.description)
             attempt = lambda: changes.try_change(prompt, change, store)  # noqa: E731
             table, experiments[key] = state.once(attempt, *key)
             widgets.lead(changes.summarize_change(experiments[key]))
@@ -77,7 +77,7 @@ def ask() -> None:
         return
     lead = dialogue.stay()
     try:
-        model = state.load_asked(name)
+        model = state.load_readable(name)
         if not state.once(lambda: tp.dashboard.asking.is_model_of(model, store), "own", name):
             st.warning("Its weights are not those that this store was made with.")
         _show_answer(model, name, store, lead)

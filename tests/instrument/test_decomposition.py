@@ -60,6 +60,12 @@ def store(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A store for what does not ask how well a scheme fits."""
+    return plant_bindings(tmp_path_factory.mktemp("small") / "store", left, n=100, twin=True)
+
+
+@pytest.fixture(scope="module")
 def found(store):
     return tp.decompose(store, STATE, "left*right", decoder=None)
 
@@ -114,14 +120,14 @@ def test_sums_give_every_token_a_role_of_each_term():
 
 def test_functions_and_columns_are_roles(tmp_path):
     planted = plant_bindings(
-        tmp_path / "store", left, n=300, parity=lambda s: [c in "aceg" for c in s]
+        tmp_path / "store", left, n=100, parity=lambda s: [c in "aceg" for c in s]
     )
     mine = tp.decompose(
-        planted, STATE, lambda s: [str(i) for i in range(len(s))], family="saturated"
+        planted, STATE, lambda s: [str(i) for i in range(len(s))], family="additive"
     )
-    same = tp.decompose(planted, STATE, "left", family="saturated")
-    assert row(mine.scores, "saturated")["r2"] == pytest.approx(row(same.scores, "saturated")["r2"])
-    column = tp.decompose(planted, STATE, "parity", family="saturated")
+    same = tp.decompose(planted, STATE, "left", family="additive")
+    assert row(mine.scores, "additive")["r2"] == pytest.approx(row(same.scores, "additive")["r2"])
+    column = tp.decompose(planted, STATE, "parity", family="additive")
     assert list(column.fit.pairs.roles) == ["False", "True"]
     with pytest.raises(tp.InputError, match="one role a filler"):
         tp.decompose(planted, STATE, lambda s: ["x"])
@@ -322,7 +328,9 @@ SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 8)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("kind", ["zipf", "few", "roles", "bag", "noise"])
+@pytest.mark.parametrize(
+    "kind", ["zipf", "few", pytest.param("roles", marks=pytest.mark.soak), "bag", "noise"]
+)
 def test_no_family_errs_more_than_the_one_below_it_but_for_chance(kind, seed, tmp_path):
     rng = np.random.default_rng((seed, 7))
     sequences = planted_sequences(kind, rng)
@@ -398,16 +406,16 @@ def test_encoding_gives_the_fit_s_vectors(store, found):
 
 
 def test_tokens_are_units_too(tmp_path):
-    store = plant_bindings(tmp_path / "store", left, n=500, noise=0.1)
+    store = plant_bindings(tmp_path / "store", left, n=150, noise=0.1)
     own = tp.decompose(store, HIDDEN, "left")
     assert row(own.scores)["r2"] > 0.95
     assert own.encode([["a", "b"]]).shape == (2, 16)
-    summed = tp.decompose(store, HIDDEN, "left", scope="before")
+    summed = tp.decompose(store, HIDDEN, "left", scope="before", rank="4x3")
     assert row(summed.scores)["r2"] < row(own.scores)["r2_low"]
 
 
 def test_embeddings_are_sites_or_vectors(tmp_path):
-    store = plant_bindings(tmp_path / "store", left, n=400, noise=0.1)
+    store = plant_bindings(tmp_path / "store", left, n=150, noise=0.1)
     from_site = tp.decompose(store, STATE, "left", family="operator", embedding=HIDDEN)
     assert row(from_site.scores, "operator")["r2"] > 0.8
     with pytest.raises(tp.InputError, match="no embedding of the filler"):
@@ -416,7 +424,8 @@ def test_embeddings_are_sites_or_vectors(tmp_path):
         tp.decompose(store, STATE, "left", family="operator")
 
 
-def test_a_decoder_scores_substitution(store):
+def test_a_decoder_scores_substitution(tmp_path):
+    store = plant_bindings(tmp_path / "store", left, n=600)
     rng = np.random.default_rng(0)
     asked = []
 
@@ -424,9 +433,9 @@ def test_a_decoder_scores_substitution(store):
         asked.extend(sequences)
         return rng.random(len(vectors)) < 0.5
 
-    scores = tp.decompose(store, STATE, "left*right", family="saturated", decoder=decoder).scores
+    scores = tp.decompose(store, STATE, "left", family="additive", decoder=decoder).scores
     assert all(isinstance(each, list) for each in asked)
-    share = row(scores, "saturated")
+    share = row(scores, "additive")
     assert (
         0.3 < share["substitution_low"] < share["substitution"] < share["substitution_high"] < 0.7
     )
@@ -447,12 +456,12 @@ def test_a_decoder_scores_substitution(store):
         ({"site": "encoder.9.hidden"}, "unknown site"),
     ],
 )
-def test_bad_input_is_told_in_one_line(store, options, message):
+def test_bad_input_is_told_in_one_line(small, options, message):
     with pytest.raises(tp.InputError, match=message):
-        tp.decompose(store, **{"site": STATE, "roles": "left"} | options)
+        tp.decompose(small, **{"site": STATE, "roles": "left"} | options)
 
 
-def test_a_run_goes_on_and_is_read_again(store, tmp_path):
+def test_a_run_goes_on_and_is_read_again(small, tmp_path):
     roles, out = ["left", "bag"], tmp_path / "out"
 
     class Stop(Exception):
@@ -463,11 +472,11 @@ def test_a_run_goes_on_and_is_read_again(store, tmp_path):
         raise Stop
 
     with pytest.raises(Stop):
-        decompose_all(store, [STATE], roles, out, progress=first_only, family="saturated")
+        decompose_all(small, [STATE], roles, out, progress=first_only, family="additive")
     with pytest.raises(tp.InputError, match="--resume"):
-        decompose_all(store, [STATE], roles, out, family="saturated")
-    made = decompose_all(store, [STATE], roles, out, resume=True, family="saturated")
-    whole = decompose_all(store, [STATE], roles, family="saturated")
+        decompose_all(small, [STATE], roles, out, family="additive")
+    made = decompose_all(small, [STATE], roles, out, resume=True, family="additive")
+    whole = decompose_all(small, [STATE], roles, family="additive")
     pd.testing.assert_frame_equal(made, whole)
     assert sorted(path.name for path in out.iterdir()) == [
         "decomposition.json",
@@ -476,20 +485,20 @@ def test_a_run_goes_on_and_is_read_again(store, tmp_path):
     ]
 
 
-def test_the_command_prints_rows(store, tmp_path):
+def test_the_command_prints_rows(small, tmp_path):
     args = [
         "decompose",
-        str(store.path),
+        str(small.path),
         "--site",
         STATE,
         "--roles",
         "left",
         "--family",
-        "saturated",
+        "additive",
     ]
     done = CliRunner().invoke(app, [*args, "--out", str(tmp_path / "out"), "--json"])
     rows = json.loads(done.stdout)
-    assert {each["family"] for each in rows} >= {"saturated", "additive", "bag"}
+    assert {each["family"] for each in rows} >= {"additive", "bag"}
     assert rows[0]["roles"] == "left"
     bad = CliRunner().invoke(app, [*args[:-4], "--roles", "x", "--out", str(tmp_path / "bad")])
     assert isinstance(bad.exception, tp.InputError)
@@ -499,7 +508,14 @@ def test_the_command_prints_rows(store, tmp_path):
 # the estimator
 
 
-@pytest.mark.parametrize("family", [each for each in FAMILIES if each not in ("operator", "bag")])
+CONTRACT = [
+    pytest.param(each, marks=() if each == "factored" else pytest.mark.soak)
+    for each in FAMILIES
+    if each not in ("operator", "bag")
+]
+
+
+@pytest.mark.parametrize("family", CONTRACT)
 def test_the_estimator_keeps_the_contract(family):
     fixed = "the names of its arguments are pairs and vectors"
     checks = check_estimator(
@@ -583,7 +599,7 @@ def encodings(shared, tmp_path_factory):
     ("roles", "pairs", "low", "high"),
     [
         ("bag", 10, 0.26, 0.31),
-        ("left", 60, 0.86, 0.90),
+        pytest.param("left", 60, 0.86, 0.90, marks=pytest.mark.soak),
         pytest.param("right", 60, 0.61, 0.67, marks=pytest.mark.soak),
         pytest.param("left*right", 185, 0.92, 0.95, marks=pytest.mark.soak),
         pytest.param("tree", 444, 0.65, 0.72, marks=pytest.mark.soak),
@@ -610,9 +626,9 @@ def test_conjugate_gradients_end_where_a_map_is_singular():
     assert np.abs(found).max() < 1e6
 
 
-def test_every_stage_of_the_work_is_reported(store):
+def test_every_stage_of_the_work_is_reported(small):
     stages = []
-    tp.decompose(store, STATE, "left", rank="2x2", report=lambda *said: stages.append(said))
+    tp.decompose(small, STATE, "left", rank="2x2", report=lambda *said: stages.append(said))
     names = [name for name, _ in stages]
     assert names[0] == "counts of pairs"
     assert {"bag", "additive", "factored", "saturated", "untrained twin"} <= set(names)

@@ -43,7 +43,7 @@ def extract(
     ] = False,
     out: common.Out = None,
     device: common.Device = "cpu",
-    dtype: common.Dtype = "float32",
+    dtype: common.Dtype = "auto",
     **options: Any,
 ) -> None:
     """Write the vectors of a model's sites on a dataset into a store; under torchrun or srun, on all their processes."""

@@ -1,22 +1,22 @@
 """What a model says of what it is asked, in sentences."""
 
-from tprprobe.interventions.asked_texts import (
+from tprprobe.interventions.prompts import (
     ANSWER,
-    NEAR,
-    NEXT,
-    PLAIN,
-    Asked,
-    Said,
+    NEAREST_SAMPLE,
+    NEXT_WORD,
+    UNEDITED,
+    ModelOutput,
+    Prompt,
     exact_answer,
     find_reference,
-    measure_of,
+    name_measure,
 )
-from tprprobe.interventions.asked_texts import ask_image as ask_image
-from tprprobe.interventions.asked_texts import ask_text as ask_text
-from tprprobe.interventions.asked_texts import is_model_of as is_model_of
-from tprprobe.interventions.asked_texts import listen as listen
-from tprprobe.interventions.asked_texts import load_asked as load_asked
-from tprprobe.interventions.asked_texts import reads_images as reads_images
+from tprprobe.interventions.prompts import is_model_of as is_model_of
+from tprprobe.interventions.prompts import load_readable as load_readable
+from tprprobe.interventions.prompts import query_image as query_image
+from tprprobe.interventions.prompts import query_text as query_text
+from tprprobe.interventions.prompts import read_output as read_output
+from tprprobe.interventions.prompts import reads_images as reads_images
 from tprprobe.store import Store
 from tprprobe.store.token_texts import visible as visible
 
@@ -30,15 +30,19 @@ def write_share(p: float, measure: str = "probability") -> str:
     return f"{p:.1e}" if p >= SMALLEST else f"below {SMALLEST:.0e}"
 
 
-def summarize_said(prompt: Asked, output: Said, store: Store) -> str:
+def summarize_said(prompt: Prompt, output: ModelOutput, store: Store) -> str:
     """What the model says without an edit, how probable that is, and whether it is right where that is known."""
-    column, measure = measure_of(output)
-    row = output.table.iloc[output.first[PLAIN]]
-    verb = {ANSWER: "answers:", NEXT: "expects next:", NEAR: "is nearest to the sample"}[column]
+    column, measure = name_measure(output)
+    row = output.table.iloc[output.first_rows[UNEDITED]]
+    verb = {
+        ANSWER: "answers:",
+        NEXT_WORD: "expects next:",
+        NEAREST_SAMPLE: "is nearest to the sample",
+    }[column]
     verb = f"writes of {prompt.text}:" if prompt.is_image else verb
     name = prompt.model.name
-    subject = f"{name}’s state of this text" if column == NEAR else name
-    text = f"{subject} {verb} ‘{row[column]}’ ({measure} {write_share(row[PLAIN], measure)})"
+    subject = f"{name}’s state of this text" if column == NEAREST_SAMPLE else name
+    text = f"{subject} {verb} ‘{row[column]}’ ({measure} {write_share(row[UNEDITED], measure)})"
     if exact := exact_answer(prompt):
         verdict = "right" if exact == row[column] else "wrong"
         return f"{text}; the exact answer is {exact}: {verdict}."

@@ -20,14 +20,14 @@ from tprprobe.extraction.division import (
     part_of,
     stride_of,
 )
-from tprprobe.extraction.extractions import CONTROL_SAMPLES, Extraction, Target
+from tprprobe.extraction.extractions import CONTROL_SAMPLES, Control, Extraction, Target
 from tprprobe.extraction.pooling import Pooling
 from tprprobe.files.locks import alone
 from tprprobe.files.processes import Ranks
 from tprprobe.files.writing import refuse_existing
 from tprprobe.gold.labellers import Labeller
 from tprprobe.gold.labels import report_counts
-from tprprobe.models.loading import find_twins, load_model
+from tprprobe.models.loading import find_controls, load_model
 from tprprobe.models.protocol import Language, Readable, require_head, require_vocabulary
 from tprprobe.site.adapters import Adaptable
 from tprprobe.site.attachment import Attached
@@ -142,20 +142,20 @@ def extract(
         pooling,
         limits={k: v for k, v in (("max_tokens", max_tokens), ("pack", pack)) if v},
     )
-    others = find_twins(model, twins) if control else {}
+    controls = find_controls(model, twins) if control else {}
     few = min(len(data), control_samples)
     out, ranks = Path(out), Ranks.of()
     if repair:
-        return _repair(run, others, few, out)
+        return _repair(run, controls, few, out)
     if ranks.count == 1 or is_finished(out):
         with alone(out):
-            run.extract(out, range(len(data)), others, few, resume)
+            run.extract(out, range(len(data)), controls, few, resume)
     else:
         refuse_existing(out)
         ranges = cut_ranges(range(0, len(data), stride_of(data)), len(data), ranks.count)
         part = part_of(out, f"{ranks.rank}-of-{ranks.count}")
         with alone(part):
-            run.extract(part, ranges[ranks.rank], others, few, resume)
+            run.extract(part, ranges[ranks.rank], controls, few, resume)
         join_ranges(out, ranges, ranks)
     store = open_store(out)
     counts = store.manifest.get(COUNTS, {})
@@ -174,18 +174,19 @@ def _vocabulary(model: Readable, vocabulary: Any, data: Dataset) -> Codec:
     return read_codec(vocabulary, data, max(tables, default=2**16))
 
 
-def _repair(run: Extraction, twins: Mapping[str, Readable], few: int, out: Path) -> Store:
+def _repair(run: Extraction, controls: Mapping[str, Control], few: int, out: Path) -> Store:
     def make(part: Path, own: range, kinds: Sequence[str]) -> None:
-        run.extract(part, own, {kind: twins[kind] for kind in kinds}, few, resume=True)
+        run.extract(part, own, {kind: controls[kind] for kind in kinds}, few, resume=True)
 
     with alone(out):
-        run.check(run.model, out, len(run.data))
+        run.check(run.model, out, len(run.data), is_control=False)
         for kind, path in twins_in(out).items():
-            if kind not in twins:
+            if kind not in controls:
                 raise InputError(
                     f"{out} has a control: repair it without --no-control, with --twin {kind}"
                 )
-            run.check(twins[kind], path, few)
+            with controls[kind]() as model:
+                run.check(model, path, few, is_control=True)
         count = repair_store(out, stride_of(run.data), make)
     stderr.print(f"made again: {count} damaged files")
     return open_store(out)

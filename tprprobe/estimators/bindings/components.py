@@ -42,11 +42,13 @@ from scipy.sparse import csr_array
 
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.block_moments import Basis, Component, estimate
+from tprprobe.estimators.bindings.order_residuals import subtract_expected
 from tprprobe.estimators.bindings.pair_counts import (
     Bindings,
     PairCounts,
     beside,
     beyond_each,
+    divide_by_length,
     split_by_count,
     times,
 )
@@ -56,6 +58,7 @@ FEWEST_GROUPS, FEWEST_UNITS = 10, 40
 N_BLOCKS = 20
 FREQUENT = 10  # units that a fixed filler or role has, at least
 UNITS_PER_COLUMN, MAX_FIXED = 8, 320  # of the fixed columns of fillers
+UNITS_PER_BIN, MAX_BINS = 15, 12  # of length, for a fixed filler
 PRINCIPAL, OTHERS = 48, 16  # directions of states that are measured, and random ones of the rest
 FEW_PAIRS = 400  # whose covariance is used whole
 STEPS = FILLERS, ROLES, BY_LENGTH, BINDINGS = ("fillers", "roles", "fillers × length", "bindings")
@@ -197,15 +200,12 @@ class Steps:
         )
         self.fillers, self.rare = split_by_count(fillers, FREQUENT, most // 3)
         self.roles, self.rare_roles = split_by_count(roles, FREQUENT, most)
-        self.pairs = beside(*(part.beyond_bags for part in parts))[order]
+        self.pairs = beside(*map(subtract_expected, parts))[order]
         lengths = parts[-1].lengths[order]
-        powers = (1, 0.5) if parts[-1].has_shares else (-1, -0.5)
-        self.scaled = [times(self.fillers, lengths**power) for power in powers]
-        self.rare_scaled = times(self.rare, lengths ** powers[0])
-        self.length, self.of_length = (
-            lengths,
-            beside(*(lengths**power for power in (-1, -0.5, 0.5, 2))),
-        )
+        self.rare_by_length = times(self.rare, lengths if parts[-1].has_shares else 1 / lengths)
+        least = max(UNITS_PER_BIN, self.fillers.nnz // MAX_FIXED)
+        columns = beside(self.ones, self.fillers)
+        self.length, self.by_length = lengths, divide_by_length(columns, lengths, least, MAX_BINS)
 
     def measure(self, step: str) -> Interval:
         """The share of a step."""
@@ -221,12 +221,11 @@ class Steps:
             )
         base = beside(base, self.roles)
         rare += [Component.random(self.rare_roles)]
-        by_length = beside(self.of_length, *self.scaled)
         if step == BY_LENGTH:
-            beyond = beyond_each(self.rare_scaled, self.rare)
-            return self._estimate(base, by_length, [*rare, Component.random(beyond, True)])
-        base = beside(base, by_length)
-        rare += [Component.random(self.rare_scaled)]
+            beyond = beyond_each(self.rare_by_length, self.rare)
+            return self._estimate(base, self.by_length, [*rare, Component.random(beyond, True)])
+        base = beside(base, self.by_length)
+        rare += [Component.random(self.rare_by_length)]
         if self.pairs.shape[1] <= min(FEW_PAIRS, len(self.states) // UNITS_PER_COLUMN):
             return self._estimate(base, self.pairs, rare)
         return self._estimate(base, None, [*rare, Component.random(self.pairs, True)])

@@ -21,6 +21,7 @@ from tprprobe.models.huggingface.sentences import Encoding
 from tprprobe.models.huggingface.symbols import has_two_stacks, read_symbols
 from tprprobe.models.huggingface.taps import Taps
 from tprprobe.models.huggingface.tokenizer import read_vocabulary
+from tprprobe.models.placement import input_device
 from tprprobe.models.protocol import Language
 from tprprobe.site.attachment import ENCODING, Attached, place_site
 from tprprobe.site.site import FOREIGN, Site
@@ -59,6 +60,7 @@ class Pretrained(Attached, Language):
         self.named = inspect.signature(module.forward).parameters
         self.taps = Taps(self, anatomy)
         self.cache = find_cache(module)
+        self.converted: Any = None  # a folder of weights that were converted for a device map
         self.texts = encoding
         if encoding is not None:
             place_site(self, ENCODING, Site("batch d_model"))
@@ -94,6 +96,11 @@ class Pretrained(Attached, Language):
                 hooks.callback(part.register_forward_pre_hook(begin, with_kwargs=True).remove)
                 hooks.callback(part.register_forward_hook(end, always_call=True).remove)
             yield
+
+    @property
+    def device(self) -> torch.device:
+        """Where ids go: the device that it computes on."""
+        return input_device(self.module)
 
     @property
     def module(self) -> Any:
@@ -135,13 +142,17 @@ class Pretrained(Attached, Language):
         }
 
     def run(self, source: Int[Tensor, "batch seq"], target: Int[Tensor, "batch target_seq"]) -> Any:
-        """One pass for its sites, without a head that nobody reads: logits of an encoder-decoder, else None."""
+        """One pass for its sites: logits of an encoder-decoder; else None, and the pass ends behind the last layer that
+        somebody reads.
+        """
         self._begin()
         given = self._arguments(source)
         if self.two_stacks:
             given["decoder_input_ids"] = target.clamp(min=0)
             return _first_of(self._pass(self.module, given))
-        self._pass(self.module.base_model, given)
+        is_read = [site.is_read for site in self.taps.sites.values()]
+        of_texts = self.texts is not None and self.get_submodule(ENCODING).is_read
+        self._pass(self.module.base_model, given, whole=of_texts or not any(is_read))
         return None
 
     def encode(self, source: Int[Tensor, "batch seq"]) -> Memory:
@@ -287,11 +298,14 @@ class Pretrained(Attached, Language):
             return _first_of(self._pass(self.module, {**given, "logits_to_keep": columns}))
         return _first_of(self._pass(self.module, given))[:, columns]
 
-    def _pass(self, module: Any, given: dict[str, Any]) -> Any:
-        """What a module returns for these arguments, while the tensors of its parts pass the sites."""
+    def _pass(self, module: Any, given: dict[str, Any], whole: bool = True) -> Any:
+        """What a module returns for these arguments, while the tensors of its parts pass the sites; if not ``whole``, the
+        pass ends behind the last layer that is read, and returns nothing.
+        """
         if "use_cache" in inspect.signature(module.forward).parameters:
             given = {"use_cache": False, **given}
-        with self.taps.opened(self.module, _lengths(given)):
+        output = None
+        with self.taps.opened(self.module, _lengths(given), whole):
             output = module(**given)
         if self.texts is not None and self.get_submodule(ENCODING).is_read:
             self.get_submodule(ENCODING)(self.texts(_first_of(output), given.get(MASK)))
