@@ -157,8 +157,6 @@ def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Mapping[str,
     look |= {"marker": style["marker"] if len(points) < MAX_MARKERS else ""}
     face = color if sure.all() else "white"
     panel.plot(x, points["value"], linewidth=1.3, label=name, markerfacecolor=face, **look)
-    if "control" in points:
-        panel.plot(x, points["control"], ":", color=color, linewidth=1)
     if sure.any() and not sure.all():
         panel.plot(x[sure], points["value"][sure], **(look | {"linestyle": ""}))
 

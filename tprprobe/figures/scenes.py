@@ -33,7 +33,7 @@ class Lines(Scene):
     """Lines in panels: ``rows`` have panel, line, x, value, low, high, sure (filled marks), told (for the pointer).
 
     ``bands`` have panel, x, value, low, high: the strongest control. ``levels`` (panel, line, value) are the same at every
-    x; a column ``control`` is drawn dotted below its line, and lines of one ``group`` have one color. ``across`` is the number of panels in a row; ``log`` and
+    x; lines of one ``group`` have one color. ``across`` is the number of panels in a row; ``log`` and
     ``log_value`` say that x and values have a logarithmic scale.
     """
 
