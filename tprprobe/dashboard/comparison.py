@@ -16,7 +16,7 @@ from tprprobe.figures.scenes import Squares
 from tprprobe.store.sample_texts import match_samples as match_samples
 from tprprobe.store.token_texts import visible
 
-APART = "the two have no token in common: choose sites of the same side"
+DISJOINT = "the two have no token in common: choose sites of the same side"
 SAMPLES = 1000  # that are compared
 
 
@@ -41,13 +41,15 @@ def show_agreement(first: Cloud, second: Cloud, pairs: pd.DataFrame) -> View:
         tprprobe.errors.InputError: the two have no token in common: choose sites of the same side
     """
     if pairs.empty:
-        raise InputError(APART)
+        raise InputError(DISJOINT)
     common = pairs.head(SAMPLES)
-    left, right = first.label(common["first"]), second.label(common["second"])
-    mapped = left.merge(pairs[["first", "second"]], left_on="sample", right_on="first")
-    joined = mapped.merge(right, left_on=["second", "position"], right_on=["sample", "position"])
+    labels, second_labels = first.label(common["first"]), second.label(common["second"])
+    mapped = labels.merge(pairs[["first", "second"]], left_on="sample", right_on="first")
+    joined = mapped.merge(
+        second_labels, left_on=["second", "position"], right_on=["sample", "position"]
+    )
     if joined.empty:
-        raise InputError(APART)
+        raise InputError(DISJOINT)
     a, b = joined["cluster_x"].to_numpy(), joined["cluster_y"].to_numpy()
     counts = np.zeros((first.roles.k, second.roles.k), int)
     np.add.at(counts, (a, b), 1)

@@ -17,8 +17,8 @@ MAX_TEXT, MAX_ROW = 4000, 2_000_000_000
 MAX_TOKENS = 5000  # marked tokens in a table
 NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
 ROWS = r"\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*"
-COUNTED = (*SIDES, SAMPLE)  # what rows are
-FORMS = dict.fromkeys(COUNTED, ROWS) | {"cluster": r"\d+(?:,\d+)*"}
+ROW_KINDS = (*SIDES, SAMPLE)  # what rows are
+FORMS = dict.fromkeys(ROW_KINDS, ROWS) | {"cluster": r"\d+(?:,\d+)*"}
 FORMS |= {"box": rf"{NUMBER}(?:,{NUMBER}){{3}}", "lasso": rf"{NUMBER}(?:,{NUMBER}){{5,}}"}
 
 
@@ -43,7 +43,7 @@ class Mark:
         """The tokens of a scene that are marked, as flags."""
         if self.kind == "cluster":
             return np.isin(scene.roles.labels, self.clusters)
-        if self.kind in COUNTED:
+        if self.kind in ROW_KINDS:
             return self.contains(scene.rows, scene.side)
         numbers = np.array(self.value.split(","), float).reshape(-1, 2)
         if self.kind == "box":
@@ -68,7 +68,7 @@ def read_mark(text: str | None) -> Mark | None:
     if len(text) > MAX_TEXT or kind not in FORMS or not re.fullmatch(FORMS[kind], value):
         accepted = "give source:1-5,9 or cluster:3 or box:x0,y0,x1,y1"
         raise InputError(f"unknown mark {text[:40]!r}: {accepted}")
-    if kind in ("cluster", *COUNTED) and max(map(int, re.findall(r"\d+", value))) > MAX_ROW:
+    if kind in ("cluster", *ROW_KINDS) and max(map(int, re.findall(r"\d+", value))) > MAX_ROW:
         raise InputError(f"no token {value[:40]}: rows are counted from 0")
     return Mark(kind, value)
 

@@ -11,7 +11,7 @@ from tprprobe.analyses.clustering import Clusters
 from tprprobe.analyses.token_maps import Cloud
 from tprprobe.dashboard.contents import list_contents
 from tprprobe.dashboard.maps import pack_colors
-from tprprobe.dashboard.marks import COUNTED, Mark
+from tprprobe.dashboard.marks import ROW_KINDS, Mark
 from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError
 from tprprobe.figures.clusters import cluster_strips
@@ -43,7 +43,7 @@ def show_strips(scene: Cloud, samples: Sequence[int], mark: Mark | None = None) 
     """
     tokens, part, roles = read_strips(scene, samples)
     tokens["marked"] = mark is not None and tokens["cluster"].isin(mark.clusters)
-    if mark is not None and mark.kind in COUNTED:
+    if mark is not None and mark.kind in ROW_KINDS:
         tokens["marked"] = mark.contains(tokens["row"].to_numpy(), scene.side)
     elif mark is not None and mark.kind != "cluster":  # areas mark what is drawn
         tokens["marked"] = tokens["row"].isin(scene.rows[mark.find(scene)])

@@ -43,12 +43,12 @@ def learning_scene(runs: Mapping[str, pd.DataFrame]) -> Grid:
     sets = (scores["data"].str.removeprefix("mathematics:") + " " + scores["split"]).str.strip()
     scores = scores.assign(line=scores["run"] + ": " + sets)
     scores = scores.sort_values(["line", "x"], kind="stable")
-    left = Lines(
+    curve = Lines(
         loss.assign(line=loss["run"]),
         x="step",
         percent=False,
         log_value=True,
         title="Training loss",
     )
-    right = Lines(scores, x="step", limits=(0, 1.02), title="Exact match")
-    return Grid([left, right], 2) if len(scores) else Grid([left], 1)
+    matches = Lines(scores, x="step", limits=(0, 1.02), title="Exact match")
+    return Grid([curve, matches], 2) if len(scores) else Grid([curve], 1)

@@ -15,8 +15,8 @@ def site_label(site: object, head: Any = None) -> str:
     words = [name]
     if match := LAYER.match(name):
         stack = "decoder " if match[1] == "decoder" else ""
-        rest = [word for word in name[match.end() :].split(".") if word not in IMPLIED]
-        words = [f"{stack}layer {match[2]}", *([" ".join(rest)] if rest else [])]
+        kinds = [word for word in name[match.end() :].split(".") if word not in IMPLIED]
+        words = [f"{stack}layer {match[2]}", *([" ".join(kinds)] if kinds else [])]
     if not (head is None or pd.isna(head) or head < 0):
         words.append(f"head {int(head)}")
     return ", ".join(filter(None, words))

@@ -60,19 +60,19 @@ def map_points(
 def draw_points(scene: Points, ax: Axes | None = None) -> Any:
     """The scene as a figure of matplotlib."""
     figure, [[panel]] = open_panels(5.6, 4.6, ax=ax)
-    points, names, marked = scene.points, np.asarray(scene.values, object), scene.marked
-    known = [name for name in scene.order if name not in VALUELESS]
-    colors = dict(zip(known, scene.colors or palette(len(known)), strict=True))
-    shades = [colors.get(name, GREY) for name in names]
+    points, values, marked = scene.points, np.asarray(scene.values, object), scene.marked
+    names = [name for name in scene.order if name not in VALUELESS]
+    colors = dict(zip(names, scene.colors or palette(len(names)), strict=True))
+    shades = [colors.get(name, GREY) for name in values]
     size, pale = (9, 0.2) if len(points) < 5000 else (3, 0.2)
     plain: Any = {"s": size, "alpha": 0.8 if marked is None else pale, "linewidths": 0}
     panel.scatter(*points.T, c=shades, rasterized=True, **plain)
     if marked is not None:
-        ringed = [colors.get(name, GREY) for name in names[marked]]
+        ringed = [colors.get(name, GREY) for name in values[marked]]
         ring: Any = {"s": 2 * size, "edgecolors": INK, "linewidths": 0.6}
         panel.scatter(*points[marked].T, c=ringed, rasterized=True, **ring)
-    for name in known:
-        x, y = np.median(points[names == name], 0)
+    for name in names:
+        x, y = np.median(points[values == name], 0)
         panel.text(
             x, y, name, ha="center", va="center", fontsize=7.5, fontweight="bold", color=INK,
             parse_math=False, path_effects=[withStroke(linewidth=2, foreground="white")],

@@ -16,7 +16,7 @@ from tprprobe.statistics import Interval, interval_text, measured, read_interval
 
 KINDS = ("role", "filler", "tpr", "hidden")  # the order of vectors; others follow
 NAMES = {"majority": "most frequent label", "identity": "most frequent label of the word"}
-STRONGEST, BESIDE = "strongest control", ["control_f1", "control_low", "control_high"]
+STRONGEST, CONTROL = "strongest control", ["control_f1", "control_low", "control_high"]
 TITLES = {"pos": "POS", "upos": "UPOS", "dep": "DEP", "srl": "SRL", "nel": "NEL"}
 TITLE = "What vectors know about words: F1 of edge probes"
 CAPTION = (
@@ -89,15 +89,15 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> Any:
     if kinds:
         real = real[real["kind"].isin(kinds)]
     if real.empty:
-        asked = f" ({', '.join(kinds)})" if kinds else ""
-        raise InputError(f"these probes are of no vectors of all heads{asked}: nothing to draw")
+        condition = f" ({', '.join(kinds)})" if kinds else ""
+        raise InputError(f"these probes are of no vectors of all heads{condition}: nothing to draw")
     if "n_train" not in real:
         real = real.assign(n_train=0)
     controls = [strongest_control(probes, row) for _, row in real.iterrows()]
     scores = [(name, f1.value, f1.low, f1.high) for name, f1 in controls]
-    real[["control_name", *BESIDE]] = pd.DataFrame(scores, real.index)
+    real[["control_name", *CONTROL]] = pd.DataFrame(scores, real.index)
     real = real.assign(layer=real["layer"].fillna(0))
-    keys, numbers = [*POINT, "kind"], ["f1", "f1_low", "f1_high", *BESIDE, "n_train"]
+    keys, numbers = [*POINT, "kind"], ["f1", "f1_low", "f1_high", *CONTROL, "n_train"]
     how = {**dict.fromkeys(numbers, "mean"), "control_name": "first"}
     means = real.groupby(keys, as_index=False).agg(how)
     orders = {"task": [*TITLES], "kind": [*KINDS]}
@@ -120,13 +120,13 @@ def strongest_control(
 ) -> tuple[str, Interval]:
     """The name of a row's best control, and its score; NaN where it has none."""
     name = row.get("best_control")
-    same = probes[(probes["control"] == name) & (probes["side"] == row["side"])]
-    same = same[(same["task"] == row["task"]) & (same["model"] == row["model"])]
-    exact = same[same["site"] == row["site"]]
-    rival = exact if len(exact) else same
-    if not isinstance(name, str) or rival.empty:
+    rows = probes[(probes["control"] == name) & (probes["side"] == row["side"])]
+    rows = rows[(rows["task"] == row["task"]) & (rows["model"] == row["model"])]
+    of_site = rows[rows["site"] == row["site"]]
+    rows = of_site if len(of_site) else rows
+    if not isinstance(name, str) or rows.empty:
         return "none", Interval(np.nan, np.nan, np.nan)
-    return name, Interval(*rival[[score, f"{score}_low", f"{score}_high"]].mean().tolist())
+    return name, Interval(*rows[[score, f"{score}_low", f"{score}_high"]].mean().tolist())
 
 
 def _control_cell(row: Any) -> str:

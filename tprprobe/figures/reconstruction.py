@@ -133,11 +133,11 @@ def _error_lines(results: pd.DataFrame, model: str, printed: Mapping[str, float]
 
 def _layer_lines(results: pd.DataFrame, model: str) -> Lines:
     """R² by layer with 95 % intervals; of the baseline model, only the heads."""
-    pictures = [
+    tables = [
         results[~results["untrained"]],
         results[results["untrained"] & results["predictor"].eq("heads")],
     ]
-    rows = pd.concat([largest_fit(part, "held_out") for part in pictures])
+    rows = pd.concat([largest_fit(table, "held_out") for table in tables])
     rows = rows[rows["predictor"].isin(PREDICTORS)].sort_values("layer")
     groups = rows["predictor"].map(PREDICTORS)
     names = groups + rows["untrained"].map({True: ", untrained", False: ""})

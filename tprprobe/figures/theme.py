@@ -33,8 +33,8 @@ def find_theme(dark: bool) -> Theme:
 
 def write_colors(colors: list[tuple[float, ...]]) -> list[str]:
     """Colors as CSS writes them."""
-    parts = [[round(255 * part) for part in color] for color in colors]
-    return [f"rgb({red},{green},{blue})" for red, green, blue in parts]
+    channels = [[round(255 * channel) for channel in color] for color in colors]
+    return [f"rgb({red},{green},{blue})" for red, green, blue in channels]
 
 
 def shade(weights: Float[np.ndarray, " weight"], dark: bool) -> list[tuple[float, float, float]]:

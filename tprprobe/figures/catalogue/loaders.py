@@ -174,16 +174,16 @@ def _find(source: Source) -> Path:
     return Path(source) if Path(source).exists() else assets.find("models", source)
 
 
-def find_files(read: Callable[[Path], Any]) -> Callable[[Sequence[Path]], list[Path]]:
+def find_files(parse_file: Callable[[Path], Any]) -> Callable[[Sequence[Path]], list[Path]]:
     """What finds the folders with a JSON file that can be read so."""
-    return lambda folders: [path for path in folders if any(map(read, path.glob("*.json")))]
+    return lambda folders: [path for path in folders if any(map(parse_file, path.glob("*.json")))]
 
 
 def _in_folders(
-    what: str, command: str, kind: Kind, load: Callable[..., Any] | None = None
+    title: str, command: str, kind: Kind, load: Callable[..., Any] | None = None
 ) -> Input:
     """An input from the folders that a command writes; their tables, unless another function loads them."""
-    text = f"{what}: give --ckpt with folders of `{command} --out`"
+    text = f"{title}: give --ckpt with folders of `{command} --out`"
     return Input(text, load or partial(load_tables, kind=kind), kind.find_finished)
 
 

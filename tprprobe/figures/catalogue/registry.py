@@ -19,7 +19,7 @@ from tprprobe.store import Store
 from tprprobe.store.reader import Source, as_store
 
 BACKENDS = ("matplotlib", "plotly")
-Made = Scene | Drawing | Table
+Picture = Scene | Drawing | Table
 LOOKS = tuple(Look.__dataclass_fields__)
 
 
@@ -50,7 +50,7 @@ def find_inputs(folder: Source) -> dict[str, Any]:
     return {name: paths for name, paths in sources.items() if paths}
 
 
-def build(name: str, **options: Any) -> Made:
+def build(name: str, **options: Any) -> Picture:
     """The scene, drawing or table of a figure by name.
 
     ``options`` are what it is made of, by name: ``store`` (a Store or its path), ``evaluations`` or
@@ -81,8 +81,8 @@ def build(name: str, **options: Any) -> Made:
 
 def make(name: str, **options: Any) -> Drawing | Table:
     """The figure or table of that name, of the options of :func:`build`."""
-    made = build(name, **options)
-    return dots.render(made) if isinstance(made, Scene) else made
+    picture = build(name, **options)
+    return dots.render(picture) if isinstance(picture, Scene) else picture
 
 
 def draw(
@@ -120,8 +120,8 @@ def draw(
     look, options = _split_look(entry, options)
     sources = {} if source is None else read_source(entry, source)
     with look.styled():
-        made = build(name, **sources, **options)
-        return _plot(name, made) if backend == "plotly" else _finish(name, made, look, ax)
+        picture = build(name, **sources, **options)
+        return _plot(name, picture) if backend == "plotly" else _finish(name, picture, look, ax)
 
 
 def _split_look(entry: Entry, options: Mapping[str, Any]) -> tuple[Look, dict[str, Any]]:
@@ -131,9 +131,9 @@ def _split_look(entry: Entry, options: Mapping[str, Any]) -> tuple[Look, dict[st
     return look, {key: value for key, value in options.items() if key not in names}
 
 
-def _finish(name: str, made: Made, look: Look, ax: Axes | None = None) -> Any:
+def _finish(name: str, picture: Picture, look: Look, ax: Axes | None = None) -> Any:
     """The figure of matplotlib, with its look."""
-    figure: Any = getattr(made, "scene", made)  # a table's own picture
+    figure: Any = getattr(picture, "scene", picture)  # a table's own picture
     if ax is not None and isinstance(figure, Drawing):
         raise InputError(f"{name} is a drawing of its own: draw it without ax")
     if look.title is not None and not isinstance(figure, Drawing):
@@ -145,10 +145,10 @@ def _finish(name: str, made: Made, look: Look, ax: Axes | None = None) -> Any:
     return figure
 
 
-def _plot(name: str, made: Made) -> Any:
+def _plot(name: str, picture: Picture) -> Any:
     from tprprobe.figures.charts import CHARTS, plot  # with plotly, an extra
 
-    scene: Any = getattr(made, "scene", made)
+    scene: Any = getattr(picture, "scene", picture)
     if type(scene) not in CHARTS:
         raise InputError(f"{name} cannot be drawn by plotly: leave backend out")
     return plot(scene, dark=False)
@@ -191,7 +191,7 @@ def write_figure(
     path = Path("runs") / f"{name}.pdf" if out is None else Path(out)
     look, options = _split_look(entry, options)
     with look.styled():
-        made = build(name, **options)
-        if isinstance(made, Table) and path.suffix in TEXTS:
-            return made.save(path)
-        return save(_finish(name, made, look), path)
+        picture = build(name, **options)
+        if isinstance(picture, Table) and path.suffix in TEXTS:
+            return picture.save(path)
+        return save(_finish(name, picture, look), path)
