@@ -183,6 +183,15 @@ def test_a_stack_that_looks_back_is_not_made_of_what_comes_after(tokens_store):
     )
 
 
+def test_texts_that_a_model_reads_as_one_sequence_are_refused_in_a_line(tmp_path):
+    tokens = table([["<unk>", "<unk>"]] * 60)
+    tokens["document"] = tokens["sample"].astype(str)
+    vectors = np.random.default_rng(0).normal(size=(60, WIDTH))
+    store = keep(tmp_path / "store", {STATE: vectors}, tokens, pool="mean")
+    with pytest.raises(tp.InputError, match="60 samples have 1 different sequences"):
+        tp.decompose(store, STATE, "left")
+
+
 def test_rare_fillers_are_joined_and_their_number_is_said(tmp_path):
     sequences = draw_sequences(300, seed=2)
     for i in range(30):

@@ -51,6 +51,18 @@ def figure(
     seed: Annotated[
         int | None, typer.Option(min=0, max=2**32 - 1, help="Seed of random choices.")
     ] = None,
+    width: Annotated[float | None, typer.Option(help="The width in inches.")] = None,
+    height: Annotated[
+        float | None, typer.Option(help="The height in inches; default: in proportion.")
+    ] = None,
+    fontsize: Annotated[
+        float | None, typer.Option(help="Points of the labels of axes; other texts in proportion.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Another title; '' for none.")] = None,
+    dpi: Annotated[float | None, typer.Option(help="Dots per inch of a PNG file.")] = None,
+    style: Annotated[
+        Path | None, typer.Option(help="A style file of matplotlib, .mplstyle.")
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -78,7 +90,8 @@ def figure(
             typer.echo(f"{entry.name:{width}}  {entry.title}")
         return
     options = {"layer": layer, "head": head, "k": k, "sample": sample, "seed": seed}
-    options |= {"method": method}
+    options |= {"method": method, "width": width, "height": height, "fontsize": fontsize}
+    options |= {"title": title, "dpi": dpi, "style": style}
     defaults = catalogue.find_figure(name).defaults
     further = {key: default for key, default in defaults.items() if key not in options}
     options |= vars(FurtherOptions(name, further).parse_args(context.args))

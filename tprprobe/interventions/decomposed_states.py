@@ -89,7 +89,7 @@ def read_states(
                     f"{fit.site}: a model can replace vectors of tokens, or the only vector of a sample: "
                     "decompose the site with the unit that it has"
                 )
-            units = fit.plan.read(store, fit.site, fewest=1)
+            units = fit.plan.read(store, fit.site, min_documents=1)
             sample, shape = units.tokens["sample"].to_numpy(), store.specs[fit.site].shape
             starts = None if of_samples else np.searchsorted(sample, np.arange(len(data) + 1))
             vectors = store.read(fit.site).reshape(len(units), -1).astype(np.float64)
