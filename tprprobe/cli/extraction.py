@@ -13,6 +13,7 @@ from tprprobe.errors import InputError
 HF = "hf:"  # before the name of a model of transformers
 
 
+@common.of_model
 @options_of(
     "extraction.blocks:extract",
     without=["out", "target", "control", "vocabulary", "labellers"],
@@ -43,7 +44,7 @@ def extract(
     ] = False,
     out: common.Out = None,
     device: common.Device = "cpu",
-    dtype: common.Dtype = "auto",
+    loading: common.Loading = None,
     **options: Any,
 ) -> None:
     """Write the vectors of a model's sites on a dataset into a store; under torchrun or srun, on all their processes."""
@@ -52,7 +53,9 @@ def extract(
     from tprprobe.files.processes import Ranks
 
     ranks = Ranks.of()
-    model, examples = common.model_and_data(ckpt, data, split, n, seed, ranks.place(device), dtype)
+    model, examples = common.model_and_data(
+        ckpt, data, split, n, seed, ranks.place(device), loading
+    )
     if source:
         examples = set_source(examples, source)
     examples, labellers = common.labelled(examples, labels or [])

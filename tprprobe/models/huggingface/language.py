@@ -60,7 +60,6 @@ class Pretrained(Attached, Language):
         self.named = inspect.signature(module.forward).parameters
         self.taps = Taps(self, anatomy)
         self.cache = find_cache(module)
-        self.converted: Any = None  # a folder of weights that were converted for a device map
         self.texts = encoding
         if encoding is not None:
             place_site(self, ENCODING, Site("batch d_model"))
