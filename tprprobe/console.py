@@ -1,5 +1,6 @@
 """Progress and messages on the terminal's error stream, never on stdout."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
@@ -14,6 +15,13 @@ stderr = Console(stderr=True)
 def note(line: str) -> None:
     """Prints a line on stderr as it is: no markup, colors or breaks."""
     stderr.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def size_text(size: float) -> str:
+    """A number of bytes as text: ``1.2 GB``."""
+    units = ("bytes", "kB", "MB", "GB", "TB", "PB")
+    power = min(int(math.log(max(size, 1), 1000)), len(units) - 1)
+    return f"{size / 1000**power:.3g} {units[power]}"
 
 
 def progress(shown: bool = True) -> Progress:

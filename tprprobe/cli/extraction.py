@@ -44,6 +44,14 @@ def extract(
     ] = False,
     out: common.Out = None,
     device: common.Device = "cpu",
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Print what the extraction will take (sites, bytes, passes, time, memory), by shapes and a trial on 128 samples.",
+        ),
+    ] = False,
+    as_json: common.Json = False,
     loading: common.Loading = None,
     **options: Any,
 ) -> None:
@@ -59,13 +67,20 @@ def extract(
     if source:
         examples = set_source(examples, source)
     examples, labellers = common.labelled(examples, labels or [])
-    out = out or Path("runs") / model.name.replace(":", "-")
     if options.get("twins") == ["none"]:
         no_control = bool(options.pop("twins"))
     options |= {"target": target, "control": not no_control, "labellers": labellers}
+    if dry_run:
+        from tprprobe.extraction.forecasts import forecast
+
+        given = {k: v for k, v in options.items() if k not in ("resume", "repair")}
+        expected = forecast(model, examples, **given)
+        return common.show(as_json, expected.as_dict(), expected.as_text)
+    out = out or Path("runs") / model.name.replace(":", "-")
     store = run(model, examples, out=out, **options)
     if not ranks.rank:
         common.say(f"samples {store.samples}, sites {len(store.sites)}: {out}")
+    return None
 
 
 def inspect(

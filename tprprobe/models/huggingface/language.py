@@ -24,6 +24,7 @@ from tprprobe.models.huggingface.tokenizer import read_vocabulary
 from tprprobe.models.placement import input_device
 from tprprobe.models.protocol import Language
 from tprprobe.site.attachment import ENCODING, Attached, place_site
+from tprprobe.site.hooks import find_sites
 from tprprobe.site.site import FOREIGN, Site
 
 WRITTEN = "decoder_input_ids"
@@ -95,6 +96,12 @@ class Pretrained(Attached, Language):
                 hooks.callback(part.register_forward_pre_hook(begin, with_kwargs=True).remove)
                 hooks.callback(part.register_forward_hook(end, always_call=True).remove)
             yield
+
+    @property
+    def default_sites(self) -> list[str]:
+        """The sites that an extraction takes where none are asked for: states and the vectors of texts."""
+        ends = (".embedding", ".hidden")
+        return [name for name in find_sites(self) if name.endswith(ends) or name == ENCODING]
 
     @property
     def device(self) -> torch.device:
