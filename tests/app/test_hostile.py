@@ -13,8 +13,8 @@ from planted.questions import plant
 import tprprobe as tp
 from tprprobe import figures
 from tprprobe.dashboard import strips
-from tprprobe.figures.charts import CHARTS
 from tprprobe.errors import InputError
+from tprprobe.figures.charts import CHARTS
 from tprprobe.store import SiteSpec, StoreWriter, open_store, token_texts
 
 ROLE, MAPS = "encoder.0.self.role", "encoder.0.self.attention"

@@ -46,7 +46,7 @@ def show_matrix(store: Store, maps: Maps, head: int) -> View:
         head: The head.
 
     Returns:
-        The view; its data have a row per query and key, see [columns](columns.md#tables-of-the-dashboard).
+        The view; its data have a row per query and key, see [columns](dashboard.md#columns-of-the-dashboards-tables).
 
     Raises:
         InputError: No such head.

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tprprobe.analyses.probing.rows import find_metric
 from tprprobe.analyses.probing.saved_probe import list_errors as list_errors
 from tprprobe.analyses.probing.saved_probe import list_probes as list_probes
 from tprprobe.analyses.probing.saved_probe import predict_held_out as predict_held_out
@@ -16,7 +17,7 @@ from tprprobe.figures.catalogue.loaders import load_probes as load_probes
 from tprprobe.figures.probes import strongest_control
 from tprprobe.figures.scenes import Lines, Squares
 
-SCORES = {"f1": "F1", "accuracy": "accuracy"}
+SCORES = {"f1": "F1", "accuracy": "accuracy", "score": "score"}
 SIGNS = "filled: above every control (paired, Holm); gray: the best control with its 95 % interval"
 MAX_SITES, MAX_LABELS = 3, 16  # sites that are named, labels of a matrix
 
@@ -31,7 +32,7 @@ def show_probes(
     """The view of a task's score by layer: a panel per vector (and model), its best control as a grey band.
 
     Args:
-        rows: Rows of ``tprprobe probe``; see [columns](columns.md#probes).
+        rows: Rows of ``tprprobe probe``; see [columns](probing.md#columns-of-probes).
         task: The task.
         score: The column that is drawn.
         models: Models that are shown side by side; default: the first.
@@ -58,6 +59,7 @@ def show_probes(
     data = of_task[of_task["model"].isin(models)].reset_index(drop=True)
     if data.empty:
         raise unknown("model", models[0], of_task["model"].unique().tolist())
+    score = find_metric(data) if data[score].isna().all() else score
     lines = line_probes(data, score, every, len(models) > 1)
     title = f"{SCORES[score]} of {task} by layer, held out, 95 % intervals"
     return View(title, data, lines, None, SIGNS)
@@ -112,11 +114,12 @@ def summarize_probes(
     real = real[real["model"].isin(list(models))]
     if real.empty:
         return Statement(f"No vectors were probed for {task}.")
+    score = find_metric(real) if real[score].isna().all() else score
     best = top(real, score)
     claim = f"{task.upper()} is predicted best from {best['site']}: {SCORES[score]} {percent(best, score)}"
     rival = ""
     if isinstance(best["best_control"], str):
-        control = f"F1 {100 * best['best_control_f1']:.1f} %"
+        control = f"{SCORES[find_metric(real)]} {100 * best['best_control_f1']:.1f} %"
         rival = f"; its best control, {best['best_control']}: {control}"
     text = f"{claim}, held out, learnt from {best['n_train']:,} targets{rival}"
     tested = real[real["beyond"].notna()]

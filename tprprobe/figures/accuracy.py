@@ -19,7 +19,7 @@ def module_bars(evaluations: pd.DataFrame, split: str) -> Drawing:
     Fresh questions of the size that small models are trained on, where they were asked too, are a panel above it.
 
     Args:
-        evaluations: Rows of ``tprprobe eval``, one per model, split and module; see [columns](columns.md#evaluations).
+        evaluations: Rows of ``tprprobe eval``, one per model, split and module; see [columns](training.md#columns-of-evaluations).
         split: The split that is drawn.
 
     Returns:

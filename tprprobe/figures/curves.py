@@ -14,7 +14,7 @@ def learning_curve(runs: Mapping[str, pd.DataFrame]) -> Drawing:
     """A figure of the loss (left) and of exact match on every evaluated set (right) against steps, a color per run.
 
     Args:
-        runs: Logs by the names of runs; see [columns](columns.md#training-logs).
+        runs: Logs by the names of runs; see [columns](training.md#columns-of-training-logs).
 
     Returns:
         The figure.

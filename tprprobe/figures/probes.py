@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from tprprobe.analyses.probing.rows import find_metric
 from tprprobe.errors import InputError
 from tprprobe.figures.dots import render
 from tprprobe.figures.scenes import BAND, LEVEL, Lines
@@ -15,6 +16,7 @@ from tprprobe.figures.tables import Table
 from tprprobe.statistics import Interval, interval_text, measured, read_interval
 
 KINDS = ("role", "filler", "tpr", "hidden")  # the order of vectors; others follow
+ENDS = ("", "_low", "_high")
 NAMES = {"majority": "most frequent label", "identity": "most frequent label of the word"}
 STRONGEST, CONTROL = "strongest control", ["control_f1", "control_low", "control_high"]
 TITLES = {"pos": "POS", "upos": "UPOS", "dep": "DEP", "srl": "SRL", "nel": "NEL"}
@@ -77,11 +79,19 @@ def tabulate_probes(
     rows.attrs["controls"] = controls
     warning = _warn_of_fewer_targets(probes) if controls else ""
     table = pd.DataFrame(cells).fillna("–")
-    return ProbeTable(table, TITLE, f"{CAPTION}{note}{warning}", ruled, rows=rows)
+    metric = rows.attrs["metric"]
+    title, caption = (
+        TITLE.replace("F1", metric),
+        CAPTION.replace("Micro-F1", "Micro-F1" if metric == "F1" else metric.capitalize()),
+    )
+    return ProbeTable(table, title, f"{caption}{note}{warning}", ruled, rows=rows)
 
 
 def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> Any:
     """One row per task, place (stack and sub-layer), layer, model and kind of vector."""
+    metric = find_metric(probes)
+    if metric != "f1":
+        probes = probes.assign(**{f"f1{end}": probes[f"{metric}{end}"] for end in ENDS})
     real: Any = probes[(probes["control"] == "real") & probes["head"].isna()]
     words = real["site"].astype(str).str.split(".")
     names = words.map(lambda site: [word for word in site if not word.isdigit()])
@@ -107,6 +117,7 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> Any:
     means = means.sort_values(keys, ignore_index=True).astype(dict.fromkeys(orders, str))
     baselines: Any = probes[probes["control"].isin([*NAMES])]
     by_side = baselines.groupby(["task", "side", "control"], sort=False, as_index=False)["f1"]
+    means.attrs["metric"] = "F1" if metric == "f1" else metric
     means.attrs["baselines"] = by_side.mean().to_dict("records")
     return means
 
@@ -181,8 +192,9 @@ def probe_lines(means: pd.DataFrame) -> Lines:
         for (panel, task, place), _ in rows.groupby(["panel", "task", "place"], sort=False)
         for row in _baselines(means.attrs["baselines"], str(task), str(place))
     ]
+    least = min(0.0, float(np.nanmin(rows[["value", "low"]].to_numpy(float))))
     return Lines(
-        rows, bands, "F1", across=rows["task"].nunique(), limits=(0, 1.02),
+        rows, bands, means.attrs["metric"], across=rows["task"].nunique(), limits=(least, 1.02),
         levels=pd.DataFrame(levels, columns=LEVEL),
     )  # fmt: skip
 

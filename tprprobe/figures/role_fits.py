@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from tprprobe.analyses.decomposition import RoleSearch, binds
-from tprprobe.analyses.decomposition.families import ADDITIVE, BAG, BELOW, FACTORED, FAMILIES
 from tprprobe.errors import InputError
+from tprprobe.estimators.bindings.families import ADDITIVE, BAG, BELOW, FACTORED, FAMILIES
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.scenes import Dots
 from tprprobe.figures.style import HUES, INK, MUTED, WRONG, Drawing, drawing, legend, tidy

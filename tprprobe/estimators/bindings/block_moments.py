@@ -11,7 +11,10 @@ from scipy.sparse import csr_array, diags_array, hstack
 
 from tprprobe.statistics import Interval
 
-N_TRACES, TRACED_UNITS = (16, 128), 1_000_000  # random vectors of every component, fewer of many units
+N_TRACES, TRACED_UNITS = (
+    (16, 128),
+    500_000,
+)  # random vectors of every component, fewer of many units
 TOLERANCE = 1e-8  # of eigenvalues of columns that depend on each other
 LEVERAGE = 1 - 1e-6  # of a block, at most
 SHRINKAGE = 10.0

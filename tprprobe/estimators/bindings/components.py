@@ -4,20 +4,18 @@ Definition. A unit (a sequence, or a token) has counts x of filler–role pairs,
 a length. With V the vectors of pairs and x̃ = x − E[x | b, c], the bindings' share is E‖Vᵀx̃‖² / E‖e − E e‖²: what a state e
 owes to *which filler has which role*, beyond every function of which fillers and which roles there are. It is what
 shuffling the roles within a sequence destroys: the share of a sum, a mean, a normalized bag, a maximum or a pooling by weights of
-words is 0 by definition (how near the estimate comes: *Limits*). E[x | b, c] is b cᵀ / Σb where every order is equally likely; in real text frequent fillers prefer places, and what
-these predict is removed by regression.
+words is 0 by definition. ``order_residuals`` estimates E[x | b, c].
 
-Limits. Exact for any function of the bag where every order is equally likely. In the order of real text the regression holds
-functions of length 1, 1/L and 1/√L: a bag times an arbitrary function of length was still claimed to bind in 5 of 12 draws,
-pooling by weights of words in 2, the mean and the maximum in 1 each (``benchmarks.binding.shares``). So the share alone is no claim: see
-``binding_claims.binds``. Where pairs are many, the weights are diagonal, and
-a share is exact on average over V, not for every V.
+Limits. Functions of the bag are claimed to bind in about 5 % of draws or fewer in random order and in the order of real text
+(``benchmarks.binding.shares``). Where pairs are many, the weights are diagonal, and a share is exact on average over V, not for
+every V.
 
-Estimator. Let P project out fixed columns F (roles, functions of length, frequent fillers times 1, 1/L, 1/√L), K = X̃ W X̃ᵀ and
+Estimator. Let P project out fixed columns F (roles, bins of length, frequent fillers by bins of length), K = X̃ W X̃ᵀ and
 blocks of groups be independent. Products of states of *different* blocks hold no noise, so
     q = Σ_{i, j of different blocks} ⟨(P e)_i, (P e)_j⟩ (P K P)_ij
 is 0 on average if there are no bindings, whatever the noise of a block is (in the block itself, the residuals that the other
-blocks predict stand for the noise: E[ê ẽᵀ] = Ω). Random vectors of pairs, put through the same products, say what q is for a
+blocks predict stand for the noise: E[ê ẽᵀ] = Ω). Errors of E[x | b, c] and of F both have to be large to bias it: their product
+counts (Shah & Peters 2020). Random vectors of pairs, put through the same products, say what q is for a
 share of 1: that is Haseman–Elston regression with randomized traces. Rare fillers (too few for F) are random components of
 the same system, times 1 and 1/L. W = 1 / (count + SHRINKAGE): a pair with many units is measured as it is (its share is exact for
 any V), rare pairs as draws of one distribution.

@@ -46,6 +46,12 @@ class Entry:
         """The options that the figure accepts."""
         return [name for name in self._keywords if name not in self.inputs]
 
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The options that the figure accepts, with their defaults."""
+        parameters = inspect.signature(self.maker.make).parameters
+        return {name: parameters[name].default for name in self.options}
+
     def concerns(self, store: "Store") -> bool:
         """True if a store has what the figure is made of: sites, questions, labels."""
         names, maker = list(store.sites), self.maker
