@@ -110,7 +110,10 @@ def _room(rows: pd.DataFrame) -> dict[str, Any]:
     """A range for values that are all the same, beside which an axis would go from −1 to 1."""
     if rows["value"].max() - rows["value"].min() >= 0.001:
         return {}
-    low, high = rows[["value", "low"]].min(axis=None), rows[["value", "high"]].max(axis=None)
+    low, high = (
+        float(rows[["value", "low"]].min().min()),
+        float(rows[["value", "high"]].max().max()),
+    )
     return {"range": [low - 0.05, high + 0.05]}
 
 

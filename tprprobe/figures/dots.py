@@ -189,13 +189,13 @@ def _paint_squares(panel: Axes, squares: Squares) -> Any:
     """Squares, darker for larger numbers; the scale ends at the largest where a color bar tells it."""
     values = np.asarray(squares.values, float)
     end = np.nanmax(values, initial=1e-9) if squares.bar and not squares.signed else 1
-    colors = matplotlib.colormaps["RdBu_r" if squares.signed else "Blues"]
+    colors: Any = matplotlib.colormaps["RdBu_r" if squares.signed else "Blues"]
     image = panel.imshow(
         squares.values, cmap=colors, vmin=-1 if squares.signed else 0, vmax=end, interpolation="nearest",
         aspect="equal" if squares.rows else "auto",
     )  # fmt: skip
-    texts: Any = squares.texts
-    for row, column in np.argwhere(texts != "").tolist() if texts is not None else ():
+    texts: Any = np.array(()) if squares.texts is None else squares.texts
+    for row, column in np.argwhere(texts != "").tolist() if texts.size else ():
         ink = text_color(np.asarray(colors(image.norm(values[row, column]))).tolist())
         look: Any = {"ha": "center", "va": "center", "fontsize": 6.5, "color": ink}
         panel.text(column, row, texts[row, column], parse_math=False, **look)
