@@ -19,7 +19,14 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # two workers have two cores
 jaxtyping.jaxtyped = check  # which its import hook puts around every function
 ROOT = Path(__file__).parent.parent
-LONG = ("decomposition", "catalogue", "shipped", "store", "paper", "place_probes")  # half a minute each
+LONG = (
+    "decomposition",
+    "catalogue",
+    "shipped",
+    "store",
+    "paper",
+    "place_probes",
+)  # half a minute each
 settings.register_profile("tprprobe", deadline=None)  # a shared core may be slow, not wrong
 settings.load_profile("tprprobe")
 

@@ -2,18 +2,24 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 T = TypeVar("T")
+DECIMALS = 3  # of R², shares and their intervals, wherever they are printed
 stderr = Console(stderr=True)
 
 
 def note(line: str) -> None:
     """Prints a line on stderr as it is: no markup, colors or breaks."""
     stderr.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def format_table(table: Any) -> str:
+    """A table as text, its numbers with DECIMALS, a dash where there is none."""
+    return table.to_string(index=False, na_rep="–", float_format=f"{{:.{DECIMALS}f}}".format)
 
 
 def progress(is_shown: bool = True) -> Progress:

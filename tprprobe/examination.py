@@ -17,6 +17,7 @@ from tprprobe.analyses.decomposition import (
     decompose_all,
     describe_binding,
     measure_exact_gain,
+    view_scores,
 )
 from tprprobe.analyses.probing import probe
 from tprprobe.analyses.probing.rows import name_score
@@ -121,7 +122,7 @@ def _examine(
     words = None if pool == "mean" or not has_words(data) else "last"
     states = extract(model, data, sites, folder / "states", pool=pool, words=words, **options)
     schemes = [PLACE, *(task for task in ROLES if task in data.tasks)]
-    nested = decompose_all(states, sites, schemes, folder / "nested", True, seed=seed)
+    nested = view_scores(decompose_all(states, sites, schemes, folder / "nested", True, seed=seed))
     tasks, known = [task for task in PROBED if task in data.tasks], is_embedding(sites[0])
     read = sites if tasks else sites[:1]
     tokens = partial(extract, model, data, read, folder / "tokens", **options)

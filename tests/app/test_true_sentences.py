@@ -20,8 +20,8 @@ from tprprobe.dashboard import (
     layers,
     probes,
 )
-from tprprobe.dashboard.chart_data import Lines
 from tprprobe.dashboard.scene import summarize_roles
+from tprprobe.figures.scenes import Lines
 from tprprobe.interventions import prompt_edits, prompts
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 

@@ -6,28 +6,30 @@ import numpy as np
 import pandas as pd
 import pytest
 from planted.bindings import HIDDEN, STATE, both, draw_sequences, left, plant_bindings
+from scipy.linalg import cho_solve
 from scipy.sparse import csr_array, issparse
 from sklearn.utils.estimator_checks import check_estimator
 from typer.testing import CliRunner
 
 import tprprobe as tp
-from tprprobe.analyses.decomposition import decompose_all, ridge
-from tprprobe.analyses.decomposition.block_products import Block, dense, sizes
-from tprprobe.analyses.decomposition.designs import (
-    Pairs,
-    count_pairs,
-    design,
-    find_pairs,
-    have,
-    withhold,
-)
-from tprprobe.analyses.decomposition.factors import factor_table
-from tprprobe.analyses.decomposition.families import BELOW, FAMILIES, make_block
-from tprprobe.analyses.decomposition.ridge import Regression, conjugate_gradients
+from tprprobe.analyses.decomposition import decompose_all, load_scores, view_scores
+from tprprobe.analyses.decomposition.designs import make_designs
 from tprprobe.analyses.decomposition.role_schemes import join_smallest, read_scheme
 from tprprobe.analyses.decomposition.sequence_units import members_of
 from tprprobe.cli import app
 from tprprobe.console import track_stages
+from tprprobe.estimators.bindings import ridge
+from tprprobe.estimators.bindings.block_products import Block, dense, factorize, shape_of
+from tprprobe.estimators.bindings.factors import hosvd
+from tprprobe.estimators.bindings.families import BELOW, FAMILIES, make_block
+from tprprobe.estimators.bindings.pairs import (
+    Pairs,
+    count_pairs,
+    find_pairs,
+    has_pairs,
+    hold_out_pairs,
+)
+from tprprobe.estimators.bindings.ridge import Regression, conjugate_gradients
 from tprprobe.store import SiteSpec, StoreWriter
 
 
@@ -183,9 +185,9 @@ def test_ridge_is_the_textbook_s_whichever_way(way, problem, blocks, monkeypatch
     n = 400 if way != "dual" else 100
     counts, e = csr_array(counts[:n]), e[:n]
     if way == "stepwise":
-        monkeypatch.setattr(ridge, "DENSE", 10)
+        monkeypatch.setattr(ridge, "MAX_DENSE", 10)
         monkeypatch.setattr(ridge, "TOLERANCE", 1e-9)
-        monkeypatch.setattr(ridge, "MOST_STEPS", 2000)
+        monkeypatch.setattr(ridge, "MAX_STEPS", 2000)
     regression = regress(counts, e)
     found = np.concatenate(regression.solve(blocks, penalties))
     x = np.hstack(
@@ -221,7 +223,7 @@ def test_single_tokens_are_solved_for_as_the_textbook_says(order, blocks):
     """A unit has one pair: the widest block is eliminated, first or last."""
     blocks, penalties = ([of[i] for i in order] for of in blocks)
     rng, n = np.random.default_rng(8), 500
-    pairs = sizes(blocks[0].basis)[0]
+    pairs = shape_of(blocks[0].basis)[0]
     counts = csr_array((np.ones(n), (np.arange(n), rng.integers(pairs, size=n))), (n, pairs))
     e = rng.normal(size=(n, 3)) + 5
     x = [dense(counts @ each.basis) for each in blocks]
@@ -244,6 +246,12 @@ def test_fewer_columns_of_the_last_block_are_those_alone(problem, blocks):
         assert np.allclose(a, b)
 
 
+def test_a_system_that_rounding_makes_indefinite_is_solved():
+    matrix = np.ones((3, 3)) - 1e-13 * np.eye(3)
+    solution = cho_solve(factorize(matrix.copy()), np.ones(3))
+    assert np.allclose(matrix @ solution, 1, atol=1e-6)
+
+
 def test_conjugate_gradients_solve_every_column():
     rng = np.random.default_rng(0)
     root = rng.normal(size=(9, 9))
@@ -256,11 +264,9 @@ def test_conjugate_gradients_solve_every_column():
 def test_a_table_s_factors_span_its_directions(fillers):
     rng = np.random.default_rng(fillers)
     f, r, w = (rng.normal(size=s) for s in ((fillers, 3), (9, 2), (3, 2, 7)))
-    whole = Pairs(
-        pd.Index(range(fillers)), pd.Index(range(9)), *np.divmod(np.arange(fillers * 9), 9)
-    )
+    whole = Pairs.product(pd.Index(range(fillers)), pd.Index(range(9)))
     table = np.einsum("aj,bk,jkd->abd", f, r, w)
-    one, other = factor_table(table.reshape(-1, 7), whole)
+    one, other = hosvd(table.reshape(-1, 7), whole)
     assert (one.shape[1], other.shape[1]) == (3, 2)
     for found, axis in ((one, 0), (other, 1)):
         unfolded = np.moveaxis(table, axis, 0).reshape(table.shape[axis], -1)
@@ -279,8 +285,8 @@ def test_operators_act_on_given_embeddings(tmp_path):
 
 def test_withheld_pairs_leave_every_filler_and_role_seen(problem):
     pairs, counts, _ = problem
-    chosen = withhold(counts, pairs, 0.1, np.random.default_rng(0))
-    rest = csr_array(counts[np.flatnonzero(~have(counts, chosen))])
+    chosen = hold_out_pairs(counts, pairs, 0.1, np.random.default_rng(0))
+    rest = csr_array(counts[np.flatnonzero(~has_pairs(counts, chosen))])
     assert 0 < chosen.sum() <= round(0.1 * len(pairs))
     assert len(rest.toarray()) >= len(counts.toarray()) / 2
     assert not rest[:, np.flatnonzero(chosen)].nnz
@@ -304,7 +310,7 @@ def test_a_planted_scheme_comes_back(found):
 
 def test_sequences_with_withheld_pairs_are_encoded_by_a_fit_that_has_not_seen_them(store, found):
     units, scheme = found.plan.read(store, STATE), found.scheme
-    split = next(design(units, scheme, found.plan.withheld, found.plan.seed))
+    split = next(make_designs(units, scheme, found.plan.withheld, found.plan.seed))
     rows, true = np.flatnonzero(split.test & split.unseen), store.read(STATE)
     sequences = [list(of) for _, of in store.tokens.groupby("sample")["token"]]
     predicted = found.without_withheld.encode([sequences[i] for i in rows])
@@ -477,12 +483,11 @@ def test_a_run_goes_on_and_is_read_again(small, tmp_path):
         decompose_all(small, [STATE], roles, out, family="additive")
     made = decompose_all(small, [STATE], roles, out, resume=True, family="additive")
     whole = decompose_all(small, [STATE], roles, family="additive")
-    pd.testing.assert_frame_equal(made, whole)
-    assert sorted(path.name for path in out.iterdir()) == [
-        "decomposition.json",
-        "results.parquet",
-        "scores.csv",
-    ]
+    pd.testing.assert_frame_equal(made.table, whole.table)
+    pd.testing.assert_frame_equal(view_scores(made), load_scores(out))
+    assert sorted(path.name for path in out.iterdir()) == ["decomposition.json", "results.parquet"]
+    wide = tp.load_results(out).wide()
+    assert wide["r2"].to_list() == view_scores(made)["r2"].to_list()
 
 
 def test_the_command_prints_rows(small, tmp_path):

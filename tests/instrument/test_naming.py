@@ -13,13 +13,13 @@ from tprpapers.worlds.mathematics.polarity_tables import polar_table, polarity_t
 from tprpapers.worlds.mathematics.structure_words import ARITHMETIC
 from tprprobe.analyses.naming import load_names, name_all
 from tprprobe.analyses.naming.fields import describe
-from tprprobe.analyses.naming.lattice import build_lattice
 from tprprobe.analyses.naming.names import name_clusters, read_gold
 from tprprobe.analyses.naming.partition_agreement import PERMUTATIONS, agreement
 from tprprobe.analyses.naming.run import NamingPlan
 from tprprobe.analyses.naming.vector_sets import find_targets
 from tprprobe.cli import app
 from tprprobe.errors import InputError
+from tprprobe.estimators.clusters.predicates import build_lattice
 from tprprobe.evaluation.splits import halve_documents
 from tprprobe.files.runs import Part
 

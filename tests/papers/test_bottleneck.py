@@ -241,9 +241,9 @@ def test_encodings_are_decomposed_and_replaced(exact, left):
     model, data, store = exact
     bag = tp.decompose(store, "encoding", "bag", family="bag")
     assert left.scores["r2"].iloc[0] > 0.99
-    replaced = accuracies(tp.substitute(model, data[:200], left))
+    replaced = accuracies(tp.substitute(model, data[:80], left))
     assert replaced["decomposition"] == replaced["unedited"] == 1
-    assert accuracies(tp.substitute(model, data[:200], bag))["decomposition"] < 0.2
+    assert accuracies(tp.substitute(model, data[:80], bag))["decomposition"] < 0.2
 
 
 def test_a_filler_is_replaced_by_surgery(exact, left):

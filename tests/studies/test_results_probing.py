@@ -18,8 +18,8 @@ from studies.pages.seed_tables import list_peaks, summarize_leads, summarize_see
 from studies.pages.verdicts import claims_of, read_page
 from tprpapers.claims import judge, load_claims
 from tprpapers.jiang.role_names import name_dictionary, read_fields
+from tprprobe.analyses.probing.counts import Counts
 from tprprobe.analyses.probing.scores import Score, measure
-from tprprobe.analyses.probing.trials import Counts
 from tprprobe.evaluation.metrics import TERMS
 from tprprobe.evaluation.results import Results, tabulate
 from tprprobe.gold.labels import WORD
@@ -54,7 +54,7 @@ def write(folder, scores):
     rows = Results(tabulate(numbers)).wide().assign(selectivity=0.1)
     rows.astype({"layer": "Int64"}).to_parquet(folder / "rows.parquet")
     parts = [
-        pd.DataFrame(each.whole, columns=list(TERMS)).assign(
+        pd.DataFrame(each.counts.sums[0], columns=list(TERMS)).assign(
             document=[f"d{i}" for i in range(DOCUMENTS)], **each.names
         )
         for each in scores

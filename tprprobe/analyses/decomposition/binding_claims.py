@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.decomposition.designs import SHUFFLED_ROLES
-from tprprobe.analyses.decomposition.families import ADDITIVE, BAG, BELOW, FACTORED
+from tprprobe.estimators.bindings.families import ADDITIVE, BAG, BELOW, FACTORED
 from tprprobe.statistics import FEWEST_GROUPS, interval_text, read_interval
 
 FEWEST_TWINS = 3  # baseline models that a claim of learning needs

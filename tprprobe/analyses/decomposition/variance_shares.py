@@ -9,8 +9,7 @@ from scipy import stats
 from scipy.sparse import csr_array
 
 from tprprobe.analyses.decomposition.binding_claims import FEWEST_TWINS
-from tprprobe.analyses.decomposition.designs import SHUFFLED_ROLES, Design, starts_of
-from tprprobe.analyses.decomposition.families import ADDITIVE, BAG, FACTORED
+from tprprobe.analyses.decomposition.designs import SHUFFLED_ROLES, Design
 from tprprobe.analyses.decomposition.sequence_units import Units
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.components import (
@@ -21,7 +20,9 @@ from tprprobe.estimators.bindings.components import (
     STEPS,
     BindingComponents,
 )
+from tprprobe.estimators.bindings.families import ADDITIVE, BAG, FACTORED
 from tprprobe.estimators.bindings.pair_counts import PairCounts
+from tprprobe.estimators.bindings.pairs import starts_of
 from tprprobe.evaluation.splits import stand_first
 from tprprobe.statistics import FEWEST_GROUPS
 

@@ -6,18 +6,17 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
-from planted.columns import find_unexplained
 from planted.recipes import arithmetic
 from typer.testing import CliRunner
 
-from tprprobe import lapses
+from tprprobe import trajectory
 from tprprobe.cli import app
-from tprprobe.cli.lapses import read_rows
 from tprprobe.errors import InputError
-from tprprobe.evaluation.results import melt
+from tprprobe.evaluation.onsets import find_curves, find_onsets, pair_controls
+from tprprobe.evaluation.results import load_results, melt
 from tprprobe.files.runs import PARTS
-from tprprobe.lapses import find_checkpoints, find_curves, find_moments, pair_controls
 from tprprobe.training.loop import train
+from tprprobe.trajectory import find_checkpoints
 
 
 @pytest.fixture(scope="module")
@@ -31,16 +30,16 @@ def trained(questions, tmp_path_factory):
 
 
 def run(*words):
-    return CliRunner().invoke(app, ["lapse", *map(str, words)])
+    return CliRunner().invoke(app, ["trajectory", *map(str, words)])
 
 
 @pytest.fixture(scope="module")
 def asked(trained, questions, tmp_path_factory):
-    """The words of a lapse of two questions, its folder last, and what came of it."""
+    """The words of a trajectory of two analyses, its folder last, and what came of it."""
     words = [trained, "--ask", "reconstruct --layer 0", "--data", f"{questions}:arithmetic__mixed"]
     words += ["--ask", f"eval --data {questions}:arithmetic__mixed --split interpolate -n 5"]
     words += ["--split", "interpolate", "-n", 24, "--twin", "none", "--sites", "encoder.0.*"]
-    words += ["--out", tmp_path_factory.mktemp("lapse") / "run"]
+    words += ["--out", tmp_path_factory.mktemp("trajectory") / "run"]
     return words, run(*words, "--json")
 
 
@@ -48,24 +47,22 @@ def test_every_checkpoint_is_asked_and_identical_weights_once(asked):
     words, done = asked
     assert done.exit_code == 0, done.output
     found, folder = json.loads(done.stdout), words[-1]
-    assert found.keys() == {"reconstruct", "eval-2", "curves", "moments"}
-    assert sorted({row["step"] for row in found["eval-2"]}) == [1, 4, 20, 21]
+    assert found.keys() == {"results", "curves", "onsets"}
+    rows = [row for row in found["results"] if row["run"] == "eval-2"]
+    assert sorted({row["step"] for row in rows}) == [1, 4, 20, 21]
     assert done.stderr.count("identical weights, measured once") == 1
     assert "steps/20" in done.stderr.split("measured once")[1]
-    table = pd.read_csv(folder / "reconstruct.csv")
+    table = load_results(folder).select(run="reconstruct").table
     twins = [table[table["step"] == step].drop(columns="step") for step in (20, 21)]
     pd.testing.assert_frame_equal(*(each.reset_index(drop=True) for each in twins))
-    assert {"lapse.json", "lapse.pdf"} <= {each.name for each in folder.iterdir()}
+    assert {"trajectory.json", "trajectory.pdf"} <= {each.name for each in folder.iterdir()}
     assert not (folder / PARTS).exists()
-    assert not find_unexplained(
-        [*pd.read_csv(folder / "curves.csv"), *pd.read_csv(folder / "moments.csv")]
-    )
 
 
 def test_a_finished_run_is_read_and_nothing_is_loaded(asked, monkeypatch):
     words, done = asked
     assert "--resume" in run(*words).exception.args[0]
-    monkeypatch.setattr(lapses, "load_model", None)
+    monkeypatch.setattr(trajectory, "load_model", None)
     again = run(*words, "--json", "--resume")
     assert json.loads(again.stdout) == json.loads(done.stdout)
 
@@ -80,18 +77,18 @@ def test_an_interrupted_run_goes_on_with_what_is_missing(trained, questions, tmp
     ]
     asked = []
 
-    def count(question, name, store, write):
+    def count(analysis, name, store, write):
         asked.append(name)
         if len(asked) == 2:
             raise InputError("cut off")
-        return answers(question, name, store, write)
+        return measure(analysis, name, store, write)
 
-    answers = lapses._answer
-    monkeypatch.setattr(lapses, "_answer", count)
+    measure = trajectory._measure
+    monkeypatch.setattr(trajectory, "_measure", count)
     assert "cut off" in str(run(*words).exception)
     assert run(*words, "--resume").exit_code == 0
     assert [name.rpartition("/")[2] for name in asked] == ["1", "4", "4", "20"]
-    table = pd.read_csv(tmp_path / "a" / "eval.csv")
+    table = load_results(tmp_path / "a").select(module="").table
     assert table["step"].tolist() == [1, 4, 20, 21]
 
 
@@ -104,7 +101,7 @@ def test_an_unreadable_checkpoint_can_be_left_out_and_answers_stay(trained, ques
     assert "leave out" in said
     assert "\n" not in said
     assert run(good, *asked, "--resume").exit_code == 0
-    assert pd.read_csv(tmp_path / "a" / "eval.csv")["step"].tolist() == [1]
+    assert set(load_results(tmp_path / "a").table["step"]) == {1}
     assert "other checkpoints" in str(run(good, bad, *asked, "--resume").exception)
 
 
@@ -115,8 +112,8 @@ def test_an_unreadable_checkpoint_can_be_left_out_and_answers_stay(trained, ques
         ("decompose", "site"),
         ("decompose --site x --strange 1", "strange"),
         ("decompose STORE2 --site x", "STORE"),
-        ("inspect", "no table"),
-        ("train", "no table"),
+        ("inspect", "no results"),
+        ("train", "no results"),
         ("decompose --site 'x", "quotation"),
         ("", "no such command"),
     ],
@@ -162,10 +159,10 @@ def test_a_moment_is_where_the_interval_stays_above_the_strongest_control():
     curve = find_curves(pairs)
     assert curve["difference"].tolist() == pytest.approx(list(values.values()))
     assert curve["difference_low"].iloc[-1] == pytest.approx(0.5 - 0.1 * np.sqrt(2))
-    (moment,) = find_moments(pairs).to_dict("records")
+    (moment,) = find_onsets(pairs).to_dict("records")
     assert moment["step"] == moment["first"] == moment["last"] == 8  # 2 passes, 4 does not
     table = table[table["control"] == ""].assign(value=-1.0, low=-1.1, high=-0.9)
-    assert find_moments(pair_controls(table, "ask"))["step"].isna().all()
+    assert find_onsets(pair_controls(table, "ask"))["step"].isna().all()
 
 
 def test_several_series_have_students_interval_and_their_range_of_moments():
@@ -178,22 +175,17 @@ def test_several_series_have_students_interval_and_their_range_of_moments():
     assert curve.loc[16, "value_low"] == curve.loc[16, "value_high"] == 1
     assert curve.loc[4, "value"] == pytest.approx(1 / 3)
     assert curve.loc[4, "value_low"] == pytest.approx(1 / 3 - 4.3027 / 3, abs=1e-3)
-    (moment,) = find_moments(pairs).to_dict("records")
+    (moment,) = find_onsets(pairs).to_dict("records")
     assert (moment["step"], moment["first"], moment["last"]) == (8, 4, 8)
 
 
-def test_rows_of_commands_that_print_documents():
-    found = read_rows(
-        {"exact_match": 0.5, "exact_match_interval": [0.4, 0.6], "modules": {"a": {}}}
-    )
-    row = found.dropna(axis=1).iloc[0].to_dict()
-    assert [row[name] for name in ("metric", "value", "low", "high")] == [
-        "exact_match",
-        0.5,
-        0.4,
-        0.6,
-    ]
-    summary = [{"model": of, "x": 1, "x_low": 0, "x_high": 2} for of in ("trained", "untrained")]
-    assert read_rows({"facts": {}, "summary": summary})["control"].tolist() == ["", "untrained"]
-    with pytest.raises(InputError, match="no column has an interval"):
-        read_rows([{"model": "trained", "x": 1}])
+def test_the_old_name_of_the_command_says_the_new_one(asked):
+    words, done = asked
+    again = CliRunner().invoke(app, ["lapse", *map(str, words), "--json", "--resume"])
+    assert "lapse is now trajectory" in again.stderr
+    assert json.loads(again.stdout) == json.loads(done.stdout)
+
+
+def test_a_command_without_results_is_refused_by_its_first_checkpoint(trained, tmp_path):
+    words = [trained, "--ask", "extract --sites encoding", "--out", tmp_path / "a"]
+    assert isinstance(run(*words).exception, InputError)

@@ -20,19 +20,13 @@ import numpy as np
 from jaxtyping import Float64, Int
 from scipy.sparse import csr_array, eye_array, issparse, vstack
 
-from tprprobe.analyses.decomposition.block_products import Block, sizes
-from tprprobe.analyses.decomposition.designs import (
-    Occurrences,
-    Pairs,
-    count_pairs,
-    occurring,
-    starts_of,
-)
+from tprprobe.estimators.bindings.block_products import Block, shape_of
+from tprprobe.estimators.bindings.pairs import Occurrences, Pairs, count_pairs, starts_of
 
 BAG, ADDITIVE, FACTORED, SATURATED = "bag", "additive", "factored", "saturated"
 ROLES, PRODUCT, OPERATOR = "roles", "product", "operator"
 FAMILIES = (ROLES, BAG, ADDITIVE, FACTORED, SATURATED, PRODUCT, OPERATOR)
-BELOW = {ADDITIVE: BAG, FACTORED: ADDITIVE, SATURATED: FACTORED}  # "": the mean
+BELOW = {ADDITIVE: BAG, FACTORED: ADDITIVE, SATURATED: FACTORED}  # others: the mean
 FILLER, ROLE, BINDING = "filler", "role", "binding"
 PAIR, STATIC, ACTED = "pair", "static", "acted"
 BLOCKS: Mapping[str, tuple[str, ...]] = {
@@ -53,13 +47,13 @@ Vectors = Float64[np.ndarray, "pair d_model"]
 
 def make_block(
     name: str,
-    part: int,
+    part_id: int,
     parts: Sequence[Pairs],
     embedding: Embedding | None = None,
     bases: Bases | None = None,
 ) -> Block:
     """The columns of a block of a part's pairs; its rows are the pairs of all parts."""
-    pairs = parts[part]
+    pairs = parts[part_id]
     if name == FILLER:
         basis = _spread(np.ones((len(pairs), 1)), pairs.filler_of, len(pairs.fillers))
     elif name == ROLE:
@@ -67,42 +61,37 @@ def make_block(
     elif name == PAIR:
         basis = csr_array(eye_array(len(pairs), format="csr"))
     elif name == BINDING and bases is not None:
-        basis = bind_rows(bases[0][pairs.filler_of], bases[1][pairs.role_of])
+        f, r = bases[0][pairs.filler_of], bases[1][pairs.role_of]
+        basis = (f[:, :, None] * r[:, None, :]).reshape(len(pairs), f.shape[1] * r.shape[1])
     elif embedding is None:
         raise ValueError(f"the block {name} needs an embedding")
     elif name == STATIC:
         basis = embedding[pairs.filler_of]
     else:
         basis = _spread(embedding[pairs.filler_of], pairs.role_of, len(pairs.roles))
-    return Block(name, part, _fill_rows(basis, part, parts))
+    return Block(name, part_id, _pad_rows(basis, part_id, parts))
 
 
-def _spread(rows: Float64[np.ndarray, "pair d"], of: Int[np.ndarray, " pair"], n: int) -> csr_array:
-    """Rows of numbers in the columns of their symbol of n: [pair, symbol · d]."""
+def _spread(
+    rows: Float64[np.ndarray, "pair d"], symbol: Int[np.ndarray, " pair"], n_symbols: int
+) -> csr_array:
+    """Rows of numbers in the columns of their symbol: [pair, symbol · d]."""
     width = rows.shape[1]
-    columns = of[:, None] * width + np.arange(width)
+    columns = symbol[:, None] * width + np.arange(width)
     starts = np.arange(0, rows.size + 1, width)
-    return csr_array((rows.ravel(), columns.ravel(), starts), (len(rows), n * width))
+    return csr_array((rows.ravel(), columns.ravel(), starts), (len(rows), n_symbols * width))
 
 
-def bind_rows(
-    one: Float64[np.ndarray, "pair d_filler"], other: Float64[np.ndarray, "pair d_role"]
-) -> Float64[np.ndarray, "pair bound"]:
-    """f ⊗ r, row by row."""
-    return (one[:, :, None] * other[:, None, :]).reshape(len(one), one.shape[1] * other.shape[1])
-
-
-def _fill_rows(basis: Any, part: int, parts: Sequence[Pairs]) -> Any:
+def _pad_rows(basis: Any, part_id: int, parts: Sequence[Pairs]) -> Any:
     """A basis with rows of 0 added for the pairs of the other parts."""
     if len(parts) == 1:
         return basis
-    rows = starts_of(parts)
-    if issparse(basis):
-        zeros = [csr_array((n, sizes(basis)[1])) for n in (rows[part], rows[-1] - rows[part + 1])]
-        return csr_array(vstack([zeros[0], basis, zeros[1]], format="csr"))
-    found = np.zeros((rows[-1], sizes(basis)[1]))
-    found[rows[part] : rows[part + 1]] = basis
-    return found
+    starts, width = starts_of(parts), shape_of(basis)[1]
+    above, below = (
+        csr_array((n, width)) for n in (starts[part_id], starts[-1] - starts[part_id + 1])
+    )
+    padded = vstack([above, csr_array(basis), below], format="csr")
+    return csr_array(padded) if issparse(basis) else padded.toarray()
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,26 +104,22 @@ class PartFit:
     bases: Bases | None = None
     embedding: Embedding | None = None
 
-    def vectors_of(self, other: Pairs) -> Vectors:
+    def predict(self, pairs: Pairs) -> Vectors:
         """V of pairs of the same fillers and roles, seen or not."""
-        found, rows = (
-            np.zeros((len(other), self.width)),
-            {FILLER: other.filler_of, ROLE: other.role_of},
-        )
-        for name, of in self.coefficients.items():
-            if name in rows:
-                found += of[rows[name]]
-            elif name == PAIR:
-                known, at = self.pairs.find(other.codes)
-                found[known] += of[at[known]]
+        vectors = np.zeros((len(pairs), self.width))
+        for name, coefficients in self.coefficients.items():
+            if name == PAIR:
+                is_seen, index = self.pairs.lookup(pairs.codes)
+                vectors[is_seen] += coefficients[index[is_seen]]
             else:
-                found += make_block(name, 0, [other], self.embedding, self.bases).basis @ of
-        return found
+                block = make_block(name, 0, [pairs], self.embedding, self.bases)
+                vectors += block.basis @ coefficients
+        return vectors
 
-    def encode(self, members: csr_array, found: Sequence[Occurrences]) -> Vectors:
+    def encode(self, membership: csr_array, occurrences: Sequence[Occurrences]) -> Vectors:
         """What the part gives to units, V of the pairs of their tokens added up; a pair with −1 adds nothing."""
-        pairs = occurring(self.pairs.fillers, self.pairs.roles, found)
-        return count_pairs(members, pairs, found) @ self.vectors_of(pairs)
+        pairs = Pairs.occurring(self.pairs.fillers, self.pairs.roles, occurrences)
+        return count_pairs(membership, pairs, occurrences) @ self.predict(pairs)
 
     @property
     def ranks(self) -> tuple[int, int]:
@@ -142,11 +127,11 @@ class PartFit:
         return (self.bases[0].shape[1], self.bases[1].shape[1]) if self.bases else (0, 0)
 
     @property
-    def parameters(self) -> int:
+    def n_parameters(self) -> int:
         """Free numbers; of factors less the two changes of basis that change no V."""
-        free = sum(of.size for of in self.coefficients.values())
-        bound = sum(of.size for of in self.bases or ())
-        return free + bound - sum(n * n for n in self.ranks)
+        n_free = sum(coefficients.size for coefficients in self.coefficients.values())
+        n_bound = sum(factor.size for factor in self.bases or ())
+        return n_free + n_bound - sum(n * n for n in self.ranks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,38 +149,38 @@ class RoleFit:
         return self.parts[0].pairs
 
     @property
-    def parameters(self) -> int:
-        return sum(each.parameters for each in self.parts)
+    def n_parameters(self) -> int:
+        return sum(fit.n_parameters for fit in self.parts)
 
     @property
     def rank(self) -> str:
         """Dimensions of fillers × dimensions of roles, where these are limited; by part."""
-        limited = any(BINDING in part.coefficients for part in self.parts)
-        ranks = ("×".join(map(str, each.ranks)) for each in self.parts)
-        return ", ".join(ranks) if limited else ""
+        if not any(BINDING in fit.coefficients for fit in self.parts):
+            return ""
+        return ", ".join("×".join(map(str, fit.ranks)) for fit in self.parts)
 
     @property
-    def dimensions(self) -> int:
+    def n_dimensions(self) -> int:
         """The dimensions that its predictions can have: of its bindings, where these are limited."""
         width, first = len(self.bias), self.parts[0]
-        return min(width, int(np.prod(first.ranks)) if first.bases else self.parameters // width)
+        return min(width, int(np.prod(first.ranks)) if first.bases else self.n_parameters // width)
 
     def predict(self, counts: csr_array) -> Float64[np.ndarray, "unit d_model"]:
         """X V + b of counts of the pairs of all parts; only V of pairs that these have is made."""
-        held = np.unique(counts.indices)
-        return csr_array(counts[:, held]) @ self._rows(held) + self.bias
+        ids = np.unique(counts.indices)
+        return csr_array(counts[:, ids]) @ self._rows(ids) + self.bias
 
     @property
     def table(self) -> Vectors:
         """V of the pairs of all parts."""
-        return self._rows(np.arange(sum(len(each.pairs) for each in self.parts)))
+        return self._rows(np.arange(sum(len(fit.pairs) for fit in self.parts)))
 
-    def _rows(self, numbers: Int[np.ndarray, " pair"]) -> Vectors:
+    def _rows(self, ids: Int[np.ndarray, " pair"]) -> Vectors:
         """Rows of ``table``, rising."""
-        starts = starts_of([each.pairs for each in self.parts])
-        of_part = np.split(numbers, np.searchsorted(numbers, starts[1:-1]))
+        starts = starts_of([fit.pairs for fit in self.parts])
+        ids_by_part = np.split(ids, np.searchsorted(ids, starts[1:-1]))
         rows = [
-            part.vectors_of(part.pairs.take(each - start))
-            for part, each, start in zip(self.parts, of_part, starts, strict=False)
+            fit.predict(fit.pairs.take(part_ids - start))
+            for fit, part_ids, start in zip(self.parts, ids_by_part, starts, strict=False)
         ]
         return np.concatenate(rows)

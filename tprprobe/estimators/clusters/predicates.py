@@ -46,16 +46,16 @@ def build_lattice(
         for field, name in enumerate(described)
         for code, word in enumerate(described[name].cat.categories)
     ]
-    fields, words, held = zip(*values, strict=True)
+    fields, words, holds = zip(*values, strict=True)
     enough = support * len(described)
-    conjunctions = _conjoin(np.array(fields), np.array(held), counts, longest, enough)
+    conjunctions = _conjoin(np.array(fields), np.array(holds), counts, longest, enough)
     extensions = np.array(list(conjunctions.values())).reshape(-1, len(kinds))
     heads = [""] if described.empty else list(described.iloc[:, 0].cat.categories)
     names = [
         AND.join(
-            [*_head(kinds[held, 0], heads, fields[atoms[0]]), *(words[atom] for atom in atoms)]
+            [*_head(kinds[holds, 0], heads, fields[atoms[0]]), *(words[atom] for atom in atoms)]
         )
-        for atoms, held in zip(conjunctions, extensions, strict=True)
+        for atoms, holds in zip(conjunctions, extensions, strict=True)
     ]
     sizes = np.array([len(conjunction) for conjunction in conjunctions], int)
     return Lattice(names, sizes, csr_array(extensions, dtype=np.float32), of_token)
@@ -69,24 +69,24 @@ def _conjoin(
     enough: float,
 ) -> dict[tuple[int, ...], Bool[np.ndarray, " kind"]]:
     """Conjunctions of atoms of rising fields, shorter ones first, each with its own extension."""
-    seen: set[bytes] = set()
-    found: dict[tuple[int, ...], np.ndarray] = {}
+    known_extensions: set[bytes] = set()
+    conjunctions: dict[tuple[int, ...], np.ndarray] = {}
     level: dict[tuple[int, ...], np.ndarray] = {(): np.ones(len(counts), bool)}
     for _ in range(longest):
-        held = np.array(list(level.values())).reshape(-1, len(counts))
-        supports = (held * counts) @ holds.T.astype(np.float32)
-        last = np.array([fields[each[-1]] if each else -1 for each in level])
-        grown: dict[tuple[int, ...], np.ndarray] = {}
+        extensions = np.array(list(level.values())).reshape(-1, len(counts))
+        supports = (extensions * counts) @ holds.T.astype(np.float32)
+        last_fields = np.array([fields[atoms[-1]] if atoms else -1 for atoms in level])
+        longer: dict[tuple[int, ...], np.ndarray] = {}
         parents = list(level)
-        for parent, atom in np.argwhere((supports >= enough) & (fields > last[:, None])):
-            extension = held[parent] & holds[atom]
+        for parent, atom in np.argwhere((supports >= enough) & (fields > last_fields[:, None])):
+            extension = extensions[parent] & holds[atom]
             key = np.packbits(extension).tobytes()
-            if key not in seen:
-                seen.add(key)
-                grown[*parents[parent], int(atom)] = extension
-        found |= grown
-        level = grown
-    return found
+            if key not in known_extensions:
+                known_extensions.add(key)
+                longer[*parents[parent], int(atom)] = extension
+        conjunctions |= longer
+        level = longer
+    return conjunctions
 
 
 def _head(codes: Int[np.ndarray, " kind"], heads: list[str], first_field: int) -> list[str]:
