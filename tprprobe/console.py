@@ -1,5 +1,6 @@
 """Progress and messages on the terminal's error stream, never on stdout."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -20,6 +21,13 @@ def note(line: str) -> None:
 def format_table(table: Any) -> str:
     """A table as text, its numbers with DECIMALS, a dash where there is none."""
     return table.to_string(index=False, na_rep="–", float_format=f"{{:.{DECIMALS}f}}".format)
+
+
+def size_text(size: float) -> str:
+    """A number of bytes as text: ``1.2 GB``."""
+    units = ("bytes", "kB", "MB", "GB", "TB", "PB")
+    power = min(int(math.log(max(size, 1), 1000)), len(units) - 1)
+    return f"{size / 1000**power:.3g} {units[power]}"
 
 
 def progress(is_shown: bool = True) -> Progress:

@@ -72,6 +72,7 @@ def reconstruct(
     common.show(as_json, results, lambda: reconstruction_table(results).markdown())
 
 
+@common.of_model
 @options_of("interventions.behavior:measure_pairs", only=["edits", "sites"], edits="edit")
 def intervene(
     ckpt: common.Ckpt,
@@ -100,6 +101,7 @@ def intervene(
     resume: common.Resume = False,
     device: common.Device = "cpu",
     as_json: common.Json = False,
+    loading: common.Loading = None,
     **of_edits: Any,
 ) -> None:
     """Edit or exchange vectors while a model runs, and score its answers, by a recipe or on minimal pairs."""
@@ -128,7 +130,9 @@ def intervene(
     if text is not None:
         words, expected = (typed.split(",") if typed else [] for typed in (exchange, answers))
         pairs = pair_of_text(text, words, expected or ("", ""))
-    model = require_head(load_model(ckpt, device=device), "an intervention on answers")
+    model = require_head(
+        load_model(ckpt, device=device, **loading or {}), "an intervention on answers"
+    )
     name = recipe.stem if recipe else "pairs"
     out = out or Path("runs") / f"{name}-{model.name}".replace(":", "-")
     if pairs is None:
@@ -190,6 +194,7 @@ def name(
     common.show(as_json, shown, lambda: "\n".join(table.markdown() for table in tables))
 
 
+@common.of_model
 @options_of("examination:examine", without=["tokenizer", "data", "n"])
 def examine(
     model: Annotated[
@@ -200,6 +205,7 @@ def examine(
     n: common.Number = None,
     device: common.Device = "cpu",
     as_json: common.Json = False,
+    loading: common.Loading = None,
     **options: Any,
 ) -> None:
     """Examine a model layer by layer: what its states represent, what training added, and what the model uses."""
@@ -207,7 +213,7 @@ def examine(
     from tprprobe.examination import TEXTS, examine
     from tprprobe.models import load_model
 
-    read = load_model(model, device=device)
+    read = load_model(model, device=device, **loading or {})
     if data is not None:
         options["data"] = load_data(data, n=n, seed=options.get("seed", 0))
     examined = examine(read, n=n or TEXTS, **options)

@@ -13,6 +13,7 @@ from tprprobe.errors import InputError
 HF = "hf:"  # before the name of a model of transformers
 
 
+@common.of_model
 @options_of(
     "extraction.blocks:extract",
     without=["out", "target", "control", "vocabulary", "labellers"],
@@ -43,7 +44,15 @@ def extract(
     ] = False,
     out: common.Out = None,
     device: common.Device = "cpu",
-    dtype: common.Dtype = "auto",
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Print what the extraction will take (sites, bytes, passes, time, memory), by shapes and a trial on 128 samples.",
+        ),
+    ] = False,
+    as_json: common.Json = False,
+    loading: common.Loading = None,
     **options: Any,
 ) -> None:
     """Write the vectors of a model's sites on a dataset into a store; under torchrun or srun, on all their processes."""
@@ -52,17 +61,26 @@ def extract(
     from tprprobe.files.processes import Ranks
 
     ranks = Ranks.of()
-    model, examples = common.model_and_data(ckpt, data, split, n, seed, ranks.place(device), dtype)
+    model, examples = common.model_and_data(
+        ckpt, data, split, n, seed, ranks.place(device), loading
+    )
     if source:
         examples = set_source(examples, source)
     examples, labellers = common.labelled(examples, labels or [])
-    out = out or Path("runs") / model.name.replace(":", "-")
     if options.get("twins") == ["none"]:
         no_control = bool(options.pop("twins"))
     options |= {"target": target, "control": not no_control, "labellers": labellers}
+    if dry_run:
+        from tprprobe.extraction.forecasts import forecast
+
+        given = {k: v for k, v in options.items() if k not in ("resume", "repair")}
+        expected = forecast(model, examples, **given)
+        return common.show(as_json, expected.as_dict(), expected.as_text)
+    out = out or Path("runs") / model.name.replace(":", "-")
     store = run(model, examples, out=out, **options)
     if not ranks.rank:
         common.say(f"samples {store.samples}, sites {len(store.sites)}: {out}")
+    return None
 
 
 def inspect(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tprprobe.cli.generated_options import options_of
 from tprprobe.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,12 +34,18 @@ Split = Annotated[str | None, typer.Option(help="The split of the data.")]
 Number = Annotated[int | None, typer.Option("-n", help="How many examples.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of random choices.")]
 Device = Annotated[str, typer.Option(help="The device: cpu, cuda, cuda:1, …")]
-Dtype = Annotated[str, typer.Option(help="The type of the weights: float32, bfloat16 or float16.")]
 Out = Annotated[Path | None, typer.Option(help="The file or folder to write results to.")]
 Scheduler = Annotated[
     str | None,
     typer.Option(help="A Dask scheduler (tcp://HOST:8786), whose workers read the store in parts."),
 ]
+Loading = dict[str, Any] | None  # further arguments of load_model
+of_model = options_of(
+    "models.loading:load_model",
+    only=["dtype", "device_map", "max_memory", "quantization"],
+    panel="Weights",
+    into="loading",
+)
 Resume = Annotated[bool, typer.Option("--resume", help="Resume an interrupted run.")]
 
 
@@ -49,14 +56,14 @@ def model_and_data(
     n: int | None,
     seed: int,
     device: str,
-    dtype: str = "float32",
+    loading: Loading,
 ) -> "tuple[Readable, Dataset]":
     from tprprobe.data import load_data
     from tprprobe.models import load_model
     from tprprobe.models.checkpoint import default_data
 
     examples = None if data is None else load_data(data, split=split, n=n, seed=seed)
-    model = load_model(ckpt, device=device, dtype=dtype)
+    model = load_model(ckpt, device=device, **loading or {})
     if examples is None:
         data, split = default_data(model, split)
         examples = load_data(data, split=split, n=n, seed=seed)

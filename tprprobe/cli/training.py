@@ -72,6 +72,7 @@ def convert(
     common.say(f"converted: {folder}{unread}")
 
 
+@common.of_model
 @options_of(
     "models.decoding.generation:generate",
     without=["early_stopping", "seed", "temperature"],
@@ -88,6 +89,7 @@ def evaluate(
     out: common.Out = None,
     device: common.Device = "cpu",
     as_json: common.Json = False,
+    loading: common.Loading = None,
     **options: Any,
 ) -> None:
     """Score a model: exact match of answers, or scores of summaries and captions, with 95 %
@@ -97,7 +99,7 @@ def evaluate(
     from tprprobe.models.answers import evaluate as run
     from tprprobe.models.answers import save_evaluation, summarize
 
-    model, examples = common.model_and_data(ckpt, data, split, n, seed, device)
+    model, examples = common.model_and_data(ckpt, data, split, n, seed, device, loading)
     rows = run(model, examples, **options)
     summary = summarize(rows)
     if out:

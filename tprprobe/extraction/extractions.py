@@ -10,8 +10,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
+import torch
 
-from tprprobe.console import progress, stderr
+from tprprobe.console import progress, size_text, stderr
 from tprprobe.data.batching import Ragged
 from tprprobe.data.dataset import Dataset, Example
 from tprprobe.data.pairs import Pairs, encode_answers, encode_examples, encode_sources
@@ -21,7 +22,7 @@ from tprprobe.extraction.division import (
     block_sizes,
     split_blocks,
 )
-from tprprobe.extraction.passes import Block, known_spec, read_block, spec_of
+from tprprobe.extraction.passes import Block, decoder_inputs, known_spec, read_block, spec_of
 from tprprobe.extraction.pooling import Pooling
 from tprprobe.gold.labellers import Labeller
 from tprprobe.models.answers import exact_matches, write_answers
@@ -30,7 +31,8 @@ from tprprobe.models.protocol import Language, Readable, require_head
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import ATTENTION
 from tprprobe.store import SiteSpec, StoreWriter
-from tprprobe.store.layout import SIDES, TWIN_OF
+from tprprobe.store.dtypes import BFLOAT16
+from tprprobe.store.layout import SAMPLE, SIDES, TWIN_OF
 from tprprobe.store.manifests import check_same, describe, read_complete
 
 CONTROL_SAMPLES = 1000
@@ -98,10 +100,10 @@ class Extraction:
         self, model: Readable, out: Path, samples: int, resume: bool, is_control: bool = False
     ) -> StoreWriter:
         settings = self._settings(model, samples, is_control)
-        return StoreWriter.create(out, self._kept, settings, resume)
+        return StoreWriter.create(out, self.kept, settings, resume)
 
     def check(self, model: Readable, out: Path, samples: int, is_control: bool) -> None:
-        wanted = describe(self._kept, self._settings(model, samples, is_control))
+        wanted = describe(self.kept, self._settings(model, samples, is_control))
         check_same(out, read_complete(out), wanted)
 
     def write(self, passes: Sequence[Pass], samples: range) -> None:
@@ -128,13 +130,14 @@ class Extraction:
     ) -> None:
         """Writes a block, whose first sample has that place in the stores, where they lack it."""
         maps, pad = first < self.attention_samples, self.vocabulary.pad
+        size = self.limits.get("batch_tokens")
         names = [name for name in self.names if maps or not name.endswith(ATTENTION)]
         shared = self.prepared.pop(first, None) or self._prepare(first, some, names)
         for control, writer, end in passes:
             if writer.samples_done <= place and first < end:
                 with control() if control else nullcontext(self.model) as model:
                     held = None if control else shared.block
-                    block = held or read_block(model, shared.pairs, names, pad)
+                    block = held or read_block(model, shared.pairs, names, pad, size)
                 block.check(shared.pairs, first)
                 rows = self.pooling.rows(block.rows, self.specs, shared.table)
                 writer.append(rows, shared.kept, block.maps, shared.counts)
@@ -150,7 +153,8 @@ class Extraction:
             answers = correct, write_answers(self.model, pairs, correct)
             pairs = Pairs(pairs.source, Ragged.from_lists(answers[1]))
         if self._has_answers:
-            block = read_block(self.model, pairs, names, self.vocabulary.pad)
+            size = self.limits.get("batch_tokens")
+            block = read_block(self.model, pairs, names, self.vocabulary.pad, size)
             answers = answers or self._answers(some, pairs, block.correct)
         columns = self._columns(some, answers)
         words, counts = self._words(some, pairs, answers[1] if answers else [])
@@ -220,7 +224,7 @@ class Extraction:
         return align_words(some, pairs, self.vocabulary, tasks, own, self.labellers)
 
     @property
-    def _kept(self) -> dict[str, SiteSpec]:
+    def kept(self) -> dict[str, SiteSpec]:
         """The sites as they lie on disk."""
         pooled = {name: self.pooling.kept_as(spec) for name, spec in self.specs.items()}
         return {name: spec.kept_as(*self.storage) for name, spec in pooled.items()}
@@ -236,6 +240,40 @@ class Extraction:
             self.model, self._encode([self.data[0]]), self.names, self.vocabulary.pad
         )
         return {name: spec_of(name, sites[name], block) for name in self.names}
+
+    @cached_property
+    def sample(self) -> Pairs:
+        """The symbols of the first samples."""
+        return self._encode(list(self.data[:CONTROL_SAMPLES]))
+
+    def sizes(self, samples: int) -> dict[str, tuple[int, int]]:
+        """Rows and bytes of every site on so many samples, reckoned from shapes and the first samples' symbols.
+
+        A word counts as many rows as it has symbols, and compression only as bfloat16's, which takes 2 bytes a number.
+        """
+        lengths = {
+            "source": self.sample.source.lengths,
+            "target": decoder_inputs(self.sample).diff(),
+        }
+        lengths[SAMPLE] = torch.ones_like(lengths["target"])
+        sizes = {}
+        for name, spec in self.kept.items():
+            read = min(samples, self.attention_samples) if spec.is_attention else samples
+            counts = torch.stack([lengths[side] for side in spec.rows.split("_")]).prod(0)[:read]
+            rows = round(counts.double().mean().item() * read) if read else 0
+            size = rows * spec.row_bytes
+            sizes[name] = rows, size // 2 if spec.dtype == BFLOAT16 else size
+        return sizes
+
+    def describe(self, samples: Sequence[int]) -> str:
+        """A line: dtype, sites, and the size of the stores on so many samples, those of controls among them."""
+        size = sum(size for count in samples for _, size in self.sizes(count).values())
+        weights = next(self.model.parameters(), None)
+        dtype = "" if weights is None else f" ({weights.dtype})".replace("torch.", "")
+        return (
+            f"{self.model.name}{dtype}: {len(self.names)} sites of {samples[0]:,} samples, about "
+            f"{size_text(size)}"
+        )
 
     @cached_property
     def _origin(self) -> dict[str, Any]:
@@ -263,13 +301,11 @@ class Extraction:
         unknown = getattr(self.vocabulary, "unk", None)
         if unknown is None or self.vocabulary.reads_images:
             return {}
-        some = list(self.data[:CONTROL_SAMPLES])
-        ids = self._encode(some).source.ids
-        share = (ids == unknown).double().mean().item()
+        share = (self.sample.source.ids == unknown).double().mean().item()
         if share <= UNKNOWN:
             return {}
         stderr.print(
-            f"{share:.1%} of the tokens are unknown to {self.model.name} (first {len(some)} texts): is it a "
+            f"{share:.1%} of the tokens are unknown to {self.model.name} (first {len(self.sample)} texts): is it a "
             "model of this language?"
         )
-        return {"unknown_tokens": {"share": share, "texts": len(some)}}
+        return {"unknown_tokens": {"share": share, "texts": len(self.sample)}}

@@ -192,7 +192,7 @@ def probe_lines(means: pd.DataFrame) -> Lines:
         for (panel, task, place), _ in rows.groupby(["panel", "task", "place"], sort=False)
         for row in _baselines(means.attrs["baselines"], str(task), str(place))
     ]
-    least = min(0.0, float(rows[["value", "low"]].min(axis=None)))
+    least = min(0.0, float(np.nanmin(rows[["value", "low"]].to_numpy(float))))
     return Lines(
         rows, bands, means.attrs["metric"], across=rows["task"].nunique(), limits=(least, 1.02),
         levels=pd.DataFrame(levels, columns=LEVEL),

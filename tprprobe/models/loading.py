@@ -7,7 +7,7 @@ The scale of a matrix is the root mean square of its numbers.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -39,7 +39,7 @@ def load_model(
     local_files_only: bool = False,
     seed: int = 0,
     dtype: str = "auto",
-    device_map: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    device_map: str | None = None,
     max_memory: Sequence[str] | None = None,
     quantization: str | None = None,
 ) -> Readable:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -25,7 +24,7 @@ class Placement:
 
     device: torch.device = CPU
     dtype: torch.dtype | None = None  # None: that of the checkpoint
-    device_map: str | dict[str, Any] | None = None
+    device_map: Any = None  # as transformers takes it
     max_memory: Sequence[str] | None = None
     quantization: str | None = None
 
@@ -53,19 +52,19 @@ class Placement:
                 f"{name}: device_map and quantization are of trained models of transformers (hf:PATH)"
             )
 
-    def options(self, folder: TemporaryDirectory | None) -> dict[str, Any]:
+    def options(self, folder: str | None) -> dict[str, Any]:
         """Options of ``from_pretrained``; converted weights on disk go to the folder."""
         options: dict[str, Any] = {}
         if self.device_map:
             check_extra("accelerate", "huggingface", "device_map")
-            options |= {"device_map": self.device_map, "offload_folder": folder and folder.name}
+            options |= {"device_map": self.device_map, "offload_folder": folder}
         if self.max_memory:
             options["max_memory"] = dict(map(_read_limit, self.max_memory))
         if self.quantization:
             check_extra("bitsandbytes", "quantization", f"quantization {self.quantization}")
             from transformers import BitsAndBytesConfig
 
-            asked = {f"load_in_{self.quantization}": True}
+            asked: Any = {f"load_in_{self.quantization}": True}
             options["quantization_config"] = BitsAndBytesConfig(**asked)
             options.setdefault("device_map", {"": self.device})
         return options

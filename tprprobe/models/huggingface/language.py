@@ -24,6 +24,7 @@ from tprprobe.models.huggingface.tokenizer import read_vocabulary
 from tprprobe.models.placement import input_device
 from tprprobe.models.protocol import Language
 from tprprobe.site.attachment import ENCODING, Attached, place_site
+from tprprobe.site.hooks import find_sites
 from tprprobe.site.site import FOREIGN, Site
 
 WRITTEN = "decoder_input_ids"
@@ -60,7 +61,6 @@ class Pretrained(Attached, Language):
         self.named = inspect.signature(module.forward).parameters
         self.taps = Taps(self, anatomy)
         self.cache = find_cache(module)
-        self.converted: Any = None  # a folder of weights that were converted for a device map
         self.texts = encoding
         if encoding is not None:
             place_site(self, ENCODING, Site("batch d_model"))
@@ -96,6 +96,12 @@ class Pretrained(Attached, Language):
                 hooks.callback(part.register_forward_pre_hook(begin, with_kwargs=True).remove)
                 hooks.callback(part.register_forward_hook(end, always_call=True).remove)
             yield
+
+    @property
+    def default_sites(self) -> list[str]:
+        """The sites that an extraction takes where none are asked for: states and the vectors of texts."""
+        ends = (".embedding", ".hidden")
+        return [name for name in find_sites(self) if name.endswith(ends) or name == ENCODING]
 
     @property
     def device(self) -> torch.device:
@@ -151,7 +157,7 @@ class Pretrained(Attached, Language):
             given["decoder_input_ids"] = target.clamp(min=0)
             return _first_of(self._pass(self.module, given))
         is_read = [site.is_read for site in self.taps.sites.values()]
-        of_texts = self.texts is not None and self.get_submodule(ENCODING).is_read
+        of_texts = self.texts is not None and bool(self.get_submodule(ENCODING).is_read)
         self._pass(self.module.base_model, given, whole=of_texts or not any(is_read))
         return None
 

@@ -2,9 +2,10 @@
 
 import inspect
 import os
+import weakref
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -64,16 +65,21 @@ def read_transformers(
         options["local_files_only"] = check_place(named, local_files_only, options.get("revision"))
     else:
         options["gguf_file"] = file.name
-    with refusing(f"no transformers model {path!r} here or on the hub"), read_once(file) as weights:
+    with (
+        refusing(f"no transformers model {path!r} here or on the hub"),
+        read_once(file) as weights,
+        ExitStack() as opened,
+    ):
         place = named if file is None else str(file.parent)
-        folder = TemporaryDirectory(prefix="tprprobe-") if placement.device_map else None
-        module, tokenizer, notes, encoding = _read(place, options, seed, placement, folder)
+        made = TemporaryDirectory(prefix="tprprobe-") if placement.device_map else nullcontext()
+        converted = opened.enter_context(made)  # weights that are others than in the files
+        module, tokenizer, notes, encoding = _read(place, options, seed, placement, converted)
+        weakref.finalize(module, opened.pop_all().close)
     notes = weights | notes
     twin = UNTRAINED if seed is not None else ""
     name = f"{twin}{TRANSFORMERS}{os.path.basename(path.rstrip('/'))}"
     attached = attach_layers(module.eval(), tokenizer, name, path, encoding)
     attached.notes = notes = notes | attached.notes
-    attached.converted = folder  # which goes with the model
     if placement.dtype is None and module.dtype != torch.float32:
         note(
             f"{name}: weights in {module.dtype}, the checkpoint's: --dtype has others".replace(
@@ -90,7 +96,7 @@ def _read(
     options: dict[str, Any],
     seed: int | None,
     placement: Placement,
-    converted: TemporaryDirectory | None,
+    converted: str | None,
 ) -> tuple[Any, Any, dict[str, str], Encoding | None]:
     """The model, its tokenizer, what there is to say of both, and what makes one vector of a text."""
     import transformers
