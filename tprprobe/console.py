@@ -3,18 +3,24 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 T = TypeVar("T")
+DECIMALS = 3  # of R², shares and their intervals, wherever they are printed
 stderr = Console(stderr=True)
 
 
 def note(line: str) -> None:
     """Prints a line on stderr as it is: no markup, colors or breaks."""
     stderr.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def format_table(table: Any) -> str:
+    """A table as text, its numbers with DECIMALS, a dash where there is none."""
+    return table.to_string(index=False, na_rep="–", float_format=f"{{:.{DECIMALS}f}}".format)
 
 
 def size_text(size: float) -> str:
@@ -24,7 +30,7 @@ def size_text(size: float) -> str:
     return f"{size / 1000**power:.3g} {units[power]}"
 
 
-def progress(shown: bool = True) -> Progress:
+def progress(is_shown: bool = True) -> Progress:
     """A progress bar on stderr, with room for a note, elapsed and remaining time."""
     columns = (
         TextColumn("{task.description}"),
@@ -34,7 +40,7 @@ def progress(shown: bool = True) -> Progress:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    return Progress(*columns, console=stderr, disable=not shown, speed_estimate_period=300)
+    return Progress(*columns, console=stderr, disable=not is_shown, speed_estimate_period=300)
 
 
 def track(items: Iterable[T], title: str, total: int) -> Iterator[T]:
@@ -55,21 +61,21 @@ def track_stages(
     """
     with progress() as bars:
         task = bars.add_task(title, total=1, note="")
-        done, of, whole = 0, 1, 1
+        n_done, n_stages, n_items = 0, 1, 1
 
         def through(items: Sequence[T]) -> Iterator[T]:
-            nonlocal done, whole
-            whole = len(items)
+            nonlocal n_done, n_items
+            n_items = len(items)
             for item in items:
                 yield item
-                done += 1
-                bars.update(task, completed=done * of, total=whole * of, note="")
+                n_done += 1
+                bars.update(task, completed=n_done * n_stages, total=n_items * n_stages, note="")
 
         def report(stage: str, stages: int) -> None:
-            nonlocal of
-            if of != stages:
-                of = stages
-                bars.update(task, completed=done * of, total=whole * of)
+            nonlocal n_stages
+            if n_stages != stages:
+                n_stages = stages
+                bars.update(task, completed=n_done * n_stages, total=n_items * n_stages)
             advance = 1 if bars.tasks[0].fields["note"] else 0
             bars.update(task, advance=advance, note=stage)
 

@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import tprprobe as tp
@@ -147,12 +148,13 @@ def test_a_changed_table_of_a_run_is_named(tmp_path, monkeypatch, capsys):
     decompose_all(store, "encoding", out=tmp_path / "out")
     code, said = _inspected(tmp_path / "out", monkeypatch, capsys)
     assert code == 0
-    assert said.endswith(". (decompositions) can be read, 2 tables are undamaged")
-    table = tmp_path / "out" / "scores.csv"
-    table.write_text(table.read_text().replace("0", "1", 1))
+    assert said.endswith(". (decompositions) can be read, 1 tables are undamaged")
+    table = tmp_path / "out" / "results.parquet"
+    changed = pd.read_parquet(table)
+    changed.assign(value=changed["value"] + 1).to_parquet(table)
     code, said = _inspected(tmp_path / "out", monkeypatch, capsys)
     assert code == 2
-    assert "scores.csv is not what was written" in said
+    assert "results.parquet is not what was written" in said
 
 
 def test_a_flipped_weight_of_a_checkpoint_is_told(make_model, tmp_path, monkeypatch, capsys):

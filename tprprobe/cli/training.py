@@ -95,6 +95,7 @@ def evaluate(
     """Score a model: exact match of answers, or scores of summaries and captions, with 95 %
     intervals.
     """
+    from tprprobe.evaluation.answers import save_answers
     from tprprobe.models.answers import evaluate as run
     from tprprobe.models.answers import save_evaluation, summarize
 
@@ -103,6 +104,7 @@ def evaluate(
     summary = summarize(rows)
     if out:
         save_evaluation(rows, model, examples, out, options)
+        save_answers(summary, (model.name, examples.name, examples.split), out)
     common.show(as_json, summary, lambda: "\n".join(_score_lines(summary)))
 
 

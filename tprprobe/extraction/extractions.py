@@ -116,7 +116,7 @@ class Extraction:
         wanted = range(samples.start, min(samples.stop, passes[-1].end))
         lacking, ends = wanted[main.samples_done :], [each.end for each in passes]
         blocks = split_blocks(self.data, lacking, sizes, self.attention_samples, ends)
-        with progress(shown=samples.start == 0) as bars:
+        with progress(is_shown=samples.start == 0) as bars:
             done = main.samples_done
             bar = bars.add_task(f"{main.path}", total=len(wanted), completed=done, note="")
             for first, some in blocks:

@@ -64,7 +64,7 @@ class Placement:
             check_extra("bitsandbytes", "quantization", f"quantization {self.quantization}")
             from transformers import BitsAndBytesConfig
 
-            asked = {f"load_in_{self.quantization}": True}
+            asked: Any = {f"load_in_{self.quantization}": True}
             options["quantization_config"] = BitsAndBytesConfig(**asked)
             options.setdefault("device_map", {"": self.device})
         return options

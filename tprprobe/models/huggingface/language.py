@@ -157,7 +157,7 @@ class Pretrained(Attached, Language):
             given["decoder_input_ids"] = target.clamp(min=0)
             return _first_of(self._pass(self.module, given))
         is_read = [site.is_read for site in self.taps.sites.values()]
-        of_texts = self.texts is not None and self.get_submodule(ENCODING).is_read
+        of_texts = self.texts is not None and bool(self.get_submodule(ENCODING).is_read)
         self._pass(self.module.base_model, given, whole=of_texts or not any(is_read))
         return None
 
