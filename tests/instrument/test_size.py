@@ -8,7 +8,9 @@ import torch
 from planted.foreign import save_foreign
 
 import tprprobe as tp
+from tprprobe.console import size_text
 from tprprobe.errors import InputError
+from tprprobe.extraction.forecasts import forecast
 from tprprobe.models import permutation
 from tprprobe.models.architectures import fingerprint
 from tprprobe.models.permutation import permuted
@@ -116,3 +118,41 @@ def test_places_that_cannot_be_are_one_line(folders, tmp_path):
     placed = tmp_path / "map.json"
     placed.write_text('{"model": "disk", "lm_head": "cpu"}')
     assert states_of(tp.load_model(name, device_map=str(placed)))
+
+
+def test_an_extraction_takes_what_the_forecast_says(folders, tmp_path, capsys):
+    model = tp.load_model(f"hf:{folders['bert']}")
+    expected = forecast(model, TEXTS * 50, ["*.hidden", "*.attention"])
+    capsys.readouterr()
+    store = tp.extract(model, TEXTS * 50, ["*.hidden", "*.attention"], tmp_path / "store")
+    said = f"(float32): 4 sites of 150 samples, about {size_text(expected.bytes)}: "
+    assert said in capsys.readouterr().err
+    summary = store.summary.set_index("site")
+    for _, row in expected.sites.iterrows():
+        assert row["bytes"] == pytest.approx(summary.loc[row["site"], "bytes"], rel=0.01)
+    assert (expected.passes, expected.controls) == (300, {"permuted": 150})
+    assert min(expected.seconds, expected.memory) > 0
+    sites = [row["site"] for row in expected.as_dict()["sites"]]
+    assert sites == store.sites
+    assert all(site in expected.as_text() for site in sites)
+    pooled = forecast(model, TEXTS, control=False, pool="mean", store_dtype="bfloat16")
+    assert [*pooled.sites["site"]] == ["encoder.embedding", "encoder.0.hidden", "encoder.1.hidden"]
+    assert pooled.bytes == 3 * 3 * 16 * 2
+
+
+def test_batches_by_tokens_hold_no_more_than_asked_for(folders, tmp_path):
+    model, texts = tp.load_model(f"hf:{folders['bert']}"), [*TEXTS, "the dog"] * 4
+    read: list[int] = []
+    model.module.register_forward_pre_hook(
+        lambda _m, _a, named: read.append(named["input_ids"].numel()), with_kwargs=True
+    )
+    options: dict[str, Any] = {"sites": "*.hidden", "control": False}
+    usual = tp.extract(model, texts, out=tmp_path / "usual", **options)
+    read.clear()
+    few = tp.extract(model, texts, out=tmp_path / "few", batch_tokens=30, **options)
+    assert len(read) > 2
+    assert max(read) <= 30
+    for site in usual.sites:
+        torch.testing.assert_close(*(torch.tensor(each.read(site)) for each in (few, usual)))
+    with pytest.raises(InputError, match="a batch has 1 or more"):
+        tp.extract(model, texts, out=tmp_path / "none", batch_tokens=0)
