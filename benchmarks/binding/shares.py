@@ -126,7 +126,9 @@ def summarize(rows: pd.DataFrame) -> pd.DataFrame:
     """Per cell and method: the mean estimate, how many intervals hold the truth, and how many lie above 0."""
     table = []
     for (cell, method), of in rows.groupby(["cell", "method"], sort=False):
-        covered = wilson(int(((of["low"] <= of["truth"]) & (of["truth"] <= of["high"])).sum()), len(of))  # fmt: skip
+        is_known = of["truth"].notna()
+        held = (of["low"] <= of["truth"]) & (of["truth"] <= of["high"])
+        covered = wilson(int(held.sum()), int(is_known.sum()))
         claimed = wilson(int((of["low"] > 0).sum()), len(of))
         table.append({"cell": cell, "method": method, "draws": len(of), "truth": of["truth"].iloc[0],
                       "estimate": of["estimate"].mean(), "error": of["estimate"].std() / np.sqrt(len(of)),

@@ -42,14 +42,13 @@ def test_fillers_that_prefer_roles_do_not_bind():
     assert claims <= 1
 
 
-def test_what_is_expected_of_order_has_the_bags():
+def test_what_is_expected_of_order_has_the_bags_and_preferences():
     sequences = draw_sequences(np.random.default_rng(2), 300, 8, longest=6)
-    for of in (sequences, sort_words(sequences, 1)):
-        counts = counts_of(of)
-        left = subtract_expected(counts)
-        of_filler = np.eye(8)[counts.filler_of]
-        np.testing.assert_allclose(left @ of_filler, 0, atol=0.05)
-    assert left.power(2).sum() < 0.97 * subtract_expected(counts_of(sequences)).power(2).sum()
+    counts, preferred = counts_of(sequences), counts_of(sort_words(sequences, 1))
+    left = subtract_expected(counts)
+    np.testing.assert_allclose(left @ np.eye(8)[counts.filler_of], 0, atol=1e-6)
+    np.testing.assert_allclose(left @ np.eye(6)[counts.role_of], 0, atol=1e-6)
+    assert subtract_expected(preferred).power(2).sum() < 0.8 * left.power(2).sum()
 
 
 def test_planted_bindings_get_their_share():

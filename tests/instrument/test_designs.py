@@ -241,3 +241,16 @@ def test_nothing_is_explained_where_every_token_has_a_vector_of_its_own(tmp_path
     real = scores[scores["control"] == ""]
     assert real["r2"].max() < 0.03
     assert real["r2_withheld"].max() < 0.03
+
+
+def test_withheld_pairs_are_not_fitted_to(sequences, tmp_path):
+    """Vectors of pairs that share nothing: only a fit that has seen a pair knows its vector."""
+    tokens = table(sequences[:400])
+    v = np.random.default_rng(3).normal(size=(len(FILLERS), 12, WIDTH))
+    fillers = [FILLERS.index(token) for token in tokens["token"]]
+    vectors = v[fillers, tokens["position"].to_numpy()]
+    store = keep(tmp_path / "store", {OURS: vectors}, tokens)
+    scores = tp.decompose(store, OURS, "left", family="saturated", withheld=0.2).scores
+    saturated = scores[(scores["control"] == "") & (scores["family"] == "saturated")].iloc[0]
+    assert saturated["r2"] > 0.9
+    assert saturated["r2_withheld"] < 0.5

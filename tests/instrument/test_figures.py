@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 from matplotlib.image import imread
 from planted.evaluations import plant_evaluations
 from planted.questions import CROSS, HIDDEN, LAST, MAPS, plant
@@ -172,6 +173,43 @@ def test_attention_of_answers_to_questions(store):
 def test_attention_refuses_what_is_not_there(store, site, sample, head, positions, said):
     with pytest.raises(InputError, match=said):
         figures.attention_rows(store, site, sample, head, positions)
+
+
+# ---------------------------------------------------------------- by name
+
+
+def test_a_figure_is_drawn_by_its_name_into_axes_of_ones_own(store):
+    left, right = Figure(figsize=(6, 3)).subplots(1, 2)
+    tp.draw("attention", store, ax=left, sample=1, head=1, title="a head")
+    tp.draw("roles", store, ax=right, head=0, k=4)
+    assert left.get_title(loc="left") == "a head"
+    np.testing.assert_array_equal(left.images[0].get_array(), store.attention(MAPS, 1)[1])
+    assert right.collections
+    assert right.get_legend() is not None  # what the colors stand for
+
+
+def test_a_figure_has_the_size_that_is_asked_for_and_its_proportion(store, tmp_path):
+    usual, narrow = (tp.draw("attention", store, sample=1, **look) for look in ({}, {"width": 3}))
+    sides = [figure.get_size_inches() for figure in (usual, narrow)]
+    assert sides[1][0] == 3
+    assert sides[1][1] / sides[1][0] == pytest.approx(sides[0][1] / sides[0][0])
+    (tmp_path / "mine.mplstyle").write_text("axes.facecolor: red")
+    styled = tp.draw("attention", store, sample=1, style=tmp_path / "mine.mplstyle")
+    assert styled.axes[0].get_facecolor() == (1, 0, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"backend": "bokeh"}, "unknown backend 'bokeh'"),
+        ({"backend": "plotly"}, "cannot be drawn by plotly"),
+        ({"style": "absent.mplstyle"}, "no style absent.mplstyle"),
+        ({"colour": 1}, "unknown option of roles 'colour'"),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_line(store, options, said):
+    with pytest.raises(InputError, match=said):
+        tp.draw("roles", store, k=4, **options)
 
 
 # ---------------------------------------------------------------- accuracy

@@ -77,7 +77,8 @@ def _answer_lines(behaviors: pd.DataFrame, rows: pd.DataFrame, edit: str, kind: 
     for name, label in ANSWERS.items():
         words = rows[name.removeprefix("p_")].dropna().unique()
         line = f"{label}: {words[0]}" if len(words) else label
-        lines.append(measured(rows, name, panel=edit, line=line, x=rows["layer"], sure=True))
+        points = measured(rows, name, panel=edit, line=line, x=rows["layer"], sure=True)
+        lines.append(points.assign(group=OWN))
     return Lines(
         pd.concat(lines), label="probability", limits=(0, None),
         title=f"{edit}, {kind}: probabilities of both answers",

@@ -108,8 +108,13 @@ def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
 
 def _room(rows: pd.DataFrame) -> dict[str, Any]:
     """A range for values that are all the same, beside which an axis would go from −1 to 1."""
-    low, high = rows["value"].min(), rows["value"].max()
-    return {"range": [low - 0.05, high + 0.05]} if high - low < 0.001 else {}
+    if rows["value"].max() - rows["value"].min() >= 0.001:
+        return {}
+    low, high = (
+        float(rows[["value", "low"]].min().min()),
+        float(rows[["value", "high"]].max().max()),
+    )
+    return {"range": [low - 0.05, high + 0.05]}
 
 
 def _title(panel: str, width: int) -> str:

@@ -33,7 +33,7 @@ SQUARE, CELL, MIN_CELLS = (
     0.13,
     20,
 )  # inches of a square with and without text; the fewest cells of a side
-MAX_MARKERS, MAX_TICKS = 40, 8  # points of a line with markers, and of an axis with a tick each
+MAX_MARKERS, MAX_TICKS = 16, 8  # points of a line with markers, and of an axis with a tick each
 
 
 def render(scene: Scene, ax: Axes | None = None) -> Any:
@@ -98,13 +98,18 @@ def _draw_lines(lines: Lines, ax: Axes | None) -> Any:
 
 def style_lines(rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
     """Color, marker and dashes of every line; those of a ``group`` differ in dashes alone."""
-    lines = pd.DataFrame({"line": rows["line"], "group": rows.get("group", rows["line"])})
-    lines = lines.drop_duplicates("line")
+    groups = rows["group"].fillna(rows["line"]) if "group" in rows else rows["line"]
+    lines = pd.DataFrame({"line": rows["line"], "group": groups}).drop_duplicates("line")
     colors = line_colors(lines["group"].nunique())
     ranks = lines.groupby("group", sort=False).cumcount()
     numbers = pd.factorize(lines["group"])[0]
     return {
-        str(line): {"color": colors[n], "marker": MARKERS[n % 8], "linestyle": DASHES[rank % 4]}
+        str(line): {
+            "color": colors[n],
+            "marker": MARKERS[n % 8],
+            "linestyle": DASHES[rank % 4],
+            "zorder": 3 - n / 100,
+        }
         for line, n, rank in zip(lines["line"], numbers, ranks, strict=True)
     }
 
@@ -158,7 +163,8 @@ def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Mapping[str,
     face = color if sure.all() else "white"
     panel.plot(x, points["value"], linewidth=1.3, label=name, markerfacecolor=face, **look)
     if sure.any() and not sure.all():
-        panel.plot(x[sure], points["value"][sure], **(look | {"linestyle": ""}))
+        filled = {"marker": style["marker"], "linestyle": ""}
+        panel.plot(x[sure], points["value"][sure], **(look | filled))
 
 
 def _draw_squares(squares: Squares, ax: Axes | None) -> Any:
@@ -183,13 +189,13 @@ def _paint_squares(panel: Axes, squares: Squares) -> Any:
     """Squares, darker for larger numbers; the scale ends at the largest where a color bar tells it."""
     values = np.asarray(squares.values, float)
     end = np.nanmax(values, initial=1e-9) if squares.bar and not squares.signed else 1
-    colors = matplotlib.colormaps["RdBu_r" if squares.signed else "Blues"]
+    colors: Any = matplotlib.colormaps["RdBu_r" if squares.signed else "Blues"]
     image = panel.imshow(
         squares.values, cmap=colors, vmin=-1 if squares.signed else 0, vmax=end, interpolation="nearest",
         aspect="equal" if squares.rows else "auto",
     )  # fmt: skip
-    texts: Any = squares.texts
-    for row, column in np.argwhere(texts != "").tolist() if texts is not None else ():
+    texts: Any = np.array(()) if squares.texts is None else squares.texts
+    for row, column in np.argwhere(texts != "").tolist() if texts.size else ():
         ink = text_color(np.asarray(colors(image.norm(values[row, column]))).tolist())
         look: Any = {"ha": "center", "va": "center", "fontsize": 6.5, "color": ink}
         panel.text(column, row, texts[row, column], parse_math=False, **look)

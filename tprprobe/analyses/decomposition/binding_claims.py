@@ -41,9 +41,10 @@ def describe_binding(row: Row) -> str:
     if not binds(row):
         return f"No binding of fillers to {roles} found: {share + '; ' if share else ''}{gain}"
     if has_share and np.isfinite(row.get("share_learned", np.nan)):
-        is_claim = np.isfinite(row.get("share_learned_low", np.nan))
-        note = "of which learned" if is_claim else f"not called learned, which takes {FEWEST_TWINS} baseline models; more than theirs by"  # fmt: skip
-        share += f", {note} {_score(row, 'share_learned')}"
+        if np.isfinite(row.get("share_learned_low", np.nan)):
+            share += f", of which learned {_score(row, 'share_learned')}"
+        else:
+            share += f", {_score(row, 'share_learned')} beyond its baseline models ({FEWEST_TWINS} or more tell what is learned)"
     elif np.isfinite(row.get("learnt", np.nan)):
         gain += f", of which learned {_score(row, 'learnt')} (beyond the {row['twin']} twin)"
     return f"Binds fillers to {roles}: {share + '; ' if share else ''}{gain}"

@@ -96,7 +96,7 @@ def search_all(
 
     def measure(site: str) -> pd.DataFrame:
         search = search_roles(store, site, **options)
-        return search.schemes.assign(site=site, found_by_site=search.found_by_site)
+        return search.schemes.assign(site=site, found=search.found)
 
     settings_of_run = {"sites": store.select(sites), "options": options}
     return _keep(ROLES, SCHEMES, store, settings_of_run, out, resume, progress, measure, load_roles)

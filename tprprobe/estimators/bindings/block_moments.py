@@ -96,10 +96,12 @@ class Residuals:
         rows = basis.all_rows()
         residuals = states - rows @ (rows.T @ states)
         left_out = residuals.copy()
-        for q, residual, into in ((rows[of], residuals[of], left_out[of]) for of in blocks):
+        for units in blocks:
+            q = rows[units]
             values, axes = np.linalg.eigh(q.T @ q)
             scale = 1 / (1 - values.clip(0, LEVERAGE))
-            into += q @ (axes @ (scale[:, None] * (axes.T @ (q.T @ residual))))
+            correction = axes @ (scale[:, None] * (axes.T @ (q.T @ residuals[units])))
+            left_out[units] += q @ correction
         return cls(rows, residuals, left_out, blocks)
 
 
@@ -115,21 +117,23 @@ def estimate(
     """
     rng = np.random.default_rng(seed)
     n_traces = int(np.clip(TRACED_UNITS // len(states), *N_TRACES))
-    drawn = [component.draw(rng, n_traces) for component in components]
-    residuals = Residuals.project(np.hstack([states, *drawn]), basis, blocks)
+    traces = [component.draw(rng, n_traces) for component in components]
+    residuals = Residuals.project(np.hstack([states, *traces]), basis, blocks)
     ends = np.cumsum([0, states.shape[1], *(n_traces for _ in components)])
     sizes = np.array([[(residuals.states[units, a:b] ** 2).sum() / n_traces for units in blocks]
                       for a, b in itertools.pairwise(ends[1:])])  # fmt: skip
     sizes *= len(states) / max(1, len(states) - len(residuals.basis.T))
-    summed = [_sum_products(of, residuals, ends) for of in components]
-    products = np.array([moments for moments, _ in summed])  # of states, then of drawn components
+    sums = [_sum_products(component, residuals, ends) for component in components]
+    products = np.array([moments for moments, _ in sums])  # of states, then of drawn components
     products[:, 1:] /= n_traces
-    grams = np.array([gram for _, gram in summed])
+    grams = np.array([gram for _, gram in sums])
     system = products[:, 1:].sum(-1)
     scale = np.sqrt(np.abs(np.diag(system)))
-    if not states.any() or any(scale[k] == 0 for k, of in enumerate(components) if of.is_measured):
+    if not states.any() or any(
+        scale[k] == 0 for k, component in enumerate(components) if component.is_measured
+    ):
         return Interval(np.nan, np.nan, np.nan)
-    measured = np.array([of.is_measured for of in components])
+    measured = np.array([component.is_measured for component in components])
     target = measured * sizes.sum(1)
     unit = np.divide(1, scale, out=np.zeros_like(scale), where=scale > 0)
     inverse = unit[:, None] * np.linalg.pinv(unit[:, None] * system * unit, rcond=1e-6) * unit
@@ -155,28 +159,30 @@ def _sum_products(
     x = columns @ diags_array(root) if isinstance(columns, csr_array) else columns * root
     loadings = x.T @ residuals.basis
     with_loadings, between = x @ loadings, loadings.T @ loadings
-    q, r, other = residuals.basis, residuals.states, residuals.left_out
+    q, r, left_out = residuals.basis, residuals.states, residuals.left_out
     everywhere = x @ (x.T @ r)
-    of_basis = loadings.T @ (x.T @ r)
-    moments, rows = [], []
+    shared = loadings.T @ (x.T @ r)
+    moments, rows, width = [], [], ends[1]
     for units in residuals.blocks:
-        own, left, of = x[units].T @ r[units], x[units].T @ other[units], with_loadings[units].T
-        fit, fit_left = q[units].T @ r[units], q[units].T @ other[units]
-        product = (r[units] * everywhere[units]).sum(0) - (fit * of_basis).sum(0)
-        product -= (own * left).sum(0) - (fit * (of @ other[units])).sum(0)
-        product += ((of @ r[units]) * fit_left).sum(0) - (fit * (between @ fit_left)).sum(0)
+        block, crossed = x[units], with_loadings[units].T
+        inner, inner_left_out = block.T @ r[units], block.T @ left_out[units]
+        fit, fit_left_out = q[units].T @ r[units], q[units].T @ left_out[units]
+        product = (r[units] * everywhere[units]).sum(0) - (fit * shared).sum(0)
+        product -= (inner * inner_left_out).sum(0) - (fit * (crossed @ left_out[units])).sum(0)
+        product += ((crossed @ r[units]) * fit_left_out).sum(0)
+        product -= (fit * (between @ fit_left_out)).sum(0)
         moments.append(np.add.reduceat(product, ends[:-1]))
-        d = ends[1]
-        rows.append((own[:, :d].ravel(), fit[:, :d].ravel(), (of @ r[units][:, :d]).ravel(), (between @ fit[:, :d]).ravel()))  # fmt: skip
-    of_x, of_q, crossed, through = (np.array(each) for each in zip(*rows, strict=True))
-    cross = of_q @ crossed.T
-    return np.array(moments).T, of_x @ of_x.T - cross - cross.T + of_q @ through.T
+        matrices = (inner, fit, crossed @ r[units], between @ fit)
+        rows.append([matrix[:, :width].ravel() for matrix in matrices])
+    inner, fit, crossed, between_fit = (np.array(vectors) for vectors in zip(*rows, strict=True))
+    cross = fit @ crossed.T
+    return np.array(moments).T, inner @ inner.T - cross - cross.T + fit @ between_fit.T
 
 
 def _standard_error(influence: np.ndarray, gram: np.ndarray) -> float:
     """The standard error of a U-statistic over blocks: the variance of its linear part counts the products of pairs twice (Efron & Stein 1981)."""
     n = len(influence)
-    apart = gram[~np.eye(n, dtype=bool)]
-    pairs = 2 * ((apart - apart.mean()) ** 2).sum()
+    products = gram[~np.eye(n, dtype=bool)]
+    pairs = 2 * ((products - products.mean()) ** 2).sum()
     linear = n / (n - 1) * ((influence - influence.mean()) ** 2).sum()
     return float(np.sqrt(max(pairs, linear - pairs)))

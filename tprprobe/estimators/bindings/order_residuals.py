@@ -85,7 +85,9 @@ class Cells:
         count = expected * tokens  # shares of a mean count as tokens
         mean, variance = np.bincount(key, count), np.bincount(key, count * (1 - count).clip(0))
         observed = np.bincount(key, self._observe() * tokens)
-        spread = (((observed - mean) ** 2 - variance) / mean).sum() / mean.sum()
+        excess = (observed - mean) ** 2 - variance
+        occurs = mean > 0  # a role may have the count 0 in a unit
+        spread = (excess[occurs] / mean[occurs]).sum() / max(mean.sum(), 1e-300)
         prior = 1 / max(spread, LEAST_SPREAD)
         return expected * ((observed + prior) / (mean + prior))[key]
 

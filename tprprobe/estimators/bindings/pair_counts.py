@@ -88,7 +88,8 @@ def divide_by_length(
     rank = by_column.rank(pct=True)  # of one length the same, below 1 on average
     part = np.minimum(rank * n_bins, n_bins - 1).astype(int)
     column = np.unique(entries.col * most + part, return_inverse=True)[1]
-    return csr_array((entries.data, (entries.row, column)), (counts.shape[0], column.max(initial=-1) + 1))  # fmt: skip
+    shape = (len(lengths), column.max(initial=-1) + 1)
+    return csr_array((entries.data, (entries.row, column)), shape)
 
 
 def split_by_count(counts: csr_array, least: int, most: int) -> tuple[csr_array, csr_array]:
