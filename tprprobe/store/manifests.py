@@ -44,6 +44,23 @@ def read_manifest(path: Path, advice: str = "give the folder of a store") -> Man
     return None
 
 
+def read_begun(path: Path, resume: bool) -> Manifest | None:
+    """The manifest of the store that a run goes on with at ``path``; None where it begins.
+
+    Raises:
+        InputError: the folder holds something else, or (no ``resume``) a store.
+    """
+    begun = read_manifest(path, "give a new folder to write to")
+    if begun is not None and not resume:
+        said = (
+            "already holds a complete store; give another folder or remove it"
+            if is_finished(path)
+            else "holds a store that was not finished; go on with --resume, give another folder or remove it"
+        )
+        raise InputError(f"{path} {said}")
+    return begun
+
+
 def read_complete(path: Path) -> Manifest:
     """The manifest of the complete store at ``path``."""
     manifest = read_manifest(path)

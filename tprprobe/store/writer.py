@@ -56,18 +56,9 @@ class StoreWriter:
             InputError: the folder holds something else, another store, or (no ``resume``) a store.
         """
         path = Path(path)
-        begun = manifests.read_manifest(path, "give a new folder to write to")
+        begun = manifests.read_begun(path, resume)
         wanted = manifests.describe(sites, settings)
         if begun is not None:
-            if not resume and manifests.is_finished(path):
-                raise InputError(
-                    f"{path} already holds a complete store; give another folder or remove it"
-                )
-            if not resume:
-                raise InputError(
-                    f"{path} holds a store that was not finished; go on with --resume, give another folder "
-                    "or remove it"
-                )
             manifests.check_same(path, begun, wanted)
             manifests.check_files(path, begun, growing=True)
             return cls(path, begun)
