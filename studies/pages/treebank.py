@@ -105,7 +105,7 @@ def summarize_treebank(folder: Path) -> str:
         Path(__file__).parent,
         "treebank.md.j2",
         sentences=store.samples if store else 0,
-        file=Path(str(store.manifest["data"]["name"])).name if store else "",
+        file=Path(str(store.facts.data.name)).name if store else "",
         most=MOST,
         gold=table(gold),
         counts=table([row for run, found in beside for row in _count(run, found)]),
@@ -163,7 +163,7 @@ def _model(run: Path) -> str:
 
 def _ceiling(run: Path) -> dict[str, str]:
     """The agreement of a run's labellers with gold labels, as far as it was measured."""
-    labels = open_store(store_of(run)).manifest["labels"]
+    labels = open_store(store_of(run)).facts.labels
     measured = {task: each["agreement"] for task, each in labels.items()}
     shown = {task: f"{100 * value:.1f}" for task, value in measured.items() if value is not None}
     return {"model": "–", "source": "treebank", "site": "tagger against gold"} | shown

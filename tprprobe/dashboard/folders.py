@@ -73,8 +73,7 @@ class Runs:
         """What :func:`tprprobe.load_model` takes for the model of a store: a folder below the root, a shipped name, or the
         hub id that the store names; None where neither is known.
         """
-        model = store.manifest.get("model")
-        name = str(model.get("name") if isinstance(model, dict) else model)
+        name = str(store.facts.model.name)
         kind, _, of = name.rpartition("hf:")
         own, folders = of or name, self.folders["checkpoint"].values()
         below = [each for each in folders if each.name == own]
@@ -125,11 +124,11 @@ def _describe(runs: Runs, name: str) -> dict[str, str]:
 
 def rank_alike(runs: Runs, name: str, others: Sequence[str]) -> list[str]:
     """Other stores: first the twins of a store, then those of the same data."""
-    data = runs.open(name).manifest.get("data")
+    data = runs.open(name).facts.data
 
     def is_alike(other: str) -> bool:
         try:
-            return runs.open(other).manifest.get("data") == data
+            return runs.open(other).facts.data == data
         except InputError:
             return False
 

@@ -29,8 +29,7 @@ from tprprobe.models.protocol import Language, Readable, require_head
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import ATTENTION
 from tprprobe.store import SiteSpec, StoreWriter
-from tprprobe.store.layout import SIDES, TWIN_OF
-from tprprobe.store.manifests import check_same, describe, read_complete
+from tprprobe.store.layout import SIDES
 
 CONTROL_SAMPLES = 1000
 UNKNOWN = 0.1  # the share of unknown tokens above which it is said
@@ -72,10 +71,6 @@ class Extraction:
     def _open(self, model: Readable, out: Path, samples: int, resume: bool) -> Pass:
         settings = self._settings(model, samples)
         return model, StoreWriter.create(out, self._kept, settings, resume), samples
-
-    def check(self, model: Readable, out: Path, samples: int) -> None:
-        wanted = describe(self._kept, self._settings(model, samples))
-        check_same(out, read_complete(out), wanted)
 
     def write(self, passes: Sequence[Pass], samples: range) -> None:
         """Extracts what the stores lack of these samples and finishes them, the last one last.
@@ -202,7 +197,7 @@ class Extraction:
         return describe_origin(self.model)
 
     def _settings(self, model: Readable, samples: int) -> dict[str, Any]:
-        twin = {} if model is self.model else {TWIN_OF: self._origin["sha256"]}
+        twin = {} if model is self.model else {"twin_of": self._origin["sha256"]}
         about = self._origin if model is self.model else describe_origin(model)
         return {
             "model": about | twin | getattr(model, "notes", {}),
