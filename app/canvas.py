@@ -17,6 +17,8 @@ HERE = Path(__file__).parent
 FORESEEN = 2_000_000  # numbers in a head's vectors
 ADVICE = "Select points, tokens or clusters: the same tokens are marked in every view."
 TOKENS, HEAD = r"[0-9]{1,4}(,[0-9]{1,4})*", r"([a-z0-9_.]{1,80}):([0-9]{1,3})"
+# The script becomes one module for all mounts of a page, which therefore share its variables. A message that equals the
+# last run's is not sent again, so large data have mounts of their own; two mounts with one key are an error.
 _mount = component(
     "tprprobe_canvas",
     js=HERE.joinpath("canvas.js").read_text("utf-8"),

@@ -31,10 +31,10 @@ def ask(model, name: str, store) -> Any:
     views = tp.dashboard.asking
     if views.reads_images(model):
         number = int(st.number_input("Image", 0, 9999, key="image", **state.KEEP))
-        asked = state.once(lambda: views.ask_image(model, number), "asked", name, number)
+        asked = state.once(lambda: views.query_image(model, number), "asked", name, number)
     else:
         text = _read_text(store)
-        asked = state.once(lambda: views.ask_text(model, text), "asked", name, text)
+        asked = state.once(lambda: views.query_text(model, text), "asked", name, text)
     if st.session_state.get("picked_for", asked.text) != asked.text:
         canvas.pick()
     st.session_state["picked_for"] = asked.text
@@ -68,7 +68,7 @@ def choose_change(asked, heads) -> Any:
         change = views.exchange_tokens(asked, kind, *tokens)
     left = "a second token" if len(tokens) == 1 else "two tokens"
     advice = f"Click {left}: they exchange their {kind}." if kind else "It has nothing to exchange."
-    marked = [*change.first, *change.second] if change and not head else None
+    marked = [*change.first_word, *change.second_word] if change and not head else None
     canvas.offer_picks("asked-tokens", views.pack_tokens(asked), marked=marked, advice=advice)
     with st.container(horizontal=True, vertical_alignment="center", key="pairs"):
         for number, (told, *pair) in enumerate(views.list_pairs(asked) if kind else []):

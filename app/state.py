@@ -55,10 +55,10 @@ def once(make: Callable[[], Any], *key: Any) -> Any:
 @st.cache_resource(max_entries=2, show_spinner=False)
 def read_ahead(name: str) -> Future[Any]:
     """The model of that name: it is read, once for all sessions, while the page can be used."""
-    return READER.submit(tp.dashboard.asking.load_asked, name)
+    return READER.submit(tp.dashboard.asking.load_readable, name)
 
 
-def load_asked(name: str) -> Any:
+def load_readable(name: str) -> Any:
     try:
         with st.spinner("Loading the model …"):
             return read_ahead(name).result()

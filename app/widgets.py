@@ -64,7 +64,7 @@ def write(statement) -> None:
 
 
 def fold(label: str, key: str, draw: Callable[[], object], opened: bool = False) -> None:
-    """A part that is folded at first: it is made when it is opened."""
+    """A part that is folded at first: it is made when it is opened, since Streamlit sends what is in closed ones, too."""
     part = st.expander(label, opened, key=f"fold-{key}", on_change="rerun")
     if part.open:
         with part:

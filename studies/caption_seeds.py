@@ -1,7 +1,7 @@
 """``python -m studies.caption_seeds RUNS``: captions of the models trained with other seeds.
 
 RUNS/NAME-SEED are what ``tprprobe train models/NAME/recipe.toml --set seed=SEED --out …`` wrote.
-Their captions of the test images stand in ``studies/captions/seeds.csv``: image, and a column a run.
+Their captions of the test images stand in ``studies/captions/seeds.csv.gz``: image, and a column a run.
 """
 
 from pathlib import Path
@@ -11,6 +11,7 @@ import pandas as pd
 import torch
 import typer
 
+from tprpapers.study.records import csv_bytes
 from tprprobe.data import load_data
 from tprprobe.files import assets
 from tprprobe.files.writing import write_file
@@ -19,7 +20,7 @@ from tprprobe.models.answers import evaluate
 
 DATA, SPLIT, N = "scenes:persons=colored", "test", 1000
 MODELS = ("tpgn-scenes", "cnn-lstm-scenes")
-CAPTIONS = assets.find("studies", "captions") / "seeds.csv"
+CAPTIONS = assets.find("studies", "captions") / "seeds.csv.gz"
 
 
 def main(runs: Annotated[Path, typer.Argument(help="The folder of the trained runs.")]) -> None:
@@ -31,7 +32,8 @@ def main(runs: Annotated[Path, typer.Argument(help="The folder of the trained ru
         if name.rpartition("-")[0] in MODELS:
             found[name] = _write(folder)
             typer.echo(f"{name}: {len(found[name])} captions")
-    write_file(CAPTIONS, pd.DataFrame(found).rename_axis("image").to_csv())
+    table = pd.DataFrame(found).rename_axis("image").reset_index()
+    write_file(CAPTIONS, csv_bytes(table, CAPTIONS.name))
 
 
 def _write(folder: Path) -> pd.Series:

@@ -11,7 +11,7 @@ _find, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:
-    thing = _find(name)
-    if inspect.isfunction(thing):
-        globals()[name] = thing = checked(thing)
-    return thing
+    value = _find(name)
+    if inspect.isfunction(value):
+        globals()[name] = value = checked(value)
+    return value

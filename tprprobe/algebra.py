@@ -113,7 +113,7 @@ def duals(
 
 
 @contextmanager
-def _refusing(first: str, tensor: Tensor, second: str, vector: Tensor) -> Iterator[None]:
+def _refusing(name: str, tensor: Tensor, other_name: str, vector: Tensor) -> Iterator[None]:
     """A block in which torch's errors of two tensors that do not fit are one line with their shapes and types."""
     try:
         yield
@@ -121,7 +121,8 @@ def _refusing(first: str, tensor: Tensor, second: str, vector: Tensor) -> Iterat
         if lacks_memory(error):
             raise
         shapes = (
-            f"{name} {[*of.shape]} ({of.dtype})" for name, of in ((first, tensor), (second, vector))
+            f"{name} {[*operand.shape]} ({operand.dtype})"
+            for name, operand in ((name, tensor), (other_name, vector))
         )
         raise InputError(f"{' and '.join(shapes)} do not fit: {error}") from error
 

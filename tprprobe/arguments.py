@@ -83,7 +83,7 @@ def _fits(value: Any, hint: Any) -> bool:
     """True if a value, and what it holds, is of a type; an iterator is not used up."""
     kind, inner = _split(hint)
     if kind in (Union, UnionType):
-        return any(_fits(value, each) for each in inner)
+        return any(_fits(value, item) for item in inner)
     if kind is Literal:
         return isinstance(value, str) and value in inner
     if kind is tuple and Ellipsis not in inner:
@@ -91,12 +91,12 @@ def _fits(value: Any, hint: Any) -> bool:
             inner
         )
     if kind is Mapping or kind is dict:
-        return isinstance(value, Mapping) and all(_fits(each, inner[0]) for each in value)
+        return isinstance(value, Mapping) and all(_fits(item, inner[0]) for item in value)
     if kind in SEVERAL:
         if not isinstance(value, Collection):
             return isinstance(value, Iterable)
-        few = not isinstance(value, str | bytes | Mapping)
-        return few and all(_fits(each, inner[0]) for each in value)
+        is_collection = not isinstance(value, str | bytes | Mapping)
+        return is_collection and all(_fits(item, inner[0]) for item in value)
     if kind in NUMBERS:
         return isinstance(value, NUMBERS[kind]) and not isinstance(value, bool)
     return kind is Any or not isinstance(kind, type) or isinstance(value, kind)  # or a variable
@@ -106,14 +106,14 @@ def _words(hint: Any) -> Iterator[str]:
     """What is accepted, in plain words."""
     kind, inner = _split(hint)
     if kind in (Union, UnionType):
-        for each in inner:
-            yield from _words(each)
+        for item in inner:
+            yield from _words(item)
     elif kind is Literal:
         yield from map(repr, inner)
     elif kind is Mapping or kind is dict:
         yield "a dictionary"
     elif kind in SEVERAL:
-        yield f"a list ({', '.join(' or '.join(_words(each)) for each in inner if each is not ...)})"
+        yield f"a list ({', '.join(' or '.join(_words(item)) for item in inner if item is not ...)})"
     else:
         name = getattr(kind, "__name__", str(kind))
         yield WORDS.get(kind) or WORDS.get(name) or f"a {name}"

@@ -16,7 +16,7 @@ def note(line: str) -> None:
     stderr.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def progress(shown: bool = True) -> Progress:
+def progress(is_shown: bool = True) -> Progress:
     """A progress bar on stderr, with room for a note, elapsed and remaining time."""
     columns = (
         TextColumn("{task.description}"),
@@ -26,7 +26,7 @@ def progress(shown: bool = True) -> Progress:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    return Progress(*columns, console=stderr, disable=not shown, speed_estimate_period=300)
+    return Progress(*columns, console=stderr, disable=not is_shown, speed_estimate_period=300)
 
 
 def track(items: Iterable[T], title: str, total: int) -> Iterator[T]:
@@ -47,21 +47,21 @@ def track_stages(
     """
     with progress() as bars:
         task = bars.add_task(title, total=1, note="")
-        done, of, whole = 0, 1, 1
+        n_done, n_stages, n_items = 0, 1, 1
 
         def through(items: Sequence[T]) -> Iterator[T]:
-            nonlocal done, whole
-            whole = len(items)
+            nonlocal n_done, n_items
+            n_items = len(items)
             for item in items:
                 yield item
-                done += 1
-                bars.update(task, completed=done * of, total=whole * of, note="")
+                n_done += 1
+                bars.update(task, completed=n_done * n_stages, total=n_items * n_stages, note="")
 
         def report(stage: str, stages: int) -> None:
-            nonlocal of
-            if of != stages:
-                of = stages
-                bars.update(task, completed=done * of, total=whole * of)
+            nonlocal n_stages
+            if n_stages != stages:
+                n_stages = stages
+                bars.update(task, completed=n_done * n_stages, total=n_items * n_stages)
             advance = 1 if bars.tasks[0].fields["note"] else 0
             bars.update(task, advance=advance, note=stage)
 

@@ -27,14 +27,14 @@ class InputError(ValueError):
         super().__init__(line)
 
 
-def unknown(kind: str, given: object, accepted: Iterable[str]) -> InputError:
+def unknown(kind: str, value: object, accepted: Iterable[str]) -> InputError:
     """The error for a name that is not among the accepted ones, with the nearest of them suggested."""
     names = [str(name) for name in accepted]
     lower = {name.lower(): name for name in names}
-    near = difflib.get_close_matches(str(given).lower(), lower, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(str(value).lower(), lower, n=1, cutoff=0.5)
     hint = f"; did you mean {lower[near[0]]!r}?" if near else ""
     listed = ", ".join(names) if len(names) <= 24 else f"{', '.join(names[:24])}, … ({len(names)})"
-    return InputError(f"unknown {kind} {str(given)!r}{hint} (accepted: {listed})")
+    return InputError(f"unknown {kind} {str(value)!r}{hint} (accepted: {listed})")
 
 
 def check_extra(package: str, extra: str, purpose: str | os.PathLike[str]) -> None:

@@ -62,11 +62,11 @@ def find(group: str) -> dict[str, Plugin]:
         >>> "english" in tp.plugins.find("data")
         True
     """
-    found: dict[str, Plugin] = {}
+    plugins: dict[str, Plugin] = {}
     for point in _read_points(f"tprprobe.{group}"):
         name, _, title = point.name.partition(" ")
-        found.setdefault(name, Plugin(name, title.strip(), point))
-    return found
+        plugins.setdefault(name, Plugin(name, title.strip(), point))
+    return plugins
 
 
 def _read_points(group: str) -> list[Any]:
@@ -80,15 +80,15 @@ def _read_points(group: str) -> list[Any]:
                 points.setdefault(package.name, [*package.entry_points.select(group=group)])
             except Exception as error:
                 _say_damaged(package.name, " ".join(str(error).split())[:200])
-        return [point for named in points.values() for point in named]
+        return [point for entries in points.values() for point in entries]
 
 
 @cache  # once a package
 def _say_damaged(package: str, why: str) -> None:
-    said = InputError(
+    error = InputError(
         f"the package {package} has a damaged entry_points.txt ({why}): install it again"
     )
-    sys.stderr.write(f"tprprobe: {said}\n")
+    sys.stderr.write(f"tprprobe: {error}\n")
 
 
 @cache

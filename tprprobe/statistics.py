@@ -55,16 +55,18 @@ class Interval:
 
 def read_interval(row: Mapping[Any, Any] | pd.Series, name: str = "value") -> Interval:
     """The interval of a row: ``name``, ``name_low``, ``name_high``; else ``low``, ``high``, or NaN."""
-    of = f"{name}_" if f"{name}_low" in row else ""
-    three = (row[name], row.get(f"{of}low"), row.get(f"{of}high"))
-    value, low, high = (math.nan if each is None else float(each) for each in three)
+    prefix = f"{name}_" if f"{name}_low" in row else ""
+    ends = (row[name], row.get(f"{prefix}low"), row.get(f"{prefix}high"))
+    value, low, high = (math.nan if number is None else float(number) for number in ends)
     return Interval(value, low, high)
 
 
 def measured(rows: pd.DataFrame, name: str, /, **columns: Any) -> pd.DataFrame:
     """The rows with a measure and its interval as value, low and high, as scenes take them, and further columns."""
     ends = {name: "value", f"{name}_low": "low", f"{name}_high": "high"}
-    free = rows.drop(columns=[each for each in ends.values() if each in rows and each not in ends])
+    free = rows.drop(
+        columns=[column for column in ends.values() if column in rows and column not in ends]
+    )
     return free.rename(columns=ends).assign(**columns)
 
 
@@ -76,8 +78,8 @@ def interval_text(interval: Interval, form: str = ".3f", scale: float = 1, unit:
     """
     if math.isnan(interval.value):
         return "–"
-    three = (interval.value, interval.low, interval.high)
-    value, low, high = (f"{scale * each:{form}}" for each in three)
+    ends = (interval.value, interval.low, interval.high)
+    value, low, high = (f"{scale * number:{form}}" for number in ends)
     return value + unit if math.isnan(interval.low) else f"{value}{unit} [{low}, {high}]"
 
 
@@ -109,8 +111,8 @@ def _drawn_once(n: int, replicates: int, seed: int) -> Float[np.ndarray, "replic
 
 
 def _draw(rng: np.random.Generator, n: int, rows: int) -> Int[np.ndarray, "replicate group"]:
-    drawn = rng.integers(n, size=(rows, n)) + n * np.arange(rows)[:, None]
-    return np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n)
+    indices = rng.integers(n, size=(rows, n)) + n * np.arange(rows)[:, None]
+    return np.bincount(indices.ravel(), minlength=rows * n).reshape(rows, n)
 
 
 def draw_runs(
@@ -118,8 +120,8 @@ def draw_runs(
 ) -> Float[np.ndarray, " replicate"]:
     """One run's value per replicate, drawn at random, so that the spread includes the runs' differences."""
     replicates, runs = values.shape
-    drawn = np.random.default_rng(seed).integers(runs, size=replicates)
-    return values[np.arange(replicates), drawn]
+    run_index = np.random.default_rng(seed).integers(runs, size=replicates)
+    return values[np.arange(replicates), run_index]
 
 
 def bounds(
@@ -173,11 +175,11 @@ def bootstrap_mean(
 
 
 def bootstrap_difference(
-    first: Sums, second: Sums, statistic: Statistic, **options: Any
+    sums: Sums, other_sums: Sums, statistic: Statistic, **options: Any
 ) -> Interval:
     """statistic(first) − statistic(second) of two systems on the same groups, drawn together."""
-    width = first.shape[1]
-    paired = np.concatenate([first, second], 1)
+    width = sums.shape[1]
+    paired = np.concatenate([sums, other_sums], 1)
     return bootstrap(
         paired, lambda all: statistic(all[:, :width]) - statistic(all[:, width:]), **options
     )

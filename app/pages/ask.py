@@ -47,14 +47,14 @@ def _show_answer(model, name: str, store, lead) -> None:
     asked = dialogue.ask(model, name, store)
     heads = dialogue.find_heads(asked, name)
     change = dialogue.choose_change(asked, heads)
-    plain = lambda: asking.listen(asked, changes.list_ways(asked), store)  # noqa: E731
+    plain = lambda: asking.read_output(asked, changes.list_inputs(asked), store)  # noqa: E731
     said = state.once(plain, "said", name, asked.text)
     table, answer = said.table, asking.summarize_said(asked, said, store)
     with lead:
         if change is None:
             widgets.lead(answer)
         else:
-            key = (name, asked.text, change.told)
+            key = (name, asked.text, change.description)
             table, tried[key] = state.once(lambda: changes.try_change(asked, change, store), *key)
             widgets.lead(changes.summarize_change(tried[key]))
             st.caption(state.escape(f"Without the edit: {answer}"))
@@ -75,7 +75,7 @@ def ask() -> None:
         return
     lead = dialogue.stay()
     try:
-        model = state.load_asked(name)
+        model = state.load_readable(name)
         if not state.once(lambda: tp.dashboard.asking.is_model_of(model, store), "own", name):
             st.warning("Its weights are not those that this store was made with.")
         _show_answer(model, name, store, lead)

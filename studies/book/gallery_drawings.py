@@ -14,7 +14,7 @@ from tprprobe.figures.role_fits import search_curves
 from tprprobe.figures.style import Drawing
 
 MODELS = ("tpt-c-arithmetic", "transformer-arithmetic")
-SURGERY = DOCS.parent / "studies/decomposed-models/surgery-tpt-c-arithmetic.csv"
+SURGERY = Path(__file__).with_name("surgery-tpt-c-arithmetic.csv")
 
 
 def draw_gallery(folder: Path) -> Iterator[tuple[str, Drawing]]:

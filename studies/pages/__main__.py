@@ -9,6 +9,7 @@ import typer
 
 from studies.pages.headlines import finish_page
 from studies.pages.verdicts import write_verdicts
+from studies.pictures import compact_file
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures.style import save
 from tprprobe.files.writing import write_file
@@ -20,7 +21,6 @@ PAGES = (
     "binding-benchmark",
     "captions",
     "decomposition",
-    "film",
     "interventions",
     "probing",
     "study",
@@ -47,7 +47,9 @@ def main(
         typer.echo(f"written: {file}")
         drawn = module.draw_figures() if hasattr(module, "draw_figures") else {}
         for path, figure in drawn.items():
-            typer.echo(f"drawn: {save(figure, out / path)}")
+            file = save(figure, out / path)
+            compact_file(file)
+            typer.echo(f"drawn: {file}")
     typer.echo(f"written: {write_verdicts(out)}")
 
 

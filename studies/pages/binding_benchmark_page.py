@@ -10,7 +10,7 @@ import pandas as pd
 from benchmarks.binding.runner import VERSION, list_methods, list_subjects
 from benchmarks.binding.scores import MEASURES
 from benchmarks.binding.tables import COSTS, RESULTS, SHOWN, over_seeds, read_table, summarize
-from studies.film.events import judge
+from studies.real.predictions import compare_to_threshold
 from studies.templates import fill, table
 from tprprobe.figures.style import INK, Drawing, drawing, tidy
 from tprprobe.files.settings import read_toml
@@ -138,7 +138,7 @@ def decide(cells: pd.DataFrame) -> Iterator[dict[str, str]]:
         if "minus" in each:
             values = values - of.loc[of["method"] == each["minus"], each["measure"]]
         found = over_seeds(values.rename("value").reset_index(), "value")
-        outcome = judge(found, each["threshold"], 1 if each["direction"] == "greater" else -1)
+        outcome = compare_to_threshold(found, each["threshold"], each["direction"])
         yield {"prediction": each["says"], "measured": interval_text(found), "outcome": outcome}
 
 

@@ -9,7 +9,6 @@ import pandas as pd
 
 from studies.caption_seeds import read_seeds
 from studies.pages import training_times
-from studies.pages.large_store import summarize_large_store
 from studies.pages.markdown import verdict_table
 from studies.pages.replacements_section import summarize_replacements
 from studies.pages.training_times import judge_time
@@ -53,7 +52,6 @@ def make_page(runs: Path) -> str:
         timed=training_times,
         weights=[count_parameters({"preset": name}) for name in training_times.PRESETS],
         unbinding=summarize_unbinding(runs / "captions"),
-        large_store=summarize_large_store(runs / "captions"),
         replacements=summarize_replacements(runs / "captions"),
     )
 

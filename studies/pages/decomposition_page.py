@@ -1,4 +1,4 @@
-"""The page on decomposition: TPDN's table made anew, the authors' encodings, and models of our own."""
+"""The page on decomposition: TPDN's table made anew, and the authors' encodings."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
@@ -10,10 +10,7 @@ import pandas as pd
 from scipy import stats
 
 from studies.pages.encodings_section import BOTH, differ, summarize_encodings
-from studies.pages.english_states import summarize_english
-from studies.pages.letters_section import summarize_letters
 from studies.pages.markdown import verdict_table
-from studies.pages.own_decompositions import answer_own, summarize_own
 from studies.pages.printed_cells import draw_cells
 from studies.pages.verdicts import claims_of
 from studies.templates import fill, table
@@ -68,10 +65,6 @@ def make_page(runs: Path) -> str:
         tasks=[{"name": task, "table": _task(found, cells, task)} for task in TASKS],
         far=_far(found),
         far_kinds=_kinds(found.far),
-        letters=summarize_letters(),
-        own=summarize_own(runs / "decomposition"),
-        english=summarize_english(runs / "decomposition"),
-        shipped=answer_own(runs / "decomposition"),
         picture=PICTURE,
     )
 

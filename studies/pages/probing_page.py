@@ -1,6 +1,4 @@
-"""The page on probing: F1 of labels of words from vectors, in the generated English and in real
-text.
-"""
+"""The page on probing: F1 of labels of words from vectors, in the generated English."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,12 +9,10 @@ import pandas as pd
 from studies.pages import contrasts, probing_runs
 from studies.pages.contrasts import Place, compare, count_documents
 from studies.pages.deciding import decide
-from studies.pages.dictionary_section import summarize_dictionary
 from studies.pages.markdown import verdict_table
 from studies.pages.probing_runs import CONTINUOUS, DISCRETE, MODELS, TRANSFORMER, Probed
 from studies.pages.seed_roles import gather_seeds
 from studies.pages.seed_tables import describe_seeds, draw_discreteness
-from studies.pages.treebank import summarize_treebank
 from studies.pages.verdicts import claims_of
 from studies.summary_roles.records import STUDY, Roles, load_companions, load_roles
 from studies.templates import fill, table
@@ -60,12 +56,12 @@ def draw_figures() -> dict[str, Drawing]:
 def write_page(
     found: Found, folder: Path, roles: Roles, companions: Mapping[str, Roles] | None = None
 ) -> str:
-    """The page of these probes of what ships, of the study's roles and of its companions', and of real text."""
+    """The page of these probes of what ships, of the study's roles and of its companions'."""
     beside = companions or {}
     verdicts = decide(
         claims_of("probing"), gather_seeds(roles, beside), gather_evidence(found, folder)
     )
-    store, written = (open_store(folder / f"{DISCRETE}.{of}.store") for of in ("read", "written"))
+    store = open_store(folder / f"{DISCRETE}.read.store")
     return fill(
         Path(__file__).parent,
         "probing.md.j2",
@@ -90,8 +86,6 @@ def write_page(
         encoders=table([row for name in MODELS for row in _encoder_rows(found["read"][name])]),
         reports=store.samples,
         roles=_roles(store),
-        dictionary=summarize_dictionary([(store, "encoder"), (written, "decoder")]),
-        treebank=summarize_treebank(folder),
     )
 
 

@@ -1,7 +1,6 @@
 """The page on summaries: the models of a matched study against each other, over seeds and reports."""
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +50,6 @@ from tprprobe.figures.style import Drawing
 from tprprobe.files import assets
 from tprprobe.statistics import Interval, interval_text, read_interval
 
-TITLES = Path(__file__).parents[1] / "titles"  # models that do not ship, and what they scored
-TITLED = ("tpt-c", "t5", "tpt-d")
-SENTENCES = ("first sentence", "random sentence")
 EXTERNAL = "jiang-external-facts"
 OTHERS = {  # than TPT-c, which starts as T5 does
     T5: "T5",
@@ -129,13 +125,7 @@ def write_page(
         one_hot=summarize_one_hot(roles),
         measured=len(roles.reports),
         lead=interval_text(lead["rougeL"]),
-        titles=_titles({name: _read(TITLES / f"{name}.json") for name in TITLED}),
-        sentences=_sentences(_read(TITLES / "baselines.json")["scores"]),
     )
-
-
-def _read(scores: Path) -> dict[str, Any]:
-    return json.loads(scores.read_text("utf-8"))
 
 
 def score_lead(references: pd.DataFrame) -> dict[str, Interval]:
@@ -309,27 +299,3 @@ def _lengths(study: Study, longer: Study) -> str:
             if all(name in told for told in found.values())
         ]
     )
-
-
-def _titles(found: Mapping[str, Any]) -> str:
-    """Every model's scores of titles, and the differences from the Transformer."""
-    scores = {
-        model: {name: read_interval(row, "value") for name, row in each["scores"][TEST].items()}
-        for model, each in found.items()
-    }
-    rows = []
-    for name, title in SHOWN.items():
-        if name in scores[T5]:
-            own = {model: each[name] for model, each in scores.items()}
-            cells = {model: interval_text(each) for model, each in own.items()}
-            differences = {
-                f"{model} − {T5}": interval_text(minus(own[model], own[T5]), "+.3f")
-                for model in (DISCRETE, CONTINUOUS)
-            }
-            rows.append({"score": title} | cells | differences)
-    return table(rows)
-
-
-def _sentences(scores: Mapping[str, Any]) -> Sequence[str]:
-    """ROUGE-L of an abstract's first sentence, and of a random one."""
-    return [interval_text(read_interval(scores[name]["rougeL"], "value")) for name in SENTENCES]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from studies.pictures import compact_file
 from studies.real.outcomes import RESULTS
 from tprprobe.figures.style import FAINT, INK, MUTED, Drawing, drawing, palette, tidy
 
@@ -212,5 +213,6 @@ def draw_figures(out: Path = FOLDER) -> list[Path]:
         if (RESULTS / f"{needed}.csv").is_file():
             out.mkdir(parents=True, exist_ok=True)
             draw().savefig(out / f"{name}.svg")
+            compact_file(out / f"{name}.svg")
             made.append(out / f"{name}.svg")
     return made

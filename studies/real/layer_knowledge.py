@@ -14,9 +14,9 @@ import pandas as pd
 from jaxtyping import Float
 
 import tprprobe as tp
-from studies.pages.treebank import read_treebank
 from studies.real.outcomes import estimate, publish
 from studies.real.relation_heads import estimate_heads, measure_heads
+from studies.real.treebank import read_treebank
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import Interval, bootstrap, bootstrap_difference, f1
 

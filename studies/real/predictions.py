@@ -78,11 +78,11 @@ def decide(prediction: Prediction, cases: Mapping[str, Interval]) -> Outcome:
     """
     if not cases:
         return "not measured"
-    alone: list[Outcome] = [_compare(prediction, each) for each in cases.values()]
+    alone: list[Outcome] = [_outcome(prediction, each) for each in cases.values()]
     if len(alone) == 1:
         return alone[0]
     wide: list[Outcome] = [
-        _compare(prediction, _widen(each, len(cases))) for each in cases.values()
+        _outcome(prediction, _widen(each, len(cases))) for each in cases.values()
     ]
     by_all: Outcome
     by_one: Outcome
@@ -92,9 +92,14 @@ def decide(prediction: Prediction, cases: Mapping[str, Interval]) -> Outcome:
     return by_all if {*alone} == {by_all} else "undecided"
 
 
-def _compare(prediction: Prediction, case: Interval) -> Outcome:
-    low, high = case.low - prediction.threshold, case.high - prediction.threshold
-    if prediction.direction == "less":
+def _outcome(prediction: Prediction, case: Interval) -> Outcome:
+    return compare_to_threshold(case, prediction.threshold, prediction.direction)
+
+
+def compare_to_threshold(interval: Interval, threshold: float, direction: str) -> Outcome:
+    """*holds* if all of the interval lies beyond the threshold (``greater`` or ``less``), *fails* if none of it does."""
+    low, high = interval.low - threshold, interval.high - threshold
+    if direction == "less":
         low, high = -high, -low
     return "holds" if low > 0 else "fails" if high <= 0 else "undecided"
 

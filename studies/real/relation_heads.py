@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 
 import tprprobe as tp
-from studies.pages.treebank import read_treebank
 from studies.real.outcomes import estimate
+from studies.real.treebank import read_treebank
 from tprprobe.analyses.attention.head_relations import follow_relations, pick_heads
 from tprprobe.statistics import read_interval
 

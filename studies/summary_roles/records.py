@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from studies.summary_roles.measures import measure_model
 from tprpapers.study.comparisons import Answers
-from tprpapers.study.records import ANSWERS, EXACT, Study, column, common_seeds
+from tprpapers.study.records import ANSWERS, EXACT, Study, column, common_seeds, csv_bytes
 from tprprobe.console import track
 from tprprobe.files import assets
 from tprprobe.files.jsonfiles import read_json
@@ -24,7 +24,7 @@ COMPANIONS = {  # what is other in them
     LONGER: "With three times the steps and reports",
     SIX: "With six decoder layers, narrower",
 }
-FILES = {"reports": "roles.csv", "discreteness": "discreteness.csv"}
+FILES = {"reports": "roles.csv.gz", "discreteness": "discreteness.csv"}
 RUNS, KEPT = "runs", "roles"
 ALONG = ["run", "step", "sublayer", "layer", "n_distributions", "above_98", "above_90", "entropy"]
 
@@ -39,7 +39,9 @@ def measure_missing(study: Path) -> None:
         with TemporaryDirectory() as scratch:
             found = measure_model(folder / MODEL, dict(sorted(steps.items())), Path(scratch))
         tables = {
-            FILES[name]: each.to_csv(index=False) for name, each in found.items() if len(each)
+            FILES[name]: csv_bytes(table, FILES[name])
+            for name, table in found.items()
+            if len(table)
         }
         write_folder(folder / KEPT, tables)
 
@@ -61,7 +63,7 @@ def collect_roles(study: Path, home: Path) -> list[Path]:
         pd.concat(along) if along else pd.DataFrame(columns=ALONG),
     )
     return [
-        write_file(home / file, table.round(5).to_csv(index=False))
+        write_file(home / file, csv_bytes(table.round(5), file))
         for file, table in zip(FILES.values(), tables, strict=True)
     ]
 

@@ -9,7 +9,7 @@ import torch
 import tprprobe as tp
 from tprprobe.dashboard import asking, attention, changes
 from tprprobe.errors import InputError
-from tprprobe.interventions import asked_texts, text_changes
+from tprprobe.interventions import prompt_edits, prompts
 from tprprobe.models.protocol import require_vocabulary
 
 LEAD = "Roles of ‘12’ (1) and ‘45’ (7) exchanged: the answer"
@@ -17,7 +17,7 @@ LEAD = "Roles of ‘12’ (1) and ‘45’ (7) exchanged: the answer"
 
 @pytest.fixture(scope="module")
 def asked(make_model):
-    return asking.ask_text(make_model(fluent=True, seed=4), "12/(3-45)")
+    return asking.query_text(make_model(fluent=True, seed=4), "12/(3-45)")
 
 
 def read_lead(app):
@@ -25,21 +25,21 @@ def read_lead(app):
 
 
 def test_two_numbers_of_as_many_digits_change_places_with_the_exact_answer(asked):
-    assert asked_texts.exact_answer(asked) == "-2/7"
+    assert prompts.exact_answer(asked) == "-2/7"
     change = changes.exchange_tokens(asked, "roles", 2, 8)  # in 12 and in 45
-    assert (change.first, change.second) == ((1, 2), (7, 8))
+    assert (change.first_word, change.second_word) == ((1, 2), (7, 8))
     table, row = changes.try_change(asked, change)
     assert (row["predicted"], row["by"]) == ("-5", changes.ARITHMETIC)  # 45/(3-12)
     assert {row["answer before"], row["answer after"], "-5"} <= {*table["answer"]}
-    assert torch.allclose(*(torch.tensor(table[w]) for w in (asked_texts.PLAIN, changes.BACK)))
+    assert torch.allclose(*(torch.tensor(table[w]) for w in (prompts.UNEDITED, changes.BACK)))
     single = changes.exchange_tokens(asked, "roles", 1, 5)  # 12 and 3: single digits
-    assert (single.first, single.second) == ((1,), (5,))
+    assert (single.first_word, single.second_word) == ((1,), (5,))
     with pytest.raises(InputError, match="choose two"):
         changes.exchange_tokens(asked, "roles", 1, 1)
 
 
 def test_an_edit_that_changes_nothing_changes_no_answer(asked):
-    _, row = changes.try_change(asked, text_changes.Change("nothing", {}))
+    _, row = changes.try_change(asked, prompt_edits.Change("nothing", {}))
     assert row["answer after"] == row["answer before"]
     assert row["now"] == pytest.approx(row["probability"])
     assert "stays" in changes.summarize_change(row)
@@ -55,7 +55,7 @@ def test_an_edit_that_changes_nothing_changes_no_answer(asked):
 
 def test_a_text_without_end_is_refused_before_it_is_read(asked):
     with pytest.raises(InputError, match="of 5001 characters: give at most 4000"):
-        asking.ask_text(asked.model, "1+" * 2500 + "1")
+        asking.query_text(asked.model, "1+" * 2500 + "1")
 
 
 def test_probabilities_have_three_digits():
@@ -65,7 +65,7 @@ def test_probabilities_have_three_digits():
 
 def test_the_start_symbol_is_no_part_of_a_question(asked):
     _, row = changes.try_change(asked, changes.exchange_tokens(asked, "roles", 0, 1))
-    assert row["by"] == asked_texts.OTHER
+    assert row["by"] == prompts.WORDS_EXCHANGED
 
 
 def test_what_is_predicted_is_said_with_whether_it_came(asked):
@@ -82,16 +82,16 @@ def test_what_is_predicted_is_said_with_whether_it_came(asked):
 def test_a_word_goes_with_all_its_pieces(make_model):
     english = require_vocabulary(tp.load_model("tpt-d-english"))
     text = "Airbus strikes Hawaii."
-    words = asked_texts.group_words(text, english)
+    words = prompts.group_words(text, english)
     pieces = [english.spell([each]) for each in english.encode(text)]
     airbus = tuple(i for i, _ in enumerate(pieces) if "".join(pieces[: i + 1]).strip() in "Airbus")
     assert len(airbus) > 1
     assert words[0] == words[airbus[-1]] == airbus
     assert words[airbus[-1] + 1] == (airbus[-1] + 1,)  # strikes
     assert words[-2] == (len(words) - 2,)  # the full stop; the end symbol is no word
-    assert text_changes.find_words(words, 0, airbus[-1] + 1) == ((0,), (airbus[-1] + 1,))
+    assert prompt_edits.find_words(words, 0, airbus[-1] + 1) == ((0,), (airbus[-1] + 1,))
     characters = require_vocabulary(make_model(fluent=True, seed=4))
-    assert asked_texts.group_words("+120/7", characters)[3] == (2, 3, 4)  # behind the start symbol
+    assert prompts.group_words("+120/7", characters)[3] == (2, 3, 4)  # behind the start symbol
 
 
 def test_pairs_of_numbers_are_offered(asked):
@@ -101,11 +101,11 @@ def test_pairs_of_numbers_are_offered(asked):
 
 
 def test_a_caption_has_words_unbinding_vectors_and_no_heads():
-    image = asking.ask_image(asking.load_asked("tpgn-scenes"), 0)
+    image = asking.query_image(asking.load_readable("tpgn-scenes"), 0)
     table, row = changes.try_change(image, changes.exchange_tokens(image, "sentence TPRs", 1, 2))
     assert " ".join(image.tokens) == row["answer before"]
-    assert {*table} == {"answer", asked_texts.PLAIN, asked_texts.EDITED}
-    assert {*changes.list_kinds(image)} == {"fillers", *list(text_changes.KINDS)[3:]}
+    assert {*table} == {"answer", prompts.UNEDITED, prompts.EDITED}
+    assert {*changes.list_kinds(image)} == {"fillers", *list(prompt_edits.KINDS)[3:]}
     assert not changes.find_heads(image)
     assert changes.list_pairs(image) == []
 
@@ -164,18 +164,18 @@ def test_picks_that_say_nothing_are_left(open_page, asked_runs, picked):
 
 def test_two_words_of_any_model_with_a_head_exchange_their_states(make_model):
     model = make_model(fluent=True, seed=4)
-    asked, other = (replace(asking.ask_text(model, text), answer=None) for text in ("12/(3-45)", "45/(3-12)"))  # fmt: skip
-    site = asked_texts.list_states(model)[0]
+    asked, other = (replace(asking.query_text(model, text), answer=None) for text in ("12/(3-45)", "45/(3-12)"))  # fmt: skip
+    site = prompts.list_states(model)[0]
     change = changes.exchange_tokens(asked, f"states at {site}", 1, 8)  # 12 and 45
-    said = asking.listen(asked, changes.list_ways(asked, change))
+    said = asking.read_output(asked, changes.list_inputs(asked, change))
     assert {*said.table} == {"next word", *changes.MEANINGS}
     plain, back, edited = (
-        said.table[way] for way in (asked_texts.PLAIN, changes.BACK, asked_texts.EDITED)
+        said.table[way] for way in (prompts.UNEDITED, changes.BACK, prompts.EDITED)
     )
     assert plain.tolist() == pytest.approx(back.tolist())  # the states put back change nothing
     assert (plain - edited).abs().max() > 10 * (plain - back).abs().max()
-    again = asking.listen(other, changes.list_ways(other)).table.set_index("next word")
-    shown = said.table.set_index("next word")[asked_texts.OTHER]
-    assert shown[again.index].tolist() == pytest.approx(again[asked_texts.PLAIN].tolist())
-    told = changes.summarize_change(text_changes.judge(said, change.told))
+    again = asking.read_output(other, changes.list_inputs(other)).table.set_index("next word")
+    shown = said.table.set_index("next word")[prompts.WORDS_EXCHANGED]
+    assert shown[again.index].tolist() == pytest.approx(again[prompts.UNEDITED].tolist())
+    told = changes.summarize_change(prompt_edits.compare_to_expected(said, change.description))
     assert f"States at {site} of ‘12’ (1) and ‘45’ (7) exchanged: the next word" in told

@@ -264,7 +264,9 @@ def test_models_named_oddly_load_nothing(tmp_path):
 
 def test_a_text_is_not_put_to_a_model_of_images():
     with pytest.raises(InputError, match="tpgn-scenes writes captions of images"):
-        tp.dashboard.asking.ask_text(tp.dashboard.asking.load_asked("tpgn-scenes"), "What is 1+1?")
+        tp.dashboard.asking.query_text(
+            tp.dashboard.asking.load_readable("tpgn-scenes"), "What is 1+1?"
+        )
 
 
 @pytest.mark.parametrize(

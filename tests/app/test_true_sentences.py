@@ -22,7 +22,7 @@ from tprprobe.dashboard import (
 )
 from tprprobe.dashboard.chart_data import Lines
 from tprprobe.dashboard.scene import summarize_roles
-from tprprobe.interventions import asked_texts, text_changes
+from tprprobe.interventions import prompt_edits, prompts
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 
 WORDS = (("the", "DT", 1), ("dog", "NN", 2), ("sees", "VB", 2), ("a", "DT", 4), ("cat", "NN", 2))
@@ -300,13 +300,13 @@ def results(draw):
         )
         return (lambda: interventions.summarize_edits(table, "exchange")), [table], {"next token"}
     if kind == "words":
-        what = draw(st.sampled_from([asked_texts.ANSWER, asked_texts.NEXT, asked_texts.NEAR]))
-        ways = draw(st.sampled_from([[*changes.MEANINGS], [asked_texts.PLAIN, asked_texts.EDITED]]))
+        what = draw(st.sampled_from([prompts.ANSWER, prompts.NEXT_WORD, prompts.NEAREST_SAMPLE]))
+        ways = draw(st.sampled_from([[*changes.MEANINGS], [prompts.UNEDITED, prompts.EDITED]]))
         p = {way: np.array([draw(SHARE), draw(SHARE)]) for way in ways}
         table = pd.DataFrame({what: ["France", "Italy"]}).assign(**p)
-        said = asked_texts.Said(table, {way: draw(st.integers(0, 1)) for way in ways})
-        exact = draw(st.sampled_from(["", "Italy"])) if what == asked_texts.ANSWER else ""
-        row = text_changes.judge(said, "states exchanged", exact)
+        said = prompts.ModelOutput(table, {way: draw(st.integers(0, 1)) for way in ways})
+        exact = draw(st.sampled_from(["", "Italy"])) if what == prompts.ANSWER else ""
+        row = prompt_edits.compare_to_expected(said, "states exchanged", exact)
         holds = {what} | ({"predicted"} if exact or len(ways) > 2 else set())
         return (lambda: changes.summarize_change(row)), [table], holds
     if kind == "layers":
@@ -356,7 +356,7 @@ def test_every_number_of_a_result_stands_in_its_table(data):
         ("as predicted", "predicted"),
         *(
             (f"the {each} ", each)
-            for each in (asked_texts.ANSWER, asked_texts.NEXT, asked_texts.NEAR)
+            for each in (prompts.ANSWER, prompts.NEXT_WORD, prompts.NEAREST_SAMPLE)
         ),
     ):
         assert word not in text or needs in holds, text

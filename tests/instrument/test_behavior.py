@@ -17,7 +17,7 @@ from tprprobe.figures.behavior import behavior_by_layer
 from tprprobe.interventions import edits
 from tprprobe.interventions.behavior import measure_pairs, summarize_pairs
 from tprprobe.interventions.pair_trials import make_trials
-from tprprobe.interventions.word_edits import EDITS, Words, list_ways
+from tprprobe.interventions.word_edits import EDITS, WordStates, list_edits
 from tprprobe.models import load_model
 from tprprobe.models.answers import next_words
 
@@ -178,7 +178,7 @@ def test_every_edit_stands_beside_its_controls(table, frame):
 def words_of(x, y, names):
     n = len(x)
     at = torch.tensor([[1, 4]] * n)
-    return Words(tuple(names), at, torch.full((n, 2), -1), x, y, x, y)
+    return WordStates(tuple(names), at, torch.full((n, 2), -1), x, y, x, y)
 
 
 def test_surgery_exchanges_the_means_of_words_at_a_place():
@@ -188,15 +188,15 @@ def test_surgery_exchanges_the_means_of_words_at_a_place():
     x = torch.stack([torch.stack([v[a, 0], v[b, 1]]) for a, b in names])
     y = torch.stack([torch.stack([v[b, 0], v[a, 1]]) for a, b in names])
     words = words_of(x, y, [(str(a), str(b)) for a, b in names])
-    ways = {way.control: way for way in list_ways(words, ["surgery"]) if way.edit == "surgery"}
-    assert ways[""].made.all()
-    assert torch.allclose(ways[""].to, y, atol=1e-6)
+    ways = {way.control: way for way in list_edits(words, ["surgery"]) if way.edit == "surgery"}
+    assert ways[""].is_possible.all()
+    assert torch.allclose(ways[""].states, y, atol=1e-6)
     elsewhere = torch.stack(
         [torch.stack([v[a, 0] + v[b, 1] - v[a, 1], v[b, 1] + v[a, 0] - v[b, 0]]) for a, b in names]
     )
-    assert torch.allclose(ways["wrong role"].to, elsewhere, atol=1e-6)
-    assert not ways["wrong position"].made.any()  # there is no token beside
-    moved = [(way.to - x).norm(dim=-1) for way in (ways[""], ways["random direction"])]
+    assert torch.allclose(ways["wrong role"].states, elsewhere, atol=1e-6)
+    assert not ways["wrong position"].is_possible.any()  # there is no token beside
+    moved = [(way.states - x).norm(dim=-1) for way in (ways[""], ways["random direction"])]
     assert torch.allclose(*moved, atol=1e-5)
 
 
@@ -204,10 +204,10 @@ def test_surgery_needs_the_words_in_further_items():
     x = torch.randn(2, 2, 4)
     (real, *_) = (
         w
-        for w in list_ways(words_of(x, x, [("0", "1"), ("2", "3")]), ["surgery"])
+        for w in list_edits(words_of(x, x, [("0", "1"), ("2", "3")]), ["surgery"])
         if w.edit == "surgery"
     )
-    assert not real.made.any()
+    assert not real.is_possible.any()
 
 
 def test_erasing_leaves_nothing_linear_of_the_places():
@@ -215,8 +215,8 @@ def test_erasing_leaves_nothing_linear_of_the_places():
     x = torch.randn(400, 2, 6, generator=rng)
     x[:, 1] += 2
     ways = {
-        w.control: w.to
-        for w in list_ways(words_of(x, x, [("a", "b")] * 400), ["erase"])
+        w.control: w.states
+        for w in list_edits(words_of(x, x, [("a", "b")] * 400), ["erase"])
         if w.edit == "erase"
     }
     gap = {name: float((to[:, 1] - to[:, 0]).mean(0).norm()) for name, to in ways.items()}

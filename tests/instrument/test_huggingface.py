@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import tprprobe as tp
 from tprprobe.analyses.probing import Schedule
 from tprprobe.cli import app, main
-from tprprobe.dashboard.asking import load_asked
+from tprprobe.dashboard.asking import load_readable
 from tprprobe.errors import InputError
 from tprprobe.gold.labels import place_words, words_of_tokens
 from tprprobe.models import load_model
@@ -461,7 +461,7 @@ def test_each_command_takes_it_or_says_why_not(foreign, treebank, tmp_path, monk
             )
         )
     assert (
-        load_asked(name).name == "hf:bert"
+        load_readable(name).name == "hf:bert"
     )  # Ask shows the nearest samples of a model without a head
 
 

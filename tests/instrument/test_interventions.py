@@ -9,9 +9,9 @@ from torch import Tensor
 from tprprobe import interventions as edits
 from tprprobe.errors import InputError
 from tprprobe.interventions.batched_edits import (
-    AT_ONCE,
     BEHIND,
     BELOW,
+    SYMBOLS_PER_PASS,
     first_places,
     list_steps,
     score_variants,
@@ -213,7 +213,7 @@ def test_what_is_held_is_not_computed():
 @pytest.mark.parametrize("at_once", [1, 10**6])  # one variant a pass, and all of a place
 @pytest.mark.parametrize("case", CASES)
 def test_variants_in_one_pass_are_the_same_as_one_by_one(case, at_once, monkeypatch):
-    monkeypatch.setitem(AT_ONCE, "cpu", at_once)
+    monkeypatch.setitem(SYMBOLS_PER_PASS, "cpu", at_once)
     model, source = model_of(case), source_of(case)
     names = [name for name in find_sites(model) if not name.endswith("attention")]
     variants = [{}, *({name: edits.zero(strength=0.7)} for name in names)]
@@ -226,13 +226,13 @@ def test_variants_in_one_pass_are_the_same_as_one_by_one(case, at_once, monkeypa
                 nats = logits.gather(-1, target[:, 1:, None])[..., 0].masked_fill(~real, 0).sum(1)
                 assert found.log_probability[at, number].allclose(nats, atol=1e-4), variant
                 best = (logits.argmax(-1) == target[:, 1:]) | ~real
-                assert found.written[at, number].equal(best.all(1))
+                assert found.is_written[at, number].equal(best.all(1))
 
 
 @pytest.mark.parametrize("at_once", [1, 10**6])  # one variant a pass, and all of them
 @pytest.mark.parametrize("case", ["tp-transformer", "tpt"])
 def test_attentions_that_no_edit_reaches_are_read_once(case, at_once, monkeypatch):
-    monkeypatch.setitem(AT_ONCE, "cpu", at_once)
+    monkeypatch.setitem(SYMBOLS_PER_PASS, "cpu", at_once)
     model, calls = model_of(case), []
     for name in list_steps(model):
         if name.endswith((".self", ".cross")):

@@ -48,7 +48,7 @@ def test_an_answer_has_two_sentences_and_numbers_of_its_page(page):
 
 
 def test_every_page_of_results_has_an_opening():
-    assert {*OPENINGS} == {*PAGES} - {"film", "binding-benchmark"}  # which open so themselves
+    assert {*OPENINGS} == {*PAGES} - {"binding-benchmark"}  # which opens so itself
 
 
 def test_a_headline_follows_its_verdict():

@@ -66,6 +66,8 @@ def java_meteor(
 ) -> tuple[float, Float[np.ndarray, " image"]]:
     """METEOR of the corpus, which is not a mean, and of every caption.
 
+    The program reads its paraphrases at every start: 17 s of processor time and 1.3 GB, for few captions, too.
+
     Raises: InputError where the package or Java is missing.
     """
     if reason := meteor_missing():

@@ -1,10 +1,10 @@
 """The tables of a study: three CSV files of its finished runs, readable without weights."""
 
+import gzip
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ from tprprobe.files.writing import write_file
 from tprprobe.training.logs import read_log
 
 PLAN, ANSWERS, TEST = "plan.json", "answers.json", "test.parquet"
-FILES = ("runs.csv", "curves.csv", "examples.csv")
+FILES = ("runs.csv", "curves.csv.gz", "examples.csv.gz")
+GZIP = ".gz"  # studies of earlier versions have plain tables
 AGAIN = "take it from where it was copied, or train again"
 COLUMNS = {
     FILES[0]: columns(
@@ -112,8 +113,14 @@ def collect_study(folder: str | os.PathLike[str]) -> Path:
     flags = examples.select_dtypes(bool).columns
     examples = pd.concat([examples.astype(dict.fromkeys(flags, int)), *scores], axis=1)
     for file, table in zip(FILES, (pd.concat(runs), pd.concat(curves), examples), strict=True):
-        write_file(folder / file, table.to_csv(index=False))
+        write_file(folder / file, csv_bytes(table, file))
     return folder
+
+
+def csv_bytes(table: pd.DataFrame, file: str) -> bytes:
+    """The table as CSV, compressed where the file's name ends in ``.gz``; equal tables are equal bytes."""
+    content = table.to_csv(index=False).encode()
+    return gzip.compress(content, mtime=0) if file.endswith(GZIP) else content
 
 
 Found = tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]  # its row, its curve, its scores
@@ -146,7 +153,10 @@ def read_records(folder: Path) -> list[pd.DataFrame]:
     """
     if not (folder / FILES[0]).is_file():
         return [pd.DataFrame({"run": []}) for _ in FILES]
-    return [pd.read_csv(text, dtype=str, keep_default_na=False) for text in _texts(folder)]
+    return [
+        pd.read_csv(path, dtype=str, keep_default_na=False)
+        for path in _table_paths(folder).values()
+    ]
 
 
 def load_study(folder: str | os.PathLike[str]) -> Study:
@@ -156,30 +166,31 @@ def load_study(folder: str | os.PathLike[str]) -> Study:
         InputError: one of them is missing.
     """
     folder = Path(folder)
-    _check(folder)
+    paths = _table_paths(folder)
     runs, curves, examples = (
-        read_table(folder / file, known, AGAIN) for file, known in COLUMNS.items()
+        read_table(paths[file], known, AGAIN) for file, known in COLUMNS.items()
     )
     named = runs["variant"] + "-" + runs["seed"].astype(str)
     if runs.empty or examples.empty or (named != runs["run"]).any():
         raise InputError(f"{folder} has runs that are not named as its variants and seeds: {AGAIN}")
     if missing := [name for name in runs["run"] if name not in examples]:
-        raise InputError(f"{folder / FILES[2]} lacks the run {missing[0]!r}: {AGAIN}")
+        raise InputError(f"{paths[FILES[2]]} lacks the run {missing[0]!r}: {AGAIN}")
     known = set(runs["run"])
     scores: Columns = {
         each: int if each in known else float
         for each in map(str, examples)
         if each.partition(":")[0] in known
     }
-    examples = check_columns(examples, scores, folder / FILES[2], AGAIN)
+    examples = check_columns(examples, scores, paths[FILES[2]], AGAIN)
     return Study(folder.resolve().name, runs, curves, examples)
 
 
-def _check(folder: Path) -> None:
-    if missing := [file for file in FILES if not (folder / file).is_file()]:
-        raise InputError(f"{folder} has no {missing[0]} of a study: train one by a plan first")
-
-
-def _texts(folder: Path) -> list[StringIO]:
-    _check(folder)
-    return [StringIO((folder / file).read_text()) for file in FILES]
+def _table_paths(folder: Path) -> dict[str, Path]:
+    """The path of every table, by its name in FILES."""
+    paths = {}
+    for file in FILES:
+        plain = folder / file.removesuffix(GZIP)
+        paths[file] = plain if plain.is_file() else folder / file
+        if not paths[file].is_file():
+            raise InputError(f"{folder} has no {file} of a study: train one by a plan first")
+    return paths

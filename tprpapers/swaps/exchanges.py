@@ -139,7 +139,7 @@ def tabulate(
     at: str = PAIR,
 ) -> pd.DataFrame:
     """One row per swap: what one variant makes of its two answers, the original and the counterfactual."""
-    p, wrote = scored.log_probability[variant].exp().numpy(), scored.written[variant].numpy()
+    p, wrote = scored.log_probability[variant].exp().numpy(), scored.is_written[variant].numpy()
     return pd.DataFrame(
         {
             "question": part["question"].to_numpy(),

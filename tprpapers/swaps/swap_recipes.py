@@ -9,14 +9,14 @@ from tprpapers.swaps.agent_patient import AGENTS
 from tprpapers.swaps.number_pairs import KINDS
 from tprprobe.errors import unknown
 from tprprobe.files.settings import parse, read_toml
-from tprprobe.interventions.sweep_recipes import Chosen
+from tprprobe.interventions.sweep_recipes import RecipeData
 
 UNBINDING = "unbinding"  # the kind of swap of a TPGN's captions, alone too
 OF_POLARITY = ("donors", "shifts", "erasures")
 OF_REFERENCE = (*OF_POLARITY, "surgery")
 
 
-class SwapRecipe(Chosen, strict=True):
+class SwapRecipe(RecipeData, strict=True):
     """Swaps: kinds of pairs whose vectors are exchanged, and what else is measured of them.
 
     Swaps are kinds of pairs of numbers (`find_swaps`) whose vectors are exchanged in all ways of the

@@ -25,11 +25,11 @@ app = typer.Typer(
 )
 
 
-def _print_version(asked: bool) -> bool:
-    if asked:
+def _print_version(is_asked: bool) -> bool:
+    if is_asked:
         typer.echo(_describe_versions())
         raise typer.Exit
-    return asked
+    return is_asked
 
 
 def _describe_versions() -> str:

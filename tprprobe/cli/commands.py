@@ -56,9 +56,10 @@ class Commands(TyperGroup):
     def __init__(self, **settings: Any):
         super().__init__(**settings)
         titles = {name: cleandoc(command.__doc__ or "") for name, command in COMMANDS.items()}
-        plugged = {name: each.title for name, each in plugins.find("commands").items()}
+        plugin_titles = {name: plugin.title for name, plugin in plugins.find("commands").items()}
         self.commands = {
-            name: TyperCommand(name, help=title) for name, title in {**plugged, **titles}.items()
+            name: TyperCommand(name, help=title)
+            for name, title in {**plugin_titles, **titles}.items()
         }
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -69,13 +70,13 @@ class Commands(TyperGroup):
         """The arguments, the common flags in front."""
         end = args.index("--") if "--" in args else len(args)
         front = [word for word in args[:end] if word in EVERYWHERE]
-        rest = [word for word in args[:end] if word not in EVERYWHERE]
-        return super().parse_args(ctx, [*front, *rest, *args[end:]])
+        words = [word for word in args[:end] if word not in EVERYWHERE]
+        return super().parse_args(ctx, [*front, *words, *args[end:]])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command to run, and its arguments."""
-        name, command, rest = super().resolve_command(ctx, args)
-        return name, command if name is None else load_command(name), rest
+        name, command, remaining = super().resolve_command(ctx, args)
+        return name, command if name is None else load_command(name), remaining
 
 
 def load_command(name: str) -> Any:

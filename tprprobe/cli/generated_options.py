@@ -75,8 +75,10 @@ class Generated:
         self.command, self.read, self.every = command, functools.cache(read), every
 
     def __call__(self, **options: Any) -> None:
-        made = {} if self.every else self.read()
-        self.command(**{k: v for k, v in options.items() if k not in made or v != made[k].default})
+        generated = {} if self.every else self.read()
+        self.command(
+            **{k: v for k, v in options.items() if k not in generated or v != generated[k].default}
+        )
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -89,7 +91,7 @@ class Generated:
         return {p.name: p.annotation for p in self.__signature__.parameters.values()}
 
 
-def _constructor_options(group: str, others: Collection[str]) -> dict[str, inspect.Parameter]:
+def _constructor_options(group: str, reserved: Collection[str]) -> dict[str, inspect.Parameter]:
     """The parameters of the constructors in a group of entry points, which have no default: each class has its own."""
     texts: dict[str, dict[str, str]] = {}
     annotations: dict[str, str] = {}
@@ -102,7 +104,7 @@ def _constructor_options(group: str, others: Collection[str]) -> dict[str, inspe
             node = _find(Path(str(spec and spec.origin)), kind)
             described = read_arguments(ast.get_docstring(node) or "")
             for argument, annotation, default in _written(node):
-                if default is None or argument in (SEED, *others):
+                if default is None or argument in (SEED, *reserved):
                     continue
                 kinds = ast.unparse(annotation) if annotation else type(_value(default)).__name__
                 if not _is_typed(kinds):
@@ -113,9 +115,9 @@ def _constructor_options(group: str, others: Collection[str]) -> dict[str, inspe
     return {
         argument: _option(
             argument, argument, annotations[argument], None,
-            " ".join(f"Of {name}: {text}" for name, text in of.items()), "Parameters of probes",
+            " ".join(f"Of {name}: {text}" for name, text in texts_by_plugin.items()), "Parameters of probes",
         )
-        for argument, of in texts.items()
+        for argument, texts_by_plugin in texts.items()
     }  # fmt: skip
 
 
@@ -153,19 +155,22 @@ def _value(default: ast.expr) -> Any:
 
 def _written(node: ast.FunctionDef | ast.ClassDef) -> Iterator[tuple[str, Any, ast.expr | None]]:
     if isinstance(node, ast.ClassDef):
-        written = (member for member in node.body if getattr(member, "name", "") == "__init__")
-        if not isinstance(constructor := next(written, None), ast.FunctionDef):
-            fields = (each for each in node.body if isinstance(each, ast.AnnAssign))
-            yield from ((ast.unparse(each.target), each.annotation, each.value) for each in fields)
+        members = (member for member in node.body if getattr(member, "name", "") == "__init__")
+        if not isinstance(constructor := next(members, None), ast.FunctionDef):
+            fields = (argument for argument in node.body if isinstance(argument, ast.AnnAssign))
+            yield from (
+                (ast.unparse(argument.target), argument.annotation, argument.value)
+                for argument in fields
+            )
             return
         node = constructor
     listed = node.args
-    first = [None] * (len(listed.args) - len(listed.defaults))
-    for each, default in (
-        *zip(listed.args, [*first, *listed.defaults], strict=True),
+    padding = [None] * (len(listed.args) - len(listed.defaults))
+    for argument, default in (
+        *zip(listed.args, [*padding, *listed.defaults], strict=True),
         *zip(listed.kwonlyargs, listed.kw_defaults, strict=True),
     ):
-        yield each.arg, each.annotation, default
+        yield argument.arg, argument.annotation, default
 
 
 def _option(
@@ -178,9 +183,11 @@ def _option(
         accepted, default = list[accepted], None
     elif accepted is bool and default is None:
         flag = f"{flag}/--no-{flag.removeprefix('--')}"
-    shown = default is not None and default is not False
+    has_default = default is not None and default is not False
     limits: dict[str, Any] = {"min": 0, "max": 2**32 - 1} if argument == "seed" else {}
-    option = typer.Option(flag, help=text, rich_help_panel=panel, show_default=shown, **limits)
+    option = typer.Option(
+        flag, help=text, rich_help_panel=panel, show_default=has_default, **limits
+    )
     annotated = Annotated[accepted if default is not None else accepted | None, option]
     keyword = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(argument, keyword, default=default, annotation=annotated)
@@ -189,5 +196,5 @@ def _option(
 def read_arguments(docstring: str) -> dict[str, str]:
     """The text of every argument under ``Args:`` in a docstring, on one line, without markup."""
     _, _, listed = docstring.partition("Args:\n")
-    found = {name: " ".join(text.split()) for name, text in ARGUMENT.findall(listed)}
-    return {name: MARKUP.sub("", text) for name, text in found.items()}
+    text_of_argument = {name: " ".join(text.split()) for name, text in ARGUMENT.findall(listed)}
+    return {name: MARKUP.sub("", text) for name, text in text_of_argument.items()}

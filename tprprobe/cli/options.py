@@ -106,10 +106,10 @@ def labelled(examples: "Dataset", labels: list[str]) -> "tuple[Dataset, list[Lab
     from tprprobe.data.annotated.sentencesets import join_labels
     from tprprobe.gold.labellers import find_labellers, is_labeller
 
-    for each in labels:
-        if "=" not in each:
-            raise InputError(f"--labels {each!r}: give TASK=FILE, for example nel=entities.iob2")
-    sources = dict(each.split("=", 1) for each in labels)
+    for label in labels:
+        if "=" not in label:
+            raise InputError(f"--labels {label!r}: give TASK=FILE, for example nel=entities.iob2")
+    sources = dict(label.split("=", 1) for label in labels)
     files = {task: source for task, source in sources.items() if not is_labeller(source)}
     labellers = find_labellers({k: v for k, v in sources.items() if k not in files})
     return join_labels(examples, files) if files else examples, labellers

@@ -25,7 +25,7 @@ from tprprobe.store.kinds import STORE
 from tprprobe.store.layout import TOKENS
 from tprprobe.store.reader import Store, open_store
 
-SHOWN = 64  # rows of every site in the viewer
+MAX_VECTORS = 64  # rows of every site in the viewer
 VIEWER = "viewer"
 TAGS = ["tprprobe", "tensor-product-representation", "interpretability"]
 READING = "```python\nimport tprprobe as tp\n\n{}\n```\n"
@@ -71,12 +71,12 @@ def describe(folder: Path, repo_id: str) -> dict[str, bytes]:
             f"{folder} holds nothing to share: give a store, a checkpoint, or the folder of a finished "
             "command (--out)"
         )
-    files, made = {}, {}
+    files, tables_by_file = {}, {}
     for name, table in tables.items():
         files[name] = table if isinstance(table, str) else f"{VIEWER}/{name}.parquet"
         if not isinstance(table, str):
-            made[files[name]] = encode(table)
-    return {hub.CARD: _card(files, text).encode(), **made}
+            tables_by_file[files[name]] = encode(table)
+    return {hub.CARD: _card(files, text).encode(), **tables_by_file}
 
 
 def _card(files: Mapping[str, str], text: str) -> str:
@@ -91,7 +91,7 @@ def _tables_of_store(store: Store) -> Tables:
     """The token table, and the first vectors of every site."""
     tables = []
     for site in (site for site, spec in store.specs.items() if not spec.is_attention):
-        rows = store.read(site, slice(0, SHOWN))
+        rows = store.read(site, slice(0, MAX_VECTORS))
         tokens = store.tokens_of(site).iloc[: len(rows)]
         columns = {name: tokens[name] for name in ("sample", "position", "token") if name in tokens}
         flat = rows.reshape(len(rows), int(np.prod(rows.shape[1:]))).astype(np.float32)
@@ -115,7 +115,7 @@ def _text_of_store(store: Store, repo_id: str) -> str:
         f"A store of tprprobe {facts.tprprobe or version('tprprobe')}.\n",
         READING.format(f'store = tp.open_store("{hub.HUB}{repo_id}")\nstore.read(store.sites[0])'),
         "Without tprprobe, `xarray.open_zarr` reads `arrays.zarr`, pandas reads `tokens.parquet`. The viewer shows "
-        f"the tokens and the first {SHOWN} vectors of every site.\n",
+        f"the tokens and the first {MAX_VECTORS} vectors of every site.\n",
         "| site | axes | shape | type | compression |\n|---|---|---|---|---|",
         *sites,
         f"\nThe vectors of twins, which are controls, are in {twins}.\n" if twins else "\n\n",
@@ -146,6 +146,9 @@ def _text_of_runs(runs: Mapping[str, str], repo_id: str) -> str:
         READING.format(f'results = tp.load_run("{hub.HUB}{repo_id}")    # by folder'),
         "The viewer shows their tables.\n",
         "| folder | holds | made by |\n|---|---|---|",
-        *(f"| `{at}` | {kind} | `tprprobe {kinds[kind].command} …` |" for at, kind in runs.items()),
+        *(
+            f"| `{folder}` | {kind} | `tprprobe {kinds[kind].command} …` |"
+            for folder, kind in runs.items()
+        ),
     ]
     return "\n".join(lines) + "\n"

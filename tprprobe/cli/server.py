@@ -10,7 +10,7 @@ from tprprobe.console import stderr
 from tprprobe.errors import InputError, check_extra
 from tprprobe.files import assets
 
-ADDRESS, PORT, TRIED = "127.0.0.1", 8501, 50
+ADDRESS, PORT, MAX_PORTS = "127.0.0.1", 8501, 50
 SETTINGS = {
     "server.address": ADDRESS,
     "server.headless": "true",
@@ -36,16 +36,16 @@ def serve(runs: str | os.PathLike[str], port: int | None = None) -> NoReturn:
         raise InputError(f"no folder {root}: give a folder with runs, or make one: tprprobe demo")
     for package in ("streamlit", "plotly"):
         check_extra(package, "app", "the dashboard")
-    chosen = find_port(port)
-    stderr.print(f"dashboard: http://{ADDRESS}:{chosen}", highlight=False)
-    command = arguments(root.resolve(), chosen)
+    free_port = find_port(port)
+    stderr.print(f"dashboard: http://{ADDRESS}:{free_port}", highlight=False)
+    command = arguments(root.resolve(), free_port)
     environment = {**os.environ, "OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "PASSIVE")}
     os.execve(command[0], command, environment)
 
 
 def arguments(root: Path, port: int) -> list[str]:
     """The command line of the server."""
-    flags = [part for name, value in SETTINGS.items() for part in (f"--{name}", value)]
+    flags = [word for name, value in SETTINGS.items() for word in (f"--{name}", value)]
     script = find_script()
     begun = [sys.executable, str(script.with_name("serve.py")), "run", str(script)]
     return [*begun, *flags, "--server.port", str(port), "--", str(root)]
@@ -53,21 +53,21 @@ def arguments(root: Path, port: int) -> list[str]:
 
 def find_script() -> Path:
     """The dashboard's main file: $TPRPROBE_PATH, the wheel's, or the checkout's."""
-    found = [root / "main.py" for root in assets.roots("app") if (root / "main.py").is_file()]
-    if not found:
+    scripts = [root / "main.py" for root in assets.roots("app") if (root / "main.py").is_file()]
+    if not scripts:
         raise InputError("the dashboard's files are not installed: install tprprobe again")
-    return found[0]
+    return scripts[0]
 
 
 def find_port(port: int | None) -> int:
     """The port, or the first free one from 8501."""
-    tried = [port] if port is not None else list(range(PORT, PORT + TRIED))
-    for each in tried:
+    ports = [port] if port is not None else list(range(PORT, PORT + MAX_PORTS))
+    for candidate in ports:
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
-                probe.bind((ADDRESS, each))
+                probe.bind((ADDRESS, candidate))
             except (OSError, OverflowError):
                 continue
-        return each
-    raise InputError(f"port {tried[0]} cannot be used: give another --port, or none")
+        return candidate
+    raise InputError(f"port {ports[0]} cannot be used: give another --port, or none")

@@ -1,22 +1,22 @@
 """What a model says of what it is asked, in sentences."""
 
-from tprprobe.interventions.asked_texts import (
+from tprprobe.interventions.prompts import (
     ANSWER,
-    NEAR,
-    NEXT,
-    PLAIN,
-    Asked,
-    Said,
+    NEAREST_SAMPLE,
+    NEXT_WORD,
+    UNEDITED,
+    ModelOutput,
+    Prompt,
     exact_answer,
     find_reference,
-    measure_of,
+    name_measure,
 )
-from tprprobe.interventions.asked_texts import ask_image as ask_image
-from tprprobe.interventions.asked_texts import ask_text as ask_text
-from tprprobe.interventions.asked_texts import is_model_of as is_model_of
-from tprprobe.interventions.asked_texts import listen as listen
-from tprprobe.interventions.asked_texts import load_asked as load_asked
-from tprprobe.interventions.asked_texts import reads_images as reads_images
+from tprprobe.interventions.prompts import is_model_of as is_model_of
+from tprprobe.interventions.prompts import load_readable as load_readable
+from tprprobe.interventions.prompts import query_image as query_image
+from tprprobe.interventions.prompts import query_text as query_text
+from tprprobe.interventions.prompts import read_output as read_output
+from tprprobe.interventions.prompts import reads_images as reads_images
 from tprprobe.store import Store
 from tprprobe.store.token_texts import visible as visible
 
@@ -30,14 +30,18 @@ def write_share(p: float, measure: str = "probability") -> str:
     return f"{p:.1e}" if p >= LEAST else f"below {LEAST:.0e}"
 
 
-def summarize_said(asked: Asked, said: Said, store: Store) -> str:
+def summarize_said(asked: Prompt, said: ModelOutput, store: Store) -> str:
     """What the model says without an edit, how probable that is, and whether it is right where that is known."""
-    what, measure = measure_of(said)
-    row = said.table.iloc[said.first[PLAIN]]
-    does = {ANSWER: "answers:", NEXT: "expects next:", NEAR: "is nearest to the sample"}[what]
+    what, measure = name_measure(said)
+    row = said.table.iloc[said.first_rows[UNEDITED]]
+    does = {
+        ANSWER: "answers:",
+        NEXT_WORD: "expects next:",
+        NEAREST_SAMPLE: "is nearest to the sample",
+    }[what]
     does = f"writes of {asked.text}:" if asked.is_image else does
-    who = f"{asked.model.name}’s state of this text" if what == NEAR else asked.model.name
-    told = f"{who} {does} ‘{row[what]}’ ({measure} {write_share(row[PLAIN], measure)})"
+    who = f"{asked.model.name}’s state of this text" if what == NEAREST_SAMPLE else asked.model.name
+    told = f"{who} {does} ‘{row[what]}’ ({measure} {write_share(row[UNEDITED], measure)})"
     if exact := exact_answer(asked):
         return f"{told}; the exact answer is {exact}: {'right' if exact == row[what] else 'wrong'}."
     if what == ANSWER and not asked.is_image and (reference := find_reference(store, asked.text)):

@@ -6,30 +6,30 @@ from typing import Any
 import pandas as pd
 
 from tprprobe.dashboard.asking import write_share
-from tprprobe.interventions.asked_texts import EDITED, OTHER, PLAIN, Asked
-from tprprobe.interventions.text_changes import ARITHMETIC, BACK, ROLE
-from tprprobe.interventions.text_changes import ablate_head as ablate_head
-from tprprobe.interventions.text_changes import exchange_tokens as exchange_tokens
-from tprprobe.interventions.text_changes import find_heads as find_heads
-from tprprobe.interventions.text_changes import list_heads as list_heads
-from tprprobe.interventions.text_changes import list_kinds as list_kinds
-from tprprobe.interventions.text_changes import list_pairs as list_pairs
-from tprprobe.interventions.text_changes import list_ways as list_ways
-from tprprobe.interventions.text_changes import try_change as try_change
+from tprprobe.interventions.prompt_edits import ARITHMETIC, BACK, ROLE
+from tprprobe.interventions.prompt_edits import ablate_head as ablate_head
+from tprprobe.interventions.prompt_edits import exchange_tokens as exchange_tokens
+from tprprobe.interventions.prompt_edits import find_heads as find_heads
+from tprprobe.interventions.prompt_edits import list_heads as list_heads
+from tprprobe.interventions.prompt_edits import list_inputs as list_inputs
+from tprprobe.interventions.prompt_edits import list_kinds as list_kinds
+from tprprobe.interventions.prompt_edits import list_pairs as list_pairs
+from tprprobe.interventions.prompt_edits import try_change as try_change
+from tprprobe.interventions.prompts import EDITED, UNEDITED, WORDS_EXCHANGED, Prompt
 from tprprobe.store.token_texts import sign
 
 LONGEST = 600  # tokens
 MEANINGS = {
-    PLAIN: "nothing is edited",
+    UNEDITED: "nothing is edited",
     EDITED: "the two exchange their vectors, or a head is set to 0",
     BACK: "control: the same vectors are put back",
     ROLE: "control: both keep their places, with the vectors that they have at the other place",
-    OTHER: "the upper bound: the text with the two exchanged",
+    WORDS_EXCHANGED: "the upper bound: the text with the two exchanged",
 }
-SAYS = {ARITHMETIC: "Arithmetic gives", OTHER: "The text with the two exchanged gives"}
+SAYS = {ARITHMETIC: "Arithmetic gives", WORDS_EXCHANGED: "The text with the two exchanged gives"}
 
 
-def pack_tokens(asked: Asked) -> list[dict[str, Any]]:
+def pack_tokens(asked: Prompt) -> list[dict[str, Any]]:
     """The tokens that a model was asked, each to be picked."""
     heading = "The caption" if asked.is_image else "What the model reads"
     signs = [*map(sign, asked.tokens[:LONGEST])]
@@ -46,13 +46,13 @@ def summarize_change(row: Mapping[str, Any]) -> str:
     what = next(name for name in row if name.endswith(" before")).removesuffix(" before")
     measure = "cosine" if "cosine" in row else "probability"
     old, new, edit = row[f"{what} before"], row[f"{what} after"], row["edit"]
-    names = (measure, "now", "of it before", "of it now", BACK, ROLE, OTHER)
+    names = (measure, "now", "of it before", "of it now", BACK, ROLE, WORDS_EXCHANGED)
     p = {name: write_share(row[name], measure) for name in names if name in row}
     told = f"{edit[0].upper()}{edit[1:]}: the {what} "
     told += f"stays ‘{old}’" if new == old else f"‘{old}’"
     told += f" ({measure} {p[measure]}, now {p['now']})"
     told += "" if new == old else f" becomes ‘{new}’ ({p['of it before']}, now {p['of it now']})"
-    if beside := ", ".join(f"{way} {p[way]}" for way in (BACK, ROLE, OTHER) if way in p):
+    if beside := ", ".join(f"{way} {p[way]}" for way in (BACK, ROLE, WORDS_EXCHANGED) if way in p):
         told += f". ‘{new}’ otherwise: {beside}"
     if "predicted" not in row:
         return f"{told}."

@@ -96,8 +96,8 @@ class Dataset(ABC, Generic[E]):
         """Whether a model is asked for something; a text, a list, a treebank is only read: source and target are one."""
         if not len(self):
             return False
-        first = self[0]
-        return bool(first.target) and (first.has_one_answer or first.target != first.source)
+        example = self[0]
+        return bool(example.target) and (example.has_one_answer or example.target != example.source)
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -107,15 +107,15 @@ class Dataset(ABC, Generic[E]):
     @property
     def origin(self) -> dict[str, Any]:
         """What two runs must share to be of the same data: name, split, seed, and the sha256 of the files that the name names."""
-        about = {"name": self.name, "split": self.split, "seed": self.seed}
-        return about | {"files": digest_named(self.name)}
+        identity = {"name": self.name, "split": self.split, "seed": self.seed}
+        return identity | {"files": digest_named(self.name)}
 
     @property
     def report(self) -> dict[str, Any]:
         """What was read, left out and changed where examples come from a file, in JSON types."""
         return {}
 
-    def describe(self, most: int) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
+    def describe(self, n: int) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
         """Facts and tables for a reader: lengths of the first texts.
 
         Args:
@@ -124,14 +124,22 @@ class Dataset(ABC, Generic[E]):
         Returns:
             Facts by name, and tables (a list of rows) by title.
         """
-        some = list(self[:most])
-        texts = {"source": [each.source for each in some], "target": [each.target for each in some]}
+        examples = list(self[:n])
+        texts = {
+            "source": [example.source for example in examples],
+            "target": [example.target for example in examples],
+        }
         if texts["source"] == texts["target"]:
             texts = {"text": texts["source"]}
-        documents = {each.document_name for each in some} - {None}
+        documents = {example.document_name for example in examples} - {None}
         facts = {"documents": len(documents)} if documents else {}
-        lengths = {f"words of a {side}": [len(t.split()) for t in of] for side, of in texts.items()}
-        return facts, {"lengths": [spread(name, of) for name, of in lengths.items() if of]}
+        lengths = {
+            f"words of a {side}": [len(t.split()) for t in numbers]
+            for side, numbers in texts.items()
+        }
+        return facts, {
+            "lengths": [spread(name, numbers) for name, numbers in lengths.items() if numbers]
+        }
 
     def suited_to(self, vocabulary: Any) -> "Dataset[E]":
         """The data for a model of a vocabulary.
@@ -249,12 +257,12 @@ WAYS = (
 
 def no_data(spec: str, names: Iterable[str] = ()) -> InputError:
     """The error for what is no data: whether there is such a file, what is near, the likeliest ways."""
-    path, said = Path(spec), "there is no such file here"
+    path, reason = Path(spec), "there is no such file here"
     if path.is_dir():
-        said = "the folder has no file of a split (train.txt, test.jsonl …)"
+        reason = "the folder has no file of a split (train.txt, test.jsonl …)"
     elif path.is_file():
-        said = "the file is there, but its ending says no format that is read"
-    beside = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
-    near = difflib.get_close_matches(path.name, [*beside, *names], 1) if not path.exists() else []
+        reason = "the file is there, but its ending says no format that is read"
+    siblings = [sibling.name for sibling in path.parent.iterdir()] if path.parent.is_dir() else []
+    near = difflib.get_close_matches(path.name, [*siblings, *names], 1) if not path.exists() else []
     near = near or difflib.get_close_matches(spec.partition(":")[0], [*names], 1)
-    return InputError(f"no data {spec!r}: {said}{f', but {near[0]!r}' if near else ''}; {WAYS}")
+    return InputError(f"no data {spec!r}: {reason}{f', but {near[0]!r}' if near else ''}; {WAYS}")

@@ -10,12 +10,12 @@ PAIRS = ((".source", ".target"), (".target", ".source"))  # endings of files tha
 
 def digest_named(name: str) -> dict[str, str]:
     """The sha256 of the files of `FILE`, `FOLDER`, `FILE:COLUMN` or `PREFIX:FILE`; none of what is generated."""
-    start, colon, rest = name.partition(":")
-    paths = [rest] if colon else []
+    start, colon, suffix = name.partition(":")
+    paths = [suffix] if colon else []
     if start not in plugins.find("data"):  # whose name a folder may bear, too
         paths += [name, name.rpartition(":")[0]]
-    found = [path for path in map(Path, filter(None, paths)) if path.exists()]
-    return digest_files(_files(found[0])) if found else {}
+    existing = [path for path in map(Path, filter(None, paths)) if path.exists()]
+    return digest_files(_files(existing[0])) if existing else {}
 
 
 def _files(path: Path) -> set[Path]:

@@ -101,7 +101,7 @@ class Pairs:
             return order.split(batch_size) if len(order) else ()
         counts = lengths[order].unique_consecutive(return_counts=True)[1]
         return tuple(
-            part for same in order.split(counts.tolist()) for part in same.split(batch_size)
+            batch for equal in order.split(counts.tolist()) for batch in equal.split(batch_size)
         )
 
     def tokens(self, indices: Tensor) -> int:
@@ -117,15 +117,15 @@ def encode_pairs(data: Dataset, vocabulary: Codec) -> Pairs:
     return encode_mix([data], vocabulary)
 
 
-def encode_mix(parts: Iterable[Dataset], vocabulary: Codec) -> Pairs:
+def encode_mix(datasets: Iterable[Dataset], vocabulary: Codec) -> Pairs:
     """The encoded examples of several data sets, one after another; memory holds one block of texts."""
     if vocabulary.reads_images:
-        return vocabulary.encode_images(parts, first=False)
+        return vocabulary.encode_images(datasets, first=False)
     sizes = []
     with Spool() as source, Spool() as target:
-        for part in parts:
-            sizes.append(len(part))
-            for sources, targets in part.blocks():
+        for dataset in datasets:
+            sizes.append(len(dataset))
+            for sources, targets in dataset.blocks():
                 source.write(encode_sources(sources, vocabulary))
                 target.write(encode_targets(targets, vocabulary))
         return _paired(source.flat(), target.flat(), sizes)
@@ -135,7 +135,7 @@ def encode_examples(examples: Sequence[Any], vocabulary: Codec) -> Pairs:
     """The encoded examples of a list, one pair each; of an image the first caption."""
     if vocabulary.reads_images:
         return vocabulary.encode_images([examples], first=True)
-    sources, targets = zip(*((each.source, each.target) for each in examples), strict=True)
+    sources, targets = zip(*((example.source, example.target) for example in examples), strict=True)
     return encode_texts(sources, targets, vocabulary)
 
 
@@ -145,7 +145,7 @@ def encode_texts(sources: Sequence[str], targets: Sequence[str], vocabulary: Cod
 
 def encode_answers(examples: Sequence[Example], vocabulary: Codec) -> Pairs:
     """The encoded examples of a list, whose targets are what a model should write: source and target together."""
-    sources, targets = zip(*((each.source, each.target) for each in examples), strict=True)
+    sources, targets = zip(*((example.source, example.target) for example in examples), strict=True)
     if not vocabulary.has_words:
         check_length("answer", max(targets, key=len))
     source, target = vocabulary.encode_answers(sources, targets)

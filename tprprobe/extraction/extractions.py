@@ -81,7 +81,7 @@ class Extraction:
         sizes = block_sizes(self.data, self.vocabulary, self.specs)
         lacking, ends = samples[main.samples_done :], [end for _, _, end in passes]
         blocks = split_blocks(self.data, lacking, sizes, self.attention_samples, ends)
-        with progress(shown=samples.start == 0) as bars:
+        with progress(is_shown=samples.start == 0) as bars:
             done = main.samples_done
             bar = bars.add_task(f"{main.path}", total=len(samples), completed=done, note="")
             for first, some in blocks:

@@ -48,13 +48,15 @@ def _read(record: Any, task: str, name: str) -> Labelled:
     words = tuple(record["text"].split())
     if not words or not isinstance(record.get("targets"), list):
         raise InputError('a sentence without words, or without a list "targets"')
-    targets = tuple(target for each in record["targets"] for target in _targets(each))
+    targets = tuple(target for item in record["targets"] for target in _targets(item))
     for target in targets:
         check_target(target, len(words))
     info = record.get("info")
-    given = info if isinstance(info, dict) else {}
-    name = str(given.get("sent_id", name))
-    document = str(given.get("document", record["text"]))  # a line may be one of several of a text
+    metadata = info if isinstance(info, dict) else {}
+    name = str(metadata.get("sent_id", name))
+    document = str(
+        metadata.get("document", record["text"])
+    )  # a line may be one of several of a text
     return Labelled(name, document, words, record["text"], {task: targets})
 
 
@@ -70,10 +72,10 @@ def _targets(record: Any) -> list[Target]:
     return [Target(label, _span(record.get("span1")), span2) for label in several]
 
 
-def _span(given: Any) -> Span:
-    if not (isinstance(given, list) and len(given) == 2 and all(type(n) is int for n in given)):
-        raise InputError(f"span {given!r}: a span is two numbers, [start, end)")
-    return given[0], given[1]
+def _span(span: Any) -> Span:
+    if not (isinstance(span, list) and len(span) == 2 and all(type(n) is int for n in span)):
+        raise InputError(f"span {span!r}: a span is two numbers, [start, end)")
+    return span[0], span[1]
 
 
 def _check_keys(kind: str, record: dict[str, Any], accepted: tuple[str, ...]) -> None:
@@ -117,7 +119,9 @@ def read_file(path: str | os.PathLike[str], task: str | None = None) -> Reading:
 def report_reading(path: str | os.PathLike[str], reading: Reading) -> None:
     """Prints how much a file holds, and what of it was passed over or read in another way."""
     note(f"{path}: {_list_sizes(count_reading(reading))}")
-    if changed := [f"{said}: {n:,}" for what, said in ODD.items() if (n := reading.odd[what])]:
+    if changed := [
+        f"{description}: {n:,}" for kind, description in ODD.items() if (n := reading.odd[kind])
+    ]:
         note(f"{path}: {'; '.join(changed)}")
 
 
@@ -125,7 +129,7 @@ def count_reading(reading: Reading) -> dict[str, Any]:
     """How many sentences, documents, words, and targets of every task a file holds."""
     targets = Counter[str]()
     for sentence in reading.sentences:
-        targets.update({task: len(each) for task, each in sentence.targets.items()})
+        targets.update({task: len(task_targets) for task, task_targets in sentence.targets.items()})
     return {
         "sentences": len(reading.sentences),
         "documents": len({sentence.document for sentence in reading.sentences}),
@@ -152,41 +156,43 @@ def add_labels(
     They are found by their names (sent_id), else by their words; those that the file lacks have no
     targets of the task. A sentence may come several times in the file, once a predicate, say.
     """
-    found: list[list[Target]] = [[] for _ in sentences]
-    by_name = {each.name: i for i, each in enumerate(sentences)}
+    added: list[list[Target]] = [[] for _ in sentences]
+    by_name = {sentence.name: i for i, sentence in enumerate(sentences)}
     unnamed: dict[tuple[str, ...], list[Labelled]] = {}
-    for other in read_annotated(path, task):
-        if task not in other.targets:
-            raise InputError(f"{path} has no labels of {task}: it has {', '.join(other.targets)}")
-        i = by_name.get(other.name, -1)
-        if i >= 0 and sentences[i].words == other.words:
-            found[i] += other.targets[task]
+    for labelled in read_annotated(path, task):
+        if task not in labelled.targets:
+            raise InputError(
+                f"{path} has no labels of {task}: it has {', '.join(labelled.targets)}"
+            )
+        i = by_name.get(labelled.name, -1)
+        if i >= 0 and sentences[i].words == labelled.words:
+            added[i] += labelled.targets[task]
         else:
-            unnamed.setdefault(other.words, []).append(other)
+            unnamed.setdefault(labelled.words, []).append(labelled)
     by_words: dict[tuple[str, ...], list[int]] = {}
     for i, sentence in enumerate(sentences):
         by_words.setdefault(sentence.words, []).append(i)
-    for words, others in unnamed.items():
-        for i, other in zip(_places(path, others, by_words.get(words, [])), others, strict=True):
-            found[i] += other.targets[task]
+    for words, group in unnamed.items():
+        for i, labelled in zip(_places(path, group, by_words.get(words, [])), group, strict=True):
+            added[i] += labelled.targets[task]
     return [
-        replace(each, targets={**each.targets, task: tuple(dict.fromkeys(targets))})
-        for each, targets in zip(sentences, found, strict=True)
+        replace(sentence, targets={**sentence.targets, task: tuple(dict.fromkeys(targets))})
+        for sentence, targets in zip(sentences, added, strict=True)
     ]
 
 
 def _places(
-    path: str | os.PathLike[str], others: Sequence[Labelled], places: Sequence[int]
+    path: str | os.PathLike[str], group: Sequence[Labelled], places: Sequence[int]
 ) -> Sequence[int]:
     """The sentences of a file that have the same words, by their numbers."""
-    named = f"sentence {others[0].name!r} ({' '.join(others[0].words)[:60]}…)"
+    description = f"sentence {group[0].name!r} ({' '.join(group[0].words)[:60]}…)"
     if not places:
-        raise InputError(f"{path}: {named} is not in the file that it labels")
+        raise InputError(f"{path}: {description} is not in the file that it labels")
     if len(places) == 1:
-        return [places[0]] * len(others)
-    if len(places) != len(others):
+        return [places[0]] * len(group)
+    if len(places) != len(group):
         raise InputError(
-            f"{path}: {named} comes {len(others)} times, {len(places)} sentences that it should label "
+            f"{path}: {description} comes {len(group)} times, {len(places)} sentences that it should label "
             "have these words: give both files the same sent_id"
         )
     return places

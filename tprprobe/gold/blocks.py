@@ -14,16 +14,16 @@ TITLES = {PARAGRAPH: "paragraph", DOCUMENT: "document"}
 def read_blocks(path: Path) -> Iterator[list[Numbered]]:
     """Blocks of lines between empty lines."""
     block: list[Numbered] = []
-    found = False
+    has_block = False
     for number, line in read_lines(path):
         if line.strip():
             block.append((number, line))
         elif block:
             yield block
-            block, found = [], True
+            block, has_block = [], True
     if block:
         yield block
-    elif not found:
+    elif not has_block:
         raise InputError(f"{path} is empty: give a file with annotated sentences")
 
 
@@ -38,12 +38,12 @@ def located(path: Path, number: int) -> Iterator[None]:
 
 def comments(block: list[Numbered]) -> dict[str, str]:
     """The comments ``# key = value`` of a block."""
-    found = {}
+    values = {}
     for _, line in block:
         if line.startswith("#"):
             key, _, value = line[1:].partition("=")
-            found[key.strip()] = value.strip()
-    return found
+            values[key.strip()] = value.strip()
+    return values
 
 
 def rows(block: list[Numbered]) -> list[Numbered]:
@@ -56,10 +56,10 @@ class Documents:
     def __init__(self):
         self.name, self._count, self._has_documents = "", 0, False
 
-    def read(self, found: Mapping[str, str]) -> None:
+    def read(self, values: Mapping[str, str]) -> None:
         """Begins what the comments of a block begin."""
         for kind, title in TITLES.items():
-            name = found.get(f"{kind} id", found.get(kind))
+            name = values.get(f"{kind} id", values.get(kind))
             if name is not None and (kind == DOCUMENT or not self._has_documents):
                 self._has_documents |= kind == DOCUMENT
                 self._count += 1

@@ -19,7 +19,7 @@ from tprprobe.gold.labels import Labelled, Reading, Target, is_made_of
 TAG = re.compile(r"O|[BIESLUMW]-\S+")
 COMMENT = re.compile(r"#\s*[\w.:]+(\s+id)?\s*=|#\s*new(doc|par)\s*$")
 DOCSTART = "-DOCSTART-"
-SAME = str.maketrans("LMUW", "EISS")  # of BILOU and BMEWO in BIOES
+SAME_TAGS = str.maketrans("LMUW", "EISS")  # of BILOU and BMEWO in BIOES
 Fields = tuple[int, list[str]]  # of a line, with its number
 
 
@@ -32,12 +32,12 @@ def read_iob(path: Path, task: str = "nel") -> Reading:
     is_iob1 = _is_iob1([[tag for *_, tag in words] for words in parsed])
     sentences: list[Labelled] = []
     documents, odd = Documents(), Counter[str]()
-    for (found, _), words in zip(blocks, parsed, strict=True):
-        documents.read(found)
+    for (metadata, _), words in zip(blocks, parsed, strict=True):
+        documents.read(metadata)
         tags = _read_tags(path, words, is_iob1)
         forms = tuple(form for _, form, _ in words)
         if forms:
-            name, text = found.get("sent_id", str(len(sentences) + 1)), found.get("text")
+            name, text = metadata.get("sent_id", str(len(sentences) + 1)), metadata.get("text")
             odd["iob1_tags"] += sum(a != b for a, (*_, b) in zip(tags, words, strict=True))
             odd["other_text"] += (is_other := text is not None and not is_made_of(text, forms))
             text = " ".join(forms) if text is None or is_other else text
@@ -51,11 +51,11 @@ def _divide(path: Path, block: list[Numbered]) -> tuple[dict[str, str], list[Fie
     n_comments = 0
     while n_comments < len(block) and _is_comment(block[n_comments][1]):
         n_comments += 1
-    found = comments(block[:n_comments])
+    metadata = comments(block[:n_comments])
     words = [(number, _fields(line)) for number, line in block[n_comments:]]
     if words and words[0][1][0] == DOCSTART:
-        return found | {DOCUMENT: ""}, words[1:]
-    return found, words
+        return metadata | {DOCUMENT: ""}, words[1:]
+    return metadata, words
 
 
 def _is_comment(line: str) -> bool:
@@ -119,7 +119,7 @@ def check_tag(tag: str, before: str) -> None:
     """Checks a tag of IOB2, BIOES or BILOU: inside and at the end an entity goes on with its type."""
     if not TAG.fullmatch(tag):
         raise InputError(f"tag {tag!r}: tags are O, B-TYPE and I-TYPE (IOB2)")
-    kind, kind_before = tag[0].translate(SAME), before[0].translate(SAME)
+    kind, kind_before = tag[0].translate(SAME_TAGS), before[0].translate(SAME_TAGS)
     if kind in "IE" and not (kind_before in "BI" and before[1:] == tag[1:]):
         raise InputError(f"tag {tag!r} after {before!r}: an entity begins with B- (or S-, U-)")
 
@@ -127,7 +127,7 @@ def check_tag(tag: str, before: str) -> None:
 def decode_tags(tags: Sequence[str]) -> tuple[Target, ...]:
     targets: list[Target] = []
     for word, tag in enumerate(tags):
-        if tag[0].translate(SAME) in "BS":
+        if tag[0].translate(SAME_TAGS) in "BS":
             targets.append(Target(tag[2:], (word, word + 1)))
         elif tag != "O":
             targets[-1] = targets[-1]._replace(span1=(targets[-1].span1[0], word + 1))

@@ -37,12 +37,14 @@ class Pipeline:
 
     def label(self, sentences: Sequence[Labelled]) -> list[Labelled]:
         """The sentences with labels of ``tasks``; a text without words is divided by the tokenizer."""
-        made = [
-            make_doc(self.nlp.vocab, each) if each.words else self.nlp.make_doc(each.text)
-            for each in sentences
+        blank_docs = [
+            make_doc(self.nlp.vocab, sentence)
+            if sentence.words
+            else self.nlp.make_doc(sentence.text)
+            for sentence in sentences
         ]
-        docs = self.nlp.pipe(made, batch_size=BATCH)
-        return [self._read(each, doc) for each, doc in zip(sentences, docs, strict=True)]
+        docs = self.nlp.pipe(blank_docs, batch_size=BATCH)
+        return [self._read(sentence, doc) for sentence, doc in zip(sentences, docs, strict=True)]
 
     def describe(self) -> dict[str, dict[str, Any]]:
         """For each task its labeller, and its agreement with gold labels when it was trained.
@@ -64,10 +66,10 @@ class Pipeline:
         number = {token.i: n for n, token in enumerate(words)}
         heads = [(n, token.dep_, number.get(token.head.i)) for n, token in enumerate(words)]
         entities = [
-            (each.label_, [number[i] for i in range(each.start, each.end) if i in number])
-            for each in doc.ents
+            (entity.label_, [number[i] for i in range(entity.start, entity.end) if i in number])
+            for entity in doc.ents
         ]
-        found = {
+        targets = {
             "pos": [Target(token.tag_, (n, n + 1)) for n, token in enumerate(words)],
             "upos": [Target(token.pos_, (n, n + 1)) for n, token in enumerate(words)],
             "dep": [
@@ -75,9 +77,15 @@ class Pipeline:
                 for n, label, head in heads
                 if head is not None
             ],
-            "nel": [Target(label, (at[0], at[-1] + 1)) for label, at in entities if at],
+            "nel": [
+                Target(label, (word_indices[0], word_indices[-1] + 1))
+                for label, word_indices in entities
+                if word_indices
+            ],
         }
-        labels = {task: tuple(each for each in found[task] if each.label) for task in self.tasks}
+        labels = {
+            task: tuple(entity for entity in targets[task] if entity.label) for task in self.tasks
+        }
         forms = tuple(token.text for token in words)
         return replace(sentence, words=forms, targets={**sentence.targets, **labels})
 
@@ -93,7 +101,7 @@ def load_pipeline(name: str | os.PathLike[str], tasks: Sequence[str] | None = No
             "tprprobe.gold.taggers` or `spacy train` wrote, or install one (`python -m spacy "
             "download en_core_web_sm`)"
         ) from error
-    able = tuple(task for task, needed in TASKS.items() if {*needed} & {*nlp.pipe_names})
+    able = tuple(task for task, components in TASKS.items() if {*components} & {*nlp.pipe_names})
     for task in tasks or ():
         if task not in able:
             raise unknown(f"label of the pipeline {os.fspath(name)}", task, able)
@@ -136,20 +144,20 @@ def is_labeller(source: str) -> bool:
 
 def find_labellers(sources: Mapping[str, str]) -> list[Labeller]:
     """The labellers of ``{"pos,dep,nel": "spacy:FOLDER", "srl": "rules"}``, in that order."""
-    found: list[Labeller] = []
+    labellers: list[Labeller] = []
     for tasks, source in sources.items():
         if source.startswith(SPACY):
-            found.append(load_pipeline(source.removeprefix(SPACY), tasks.split(",")))
+            labellers.append(load_pipeline(source.removeprefix(SPACY), tasks.split(",")))
         elif is_labeller(source):
-            found.append(plugins.find("labellers")[source].load()(tasks.split(",")))
+            labellers.append(plugins.find("labellers")[source].load()(tasks.split(",")))
         else:
-            known = ", ".join(["spacy:PIPELINE", *plugins.find("labellers")])
-            raise InputError(f"{tasks}={source}: text is labeled by {known}")
-    return found
+            accepted = ", ".join(["spacy:PIPELINE", *plugins.find("labellers")])
+            raise InputError(f"{tasks}={source}: text is labeled by {accepted}")
+    return labellers
 
 
 def apply_labellers(sentences: Sequence[Labelled], labellers: Sequence[Labeller]) -> list[Labelled]:
-    found = list(sentences)
+    labelled = list(sentences)
     for labeller in labellers:
-        found = labeller.label(found)
-    return found
+        labelled = labeller.label(labelled)
+    return labelled

@@ -22,7 +22,7 @@ from tprprobe.errors import InputError
 Span = tuple[int, int]  # half open, in words
 WORD, LAST_WORD = "word", "last_word"
 TOTALS = ("tokens", "words", "texts_cut", "tokens_without_word")  # counts that are of no task
-ALONE = "_without_token"  # ends the name of what is counted among words and targets
+WITHOUT_TOKEN = "_without_token"  # ends the name of what is counted among words and targets
 _CELL = re.compile(r"(\S+?)(\[\d{1,9},\d{1,9}\))?(\[\d{1,9},\d{1,9}\))?(?!\S)")
 
 
@@ -121,12 +121,12 @@ def encode_shared(
     for target in targets:
         by_word[target.span1[0]].append(target)
     return {
-        (first, last): " ".join(
-            _encode(target, first)
-            for word in range(max(first, 0), last + 1)
+        (start, end): " ".join(
+            _encode(target, start)
+            for word in range(max(start, 0), end + 1)
             for target in by_word[word]
         )
-        for first, last in ranges
+        for start, end in ranges
     }
 
 
@@ -140,7 +140,7 @@ def decode_cell(cell: str, word: int) -> list[Target]:
     targets = []
     for label, *spans in _CELL.findall(cell):
         ends = [text[1:-1].split(",") for text in spans]
-        span1, span2 = ((int(each[0]), int(each[1])) if each[1:] else None for each in ends)
+        span1, span2 = ((int(end[0]), int(end[1])) if end[1:] else None for end in ends)
         targets.append(Target(label, span1 or (word, word + 1), span2))
     return targets
 
@@ -164,8 +164,8 @@ def share_tokens(
     It is another than the first where words after it have characters in the token, and no token else.
     """
     lasts, owned = [*numbers], {*numbers}
-    for token, ((start, end), first) in enumerate(zip(tokens, numbers, strict=True)):
-        word = first + 1
+    for token, ((start, end), number) in enumerate(zip(tokens, numbers, strict=True)):
+        word = number + 1
         while (
             0 < word < len(words)
             and word not in owned
@@ -184,7 +184,7 @@ def token_columns(sentence: Labelled, tokens: Sequence[Span]) -> dict[str, list[
     ranges = [*zip(numbers, lasts, strict=True)]
     for task, targets in sentence.targets.items():
         cells = encode_shared(targets, len(sentence.words), {*ranges})
-        columns[task] = [cells[each] for each in ranges]
+        columns[task] = [cells[word_range] for word_range in ranges]
     return columns
 
 
@@ -192,11 +192,11 @@ def count_aligned(sentence: Labelled, columns: Mapping[str, Sequence[Any]]) -> C
     """How many words and targets of every task there are, and how many of each have no token."""
     ranges = {*zip(columns[WORD], columns[LAST_WORD], strict=True)}
     missing = {*range(len(sentence.words))}
-    missing -= {word for first, last in ranges for word in range(first, last + 1)}
-    counts = Counter({"words": len(sentence.words), f"words{ALONE}": len(missing)})
+    missing -= {word for start, end in ranges for word in range(start, end + 1)}
+    counts = Counter({"words": len(sentence.words), f"words{WITHOUT_TOKEN}": len(missing)})
     for task, targets in sentence.targets.items():
         counts[task] += len(targets)
-        counts[f"{task}{ALONE}"] += bool(missing) and sum(
+        counts[f"{task}{WITHOUT_TOKEN}"] += bool(missing) and sum(
             any({span[0], span[1] - 1} & missing for span in target[1:] if span)
             for target in targets
         )
@@ -207,19 +207,23 @@ def report_counts(counts: Mapping[str, int], side: str) -> str:
     """The line that reports the counts of a side: what there is, and what is cut or left out."""
     of_side = {name.partition(".")[::2]: n for name, n in counts.items()}
     totals = Counter({name: n for (owner, name), n in of_side.items() if owner == side})
-    tasks = [name for name in totals if name not in TOTALS and not name.endswith(ALONE)]
+    tasks = [name for name in totals if name not in TOTALS and not name.endswith(WITHOUT_TOKEN)]
     targets = ", ".join(f"{task} {totals[task]:,}" for task in tasks)
-    parts = [
+    clauses = [
         f"{totals['tokens']:,} tokens, {totals['words']:,} words; targets: {targets or 'none'}"
     ]
-    if n := totals[f"words{ALONE}"]:
-        dropped = [f"{totals[t + ALONE]:,} targets of {t}" for t in tasks if totals[t + ALONE]]
-        parts.append(
+    if n := totals[f"words{WITHOUT_TOKEN}"]:
+        dropped = [
+            f"{totals[t + WITHOUT_TOKEN]:,} targets of {t}"
+            for t in tasks
+            if totals[t + WITHOUT_TOKEN]
+        ]
+        clauses.append(
             f"left out {n:,} words that have no token, and {', '.join(dropped) or 'no targets'} with them"
         )
     if n := totals["tokens_without_word"]:
-        parts.append(f"{n:,} tokens belong to no word")
+        clauses.append(f"{n:,} tokens belong to no word")
     if n := totals["texts_cut"]:
         advice = " (--pack divides them)" if side == "source" else ""
-        parts.append(f"{n:,} texts are too long and cut{advice}")
-    return f"{side}: {'; '.join(parts)}"
+        clauses.append(f"{n:,} texts are too long and cut{advice}")
+    return f"{side}: {'; '.join(clauses)}"

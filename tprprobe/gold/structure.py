@@ -123,9 +123,9 @@ def tally(annotated: pd.DataFrame) -> dict[str, int]:
         >>> tp.gold.tally(tp.gold.annotate(["1/2", "What is two?"]))
         {'parsed': 1, 'worded': 1, 'unparsed': 0}
     """
-    first = annotated.drop_duplicates("question")["kind"].to_list()
-    worded, unparsed = first.count("worded"), first.count("unparsed")
-    return {"parsed": len(first) - worded - unparsed, "worded": worded, "unparsed": unparsed}
+    questions = annotated.drop_duplicates("question")["kind"].to_list()
+    worded, unparsed = questions.count("worded"), questions.count("unparsed")
+    return {"parsed": len(questions) - worded - unparsed, "worded": worded, "unparsed": unparsed}
 
 
 def join(tokens: pd.DataFrame) -> pd.DataFrame:
@@ -155,9 +155,9 @@ def join(tokens: pd.DataFrame) -> pd.DataFrame:
     rows[source & ~ends] = np.arange((source & ~ends).sum())
     columns = gold.reindex(rows).loc[:, COLUMNS].set_index(tokens.index)
     characters = tokens.loc[source & ~ends]
-    given = characters["token"].astype(str).to_numpy(), characters["position"].to_numpy() - 1
-    wanted = gold["char"].to_numpy(), gold["position"].to_numpy()
-    if len(gold) != len(characters) or not all(map(np.array_equal, given, wanted)):
+    stored = characters["token"].astype(str).to_numpy(), characters["position"].to_numpy() - 1
+    expected = gold["char"].to_numpy(), gold["position"].to_numpy()
+    if len(gold) != len(characters) or not all(map(np.array_equal, stored, expected)):
         raise InputError(
             f"{FOREIGN}: gold structure is for arithmetic questions read character by character"
         )

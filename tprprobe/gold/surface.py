@@ -33,14 +33,16 @@ class Surface(NamedTuple):
 
 def spell_text(tokens: Sequence[SurfaceToken]) -> str:
     """The text of a sentence by what its tokens say of the blanks around them."""
-    parts = []
+    fragments = []
     for token in tokens:
-        features = dict(each.split("=", 1) for each in token.misc.split("|") if "=" in each)
-        parts.append(_unescape(features.get("SpacesBefore", "")))
-        parts.append(_unescape(features.get("SpacesInToken", "")) or token.form)
-        apart = features.get("SpaceAfter") != "No"
-        parts.append(_unescape(features.get("SpacesAfter", r"\s")) if apart else "")
-    return "".join(parts).strip()
+        features = dict(
+            feature.split("=", 1) for feature in token.misc.split("|") if "=" in feature
+        )
+        fragments.append(_unescape(features.get("SpacesBefore", "")))
+        fragments.append(_unescape(features.get("SpacesInToken", "")) or token.form)
+        is_spaced = features.get("SpaceAfter") != "No"
+        fragments.append(_unescape(features.get("SpacesAfter", r"\s")) if is_spaced else "")
+    return "".join(fragments).strip()
 
 
 def _unescape(blanks: str) -> str:
@@ -66,13 +68,11 @@ def find_surface(text: str | None, tokens: Sequence[SurfaceToken]) -> Surface:
     if text is None or not is_text_of(text, tokens):
         text = spell_text(tokens)
     places: list[Span] = []
-    written = place_words(text, [token.form for token in tokens])
-    for token, (start, end) in zip(tokens, written, strict=True):
-        part = text[start:end]
-        if is_made_of(part, token.words):
-            places += [
-                (start + first, start + last) for first, last in place_words(part, token.words)
-            ]
+    token_spans = place_words(text, [token.form for token in tokens])
+    for token, (start, end) in zip(tokens, token_spans, strict=True):
+        token_text = text[start:end]
+        if is_made_of(token_text, token.words):
+            places += [(start + a, start + b) for a, b in place_words(token_text, token.words)]
         else:
             places += [(start, end)] * len(token.words)
     return Surface(text, tuple(places))

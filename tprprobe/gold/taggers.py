@@ -41,7 +41,7 @@ def train_pipeline(
         vocab = spacy.blank("en").vocab
         for name, sentences in {"train": train, "dev": dev}.items():
             overrides[f"paths.{name}"] = f"{scratch}/{name}.spacy"
-            docs = [annotate(make_doc(vocab, each), each) for each in sentences]
+            docs = [annotate(make_doc(vocab, sentence), sentence) for sentence in sentences]
             DocBin(docs=docs, attrs=ATTRIBUTES).to_disk(f"{scratch}/{name}.spacy")
         if steps is not None:
             overrides["training.max_steps"] = steps
@@ -58,7 +58,7 @@ def annotate(doc: Any, sentence: Labelled) -> Any:
     from spacy.tokens import Span
 
     for task, name in (("pos", "tag_"), ("upos", "pos_")):
-        labels = {each.span1[0]: each.label for each in sentence.targets.get(task, ())}
+        labels = {target.span1[0]: target.label for target in sentence.targets.get(task, ())}
         for i, token in enumerate(doc):
             setattr(token, name, labels.get(i, ""))
     for target in sentence.targets.get("dep", ()):
@@ -66,16 +66,16 @@ def annotate(doc: Any, sentence: Labelled) -> Any:
         token = doc[target.span1[0]]
         token.head = doc[target.span2[0]]
         token.dep_ = ROOT if target.label == "root" else target.label
-    found: Sequence[Target] = sentence.targets.get("nel", ())
-    doc.set_ents([Span(doc, *target.span1, label=target.label) for target in found])
+    entities: Sequence[Target] = sentence.targets.get("nel", ())
+    doc.set_ents([Span(doc, *target.span1, label=target.label) for target in entities])
     return doc
 
 
 def read_sentences(path: Path, labels: Sequence[str] = ()) -> list[Labelled]:
     """The sentences of an annotated file, with the labels of other files of the same (TASK=FILE)."""
     sentences = read_annotated(path)
-    for each in labels:
-        task, _, file = each.partition("=")
+    for label in labels:
+        task, _, file = label.partition("=")
         sentences = add_labels(sentences, file, task)
     return sentences
 
@@ -89,9 +89,9 @@ def main(
     steps: Annotated[int | None, typer.Option(help="Steps of training.")] = None,
 ) -> None:
     """Train a small tagger, parser and entity recognizer."""
-    learnt = read_sentences(train, train_labels or ())
+    learned = read_sentences(train, train_labels or ())
     held_out = read_sentences(dev, dev_labels or ())
-    typer.echo(f"written: {train_pipeline(learnt, held_out, out, steps)}")
+    typer.echo(f"written: {train_pipeline(learned, held_out, out, steps)}")
 
 
 if __name__ == "__main__":

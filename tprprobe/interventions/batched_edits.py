@@ -23,16 +23,16 @@ from tprprobe.site.patterns import select, side_of
 Variant = Mapping[str, PlacedEdit]  # an edit by site or pattern
 Place = tuple[int, int, int]  # of a site or step in its stack: layer, part of it, and whether bound
 # Symbols of a forward pass, at most: on a CPU what caches hold, so that larger passes are slower.
-AT_ONCE = {"cpu": 2048, "cuda": 65536}
-PARTS = ("self", "cross", "hidden")
+SYMBOLS_PER_PASS = {"cpu": 2048, "cuda": 65536}
+SUBLAYERS = ("self", "cross", "hidden")
 WITHIN = re.compile(r"(?:encoder|decoder)\.(\d+)(?:\.(self|cross|hidden)(?:\.(\w+))?)?")
 NOT_BOUND = ("read", "input", "query", "key", "value", "attention")
 BELOW, BEHIND = (-1, 0, 0), (10**6, 0, 0)  # all layers
 
 
-def at_once(device: torch.device, width: int) -> int:
+def rows_per_pass(device: torch.device, width: int) -> int:
     """How many rows of that width a forward pass is of."""
-    return max(1, AT_ONCE.get(device.type, AT_ONCE["cuda"]) // width)
+    return max(1, SYMBOLS_PER_PASS.get(device.type, SYMBOLS_PER_PASS["cuda"]) // width)
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Scores:
     """The log-probability of every target under every variant, and whether it is written greedily."""
 
     log_probability: Float[Tensor, "variant target sample"]
-    written: Bool[Tensor, "variant target sample"]
+    is_written: Bool[Tensor, "variant target sample"]
 
 
 @torch.no_grad()
@@ -62,11 +62,11 @@ def score_variants(
     shape = (len(plans), len(targets), len(source))
     scores = Scores(torch.empty(shape), torch.empty(shape, dtype=torch.bool))
     for start, group in groupby(order, key=starts.__getitem__):
-        together, n = list(group), unedited.variants_at_once
-        for chunk in (together[i : i + n] for i in range(0, len(together), n)):
-            found = _score(model, unedited, [plans[i] for i in chunk], start)
-            scores.log_probability[chunk] = found.log_probability
-            scores.written[chunk] = found.written
+        members, n = list(group), unedited.variants_at_once
+        for chunk in (members[i : i + n] for i in range(0, len(members), n)):
+            chunk_scores = _score(model, unedited, [plans[i] for i in chunk], start)
+            scores.log_probability[chunk] = chunk_scores.log_probability
+            scores.is_written[chunk] = chunk_scores.is_written
     return scores
 
 
@@ -85,10 +85,10 @@ def first_places(plan: Mapping[str, Any]) -> tuple[Place, Place]:
 
 def place_of(name: str) -> Place:
     """The place of a site or step; the steps of lower places are computed before it."""
-    if (found := WITHIN.fullmatch(name)) is None:
+    if (name_match := WITHIN.fullmatch(name)) is None:
         return BELOW
-    layer, part, kind = found.groups()
-    return int(layer), PARTS.index(part or "hidden"), int(kind not in NOT_BOUND)
+    layer, sublayer, kind = name_match.groups()
+    return int(layer), SUBLAYERS.index(sublayer or "hidden"), int(kind not in NOT_BOUND)
 
 
 def is_memory(name: str) -> bool:
@@ -112,10 +112,10 @@ class _Unedited:
         with record(model, steps) as self.encoded:
             self.memory = model.encode(source)
         for target in targets:
-            with record(model, steps) as found:
+            with record(model, steps) as outputs:
                 if steps:
                     model.decode(target[:, :-1], self.memory)
-            self.decoded.append(found)
+            self.decoded.append(outputs)
 
     @property
     def variants_at_once(self) -> int:
@@ -123,18 +123,18 @@ class _Unedited:
         widths = [
             ids.shape[1] for ids in (self.source, *self.targets) if not ids.is_floating_point()
         ]
-        return at_once(self.source.device, len(self.source) * max(widths))
+        return rows_per_pass(self.source.device, len(self.source) * max(widths))
 
 
 def _below(outputs: Mapping[str, Any], start: Place, rows: Tensor | slice) -> dict[str, Any]:
     """The outputs, for these rows, of the steps below a place that are part of no other such step."""
     names = [name for name in outputs if place_of(name) < start]
-    whole = [name for name in names if not any(name.startswith(f"{other}.") for other in names)]
-    return {name: _rows_of(outputs[name], rows) for name in whole}
+    outermost = [name for name in names if not any(name.startswith(f"{outer}.") for outer in names)]
+    return {name: _rows_of(outputs[name], rows) for name in outermost}
 
 
 def _rows_of(output: Tensor | tuple[Tensor, ...], rows: Tensor | slice) -> Any:
-    return output[rows] if isinstance(output, Tensor) else tuple(each[rows] for each in output)
+    return output[rows] if isinstance(output, Tensor) else tuple(tensor[rows] for tensor in output)
 
 
 def _score(
@@ -149,25 +149,27 @@ def _score(
             name: ByVariant(tuple(plan.get(name) for plan in plans))
             for name in dict.fromkeys(name for plan in plans for name in plan)
         }
-    found = []
+    results = []
     with intervene(model, edits):
         if start[0] < BEHIND:
             with hold(model, _below(unedited.encoded, start[0], rows)):
                 memory = model.encode(unedited.source[rows])
         else:
-            apart = n > 1 and (any(map(is_memory, edits)) or not isinstance(model, Model))
-            memory = unedited.memory[rows] if apart else unedited.memory
+            repeats_memory = n > 1 and (any(map(is_memory, edits)) or not isinstance(model, Model))
+            memory = unedited.memory[rows] if repeats_memory else unedited.memory
         for target, outputs in zip(unedited.targets, unedited.decoded, strict=True):
             with hold(model, _below(outputs, start[1], rows)):
-                found.append(_read(model, target[rows], memory))
-    columns = (torch.stack(each) for each in zip(*found, strict=True))  # [target, sample * variant]
-    return Scores(*(each.unflatten(1, (samples, n)).permute(2, 0, 1) for each in columns))
+                results.append(_read(model, target[rows], memory))
+    columns = (
+        torch.stack(tensor) for tensor in zip(*results, strict=True)
+    )  # [target, sample * variant]
+    return Scores(*(tensor.unflatten(1, (samples, n)).permute(2, 0, 1) for tensor in columns))
 
 
 def _read(model: Language, target: Tensor, memory: Any) -> tuple[Tensor, Tensor]:
     """The log-probability of every row's target, and whether each of its symbols is the most probable."""
     logits, _ = model.decode(target[:, :-1], memory)
-    wanted, real = target[:, 1:], target[:, 1:] != model.config.pad
-    best = (logits.argmax(-1) == wanted) | ~real
-    chosen = logits.log_softmax(-1).gather(-1, wanted.clamp(min=0)[..., None])[..., 0]
-    return chosen.masked_fill(~real, 0.0).sum(1).cpu(), best.all(1).cpu()
+    target_ids, real = target[:, 1:], target[:, 1:] != model.config.pad
+    best = (logits.argmax(-1) == target_ids) | ~real
+    log_probability = logits.log_softmax(-1).gather(-1, target_ids.clamp(min=0)[..., None])[..., 0]
+    return log_probability.masked_fill(~real, 0.0).sum(1).cpu(), best.all(1).cpu()

@@ -21,11 +21,19 @@ from tprprobe.data.frames.pairsets import MinimalPairs
 from tprprobe.data.frames.pairsets import pair_of_text as pair_of_text
 from tprprobe.files.checksums import sum_bytes
 from tprprobe.files.runs import KeptRun, keep_table, kept
-from tprprobe.interventions.batched_edits import at_once
+from tprprobe.interventions.batched_edits import rows_per_pass
 from tprprobe.interventions.folders import MANIFEST, measure_parts, run_origin
 from tprprobe.interventions.kinds import BEHAVIORS
 from tprprobe.interventions.pair_trials import NOWHERE, Trials, make_trials
-from tprprobe.interventions.word_edits import ANY, REAL, SetAt, Way, Words, check_edits, list_ways
+from tprprobe.interventions.word_edits import (
+    ANY,
+    REAL,
+    EditVariant,
+    SetAt,
+    WordStates,
+    check_edits,
+    list_edits,
+)
 from tprprobe.models.protocol import Language, require_vocabulary
 from tprprobe.site.hooks import capture, find_sites, intervene
 from tprprobe.site.patterns import layer_of, match, select, side_of
@@ -80,11 +88,11 @@ def measure_pairs(
     names = select(sites, source) if sites else [n for p in SITES for n in match(p, source)]
     names = sorted(names, key=source.index)
     texts = "\n".join(example.source for example in data)
-    about = run_origin(model, data) | {"texts": sum_bytes(texts.encode())}
-    about |= {"sites": names, "edits": list(edits), "seed": seed}
+    settings = run_origin(model, data) | {"texts": sum_bytes(texts.encode())}
+    settings |= {"sites": names, "edits": list(edits), "seed": seed}
     with kept(out) as folder:
-        settings = about | {"tprprobe": version("tprprobe")}
-        run = KeptRun.open(folder, settings, resume, MANIFEST)
+        run_settings = settings | {"tprprobe": version("tprprobe")}
+        run = KeptRun.open(folder, run_settings, resume, MANIFEST)
         measure = partial(_measure, model.eval(), data, names, edits, seed)
         table = keep_table(run, (TRIALS, TABLE), measure, partial(summarize_pairs, seed=seed))
         return table.fillna({"control": REAL})  # which a CSV does not tell from nothing
@@ -99,12 +107,12 @@ def _measure(
     run: KeptRun,
 ) -> pd.DataFrame:
     """The trials of all parts: one without edits, and one per site."""
-    asked = Asked(model, make_trials(model, data), names, seed)
-    measures = [asked.unedited, *(partial(asked.edited, name, edits) for name in names)]
+    measurement = PairMeasurement(model, make_trials(model, data), names, seed)
+    measures = [measurement.unedited, *(partial(measurement.edited, name, edits) for name in names)]
     return measure_parts(run, measures, "intervening")
 
 
-class Asked:
+class PairMeasurement:
     """A model with its trials: what it says of both texts, and the states of their words at all sites."""
 
     def __init__(self, model: Language, trials: Trials, names: Sequence[str], seed: int):
@@ -114,82 +122,93 @@ class Asked:
     @cached_property
     def states(self) -> dict[str, tuple[Tensor, Tensor, Tensor, Tensor]]:
         """By site: the states of both texts at the words (x, y), and at the tokens beside them."""
-        texts, others = (self._read(ids) for ids in (self.trials.source, self.trials.other))
+        texts, other_texts = (
+            self._read(ids) for ids in (self.trials.source, self.trials.other_source)
+        )
         return {
-            name: (text[:, :2], others[name][:, :2], text[:, 2:], others[name][:, 2:])
+            name: (text[:, :2], other_texts[name][:, :2], text[:, 2:], other_texts[name][:, 2:])
             for name, text in texts.items()
         }
 
     @cached_property
-    def said(self) -> tuple[Float[Tensor, "item vocab"], Float[Tensor, "item vocab"]]:
+    def log_probabilities(self) -> tuple[Float[Tensor, "item vocab"], Float[Tensor, "item vocab"]]:
         """The log-distributions of the next token of the texts, and of the other texts."""
-        return self._predict(self.trials.source), self._predict(self.trials.other)
+        return self._predict(self.trials.source), self._predict(self.trials.other_source)
 
     @cached_property
     def answers(self) -> Int[Tensor, "item answer"]:
         """The two answers; where they are not said, what the model itself expects: the text's most probable
         token, and of those that are likely in the other text the one that gains most there.
         """
-        text, other = self.said
+        text, other = self.log_probabilities
         gain = (other - text).masked_fill(
             other.exp() < LIKELY * other.exp().amax(-1, keepdim=True), -1e9
         )
-        first = text.argmax(-1)
-        known = torch.stack([first, gain.scatter(-1, first[:, None], -1e9).argmax(-1)], 1)
-        return torch.where(self.trials.answers == NOWHERE, known, self.trials.answers)
+        likeliest = text.argmax(-1)
+        expected = torch.stack(
+            [likeliest, gain.scatter(-1, likeliest[:, None], -1e9).argmax(-1)], 1
+        )
+        return torch.where(self.trials.answers == NOWHERE, expected, self.trials.answers)
 
     def unedited(self) -> pd.DataFrame:
         """The trials without an edit: of the texts, and of the other texts."""
         rows = [
-            self._rows(NONE, *each)
-            for each in zip((NONE, CEILING), (REAL, REAL), self.said, strict=True)
+            self._rows(NONE, *arguments)
+            for arguments in zip((NONE, CEILING), (REAL, REAL), self.log_probabilities, strict=True)
         ]
         return pd.concat(rows, ignore_index=True)
 
     def edited(self, name: str, edits: Sequence[str]) -> pd.DataFrame:
         """The trials of a site's edits, and of their controls; those that cannot be made have no numbers."""
         trials = self.trials
-        named = tuple((a.word, b.word) for a, b in (each.text.exchanged for each in trials.items))
-        words = Words(named, trials.places, trials.aside, *self.states[name], self.seed)
-        ways = list(list_ways(words, edits))
+        word_pairs = tuple(
+            (a.word, b.word) for a, b in (item.text.exchanged for item in trials.items)
+        )
+        words = WordStates(word_pairs, trials.places, trials.aside, *self.states[name], self.seed)
+        variants = list(list_edits(words, edits))
         rows = [
-            self._rows(name, way.edit, way.control, logs, way.made)
-            for way, logs in zip(ways, self._edit(name, ways), strict=True)
+            self._rows(name, variant.edit, variant.control, logs, variant.is_possible)
+            for variant, logs in zip(variants, self._edit(name, variants), strict=True)
         ]
         return pd.concat(rows, ignore_index=True)
 
-    def _edit(self, name: str, ways: Sequence[Way]) -> Float[Tensor, "way item vocab"]:
+    def _edit(self, name: str, variants: Sequence[EditVariant]) -> Float[Tensor, "way item vocab"]:
         """The log-distributions after every edit; NaN where it cannot be made."""
-        made, at, to = (torch.stack(part) for part in zip(*(way[2:] for way in ways), strict=True))
-        out = torch.full((*made.shape, self.said[0].shape[1]), torch.nan)
-        for some in torch.nonzero(made).split(self._batch):
-            way, item = some.unbind(1)
-            with intervene(self.model, {name: SetAt(at[way, item], to[way, item])}):
-                out[way, item] = self._logs(self.trials.source[item])
+        is_possible, positions, states = (
+            torch.stack(column)
+            for column in zip(*(variant[2:] for variant in variants), strict=True)
+        )
+        out = torch.full((*is_possible.shape, self.log_probabilities[0].shape[1]), torch.nan)
+        for indices in torch.nonzero(is_possible).split(self._batch):
+            variant, item = indices.unbind(1)
+            with intervene(
+                self.model, {name: SetAt(positions[variant, item], states[variant, item])}
+            ):
+                out[variant, item] = self._logs(self.trials.source[item])
         return out
 
     @property
     def _batch(self) -> int:
-        return at_once(self.model.device, self.trials.source.shape[1])
+        return rows_per_pass(self.model.device, self.trials.source.shape[1])
 
     def _logs(self, source: Int[Tensor, "item seq"]) -> Float[Tensor, "item vocab"]:
         return self.model.predict(source.to(self.model.device)).clamp_min(1e-38).log().cpu()
 
     def _predict(self, source: Int[Tensor, "item seq"]) -> Float[Tensor, "item vocab"]:
-        return torch.cat([self._logs(some) for some in source.split(self._batch)])
+        return torch.cat([self._logs(ids) for ids in source.split(self._batch)])
 
     def _read(self, source: Int[Tensor, "item seq"]) -> dict[str, Tensor]:
         """The states of all sites at the words and beside them, [item, 4, *shape]."""
-        at = torch.cat([self.trials.places, self.trials.aside.clamp_min(0)], 1)
-        parts: dict[str, list[Tensor]] = {name: [] for name in self.names}
+        positions = torch.cat([self.trials.places, self.trials.aside.clamp_min(0)], 1)
+        blocks: dict[str, list[Tensor]] = {name: [] for name in self.names}
         for rows in torch.arange(len(source)).split(self._batch):
             with capture(self.model, self.names) as acts:
                 self._logs(source[rows])
             for name in self.names:
-                parts[name].append(
-                    acts[name].float().cpu()[torch.arange(len(rows))[:, None], at[rows]]
+                blocks[name].append(
+                    acts[name].float().cpu()[torch.arange(len(rows))[:, None], positions[rows]]
                 )
-        return {name: torch.cat(tensors) for name, tensors in parts.items()}
+        return {name: torch.cat(tensors) for name, tensors in blocks.items()}
 
     def _rows(
         self,
@@ -197,27 +216,29 @@ class Asked:
         edit: str,
         control: str,
         logs: Float[Tensor, "item vocab"],
-        made: Bool[Tensor, " item"] | None = None,
+        is_possible: Bool[Tensor, " item"] | None = None,
     ) -> pd.DataFrame:
         """One row per item: the measures, NaN where the edit cannot be made."""
-        other = self.said[1]
+        other_logs = self.log_probabilities[1]
         answer, instead = logs.gather(-1, self.answers).unbind(1)
         layer = layer_of(site)
         place = (site, -1 if layer is None else layer, edit, control)
         values = {
-            "agrees": (logs.argmax(-1) == other.argmax(-1)).float(),
+            "agrees": (logs.argmax(-1) == other_logs.argmax(-1)).float(),
             "difference": instead - answer,
-            "kl": (other.exp() * (other - logs)).sum(-1),
+            "kl": (other_logs.exp() * (other_logs - logs)).sum(-1),
             "p_answer": answer.exp(),
             "p_other": instead.exp(),
         }
-        is_made = np.ones(len(logs), bool) if made is None else made.numpy()
+        is_made = np.ones(len(logs), bool) if is_possible is None else is_possible.numpy()
         spell = require_vocabulary(self.model).spell
         texts = [[spell([i]).strip() for i in ids] for ids in self.answers.T.tolist()]
-        about = dict(zip(PLACE, place, strict=True)) | {"item": [i.name for i in self.trials.items]}
-        about |= {"answer": texts[0], "other": texts[1], "made": is_made}
+        columns = dict(zip(PLACE, place, strict=True)) | {
+            "item": [i.name for i in self.trials.items]
+        }
+        columns |= {"answer": texts[0], "other": texts[1], "made": is_made}
         table = {name: np.where(is_made, value.numpy(), np.nan) for name, value in values.items()}
-        return pd.DataFrame({**about, **table, "left_out": sum(self.trials.left_out.values())})
+        return pd.DataFrame({**columns, **table, "left_out": sum(self.trials.left_out.values())})
 
 
 def summarize_pairs(trials: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
@@ -226,22 +247,22 @@ def summarize_pairs(trials: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     trials = trials.assign(change=trials["difference"] - trials["item"].map(floor))
     rows = []
     for key, group in trials.groupby(PLACE, sort=False):
-        made = group[group["made"]]
-        missing = len(group) - len(made) + int(group["left_out"].iloc[0])
+        possible = group[group["made"]]
+        missing = len(group) - len(possible) + int(group["left_out"].iloc[0])
         row: dict[str, Any] = dict(zip(PLACE, key, strict=True))
-        row |= {"n": len(made), "missing": missing}
+        row |= {"n": len(possible), "missing": missing}
         for name in ("answer", "other"):  # where all items have the same
             row[name] = group[name].iloc[0] if group[name].nunique() == 1 else None
         for name in (*MEASURES, "change"):
-            row |= _mean(made[name], seed).columns(name) if len(made) else {name: np.nan}
+            row |= _mean(possible[name], seed).columns(name) if len(possible) else {name: np.nan}
         rows.append(row)
     table = pd.DataFrame(rows)
     real = table[(table["control"] == REAL) & ~table["edit"].isin((NONE, CEILING, ANY))].index
     beyond = [_beyond(trials, table.loc[index], seed) for index in real]
     table = table.join(pd.DataFrame(beyond, index=real))
-    for _, of in table.loc[real].groupby("edit"):
-        known = of.index[of["p"].notna()]
-        table.loc[known, "p"] = adjust(table.loc[known, "p"].to_numpy(float), "holm")
+    for _, group in table.loc[real].groupby("edit"):
+        rows_with_p = group.index[group["p"].notna()]
+        table.loc[rows_with_p, "p"] = adjust(table.loc[rows_with_p, "p"].to_numpy(float), "holm")
     return table
 
 
@@ -251,14 +272,14 @@ def _mean(values: pd.Series, seed: int) -> Any:
 
 def _beyond(trials: pd.DataFrame, row: pd.Series, seed: int) -> dict[str, Any]:
     """The change of an edit at a site beside that of its strongest control, on the items that have both."""
-    here = trials[
+    trials_at_site = trials[
         (trials["site"] == row["site"]) & trials["edit"].isin((row["edit"], ANY)) & trials["made"]
     ]
-    wide = here.pivot_table(index="item", columns="control", values="change")
+    wide = trials_at_site.pivot_table(index="item", columns="control", values="change")
     if REAL not in wide or len(wide.columns) < 2:
         return {"against": None, "beyond": np.nan, "p": np.nan}
-    others = wide.drop(columns=REAL).mean()
-    against = str(others.idxmax())
-    gap = (wide[REAL] - wide[against]).dropna()
+    control_means = wide.drop(columns=REAL).mean()
+    strongest = str(control_means.idxmax())
+    gap = (wide[REAL] - wide[strongest]).dropna()
     p = sign_test(int((gap > 0).sum()), int((gap < 0).sum()))
-    return {"against": against, **_mean(gap, seed).columns("beyond"), "p": p}
+    return {"against": strongest, **_mean(gap, seed).columns("beyond"), "p": p}

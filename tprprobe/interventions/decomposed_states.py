@@ -58,13 +58,15 @@ class TokenStates:
         and None where samples have one vector each.
         """
         if self.starts is None:
-            found = torch.as_tensor(values[list(samples)], dtype=torch.float32)
-            return found.reshape(len(samples), *self.shape), None
+            padded = torch.as_tensor(values[list(samples)], dtype=torch.float32)
+            return padded.reshape(len(samples), *self.shape), None
         lengths = np.diff(self.starts)[list(samples)]
-        there = np.arange(lengths.max()) < lengths[:, None]
-        found = np.zeros((*there.shape, values.shape[1]), np.float32)
-        found[there] = np.concatenate([values[slice(*self.starts[i : i + 2])] for i in samples])
-        return torch.as_tensor(found).reshape(*there.shape, *self.shape), torch.as_tensor(there)
+        is_token = np.arange(lengths.max()) < lengths[:, None]
+        padded = np.zeros((*is_token.shape, values.shape[1]), np.float32)
+        padded[is_token] = np.concatenate([values[slice(*self.starts[i : i + 2])] for i in samples])
+        return torch.as_tensor(padded).reshape(*is_token.shape, *self.shape), torch.as_tensor(
+            is_token
+        )
 
 
 def read_states(
@@ -130,33 +132,37 @@ def substitute(
     states = list(read_states(require_head(model, "a substitution"), data, fits))
     vocabulary, pad = require_vocabulary(model), model.config.pad
     pairs = encode_examples(list(data), vocabulary)
-    written = write_answers(model, pairs, np.zeros(len(pairs), bool))
-    own, right = Ragged.from_lists(written), _are_right(written, pairs.target)
+    written_ids = write_answers(model, pairs, np.zeros(len(pairs), bool))
+    own_answers, right = Ragged.from_lists(written_ids), _are_right(written_ids, pairs.target)
     rng, of_source = np.random.default_rng(seed), side_of(fits[0].site) == SIDES[0]
-    replaced = [(each, replace_vectors(each.vectors, each.encoded, rng)) for each in states]
-    found = {name: np.zeros((len(NAMES), len(pairs))) for name in ("right", "same", "chance")}
+    replaced = [(item, replace_vectors(item.vectors, item.encoded, rng)) for item in states]
+    scores_by_name = {
+        name: np.zeros((len(NAMES), len(pairs))) for name in ("right", "same", "chance")
+    }
     for rows in pairs.by_length(BATCH, model):
-        source, target = (each.to(model.device) for each in pairs.batch(rows, pad))
-        mine, at = own.padded(rows, pad).to(model.device), rows.numpy()
+        source, target = (item.to(model.device) for item in pairs.batch(rows, pad))
+        own_targets, row_index = own_answers.padded(rows, pad).to(model.device), rows.numpy()
         edits: dict[str, dict[str, Any]] = {name: {} for name in NAMES}
-        for each, by_name in replaced:
+        for item, by_name in replaced:
             for name, vectors in by_name.items():
-                values, there = each.place(vectors, rows.tolist())
-                edits[name][each.site] = patch(values, positions=there)
-        asked = [target, mine] if of_source else [mine]
-        scores = score_variants(model, source, asked, [edits[name] for name in NAMES])
-        same = scores.written[:, -1].numpy()
-        found["same"][:, at] = same
-        found["right"][:, at] = scores.written[:, 0].numpy() if of_source else same & right[at]
-        found["chance"][:, at] = scores.log_probability[:, -1].exp().numpy()
-    return pd.DataFrame([_row(name, i, found) for i, name in enumerate(NAMES)])
+                values, is_token = item.place(vectors, rows.tolist())
+                edits[name][item.site] = patch(values, positions=is_token)
+        targets = [target, own_targets] if of_source else [own_targets]
+        scores = score_variants(model, source, targets, [edits[name] for name in NAMES])
+        repeats_answer = scores.is_written[:, -1].numpy()
+        scores_by_name["same"][:, row_index] = repeats_answer
+        scores_by_name["right"][:, row_index] = (
+            scores.is_written[:, 0].numpy() if of_source else repeats_answer & right[row_index]
+        )
+        scores_by_name["chance"][:, row_index] = scores.log_probability[:, -1].exp().numpy()
+    return pd.DataFrame([_row(name, i, scores_by_name) for i, name in enumerate(NAMES)])
 
 
-def _are_right(written: Sequence[Sequence[int]], target: Ragged) -> np.ndarray:
+def _are_right(written_ids: Sequence[Sequence[int]], target: Ragged) -> np.ndarray:
     ends = target.offsets.tolist()
-    known = [target.values[slice(*ends[i : i + 2])].tolist() for i in range(len(written))]
-    pairs = zip(written, known, strict=True)
-    return np.array([list(one)[: len(other)] == other for one, other in pairs])
+    target_ids = [target.values[slice(*ends[i : i + 2])].tolist() for i in range(len(written_ids))]
+    pairs = zip(written_ids, target_ids, strict=True)
+    return np.array([list(answer)[: len(target_row)] == target_row for answer, target_row in pairs])
 
 
 def replace_vectors(
@@ -175,14 +181,14 @@ def replace_vectors(
 
 def _moved(vectors: Vectors, far: Vectors, rng: np.random.Generator) -> Vectors:
     """Every vector, moved as far as ``far`` is long, in a random direction."""
-    drawn = rng.normal(size=vectors.shape)
-    length, own = (np.linalg.norm(each, axis=1, keepdims=True) for each in (far, drawn))
-    return vectors + drawn * length / own
+    directions = rng.normal(size=vectors.shape)
+    length, lengths = (np.linalg.norm(array, axis=1, keepdims=True) for array in (far, directions))
+    return vectors + directions * length / lengths
 
 
-def _row(name: str, i: int, found: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    n = found["right"].shape[1]
+def _row(name: str, i: int, values: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    n = values["right"].shape[1]
     row = {"edit": name, "n": n}
-    row |= wilson(int(found["right"][i].sum()), n).columns("accuracy")
-    row |= wilson(int(found["same"][i].sum()), n).columns("agreement")
-    return row | bootstrap_mean(found["chance"][i], np.arange(n)).columns("probability")
+    row |= wilson(int(values["right"][i].sum()), n).columns("accuracy")
+    row |= wilson(int(values["same"][i].sum()), n).columns("agreement")
+    return row | bootstrap_mean(values["chance"][i], np.arange(n)).columns("probability")

@@ -20,7 +20,7 @@ from torch import Tensor
 from tprprobe.errors import InputError
 from tprprobe.interventions.placement import Edit, Place, at_positions, rows_for
 
-LONGEST = 1024  # positions for which a resampled vector is drawn
+MAX_POSITIONS = 1024  # positions for which a resampled vector is drawn
 
 
 def set_to(values: Tensor, **where: Any) -> Edit:
@@ -110,9 +110,9 @@ def resample(reference: Float[Tensor, "token *shape"], seed: int = 0, **where: A
 
     def draw(x: Tensor, place: Place) -> Tensor:
         generator = torch.Generator().manual_seed(seed)
-        drawn = torch.randint(len(reference), (len(x), LONGEST), generator=generator)
-        here = drawn[:, place.start : place.start + x.shape[place.seq]]
-        return reference.to(x)[here.to(x.device)]
+        token_ids = torch.randint(len(reference), (len(x), MAX_POSITIONS), generator=generator)
+        ids_at_positions = token_ids[:, place.start : place.start + x.shape[place.seq]]
+        return reference.to(x)[ids_at_positions.to(x.device)]
 
     return Edit(draw, **where)
 
@@ -137,14 +137,18 @@ def snap(
     """
 
     def nearest(x: Tensor, _: Place) -> Tensor:
-        among = centers.to(x)
-        unit = x.new_ones(1) if scale is None else scale.to(x)
-        of, to = x / unit, among / unit[..., None, :]
-        products = torch.einsum("bshd,hkd->bshk" if among.ndim == 3 else "bsd,kd->bsk", of, to)
-        index = (to.square().sum(-1) - 2 * products).argmin(-1)
-        if among.ndim == 2:
-            return among[index]
-        return among[torch.arange(len(among), device=x.device), index]
+        candidates = centers.to(x)
+        divisor = x.new_ones(1) if scale is None else scale.to(x)
+        scaled_vectors, scaled_centers = x / divisor, candidates / divisor[..., None, :]
+        products = torch.einsum(
+            "bshd,hkd->bshk" if candidates.ndim == 3 else "bsd,kd->bsk",
+            scaled_vectors,
+            scaled_centers,
+        )
+        index = (scaled_centers.square().sum(-1) - 2 * products).argmin(-1)
+        if candidates.ndim == 2:
+            return candidates[index]
+        return candidates[torch.arange(len(candidates), device=x.device), index]
 
     return Edit(nearest, **where)
 
@@ -186,15 +190,17 @@ def patch(values: Float[Tensor, "sample *shape"], **where: Any) -> Edit:
     def copy(x: Tensor, place: Place) -> Tensor:
         if not place.has_positions:
             return rows_for(values, x).to(x)
-        known, n = values.shape[place.seq], x.shape[place.seq]
-        if known < place.start + n and where.get("positions") is None:
+        n_captured, n = values.shape[place.seq], x.shape[place.seq]
+        if n_captured < place.start + n and where.get("positions") is None:
             raise InputError(
-                f"patch has {known} positions, the site {place.start + n}: give all of them"
+                f"patch has {n_captured} positions, the site {place.start + n}: give all of them"
             )
-        start = min(place.start, known)
-        here = rows_for(values.narrow(place.seq, start, min(n, known - start)), x).to(x)
-        rest = x.narrow(place.seq, here.shape[place.seq], n - here.shape[place.seq])
-        return torch.cat([here, rest], place.seq)
+        start = min(place.start, n_captured)
+        replacement = rows_for(values.narrow(place.seq, start, min(n, n_captured - start)), x).to(x)
+        remaining = x.narrow(
+            place.seq, replacement.shape[place.seq], n - replacement.shape[place.seq]
+        )
+        return torch.cat([replacement, remaining], place.seq)
 
     return Edit(copy, **where)
 
@@ -279,6 +285,8 @@ def exchange(
         tensor([[2, 1, 0, 3]])
     """
     order = torch.arange(length).repeat(len(first), 1)
-    for row, one, other in zip(order, first, second, strict=True):
-        row[[*one, *other]] = torch.tensor([*other, *one], dtype=torch.long)
+    for row, positions_a, positions_b in zip(order, first, second, strict=True):
+        row[[*positions_a, *positions_b]] = torch.tensor(
+            [*positions_b, *positions_a], dtype=torch.long
+        )
     return order

@@ -28,14 +28,14 @@ class Eraser:
         z = classes.double() - classes.double().mean()
         values, basis = torch.linalg.eigh(x.mT @ x / x.shape[-2])
         root = values.clamp_min(0).sqrt()
-        kept = root > 1e-6 * root.amax(-1, keepdim=True)
-        inverse = torch.where(kept, 1 / root, 0)
+        has_variance = root > 1e-6 * root.amax(-1, keepdim=True)
+        inverse = torch.where(has_variance, 1 / root, 0)
         covariance = basis.mT @ (x.mT @ z)[..., None]
         along = inverse[..., None] * covariance  # Σ^−½ cov(x, z), in the basis
         along = along / along.norm(dim=-2, keepdim=True).clamp_min(1e-12)
-        out = basis @ (root[..., None] * along)
-        read = basis @ (inverse[..., None] * along)
-        return cls(mean, (read @ out.mT).to(vectors))
+        writer = basis @ (root[..., None] * along)
+        reader = basis @ (inverse[..., None] * along)
+        return cls(mean, (reader @ writer.mT).to(vectors))
 
     def erase(self, x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
         """The vectors without what tells the classes."""

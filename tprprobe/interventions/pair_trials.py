@@ -19,7 +19,7 @@ SHIFTS = (1, -1, 2, -2, 3, -3)  # from the two words to other tokens
 NOWHERE = -1  # the position of what is not there
 SEVERAL, LENGTHS = "a word of several tokens", "texts of two lengths"
 ALIKE = "answers that begin alike"
-Two = tuple[int, int]
+TokenPair = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class Trials:
 
     items: tuple[Item, ...]
     source: Int[Tensor, "item seq"]
-    other: Int[Tensor, "item seq"]
+    other_source: Int[Tensor, "item seq"]
     places: Int[Tensor, "item word"]
     aside: Int[Tensor, "item word"]
     answers: Int[Tensor, "item answer"]
@@ -47,47 +47,55 @@ def make_trials(model: Language, data: MinimalPairs) -> Trials:
     items = [data.items[i] for i in dict.fromkeys(row // 2 for row in data.rows)]
     results = [_ask(model, item) for item in items]
     left_out = Counter(result for result in results if isinstance(result, str))
-    asked = [
+    results_of_items = [
         (item, *ids) for item, ids in zip(items, results, strict=True) if not isinstance(ids, str)
     ]
-    if not asked:
+    if not results_of_items:
         reasons = ", ".join(f"{n} have {reason}" for reason, n in left_out.items())
         raise InputError(
             f"{data.name}: none of {len(items)} items can be run on this model: {reasons}"
         )
-    known, source, other, places, inside, answers = zip(*asked, strict=True)
-    aside = [_aside(*each) for each in zip(places, inside, strict=True)]
-    every, pad = torch.arange(len(known)), model.config.pad
-    text, changed = (Ragged.from_lists(ids).padded(every, pad) for ids in (source, other))
-    at, beside, asked_for = map(torch.tensor, (places, aside, answers))
-    return Trials(known, text, changed, at, beside, asked_for, left_out)
+    asked_items, source, other_ids, places, inside, answers = zip(*results_of_items, strict=True)
+    aside = [_aside(*pair) for pair in zip(places, inside, strict=True)]
+    every, pad = torch.arange(len(asked_items)), model.config.pad
+    text, changed = (Ragged.from_lists(ids).padded(every, pad) for ids in (source, other_ids))
+    word_positions, aside_positions, answer_ids = map(torch.tensor, (places, aside, answers))
+    return Trials(asked_items, text, changed, word_positions, aside_positions, answer_ids, left_out)
 
 
-def _ask(model: Language, item: Item) -> tuple[list[int], list[int], Two, Sequence[int], Two] | str:
+def _ask(
+    model: Language, item: Item
+) -> tuple[list[int], list[int], TokenPair, Sequence[int], TokenPair] | str:
     """The ids of both texts, the places of the two words and of others, and the two answers; or the reason why it
     cannot be asked.
     """
-    first, other = (_encode(model, text) for text in (item.text, item.other))
-    if first is None or other is None or first[1] != other[1]:
+    text_ids, other_ids = (_encode(model, text) for text in (item.text, item.other))
+    if text_ids is None or other_ids is None or text_ids[1] != other_ids[1]:
         return SEVERAL
-    if len(first[0]) != len(other[0]):
+    if len(text_ids[0]) != len(other_ids[0]):
         return LENGTHS
-    one, two = (_answer(model, item.text, text.answer) for text in (item.text, item.other))
-    return ALIKE if one == two != NOWHERE else (first[0], other[0], *first[1:], (one, two))
+    answer, other_answer = (
+        _answer(model, item.text, text.answer) for text in (item.text, item.other)
+    )
+    return (
+        ALIKE
+        if answer == other_answer != NOWHERE
+        else (text_ids[0], other_ids[0], *text_ids[1:], (answer, other_answer))
+    )
 
 
-def _encode(model: Language, text: Text) -> tuple[list[int], Two, Sequence[int]] | None:
+def _encode(model: Language, text: Text) -> tuple[list[int], TokenPair, Sequence[int]] | None:
     """The ids of a text with what is asked, the places of its two words, and of all words but the first, which much
     attends to, and the last, behind which models predict; None for words of several tokens.
     """
-    vocabulary, whole = require_vocabulary(model), _prompt(model, text)
-    ids, (spans,) = vocabulary.encode_sources([whole]), vocabulary.place_sources([whole])
-    found = [tokens_of(word.span, spans) for word in text.exchanged]
-    if any(len(tokens) != 1 for tokens in found):
+    vocabulary, prompt = require_vocabulary(model), _prompt(model, text)
+    ids, (spans,) = vocabulary.encode_sources([prompt]), vocabulary.place_sources([prompt])
+    tokens_of_words = [tokens_of(word.span, spans) for word in text.exchanged]
+    if any(len(tokens) != 1 for tokens in tokens_of_words):
         return None
-    one, two = (tokens[0] for tokens in found)
+    position_a, position_b = (tokens[0] for tokens in tokens_of_words)
     inside = [place for place, (start, end) in enumerate(spans[:-1]) if start < end]
-    return ids.values.tolist(), (one, two), inside[1:]
+    return ids.values.tolist(), (position_a, position_b), inside[1:]
 
 
 def _prompt(model: Any, text: Text) -> str:
@@ -106,11 +114,13 @@ def _answer(model: Language, text: Text, answer: str) -> int:
     return int(target.values[1 + len(vocabulary.begun)])
 
 
-def _aside(places: Two, inside: Sequence[int]) -> Two:
+def _aside(places: TokenPair, inside: Sequence[int]) -> TokenPair:
     """The tokens of these that are nearest to the words."""
-    others = {*inside} - {*places}
-    chosen: list[int] = []
+    candidates = {*inside} - {*places}
+    positions: list[int] = []
     for place in places:
-        near = (place + shift for shift in SHIFTS if place + shift in others - {*chosen})
-        chosen.append(next(near, NOWHERE))
-    return (NOWHERE, NOWHERE) if NOWHERE in chosen else (chosen[0], chosen[1])
+        neighbors = (
+            place + shift for shift in SHIFTS if place + shift in candidates - {*positions}
+        )
+        positions.append(next(neighbors, NOWHERE))
+    return (NOWHERE, NOWHERE) if NOWHERE in positions else (positions[0], positions[1])

@@ -12,7 +12,7 @@ from tprprobe.errors import InputError
 from tprprobe.site.hooks import PlacedEdit
 from tprprobe.site.patterns import head_axis
 
-Make = Callable[[Tensor, "Place"], Tensor]
+MakeTensor = Callable[[Tensor, "Place"], Tensor]
 
 
 @dataclass(frozen=True)
@@ -57,22 +57,22 @@ class Edit(PlacedEdit):
         [0]
     """
 
-    make: Make
+    make: MakeTensor
     heads: Sequence[int] | None = None
     positions: Bool[Tensor, "sample position"] | Sequence[int] | None = None
     strength: float = 1.0
 
     def __call__(self, tensor: Tensor, axes: tuple[str, ...], start: int = 0) -> Tensor:
         place = Place(axes, start)
-        new = self.make(tensor, place)
+        edited = self.make(tensor, place)
         if self.strength != 1.0:
-            new = torch.lerp(tensor, new, self.strength)
+            edited = torch.lerp(tensor, edited, self.strength)
         if self.heads is not None:
-            new = torch.where(_head_mask(self.heads, tensor, place), new, tensor)
+            edited = torch.where(_head_mask(self.heads, tensor, place), edited, tensor)
         if self.positions is not None:
             plan = _plan(self.positions)
-            new = torch.where(at_positions(plan, tensor, place), new, tensor)
-        return new
+            edited = torch.where(at_positions(plan, tensor, place), edited, tensor)
+        return edited
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +112,8 @@ class ByVariant(PlacedEdit):
 
 def rows_for(plan: Tensor, x: Tensor) -> Tensor:
     """A row of the plan for every row of the tensor."""
-    times, rest = divmod(len(x), len(plan))
-    if rest:
+    times, remainder = divmod(len(x), len(plan))
+    if remainder:
         raise InputError(
             f"an edit for {len(plan)} samples was used on {len(x)} rows: give one row for every sample"
         )
@@ -145,11 +145,11 @@ def _plan(positions: Tensor | Sequence[int]) -> Bool[Tensor, "sample position"]:
 def at_positions(plan: Tensor, x: Tensor, place: Place) -> Tensor:
     """A value per sample and position, with the axes of the tensor; 0 behind the plan's end."""
     n = x.shape[place.seq]
-    here = rows_for(plan, x).to(x.device)[:, place.start : place.start + n]
-    here = F.pad(here, (0, n - here.shape[1]))
-    return _spread(here, {0: len(x), place.seq: n}, x)
+    values = rows_for(plan, x).to(x.device)[:, place.start : place.start + n]
+    values = F.pad(values, (0, n - values.shape[1]))
+    return _spread(values, {0: len(x), place.seq: n}, x)
 
 
-def _spread(mask: Tensor, at: dict[int, int], x: Tensor) -> Tensor:
+def _spread(mask: Tensor, size_of_axis: dict[int, int], x: Tensor) -> Tensor:
     """The mask with 1 for every axis of the tensor that it does not have."""
-    return mask.view([at.get(axis, 1) for axis in range(x.ndim)])
+    return mask.view([size_of_axis.get(axis, 1) for axis in range(x.ndim)])

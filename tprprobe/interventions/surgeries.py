@@ -20,12 +20,9 @@ CONTROLS = ("direction", "role")
 CHANGES: dict[
     str, Callable[..., tuple[list[Any], list[Any]]]
 ] = {  # pairs of filler and role: taken, added
-    "replace": lambda role, old, new: ([(old, role)], [(new, role)]),
-    "move": lambda filler, old, new: ([(filler, old)], [(filler, new)]),
-    "exchange": lambda one, role, other, its: (
-        [(one, role), (other, its)],
-        [(one, its), (other, role)],
-    ),
+    "replace": lambda role, f, g: ([(f, role)], [(g, role)]),
+    "move": lambda filler, r, s: ([(filler, r)], [(filler, s)]),
+    "exchange": lambda f, r, g, s: ([(f, r), (g, s)], [(f, s), (g, r)]),
 }
 
 
@@ -65,14 +62,14 @@ def surgery(
         raise unknown("control", control, CONTROLS)
     change = change_of(fit, replace, move, exchange, control == "role")
     if control == "direction":
-        drawn = np.random.default_rng(seed).normal(size=change.shape)
-        norms = [np.linalg.norm(each, axis=1, keepdims=True) for each in (change, drawn)]
-        change = drawn * norms[0] / norms[1]
-    by = torch.as_tensor(change)
+        directions = np.random.default_rng(seed).normal(size=change.shape)
+        norms = [np.linalg.norm(array, axis=1, keepdims=True) for array in (change, directions)]
+        change = directions * norms[0] / norms[1]
+    shift = torch.as_tensor(change)
 
     def add(x: Tensor, place: Place) -> Tensor:
         vector = x.shape[place.seq + 1 :] if "seq" in place.axes else x.shape[1:]  # with its heads
-        rows = rows_for(by.to(x), x)
+        rows = rows_for(shift.to(x), x)
         return x + rows.reshape(len(x), *(1,) * (x.ndim - 1 - len(vector)), *vector)
 
     return Edit(add, **where)
@@ -86,21 +83,23 @@ def change_of(
     elsewhere: bool = False,
 ) -> Float64[np.ndarray, "sample d_model"]:
     """What the changes add to a vector, a row a sample (one row where all samples change alike)."""
-    given = [_listed(each) for each in (replace, move, exchange)]
-    sizes = {len(each) for each in given if len(each) > 1}
+    lists = [_listed(changes) for changes in (replace, move, exchange)]
+    sizes = {len(changes) for changes in lists if len(changes) > 1}
     if len(sizes) > 1:
         raise InputError(f"changes of {sorted(sizes)} samples: give one a sample in every list")
-    n = max([*sizes, *(len(each) for each in given), 1])
+    n = max([*sizes, *(len(changes) for changes in lists), 1])
     total, wrong = np.zeros((n, len(fit.fit.bias))), find_wrong_roles(fit) if elsewhere else {}
-    for kind, listed in zip(CHANGES.values(), given, strict=True):
+    for kind, listed in zip(CHANGES.values(), lists, strict=True):
         for row, change in enumerate(listed):
             if change is None:
                 continue
-            taken, added = kind(*map(str, change))
+            removed, added = kind(*map(str, change))
             if elsewhere:
-                taken, added = ([(f, wrong.get(r, r)) for f, r in each] for each in (taken, added))
-            by = fit.bindings(added).sum(0) - fit.bindings(taken).sum(0)
-            total[slice(None) if len(listed) == 1 else row] += by
+                removed, added = (
+                    [(f, wrong.get(r, r)) for f, r in changes] for changes in (removed, added)
+                )
+            difference = fit.bindings(added).sum(0) - fit.bindings(removed).sum(0)
+            total[slice(None) if len(listed) == 1 else row] += difference
     return total
 
 
@@ -112,7 +111,9 @@ def _listed(change: Any) -> list[Any]:
 
 def find_wrong_roles(fit: Decomposition) -> dict[str, str]:
     """For every role the one whose fillers' vectors are least like its own."""
-    fillers, roles = (list(map(str, each)) for each in (fit.fit.pairs.fillers, fit.fit.pairs.roles))
+    fillers, roles = (
+        list(map(str, names)) for names in (fit.fit.pairs.fillers, fit.fit.pairs.roles)
+    )
     every = fit.bindings([(filler, role) for role in roles for filler in fillers])
     vectors = every.reshape(len(roles), len(fillers), -1)
     flat = (vectors - vectors.mean(1, keepdims=True)).reshape(len(roles), -1)

@@ -20,7 +20,7 @@ from tprprobe.interventions import edits
 from tprprobe.models.protocol import Language
 from tprprobe.site.hooks import PlacedEdit
 
-STARTS = 3  # of k-means
+N_INIT = 3  # of k-means
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +42,15 @@ class Reference:
         return self._centers[k]
 
 
-SNAP = "snap"  # of k clusters, which a recipe says; others know of none
+QUANTIZE = "snap"  # of k clusters, which a recipe says; others know of none
 EDITS: dict[str, Callable[[Reference, int, Mapping[str, Any]], PlacedEdit]] = {
     "zero": lambda _, __, where: edits.zero(**where),
     "one": lambda _, __, where: edits.one(**where),
-    "mean": lambda of, _, where: edits.mean(of.vectors, **where),
-    "resample": lambda of, _, where: edits.resample(of.vectors, of.seed, **where),
-    SNAP: lambda of, k, where: edits.snap(*of.centers(k), **where),
+    "mean": lambda reference, _, where: edits.mean(reference.vectors, **where),
+    "resample": lambda reference, _, where: edits.resample(
+        reference.vectors, reference.seed, **where
+    ),
+    QUANTIZE: lambda reference, k, where: edits.snap(*reference.centers(k), **where),
     "one_hot": lambda _, __, where: edits.one_hot(**where),
 }
 
@@ -60,7 +62,7 @@ def read_references(
     rows = read_block(model, pairs, sites, model.config.pad).rows
     if missing := [site for site in sites if site not in rows]:
         raise InputError(f"{missing[0]} is an attention map: sweeps edit vectors")
-    return {site: Reference(torch.from_numpy(each), seed) for site, each in rows.items()}
+    return {site: Reference(torch.from_numpy(vectors), seed) for site, vectors in rows.items()}
 
 
 def find_centers(
@@ -68,20 +70,20 @@ def find_centers(
 ) -> tuple[Float[torch.Tensor, "*head cluster d"], Float[torch.Tensor, "*head d"]]:
     """The centers of k-means on standardized dimensions, and the scale they were divided by."""
     if reference.ndim == 3:
-        found = [find_centers(each, k, seed) for each in reference.unbind(1)]
-        return torch.stack([each for each, _ in found]), torch.stack([each for _, each in found])
+        fits = [find_centers(array, k, seed) for array in reference.unbind(1)]
+        return torch.stack([array for array, _ in fits]), torch.stack([array for _, array in fits])
     vectors = reference.double().numpy()
     scale = vectors.std(0)
     scale[scale == 0] = 1.0
-    found = fit_means(vectors / scale, k, seed, STARTS, "snap: the reference")
-    centers = np.asarray(found.cluster_centers_) * scale
+    fits = fit_means(vectors / scale, k, seed, N_INIT, "snap: the reference")
+    centers = np.asarray(fits.cluster_centers_) * scale
     return torch.from_numpy(centers).float(), torch.from_numpy(scale).float()
 
 
 Count = Annotated[int, Field(gt=0)]
 
 
-class Chosen(Settings, strict=True):
+class RecipeData(Settings, strict=True):
     """The data of a recipe: ``n`` examples that are scored, then ``reference`` further ones."""
 
     data: str | None = None
@@ -96,7 +98,7 @@ class Chosen(Settings, strict=True):
         return self.n + self.reference
 
 
-class Recipe(Chosen, strict=True):
+class Recipe(RecipeData, strict=True):
     """A sweep: every edit, at every strength, on every head of every site that matches.
 
     ``data``, ``split``, ``n``, ``reference`` and ``seed`` say which examples are scored, and how many further ones give means, resampled

@@ -21,9 +21,9 @@ from tprprobe.interventions.batched_edits import Variant, score_variants
 from tprprobe.interventions.folders import measure_parts, open_run
 from tprprobe.interventions.kinds import SWEEPS
 from tprprobe.interventions.sweep_recipes import (
-    SNAP,
-    Chosen,
+    QUANTIZE,
     Recipe,
+    RecipeData,
     Reference,
     read_recipe,
     read_references,
@@ -58,8 +58,8 @@ class Point:
 
     def row(self) -> dict[str, Any]:
         layer = layer_of(self.sites[0]) if len(self.sites) == 1 else None
-        at = {"site": self.label, "layer": ALL if layer is None else layer, "head": self.head}
-        return at | {"edit": self.edit, "k": self.k, "strength": self.strength}
+        place = {"site": self.label, "layer": ALL if layer is None else layer, "head": self.head}
+        return place | {"edit": self.edit, "k": self.k, "strength": self.strength}
 
 
 NOTHING = Point((UNEDITED,), ALL, UNEDITED, 0, 0.0)
@@ -73,7 +73,7 @@ def list_points(
     is_each = recipe.heads == "each" and all(len(shape) == 2 for shape in shapes)
     heads = range(min(shape[0] for shape in shapes)) if is_each else (ALL,)
     for head, edit, strength in product(heads, recipe.edits, recipe.strengths):
-        for k in recipe.clusters if edit == SNAP else (0,):
+        for k in recipe.clusters if edit == QUANTIZE else (0,):
             yield Point(sites, head, edit, k, strength)
 
 
@@ -159,14 +159,17 @@ def run_recipe(
         tprprobe.errors.InputError: ...
     """
     content = read_toml(path)
-    plugged = next((each for name, each in plugins.find("edits").items() if name in content), None)
-    if plugged:
-        return plugged.load()(path, model, out, resume)
+    plugin = next(
+        (entry_point for name, entry_point in plugins.find("edits").items() if name in content),
+        None,
+    )
+    if plugin:
+        return plugin.load()(path, model, out, resume)
     recipe = read_recipe(path)
     return sweep(model, find_data(model, recipe), recipe, out, resume)
 
 
-def find_data(model: Language, recipe: Chosen) -> Dataset:
+def find_data(model: Language, recipe: RecipeData) -> Dataset:
     """The examples of a recipe: those that are scored, then those of reference.
 
     Args:
@@ -193,16 +196,16 @@ def _measure(model: Language, data: Dataset, recipe: Recipe, run: KeptRun) -> pd
     sites = select(recipe.sites, list(find_sites(model)))
     groups = [(), *([tuple(sites)] if recipe.together else [(site,) for site in sites])]
     vocabulary = require_vocabulary(model)
-    parts = data[: recipe.n], data[recipe.n :]
-    pairs = (encode_answers(list(some), vocabulary) for some in parts)
+    examples = data[: recipe.n], data[recipe.n :]
+    pairs = (encode_answers(list(subset), vocabulary) for subset in examples)
     measure = partial(_measure_group, model, *pairs, recipe)
     return measure_parts(run, [partial(measure, group) for group in groups], "sweeping")
 
 
 def _measure_group(
-    model: Language, scored: Pairs, others: Pairs, recipe: Recipe, group: tuple[str, ...]
+    model: Language, scored: Pairs, reference_pairs: Pairs, recipe: Recipe, group: tuple[str, ...]
 ) -> pd.DataFrame:
-    references = read_references(model, others, group, recipe.seed) if group else {}
+    references = read_references(model, reference_pairs, group, recipe.seed) if group else {}
     points = [*list_points(recipe, group, references)] if group else [NOTHING]
     variants = [make_variant(point, references) for point in points]
     return _score(model, scored, points, variants)
@@ -213,24 +216,28 @@ def _score(
 ) -> pd.DataFrame:
     """One row per point and example: whether its answer is written, and its log-probability."""
     pad, device = model.config.pad, model.device
-    written = np.zeros((len(points), len(pairs)), bool)
-    nats = np.zeros(written.shape, np.float32)
+    is_written = np.zeros((len(points), len(pairs)), bool)
+    nats = np.zeros(is_written.shape, np.float32)
     for rows in pairs.by_length(BATCH, model):
-        source, target = (each.to(device) for each in pairs.batch(rows, pad))
+        source, target = (
+            log_probabilities.to(device) for log_probabilities in pairs.batch(rows, pad)
+        )
         scores = score_variants(model, source, [target], variants)
-        written[:, rows.numpy()] = scores.written[:, 0].numpy()
+        is_written[:, rows.numpy()] = scores.is_written[:, 0].numpy()
         nats[:, rows.numpy()] = scores.log_probability[:, 0].numpy()
-    parts = [
-        pd.DataFrame({**point.row(), "example": range(len(pairs)), "correct": ok, "nats": each})
-        for point, ok, each in zip(points, written, nats, strict=True)
+    tables = [
+        pd.DataFrame(
+            {**point.row(), "example": range(len(pairs)), "correct": ok, "nats": log_probabilities}
+        )
+        for point, ok, log_probabilities in zip(points, is_written, nats, strict=True)
     ]
-    return pd.concat(parts, ignore_index=True)
+    return pd.concat(tables, ignore_index=True)
 
 
 def summarize_sweep(samples: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     """One row per point of the samples: the columns of :func:`sweep`."""
-    alone = samples[samples["edit"] == UNEDITED].sort_values("example")
-    before = {name: alone[name].to_numpy(float) for name in ("correct", "nats")}
+    unedited = samples[samples["edit"] == UNEDITED].sort_values("example")
+    before = {name: unedited[name].to_numpy(float) for name in ("correct", "nats")}
     rows = []
     groups: Any = samples.groupby(PLACE, sort=False)
     for key, group in groups:

@@ -28,30 +28,30 @@ from tprprobe.site.hooks import PlacedEdit
 
 REAL, ANY = "", "any"  # the control of an edit itself; the edit of controls of all edits
 IDENTITY, MEAN = "identity", "mean"
-ROLE, POSITION, RANDOM = "wrong role", "wrong position", "random direction"
+WRONG_ROLE, WRONG_POSITION, RANDOM_DIRECTION = "wrong role", "wrong position", "random direction"
 
 
-class Way(NamedTuple):
-    """An edit, or a control of it: the states ``to`` at the positions ``at``, in the items that allow it."""
+class EditVariant(NamedTuple):
+    """An edit, or a control of it: the states at the positions, in the items that allow it."""
 
     edit: str
     control: str
-    made: Bool[Tensor, " item"]
-    at: Int[Tensor, "item word"]
-    to: Float[Tensor, "item word *shape"]
+    is_possible: Bool[Tensor, " item"]
+    positions: Int[Tensor, "item word"]
+    states: Float[Tensor, "item word *shape"]
 
 
 @dataclass(frozen=True, eq=False)
-class Words:
+class WordStates:
     """The states of a site at two words of every item, at two tokens beside them, and of the other text."""
 
     names: tuple[tuple[str, str], ...]
-    at: Int[Tensor, "item word"]
+    positions: Int[Tensor, "item word"]
     aside: Int[Tensor, "item word"]
     x: Float[Tensor, "item word *shape"]
     y: Float[Tensor, "item word *shape"]
-    beside: Float[Tensor, "item word *shape"]
-    other_beside: Float[Tensor, "item word *shape"]
+    aside_x: Float[Tensor, "item word *shape"]
+    aside_y: Float[Tensor, "item word *shape"]
     seed: int = 0
 
     @property
@@ -67,22 +67,24 @@ class Words:
     ) -> Float[Tensor, "item word *shape"]:
         """Random directions, as long as the changes."""
         generator = torch.Generator().manual_seed(self.seed)
-        drawn = torch.randn(change.shape, generator=generator).flatten(2)
+        directions = torch.randn(change.shape, generator=generator).flatten(2)
         lengths = change.flatten(2).norm(dim=-1, keepdim=True)
-        return (drawn / drawn.norm(dim=-1, keepdim=True) * lengths).reshape(change.shape)
+        return (directions / directions.norm(dim=-1, keepdim=True) * lengths).reshape(change.shape)
 
 
-def list_ways(words: Words, edits: Sequence[str]) -> Iterator[Way]:
+def list_edits(words: WordStates, edits: Sequence[str]) -> Iterator[EditVariant]:
     """The edits of these names with their controls, and the controls of all."""
-    yield Way(ANY, IDENTITY, words.all, words.at, words.x)
+    yield EditVariant(ANY, IDENTITY, words.all, words.positions, words.x)
     mean = words.x.mean((0, 1)).expand_as(words.x)
-    yield Way(ANY, MEAN, words.all, words.at, mean)
+    yield EditVariant(ANY, MEAN, words.all, words.positions, mean)
     for name in edits:
-        for way in EDITS[name](words):
-            yield way
-            if way.control == REAL:
-                to = words.x + words.turned(way.to - words.x)
-                yield Way(name, RANDOM, way.made, words.at, to)
+        for variant in EDITS[name](words):
+            yield variant
+            if variant.control == REAL:
+                random_states = words.x + words.turned(variant.states - words.x)
+                yield EditVariant(
+                    name, RANDOM_DIRECTION, variant.is_possible, words.positions, random_states
+                )
 
 
 def check_edits(names: Sequence[str]) -> None:
@@ -91,29 +93,35 @@ def check_edits(names: Sequence[str]) -> None:
         raise unknown("edit of pairs", strange[0], EDITS)
 
 
-def _exchange(words: Words) -> Iterator[Way]:
-    yield Way("exchange", REAL, words.all, words.at, words.x.flip(1))
-    yield Way("exchange", ROLE, words.all, words.at, words.y.flip(1))
-    yield Way("exchange", POSITION, words.has_aside, words.aside, words.beside.flip(1))
+def _exchange(words: WordStates) -> Iterator[EditVariant]:
+    yield EditVariant("exchange", REAL, words.all, words.positions, words.x.flip(1))
+    yield EditVariant("exchange", WRONG_ROLE, words.all, words.positions, words.y.flip(1))
+    yield EditVariant(
+        "exchange", WRONG_POSITION, words.has_aside, words.aside, words.aside_x.flip(1)
+    )
 
 
-def _substitute(words: Words) -> Iterator[Way]:
-    yield Way("substitute", REAL, words.all, words.at, words.y)
-    yield Way("substitute", ROLE, words.all, words.at, words.y.flip(1))
-    yield Way("substitute", POSITION, words.has_aside, words.aside, words.other_beside)
+def _substitute(words: WordStates) -> Iterator[EditVariant]:
+    yield EditVariant("substitute", REAL, words.all, words.positions, words.y)
+    yield EditVariant("substitute", WRONG_ROLE, words.all, words.positions, words.y.flip(1))
+    yield EditVariant("substitute", WRONG_POSITION, words.has_aside, words.aside, words.aside_y)
 
 
-def _surgery(words: Words) -> Iterator[Way]:
+def _surgery(words: WordStates) -> Iterator[EditVariant]:
     """A trial needs either word at either place in further items."""
-    change, known = _changes(words, wrong=False)
-    elsewhere, also = _changes(words, wrong=True)
-    yield Way("surgery", REAL, known, words.at, words.x + change)
-    yield Way("surgery", ROLE, known & also, words.at, words.x + elsewhere)
-    yield Way("surgery", POSITION, known & words.has_aside, words.aside, words.beside + change)
+    change, is_known = _changes(words, wrong=False)
+    elsewhere, is_known_elsewhere = _changes(words, wrong=True)
+    yield EditVariant("surgery", REAL, is_known, words.positions, words.x + change)
+    yield EditVariant(
+        "surgery", WRONG_ROLE, is_known & is_known_elsewhere, words.positions, words.x + elsewhere
+    )
+    yield EditVariant(
+        "surgery", WRONG_POSITION, is_known & words.has_aside, words.aside, words.aside_x + change
+    )
 
 
 def _changes(
-    words: Words, wrong: bool
+    words: WordStates, wrong: bool
 ) -> tuple[Float[Tensor, "item word *shape"], Bool[Tensor, " item"]]:
     """V[other word, role] − V[word, role] of means over further items, and in which items they are known."""
     ids = {name: i for i, name in enumerate(dict.fromkeys(w for pair in words.names for w in pair))}
@@ -128,26 +136,31 @@ def _changes(
 
     def mean(cell: Tensor) -> tuple[Tensor, Tensor]:
         """The mean state of every [item, word] cell over all other items, and whether there is any."""
-        here = (cells[:, None] == cell[..., None]).float()  # [item, word, state]
-        n = counts[cell] - here.sum(-1)
-        return (sums[cell] - here @ states) / n.clamp_min(1)[..., None], n > 0
+        is_own = (cells[:, None] == cell[..., None]).float()  # [item, word, state]
+        n = counts[cell] - is_own.sum(-1)
+        return (sums[cell] - is_own @ states) / n.clamp_min(1)[..., None], n > 0
 
-    at = role.flip(1) if wrong else role
-    (new, has_new), (old, has_old) = mean(name.flip(1) * 2 + at), mean(name * 2 + at)
-    return (new - old).reshape(words.x.shape), (has_new & has_old).all(1)
+    roles = role.flip(1) if wrong else role
+    (new_mean, new_known), (old_mean, old_known) = (
+        mean(name.flip(1) * 2 + roles),
+        mean(name * 2 + roles),
+    )
+    return (new_mean - old_mean).reshape(words.x.shape), (new_known & old_known).all(1)
 
 
-def _erase(words: Words) -> Iterator[Way]:
+def _erase(words: WordStates) -> Iterator[EditVariant]:
     """Fitted on one half of the items, made in the other; it needs four items."""
     enough = words.all & (len(words.x) >= 4)
-    yield Way("erase", REAL, enough, words.at, _erased(words, words.x))
-    yield Way("erase", ROLE, enough, words.at, _erased(words, words.x, shuffled=True))
+    yield EditVariant("erase", REAL, enough, words.positions, _erased(words, words.x))
+    yield EditVariant(
+        "erase", WRONG_ROLE, enough, words.positions, _erased(words, words.x, shuffled=True)
+    )
     aside = enough & words.has_aside
-    yield Way("erase", POSITION, aside, words.aside, _erased(words, words.beside))
+    yield EditVariant("erase", WRONG_POSITION, aside, words.aside, _erased(words, words.aside_x))
 
 
 def _erased(
-    words: Words, x: Float[Tensor, "item word *shape"], shuffled: bool = False
+    words: WordStates, x: Float[Tensor, "item word *shape"], shuffled: bool = False
 ) -> Float[Tensor, "item word *shape"]:
     out, half = x.clone(), torch.arange(len(x)) % 2 == 0
     for fold in (half, ~half) if len(x) >= 4 else ():
@@ -159,7 +172,7 @@ def _erased(
     return out
 
 
-EDITS: dict[str, Callable[[Words], Iterator[Way]]] = {
+EDITS: dict[str, Callable[[WordStates], Iterator[EditVariant]]] = {
     "exchange": _exchange,
     "substitute": _substitute,
     "surgery": _surgery,
@@ -171,12 +184,14 @@ EDITS: dict[str, Callable[[Words], Iterator[Way]]] = {
 class SetAt(PlacedEdit):
     """An edit to given states at two positions of every row."""
 
-    at: Int[Tensor, "row word"]
-    to: Float[Tensor, "row word *shape"]
+    positions: Int[Tensor, "row word"]
+    states: Float[Tensor, "row word *shape"]
 
     def __call__(self, tensor: Tensor, axes: tuple[str, ...], start: int = 0) -> Tensor:
         if start:
             return tensor  # what is written behind the text
         out = tensor.clone()
-        out[torch.arange(len(tensor))[:, None], self.at.to(tensor.device)] = self.to.to(tensor)
+        out[torch.arange(len(tensor))[:, None], self.positions.to(tensor.device)] = self.states.to(
+            tensor
+        )
         return out

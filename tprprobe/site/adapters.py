@@ -27,8 +27,8 @@ class Adaptable(ABC):  # noqa: B024  a kind of classes that nobody derives from
     """A model of a library that has an adapter: its class, or a base of it, comes from there."""
 
     @classmethod
-    def __subclasshook__(cls, other: type) -> bool:
-        return find_adapter(other) is not None
+    def __subclasshook__(cls, kind: type) -> bool:
+        return find_adapter(kind) is not None
 
 
 def find_adapter(kind: type) -> plugins.Plugin | None:
@@ -68,4 +68,6 @@ def followed(model: Any) -> Iterator[Any]:
 
 
 def _has_sites(model: Any) -> bool:
-    return isinstance(model, nn.Module) and any(isinstance(part, Site) for part in model.modules())
+    return isinstance(model, nn.Module) and any(
+        isinstance(module, Site) for module in model.modules()
+    )

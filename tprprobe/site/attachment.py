@@ -93,8 +93,10 @@ class Attached(nn.Module):
             What the module returns.
         """
         module, self.calls = self.get_submodule(FOREIGN), self.calls + 1
-        read = any(isinstance(each, Site) and each.is_read for each in self.modules())
-        with _padded(module) if read else contextlib.nullcontext():
+        has_reader = any(
+            isinstance(submodule, Site) and submodule.is_read for submodule in self.modules()
+        )
+        with _padded(module) if has_reader else contextlib.nullcontext():
             return self._call(module, batch) if self._call else module(*batch)
 
     def describe(self) -> dict[str, Any]:
@@ -121,15 +123,17 @@ class Attached(nn.Module):
 @contextlib.contextmanager
 def _padded(module: nn.Module) -> Iterator[None]:
     """A block in which torch's encoders pass on [batch, seq, …], not nested tensors without pads."""
-    stacks = [each for each in module.modules() if isinstance(each, nn.TransformerEncoder)]
-    before = [stack.use_nested_tensor for stack in stacks]
+    stacks = [
+        submodule for submodule in module.modules() if isinstance(submodule, nn.TransformerEncoder)
+    ]
+    settings = [stack.use_nested_tensor for stack in stacks]
     try:
         for stack in stacks:
             stack.use_nested_tensor = False
         yield
     finally:
-        for stack, used in zip(stacks, before, strict=True):
-            stack.use_nested_tensor = used
+        for stack, uses_nested in zip(stacks, settings, strict=True):
+            stack.use_nested_tensor = uses_nested
 
 
 def attach(
@@ -185,14 +189,14 @@ def attach(
 def place_site(root: nn.Module, name: str, site: Site) -> None:
     if not NAME.fullmatch(name):
         raise InputError(f"site {name!r}: give a dotted name like 'encoder.0.self.role'")
-    *parents, last = name.split(".")
-    for part in parents:
-        if not hasattr(root, part):
-            root.add_module(part, nn.Module())
-        root = getattr(root, part)
-    if not isinstance(root, nn.Module) or isinstance(root, Site) or hasattr(root, last):
+    *parents, leaf = name.split(".")
+    for parent in parents:
+        if not hasattr(root, parent):
+            root.add_module(parent, nn.Module())
+        root = getattr(root, parent)
+    if not isinstance(root, nn.Module) or isinstance(root, Site) or hasattr(root, leaf):
         raise InputError(f"site {name!r}: this name, or a part of it, is already used")
-    root.add_module(last, site)
+    root.add_module(leaf, site)
 
 
 def _through(site: Site, where: str, heads: int | None, tensor: Tensor) -> Tensor:
@@ -239,12 +243,12 @@ def pass_through(
             return list(changed) if isinstance(values, list) else changed
         return otherwise(values)
 
-    def before(_module: nn.Module, given: tuple, named: dict[str, Any]) -> tuple[tuple, dict]:
-        if given:
-            return replaced(given), named
-        floats = (k for k, v in named.items() if isinstance(v, Tensor) and v.is_floating_point())
-        first = next(floats, None)
-        return given, named if first is None else {**named, first: passed(named[first])}
+    def before(_module: nn.Module, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict]:
+        if args:
+            return replaced(args), kwargs
+        floats = (k for k, v in kwargs.items() if isinstance(v, Tensor) and v.is_floating_point())
+        name = next(floats, None)
+        return args, kwargs if name is None else {**kwargs, name: passed(kwargs[name])}
 
     if end == "input":
         submodule.register_forward_pre_hook(before, with_kwargs=True)

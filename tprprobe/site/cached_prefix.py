@@ -15,17 +15,17 @@ Method = Callable[..., Any]
 @contextlib.contextmanager
 def record(model: nn.Module, steps: Iterable[str]) -> Iterator[dict[str, Any]]:
     """A dictionary that has what these steps returned, in the order in which they ended."""
-    found: dict[str, Any] = {}
+    outputs: dict[str, Any] = {}
 
     def recorded(step: str, method: Method) -> Method:
         def call(*args: Any, **options: Any) -> Any:
-            found[step] = method(*args, **options)
-            return found[step]
+            outputs[step] = method(*args, **options)
+            return outputs[step]
 
         return call
 
     with replace_methods(model, steps, recorded):
-        yield found
+        yield outputs
 
 
 @contextlib.contextmanager

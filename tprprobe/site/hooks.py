@@ -33,16 +33,16 @@ class PlacedEdit(ABC):
 
 def find_sites(model: nn.Module) -> dict[str, Site]:
     """The sites of a model by their dotted names, in the order of the modules."""
-    found = {
+    sites_by_name = {
         name: module
         for name, module in model.named_modules()
         if isinstance(module, Site) and not name.startswith(f"{FOREIGN}.")
     }
-    if not found:
+    if not sites_by_name:
         raise InputError(
             f"{type(model).__name__} has no sites: give them with tp.attach(module, {{site: submodule}})"
         )
-    return found
+    return sites_by_name
 
 
 def sites(model: nn.Module | Adaptable) -> pd.DataFrame:
@@ -98,10 +98,10 @@ def capture(
     captured: dict[str, Tensor] = {}
     with contextlib.ExitStack() as stack:
         readable = stack.enter_context(followed(model))
-        found, calls = find_sites(readable), stack.enter_context(_counted(readable))
-        for name in select(patterns, list(found)):
-            keep = _Keeper(calls, name, found[name].axes, captured)
-            stack.callback(found[name].register_forward_hook(keep).remove)
+        sites_by_name, calls = find_sites(readable), stack.enter_context(_counted(readable))
+        for name in select(patterns, list(sites_by_name)):
+            keeper = _Keeper(calls, name, sites_by_name[name].axes, captured)
+            stack.callback(sites_by_name[name].register_forward_hook(keeper).remove)
         yield captured
 
 
@@ -112,8 +112,8 @@ class _Keeper:
 
     def __call__(self, _module: nn.Module, _inputs: Any, output: Tensor) -> None:
         call = self.calls.calls
-        again = call == self.call and self.name in self.captured
-        self.held = [*self.held, output] if again else [output]
+        is_same_call = call == self.call and self.name in self.captured
+        self.held = [*self.held, output] if is_same_call else [output]
         self.call, self.captured[self.name] = call, _joined(self.held, self.axes)
 
 
@@ -123,7 +123,7 @@ def _joined(tensors: list[Tensor], axes: tuple[str, ...]) -> Tensor:
         return tensors[0]
     if "query" in axes:
         keys = tensors[-1].shape[-1]
-        return torch.cat([F.pad(each, (0, keys - each.shape[-1])) for each in tensors], 2)
+        return torch.cat([F.pad(weights, (0, keys - weights.shape[-1])) for weights in tensors], 2)
     if tensors[0].ndim < len(axes) or "seq" not in axes:
         return torch.stack(tensors, 1)  # a vector a step
     return torch.cat(tensors, 1)
@@ -157,11 +157,11 @@ def intervene(
     """
     with contextlib.ExitStack() as stack:
         readable = stack.enter_context(followed(model))
-        found, calls = find_sites(readable), stack.enter_context(_counted(readable))
+        sites_by_name, calls = find_sites(readable), stack.enter_context(_counted(readable))
         for pattern, edit in edits.items():
-            for name in select(pattern, list(found)):
-                hook = partial(_replace, name, found[name].axes, edit, Passes(calls))
-                stack.callback(found[name].register_forward_hook(hook).remove)
+            for name in select(pattern, list(sites_by_name)):
+                hook = partial(_replace, name, sites_by_name[name].axes, edit, Passes(calls))
+                stack.callback(sites_by_name[name].register_forward_hook(hook).remove)
         yield
 
 
@@ -176,9 +176,9 @@ def _replace(
 ) -> Tensor:
     if isinstance(edit, PlacedEdit):
         is_step = "seq" in axes and output.ndim == len(axes) - 1  # of a cell: a vector a sample
-        whole = output.unsqueeze(1) if is_step else output
-        length = whole.shape[axes.index("query")] if "query" in axes else whole.shape[1]
-        edited = edit(whole, axes, passes.start_of(name, length))
+        sequence = output.unsqueeze(1) if is_step else output
+        length = sequence.shape[axes.index("query")] if "query" in axes else sequence.shape[1]
+        edited = edit(sequence, axes, passes.start_of(name, length))
         edited = edited.squeeze(1) if is_step else edited
     else:
         edited = edit(output)
@@ -202,14 +202,14 @@ class Calls:
         those in its cache, if that knows how many these are.
         """
 
-        def counted(*given: Any, **named: Any) -> Any:
+        def counted(*args: Any, **kwargs: Any) -> Any:
             if name == "decode":
-                cache = given[2] if len(given) > 2 else named.get("cache")
+                cache = args[2] if len(args) > 2 else kwargs.get("cache")
                 self.start = 0 if cache is None else getattr(cache, "length", self.end)
-                self.end = self.start + (given[0] if given else named["target"]).shape[1]
+                self.end = self.start + (args[0] if args else kwargs["target"]).shape[1]
             self.calls, self.depth = self.calls + (self.depth == 0), self.depth + 1
             try:
-                return method(*given, **named)
+                return method(*args, **kwargs)
             finally:
                 self.depth -= 1
 
@@ -239,9 +239,9 @@ class Passes:
 
     def start_of(self, name: str, length: int) -> int:
         """The position of the first vector of a site's tensor: where the model knows it, as it says."""
-        first = getattr(self.calls, "first", None)
-        if first is not None:
-            return 0 if name.endswith((".cross.key", ".cross.value")) else first
+        first_position = getattr(self.calls, "first", None)
+        if first_position is not None:
+            return 0 if name.endswith((".cross.key", ".cross.value")) else first_position
         start = self.passed if self.call == self.calls.calls else 0
         self.call, self.passed = self.calls.calls, start + length
         return start + (self.calls.start_of(name) if isinstance(self.calls, Calls) else 0)

@@ -17,13 +17,13 @@ _TARGET = ("decoder.", "embedding.target.", "sentence.", "word.")
 def select(patterns: str | Iterable[str], names: Sequence[str]) -> list[str]:
     """The names that match any of the shell globs, in their own order; layer -1 is the last."""
     patterns = [patterns] if isinstance(patterns, str) else list(patterns)
-    chosen: set[str] = set()
+    selected: set[str] = set()
     for pattern in patterns:
-        found = match(pattern, names)
-        if not found:
+        matches = match(pattern, names)
+        if not matches:
             raise unknown("site", pattern, names)
-        chosen.update(found)
-    return [name for name in names if name in chosen]
+        selected.update(matches)
+    return [name for name in names if name in selected]
 
 
 def check_possible(patterns: Iterable[str]) -> None:
@@ -91,7 +91,7 @@ def sides_of(name: str) -> tuple[str, str]:
 def first_role(sites: Sequence[str]) -> int:
     """The index of the default site: the last layer's roles of the encoder."""
     kinds = (
-        [i for i, each in enumerate(sites) if each.startswith(a) and each.endswith(b)]
+        [i for i, site in enumerate(sites) if site.startswith(a) and site.endswith(b)]
         for a, b in ROLES
     )
     return max(next(filter(None, kinds), [0]), key=lambda i: layer_of(sites[i]) or 0)
@@ -99,5 +99,5 @@ def first_role(sites: Sequence[str]) -> int:
 
 def like(sites: Sequence[str], site: str) -> list[str]:
     """The sites that differ from one only in the layer."""
-    parts = site.split(f".{layer_of(site)}.")
-    return [name for name in sites if name.split(f".{layer_of(name)}.") == parts]
+    name_parts = site.split(f".{layer_of(site)}.")
+    return [name for name in sites if name.split(f".{layer_of(name)}.") == name_parts]

@@ -30,12 +30,14 @@ def register_pyvene(model: nn.Module) -> list[str]:
     check_extra("pyvene", "interchange", "register_pyvene")
     import pyvene
 
-    named = {name: site for name, site in find_sites(model).items() if site.width is not None}
-    if not named:
+    sites_with_width = {
+        name: site for name, site in find_sites(model).items() if site.width is not None
+    }
+    if not sites_with_width:
         raise InputError(f"{type(model).__name__} has no sites of fixed width to interchange")
     places = pyvene.type_to_module_mapping.setdefault(type(model), {})
     widths = pyvene.type_to_dimension_mapping.setdefault(type(model), {})
-    for name, site in named.items():
+    for name, site in sites_with_width.items():
         places[name] = (name, OUTPUT)
         widths[name] = (str(site.width),)
-    return list(named)
+    return list(sites_with_width)

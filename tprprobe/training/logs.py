@@ -34,7 +34,7 @@ class Log:
         with self.path.open("a", newline="") as file:
             csv.DictWriter(file, COLUMNS).writerow(row)
         if self.board is not None:
-            tag = "/".join(part for part in (metric, split, data) if part)
+            tag = "/".join(word for word in (metric, split, data) if word)
             self.board.add_scalar(tag, value, int(at["step"]))
 
     def close(self) -> None:

@@ -122,8 +122,10 @@ class Run:
         """
         pad, worker = self.model.config.pad, self.worker
         torch.manual_seed(fold(self.recipe.seed, self.step, worker.rank))
-        mine = indices[worker.rank :: worker.world] if len(indices) >= worker.world else indices
-        source, target = pool.pairs.batch(mine, pad)
+        local_indices = (
+            indices[worker.rank :: worker.world] if len(indices) >= worker.world else indices
+        )
+        source, target = pool.pairs.batch(local_indices, pad)
         count = worker.total((target[:, 1:] != pad).sum())
         bf16 = self.recipe.precision == "bf16"
         with torch.autocast(worker.device.type, torch.bfloat16, enabled=bf16):
@@ -238,7 +240,7 @@ def _train(run: Run, out: Path) -> None:
         run.load(out / STATE)
     out.mkdir(parents=True, exist_ok=True)
     log = Log(out, run.step) if run.worker.rank == 0 else None
-    with progress(shown=log is not None) as bars:
+    with progress(is_shown=log is not None) as bars:
         bar = bars.add_task(recipe.name, total=recipe.steps, completed=run.step, note="")
         for rate, loss in _steps(run, out / STEPS):
             note = f"loss {loss:.3f} · {run.tokens / run.seconds:,.0f} tokens/s"
@@ -259,20 +261,20 @@ def _keep(run: Run, folder: Path) -> None:
 def cut_note(pairs: Pairs, vocabulary: Codec) -> str:
     """A note on how many sources and targets are longer than the vocabulary allows."""
     assert vocabulary.most is not None
-    parts = [
-        f"{count:,} {kind} cut to {most} sub-words"
-        for kind, count, most in zip(
+    counts = [
+        f"{count:,} {kind} cut to {limit} sub-words"
+        for kind, count, limit in zip(
             ("sources", "targets"), pairs.cut, vocabulary.most, strict=True
         )
     ]
-    return f"of {len(pairs):,} examples {', '.join(parts)}"
+    return f"of {len(pairs):,} examples {', '.join(counts)}"
 
 
-def _steps(run: Run, kept: Path) -> Iterator[tuple[float, float]]:
+def _steps(run: Run, folder: Path) -> Iterator[tuple[float, float]]:
     """Trains to the end and keeps checkpoints on the way; yields the learning rate and mean loss of every
     REPORT_EVERY steps.
     """
-    kept_steps = set() if run.worker.rank else run.recipe.kept_steps
+    checkpoint_steps = set() if run.worker.rank else run.recipe.kept_steps
     recipe, began = run.recipe, time.perf_counter() - run.seconds
     number, pool, batches, rate = -1, None, iter(()), 0.0
     while run.step < recipe.steps:
@@ -284,9 +286,9 @@ def _steps(run: Run, kept: Path) -> Iterator[tuple[float, float]]:
         assert pool is not None
         rate = learning_rate(recipe.stages[number], step)
         run.update(pool, next(batches), rate)
-        if run.step in kept_steps:
-            shutil.rmtree(kept / str(run.step), ignore_errors=True)  # of a run that was cut off
-            _keep(run, kept / str(run.step))
+        if run.step in checkpoint_steps:
+            shutil.rmtree(folder / str(run.step), ignore_errors=True)  # of a run that was cut off
+            _keep(run, folder / str(run.step))
         if run.step % REPORT_EVERY == 0 or run.step == recipe.steps:
             loss = run.mean_loss()
             run.seconds = time.perf_counter() - began
@@ -307,15 +309,15 @@ def held_out_loss(model: Model, pairs: Pairs, batch_size: int = 256) -> float:
 
 def _after(run: Run, log: Log, out: Path) -> None:
     """Evaluates and saves after the steps that the recipe names."""
-    recipe, last = run.recipe, run.step == run.recipe.steps
-    if last or run.step % recipe.evaluate_every < REPORT_EVERY:
+    recipe, is_end = run.recipe, run.step == run.recipe.steps
+    if is_end or run.step % recipe.evaluate_every < REPORT_EVERY:
         run.model.eval()
         for mix, pairs in run.watched:
-            named = (mix.data, mix.split or "")
+            origin = (mix.data, mix.split or "")
             if recipe.words is None:  # a caption is one of many that are right
                 correct, _ = exact_matches(run.model, pairs)
-                log.add("exact_match", float(correct.mean()), run.at, *named)
-            log.add("held_out_loss", round(held_out_loss(run.model, pairs), 5), run.at, *named)
+                log.add("exact_match", float(correct.mean()), run.at, *origin)
+            log.add("held_out_loss", round(held_out_loss(run.model, pairs), 5), run.at, *origin)
         run.model.train()
-    if last or run.step % recipe.save_every < REPORT_EVERY:
+    if is_end or run.step % recipe.save_every < REPORT_EVERY:
         run.save(out / STATE)

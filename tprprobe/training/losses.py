@@ -23,8 +23,8 @@ def summed_loss(
             logits.float().flatten(0, 1), labels.flatten(), ignore_index=pad, reduction="sum"
         )
     labels, logs = labels[labels != pad], logits[labels != pad].float().log_softmax(-1)
-    right, others = 1.0 - smoothing, smoothing / (logits.shape[-1] - 2)
-    entropy = -right * math.log(right) - smoothing * math.log(others)
-    of_label = logs.gather(1, labels[:, None])[:, 0]
-    of_others = logs.sum(-1) - of_label - logs[:, pad]
-    return -(right * of_label + others * of_others + entropy).sum()
+    right, wrong = 1.0 - smoothing, smoothing / (logits.shape[-1] - 2)
+    entropy = -right * math.log(right) - smoothing * math.log(wrong)
+    label_logs = logs.gather(1, labels[:, None])[:, 0]
+    wrong_logs = logs.sum(-1) - label_logs - logs[:, pad]
+    return -(right * label_logs + wrong * wrong_logs + entropy).sum()

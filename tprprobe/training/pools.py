@@ -55,14 +55,14 @@ def make_codec(recipe: Recipe) -> Codec:
     """
     settings = recipe.subwords
     if recipe.words is not None:
-        parts = map(_data, recipe.stages[0].mix)
-        return find_scores(CAPTIONS).codec.of(parts, recipe.words.threshold)
+        datasets = map(_data, recipe.stages[0].mix)
+        return find_scores(CAPTIONS).codec.of(datasets, recipe.words.threshold)
     if settings is None:
         symbols = _data(recipe.stages[0].mix[0]).symbols
         return SymbolTable(SPECIALS + symbols) if symbols else characters()
     if settings.file:
-        known = load_subwords(settings.file)
-        return replace(known, max_source=settings.max_source, max_target=settings.max_target)
+        codec = load_subwords(settings.file)
+        return replace(codec, max_source=settings.max_source, max_target=settings.max_target)
     examples = islice(_data(recipe.stages[0].mix[0]), settings.texts // 2)
     texts = chain.from_iterable((example.source, example.target) for example in examples)
     return train_subwords(texts, settings.size, settings.max_source, settings.max_target)

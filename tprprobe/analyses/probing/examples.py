@@ -20,7 +20,7 @@ from tprprobe.errors import InputError
 from tprprobe.evaluation.controls import draw_labels, shuffle_labels
 from tprprobe.evaluation.runner import Fold
 from tprprobe.evaluation.splits import DEV, LEFT_OUT, TEST, TRAIN
-from tprprobe.gold.labels import ALONE, Target, decode_cell
+from tprprobe.gold.labels import WITHOUT_TOKEN, Target, decode_cell
 
 MOST = 1024  # targets of a batch, or those of one sample that has more
 FRACTIONS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0)
@@ -186,7 +186,7 @@ def read_examples(corpus: Corpus, task: Task, mode: SpanMode, window: range) -> 
     stated = (states[..., 0] >= 0).all(1)
     # a target of a word without a token has no cell: extraction counted it
     counts = corpus.store.facts.counts
-    unaligned = max(int((~has).sum()), counts.get(f"{corpus.side}.{task.cells}{ALONE}", 0))
+    unaligned = max(int((~has).sum()), counts.get(f"{corpus.side}.{task.cells}{WITHOUT_TOKEN}", 0))
     lost = unaligned + int((~stated).sum())
     return replace(examples.take(np.flatnonzero(stated)), lost=lost)
 

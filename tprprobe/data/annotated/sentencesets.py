@@ -67,8 +67,8 @@ class AnnotatedFile(Dataset[Annotated]):
 
     def read(self, rows: range) -> Iterator[Annotated]:
         documents: dict[str, list[str]] = {}
-        for each in self.sentences if self.context == "document" else ():
-            documents.setdefault(each.document, []).append(each.text)
+        for sentence in self.sentences if self.context == "document" else ():
+            documents.setdefault(sentence.document, []).append(sentence.text)
         for row in rows:
             sentence = self.sentences[row]
             source = " ".join(documents.get(sentence.document, ()))
@@ -88,9 +88,9 @@ class AnnotatedFile(Dataset[Annotated]):
     def tasks(self) -> tuple[str, ...]:
         return tuple(sorted({task for sentence in self.sentences for task in sentence.targets}))
 
-    def describe(self, most: int) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
+    def describe(self, n: int) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
         """Sentences, tokens and documents, and for every task its labels: of all sentences."""
-        del most
+        del n
         lengths = [len(sentence.words) for sentence in self.sentences]
         documents = len({sentence.document for sentence in self.sentences})
         facts = {"sentences": len(lengths), "tokens": sum(lengths), "documents": documents}
@@ -99,10 +99,12 @@ class AnnotatedFile(Dataset[Annotated]):
         return facts, tables
 
     def _count(self, task: str) -> dict[str, Any]:
-        found = [target for each in self.sentences for target in each.targets.get(task, ())]
-        kinds = Counter(target.label for target in found)
+        targets = [
+            target for sentence in self.sentences for target in sentence.targets.get(task, ())
+        ]
+        kinds = Counter(target.label for target in targets)
         common = ", ".join(f"{label} {count:,}" for label, count in kinds.most_common(COMMON))
-        return {"task": task, "targets": len(found), "labels": len(kinds), "commonest": common}
+        return {"task": task, "targets": len(targets), "labels": len(kinds), "commonest": common}
 
 
 def is_annotated_file(spec: str) -> bool:
@@ -113,8 +115,8 @@ def is_annotated_file(spec: str) -> bool:
     if ".jsonl" not in path.suffixes:
         return True
     with contextlib.suppress(InputError, StopIteration):
-        found = parse_json(next(read_lines(path))[1], path)
-        return isinstance(found, dict) and "targets" in found
+        record = parse_json(next(read_lines(path))[1], path)
+        return isinstance(record, dict) and "targets" in record
     return False
 
 
@@ -125,7 +127,7 @@ def open_annotated(request: Request) -> AnnotatedFile:
     sentences, odd = reading = read_file(request.spec)
     rows = request.first_rows(len(sentences))
     report_reading(request.spec, reading)
-    changed = tuple((what, n) for what, n in odd.items() if n)
+    changed = tuple((kind, n) for kind, n in odd.items() if n)
     return AnnotatedFile(request.spec, ALL, request.seed, rows, tuple(sentences), odd=changed)
 
 
@@ -136,12 +138,12 @@ def set_source(data: Dataset, source: Source) -> AnnotatedFile:
 
 def join_labels(data: Dataset, labels: Mapping[str, str]) -> AnnotatedFile:
     """The annotated file with the labels of other files, by task."""
-    found = _annotated(data, "--labels")
-    sentences = list(found.sentences)
+    annotated = _annotated(data, "--labels")
+    sentences = list(annotated.sentences)
     for task, path in labels.items():
         sentences = add_labels(sentences, path, task)
     files = tuple(map(Path, labels.values()))
-    return replace(found, sentences=tuple(sentences), label_files=found.label_files + files)
+    return replace(annotated, sentences=tuple(sentences), label_files=annotated.label_files + files)
 
 
 def _annotated(data: Dataset, option: str) -> AnnotatedFile:

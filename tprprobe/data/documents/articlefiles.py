@@ -65,30 +65,32 @@ def find_columns(names: Collection[str], where: str, column: str | None = None) 
     for columns in COLUMNS if column is None else [(column, column)]:
         if set(columns) <= set(names):
             return columns
-    given = ", ".join(map(repr, names)) or "nothing"
-    wanted = "'text' (and no 'document' with 'summary')" if column is None else repr(column)
-    raise InputError(f"{where} has {given}, but no {wanted}: name the column of texts, FILE:COLUMN")
+    present = ", ".join(map(repr, names)) or "nothing"
+    missing = "'text' (and no 'document' with 'summary')" if column is None else repr(column)
+    raise InputError(
+        f"{where} has {present}, but no {missing}: name the column of texts, FILE:COLUMN"
+    )
 
 
 def describe_columns(names: Collection[str], columns: Columns) -> dict[str, Any]:
     """Which columns of a table are read, and which are not."""
-    left = [name for name in names if name not in columns]
-    return {"columns": list(dict.fromkeys(columns)), "columns_not_read": left}
+    unread = [name for name in names if name not in columns]
+    return {"columns": list(dict.fromkeys(columns)), "columns_not_read": unread}
 
 
-def report_columns(source: str, count: int, about: Mapping[str, Any]) -> str:
+def report_columns(source: str, count: int, report: Mapping[str, Any]) -> str:
     """The line that reports the reading of a table of so many rows."""
-    text, *target = about["columns"]
-    left, quoted = about["columns_not_read"], about.get("quoted", 0)
-    parts = [
+    text, *target = report["columns"]
+    unread, quoted = report["columns_not_read"], report.get("quoted", 0)
+    clauses = [
         f"rows {count:,}",
         f"read: {text}" + (f" (target: {target[0]})" if target else ""),
-        f"not read: {', '.join(left)}" if left else "",
+        f"not read: {', '.join(unread)}" if unread else "",
         f"{quoted:,} texts keep the quotes around them (a .tsv file has no quotes)"
         if quoted
         else "",
     ]
-    return f"{source}: {'; '.join(filter(None, parts))}"
+    return f"{source}: {'; '.join(filter(None, clauses))}"
 
 
 def as_text(value: object, kind: str, where: str) -> str:
@@ -96,12 +98,12 @@ def as_text(value: object, kind: str, where: str) -> str:
     if kind == LABEL and isinstance(value, int | float):
         return str(value)
     if not isinstance(value, str | None):
-        alone = ": give FILE:COLUMN to read the texts alone" if kind == LABEL else ""
-        raise InputError(f"{where}: the {kind} is {value!r}, not a text{alone}")
+        hint = ": give FILE:COLUMN to read the texts alone" if kind == LABEL else ""
+        raise InputError(f"{where}: the {kind} is {value!r}, not a text{hint}")
     return value or ""
 
 
-AGAIN = "write it again"
+WRITE_AGAIN = "write it again"
 ROWS = 1024  # of a Parquet file, that are decoded at a time
 
 
@@ -118,10 +120,10 @@ class Articles(Dataset[Article]):
         request: Request,
         count: int,
         reader: Callable[[range], Any],
-        about: Mapping[str, Any] = MappingProxyType({}),
+        report: Mapping[str, Any] = MappingProxyType({}),
     ) -> "Articles":
         """So many articles, not divided."""
-        return cls(request.spec, ALL, request.seed, range(count), reader, about)
+        return cls(request.spec, ALL, request.seed, range(count), reader, report)
 
     @property
     def report(self) -> dict[str, Any]:
@@ -135,23 +137,23 @@ class Articles(Dataset[Article]):
 def open_jsonl(path: Path, request: Request) -> Articles:
     """The articles of a `.jsonl` file, a JSON object a line; the first line says of which columns."""
     lines = scan_lines(path)
-    ((number, first),) = lines.read([0])
-    names = list(_parse_row(first, where := f"{path}, line {number}"))
+    ((number, line),) = lines.read([0])
+    names = list(_parse_row(line, where := f"{path}, line {number}"))
     columns = find_columns(names, where, request.column)
-    about = describe_columns(names, columns)
+    report = describe_columns(names, columns)
 
     def read(rows: range) -> Iterator[Article]:
         for number, line in lines.read(rows):
             where = f"{path}, line {number}"
             row = _parse_row(line, where)
             if lacking := [name for name in columns if name not in row]:
-                given = ", ".join(map(repr, row))
+                keys = ", ".join(map(repr, row))
                 raise InputError(
-                    f"{where} has {given}, but no {lacking[0]!r}, which the first line has"
+                    f"{where} has {keys}, but no {lacking[0]!r}, which the first line has"
                 )
             yield Article(*(as_text(row[name], name, where) for name in columns))
 
-    return Articles.of(request, len(lines), read, about)
+    return Articles.of(request, len(lines), read, report)
 
 
 def _parse_row(line: str, where: str) -> dict[str, Any]:
@@ -166,35 +168,35 @@ def _parse_row(line: str, where: str) -> dict[str, Any]:
 def open_two(path: Path, request: Request) -> Articles:
     """The articles of a `.source` and a `.target` file, on lines of the same number."""
     source, target = (
-        path.with_name(path.name.replace(old, new))
-        for old, new in ((".target", ".source"), (".source", ".target"))
+        path.with_name(path.name.replace(ending, replacement))
+        for ending, replacement in ((".target", ".source"), (".source", ".target"))
     )
     for file in (source, target):
         if not file.is_file():
             raise InputError(f"no {file.name} beside {path}; both files are needed")
     documents, summaries = scan_lines(source), scan_lines(target)
     if len(documents) != len(summaries):
-        less = min(len(documents), len(summaries))
+        n_shared = min(len(documents), len(summaries))
         raise InputError(
             f"{source} has {len(documents)} lines, {target.name} {len(summaries)}: from line "
-            f"{less + 1} on there is no pair; every document needs the summary on its line"
+            f"{n_shared + 1} on there is no pair; every document needs the summary on its line"
         )
     columns = (source.name, target.name)
 
     def read(rows: range) -> Iterator[Article]:
-        both = zip(documents.read(rows), summaries.read(rows), strict=True)
-        return (Article(document, summary) for (_, document), (_, summary) in both)
+        line_pairs = zip(documents.read(rows), summaries.read(rows), strict=True)
+        return (Article(document, summary) for (_, document), (_, summary) in line_pairs)
 
     return Articles.of(request, len(documents), read, describe_columns(columns, columns))
 
 
 def open_parquet(path: Path, request: Request) -> Articles:
     """The articles of a Parquet file, made of two of its columns; no row group is decoded as a whole."""
-    with as_input_error(f"{path} is no readable Parquet file", AGAIN):
-        about = pq.read_metadata(path)
-    sizes = [about.row_group(i).num_rows for i in range(about.num_row_groups)]
+    with as_input_error(f"{path} is no readable Parquet file", WRITE_AGAIN):
+        metadata = pq.read_metadata(path)
+    sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
     starts = np.cumsum([0, *sizes])
-    names = about.schema.to_arrow_schema().names
+    names = metadata.schema.to_arrow_schema().names
     columns = find_columns(names, str(path), request.column)
     report = describe_columns(names, columns)
 
@@ -202,18 +204,18 @@ def open_parquet(path: Path, request: Request) -> Articles:
         if rows.step < 0:
             yield from reversed([*read(rows[::-1])])
         elif rows:
-            first, last = np.searchsorted(starts, [rows[0], rows[-1]], side="right") - 1
-            start = int(starts[first])
+            group, last_group = np.searchsorted(starts, [rows[0], rows[-1]], side="right") - 1
+            start = int(starts[group])
             with pq.ParquetFile(path) as file:
-                batches = file.iter_batches(ROWS, range(first, last + 1), list({*columns}))
+                batches = file.iter_batches(ROWS, range(group, last_group + 1), list({*columns}))
                 while start <= rows[-1]:
-                    with as_input_error(f"{path} is damaged", AGAIN):
+                    with as_input_error(f"{path} is damaged", WRITE_AGAIN):
                         batch = next(batches)
-                        taken = [i for i in range(len(batch)) if start + i in rows]
-                        texts = batch.take(pa.array(taken, pa.int64())).to_pylist()
-                    for i, each in zip(taken, texts, strict=True):
+                        indices = [i for i in range(len(batch)) if start + i in rows]
+                        texts = batch.take(pa.array(indices, pa.int64())).to_pylist()
+                    for i, row in zip(indices, texts, strict=True):
                         where = f"{path}, row {start + i + 1}"
-                        yield Article(*(as_text(each[name], name, where) for name in columns))
+                        yield Article(*(as_text(row[name], name, where) for name in columns))
                     start += len(batch)
 
-    return Articles.of(request, about.num_rows, read, report)
+    return Articles.of(request, metadata.num_rows, read, report)

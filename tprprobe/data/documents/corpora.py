@@ -70,16 +70,19 @@ def open_text(path: Path, request: Request) -> Articles:
     _check_prose(path)
     filled: list[bool] = []
     lines = scan_lines(path, check=lambda line, _: filled.append(bool(line.strip())))
-    here = np.array(filled[: len(lines)])
-    first, last = here & ~np.append(False, here[:-1]), here & ~np.append(here[1:], False)
-    starts, ends, documents = np.flatnonzero(first), np.flatnonzero(last) + 1, None
+    has_text = np.array(filled[: len(lines)])
+    is_start, is_end = (
+        has_text & ~np.append(False, has_text[:-1]),
+        has_text & ~np.append(has_text[1:], False),
+    )
+    starts, ends, documents = np.flatnonzero(is_start), np.flatnonzero(is_end) + 1, None
     if unit == UNITS[0]:
-        documents = np.cumsum(first)[here] if len(starts) > 1 else None
-        starts = np.flatnonzero(here)
+        documents = np.cumsum(is_start)[has_text] if len(starts) > 1 else None
+        starts = np.flatnonzero(has_text)
         ends = starts + 1
-    other = UNITS[unit == UNITS[0]]
-    there = f"{path}:{other} reads its {other}"
-    note(f"{path}: {len(starts):,} texts, the {unit} of the file ({there})")
+    other_unit = UNITS[unit == UNITS[0]]
+    hint = f"{path}:{other_unit} reads its {other_unit}"
+    note(f"{path}: {len(starts):,} texts, the {unit} of the file ({hint})")
 
     def read(rows: range) -> Iterator[Article]:
         texts = lines.read(line for row in rows for line in range(starts[row], ends[row]))
@@ -92,8 +95,8 @@ def open_text(path: Path, request: Request) -> Articles:
 
 def _check_prose(path: Path) -> None:
     """Refuses a column file of words and tags that is named like a text."""
-    first = [line.split() for _, line in islice(read_lines(path), LOOKED_AT) if line.strip()]
-    if first and all(len(fields) > 1 and TAG.fullmatch(fields[-1]) for fields in first):
+    head = [line.split() for _, line in islice(read_lines(path), LOOKED_AT) if line.strip()]
+    if head and all(len(fields) > 1 and TAG.fullmatch(fields[-1]) for fields in head):
         raise InputError(
             f"{path} has words and tags in columns: name it {path.name.split('.')[0]}.iob2, and it is read as that"
         )
@@ -106,19 +109,19 @@ def open_table(path: Path, request: Request) -> Articles:
     only = names[0] if len(names) == 1 else None
     columns = find_columns(names, str(path), request.column or only)
     places = [names.index(column) for column in columns]
-    found = []
+    articles = []
     for number, row in rows:
         if len(row) != len(names):
             raise InputError(
                 f"{path}, line {number}: {len(row)} fields, but {len(names)} columns ({', '.join(names)}): "
                 f"{QUOTING[_suffix(path)]}"
             )
-        found.append(Article(*(row[place] for place in places)))
-    about = describe_columns(names, columns)
+        articles.append(Article(*(row[place] for place in places)))
+    report = describe_columns(names, columns)
     if _suffix(path) == ".tsv":
-        texts = [text for each in found for text in {each.source, each.target}]
-        about["quoted"] = sum(map(_is_quoted, texts))
-    return Articles.of(request, len(found), lambda some: (found[row] for row in some), about)
+        texts = [text for article in articles for text in {article.source, article.target}]
+        report["quoted"] = sum(map(_is_quoted, texts))
+    return Articles.of(request, len(articles), lambda some: (articles[row] for row in some), report)
 
 
 def _read_table(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -133,9 +136,13 @@ def _read_table(path: Path) -> Iterator[tuple[int, list[str]]]:
             (number, line.split("\t")) for number, line in lines if line or "\t" not in head
         )
         return
-    named = SEPARATOR_LINE.fullmatch(head)
-    _, head = next(lines, (2, "")) if named else (1, head)
-    separator = named[1] if named else next((each for each in SEPARATORS if each in head), ",")
+    separator_line = SEPARATOR_LINE.fullmatch(head)
+    _, head = next(lines, (2, "")) if separator_line else (1, head)
+    separator = (
+        separator_line[1]
+        if separator_line
+        else next((candidate for candidate in SEPARATORS if candidate in head), ",")
+    )
     texts = (f"{line}\n" for line in chain([head], (line for _, line in lines)))
     csv.field_size_limit(LONGEST)
     reader = csv.reader(texts, delimiter=separator, strict=True)
@@ -184,8 +191,8 @@ def open_corpus(request: Request) -> Dataset:
         file = files[find_split(path, request.split or "test", sorted(files))]
     if not file.is_file():
         raise no_data(str(path))
-    whole = replace(FORMATS[_suffix(file)](file, request), split=request.split or ALL)
-    return choose(whole, request, divided=file == path)
+    dataset = replace(FORMATS[_suffix(file)](file, request), split=request.split or ALL)
+    return choose(dataset, request, divided=file == path)
 
 
 def _divided(spec: str) -> tuple[Path, str | None]:
@@ -204,19 +211,21 @@ def _files(folder: Path) -> dict[str, Path]:
     """The file of each split of a folder; for two files the `.source` one."""
     splits = {*SPLITS, *ALIASES["dev"]}  # a README.txt is none
     paths = [path for path in sorted(folder.iterdir(), reverse=True) if _suffix(path) in FORMATS]
-    found = {path.name.split(".")[0]: path for path in paths}
-    return {n: path for n, path in found.items() if ".txt" not in path.suffixes or n in splits}
+    file_of_split = {path.name.split(".")[0]: path for path in paths}
+    return {
+        n: path for n, path in file_of_split.items() if ".txt" not in path.suffixes or n in splits
+    }
 
 
-def find_split(of: object, wanted: str, there: Collection[str]) -> str:
+def find_split(owner: object, split: str, names: Collection[str]) -> str:
     """The name that a split has among those that are there."""
-    for name in (wanted, *ALIASES.get(wanted, ())):
-        if name in there:
+    for name in (split, *ALIASES.get(split, ())):
+        if name in names:
             return name
-    raise unknown(f"split of {of}", wanted, there)
+    raise unknown(f"split of {owner}", split, names)
 
 
-def choose(whole: Dataset[Article], request: Request, divided: bool) -> Dataset[Article]:
+def choose(dataset: Dataset[Article], request: Request, divided: bool) -> Dataset[Article]:
     """The first n examples of a whole, or of its split where it is to be divided.
 
     Those without a document or a summary are left out and counted. No more is read than is
@@ -227,30 +236,30 @@ def choose(whole: Dataset[Article], request: Request, divided: bool) -> Dataset[
     """
     if divided and request.split not in {None, ALL, *SHARES}:
         raise unknown(f"split of {request.spec}", str(request.split), [ALL, *SHARES])
-    wanted = request.split if divided and request.split in SHARES else None
+    split = request.split if divided and request.split in SHARES else None
     numbers, empty = [], 0
-    for number, each in enumerate(whole):
-        key = f"{request.seed}/{each.document_name or each.source}"
-        if not each.source.strip() or not each.target.strip():
+    for number, example in enumerate(dataset):
+        key = f"{request.seed}/{example.document_name or example.source}"
+        if not example.source.strip() or not example.target.strip():
             empty += 1
-        elif wanted is None or split_by_hash(key) == wanted:
+        elif split is None or split_by_hash(key) == split:
             numbers.append(number)
             if len(numbers) == request.n:
                 break
-    rows, about = request.first_rows(len(numbers)), whole.report
-    if "columns" in about:
-        note(report_columns(request.spec, len(whole), about))
+    rows, report = request.first_rows(len(numbers)), dataset.report
+    if "columns" in report:
+        note(report_columns(request.spec, len(dataset), report))
     if empty:
-        many = "1 example was" if empty == 1 else f"{empty:,} examples were"
-        note(f"{request.spec}: {many} left out: a text is empty")
-        about["left_out_empty"] = empty
-    if wanted is None and not empty:
-        return whole[: len(rows)]
-    chosen = np.array(numbers, int)
+        count = "1 example was" if empty == 1 else f"{empty:,} examples were"
+        note(f"{request.spec}: {count} left out: a text is empty")
+        report["left_out_empty"] = empty
+    if split is None and not empty:
+        return dataset[: len(rows)]
+    row_numbers = np.array(numbers, int)
 
     def read(rows: range) -> Iterator[Article]:
-        some = chosen[np.array(rows, int)]
-        for run in np.split(some, np.flatnonzero(np.diff(some) != 1) + 1):
-            yield from whole.read(range(run[0], run[-1] + 1) if len(run) else range(0))
+        selected = row_numbers[np.array(rows, int)]
+        for run in np.split(selected, np.flatnonzero(np.diff(selected) != 1) + 1):
+            yield from dataset.read(range(run[0], run[-1] + 1) if len(run) else range(0))
 
-    return Articles(request.spec, wanted or whole.split, request.seed, rows, read, about)
+    return Articles(request.spec, split or dataset.split, request.seed, rows, read, report)

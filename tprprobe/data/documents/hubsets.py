@@ -44,26 +44,26 @@ def open_hub_set(request: Request) -> Dataset:
         split = next(iter(tables))
     table = tables[split := find_split(request.spec, split, list(tables))]
     columns = find_columns(table.column_names, f"{request.spec} {split}", column or None)
-    about = describe_columns(table.column_names, columns)
+    report = describe_columns(table.column_names, columns)
 
     def read(rows: range) -> Iterator[Article]:
         for start in range(0, len(rows), ROWS):
-            some = rows[start : start + ROWS]
-            texts = table[list(some)]
-            for row, *pair in zip(some, *(texts[name] for name in columns), strict=True):
+            row_range = rows[start : start + ROWS]
+            texts = table[list(row_range)]
+            for row, *pair in zip(row_range, *(texts[name] for name in columns), strict=True):
                 where = f"{request.spec} {split}, row {row + 1}"
-                yield Article(*(as_text(*each, where) for each in zip(pair, columns, strict=True)))
+                yield Article(*(as_text(*cell, where) for cell in zip(pair, columns, strict=True)))
 
-    whole = replace(Articles.of(request, len(table), read, about), split=split)
-    return choose(whole, request, divided=len(tables) == 1)
+    dataset = replace(Articles.of(request, len(table), read, report), split=split)
+    return choose(dataset, request, divided=len(tables) == 1)
 
 
 def _tables(name: str, path: str) -> Any:
     check_extra("datasets", "summarization", f"the data set {name}")
     import datasets
 
-    named, _, configured = path.partition(",")
-    repository, configuration = HUB.get(name, (named, configured or None))
+    spec, _, configured = path.partition(",")
+    repository, configuration = HUB.get(name, (spec, configured or None))
     try:
         if not path or name == ANY:
             return datasets.load_dataset(repository, configuration)

@@ -24,10 +24,10 @@ FOLDER, LISTS, SUFFIX = Path(__file__).parent, "words", ".toml"
 EXCHANGED = ("a", "b")
 SLOT = re.compile(r"\{(\w+)(?:\.(\w+))?\}")
 WORD = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")
-PLACE, MOST = "place", 2**20  # the task of order in the text, and items from which are drawn
+PLACE, MAX_DRAWN = "place", 2**20  # the task of order in the text, and items from which are drawn
 
 
-Chosen = Mapping[str, Mapping[str, str]]  # for every slot a word, by form
+SlotWords = Mapping[str, Mapping[str, str]]  # for every slot a word, by form
 
 
 class Words(Settings, strict=True):
@@ -125,8 +125,10 @@ def read_frame(name: str) -> tuple[str, Frame]:
         raise unknown(f"list of words of frame {name}", strange[0], lists)
     frame = frame.model_copy(update={"words": lists})
     for pattern in frame.patterns:
-        parts = (pattern.text, pattern.ask, pattern.answer, pattern.other)
-        for slot, form in (match.groups() for part in parts for match in SLOT.finditer(part)):
+        templates = (pattern.text, pattern.ask, pattern.answer, pattern.other)
+        for slot, form in (
+            match.groups() for template in templates for match in SLOT.finditer(template)
+        ):
             if slot not in frame.slots:
                 raise unknown(f"slot of frame {name}", slot, frame.slots)
             forms = frame.words[frame.slots[slot]].forms.split()
@@ -148,59 +150,62 @@ def draw_items(name: str, frame: Frame, seed: int) -> Iterator[Item]:
     lists = [frame.words[key].entries for key in frame.slots.values()]
     sizes = (len(frame.patterns), *map(len, lists))
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
-    total, seen, number = math.prod(sizes), set(), 0
-    order = rng.permutation(total) if total <= MOST else rng.integers(total, size=MOST)
+    total, texts, number = math.prod(sizes), set(), 0
+    order = rng.permutation(total) if total <= MAX_DRAWN else rng.integers(total, size=MAX_DRAWN)
     for index in order:
-        which, *chosen = map(int, np.unravel_index(index, sizes))
-        if len({*zip(frame.slots.values(), chosen, strict=True)}) < len(chosen):
+        pattern_index, *word_indices = map(int, np.unravel_index(index, sizes))
+        if len({*zip(frame.slots.values(), word_indices, strict=True)}) < len(word_indices):
             continue  # a word twice
-        words = {s: of[i] for s, of, i in zip(frame.slots, lists, chosen, strict=True)}
-        pattern = frame.patterns[which]
+        words = {
+            s: entries[i] for s, entries, i in zip(frame.slots, lists, word_indices, strict=True)
+        }
+        pattern = frame.patterns[pattern_index]
         filled = [_choose(frame, match, words) for match in SLOT.finditer(pattern.text)]
         text = _place(frame, pattern, pattern.answer, filled, words)
-        first, second = text.exchanged  # which change places with their forms
-        new = [{first: second, second: first}.get(word, word) for word in text.filled]
+        word_a, word_b = text.exchanged  # which change places with their forms
+        exchanged = [{word_a: word_b, word_b: word_a}.get(word, word) for word in text.filled]
         swapped = [
-            replace(old, word=each.word, form=each.form, task=each.task)
-            for old, each in zip(text.filled, new, strict=True)
+            replace(word, word=other_word.word, form=other_word.form, task=other_word.task)
+            for word, other_word in zip(text.filled, exchanged, strict=True)
         ]
-        other = _place(frame, pattern, pattern.other, swapped, words)
-        if text.text not in seen and other.text not in seen:
-            seen |= {text.text, other.text}
+        other_text = _place(frame, pattern, pattern.other, swapped, words)
+        if text.text not in texts and other_text.text not in texts:
+            texts |= {text.text, other_text.text}
             number += 1
-            yield Item(f"{name} {number}", name, text, other)
+            yield Item(f"{name} {number}", name, text, other_text)
 
 
-def _choose(frame: Frame, match: re.Match, words: Chosen) -> Filled:
+def _choose(frame: Frame, match: re.Match, words: SlotWords) -> Filled:
     slot, form = match[1], match[2] or next(iter(words[match[1]]))
     task = frame.words[frame.slots[slot]].task
     return Filled(slot, match[0][1:-1], form, words[slot][form], (0, 0), task)
 
 
 def _place(
-    frame: Frame, pattern: Pattern, answer: str, chosen: list[Filled], words: Chosen
+    frame: Frame, pattern: Pattern, answer: str, filled_slots: list[Filled], words: SlotWords
 ) -> Text:
     """The pattern with chosen words in its text's slots, and where they stand."""
-    text, placed, end = "", [], 0
-    for match, filled in zip(SLOT.finditer(pattern.text), chosen, strict=True):
+    text, words_in_text, end = "", [], 0
+    for match, filled in zip(SLOT.finditer(pattern.text), filled_slots, strict=True):
         text += pattern.text[end : match.start()]
-        placed.append(replace(filled, span=(len(text), len(text) + len(filled.word))))
+        words_in_text.append(replace(filled, span=(len(text), len(text) + len(filled.word))))
         text, end = text + filled.word, match.end()
     text += pattern.text[end:]
-    ask, said = (
-        SLOT.sub(lambda m: _choose(frame, m, words).word, part) for part in (pattern.ask, answer)
+    ask, answer_text = (
+        SLOT.sub(lambda m: _choose(frame, m, words).word, template)
+        for template in (pattern.ask, answer)
     )
-    return Text(text, ask, said, tuple(placed))
+    return Text(text, ask, answer_text, tuple(words_in_text))
 
 
-def label_text(frame: Frame, name: str, document: str, text: Text, asked: bool) -> Labelled:
+def label_text(frame: Frame, name: str, document: str, text: Text, with_question: bool) -> Labelled:
     """The words of a text with the labels of its slots and of the forms of its words."""
-    whole = text.whole if asked else text.text
-    places = [match.span() for match in WORD.finditer(whole)]
+    full_text = text.whole if with_question else text.text
+    places = [match.span() for match in WORD.finditer(full_text)]
     targets: dict[str, list[Target]] = {task: [] for task in find_tasks(frame)}
     order = 0
     for filled in text.filled:
-        here = places.index(filled.span)
+        word_index = places.index(filled.span)
         labels = {} if filled.task is None else {filled.task: filled.form}
         for task, names in frame.labels.items():
             if label := names.get(filled.key, names.get(filled.slot)):
@@ -209,9 +214,9 @@ def label_text(frame: Frame, name: str, document: str, text: Text, asked: bool) 
             order += 1
             labels[PLACE] = str(order)
         for task, label in labels.items():
-            targets[task].append(Target(label, (here, here + 1)))
-    words = tuple(whole[start:end] for start, end in places)
-    return Labelled(name, document, words, whole, {k: tuple(v) for k, v in targets.items()})
+            targets[task].append(Target(label, (word_index, word_index + 1)))
+    words = tuple(full_text[start:end] for start, end in places)
+    return Labelled(name, document, words, full_text, {k: tuple(v) for k, v in targets.items()})
 
 
 def find_tasks(frame: Frame) -> list[str]:

@@ -86,27 +86,27 @@ class MinimalPairs(Dataset[PairText]):
         """With ``one_token`` as many items anew, of words that are one token for a model."""
         if not self.one_token:
             return self
-        source, left, suited = _in_turn(self.frames, self.seed), 0, []
+        source, n_left_out, suited = _in_turn(self.frames, self.seed), 0, []
         while len(suited) < len(self.items) and (item := next(source, None)):
             if has_single_tokens(item, vocabulary):
                 suited.append(item)
             else:
-                left += 1
+                n_left_out += 1
         if not suited:
             raise InputError(
                 f"{self.name}: no item has two words that are single tokens of this model"
             )
-        if left:
-            passed = f"left out {left}, whose two words are not single tokens"
-            note(f"{self.name}: {len(suited)} items; {passed}")
+        if n_left_out:
+            message = f"left out {n_left_out}, whose two words are not single tokens"
+            note(f"{self.name}: {len(suited)} items; {message}")
         return replace(self, items=tuple(suited), rows=range(2 * len(suited))[: len(self.rows)])
 
 
 def has_single_tokens(item: Item, vocabulary: Codec) -> bool:
     texts = (item.text, item.other)
     offsets = vocabulary.all_offsets([text.text for text in texts])
-    both = zip(texts, offsets, strict=True)
-    return all(len(tokens_of(w.span, spans)) == 1 for text, spans in both for w in text.exchanged)
+    pairs = zip(texts, offsets, strict=True)
+    return all(len(tokens_of(w.span, spans)) == 1 for text, spans in pairs for w in text.exchanged)
 
 
 def tokens_of(span: tuple[int, int], offsets: Sequence[tuple[int, int]]) -> list[int]:
@@ -126,9 +126,9 @@ def draw_pairs(request: Request) -> MinimalPairs:
     if strange := [option for option in options if option not in OPTIONS]:
         raise unknown(f"option of {request.spec}", strange[0], OPTIONS)
     frames = dict(map(read_frame, list_frames() if names == EVERY else names.split("+")))
-    most = request.n or DEFAULT
-    items = tuple(islice(_in_turn(frames, request.seed), (most + 1) // 2))
-    rows = request.first_rows(min(2 * len(items), most))
+    n = request.n or DEFAULT
+    items = tuple(islice(_in_turn(frames, request.seed), (n + 1) // 2))
+    rows = request.first_rows(min(2 * len(items), n))
     set_to = dict.fromkeys(options, True)
     return MinimalPairs(request.spec, ALL, request.seed, rows, frames, items, **set_to)
 
@@ -136,7 +136,7 @@ def draw_pairs(request: Request) -> MinimalPairs:
 def _in_turn(frames: dict[str, Frame], seed: int) -> Iterator[Item]:
     """The items of the frames in turn, as long as they last."""
     rounds = zip_longest(*(draw_items(name, frame, seed) for name, frame in frames.items()))
-    return (item for each in rounds for item in each if item is not None)
+    return (item for items in rounds for item in items if item is not None)
 
 
 def find_pairs(spec: str, n: int | None, seed: int, default: int) -> MinimalPairs:
@@ -145,8 +145,8 @@ def find_pairs(spec: str, n: int | None, seed: int, default: int) -> MinimalPair
         raise InputError(
             f"{spec} are no minimal pairs: give pairs:FRAME, of {', '.join(list_frames())}"
         )
-    asked = replace(draw_pairs(Request(spec, None, n, seed, 0)), asked=True)
-    return asked if n else replace(asked, rows=asked.rows[:default])
+    pairs = replace(draw_pairs(Request(spec, None, n, seed, 0)), asked=True)
+    return pairs if n else replace(pairs, rows=pairs.rows[:default])
 
 
 def pair_of_text(
@@ -181,10 +181,10 @@ def pair_of_text(
         if not n:
             raise InputError(f"no word {word!r} in {text!r}: give words of the text")
         lists[slot] = {"forms": "word", "words": word}
-    answer, other = answers
-    patterns = [{"text": pattern, "answer": answer, "other": other}]
+    answer, other_answer = answers
+    patterns = [{"text": pattern, "answer": answer, "other": other_answer}]
     slots = {slot: slot for slot in EXCHANGED}
-    given = {"says": text, "slots": slots, "patterns": patterns, "words": lists}
-    frame = parse(Frame, given, "text")
+    content = {"says": text, "slots": slots, "patterns": patterns, "words": lists}
+    frame = parse(Frame, content, "text")
     items = tuple(draw_items(TYPED, frame, 0))
     return MinimalPairs(f"text: {text}", ALL, 0, range(2), {TYPED: frame}, items, asked=True)

@@ -47,9 +47,9 @@ class Vocabulary(Listed):
     @cached_property
     def _ids(self) -> Int64[np.ndarray, " code_point"]:
         """The id of every code point up to one beyond the highest known; -1 if unknown."""
-        known = {ord(s): i for i, s in enumerate(self.symbols) if len(s) == 1}
-        table = np.full(max(known, default=0) + 2, -1)
-        table[list(known)] = list(known.values())
+        id_of_code = {ord(s): i for i, s in enumerate(self.symbols) if len(s) == 1}
+        table = np.full(max(id_of_code, default=0) + 2, -1)
+        table[list(id_of_code)] = list(id_of_code.values())
         return table
 
     def encode(self, text: str) -> list[int]:
@@ -61,10 +61,10 @@ class Vocabulary(Listed):
         codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
         ids = self._ids[np.minimum(codes, len(self._ids) - 1)]
         if (ids < 0).any():
-            known = {symbol for symbol in self.symbols if len(symbol) == 1}
-            text = next(text for text in texts if not known.issuperset(text))
-            char = next(char for char in text if char not in known)
-            accepted = "".join(symbol for symbol in self.symbols if symbol in known)
+            accepted_symbols = {symbol for symbol in self.symbols if len(symbol) == 1}
+            text = next(text for text in texts if not accepted_symbols.issuperset(text))
+            char = next(char for char in text if char not in accepted_symbols)
+            accepted = "".join(symbol for symbol in self.symbols if symbol in accepted_symbols)
             raise InputError(
                 f"character {char!r} of {text!r} is not in the vocabulary (accepted: {accepted!r})"
             )
@@ -124,7 +124,7 @@ class SymbolTable(Separated):
 
     def __post_init__(self):
         super().__post_init__()
-        if blank := [each for each in self.symbols if each.split() != [each]]:
+        if blank := [symbol for symbol in self.symbols if symbol.split() != [symbol]]:
             raise InputError(f"a vocabulary with {blank[0]!r}: a symbol has no blank")
 
     @property

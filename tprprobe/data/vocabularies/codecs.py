@@ -69,13 +69,13 @@ class Codec(ABC):
 
     def encode_sources(self, texts: Sequence[str]) -> Flat:
         """The ids of sources as a model reads them: enclosed, and cut to what it allows."""
-        whole = enclose(*self.encode_all(texts), *self.source_frame)
-        return whole if self.most is None else cut(whole, self.most[0])
+        flat = enclose(*self.encode_all(texts), *self.source_frame)
+        return flat if self.most is None else cut(flat, self.most[0])
 
     def encode_targets(self, texts: Sequence[str]) -> Flat:
         """The ids of targets behind the start symbol, which does not count towards the limit."""
-        whole = enclose(*self.encode_all(texts), *self.target_frame)
-        return whole if self.most is None else cut(whole, self.most[1] + 1)
+        flat = enclose(*self.encode_all(texts), *self.target_frame)
+        return flat if self.most is None else cut(flat, self.most[1] + 1)
 
     def encode_answers(self, sources: Sequence[str], targets: Sequence[str]) -> tuple[Flat, Flat]:
         """The ids of sources and of their targets, encoded together where a model writes both as one text."""
@@ -83,9 +83,9 @@ class Codec(ABC):
 
     def place_sources(self, texts: Sequence[str]) -> list[list[Span]]:
         """The start and end in the text of every id of `encode_sources`, NOWHERE for one that is not of the text."""
-        first, last = ([NOWHERE] * len(ids) for ids in self.source_frame)
-        most = None if self.most is None else self.most[0]
-        return [[*first, *spans, *last][:most] for spans in self.all_offsets(texts)]
+        before, behind = ([NOWHERE] * len(ids) for ids in self.source_frame)
+        limit = None if self.most is None else self.most[0]
+        return [[*before, *spans, *behind][:limit] for spans in self.all_offsets(texts)]
 
     @abstractmethod
     def encode(self, text: str) -> list[int]:
@@ -113,9 +113,9 @@ class Codec(ABC):
 
         A start symbol that ends texts, too, ends none where it is the first.
         """
-        written = [*map(int, ids)]
-        written = takewhile(lambda i: i != self.eos, written[written[:1] == [self.sos] :])
-        return self.spell([i for i in written if i not in self.silent])
+        symbols = [*map(int, ids)]
+        symbols = takewhile(lambda i: i != self.eos, symbols[symbols[:1] == [self.sos] :])
+        return self.spell([i for i in symbols if i not in self.silent])
 
     @abstractmethod
     def spell(self, ids: list[int]) -> str:

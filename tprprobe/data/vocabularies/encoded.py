@@ -37,31 +37,31 @@ class Flat(NamedTuple):
 def enclose(
     values: Integer[np.ndarray, " token"],
     offsets: Int64[np.ndarray, " offset"],
-    first: Sequence[int],
-    last: Sequence[int],
+    prefix: Sequence[int],
+    suffix: Sequence[int],
 ) -> Flat:
     """The texts, each between the same first and last symbols."""
-    lengths = np.diff(offsets) + len(first) + len(last)
+    lengths = np.diff(offsets) + len(prefix) + len(suffix)
     ends = lengths.cumsum()
     enclosed = np.empty(ends[-1], values.dtype)
     inside = np.ones(len(enclosed), bool)
-    for place, symbol in [*enumerate(first), *enumerate(last, -len(last))]:
-        at = (ends - lengths if place >= 0 else ends) + place
-        enclosed[at], inside[at] = symbol, False
+    for place, symbol in [*enumerate(prefix), *enumerate(suffix, -len(suffix))]:
+        index = (ends - lengths if place >= 0 else ends) + place
+        enclosed[index], inside[index] = symbol, False
     enclosed[inside] = values
     return Flat(enclosed, lengths, 0)
 
 
-def cut(flat: Flat, most: int) -> Flat:
+def cut(flat: Flat, limit: int) -> Flat:
     """The first ids of each text, up to the limit."""
     starts = np.repeat(flat.lengths.cumsum() - flat.lengths, flat.lengths)
     places = np.arange(len(flat.values)) - starts
-    lengths = np.minimum(flat.lengths, most)
-    return Flat(flat.values[places < most], lengths, int((flat.lengths > most).sum()))
+    lengths = np.minimum(flat.lengths, limit)
+    return Flat(flat.values[places < limit], lengths, int((flat.lengths > limit).sum()))
 
 
 def place_pieces(
-    text: str, pieces: Iterable[str], join: Callable[[list[str]], str] = "".join
+    text: str, tokens: Iterable[str], join: Callable[[list[str]], str] = "".join
 ) -> list[Span]:
     """The places of pieces in a text, one behind the other, in either case; NOWHERE for blanks and what it lacks.
 
@@ -69,18 +69,18 @@ def place_pieces(
     """
     lower = text.lower() if len(text.lower()) == len(text) else text
     places: list[Span] = []
-    end, is_behind, held = 0, True, []
-    for piece in pieces:
-        held.append(piece)
-        spelt = join(held)
+    end, is_behind, pending = 0, True, []
+    for token in tokens:
+        pending.append(token)
+        spelt = join(pending)
         start = lower.find(spelt.strip().lower(), end) if spelt.strip() else -1
         if start >= 0 and not (is_behind and text[end:start].strip()):
             end, is_behind = start + len(spelt.strip()), True
-            places += [(start, end)] * len(held)
-        elif len(held) < BYTES and (not spelt or PARTIAL in spelt):
+            places += [(start, end)] * len(pending)
+        elif len(pending) < BYTES and (not spelt or PARTIAL in spelt):
             continue
         else:
             is_behind = is_behind and not spelt.strip()  # the text may go on behind what it lacks
-            places += [NOWHERE] * len(held)
-        held = []
-    return places + [NOWHERE] * len(held)
+            places += [NOWHERE] * len(pending)
+        pending = []
+    return places + [NOWHERE] * len(pending)

@@ -35,16 +35,16 @@ def check_charsmap(table: bytes) -> None:
 
 def _values(units: UInt32[np.ndarray, " unit"]) -> Iterator[UInt32[np.ndarray, " leaf"]]:
     """What the leaves that a text can reach hold; every node is followed once."""
-    seen = np.zeros(len(units), bool)
+    visited = np.zeros(len(units), bool)
     bases = _offsets(units[:1])
     while len(bases):
         if (bases.astype(np.int64) | 0xFF >= len(units)).any():
             raise InputError("its table of characters leads out of its trie")
-        bases = np.unique(bases[~seen[bases]])
-        seen[bases] = True
-        found = [_branches(units, bases[i : i + AT_ONCE]) for i in range(0, len(bases), AT_ONCE)]
-        nodes = np.concatenate([each for each, _ in found] or [bases])
-        yield from (values for _, values in found)
+        bases = np.unique(bases[~visited[bases]])
+        visited[bases] = True
+        branches = [_branches(units, bases[i : i + AT_ONCE]) for i in range(0, len(bases), AT_ONCE)]
+        nodes = np.concatenate([children for children, _ in branches] or [bases])
+        yield from (values for _, values in branches)
         bases = nodes
 
 
@@ -53,9 +53,9 @@ def _branches(
 ) -> tuple[UInt32[np.ndarray, " child"], UInt32[np.ndarray, " leaf"]]:
     """The bases that some nodes lead to, and the values of those that end a key."""
     places = bases[:, None] ^ BYTES
-    held = units[places]
-    follows = (held & LABEL) == BYTES
-    branches, places = held[follows], places[follows]
+    units_at_places = units[places]
+    follows = (units_at_places & LABEL) == BYTES
+    branches, places = units_at_places[follows], places[follows]
     reached = places ^ _offsets(branches)
     ends = reached[(branches & LEAF) != 0]
     if (ends >= len(units)).any():
@@ -70,18 +70,18 @@ def _offsets(units: UInt32[np.ndarray, " unit"]) -> UInt32[np.ndarray, " unit"]:
 def check_charsmaps(settings: Any) -> None:
     waiting = [settings]
     while waiting:
-        part = waiting.pop()
-        if isinstance(part, dict):
-            table = part.get("precompiled_charsmap")
+        node = waiting.pop()
+        if isinstance(node, dict):
+            table = node.get("precompiled_charsmap")
             if isinstance(table, str) and table:
                 try:
                     check_charsmap(base64.b64decode(table, validate=True))
                 except binascii.Error as error:
-                    said = f"its table of characters is not base64 ({error})"
-                    raise InputError(said) from None
-            waiting += part.values()
-        elif isinstance(part, list):
-            waiting += part
+                    message = f"its table of characters is not base64 ({error})"
+                    raise InputError(message) from None
+            waiting += node.values()
+        elif isinstance(node, list):
+            waiting += node
 
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def read_spiece(content: bytes) -> "tokenizers.Tokenizer":
         raise InputError("a SentencePiece model that is no unigram model; T5's are")
     tokenizer = Tokenizer(
         models.Unigram(
-            [(piece.piece, piece.score) for piece in proto.pieces],
+            [(token.piece, token.score) for token in proto.pieces],
             proto.trainer_spec.unk_id,
             proto.trainer_spec.byte_fallback,
         )

@@ -20,7 +20,7 @@ ACCEPTED = (
 
 
 @dataclass(frozen=True, eq=False)
-class Stranger(Codec):
+class CustomCodec(Codec):
     """Ids as ``read`` gives them, with the places of symbols in the text; nothing is put around them."""
 
     read: Callable[[str], tuple[Sequence[int], Sequence[Span]]]
@@ -38,7 +38,7 @@ class Stranger(Codec):
     def most(self) -> tuple[int, int]:
         return self.limit, self.limit
 
-    def limited(self, max_tokens: int) -> "Stranger":
+    def limited(self, max_tokens: int) -> "CustomCodec":
         return replace(self, limit=min(max_tokens, self.limit))
 
     @cached_property
@@ -68,11 +68,13 @@ def read_codec(vocabulary: Any, data: Dataset, rows: int) -> Codec:
     if isinstance(vocabulary, Codec):
         return vocabulary
     if hasattr(vocabulary, "convert_ids_to_tokens"):
-        most, pad = vocabulary.model_max_length, vocabulary.pad_token_id or 0
-        return Tokens(vocabulary, pad, 0, 0, rows, most if most < ENDLESS else None, None, DECODER)
+        max_length, pad = vocabulary.model_max_length, vocabulary.pad_token_id or 0
+        return Tokens(
+            vocabulary, pad, 0, 0, rows, max_length if max_length < ENDLESS else None, None, DECODER
+        )
     if hasattr(vocabulary, "id_to_token"):
         pad = (vocabulary.padding or {}).get("pad_id", 0)
-        return Stranger(partial(_read, vocabulary), vocabulary.id_to_token, rows, pad)
+        return CustomCodec(partial(_read, vocabulary), vocabulary.id_to_token, rows, pad)
     if callable(vocabulary):
         return _of_function(vocabulary, None, data, rows)
     if isinstance(vocabulary, tuple) and len(vocabulary) == 2 and all(map(callable, vocabulary)):
@@ -82,36 +84,38 @@ def read_codec(vocabulary: Any, data: Dataset, rows: int) -> Codec:
             raise InputError(
                 f"ids of {len(vocabulary)} examples for the {len(data)} of {data.name}: give all of them"
             )
-        ids = {each.source: row for each, row in zip(data, vocabulary, strict=True)} | {"": []}
+        ids = {example.source: row for example, row in zip(data, vocabulary, strict=True)} | {
+            "": []
+        }
         return _of_function(lambda text: ids.get(text, ()), None, data, rows)
     raise InputError(f"vocabulary {type(vocabulary).__name__}: give {ACCEPTED}")
 
 
 def _read(tokenizer: Any, text: str) -> tuple[Sequence[int], Sequence[Span]]:
-    found = tokenizer.encode(text)
-    return found.ids, found.offsets
+    encoding = tokenizer.encode(text)
+    return encoding.ids, encoding.offsets
 
 
 def _of_function(
     function: Callable[[str], Any], name: Callable[[int], str] | None, data: Dataset, rows: int
-) -> Stranger:
+) -> CustomCodec:
     """Symbols are named by the function's pairs, by ``name``, or by the words that they stand for, where that is one word
     each; else by number.
     """
     names: dict[int, str] = {}
-    many, is_named = set(), False
+    ambiguous, is_named = set(), False
     for example in data:
-        ids, places, pieces = _placed(example.source, function(example.source), name)
-        words = pieces or [example.source[start:end] for start, end in places]
+        ids, places, tokens = _placed(example.source, function(example.source), name)
+        words = tokens or [example.source[start:end] for start, end in places]
         for i, word in zip(ids, words, strict=True):
             if names.setdefault(i, word) != word or not word:
-                many.add(i)
-        is_named = is_named or pieces is not None
+                ambiguous.add(i)
+        is_named = is_named or tokens is not None
     if not is_named:
         words = Counter(names.values())
-        names = {i: word for i, word in names.items() if i not in many and words[word] == 1}
-    read = lambda text: _placed(text, function(text), name)[:2]  # noqa: E731
-    return Stranger(read, names.get if names else str, rows)
+        names = {i: word for i, word in names.items() if i not in ambiguous and words[word] == 1}
+    encode = lambda text: _placed(text, function(text), name)[:2]  # noqa: E731
+    return CustomCodec(encode, names.get if names else str, rows)
 
 
 def _placed(
@@ -120,24 +124,24 @@ def _placed(
     """The ids of a text, their places, and their names where these are known: names are looked for in the text, and
     as many nameless ids as there are words stand at the words.
     """
-    result, pieces = values, None
+    result, tokens = values, None
     try:
         values = values.tolist() if hasattr(values, "tolist") else list(values)
         if values and isinstance(values[0], tuple | list):
-            values, pieces = ([*column] for column in zip(*values, strict=True))
+            values, tokens = ([*column] for column in zip(*values, strict=True))
         ids = [int(i) for i in values]
     except (TypeError, ValueError):
         raise InputError(
             f"the vocabulary makes {result!r:.60} of {text[:40]!r}: give a function from a text to ids or (id, word) pairs"
         ) from None
     if name is not None:
-        pieces = [str(name(i)) for i in ids]
-    if pieces is not None:
-        return ids, place_pieces(text, pieces, _join), pieces
+        tokens = [str(name(i)) for i in ids]
+    if tokens is not None:
+        return ids, place_pieces(text, tokens, _join), tokens
     places = [match.span() for match in re.finditer(r"\S+", text)]
     return ids, places if len(places) == len(ids) else [NOWHERE] * len(ids), None
 
 
-def _join(pieces: list[str]) -> str:
+def _join(tokens: list[str]) -> str:
     """The text of pieces without the marks that say where they stand in a word."""
-    return "".join(piece.removeprefix("##").lstrip("▁Ġ") for piece in pieces)
+    return "".join(token.removeprefix("##").lstrip("▁Ġ") for token in tokens)

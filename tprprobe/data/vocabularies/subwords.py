@@ -48,9 +48,9 @@ class Subwords(Codec):
     has_spare_rows = True
 
     def __post_init__(self):
-        found = [self.tokenizer.id_to_token(i) for i in range(len(SPECIALS))]
-        if found != list(SPECIALS):
-            raise InputError(f"a tokenizer with ids 0, 1, 2 = {found}; T5's are {SPECIALS}")
+        specials = [self.tokenizer.id_to_token(i) for i in range(len(SPECIALS))]
+        if specials != list(SPECIALS):
+            raise InputError(f"a tokenizer with ids 0, 1, 2 = {specials}; T5's are {SPECIALS}")
         self.tokenizer.encode_special_tokens = True  # "</s>" in a text is four characters
 
     def __len__(self) -> int:
@@ -78,7 +78,7 @@ class Subwords(Codec):
         self, texts: Sequence[str]
     ) -> tuple[Integer[np.ndarray, " token"], Int64[np.ndarray, " offset"]]:
         encoded = self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-        return self._joined([each.ids for each in encoded])
+        return self._joined([encoding.ids for encoding in encoded])
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Without the space; a character that takes several sub-words (bytes) is where each of them stands."""
@@ -91,12 +91,12 @@ class Subwords(Codec):
     def _ended(self) -> dict[str, Any]:
         """The tokenizer's JSON, by which other programs end a text with the end symbol, as we do."""
         symbol = SPECIALS[self.eos]
-        first, second = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
+        sequence_a, sequence_b = ({"Sequence": {"id": name, "type_id": 0}} for name in "AB")
         end = {"SpecialToken": {"id": symbol, "type_id": 0}}
         template = {
             "type": "TemplateProcessing",
-            "single": [first, end],
-            "pair": [first, end, second, end],
+            "single": [sequence_a, end],
+            "pair": [sequence_a, end, sequence_b, end],
             "special_tokens": {symbol: {"id": symbol, "ids": [self.eos], "tokens": [symbol]}},
         }
         settings = json.loads(self.tokenizer.to_str())
@@ -129,9 +129,9 @@ def train_subwords(
 
     No sub-word has letters and punctuation, or a space inside: every word is whole sub-words.
     """
-    least = len(SPECIALS) + len(BYTES) + 1
-    if size < least:
-        raise InputError(f"a vocabulary of {size} sub-words; {least - 1} are special or bytes")
+    min_size = len(SPECIALS) + len(BYTES) + 1
+    if size < min_size:
+        raise InputError(f"a vocabulary of {size} sub-words; {min_size - 1} are special or bytes")
     check_extra("tokenizers", "summarization", "a vocabulary of sub-words")
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -144,7 +144,7 @@ def train_subwords(
     trainer = trainers.BpeTrainer(
         vocab_size=size,
         special_tokens=[*SPECIALS, *BYTES],
-        limit_alphabet=size - least + 1,
+        limit_alphabet=size - min_size + 1,
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)
@@ -164,10 +164,10 @@ def load_subwords(path: str | Path) -> Subwords:
     path = Path(path)
     file = path / FILE if path.is_dir() else path
     settings = file.with_name(SETTINGS)
-    most = parse(_Lengths, read_json(settings) if settings.is_file() else {}, settings)
+    limits = parse(_Lengths, read_json(settings) if settings.is_file() else {}, settings)
     if not file.exists():
         raise InputError(f"no {file.name} in {file.parent}; give a tokenizer's file")
-    lengths = most.model_max_length, most.max_target_length
+    lengths = limits.model_max_length, limits.max_target_length
     return read_subwords(file.read_bytes(), str(file), *lengths)
 
 

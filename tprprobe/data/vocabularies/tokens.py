@@ -16,7 +16,7 @@ from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error
 
 BEHIND, MASKS, DECODER = "behind", "masks", "decoder"
-WRITTEN = 512  # symbols that a model writes unless more are asked for
+MAX_WRITTEN = 512  # symbols that a model writes unless more are asked for
 ENDLESS = 2**31 - 1
 
 
@@ -54,12 +54,12 @@ class Tokens(Codec):
 
     @property
     def most(self) -> tuple[int, int]:
-        return self.limit or ENDLESS, min(self.room or WRITTEN, WRITTEN)
+        return self.limit or ENDLESS, min(self.room or MAX_WRITTEN, MAX_WRITTEN)
 
     @property
     def silent(self) -> frozenset[int]:
-        shown = (self.tokenizer.unk_token_id, self.tokenizer.mask_token_id)
-        return frozenset({*self.tokenizer.all_special_ids, self.pad, self.sos} - {*shown})
+        visible = (self.tokenizer.unk_token_id, self.tokenizer.mask_token_id)
+        return frozenset({*self.tokenizer.all_special_ids, self.pad, self.sos} - {*visible})
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -100,17 +100,20 @@ class Tokens(Codec):
         return self._joined(self._checked(self._read(texts, add_special_tokens=False)["input_ids"]))
 
     def encode_sources(self, texts: Sequence[str]) -> Flat:
-        ids, cut = self._read_cut(texts, "input_ids")
-        return Flat.of(self._checked(ids), cut=cut)
+        ids, n_cut = self._read_cut(texts, "input_ids")
+        return Flat.of(self._checked(ids), cut=n_cut)
 
     def encode_targets(self, texts: Sequence[str]) -> Flat:
         if self.writes != DECODER:
             ids = self._read(texts, add_special_tokens=False)["input_ids"]
-            return Flat.of([[self.sos, *each] for each in self._checked(ids)])
-        ids = [self._led(each) for each in self._read_targets(texts)["input_ids"]]
+            return Flat.of([[self.sos, *target] for target in self._checked(ids)])
+        ids = [self._led(target) for target in self._read_targets(texts)["input_ids"]]
         longest = (self.room or ENDLESS) + 1
-        short = [each[: longest - 1] + each[-1:] if len(each) > longest else each for each in ids]
-        return Flat.of(self._checked(short), cut=sum(len(each) > longest for each in ids))
+        short = [
+            target[: longest - 1] + target[-1:] if len(target) > longest else target
+            for target in ids
+        ]
+        return Flat.of(self._checked(short), cut=sum(len(target) > longest for target in ids))
 
     def _led(self, labels: list[int]) -> list[int]:
         """A decoder's text: start symbol, forced symbol, labels up to the end symbol.
@@ -131,7 +134,7 @@ class Tokens(Codec):
         if self.writes == DECODER:
             return super().encode_answers(sources, targets)
         if self.writes == MASKS:
-            filled = [self._filled(*each) for each in zip(sources, targets, strict=True)]
+            filled = [self._filled(*pair) for pair in zip(sources, targets, strict=True)]
             answers = [[self.sos, *answer] for answer in filled]
             return self.encode_sources(sources), Flat.of(self._checked(answers))
         wholes = [
@@ -139,12 +142,13 @@ class Tokens(Codec):
             for text, answer in zip(sources, targets, strict=True)
         ]
         pairs = [
-            _split(*both) for both in zip(self._opened(sources), self._opened(wholes), strict=True)
+            _split(*encodings)
+            for encodings in zip(self._opened(sources), self._opened(wholes), strict=True)
         ]
         texts = [self._fitted(*pair) for pair in pairs]
-        cut = sum(len(text) < len(before) for text, (before, _) in zip(texts, pairs, strict=True))
+        n_cut = sum(len(text) < len(before) for text, (before, _) in zip(texts, pairs, strict=True))
         answers = [[self.sos, *answer] for _, answer in pairs]
-        return Flat.of(self._checked(texts), cut=cut), Flat.of(self._checked(answers))
+        return Flat.of(self._checked(texts), cut=n_cut), Flat.of(self._checked(answers))
 
     def _opened(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of whole texts without the symbols behind them."""
@@ -155,25 +159,25 @@ class Tokens(Codec):
     def _fitted(self, before: list[int], answer: list[int]) -> list[int]:
         """The text before an answer; its beginning is cut where both do not fit, behind the symbols that open it."""
         room = min(self.limit or ENDLESS, (self.room or ENDLESS) - len(answer))
-        over = max(0, len(before) - room)
-        first = len(self.source_frame[0]) if over else 0
-        if over and first + over >= len(before):
+        excess = max(0, len(before) - room)
+        opening = len(self.source_frame[0]) if excess else 0
+        if excess and opening + excess >= len(before):
             raise InputError(
                 f"an answer of {len(answer)} symbols, and the model reads {self.room} with the text: leave it out"
             )
-        return before[:first] + before[first + over :]
+        return before[:opening] + before[opening + excess :]
 
     def _filled(self, text: str, answer: str) -> list[int]:
         """The ids of an answer in the place of a text's masks, if these follow one another; else of the answer alone."""
         mark = re.escape(str(self.tokenizer.mask_token))
-        whole = re.sub(rf"{mark}(?:\s*{mark})*", lambda _: answer, text, count=1)
-        ids, filled = self._read([text, whole])["input_ids"]
+        filled_text = re.sub(rf"{mark}(?:\s*{mark})*", lambda _: answer, text, count=1)
+        ids, filled = self._read([text, filled_text])["input_ids"]
         masks = [place for place, i in enumerate(ids) if i == self.tokenizer.mask_token_id] or [0]
         before, behind = masks[0], len(ids) - 1 - masks[-1]
         end = len(filled) - behind
-        alone = ids[:before] + ids[len(ids) - behind :]
+        unmasked = ids[:before] + ids[len(ids) - behind :]
         if (
-            filled[:before] + filled[end:] == alone
+            filled[:before] + filled[end:] == unmasked
             and before < end
             and len(masks) == masks[-1] + 1 - before
         ):
@@ -186,7 +190,7 @@ class Tokens(Codec):
             return places
         ids, _ = self._read_cut(texts, "input_ids")
         masks, _ = self._read_cut(texts, "special_tokens_mask", return_special_tokens_mask=True)
-        return [self._placed(*each) for each in zip(texts, ids, masks, strict=True)]
+        return [self._placed(*arguments) for arguments in zip(texts, ids, masks, strict=True)]
 
     def offsets(self, text: str) -> list[Span]:
         return self.all_offsets([text])[0]
@@ -204,10 +208,10 @@ class Tokens(Codec):
 
     def _placed(self, text: str, ids: Sequence[int], special: Sequence[int]) -> list[Span]:
         """The places of ids of a tokenizer that knows none."""
-        pieces = self.tokenizer.convert_ids_to_tokens(
+        tokens = self.tokenizer.convert_ids_to_tokens(
             [i for i, mark in zip(ids, special, strict=True) if not mark]
         )
-        places = iter(place_pieces(text, pieces, self.tokenizer.convert_tokens_to_string))
+        places = iter(place_pieces(text, tokens, self.tokenizer.convert_tokens_to_string))
         return [NOWHERE if mark else next(places) for mark in special]
 
     def spell(self, ids: list[int]) -> str:
@@ -222,26 +226,26 @@ class Tokens(Codec):
             return self.tokenizer(list(texts), verbose=False, **options)
 
     def _read_targets(self, texts: Sequence[str], **options: Any) -> Any:
-        most = {} if self.room is None else {"truncation": True, "max_length": self.room}
+        truncation = {} if self.room is None else {"truncation": True, "max_length": self.room}
         with as_input_error("the tokenizer cannot read this text", "are its files whole?"):
-            return self.tokenizer(text_target=list(texts), verbose=False, **most, **options)
+            return self.tokenizer(text_target=list(texts), verbose=False, **truncation, **options)
 
     def _read_cut(self, texts: Sequence[str], name: str, **options: Any) -> tuple[list[Any], int]:
         """A list of the tokenizer's for every text, cut by the tokenizer, and how many were cut."""
         values = self._read(texts, **options)[name]
-        long = [i for i, each in enumerate(values) if len(each) > (self.limit or ENDLESS)]
+        long = [i for i, encoded in enumerate(values) if len(encoded) > (self.limit or ENDLESS)]
         if long:
-            most = {"truncation": True, "max_length": self.limit}
-            short = self._read([texts[i] for i in long], **most, **options)[name]
-            for i, each in zip(long, short, strict=True):
-                values[i] = each
+            truncation = {"truncation": True, "max_length": self.limit}
+            short = self._read([texts[i] for i in long], **truncation, **options)[name]
+            for i, encoded in zip(long, short, strict=True):
+                values[i] = encoded
         return values, len(long)
 
     def _checked(self, encoded: list[list[int]]) -> list[list[int]]:
-        if (most := max(map(max, filter(None, encoded)), default=0)) >= self.rows:
-            symbol = self.tokenizer.convert_ids_to_tokens(most)
+        if (largest := max(map(max, filter(None, encoded)), default=0)) >= self.rows:
+            symbol = self.tokenizer.convert_ids_to_tokens(largest)
             raise InputError(
-                f"{symbol!r} has the id {most}, the model's embedding has {self.rows} rows: tokenizer and "
+                f"{symbol!r} has the id {largest}, the model's embedding has {self.rows} rows: tokenizer and "
                 "model are not of one checkpoint"
             )
         return encoded
@@ -256,8 +260,8 @@ def _blank(text: str, answer: str) -> str:
     return "" if not answer or text[-1:].isspace() or answer[0].isspace() else " "
 
 
-def _split(alone: list[int], whole: list[int]) -> tuple[list[int], list[int]]:
+def _split(text_ids: list[int], ids: list[int]) -> tuple[list[int], list[int]]:
     """The symbols that a text has by itself and as the beginning of a whole, and what follows them."""
-    pairs = zip(alone, whole, strict=False)
-    same = _leading([one == other for one, other in pairs])
-    return whole[:same], whole[same:]
+    pairs = zip(text_ids, ids, strict=False)
+    n_shared = _leading([i == j for i, j in pairs])
+    return ids[:n_shared], ids[n_shared:]

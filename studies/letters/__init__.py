@@ -1,1 +1,0 @@
-"""Letters: four architectures that transform them, decomposed by five schemes from ten seeds of the fit."""

@@ -1,0 +1,54 @@
+"""Drawings in fewer bytes: the same texts, shapes and places."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+from studies.pictures import compact_svg
+from tprprobe.figures.style import drawing
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory):
+    figure = drawing(4, 3)
+    axes = figure.subplots()
+    axes.plot(np.random.default_rng(0).normal(size=40), marker="o", label="a line")
+    axes.bar(range(20), range(20))
+    axes.imshow(np.arange(12).reshape(3, 4), extent=(0, 10, 0, 10))
+    axes.legend()
+    path = tmp_path_factory.mktemp("drawn") / "figure.svg"
+    figure.savefig(path)
+    return path.read_text("utf-8")
+
+
+def parts(text):
+    """The texts, and how many elements of each kind are drawn."""
+    drawn = [each for each in ElementTree.fromstring(text).iter() if "}metadata" not in each.tag]
+    texts = [each.text for each in drawn if each.tag.endswith("}text")]
+    kinds = [each.tag.rpartition("}")[2] for each in drawn]
+    return texts, {kind: kinds.count(kind) for kind in ("path", "use", "text", "image", "clipPath")}
+
+
+def test_a_compact_drawing_has_the_same_parts(original):
+    compact = compact_svg(original)
+    assert len(compact) < 0.7 * len(original)
+    assert parts(compact) == parts(original)
+    assert {*re.findall(r"#[0-9a-f]{6}\b", compact)} == {*re.findall(r"#[0-9a-f]{6}\b", original)}
+
+
+def test_its_coordinates_are_within_a_hundredth_of_a_point(original):
+    places = [
+        np.array(re.findall(r'<use [^>]*x="([-\d.]+)" y="([-\d.]+)"', text), float)
+        for text in (original, compact_svg(original))
+    ]
+    assert len(places[0]) >= 40
+    assert np.abs(places[0] - places[1]).max() <= 0.005 + 1e-9
+
+
+def test_names_of_shapes_are_those_that_are_used(original):
+    compact = compact_svg(original)
+    assert {*re.findall(r"(?:href=\"|url\()#(\w+)", compact)} <= {
+        *re.findall(r'id="(\w+)"', compact)
+    }
