@@ -3,7 +3,10 @@
 SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
-UV = $(BIN)/uv pip install --quiet --python $(BIN)/python
+UV = $(BIN)/uv pip install --quiet --find-links .venv/wheels
+SUITE = $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+README = tests/instrument/test_installed.py tests/instrument/test_readme.py
+BESIDE = $(MAKE) --no-print-directory --keep-going installed types docs
 export OMP_WAIT_POLICY = PASSIVE
 export PYTHONHASHSEED = 0
 # If this were set, every command would compile all that it imports: ten seconds.
@@ -17,29 +20,28 @@ demo: .venv/.demo
 app: .venv/.demo
 	$(BIN)/tprprobe app $(RUNS)
 
-# Types are checked beside the tests, since they take one core for two minutes.
+# What takes one core (the README's environment and examples, types, the book) runs beside the tests, and is shown if it fails.
 test: style
-	@$(BIN)/pyright > .venv/types.log & types=$$!; \
-	  $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder; tests=$$?; \
-	  wait $$types || { cat .venv/types.log; exit 1; }; exit $$tests
+	@$(BESIDE) > .venv/beside.log 2>&1 & beside=$$!; \
+	  $(SUITE) $(foreach test,$(README),--ignore $(test)); tests=$$?; \
+	  wait $$beside || { cat .venv/beside.log; exit 1; }; exit $$tests
 
 test-instrument: .venv/.dev  # what knows no paper and no study
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder tests/instrument tests/app
+	$(SUITE) tests/instrument tests/app
 
 mutate: .venv/.dev  # faults that the tests must see, one by one in a copy of the tree
 	$(BIN)/python tests/mutate.py
 
 check: .venv/.dev
-	$(MAKE) --jobs 2 types style
+	$(MAKE) --jobs 2 types style docs
 
-types: .venv/.dev  # two minutes of one core, the rest takes another
+types: .venv/.dev
 	$(BIN)/pyright
 
 style: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
-	$(MAKE) docs
 
 # The book, in site/: about 11 s of processor time. A warning (a dead link, a page in no list) ends the build.
 docs: .venv/.dev
@@ -48,7 +50,7 @@ docs: .venv/.dev
 soak: .venv/.dev
 	$(BIN)/pytest -m soak
 
-# NAMES="kmeans tpgn" runs some; AUTHORS=PATH, a checkout of github.com/ischlag/TP-Transformer, and
+# NAMES="kmeans capture" runs some; AUTHORS=PATH, a checkout of github.com/ischlag/TP-Transformer, and
 # TPDN=PATH, one of github.com/tommccoy1/tpdn, measure beside their code.
 bench: .venv/.dev
 	$(BIN)/python benchmarks/record.py $(NAMES) $(if $(AUTHORS),--authors $(AUTHORS)) $(if $(TPDN),--tpdn $(TPDN))
@@ -56,28 +58,31 @@ bench: .venv/.dev
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
-# PyTorch by pip, which also looks where a machine keeps its own build; the rest by uv, in a tenth of pip's time.
-.venv/.torch: .venv/bin/python constraints.txt
-	$(BIN)/pip install --no-compile --quiet --disable-pip-version-check -c constraints.txt torch uv
+# PyTorch's wheel comes by pip, which also looks where a machine keeps its own build; uv installs, in a tenth of pip's time.
+.venv/wheels: .venv/bin/python constraints.txt
+	rm -rf $@
+	$(BIN)/pip install --no-compile --quiet --disable-pip-version-check -c constraints.txt uv
+	$(BIN)/pip download --no-deps --quiet --disable-pip-version-check -c constraints.txt --dest $@ torch
 	touch $@
 
-.venv/.demo: .venv/.torch pyproject.toml
-	$(UV) -c constraints.txt -e '.[app,huggingface,mathematics,summarization,train]'
+.venv/.demo: .venv/wheels pyproject.toml
+	$(UV) --python $(BIN)/python -c constraints.txt -e '.[app,huggingface,mathematics,summarization,train]'
 	touch $@
 
-.venv/.dev: .venv/.torch pyproject.toml
-	$(UV) -c constraints.txt -e '.[dev]'
+.venv/.dev: .venv/wheels pyproject.toml
+	$(UV) --python $(BIN)/python -c constraints.txt -e '.[dev]'
 	touch $@ .venv/.demo
 
-# What the README promises, in an environment that its install line makes, exactly: nothing of `dev` but pytest.
+# What the README promises, in an environment that its install line makes: nothing of `dev` but pytest. uv reads the line in
+# pip's place, since it links what .venv has; pip itself reads such a line in `make release`.
 installed: .venv/.readme
-	PYTHONPATH=tests .venv/readme/bin/python -m pytest -c /dev/null --rootdir . --noconftest -q \
-	  tests/instrument/test_installed.py tests/instrument/test_readme.py
+	PYTHONPATH=tests .venv/readme/bin/python -m pytest -c /dev/null --rootdir . --noconftest -q $(README)
 
-.venv/.readme: constraints.txt pyproject.toml README.md
-	$(PYTHON) -m venv --clear .venv/readme
-	PATH=$$PWD/.venv/readme/bin:$$PATH PIP_QUIET=1 PIP_NO_COMPILE=1 bash -ec "$$(grep '^pip install' README.md)"
-	.venv/readme/bin/pip install --no-compile --quiet -c constraints.txt pytest
+.venv/.readme: .venv/wheels pyproject.toml README.md
+	$(BIN)/uv venv --quiet --clear --python $(PYTHON) .venv/readme
+	set -e; line="$$(grep '^pip install' README.md)"; \
+	  eval "$(UV) --python .venv/readme/bin/python $${line#pip install}"
+	$(UV) --python .venv/readme/bin/python -c constraints.txt pytest
 	touch $@
 
 # Every table and figure of the three papers from the checkpoints that ship, into studies/results/report: under 10 minutes

@@ -13,7 +13,7 @@ from streamlit.components.v2 import component
 
 import tprprobe as tp
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 FORESEEN = 2_000_000  # numbers in a head's vectors
 ADVICE = "Select points, tokens or clusters: the same tokens are marked in every view."
 TOKENS, HEAD = r"[0-9]{1,4}(,[0-9]{1,4})*", r"([a-z0-9_.]{1,80}):([0-9]{1,3})"
@@ -21,8 +21,8 @@ TOKENS, HEAD = r"[0-9]{1,4}(,[0-9]{1,4})*", r"([a-z0-9_.]{1,80}):([0-9]{1,3})"
 # last run's is not sent again, so large data have mounts of their own; two mounts with one key are an error.
 _mount = component(
     "tprprobe_canvas",
-    js=HERE.joinpath("canvas.js").read_text("utf-8"),
-    css=HERE.joinpath("canvas.css").read_text("utf-8"),
+    js=FOLDER.joinpath("canvas.js").read_text("utf-8"),
+    css=FOLDER.joinpath("canvas.css").read_text("utf-8"),
 )
 
 
@@ -35,11 +35,11 @@ def _hear(key: str) -> None:
     """Takes over the mark that the browser shows already; ``turn`` tells it from an older one."""
     text, turn = st.session_state[key].mark
     try:
-        found = tp.dashboard.marks.read_mark(text)
+        mark = tp.dashboard.marks.read_mark(text)
     except tp.InputError:
         return
-    state.set_mark(found)
-    st.session_state["fed_mark"] = str(found or "")
+    state.set_mark(mark)
+    st.session_state["fed_mark"] = str(mark or "")
     st.session_state["turn_of_mark"] = int(turn)
 
 
@@ -58,15 +58,15 @@ def offer_picks(key: str, groups: list[dict[str, Any]], hear: Any = None, **sent
     _mount(data=data, key=key, on_picked_change=take)
 
 
-def offer_heads(key: str, groups: list[dict[str, Any]], chosen: str, **sent: Any) -> None:
+def offer_heads(key: str, groups: list[dict[str, Any]], head: str, **sent: Any) -> None:
     """Heads of the page of attention, of which one is always chosen."""
-    offer_picks(key, groups, choose_head, picked=chosen, one=True, **sent)
+    offer_picks(key, groups, choose_head, picked=head, one=True, **sent)
 
 
 def choose_head(text: str) -> None:
     """Shows a head (``encoder.0.self.attention:2``)."""
-    if found := re.fullmatch(HEAD, text):
-        st.session_state.update(maps=found[1], head=int(found[2]))
+    if match := re.fullmatch(HEAD, text):
+        st.session_state.update(maps=match[1], head=int(match[2]))
 
 
 def read_picks() -> str:
@@ -80,29 +80,29 @@ def pick(text: str = "") -> None:
     state.set_address("picked", text)
 
 
-def read_tokens(count: int, many: int = 2) -> list[int]:
+def read_tokens(count: int, limit: int = 2) -> list[int]:
     """The picked ones of so many tokens."""
     text = read_picks()
-    found = dict.fromkeys(map(int, text.split(","))) if re.fullmatch(TOKENS, text) else {}
-    return [each for each in found if each < count][:many]
+    tokens = dict.fromkeys(map(int, text.split(","))) if re.fullmatch(TOKENS, text) else {}
+    return [token for token in tokens if token < count][:limit]
 
 
 def read_head(heads: Mapping[str, Any]) -> tuple[str, int] | None:
     """The picked one of some heads, whose sites have a map for each."""
-    found = re.fullmatch(HEAD, read_picks())
-    if found is None or int(found[2]) >= len(heads.get(found[1], ())):
+    match = re.fullmatch(HEAD, read_picks())
+    if match is None or int(match[2]) >= len(heads.get(match[1], ())):
         return None
-    return found[1], int(found[2])
+    return match[1], int(match[2])
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _fill(root: str, name: str, *given: Any) -> Any:
-    return tp.dashboard.scene.fill(state.build_scene(root, name, *given))
+def _fill(root: str, name: str, *options: Any) -> Any:
+    return tp.dashboard.scene.fill(state.build_scene(root, name, *options))
 
 
 @st.cache_resource(max_entries=4, show_spinner="Placing the vectors of all layers …")
-def _stack(root: str, name: str, sites: tuple[str, ...], method: str, *given: Any) -> Any:
-    scene = state.build_scene(root, name, *given, method)
+def _stack(root: str, name: str, sites: tuple[str, ...], method: str, *options: Any) -> Any:
+    scene = state.build_scene(root, name, *options, method)
     return tp.dashboard.scene.stack_layers(scene, sites, "pca" if method == "umap" else method)
 
 
@@ -115,25 +115,25 @@ class Place:
 
     root: str
     name: str
-    given: Any  # site, head, number of clusters and method
+    options: Any  # site, head, number of clusters and method
     layers: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
         """What tells this scene from others in the browser."""
-        return repr((state.open_store(self.root, self.name).fingerprint, self.given, self.layers))
+        return repr((state.open_store(self.root, self.name).fingerprint, self.options, self.layers))
 
-    def scene(self, whole: bool = False) -> Any:
-        """The scene of the map; ``whole``: with every token of the store."""
+    def scene(self, complete: bool = False) -> Any:
+        """The scene of the map; ``complete``: with every token of the store."""
         if self.layers:
-            site, head, k, method = self.given
+            site, head, k, method = self.options
             return _stack(self.root, self.name, self.layers, method, site, head, k)
-        return (_fill if whole else state.build_scene)(self.root, self.name, *self.given)
+        return (_fill if complete else state.build_scene)(self.root, self.name, *self.options)
 
     @property
     def clustered(self) -> Any:
         """The scene of the one layer whose clusters are shown."""
-        return state.build_scene(self.root, self.name, *self.given)
+        return state.build_scene(self.root, self.name, *self.options)
 
     def mount(self, kind: str, key: str, sent: dict[str, Any]) -> None:
         mount(kind, key, {"scene": self.key} | sent)
@@ -148,17 +148,18 @@ class Place:
         widgets.head(title, lambda: views.show_strips(scene, samples, mark), f"strips-{self.name}")
         self.mount("strips", "linked-strips", views.strips.pack_strips(scene, samples))
 
-    def show_beside(self, scenes: Sequence[Any], first: int, second: int) -> None:
+    def show_pair(self, scenes: Sequence[Any], samples: tuple[int, int]) -> None:
         """The same sample of a second store; its tokens are marked with those at their positions."""
-        views, (own, other) = tp.dashboard, scenes
-        title = f"Clusters of {other.place}"
-        widgets.head(title, lambda: views.show_strips(other, [second]), "strips-second")
-        sent = views.strips.pack_strips(other, [second], own, [first])
-        self.mount("strips", "linked-beside", sent | {"names": views.maps.pack_names(other)})
+        views, (left, right) = tp.dashboard, scenes
+        title = f"Clusters of {right.place}"
+        widgets.head(title, lambda: views.show_strips(right, [samples[1]]), "strips-second")
+        sent = views.strips.pack_strips(right, [samples[1]], left, [samples[0]])
+        self.mount("strips", "linked-beside", sent | {"names": views.maps.pack_names(right)})
 
-    def feed_points(self, whole: bool = False) -> None:
-        """The drawn points; ``whole``: those of every token, which take longer."""
-        self.mount("points", "feed-all" if whole else "feed-points", _pack_points(self, whole))
+    def feed_points(self, complete: bool = False) -> None:
+        """The drawn points; ``complete``: those of every token, which take longer."""
+        key = "feed-all" if complete else "feed-points"
+        self.mount("points", key, _pack_points(self, complete))
 
     def feed_names(self) -> None:
         if names := tp.dashboard.maps.pack_names(self.clustered):
@@ -171,8 +172,8 @@ def _pack_map(place: Place, field: str) -> Any:
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _pack_points(place: Place, whole: bool) -> Any:
-    return tp.dashboard.maps.pack_points(place.scene(whole))
+def _pack_points(place: Place, complete: bool) -> Any:
+    return tp.dashboard.maps.pack_points(place.scene(complete))
 
 
 def foresee(place: Place, heads: int) -> None:
@@ -180,8 +181,8 @@ def foresee(place: Place, heads: int) -> None:
 
     Not of wide vectors, which take longer than somebody who chooses another head should wait.
     """
-    site, head, *given = place.given
+    site, head, *options = place.options
     if place.clustered.roles.centers.shape[1] * len(place.clustered.rows) > FORESEEN:
         return
-    for other in {(head + 1) % heads, (head - 1) % heads} - {head}:
-        _pack_map(Place(place.root, place.name, (site, other, *given)), "cluster")
+    for neighbor in {(head + 1) % heads, (head - 1) % heads} - {head}:
+        _pack_map(Place(place.root, place.name, (site, neighbor, *options)), "cluster")

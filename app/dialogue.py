@@ -17,12 +17,12 @@ STAYS = """<style>
 @media (max-width: 768px) { [data-testid="stLayoutWrapper"]:has(> .st-key-asked-lead) { top: 3.6rem; } }
 </style>"""
 MAPS = "**Attention of every head** – click a map to ablate its head: its vectors become 0, so it binds nothing"
-FEW = 8  # layers whose maps are shown at once
+MAX_LAYERS = 8  # layers whose maps are shown at once
 
 
 def stay() -> Any:
     """A place for the answer, which stays in sight while what is below is clicked."""
-    st.html(STAYS.replace("PAGE", tp.dashboard.theme.look(state.is_dark()).page))
+    st.html(STAYS.replace("PAGE", tp.figures.theme.find_theme(state.is_dark()).page))
     return st.container(key="asked-lead")
 
 
@@ -31,80 +31,88 @@ def ask(model, name: str, store) -> Any:
     views = tp.dashboard.asking
     if views.reads_images(model):
         number = int(st.number_input("Image", 0, 9999, key="image", **state.KEEP))
-        asked = state.once(lambda: views.query_image(model, number), "asked", name, number)
+        prompt = state.once(lambda: views.query_image(model, number), "asked", name, number)
     else:
         text = _read_text(store)
-        asked = state.once(lambda: views.query_text(model, text), "asked", name, text)
-    if st.session_state.get("picked_for", asked.text) != asked.text:
+        prompt = state.once(lambda: views.query_text(model, text), "asked", name, text)
+    if st.session_state.get("picked_for", prompt.text) != prompt.text:
         canvas.pick()
-    st.session_state["picked_for"] = asked.text
-    return asked
+    st.session_state["picked_for"] = prompt.text
+    return prompt
 
 
 def _read_text(store) -> str:
     """The text that is asked; another store begins with a text of its own."""
     texts, name = tp.dashboard.contents.read_texts(store), state.store_name()
-    first = str(texts.iloc[0]) if len(texts) else ""
+    default = str(texts.iloc[0]) if len(texts) else ""
     if st.session_state.get("asked_of", name) != name:
-        st.session_state["text"] = first
+        st.session_state["text"] = default
     st.session_state["asked_of"] = name
     is_known = "text" in st.session_state or "text" in st.query_params
-    shown = "" if is_known else first
-    return st.text_area("Text", shown, max_chars=4000, key="text", height=95, **state.KEEP)
+    value = "" if is_known else default
+    return st.text_area("Text", value, max_chars=4000, key="text", height=95, **state.KEEP)
 
 
-def choose_change(asked, heads) -> Any:
+def choose_change(prompt, heads) -> Any:
     """The change that is picked: a head, or two tokens and the kind of vectors that they exchange; None without."""
     views, head = tp.dashboard.changes, canvas.read_head(heads)
-    kinds = list(views.list_kinds(asked))
-    tokens, kind, change = canvas.read_tokens(len(asked.tokens)), None, None
+    kinds = list(views.list_kinds(prompt))
+    tokens, kind, change = canvas.read_tokens(len(prompt.tokens)), None, None
     with widgets.controls():
         if kinds:
-            first = 0 if "roles" in kinds or asked.is_image else len(kinds) // 2
-            kind = widgets.choose("Two tokens exchange their", kinds, "kind", first)
+            index = 0 if "roles" in kinds or prompt.is_image else len(kinds) // 2
+            kind = widgets.choose("Two tokens exchange their", kinds, "kind", index)
     if head:
         change = views.ablate_head(*head)
     elif kind and len(tokens) == 2:
-        change = views.exchange_tokens(asked, kind, *tokens)
-    left = "a second token" if len(tokens) == 1 else "two tokens"
-    advice = f"Click {left}: they exchange their {kind}." if kind else "It has nothing to exchange."
+        change = views.exchange_tokens(prompt, kind, *tokens)
+    missing = "a second token" if len(tokens) == 1 else "two tokens"
+    advice = (
+        f"Click {missing}: they exchange their {kind}." if kind else "It has nothing to exchange."
+    )
     marked = [*change.first_word, *change.second_word] if change and not head else None
-    canvas.offer_picks("asked-tokens", views.pack_tokens(asked), marked=marked, advice=advice)
+    canvas.offer_picks("asked-tokens", views.pack_tokens(prompt), marked=marked, advice=advice)
     with st.container(horizontal=True, vertical_alignment="center", key="pairs"):
-        for number, (told, *pair) in enumerate(views.list_pairs(asked) if kind else []):
-            picked = ",".join(map(str, pair))
-            st.button(state.escape(told), f"pair-{number}", on_click=canvas.pick, args=(picked,))
+        for number, (label, *pair) in enumerate(views.list_pairs(prompt) if kind else []):
+            tokens = ",".join(map(str, pair))
+            st.button(state.escape(label), f"pair-{number}", on_click=canvas.pick, args=(tokens,))
     return change
 
 
-def find_heads(asked, name: str) -> dict:
+def find_heads(prompt, name: str) -> dict:
     """The attention maps of all heads; of a model with many layers once one is picked, or all are asked for."""
-    views, is_asked = tp.dashboard.changes, st.session_state.get("every_head")
-    if len(views.list_heads(asked)) > FEW and not is_asked and ":" not in canvas.read_picks():
+    views, wants_all = tp.dashboard.changes, st.session_state.get("every_head")
+    if (
+        len(views.list_heads(prompt)) > MAX_LAYERS
+        and not wants_all
+        and ":" not in canvas.read_picks()
+    ):
         return {}
-    return state.once(lambda: views.find_heads(asked), "heads", name, asked.text)
+    return state.once(lambda: views.find_heads(prompt), "heads", name, prompt.text)
 
 
-def show_heads(asked, heads) -> None:
+def show_heads(prompt, heads) -> None:
     """Small maps of all heads; a click ablates one."""
-    count = len(tp.dashboard.changes.list_heads(asked))
+    count = len(tp.dashboard.changes.list_heads(prompt))
     if not count:
         st.caption("This model has no attention heads, so none can be ablated.")
-    elif count <= FEW or st.toggle(f"Attention heads of all {count} layers", key="every_head"):
+    elif count <= MAX_LAYERS or st.toggle(
+        f"Attention heads of all {count} layers", key="every_head"
+    ):
         st.markdown(MAPS)
         groups = tp.dashboard.attention.pack_heads(heads, " becomes 0 (click again to undo)")
-        ramp = tp.dashboard.theme.look(state.is_dark()).scale
+        ramp = tp.figures.theme.find_theme(state.is_dark()).scale
         canvas.offer_picks("asked-heads", groups, ramp=ramp)
 
 
-def show_tried(tried: dict) -> None:
+def show_experiments(experiments: dict) -> None:
     """The table of everything that was tried in this tab of the browser, the newest first."""
-    table = tp.dashboard.changes.tabulate(list(tried.values()))
+    table = tp.dashboard.changes.tabulate(list(experiments.values()))
     st.subheader("Experiments")
     widgets.table(table)
 
     def clear() -> None:
-        tried.clear()
+        experiments.clear()
         canvas.pick()
 
     st.button("Clear the table", on_click=clear)

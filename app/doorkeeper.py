@@ -37,10 +37,10 @@ class Doorkeeper:
 def is_welcome(scope: Scope) -> bool:
     """True for a request to this very address, by a page of it or by none; a session needs a page."""
     headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
-    own = f"{ADDRESS}:{scope['server'][1]}"
-    origins = {f"http://{own}"} | ({None} if scope["type"] == "http" else set())
+    address = f"{ADDRESS}:{scope['server'][1]}"
+    origins = {f"http://{address}"} | ({None} if scope["type"] == "http" else set())
     closed = scope["path"].rstrip("/").startswith(CLOSED)
-    return headers.get(b"host") == own and headers.get(b"origin") in origins and not closed
+    return headers.get(b"host") == address and headers.get(b"origin") in origins and not closed
 
 
 def is_page(path: str) -> bool:

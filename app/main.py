@@ -8,25 +8,25 @@ import widgets
 
 import tprprobe as tp
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 SIDE = 220  # pixels of the list of pages
 
-FIRST = ("overview", "layers", "decomposition", "roles", "attention", "probes", "interventions")
-FIRST += ("compare", "ask")  # then any other file of the folder
-PAGES = dict.fromkeys([*FIRST, *sorted(path.stem for path in (HERE / "pages").glob("*.py"))])
+ORDER = ("overview", "layers", "decomposition", "roles", "attention", "probes", "interventions")
+ORDER += ("compare", "ask")  # then any other file of the folder
+PAGES = dict.fromkeys([*ORDER, *sorted(path.stem for path in (FOLDER / "pages").glob("*.py"))])
 
 st.set_page_config("tprprobe", layout="wide", initial_sidebar_state=SIDE)
 pages = [
-    st.Page(HERE / "pages" / f"{name}.py", title=name.capitalize(), default=name == FIRST[0])
+    st.Page(FOLDER / "pages" / f"{name}.py", title=name.capitalize(), default=name == ORDER[0])
     for name in PAGES  # no icons: these would be fetched from elsewhere
 ]
 pages += [
-    st.Page(state.plugged(each), title=each.title or name.capitalize(), url_path=name)
-    for name, each in tp.plugins.find("pages").items()
+    st.Page(state.plugged(plugin), title=plugin.title or name.capitalize(), url_path=name)
+    for name, plugin in tp.plugins.find("pages").items()
 ]
 page = st.navigation(pages)
 state.follow_link()
 state.choose_store()
 widgets.surround()
 page.run()
-state.DRAWN.set()
+state.FIRST_PAGE.set()

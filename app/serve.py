@@ -18,7 +18,8 @@ from streamlit.web.cli import main
 from streamlit.web.server.starlette import starlette_server
 
 WHERE = b"<script>window.__streamlit = {BACKEND_BASE_URL: location.origin}</script>"  # not sought below every page
-NEEDED, LATER = ("contents", "folders", "run_summary"), ("scene", "role_fits", "plots")
+AT_ONCE = tuple(f"dashboard.{name}" for name in ("contents", "folders", "run_summary"))
+LATER = ("dashboard.scene", "dashboard.role_fits", "figures.charts")
 QUIET = 2  # seconds in which the browser draws the first page
 
 
@@ -27,12 +28,12 @@ def prepare() -> None:
     while not Runtime.exists():
         time.sleep(0.05)
     importlib.import_module("zarr")
-    for name in NEEDED:
-        importlib.import_module(f"tprprobe.dashboard.{name}")
-    state.DRAWN.wait()
+    for name in AT_ONCE:
+        importlib.import_module(f"tprprobe.{name}")
+    state.FIRST_PAGE.wait()
     time.sleep(QUIET)
     for name in LATER:
-        importlib.import_module(f"tprprobe.dashboard.{name}")
+        importlib.import_module(f"tprprobe.{name}")
 
 
 def keep_doors() -> None:

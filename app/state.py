@@ -15,8 +15,8 @@ import streamlit as st
 import tprprobe as tp
 
 READER = ThreadPoolExecutor(1)
-DRAWN = threading.Event()  # the first page
-CHOSEN: set[str] = set()  # what the main file has offered, once it ran
+FIRST_PAGE = threading.Event()  # is set once it is drawn
+OFFERED: set[str] = set()  # what the main file has offered, once it ran
 LINKED = {"store", "site", "maps", "head", "k", "color", "task", "names", "of", "scheme"}
 LINKED |= {"intervention", "edit"}
 NUMBERS, COUNTED = {"head", "k"}, {"k", "sample", "image"}
@@ -38,8 +38,8 @@ def open_store(root: str, name: str) -> Any:
 
 
 @st.cache_resource(max_entries=16, show_spinner=PLACING)
-def build_scene(root: str, name: str, *given: Any) -> Any:
-    return tp.dashboard.build_scene(open_store(root, name), *given)
+def build_scene(root: str, name: str, *options: Any) -> Any:
+    return tp.dashboard.build_scene(open_store(root, name), *options)
 
 
 @st.cache_resource(ttl=60, max_entries=64, show_spinner="Reading …")
@@ -97,15 +97,15 @@ def follow_link() -> None:
 
 def choose_store() -> None:
     """The choice of a store in the sidebar; the first that opens, unless the address names one that is there."""
-    CHOSEN.add("store")
-    names, asked = runs().names("store"), st.query_params.get("store")
+    OFFERED.add("store")
+    names, linked = runs().names("store"), st.query_params.get("store")
     if names:
-        first = next((i for i, name in enumerate(names) if _opens(name)), 0)
-        chosen = st.sidebar.selectbox("Store", names, first, key="store", **KEEP)
-        st.sidebar.caption(escape(chosen or ""))  # whole: a list cuts long names
-        if asked and asked not in names:
+        index = next((i for i, name in enumerate(names) if _opens(name)), 0)
+        name = st.sidebar.selectbox("Store", names, index, key="store", **KEEP)
+        st.sidebar.caption(escape(name or ""))  # whole: a list cuts long names
+        if linked and linked not in names:
             st.sidebar.warning("No store has the name in the address. The store above is shown.")
-            st.sidebar.text(asked)
+            st.sidebar.text(linked)
     st.sidebar.caption(f"Below `{root()}`; nothing else is read.")
 
 
@@ -141,7 +141,7 @@ def page(title: str) -> Callable[[Callable[[], None]], None]:
     """
 
     def run(draw: Callable[[], None]) -> None:
-        if "store" not in CHOSEN:
+        if "store" not in OFFERED:
             runpy.run_path(str(Path(__file__).with_name("main.py")))
             return
         st.title(title)
@@ -165,16 +165,16 @@ def mark() -> Any:
     """The marked tokens: what the address says, else what was marked on another page."""
     text = st.query_params.get("mark", st.session_state.get("kept_mark", ""))
     try:
-        found = tp.dashboard.marks.read_mark(text)
+        value = tp.dashboard.marks.read_mark(text)
     except tp.InputError:
-        found = None
-    set_mark(found)
-    return found
+        value = None
+    set_mark(value)
+    return value
 
 
-def set_mark(found: Any) -> None:
+def set_mark(value: Any) -> None:
     """Marks tokens in all views (None: no tokens), in the address too."""
-    set_address("mark", str(found or ""))
+    set_address("mark", str(value or ""))
 
 
 def set_address(name: str, text: str) -> None:
@@ -188,4 +188,4 @@ def set_address(name: str, text: str) -> None:
 
 def escape(text: str) -> str:
     """The text for Markdown: nothing in it works."""
-    return "".join(f"\\{each}" if each in SPECIAL else each for each in text)
+    return "".join(f"\\{character}" if character in SPECIAL else character for character in text)

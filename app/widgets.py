@@ -10,12 +10,12 @@ from streamlit.components.v2 import component
 
 import tprprobe as tp
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 EDGES, CHARACTER = 28, 9  # pixels of a box of code, beside its text and of each character
 COMMAND = 640  # pixels
 CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["toImage", "autoScale2d"]}
-STYLE = HERE.joinpath("page.css").read_text("utf-8")
-LISTEN = component("tprprobe_page", js=HERE.joinpath("page.js").read_text("utf-8"))
+STYLE = FOLDER.joinpath("page.css").read_text("utf-8")
+LISTEN = component("tprprobe_page", js=FOLDER.joinpath("page.js").read_text("utf-8"))
 UNCLAIMED = "Not shown, because they do not record their store (an earlier version made them; make them again): "
 REFUSED = "Analyses that are impossible for this store, and why"
 KEYS = {
@@ -31,7 +31,7 @@ def surround() -> None:
     """The looks of every page, and the keys behind `?`."""
     dark = state.is_dark()
     style = STYLE.replace("LINK", "#56B4E9" if dark else "#0072B2")
-    st.html(f"<style>{style.replace('PAGE', tp.dashboard.theme.look(dark).page)}</style>")
+    st.html(f"<style>{style.replace('PAGE', tp.figures.theme.find_theme(dark).page)}</style>")
     with st.sidebar.container(key="keys"), st.popover("Keys ( ? )"):
         st.markdown("  \n".join(f"**{key}** – {does}" for key, does in KEYS.items()))
     LISTEN(key="listen")
@@ -48,9 +48,9 @@ def lead(statement) -> None:
 
 
 def show_links(links) -> None:
-    for each in links:
-        query = {"store": state.store_name(), **each.query, "link": "1"}
-        st.page_link(f"pages/{each.page}.py", label=state.escape(each.told), query_params=query)
+    for link in links:
+        query = {"store": state.store_name(), **link.query, "link": "1"}
+        st.page_link(f"pages/{link.page}.py", label=state.escape(link.label), query_params=query)
 
 
 def write(statement) -> None:
@@ -65,9 +65,9 @@ def write(statement) -> None:
 
 def fold(label: str, key: str, draw: Callable[[], object], opened: bool = False) -> None:
     """A part that is folded at first: it is made when it is opened, since Streamlit sends what is in closed ones, too."""
-    part = st.expander(label, opened, key=f"fold-{key}", on_change="rerun")
-    if part.open:
-        with part:
+    expander = st.expander(label, opened, key=f"fold-{key}", on_change="rerun")
+    if expander.open:
+        with expander:
             draw()
 
 
@@ -76,10 +76,10 @@ def controls():
     return st.container(key="controls", horizontal=True, vertical_alignment="bottom")
 
 
-def choose(label: str, options, key: str, first: int = 0, **given) -> Any:
+def choose(label: str, options, key: str, index: int = 0, **look) -> Any:
     """A choice that the address keeps; a list of long names is wide."""
     width = 120 if isinstance(options, range) else "stretch"
-    return st.selectbox(label, options, first, key=key, **({"width": width} | given), **state.KEEP)
+    return st.selectbox(label, options, index, key=key, **({"width": width} | look), **state.KEEP)
 
 
 def choose_count() -> int:
@@ -91,12 +91,12 @@ def show(view: Any, name: str) -> list[int]:
     """A view as a chart, with its export; the rows of its table behind the points that are chosen."""
     with st.container(key=f"view-{name}"):  # stays whole on paper
         head(view.title, lambda: view, name)
-        given: dict[str, Any] = {"config": CONFIG, "theme": None, "alt": view.title, "key": name}
-        event: Any = st.plotly_chart(view.chart(state.is_dark()), on_select="rerun", **given)
+        look: dict[str, Any] = {"config": CONFIG, "theme": None, "alt": view.title, "key": name}
+        event: Any = st.plotly_chart(view.chart(state.is_dark()), on_select="rerun", **look)
         if view.note:
             st.caption(state.escape(view.note))
-    chosen = [point.get("customdata") for point in event.selection.points]
-    return [int(each[0]) for each in chosen if isinstance(each, (list, tuple))]
+    data = [point.get("customdata") for point in event.selection.points]
+    return [int(row[0]) for row in data if isinstance(row, (list, tuple))]
 
 
 def head(title: str, make: Callable[[], Any], name: str) -> None:
@@ -106,50 +106,50 @@ def head(title: str, make: Callable[[], Any], name: str) -> None:
         st.markdown(f"**{state.escape(title)}**")
         with st.popover("Export"):
             for kind, mime in tp.dashboard.view.FORMATS.items():
-                given: dict[str, Any] = {"on_click": "ignore", "width": "stretch"}
-                given["key"] = f"{name}-{kind}"
+                look: dict[str, Any] = {"on_click": "ignore", "width": "stretch"}
                 data = lambda kind=kind: make().export(kind)  # noqa: E731
-                st.download_button(kind.upper(), data, f"{name}.{kind}", mime, **given)
+                file, key = f"{name}.{kind}", f"{name}-{kind}"
+                st.download_button(kind.upper(), data, file, mime, key=key, **look)
 
 
 def choose_sample(store: Any, count: int, search: bool = True) -> int:
     """The chosen one of ``count`` samples, of those that hold a text; ← and → step through them."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        given: dict[str, Any] = {"width": 220, "max_chars": 200} | state.KEEP
-        text = (search and st.text_input("Text search", key="search", **given)) or ""
-        samples = tp.dashboard.contents.find_samples(store, text) if text else []
-        found = [each for each in samples if each < count]
-        if text and not found:
+        look: dict[str, Any] = {"width": 220, "max_chars": 200} | state.KEEP
+        text = (search and st.text_input("Text search", key="search", **look)) or ""
+        matches = tp.dashboard.contents.find_samples(store, text) if text else []
+        matches = [sample for sample in matches if sample < count]
+        if text and not matches:
             st.caption(f"No sample has ‘{state.escape(text)}’: all are shown.")
-        chosen = found or range(count)
+        samples = matches or range(count)
         before = st.session_state.get("sample", 0)
-        at = chosen.index(before) if before in chosen else 0
+        index = samples.index(before) if before in samples else 0
 
-        def step(by: int) -> None:
-            st.session_state["sample"] = int(chosen[min(max(at + by, 0), len(chosen) - 1)])
+        def step(n: int) -> None:
+            st.session_state["sample"] = int(samples[min(max(index + n, 0), len(samples) - 1)])
 
         step(0)
         sample = st.number_input("Sample", 0, count - 1, key="sample", width=160, **state.KEEP)
         st.button("Previous", on_click=step, args=(-1,), shortcut="Left", key="previous")
         st.button("Next", on_click=step, args=(1,), shortcut="Right", key="next")
-        which = f" with ‘{state.escape(text)}’" if found else ""
-        st.caption(f"{at + 1:,} of {len(chosen):,}{which}")
+        condition = f" with ‘{state.escape(text)}’" if matches else ""
+        st.caption(f"{index + 1:,} of {len(samples):,}{condition}")
     return int(sample)
 
 
-def table(rows, pinned: int = 1, **given):
+def table(rows, pinned: int = 1, **look):
     """A table whose first columns stay and whose numbers have three digits; headings tell what columns mean."""
     columns = {}
     for number, (name, kind) in enumerate(rows.dtypes.items()):
         meaning = tp.dashboard.glossary.explain_column(str(name))
-        shown: dict[str, Any] = {"help": f"**{state.escape(str(name))}** {meaning}"}
+        heading: dict[str, Any] = {"help": f"**{state.escape(str(name))}** {meaning}"}
         if kind.kind == "f":
-            columns[name] = st.column_config.NumberColumn(format="%.3g", **shown)
+            columns[name] = st.column_config.NumberColumn(format="%.3g", **heading)
         else:
             is_name = number < pinned and kind.kind not in "iu"
-            columns[name] = st.column_config.Column(width="medium" if is_name else None, **shown)
+            columns[name] = st.column_config.Column(width="medium" if is_name else None, **heading)
         columns[name]["pinned"] = number < pinned
-    return st.dataframe(rows, hide_index=True, column_config=columns, **given)
+    return st.dataframe(rows, hide_index=True, column_config=columns, **look)
 
 
 def list_unclaimed(*kinds: str) -> None:
@@ -170,8 +170,8 @@ def offer_runs(*kinds: str, why: str = "", heading: str = "") -> None:
         st.info(why)
     above, refused = st.container(), {}
     for kind in kinds:
-        at = (state.root(), state.store_name(), kind)
-        job = jobs().get(at)
+        key = (state.root(), state.store_name(), kind)
+        job = jobs().get(key)
         try:
             launch = (
                 job.launch if job else tp.dashboard.launches.plan(state.runs(), state.store(), kind)
@@ -179,44 +179,46 @@ def offer_runs(*kinds: str, why: str = "", heading: str = "") -> None:
         except tp.InputError as error:
             refused[tp.dashboard.launches.LAUNCHES[kind][0]] = str(error)
             continue
-        _offer_run(at, launch, job)
+        _offer_run(key, launch, job)
     if heading and len(refused) < len(kinds):
         above.subheader(heading)
     if refused:  # an empty page has room for the reasons
         is_all = bool(why) and len(refused) == len(kinds)
         with st.expander(REFUSED, is_all, key=f"refused-{'-'.join(kinds)}"):
-            for what, reason in refused.items():
-                st.markdown(f"**{state.escape(what)}**: {state.escape(reason)}")
+            for title, reason in refused.items():
+                st.markdown(f"**{state.escape(title)}**: {state.escape(reason)}")
 
 
-def _offer_run(at, launch, job) -> None:
+def _offer_run(key, launch, job) -> None:
     def begin() -> None:
-        jobs()[at] = tp.dashboard.launches.start(launch)
+        jobs()[key] = tp.dashboard.launches.start(launch)
 
-    with st.container(horizontal=True, key=f"run-{at[-1]}"):
-        given = {"disabled": job is not None, "type": "primary", "on_click": begin}
-        st.button(f"{launch.told} here", f"start-{at[-1]}", **given)
+    with st.container(horizontal=True, key=f"run-{key[-1]}"):
+        look = {"disabled": job is not None, "type": "primary", "on_click": begin}
+        st.button(f"{launch.title} here", f"start-{key[-1]}", **look)
         with st.popover("Command"):
             st.code(launch.command, language="bash", wrap_lines=True, width=COMMAND)
     if job:
-        _watch(at)
+        _watch(key)
 
 
 @st.fragment(run_every=1.0)
-def _watch(at) -> None:
+def _watch(key) -> None:
     """The output of a job; when it is done, the page is drawn again with its result."""
-    job = jobs().get(at)
+    job = jobs().get(key)
     if job is None:
         return
     failed = (f"It ended with {job.outcome}", "error")
-    told: Any = {None: ("It runs …", "running"), 0: ("Done", "complete")}.get(job.outcome, failed)
-    with st.status(told[0], state=told[1], expanded=True):
+    label, status = {None: ("It runs …", "running"), 0: ("Done", "complete")}.get(
+        job.outcome, failed
+    )
+    with st.status(label, state=status, expanded=True):
         st.code(job.read_output() or "…", language=None)
-    if told[1] == "running":
-        st.button("Stop", on_click=job.stop, key=f"stop-{at[-1]}")
-    elif told[1] == "complete":
-        jobs().pop(at)
+    if status == "running":
+        st.button("Stop", on_click=job.stop, key=f"stop-{key[-1]}")
+    elif status == "complete":
+        jobs().pop(key)
         state.forget()
         st.rerun(scope="app")
     else:
-        st.button("Close", on_click=jobs().pop, args=(at,), key=f"close-{at[-1]}")
+        st.button("Close", on_click=jobs().pop, args=(key,), key=f"close-{key[-1]}")

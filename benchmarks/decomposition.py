@@ -29,11 +29,11 @@ import torch
 from scipy.sparse import csr_array
 
 from tprprobe.analyses.decomposition import fit_scheme
-from tprprobe.analyses.decomposition.designs import count_pairs, find_pairs
-from tprprobe.analyses.decomposition.families import PAIR, SATURATED, PartFit, RoleFit, make_block
-from tprprobe.analyses.decomposition.ridge import Regression
 from tprprobe.analyses.decomposition.role_schemes import read_scheme
 from tprprobe.analyses.decomposition.sequence_units import members_of
+from tprprobe.estimators.bindings.families import PAIR, SATURATED, PartFit, RoleFit, make_block
+from tprprobe.estimators.bindings.pairs import count_pairs, find_pairs
+from tprprobe.estimators.bindings.ridge import Regression
 from tprprobe.files.lines import read_lines
 from tprprobe.store import SiteSpec, Store, StoreWriter, open_store
 

@@ -33,11 +33,6 @@ SIZES = {  # smaller than the scripts' own, so that all of them take some 15 min
     "extraction": ["--rounds", "1"],
     "installed": ["--only", "app"],
     "kmeans": ["--vectors", "200000"],
-    "marks": ["10000", "100000"],
-    "probing": ["--samples", "120", "--alone", "6"],
-    "reconstruction": ["--tokens", "8000"],
-    "safeguards": ["--questions", "1000"],
-    "tpgn": ["--rounds", "3"],
 }
 ENCODINGS = "data/example.data_from_dev"  # of a checkout of tpdn
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}

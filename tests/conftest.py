@@ -1,5 +1,6 @@
 """Fixtures of the whole suite."""
 
+import gc
 import os
 import random
 import sys
@@ -12,13 +13,20 @@ from typing import Any
 import jaxtyping
 import pytest
 from hypothesis import settings
-from jaxtyped import check
+from jaxtyped import begin_test, check
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # two workers have two cores
 jaxtyping.jaxtyped = check  # which its import hook puts around every function
 ROOT = Path(__file__).parent.parent
-LONG = ("decomposition", "readme", "book", "examination", "paper", "browser")  # minutes of a worker
+LONG = (
+    "decomposition",
+    "catalogue",
+    "shipped",
+    "store",
+    "paper",
+    "place_probes",
+)  # half a minute each
 settings.register_profile("tprprobe", deadline=None)  # a shared core may be slow, not wrong
 settings.load_profile("tprprobe")
 
@@ -48,6 +56,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: long.get(item.path.name, len(long)))
 
 
+def pytest_sessionstart() -> None:
+    """What is imported while tests are collected stays: no pass of the garbage collector looks at it."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
 @pytest.fixture
 def soaking(pytestconfig: pytest.Config) -> Callable[[int], tuple[int, int]]:
     """The number of inputs of a target, whose usual one is given, and their seed."""
@@ -60,6 +78,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """What a test draws, and the fixtures made for it, does not hang on the tests before it."""
     import torch  # which reads the variables set above
 
+    begin_test()
     torch.manual_seed(zlib.crc32(item.nodeid.encode()))
 
 

@@ -1,18 +1,22 @@
 """Type checks of the suite: beartype in every function, axes matched where annotations have some.
 
-jaxtyping's decorator costs 16 µs a call, also of functions that have no axes; there, beartype alone
-costs 1. Generators stay jaxtyping's: beartype alone refuses some of their annotations.
+jaxtyping's decorator costs 16 µs a call and more, also of functions that have no axes; there, beartype alone
+costs 1. Where axes are matched, the early calls of a test are checked: solvers call a function thousands of times,
+and took three quarters of their time to be checked. Generators stay jaxtyping's: beartype alone refuses some of their
+annotations.
 """
 
 from collections.abc import Callable
 from dataclasses import is_dataclass
-from functools import partial
+from functools import partial, wraps
 from inspect import isgeneratorfunction
 from typing import Any, Literal, get_args, get_origin
 
 from beartype import BeartypeConf, beartype
 from jaxtyping import AbstractArray, jaxtyped
 
+MOST_CHECKED = 5  # calls of a function in a test
+tests_begun = 0
 typed = beartype(conf=BeartypeConf(is_pep484_tower=True))
 
 
@@ -25,13 +29,37 @@ def has_axes(annotation: Any) -> bool:
     return get_origin(annotation) is not Literal and any(map(has_axes, get_args(annotation)))
 
 
+def begin_test() -> None:
+    """Calls are checked again."""
+    global tests_begun
+    tests_begun += 1
+
+
+def check_early_calls(made: Callable[..., Any], checked: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, of which so many calls a test are checked."""
+    test = calls = 0
+
+    @wraps(made)
+    def call(*args: Any, **options: Any) -> Any:
+        nonlocal test, calls
+        if test != tests_begun:
+            test, calls = tests_begun, 0
+        calls += 1
+        return (checked if calls <= MOST_CHECKED else made)(*args, **options)
+
+    return call
+
+
 def check(made: Any = None, *, typechecker: Callable[[Any], Any]) -> Any:
     """The function, or the class of data, whose arguments and results are checked."""
     if made is None:
         return partial(check, typechecker=typechecker)
     if not isinstance(made, type):
-        axes = isgeneratorfunction(made) or any(map(has_axes, made.__annotations__.values()))
-        return jaxtyped(made, typechecker=typechecker) if axes else typechecker(made)
+        if isgeneratorfunction(made):
+            return jaxtyped(made, typechecker=typechecker)
+        if any(map(has_axes, made.__annotations__.values())):
+            return check_early_calls(made, jaxtyped(made, typechecker=typechecker))
+        return typechecker(made)
     own = vars(made).get("__init__")  # that of transformers takes more than its signature says
     if is_dataclass(made) and own is not None and not hasattr(own, "__wrapped__"):
         made.__init__ = check(made.__init__, typechecker=typechecker)

@@ -22,6 +22,7 @@ from .errors import InputError as InputError
 from .evaluation.results import load_results as load_results
 from .examination import examine as examine
 from .extraction import extract as extract
+from .figures.catalogue import draw as draw
 from .files.kinds import load_run as load_run
 from .interventions.decomposed_states import substitute as substitute
 from .models import load_model as load_model

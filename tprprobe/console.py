@@ -1,19 +1,33 @@
 """Progress and messages on the terminal's error stream, never on stdout."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 T = TypeVar("T")
+DECIMALS = 3  # of R², shares and their intervals, wherever they are printed
 stderr = Console(stderr=True)
 
 
 def note(line: str) -> None:
     """Prints a line on stderr as it is: no markup, colors or breaks."""
     stderr.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def format_table(table: Any) -> str:
+    """A table as text, its numbers with DECIMALS, a dash where there is none."""
+    return table.to_string(index=False, na_rep="–", float_format=f"{{:.{DECIMALS}f}}".format)
+
+
+def size_text(size: float) -> str:
+    """A number of bytes as text: ``1.2 GB``."""
+    units = ("bytes", "kB", "MB", "GB", "TB", "PB")
+    power = min(int(math.log(max(size, 1), 1000)), len(units) - 1)
+    return f"{size / 1000**power:.3g} {units[power]}"
 
 
 def progress(is_shown: bool = True) -> Progress:

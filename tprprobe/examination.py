@@ -17,6 +17,7 @@ from tprprobe.analyses.decomposition import (
     decompose_all,
     describe_binding,
     measure_exact_gain,
+    view_scores,
 )
 from tprprobe.analyses.probing import probe
 from tprprobe.analyses.probing.rows import name_score
@@ -121,7 +122,7 @@ def _examine(
     words = None if pool == "mean" or not has_words(data) else "last"
     states = extract(model, data, sites, folder / "states", pool=pool, words=words, **options)
     schemes = [PLACE, *(task for task in ROLES if task in data.tasks)]
-    nested = decompose_all(states, sites, schemes, folder / "nested", True, seed=seed)
+    nested = view_scores(decompose_all(states, sites, schemes, folder / "nested", True, seed=seed))
     tasks, known = [task for task in PROBED if task in data.tasks], is_embedding(sites[0])
     read = sites if tasks else sites[:1]
     tokens = partial(extract, model, data, read, folder / "tokens", **options)
@@ -218,8 +219,9 @@ def _calibration(nested: pd.DataFrame) -> Iterator[str]:
     for _, row in exact.iterrows():
         measured_row: Any = _real(nested, "factored")
         [own] = measured_row[measured_row["site"] == row["site"]].to_dict("records")
-        both = f"measured R² {_text(own, 'gain', '+.3f')}, by its exact table {row['gain']:+.4f}"
-        if binds(own) and own["gain_low"] > row["gain"]:
+        name = "share" if np.isfinite(own.get("share_low", np.nan)) else "gain"
+        both = f"bindings {_text(own, name, '+.3f')}, by its exact table {row['gain']:+.4f}"
+        if binds(own) and own[f"{name}_low"] > row["gain"]:
             yield f"ERROR in calibration: {row['site']} has no context, but bindings are claimed there ({both}): trust no claim of bindings above."
         else:
             yield f"Calibration at {row['site']}, which has no context: {both}."

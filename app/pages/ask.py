@@ -23,10 +23,10 @@ def _find_model(store) -> str | None:
     name = state.runs().find_model(store)
     recorded = tp.dashboard.contents.describe_store(store)["model"]
     if name is None:
-        told = (
+        where = (
             f"The store names its model {recorded}, which is neither shipped nor below the folder."
         )
-        st.info(state.escape(f"{told} {HOW}"))
+        st.info(state.escape(f"{where} {HOW}"))
         name = st.text_input("Model", key="model", max_chars=400).strip() or None
     if name is None or not name.startswith("hf:"):
         return name
@@ -43,26 +43,28 @@ def _find_model(store) -> str | None:
 
 def _show_answer(model, name: str, store, lead) -> None:
     """What the model says as it is, or what the change that is picked makes of it."""
-    asking, changes, tried = tp.dashboard.asking, tp.dashboard.changes, st.session_state.setdefault("tried", {})  # fmt: skip
-    asked = dialogue.ask(model, name, store)
-    heads = dialogue.find_heads(asked, name)
-    change = dialogue.choose_change(asked, heads)
-    plain = lambda: asking.read_output(asked, changes.list_inputs(asked), store)  # noqa: E731
-    said = state.once(plain, "said", name, asked.text)
-    table, answer = said.table, asking.summarize_said(asked, said, store)
+    asking, changes = tp.dashboard.asking, tp.dashboard.changes
+    experiments = st.session_state.setdefault("tried", {})
+    prompt = dialogue.ask(model, name, store)
+    heads = dialogue.find_heads(prompt, name)
+    change = dialogue.choose_change(prompt, heads)
+    plain = lambda: asking.read_output(prompt, changes.list_inputs(prompt), store)  # noqa: E731
+    output = state.once(plain, "said", name, prompt.text)
+    table, answer = output.table, asking.summarize_said(prompt, output, store)
     with lead:
         if change is None:
             widgets.lead(answer)
         else:
-            key = (name, asked.text, change.description)
-            table, tried[key] = state.once(lambda: changes.try_change(asked, change, store), *key)
-            widgets.lead(changes.summarize_change(tried[key]))
+            key = (name, prompt.text, change.description)
+            attempt = lambda: changes.try_change(prompt, change, store)  # noqa: E731
+            table, experiments[key] = state.once(attempt, *key)
+            widgets.lead(changes.summarize_change(experiments[key]))
             st.caption(state.escape(f"Without the edit: {answer}"))
     widgets.table(table)
     st.caption(state.escape(changes.explain(table)))
-    dialogue.show_heads(asked, heads)
-    if tried:
-        dialogue.show_tried(tried)
+    dialogue.show_heads(prompt, heads)
+    if experiments:
+        dialogue.show_experiments(experiments)
 
 
 @state.page("Ask")

@@ -9,17 +9,17 @@ import tprprobe as tp
 
 ALL = "all relations"
 NOTHING = "This store has no attention maps. If its model attends, extract it again with `--attention-samples N`."
-THEIRS = "These vectors were imported without attention maps. Import arrays whose names end in `.attention`."
+IMPORTED = "These vectors were imported without attention maps. Import arrays whose names end in `.attention`."
 CLICK = "Click a square: that head is shown below."
 SHARP = "Mean largest weight of every head, in percent"
 
 
-def _show_heads(store, sites, sample: int, chosen: str) -> None:
+def _show_heads(store, sites, sample: int, head: str) -> None:
     views = tp.dashboard.attention
     widgets.head("All heads", lambda: views.show_grid(store, sites, sample), "grid")
-    every = {each: views.read_maps(store, each, sample).weights for each in sites}
-    ramp = tp.dashboard.theme.look(state.is_dark()).scale
-    canvas.offer_heads("every-head", views.pack_heads(every), chosen, ramp=ramp, look="shown")
+    weights = {site: views.read_maps(store, site, sample).weights for site in sites}
+    ramp = tp.figures.theme.find_theme(state.is_dark()).scale
+    canvas.offer_heads("every-head", views.pack_heads(weights), head, ramp=ramp, look="shown")
 
 
 @state.page("Attention")
@@ -27,27 +27,28 @@ def attention() -> None:
     store, views, dark = state.store(), tp.dashboard.attention, state.is_dark()
     sites = tp.dashboard.contents.list_maps(store)
     if not sites:
-        st.info(THEIRS if "imported" in store.manifest else NOTHING)
+        st.info(IMPORTED if "imported" in store.manifest else NOTHING)
         return
     lead, followed = st.container(), state.once(lambda: views.follow(store), "followed")
     with widgets.controls():
-        known = [] if followed is None else views.list_relations(followed)
-        relation = widgets.choose("Relation", [ALL, *known], "relation") if known else ALL
-        asked = "" if relation == ALL else relation
-        scores = state.once(lambda: views.score_attention(store, followed, asked), "heads", asked)
-        told = views.summarize_attention(scores)
-        named = told.links[0].query  # what the first line names is shown first
-        site = widgets.choose("Sub-layer", sites, "maps", sites.index(named["maps"]))
+        relations = [] if followed is None else views.list_relations(followed)
+        label = widgets.choose("Relation", [ALL, *relations], "relation") if relations else ALL
+        relation = "" if label == ALL else label
+        score = lambda: views.score_attention(store, followed, relation)  # noqa: E731
+        scores = state.once(score, "heads", relation)
+        summary = views.summarize_attention(scores)
+        best = summary.links[0].query  # what the first line names is shown first
+        site = widgets.choose("Sub-layer", sites, "maps", sites.index(best["maps"]))
         heads = range(tp.dashboard.contents.count_heads(store, site))
-        first = int(named["head"]) if site == named["maps"] else 0
-        head = widgets.choose("Head", heads, "head", first)
+        index = int(best["head"]) if site == best["maps"] else 0
+        head = widgets.choose("Head", heads, "head", index)
     with lead:
-        widgets.lead(told)
+        widgets.lead(summary)
     follows = scores["follows"].iloc[0] if "follows" in scores else ""
     title = f"Percent by head: {follows}" if follows else SHARP
     widgets.head(title, lambda: views.show_heads(scores, title), "heads")
-    chosen, squares = f"{site}:{head}", views.pack_scores(scores, dark)
-    canvas.offer_heads("scored-heads", squares, chosen, look="squares", advice=CLICK)
+    key, squares = f"{site}:{head}", views.pack_scores(scores, dark)
+    canvas.offer_heads("scored-heads", squares, key, look="squares", advice=CLICK)
     sample = widgets.choose_sample(store, store.count_maps(site))
     maps = views.read_maps(store, site, sample)
     title = f"{site}, head {head}, sample {sample}"
@@ -55,6 +56,6 @@ def attention() -> None:
     canvas.mount("attend", "linked-attend", views.pack_attention(store, maps, head, dark))
     canvas.feed_mark(state.mark())
     alike = tp.dashboard.contents.like(sites, site)
-    told = f"All heads of {len(alike)} layers on this sample"
-    widgets.fold(told, "heads", lambda: _show_heads(store, alike, sample, chosen))
+    label = f"All heads of {len(alike)} layers on this sample"
+    widgets.fold(label, "heads", lambda: _show_heads(store, alike, sample, key))
     widgets.fold("All numbers", "numbers", lambda: widgets.table(scores))

@@ -7,7 +7,7 @@ import widgets
 import tprprobe as tp
 
 NOTHING = "No decomposition of this store yet. It shows how much fillers, roles and their bindings explain of its states."
-APART = "Fit these roles, and show which fillers and roles are similar, and one sample"
+TAKE_APART = "Fit these roles, and show which fillers and roles are similar, and one sample"
 
 
 def _take_apart(store, run, site, roles, rank) -> None:
@@ -19,38 +19,39 @@ def _take_apart(store, run, site, roles, rank) -> None:
     with st.container(key="pair"):
         columns = st.columns(2)
     axes = ["fillers", "roles"][: 1 + (len(fit.fit.pairs.roles) > 1)]
-    for column, of in zip(columns, axes, strict=False):
+    for column, axis in zip(columns, axes, strict=False):
         with column:
-            widgets.show(views.show_similarity(fit, of), f"likeness-{of}")
+            widgets.show(views.show_similarity(fit, axis), f"likeness-{axis}")
     states = views.read_sample(store, fit, widgets.choose_sample(store, store.samples))
     widgets.show(views.show_residuals(states), "residuals")
     sign, tokens = views.sign, states.tokens["filler"].tolist()
-    told = {i: f"{i}: {sign(token)}" for i, token in enumerate(tokens)}
+    labels = {i: f"{i}: {sign(token)}" for i, token in enumerate(tokens)}
+    middle, write = len(labels) // 2, labels.__getitem__
     with st.container(horizontal=True):
-        at = st.selectbox("Token", told, len(told) // 2, key="token", format_func=told.__getitem__)
-        fillers = [each for each in map(str, fit.fit.pairs.fillers) if each != tokens[at]]
+        position = st.selectbox("Token", labels, middle, key="token", format_func=write)
+        fillers = [text for text in map(str, fit.fit.pairs.fillers) if text != tokens[position]]
         filler = st.selectbox("becomes", fillers, 0, key="filler", format_func=sign)
-    widgets.show(views.show_change(states, at, filler), "changed")
+    widgets.show(views.show_change(states, position, filler), "changed")
 
 
 @state.page("Decomposition")
 def decomposition() -> None:
     store, runs, views = state.store(), state.runs(), tp.dashboard.decompositions
-    found = runs.beside(store, "decompositions")
+    folders = runs.beside(store, "decompositions")
     widgets.list_unclaimed("decompositions")
-    if not found:
+    if not folders:
         widgets.offer_runs("decomposition", why=NOTHING)
         return
     lead = st.container()
     with widgets.controls():
-        run = widgets.choose("Run", list(found), "decomposed")
-        scores = views.read_scores([found[run]])
+        run = widgets.choose("Run", list(folders), "decomposed")
+        scores = views.read_scores([folders[run]])
         sites = scores["site"].unique().tolist()
         site = widgets.choose("Site", sites, "of", sites.index(views.find_scheme(scores)["site"]))
         of_site = scores[scores["site"] == site]
-        own = of_site[of_site["control"] == ""].drop_duplicates("roles").set_index("roles")
-        best = own.index.get_loc(views.find_scheme(of_site)["roles"])
-        roles = widgets.choose("Roles", own.index.tolist(), "scheme", best)
+        schemes = of_site[of_site["control"] == ""].drop_duplicates("roles").set_index("roles")
+        best = schemes.index.get_loc(views.find_scheme(of_site)["roles"])
+        roles = widgets.choose("Roles", schemes.index.tolist(), "scheme", best)
     with lead:
         widgets.lead(views.summarize_decomposition(scores, site, roles).text)  # its link leads here
     widgets.show(views.show_steps(scores, site, roles), "schemes")
@@ -60,5 +61,5 @@ def decomposition() -> None:
     if len(compared):
         widgets.show(views.show_operations(compared), "operations")
     widgets.fold("All scores", "scores", lambda: widgets.table(of_site, 4))
-    if st.toggle(APART, key="apart", **state.KEEP):
-        _take_apart(store, run, site, roles, own.loc[roles, "rank"])
+    if st.toggle(TAKE_APART, key="apart", **state.KEEP):
+        _take_apart(store, run, site, roles, schemes.loc[roles, "rank"])

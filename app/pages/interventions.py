@@ -22,14 +22,14 @@ def interventions() -> None:
         link = tp.dashboard.statements.Link("Change the vectors of a text yourself, on Ask", "ask")
         widgets.show_links([link])
         return
-    first = st.container()
+    lead = st.container()
     with widgets.controls():
         name = widgets.choose("Run", list(folders), "intervention")
-        found = views.read_interventions(folders[name])
-        chosen = widgets.choose("All edits", list(found), "edit")
-    with first:
-        widgets.lead(views.summarize_edits(found[chosen], chosen))
-    view = views.show_interventions(found[chosen], chosen)
+        tables = views.read_interventions(folders[name])
+        edit = widgets.choose("All edits", list(tables), "edit")
+    with lead:
+        widgets.lead(views.summarize_edits(tables[edit], edit))
+    view = views.show_interventions(tables[edit], edit)
     widgets.show(view, "interventions")
     widgets.fold("All numbers", "numbers", lambda: widgets.table(view.data, 2))
     with st.expander("Run another"):

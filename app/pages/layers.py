@@ -13,7 +13,7 @@ NOTHING = "No measurements by layer yet. This page draws probes, decompositions 
 def layers() -> None:
     views, store = tp.dashboard.layers, state.store()
     lines = state.once(lambda: views.measure_layers(state.runs(), store), "layers")
-    if lines.rows.empty and all(views.layer_of(each) is None for each in store.sites):
+    if lines.rows.empty and all(views.layer_of(site) is None for site in store.sites):
         st.info("The sites of this store have no layers.")
         return
     if lines.rows.empty:
@@ -21,15 +21,15 @@ def layers() -> None:
         return
     panels = lines.rows["panel"].unique().tolist()
     lead = st.container()
-    shown = st.multiselect("Measures", panels, panels[:8], key="measures")
-    chosen = views.select_panels(lines, shown or panels)
+    measures = st.multiselect("Measures", panels, panels[:8], key="measures")
+    lines = views.select_panels(lines, measures or panels)
     with lead:
-        widgets.lead(views.summarize_layers(chosen))
-    if rows := widgets.show(views.show_layers(chosen), "layers"):
-        picked = chosen.rows.loc[rows].to_dict("records")
+        widgets.lead(views.summarize_layers(lines))
+    if rows := widgets.show(views.show_layers(lines), "layers"):
+        points = lines.rows.loc[rows].to_dict("records")
         link = tp.dashboard.statements.Link
-        widgets.show_links(link(each["told"], each["page"], each["query"]) for each in picked)
+        widgets.show_links(link(row["told"], row["page"], row["query"]) for row in points)
     else:
         st.caption("Choose a point to go to the page that shows it.")
-    numbers = chosen.rows.drop(columns=["query", "told", "page"])
+    numbers = lines.rows.drop(columns=["query", "told", "page"])
     widgets.fold("All numbers", "numbers", lambda: widgets.table(numbers, 3))

@@ -6,19 +6,19 @@ import widgets
 
 import tprprobe as tp
 
-SHOWN = 24  # stores in the table
+MAX_STORES = 24  # in the table
 
 
 def _show_sizes(store) -> None:
     contents = tp.dashboard.contents
-    facts, holds = contents.describe_store(store), contents.list_contents(store)
+    facts, listed = contents.describe_store(store), contents.list_contents(store)
     with st.container(horizontal=True):
         for key in ("samples", "tokens", "sites", "size"):
             st.metric(key, facts[key], width="content")
-        if holds.score is not None:
-            right = "answered right" if holds.arithmetic else "as the reference"
-            low, high = (f"{100 * each:.1f}" for each in (holds.score.low, holds.score.high))
-            st.metric(right, f"{100 * holds.score.value:.1f} % [{low}, {high}]", width="content")
+        if (score := listed.score) is not None:
+            right = "answered right" if listed.arithmetic else "as the reference"
+            low, high = (f"{100 * end:.1f}" for end in (score.low, score.high))
+            st.metric(right, f"{100 * score.value:.1f} % [{low}, {high}]", width="content")
     view = contents.show_sites(store)
     widgets.head(view.title, lambda: view, "sites")
     widgets.table(view.data)
@@ -27,24 +27,25 @@ def _show_sizes(store) -> None:
 
 
 def _list_stores(names) -> None:
-    widgets.table(tp.dashboard.folders.describe_all(state.runs(), names[:SHOWN]))
-    left = len(names) - SHOWN
-    more = f" {left} more stores are in the list on the left." if left > 0 else ""
-    st.caption(f"Chosen: {state.escape(state.store_name())}.{more}")
+    widgets.table(tp.dashboard.folders.describe_all(state.runs(), names[:MAX_STORES]))
+    n = len(names) - MAX_STORES
+    note = f" {n} more stores are in the list on the left." if n > 0 else ""
+    st.caption(f"Chosen: {state.escape(state.store_name())}.{note}")
 
 
 @state.page("Overview")
 def overview() -> None:
     runs, store, views = state.runs(), state.store(), tp.dashboard
     widgets.lead(views.contents.summarize_store(store))
-    known = state.once(lambda: views.run_summary.summarize(runs, store), "summary")
-    if known.roles or known.results:
+    summary = state.once(lambda: views.run_summary.summarize(runs, store), "summary")
+    statements = (*summary.roles, *summary.results)
+    if statements:
         st.subheader("Results")
-    for each in (*known.roles, *known.results):
-        widgets.write(each)
-    if len(known.named):
-        told = f"All {len(known.named)} named roles"
-        widgets.fold(told, "named", lambda: widgets.table(known.named))
+    for statement in statements:
+        widgets.write(statement)
+    if len(summary.names):
+        label = f"All {len(summary.names)} named roles"
+        widgets.fold(label, "named", lambda: widgets.table(summary.names))
     widgets.fold("Sizes and types", "sizes", lambda: _show_sizes(store))
     widgets.offer_runs(*views.launches.list_missing(runs, store), heading="What you can do next")
     names = runs.names("store")

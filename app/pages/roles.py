@@ -8,7 +8,7 @@ import widgets
 import tprprobe as tp
 
 METHODS = {"pca": "PCA", "linear": "linear (separates the clusters)", "umap": "UMAP"}
-SHOWN = 4  # samples in strips
+MAX_STRIPS = 4  # samples
 
 
 def _go(table, key: str) -> None:
@@ -37,30 +37,29 @@ def roles() -> None:
         field = widgets.choose("Color", fields, "color")
     layers = tuple(alike) if field == layer and len(alike) > 1 else ()
     place = canvas.Place(state.root(), state.store_name(), (site, head, k, method), layers)
-    drawn, mark = place.scene(), state.mark()
-    marked = mark and mark.find(drawn)
-    title = f"{drawn.place}, colored by {field}"
-    widgets.head(title, lambda: views.show_map(drawn, field, marked), "map")
+    cloud, mark = place.scene(), state.mark()
+    marked = mark and mark.find(cloud)
+    title = f"{cloud.place}, colored by {field}"
+    widgets.head(title, lambda: views.show_map(cloud, field, marked), "map")
     place.show_map(field)
     note = st.container()
-    first = widgets.choose_sample(store, store.samples)
-    place.show_strips(range(first, min(first + SHOWN, store.samples)), mark)
+    sample = widgets.choose_sample(store, store.samples)
+    place.show_strips(range(sample, min(sample + MAX_STRIPS, store.samples)), mark)
     below = st.container()
     place.feed_points()
     canvas.feed_mark(mark)
     place.feed_names()
     with lead:
         widgets.lead(views.scene.summarize_roles(scene))
-    whole = place.scene(whole=True) if field == views.maps.CLUSTER else drawn
-    if len(whole.rows) > len(drawn.rows):  # other colors are of the sample that is drawn first
-        place.feed_points(whole=True)
-    note.caption(state.escape(whole.note))
+    complete = place.scene(complete=True) if field == views.maps.CLUSTER else cloud
+    if len(complete.rows) > len(cloud.rows):  # other colors are of the sample that is drawn first
+        place.feed_points(complete=True)
+    note.caption(state.escape(complete.note))
     if mark is not None:
-        table = views.marks.list_marked(whole, mark.find(whole))
-        below.markdown(
-            f"**Marked tokens** ({int(mark.find(whole).sum()):,}): choose a row to see its sample"
-        )
-        given = {"hide_index": True, "selection_mode": "single-row", "key": f"marked-{mark}"}
-        below.dataframe(table, on_select=lambda: _go(table, f"marked-{mark}"), **given)
+        flags = mark.find(complete)
+        table = views.marks.list_marked(complete, flags)
+        below.markdown(f"**Marked tokens** ({int(flags.sum()):,}): choose a row to see its sample")
+        look = {"hide_index": True, "selection_mode": "single-row", "key": f"marked-{mark}"}
+        below.dataframe(table, on_select=lambda: _go(table, f"marked-{mark}"), **look)
     if heads and method != "umap":
         canvas.foresee(place, heads)

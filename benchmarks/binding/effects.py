@@ -9,7 +9,8 @@ from tprprobe.estimators.bindings.pair_counts import PairCounts
 from tprprobe.statistics import Interval
 
 WIDTH, R2, RANKS = 24, 0.5, (4, 3)
-REFERENCE = 4000  # sequences that the share of bindings is known from
+MEAN_WIDTH = 48
+REFERENCE = 20_000  # sequences that the share of bindings is known from
 N_BLOCKS, N_SPLITS = 20, 5
 
 
@@ -23,11 +24,15 @@ def plant(
     table -= table.mean(0) + table.mean(1, keepdims=True) - table.mean((0, 1))
     words, places = rng.normal(size=(n_words, WIDTH)), rng.normal(size=(n_places, WIDTH))
 
+    of_any_order = np.cumsum(table, 1) / np.arange(1, n_places + 1)[:, None]  # by length
+
     def add_up(of: Indices) -> tuple[Array, Array, Array]:
-        bag = np.array([words[s].sum(0) + places[: len(s)].sum(0) for s in of])
-        bound = np.array([table[s, np.arange(len(s))].sum(0) for s in of])
-        beyond = bound - np.array([table[s, : len(s)].sum((0, 1)) / len(s) for s in of])
-        return bag, bound, beyond
+        lengths = np.array([len(s) for s in of])
+        starts, word = np.cumsum(lengths) - lengths, np.concatenate(of)
+        place = np.arange(len(word)) - np.repeat(starts, lengths)
+        bound = np.add.reduceat(table[word, place], starts)
+        expected = np.add.reduceat(of_any_order[word, np.repeat(lengths, lengths) - 1], starts)
+        return np.add.reduceat(words[word] + places[place], starts), bound, bound - expected
 
     bag, bound, beyond = add_up(draw_sequences(rng, REFERENCE, n_words, zipf, n_places))
     known = (beyond**2).sum(1).mean()
@@ -37,6 +42,20 @@ def plant(
     noise = np.sqrt((a + c * scale + b * scale**2) * (1 - R2) / R2 / WIDTH)
     bag, bound, _ = add_up(sequences)
     return bag + scale * bound + noise * rng.normal(size=bag.shape)
+
+
+def plant_in_mean(rng: np.random.Generator, sequences: Indices, share: float) -> Array:
+    """Means of word vectors, plus bindings of all words with a share of the variance (before noise, a tenth)."""
+    n_words, n_places = 1 + max(int(s.max()) for s in sequences), max(map(len, sequences))
+    fillers, roles = rng.normal(size=(n_words, RANKS[0])), rng.normal(size=(n_places, RANKS[1]))
+    table = np.einsum("fj,rk,jkd->frd", fillers, roles, rng.normal(size=(*RANKS, MEAN_WIDTH)))
+    table -= table.mean(1, keepdims=True)
+    words = rng.normal(size=(n_words, MEAN_WIDTH)) + rng.normal(size=MEAN_WIDTH)
+    mean = np.array([words[s].mean(0) for s in sequences])
+    bound = np.array([table[s, np.arange(len(s))].sum(0) for s in sequences])
+    scale = np.sqrt(share / (1 - share) * mean.var(0).sum() / bound.var(0).sum())
+    clean = mean + scale * bound
+    return clean + rng.normal(size=clean.shape) * np.sqrt(clean.var(0).mean() / 9)
 
 
 def split_halves(counts: PairCounts, states: Array, rng: np.random.Generator) -> Interval:

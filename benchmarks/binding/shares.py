@@ -1,24 +1,35 @@
-"""Do shares of variance hold what they say? Nulls that bind nothing, and planted effects, drawn anew by seed; a run goes on."""
+"""``python -m benchmarks.binding.shares``: do shares of variance hold what they say?
 
+Nulls that bind nothing and planted effects are drawn anew by seed; a run that was cut off goes on.
+"""
+
+import sys
 import time
 import zlib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
+import typer
 
-from benchmarks.binding.effects import plant, split_halves
+from benchmarks.binding.effects import plant, plant_in_mean, split_halves
 from benchmarks.binding.nulls import NULLS, draw_null, draw_sequences, read_sentences
 from benchmarks.binding.structure import Array
-from tprprobe.estimators.bindings.components import BindingComponents
+from tprprobe.errors import InputError
+from tprprobe.estimators.bindings.components import BINDINGS, BindingComponents
 from tprprobe.estimators.bindings.pair_counts import PairCounts
 from tprprobe.files.runs import KeptRun
 from tprprobe.statistics import Interval, wilson
 
-MANIFEST, VERSION = "shares.json", 1
+MANIFEST, VERSION = "shares.json", 2
 SHARES = (0.0, 0.002, 0.005, 0.01, 0.02, 0.05)
+IN_MEAN = (
+    0.03,
+    0.1,
+)  # of a mean of words in the order of real text; what of it the bag predicts is not known
 SIZES, VOCABULARIES = (400, 1500, 10_000), (8, 300, 5000)
 MAX_SPLIT = 400  # pairs that split halves can fit
 CHUNK = 10  # draws of a part of the run
@@ -26,12 +37,17 @@ RANDOM, REAL = "random order", "order of real text"
 N_NULL, REPEATS = 956, 4  # sequences of a null; how often a document repeats one of them
 
 
-def run(out: Path, draws: int, seed: int, data: Path | None, report: Callable) -> pd.DataFrame:
-    """A row for every draw of every cell, of ``draws`` draws."""
+def run(
+    out: Path, draws: int, seed: int, data: Path | None, cells: str, report: Callable
+) -> pd.DataFrame:
+    """A row for every draw of every cell whose name has ``cells`` in it, of ``draws`` draws."""
     kept = KeptRun.open(out, {"version": VERSION, "seed": seed}, True, MANIFEST, MANIFEST)
+    chosen = {name: measure for name, measure in list_cells(data).items() if cells in name}
+    if not chosen:
+        raise InputError(f"no cell has {cells!r} in its name: {', '.join(list_cells(data))}")
     rows = []
     for start in range(0, draws, CHUNK):
-        for name, measure in list_cells(data).items():
+        for name, measure in chosen.items():
             key = f"{name}-{start}".replace(" ", "_").replace("×", "x")
             part = kept.part(key, partial(_measure, measure, name, seed, range(start, start + CHUNK)))  # fmt: skip
             begun = time.process_time()
@@ -56,7 +72,9 @@ def list_cells(data: Path | None) -> dict[str, Callable[[np.random.Generator], l
              for order in orders for null in names}  # fmt: skip
     effects = {f"{share:.3f}, {n} sequences, {n_words} words": partial(_effect, share, n, n_words)
                for n in SIZES for n_words in VOCABULARIES for share in SHARES}  # fmt: skip
-    return nulls | effects
+    real = {f"{share:.3f} in a mean, {REAL}": partial(_effect_in_mean, share, sentences)
+            for share in IN_MEAN if sentences}  # fmt: skip
+    return nulls | real | effects
 
 
 def _null(null: str, sentences: list | None, rng: np.random.Generator) -> list[dict]:
@@ -81,13 +99,18 @@ def _effect(share: float, n: int, n_words: int, rng: np.random.Generator) -> lis
     return rows
 
 
+def _effect_in_mean(share: float, sentences: list, rng: np.random.Generator) -> list[dict]:
+    states = plant_in_mean(rng, sentences, share)
+    return _row("components", np.nan, _fit, counts_of(sentences), states)
+
+
 def counts_of(sequences: list[np.ndarray]) -> PairCounts:
     """The pairs of words with their places from the left."""
     return PairCounts.from_bindings([[(int(word), place) for place, word in enumerate(words)] for words in sequences])  # fmt: skip
 
 
 def _fit(counts: PairCounts, states: Array, groups: Array | None = None) -> Interval:
-    return BindingComponents().fit(counts, states, groups).bindings_
+    return BindingComponents(steps=[BINDINGS]).fit(counts, states, groups).bindings_
 
 
 def _row(
@@ -104,9 +127,32 @@ def summarize(rows: pd.DataFrame) -> pd.DataFrame:
     table = []
     for (cell, method), of in rows.groupby(["cell", "method"], sort=False):
         covered = wilson(int(((of["low"] <= of["truth"]) & (of["truth"] <= of["high"])).sum()), len(of))  # fmt: skip
-        claimed = int((of["low"] > 0).sum())
+        claimed = wilson(int((of["low"] > 0).sum()), len(of))
         table.append({"cell": cell, "method": method, "draws": len(of), "truth": of["truth"].iloc[0],
                       "estimate": of["estimate"].mean(), "error": of["estimate"].std() / np.sqrt(len(of)),
-                      "covered": covered.value, "covered_low": covered.low, "covered_high": covered.high,
-                      "claimed": claimed / len(of), "seconds": of["seconds"].mean()})  # fmt: skip
+                      **claimed.columns("claimed"), **covered.columns("covered"),
+                      "seconds": of["seconds"].mean()})  # fmt: skip
     return pd.DataFrame(table)
+
+
+def main(
+    out: Annotated[Path, typer.Option(help="Where draws are kept.")] = Path("runs/shares"),
+    draws: Annotated[int, typer.Option(min=1, help="Draws of every cell.")] = 20,
+    seed: Annotated[int, typer.Option(help="Of all draws; tests use others.")] = 0,
+    data: Annotated[
+        Path | None, typer.Option(help="The folder that has ewt/, for the order of real text.")
+    ] = None,
+    cells: Annotated[
+        str, typer.Option(help="A part of the names of the cells that are measured.")
+    ] = "",
+) -> None:
+    """Measure how often shares of variance claim bindings, and whether their intervals hold the truth."""
+    rows = run(out, draws, seed, data, cells, lambda line: typer.echo(line, err=True))
+    typer.echo(summarize(rows).round(4).to_string(index=False))
+
+
+if __name__ == "__main__":
+    try:
+        typer.run(main)
+    except InputError as error:
+        sys.exit(f"benchmarks.binding.shares: {error}")

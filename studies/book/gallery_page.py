@@ -19,7 +19,22 @@ HEAD = """# Gallery
 Every figure and table that `tprprobe figure` draws, and the command. Pictures are those of the
 [papers' report](../studies/results/report/README.md), which `tprprobe paper all` makes of the shipped checkpoints; those beyond the papers are drawn by
 `python -m studies.book gallery`. `--out` takes `.pdf`, `.svg` and `.png`, for tables also `.md`, `.tex` and `.csv`. Options are on
-[Commands](commands.md#figure).
+[Commands](commands.md#figure): `--width 3.3 --fontsize 9` makes a figure for one column of a paper, `--style FILE.mplstyle` takes its fonts and lines.
+
+Every figure is also a line of Python, `tp.draw(NAME, SOURCE)`, for a store, a result or a folder of results. It returns a figure of matplotlib and can
+draw into axes of your own:
+
+```python
+import matplotlib.pyplot as plt
+
+import tprprobe as tp
+
+store = tp.open_store("runs/demo/store")
+_, (left, right) = plt.subplots(1, 2, figsize=(6.8, 3), layout="constrained")
+tp.draw("attention", store, ax=left, layer=0, head=1, sample=2)
+tp.draw("attention", store, ax=right, layer=-1, head=1, sample=2)
+plt.savefig("attention.pdf")
+```
 """
 REAL = """## Real models
 

@@ -27,6 +27,7 @@ SECTIONS = {
         "search_roles",
         "substitute",
     ),
+    "Figures": ("draw",),
     "Algebra": ("bind", "unbind"),
     "Errors": ("InputError",),
 }

@@ -6,7 +6,6 @@ from typing import Any
 
 import pandas as pd
 
-from studies.pages.agents_section import summarize_judged
 from studies.pages.snapping_section import CONTINUOUS_ROLES, DISCRETE_ROLES, summarize_snapping
 from studies.templates import fill, table
 from tprpapers.claims import Evidence, find_claim, judge
@@ -27,7 +26,7 @@ from tprprobe.models.checkpoint import UNTRAINED, read_checkpoint
 from tprprobe.statistics import Interval, interval_text, read_interval, wilson
 
 MODEL, BASELINE, DISCRETE = "tpt-c-arithmetic", "transformer-arithmetic", "tpt-d-english"
-CONTINUOUS, PLAIN = "tpt-c-english", "t5-english"
+CONTINUOUS = "tpt-c-english"
 RECIPES = Path(__file__).parents[2] / "benchmarks" / "interventions"
 NAMES = {
     "polarity": "numerator ↔ denominator",
@@ -79,8 +78,6 @@ def make_page(runs: Path) -> str:
         elsewhere=_elsewhere(compare_places(measured), compare_places(measured, PAIR, ALIKE)),
         heads=_heads(best_heads(measured)),
         harmless=_harmless(swaps),
-        agents=_agents(folder),
-        judged=summarize_judged(folder, (DISCRETE, CONTINUOUS, PLAIN)),
         discrete=DISCRETE,
         snapping=summarize_snapping(
             folder, {DISCRETE: DISCRETE_ROLES, CONTINUOUS: CONTINUOUS_ROLES}
@@ -273,16 +270,6 @@ def _harmless(swaps: pd.DataFrame) -> str:
             for row in rows.to_dict("records")
         ]
     return table(parts)
-
-
-def _agents(folder: Path) -> str:
-    tables = [_table_of("agents", name, folder) for name in (DISCRETE, CONTINUOUS, PLAIN)]
-    rows = pd.concat(tables, ignore_index=True)
-    trained = rows[(rows["subset"] == "answered") & ~rows["model"].str.startswith(UNTRAINED)]
-    trained = trained.assign(order=trained["vectors"].map(VECTORS.index))
-    trained = trained.sort_values(["model", "order", "at"], ascending=[False, True, False])
-    twins = _twins(rows[rows["subset"] == "all"])
-    return table([_cells(row) for row in trained.to_dict("records")] + twins)
 
 
 def _snaps(sweeps: Mapping[str, pd.DataFrame]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float
 from studies.tpdn.trainings import Trained, list_models
 from tprpapers.worlds.sequences import TASKS
 from tprprobe.analyses.decomposition import decompose
-from tprprobe.analyses.decomposition.decompositions import table_of
+from tprprobe.analyses.decomposition.decompositions import tabulate_sequences
 from tprprobe.analyses.decomposition.role_schemes import read_scheme
 from tprprobe.data import load_data
 from tprprobe.data.pairs import encode_pairs, encode_texts
@@ -63,7 +63,7 @@ class Decoder:
 
 def pair_up(roles: str, sequences: Sequence[list[str]]) -> list[list[tuple[str, str]]]:
     """The (filler, role) pairs of every sequence."""
-    labels = iter(map(str, read_scheme(roles).label(table_of(sequences))[0]))
+    labels = iter(map(str, read_scheme(roles).label(tabulate_sequences(sequences))[0]))
     return [[(filler, next(labels)) for filler in sequence] for sequence in sequences]
 
 

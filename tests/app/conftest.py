@@ -79,12 +79,13 @@ def serve(runs: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "tprprobe", "app", str(runs), "--port", str(port)]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     address = f"http://127.0.0.1:{port}"
-    for _ in range(240):
+    while process.poll() is None:  # however long a busy machine takes
         try:
             urllib.request.urlopen(f"{address}/_stcore/health", timeout=1).close()
             break
         except OSError:
             time.sleep(0.25)
+    assert process.poll() is None, "the dashboard ended before it answered"
     yield address
     process.terminate()
     assert process.wait(20) is not None

@@ -112,7 +112,7 @@ def test_a_caption_has_words_unbinding_vectors_and_no_heads():
 
 def test_the_maps_of_a_question_are_sent_small(asked):
     (site, *_) = attention.pack_heads(changes.find_heads(asked))
-    assert (site["heading"], len(site["items"])) == ("encoder.0.self", 2)
+    assert (site["heading"], len(site["items"])) == ("layer 0", 2)
     assert site["items"][0]["name"] == "encoder.0.self.role:0"
     sent = site["items"][0]["map"]
     assert sent["rows"] == sent["columns"] == len(asked.tokens)

@@ -76,7 +76,7 @@ def test_a_run_tells_its_strongest_roles_with_examples(named):
     for role in found.roles:
         assert role.links[0].page == "roles"
         assert all(example.count("⟨") == 1 for example in role.examples)
-    assert len(found.named) >= len(found.roles)
+    assert len(found.names) >= len(found.roles)
     (folder,) = named.beside(store, "names").values()
     view = names.show_decoding(folder)
     assert "of the digits" in names.summarize_decoding(view.data).text

@@ -14,6 +14,7 @@ import tprprobe as tp
 from tprprobe import figures
 from tprprobe.dashboard import strips
 from tprprobe.errors import InputError
+from tprprobe.figures.charts import CHARTS
 from tprprobe.store import SiteSpec, StoreWriter, open_store, token_texts
 
 ROLE, MAPS = "encoder.0.self.role", "encoder.0.self.attention"
@@ -53,7 +54,7 @@ def odd(tmp_path):
 
 def drawn(view):
     """All texts of a view as they are sent to the browser, or where it draws the scene itself, to paper."""
-    if view.scene is None:
+    if type(view.scene) not in CHARTS:
         return view.export("svg").decode()
     return json.dumps(json.loads(view.chart().to_json()), ensure_ascii=False)
 
@@ -150,7 +151,7 @@ def test_a_huge_sample_is_drawn_in_part(tmp_path):
     scene = tp.dashboard.build_scene(store, ROLE, 0, k=4)
     shown = tp.dashboard.show_strips(scene, [0])
     sent = tp.dashboard.strips.pack_strips(scene, [0])["strips"][0]
-    assert len(sent["signs"]) == strips.LONGEST
+    assert len(sent["signs"]) == strips.MAX_TOKENS
     assert "first 600 tokens" in shown.note
     maps = tp.dashboard.read_maps(store, MAPS, 0)
     sent = tp.dashboard.attention.pack_attention(store, maps, 0, False)["map"]

@@ -20,15 +20,15 @@ from tprprobe.dashboard import (
     layers,
     probes,
 )
-from tprprobe.dashboard.chart_data import Lines
 from tprprobe.dashboard.scene import summarize_roles
+from tprprobe.figures.scenes import Lines
 from tprprobe.interventions import prompt_edits, prompts
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 
 WORDS = (("the", "DT", 1), ("dog", "NN", 2), ("sees", "VB", 2), ("a", "DT", 4), ("cat", "NN", 2))
 FAMILIES = ("math", "captions", "encoder", "decoder", "attached", "imported")
 LACKS = ("answers", "labels", "twin", "maps")
-MISSING = ((), *((each,) for each in LACKS), LACKS, ("answers", "labels"), ("twin", "maps"))
+MISSING = ((), LACKS, ("answers", "labels"), ("twin", "maps"))
 SITES = {
     "math": "encoder.0.self.role",
     "captions": "word.unbinding",

@@ -171,7 +171,7 @@ def test_a_head_that_matters_is_told_from_one_that_does_not():
         ]
     )
     view = tp.dashboard.show_interventions(rows, "zero")
-    assert [note.text for note in view.chart().layout.annotations] == ["-50", "(+1)"]
+    assert [note.text for note in view.chart().layout.annotations] == ["−50", "(+1)"]
     assert view.chart().data[0].z.tolist() == [[1.0, 0.0]]
     assert view.export("svg").startswith(b"<?xml")
 

@@ -23,7 +23,7 @@ def list_rooms():
 
 def find_imports():
     """Every pair of rooms of which the first imports the second, also inside functions."""
-    pairs = set()
+    pairs, rooms = set(), list_rooms()
     for path in PACKAGE.rglob("*.py"):
         room = path.relative_to(PACKAGE).with_suffix("").parts[0]
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -31,7 +31,7 @@ def find_imports():
             if isinstance(node, ast.ImportFrom) and node.module:
                 names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
             targets = {name.split(".")[1] for name in names if name.startswith("tprprobe.")}
-            pairs |= {(room, target) for target in targets & list_rooms() if target != room}
+            pairs |= {(room, target) for target in targets & rooms if target != room}
     return pairs
 
 

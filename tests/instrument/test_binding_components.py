@@ -8,6 +8,7 @@ from benchmarks.binding.nulls import draw_null, draw_sequences
 from benchmarks.binding.shares import counts_of
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.components import BINDINGS, BindingComponents
+from tprprobe.estimators.bindings.order_residuals import subtract_expected
 
 SHARE, DRAWS = 0.02, 8
 
@@ -22,6 +23,33 @@ def test_a_function_of_the_bag_has_no_bindings(null):
         estimator = BindingComponents(steps=[BINDINGS]).fit(counts_of(sequences), states)
         claims += estimator.bindings_.low > 0
     assert claims <= 1
+
+
+def sort_words(sequences, noise):
+    """Words that prefer places: of two neighbors, the lesser stands first more often than not."""
+    rng = np.random.default_rng(3)
+    return [words[np.argsort(words + rng.normal(0, noise, len(words)))] for words in sequences]
+
+
+def test_fillers_that_prefer_roles_do_not_bind():
+    claims = 0
+    for seed in range(6):
+        rng = np.random.default_rng((seed, 8))
+        sequences = sort_words(draw_sequences(rng, 400, 30, longest=8), 8)
+        states = draw_null("bag × length", rng, sequences, 30, 16)
+        estimator = BindingComponents(steps=[BINDINGS]).fit(counts_of(sequences), states)
+        claims += estimator.bindings_.low > 0
+    assert claims <= 1
+
+
+def test_what_is_expected_of_order_has_the_bags():
+    sequences = draw_sequences(np.random.default_rng(2), 300, 8, longest=6)
+    for of in (sequences, sort_words(sequences, 1)):
+        counts = counts_of(of)
+        left = subtract_expected(counts)
+        of_filler = np.eye(8)[counts.filler_of]
+        np.testing.assert_allclose(left @ of_filler, 0, atol=0.05)
+    assert left.power(2).sum() < 0.97 * subtract_expected(counts_of(sequences)).power(2).sum()
 
 
 def test_planted_bindings_get_their_share():

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import signal
 
 import numpy as np
 import pytest
@@ -86,6 +87,18 @@ def test_parts_are_computed_by_workers_and_come_in_order(address):
     assert [part for part, _ in found] == parts
     assert alone == os.getpid() not in {process for _, process in found}
     assert {process for _, process in each_part(lambda p: (p, os.getpid()), parts)} == {alone}
+
+
+def test_others_go_on_where_a_worker_is_killed(address):
+    found = []
+    with scheduled(address):
+        for number, (start, process) in enumerate(
+            each_part(lambda p: (p.start, os.getpid()), parts_of(60, 2))
+        ):
+            found.append(start)
+            if number == 3:
+                os.kill(process, signal.SIGKILL)
+    assert found == list(range(0, 60, 2))
 
 
 def test_bad_input_that_a_worker_finds_is_told_as_here(address):

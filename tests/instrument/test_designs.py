@@ -49,7 +49,7 @@ def relative_sums(sequences, weight):
 
 @pytest.fixture(scope="module")
 def sequences():
-    return draw_sequences(1500, seed=2)
+    return draw_sequences(500, seed=2)
 
 
 def r2(fit):
@@ -183,6 +183,15 @@ def test_a_stack_that_looks_back_is_not_made_of_what_comes_after(tokens_store):
     )
 
 
+def test_texts_that_a_model_reads_as_one_sequence_are_refused_in_a_line(tmp_path):
+    tokens = table([["<unk>", "<unk>"]] * 60)
+    tokens["document"] = tokens["sample"].astype(str)
+    vectors = np.random.default_rng(0).normal(size=(60, WIDTH))
+    store = keep(tmp_path / "store", {STATE: vectors}, tokens, pool="mean")
+    with pytest.raises(tp.InputError, match="60 samples have 1 different sequences"):
+        tp.decompose(store, STATE, "left")
+
+
 def test_rare_fillers_are_joined_and_their_number_is_said(tmp_path):
     sequences = draw_sequences(300, seed=2)
     for i in range(30):
@@ -220,3 +229,15 @@ def test_samples_of_tokens_are_their_last_vectors(tmp_path):
     units = read_units(store, HIDDEN, unit="sample")
     assert units.kind.unit == "last"
     assert len(units) == 300
+
+
+def test_nothing_is_explained_where_every_token_has_a_vector_of_its_own(tmp_path):
+    """What a fit has seen is not tested on: noise is explained in no family, nor of withheld pairs."""
+    sequences = draw_sequences(60, seed=7)
+    tokens = table(sequences)
+    noise = np.random.default_rng(7).normal(size=(len(tokens), WIDTH))
+    store = keep(tmp_path / "store", {OURS: noise}, tokens)
+    scores = tp.decompose(store, OURS, "left", family="saturated", withheld=0.2).scores
+    real = scores[scores["control"] == ""]
+    assert real["r2"].max() < 0.03
+    assert real["r2_withheld"].max() < 0.03

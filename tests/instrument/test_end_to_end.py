@@ -1,11 +1,8 @@
 """Whole paths: train and resume, extract and kill, and what bad input says."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -107,39 +104,6 @@ def test_a_resumed_run_equals_an_uninterrupted_one(recipe_file, tmp_path, monkey
         for out in (tmp_path / "whole", tmp_path / "cut")
     ]
     assert logs[0] == logs[1]
-
-
-@pytest.fixture
-def _one_thread():
-    """Sums in the order in which a process with one thread makes them."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
-@pytest.mark.usefixtures("_one_thread")
-def test_extraction_goes_on_after_kill_9_to_the_same_store(run, tmp_path):
-    words = ["extract", "--ckpt", "tpt-c-arithmetic", "-n", "300", "--sites", "encoder.*.self.role"]
-    command = [sys.executable, "-m", "tprprobe", *words, "--out", str(tmp_path / "killed")]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=environment)
-    journal = tmp_path / "killed" / "journal.json"
-    while process.poll() is None:
-        if journal.exists() and json.loads(journal.read_text()).get("samples", 0):
-            process.send_signal(signal.SIGKILL)
-            break
-        time.sleep(0.005)
-    process.wait()
-    assert not (tmp_path / "killed" / "manifest.json").exists()
-    assert run(*words, "--out", tmp_path / "killed").code == 2
-    assert run(*words, "--out", tmp_path / "killed", "--resume").code == 0
-    assert run(*words, "--out", tmp_path / "whole").code == 0
-    files = [
-        {path.relative_to(root): path.read_bytes() for path in root.rglob("*") if path.is_file()}
-        for root in (tmp_path / "killed", tmp_path / "whole")
-    ]
-    assert files[0] == files[1]
 
 
 def test_a_store_has_whose_vectors_they_are(tmp_path):

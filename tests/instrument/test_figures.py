@@ -87,7 +87,7 @@ def test_role_clusters_of_labelled_words_need_no_questions(tmp_path):
     [
         ([], "", "gold"),
         (["n", "", "d"], "n numerator (solid frame), d denominator (dashed frame)", "sign"),
-        (["N", "s"], "capitals", "denominator"),
+        (["N", "s"], "capital letter", "denominator"),
     ],
 )
 def test_a_legend_names_only_what_is_drawn(letters, said, unsaid):
@@ -238,7 +238,7 @@ def test_files_have_embedded_fonts_and_searchable_text(store, roles, tmp_path):
     assert b"/Type3" not in pdf
     assert b"CreationDate" not in pdf
     svg = figures.save(figure, tmp_path / "roles.svg").read_text()
-    assert "Role clusters: encoder.1.self.role, head 0</text>" in svg
+    assert "Role clusters: layer 1, role, head 0</text>" in svg
     stream = io.BytesIO()
     figure.savefig(stream, format="svg")
     assert stream.getvalue().decode() == svg

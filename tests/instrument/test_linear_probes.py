@@ -357,7 +357,7 @@ def test_a_turn_without_dev_documents_is_fitted(separable):
     reader = RowReader(source, torch.device("cpu"), 2**20)
     cut = replace(splits, folds=(first, bare))
     (trained,) = run_trials([Trial(source, cut, LinearProbe(), 0, "real")], reader, settings)
-    _, _, _, right, n, nats = trained.sums[0].sum(0)
+    _, _, _, right, n, nats = trained.counts.sums[0].sum(0)
     assert n == len(first.test) + len(bare.test)
     assert right / n > 0.8
     assert np.isfinite(nats)

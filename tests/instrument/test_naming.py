@@ -13,13 +13,13 @@ from tprpapers.worlds.mathematics.polarity_tables import polar_table, polarity_t
 from tprpapers.worlds.mathematics.structure_words import ARITHMETIC
 from tprprobe.analyses.naming import load_names, name_all
 from tprprobe.analyses.naming.fields import describe
-from tprprobe.analyses.naming.lattice import build_lattice
 from tprprobe.analyses.naming.names import name_clusters, read_gold
 from tprprobe.analyses.naming.partition_agreement import PERMUTATIONS, agreement
 from tprprobe.analyses.naming.run import NamingPlan
 from tprprobe.analyses.naming.vector_sets import find_targets
 from tprprobe.cli import app
 from tprprobe.errors import InputError
+from tprprobe.estimators.clusters.predicates import build_lattice
 from tprprobe.evaluation.splits import halve_documents
 from tprprobe.files.runs import Part
 
@@ -31,6 +31,11 @@ NAMES |= {"sos", "eos"}
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     return plant_roles(tmp_path_factory.mktemp("roles") / "store", "polarity")
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    return plant_roles(tmp_path_factory.mktemp("roles") / "small", "polarity", samples=16)
 
 
 @pytest.fixture(scope="module")
@@ -233,7 +238,8 @@ def test_labels_are_those_of_the_clustering(store, finished):
     assert len(labels.columns) == 2
 
 
-def test_an_interrupted_run_goes_on_to_the_same_tables(store, finished, tmp_path, monkeypatch):
+def test_an_interrupted_run_goes_on_to_the_same_tables(small, tmp_path, monkeypatch):
+    name_all(small, k=3, out=tmp_path / "whole")
     made = []
     make = Part.finish
 
@@ -245,18 +251,17 @@ def test_an_interrupted_run_goes_on_to_the_same_tables(store, finished, tmp_path
 
     monkeypatch.setattr(Part, "finish", fail)
     with pytest.raises(KeyboardInterrupt):
-        name_all(store, k=len(NAMES), out=tmp_path / "run")
+        name_all(small, k=3, out=tmp_path / "run")
     monkeypatch.undo()
     with pytest.raises(InputError, match=r"no naming\.json"):
         load_names(tmp_path / "run")
     with pytest.raises(InputError, match="--resume"):
-        name_all(store, k=len(NAMES), out=tmp_path / "run")
+        name_all(small, k=3, out=tmp_path / "run")
     with pytest.raises(InputError, match="its k and raw"):
-        name_all(store, k=4, raw=True, out=tmp_path / "run", resume=True)
-    name_all(store, k=len(NAMES), out=tmp_path / "run", resume=True)
-    for file in finished[0].iterdir():
-        assert (tmp_path / "run" / file.name).read_bytes() == file.read_bytes()
-    assert len(list((tmp_path / "run").iterdir())) == len(list(finished[0].iterdir()))
+        name_all(small, k=4, raw=True, out=tmp_path / "run", resume=True)
+    name_all(small, k=3, out=tmp_path / "run", resume=True)
+    files = {file.name: file.read_bytes() for file in (tmp_path / "whole").iterdir()}
+    assert {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()} == files
 
 
 def test_a_baseline_must_hold_the_same_questions(store, tmp_path):
@@ -277,9 +282,8 @@ def test_the_command_prints_a_table_or_json(store, finished):
     assert json.loads(document.stdout)["facts"]["missing"] == ["baseline"]
 
 
-def test_shuffled_roles_stay_in_their_question(tmp_path, monkeypatch):
+def test_shuffled_roles_stay_in_their_question(small, monkeypatch):
     """Every question keeps its roles, in another order, by the samples of its tokens."""
-    store = plant_roles(tmp_path / "store", "polarity", samples=16)
     seen, read = {}, NamingPlan._read
 
     def watch(plan, labels, runs, place):
@@ -288,8 +292,8 @@ def test_shuffled_roles_stay_in_their_question(tmp_path, monkeypatch):
         return read(plan, labels, runs, place)
 
     monkeypatch.setattr(NamingPlan, "_read", watch)
-    name_all(store, k=3, projections=0)
-    samples = store.tokens.loc[store.tokens["side"] == "source", "sample"].to_numpy()
+    name_all(small, k=3, projections=0)
+    samples = small.tokens.loc[small.tokens["side"] == "source", "sample"].to_numpy()
     for head in (0, 1):
         roles, shuffled = seen["role", head], seen["shuffled", head]
         assert (roles != shuffled).any()

@@ -14,7 +14,7 @@ from tprprobe.cli import app
 from tprprobe.dashboard import decompositions
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.operations import bind_all
-from tprprobe.estimators.bindings.operations_completion import complete, draw_pairs
+from tprprobe.estimators.bindings.operations_completion import complete, draw_cells
 
 FILLERS, ROLES, WIDTH = 14, 5, 12
 LETTERS = "abcdefghijklmn"
@@ -64,7 +64,7 @@ def write_store(folder, table, seed=0, n=900, noise=0.3):
 def test_an_operation_completes_the_table_that_it_made(name, seed):
     truth = plant(name, seed)
     truth = truth - truth.mean((0, 1))
-    unseen = draw_pairs(np.ones(truth.shape[:2], bool), 0.15, np.random.default_rng(seed))
+    unseen = draw_cells(np.ones(truth.shape[:2], bool), 0.15, np.random.default_rng(seed))
     weights = np.where(unseen, 0.0, 1.0)
     form, completed = complete(find_operations([name])[name], truth * weights[..., None], weights)
     errors = np.sum((completed - truth)[unseen] ** 2)
@@ -117,7 +117,7 @@ def test_few_pairs_are_refused_in_a_line(tmp_path):
 
 def test_the_estimator_takes_an_operation(tmp_path):
     rng, table = np.random.default_rng(1), plant("hadamard", 1)
-    unseen = draw_pairs(np.ones(table.shape[:2], bool), 0.1, rng)
+    unseen = draw_cells(np.ones(table.shape[:2], bool), 0.1, rng)
     drawn = [
         list(enumerate(rng.integers(FILLERS, size=rng.integers(2, ROLES + 1)))) for _ in range(700)
     ]
@@ -163,11 +163,8 @@ def test_the_command_keeps_a_table_that_the_figure_draws(tmp_path):
 PLUGIN = '''
 """The larger of two numbers, coordinate by coordinate, as an operation."""
 import numpy as np
-from tprprobe.estimators.bindings.operations import Operation
 
-class Maximum(Operation):
-    title, is_basis_free = "maximum", False
-
+class Maximum:
     def fit(self, table, weights):
         seen = weights[..., None] > 0
         self.fillers_ = np.where(seen, table, np.inf).min(1)

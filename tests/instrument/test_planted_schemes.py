@@ -12,11 +12,11 @@ from planted.bindings import FILLERS, STATE, bind, both, draw_sequences, left, p
 
 import tprprobe as tp
 from tprprobe.analyses.decomposition import fit_scheme
-from tprprobe.analyses.decomposition.designs import design
-from tprprobe.analyses.decomposition.ridge import gather
+from tprprobe.analyses.decomposition.designs import make_designs
 from tprprobe.analyses.decomposition.role_schemes import join_smallest
 from tprprobe.analyses.decomposition.scheme_fits import SchemeFits, plan_decomposition
 from tprprobe.analyses.decomposition.scheme_scores import Prediction, predictor, score
+from tprprobe.analyses.decomposition.unit_vectors import fit_moments
 
 FIELDS = ["left", "right", "length", "tree", "pos", "argument"]
 
@@ -142,17 +142,18 @@ def covers(seed: int) -> bool:
         store = plant_bindings(path, left, 6000, 0.7, seed, ranks=(8, 6))
         plan = plan_decomposition(store, STATE, "left", family="saturated", seed=seed)
         units = plan.read(store, STATE)
-        real = next(iter(design(units, plan.schemes[0], 0.1, seed)))
+        real = next(make_designs(units, plan.schemes[0], 0.1, seed))
         few = np.arange(len(units)) < 600  # tested on; the others stand for all there are
-        fits = SchemeFits(real, units.vectors, gather(units.vectors, [real])[0])
+        regressions = fit_moments(units.vectors, [(real.counts, real.fitting)])
+        fits = SchemeFits(real, units.vectors, regressions)
         fit = fits.fit("saturated")
         predict = predictor(fit, real.counts)
         rows = [
-            Prediction({"control": ""}, predict, fits.regressions[0].mean, real.test & of)
+            Prediction("saturated", "", predict, fits.regressions[0].mean, real.test & of)
             for of in (few, ~few)
         ]
-        found, truth = (each.columns(["r2"]) for each in score(units, units.vectors, rows))
-    return found["r2_low"] <= truth["r2"] <= found["r2_high"]
+        found, truth = (each.r2 for each in score(units, units.vectors, rows))
+    return found.low <= truth.value <= found.high
 
 
 @pytest.mark.soak

@@ -10,7 +10,8 @@ from planted.sentences import FILLER, ROLE, plant
 
 from tprprobe import plugins
 from tprprobe.analyses.probing import load_rows
-from tprprobe.dashboard.probes import show_probes
+from tprprobe.dashboard.probes import show_probes, summarize_probes
+from tprprobe.evaluation.results import load_results
 from tprprobe.figures.catalogue.loaders import load_probes
 from tprprobe.figures.probes import probe_table
 
@@ -74,21 +75,67 @@ class Discriminant(Pipeline):
     def get_params(self, deep=True):
         return {"components": self.components}
 '''
+ROTATION = '''
+from dataclasses import dataclass
+
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin
+from torch.nn.functional import cross_entropy
+
+
+@dataclass
+class RotatedSubspace(ClassifierMixin, BaseEstimator):
+    """Distributed alignment search: a rotated subspace whose exchange between two vectors exchanges their labels.
+
+    Args:
+        k: The dimensions of the subspace.
+        steps: Steps of Adam.
+    """
+
+    k: int = 4
+    steps: int = 150
+    random_state: int = 0
+
+    def fit(self, X, y):
+        X, y = torch.as_tensor(X), torch.as_tensor(y)
+        self.classes_, codes = y.unique(return_inverse=True)
+        with torch.random.fork_rng():
+            torch.manual_seed(self.random_state)
+            plane = torch.nn.Linear(self.k, X.shape[1], bias=False)
+            read = torch.nn.Linear(X.shape[1], len(self.classes_))
+            basis = torch.nn.utils.parametrizations.orthogonal(plane)
+            adam = torch.optim.Adam([*basis.parameters(), *read.parameters()], 1e-2)
+            for _ in range(self.steps):
+                other = torch.randperm(len(X))
+                W = basis.weight
+                swapped = X + (X[other] - X) @ W @ W.T
+                loss = cross_entropy(read(swapped), codes[other]) + cross_entropy(read(X), codes)
+                adam.zero_grad(), loss.backward(), adam.step()
+        self.read_ = read
+        return self
+
+    @torch.no_grad()
+    def predict(self, X):
+        return self.classes_[self.read_(torch.as_tensor(X)).argmax(1)].numpy()
+'''
 POINTS = """
 [tprprobe.estimators]
 sparse The k most informative neurons = sparse_probe:SparseProbe
 perceptron A multilayer perceptron = perceptron:Perceptron
 discriminant Fisher's discriminant of principal components = discriminant:Discriminant
+rotation A rotated subspace = rotation:RotatedSubspace
+rsa Representational similarity = similarity:Similarity
 """
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """Installs the three for this file's tests."""
+    """Installs the five for this file's tests."""
     folder = tmp_path_factory.mktemp("site")
-    sparse = re.search(r'title="sparse_probe.py"\n(.*?)^```$', PAGE, re.MULTILINE | re.DOTALL)
-    assert sparse
-    texts = {"sparse_probe": sparse[1], "perceptron": PERCEPTRON, "discriminant": PIPELINE}
+    pattern = r'title="(sparse_probe|similarity).py"\n(.*?)^```$'
+    texts = dict(re.findall(pattern, PAGE, re.MULTILINE | re.DOTALL))
+    assert len(texts) == 2
+    texts |= {"perceptron": PERCEPTRON, "discriminant": PIPELINE, "rotation": ROTATION}
     for name, text in texts.items():
         (folder / f"{name}.py").write_text(text)
         assert "tprprobe" not in text
@@ -116,7 +163,9 @@ def store(tmp_path_factory):
 
 def test_their_parameters_are_options(installed):
     helps = {option.name: option.help for option in installed.params if hasattr(option, "help")}
-    assert helps["k"] == "Of sparse: How many neurons it reads. Default: 16."
+    sparse, rotation = "How many neurons it reads.", "The dimensions of the subspace."
+    assert helps["k"] == f"Of sparse: {sparse} Default: 16. Of rotation: {rotation} Default: 4."
+    assert helps["metric"].startswith("Of rsa: The distance of vectors")
     assert helps["hidden"] == "Of perceptron: Its hidden units. Default: 32."
     assert helps["components"] == "Of discriminant: How many components. Default: 4."
     assert "random_state" not in helps
@@ -128,6 +177,7 @@ def test_their_parameters_are_options(installed):
         ("sparse", {"k": 6}),
         ("perceptron", {"steps": 60, "seeds": 2}),
         ("discriminant", {"components": 6}),
+        ("rotation", {"steps": 60}),
     ],
 )
 def test_they_are_probes_with_controls_a_figure_and_a_page(
@@ -147,6 +197,33 @@ def test_they_are_probes_with_controls_a_figure_and_a_page(
     probes = load_probes([out])
     assert probe_table(probes).draw().axes
     assert isinstance(show_probes(probes, "pos").data, pd.DataFrame)
+
+
+def test_a_score_without_predictions_has_an_interval_controls_a_figure_and_a_page(
+    installed, store, tmp_path
+):
+    out = tmp_path / "run"
+    sites = ["--sites", FILLER, "--sites", ROLE, "--control", "shuffled"]
+    command = ["pos", str(store.path), "--probe", "rsa", "--metric", "euclidean", *sites]
+    with installed.make_context("probe", [*command, "--out", str(out)]) as ctx:
+        installed.invoke(ctx)
+    rows = load_rows(out)
+    scores = rows.set_index(["site", "control"])["score"]
+    assert scores.between(-1, 1).sum() == 4
+    results = load_results(out).select(metric="score", control="").table
+    by_hand = results["value"] - [scores[site, "shuffled"] for site in results["site"]]
+    assert results["beyond"].to_numpy() == pytest.approx(by_hand.to_numpy())
+    assert ((results["low"] < results["value"]) & (results["value"] < results["high"])).all() == (
+        results["n_groups"].iloc[0] >= 10
+    )
+    assert (results["rival"] == "shuffled").all()
+    assert results["beyond"].notna().all()
+    probes = load_probes([out])
+    table = probe_table(probes)
+    assert "score" in table.title
+    assert table.draw().axes
+    assert show_probes(probes, "pos").scene.label == "score"
+    assert "score" in summarize_probes(probes, "pos", list(probes["model"].unique())).text
 
 
 def test_an_option_of_another_probe_is_one_line(installed, store):

@@ -55,11 +55,11 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(division, "BLOCK", 3)
     one_at_a_time = threading.Lock()  # threads share the state of torch's random numbers
 
-    def find_twins(*given: Any, twins: Any = blocks.find_twins) -> Any:
+    def find_controls(*given: Any, twins: Any = blocks.find_controls) -> Any:
         with one_at_a_time:
             return twins(*given)
 
-    monkeypatch.setattr(blocks, "find_twins", find_twins)
+    monkeypatch.setattr(blocks, "find_controls", find_controls)
 
 
 def contents(folder: Path) -> dict[str, bytes]:

@@ -157,7 +157,7 @@ def test_a_sweep_without_full_strength_is_drawn_at_its_largest(tmp_path):
     rows.to_csv(tmp_path / "sweep.csv", index=False)
     figure = catalogue.make("ablation-map", sweeps=[tmp_path])
     assert figure.axes[0].get_title(loc="left") == "zero × 0.5"
-    assert [each.get_text() for each in figure.axes[0].texts] == ["-25", "-25"]
+    assert [each.get_text() for each in figure.axes[0].texts] == ["−25", "−25"]
     shown = views.interventions.read_interventions(tmp_path)
     assert views.show_interventions(shown["zero"], "zero").title.endswith("(zero) × 0.5")
 

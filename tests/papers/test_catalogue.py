@@ -207,7 +207,7 @@ def test_a_claim_that_is_not_there_is_refused():
 def test_options_reach_the_figure(run):
     figure = catalogue.draw("schlag-fig2", store=run / "store", layer=0, head=1, k=3, raw=False)
     title, caption = (text.get_text() for text in figure.texts)
-    assert title.endswith("encoder.0.self.role, head 1")
+    assert title.endswith("layer 0, role, head 1")
     assert "k = 3, standardized" in caption
     raw = catalogue.draw("schlag-fig2", store=run / "store", k=3)  # as in the paper
     assert "k = 3, raw" in raw.texts[1].get_text()

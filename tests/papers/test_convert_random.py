@@ -28,7 +28,7 @@ FLAGS = {
     "tpr_output_type": ["add", "concat", "proj&add"],
 }
 SEEDS = st.integers(0, 2**31)
-FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+FEW = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 
 
 def runs(c: dict[str, Any]) -> bool:
@@ -134,7 +134,7 @@ def test_any_setting_of_jiang(config, seed, data):
             assert_close(steps(model, *batch), expected, "through the cache")
 
 
-@settings(FEW, max_examples=20)
+@settings(FEW, max_examples=10)
 @given(
     st.builds(
         literalschlag.Sizes,

@@ -18,7 +18,7 @@ from tprprobe.cli import app
 def bound(tmp_path_factory):
     """Fillers of few dimensions bound to independent places, with a twin that is noise."""
     folder = tmp_path_factory.mktemp("grids") / "store"
-    return plant_bindings(folder, left, n=300, noise=0.3, width=40, ranks=(3, 6), twin=True)
+    return plant_bindings(folder, left, n=200, noise=0.3, width=32, ranks=(3, 6), twin=True)
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_controls_know_nothing(rows):
 
 
 def test_free_vectors_of_places_and_labels_are_no_bilinear_form(tmp_path):
-    store = plant_bindings(tmp_path / "store", left, n=700, noise=0.1, width=64, ranks=(8, 6))
+    store = plant_bindings(tmp_path / "store", left, n=150, noise=0.1, width=24, ranks=(8, 6))
     assert real(store, rank="2x2") < real(store, form="linear")
 
 
@@ -127,9 +127,9 @@ def test_the_structure_of_questions_is_a_task(tmp_path):
     assert rows.loc["real", "labels"] > 3
 
 
-def test_the_command_and_its_options(bound, tmp_path):
-    out = tmp_path / "out"
-    args = ["probe", "token", str(bound.path), "--probe", "bilinear", "--sites", STATE]
+def test_the_command_and_its_options(tmp_path):
+    store, out = plant_bindings(tmp_path / "store", left, n=60), tmp_path / "out"
+    args = ["probe", "token", str(store.path), "--probe", "bilinear", "--sites", STATE]
     args += ["--rank", "2x2", "--control", "shuffled", "--out", str(out)]
     told = json.loads(CliRunner().invoke(app, [*args, "--json"]).stdout)
     assert {row["control"] for row in told} == {"real", "shuffled", "majority"}

@@ -97,16 +97,3 @@ def test_capture_table_has_every_basis(stores):
     assert (
         cells.loc[cells["directions"].str.contains("PCA"), "of the best"].str[:5] == "1.000"
     ).all()
-
-
-@pytest.mark.parametrize(
-    ("name", "panels"),
-    [
-        ("schlag-sec6.1", 2),
-        ("schlag-sec6.1-table", 1),
-        ("schlag-sec7", 2),
-        ("schlag-sec7-table", 1),
-    ],
-)
-def test_figures_of_a_store(stores, name, panels):
-    assert len(catalogue.draw(name, store=stores[0]).axes) == panels

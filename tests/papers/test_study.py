@@ -403,11 +403,16 @@ def _simulated(rng, seeds=3, questions=150, between=0.03, alike=0.0, variants="a
     return Answers(Study("simulated", runs, runs, table), np.ones(questions, bool))
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{"between": 0.06}, {"between": 0.0}, {"between": 0.03, "alike": 0.1}, {"seeds": 5}],
-    ids=["seeds dominate", "questions dominate", "seeds alike", "five seeds"],
-)
+LONG = pytest.mark.soak
+SIMULATED = [
+    pytest.param({"between": 0.06}, id="seeds dominate"),
+    pytest.param({"between": 0.0}, id="questions dominate", marks=LONG),
+    pytest.param({"between": 0.03, "alike": 0.1}, id="seeds alike", marks=LONG),
+    pytest.param({"seeds": 5}, id="five seeds", marks=LONG),
+]
+
+
+@pytest.mark.parametrize("settings", SIMULATED)
 def test_intervals_of_contrasts_cover_the_truth(settings):
     rng = np.random.default_rng(7)
     weights = {"a": 0.5, "b": 0.5, "c": -0.5, "d": -0.5}

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planted.roles import PlantedRoles
 
-from studies.pages import agents_section, interventions_page
+from studies.pages import interventions_page
 from tprpapers.swaps.digit_vectors import read_digits
 from tprpapers.swaps.donor_roles import DONORS, measure_donors
 from tprpapers.swaps.effect_intervals import (
@@ -333,34 +333,6 @@ def test_a_swap_without_a_donor_is_left_out_of_every_kind():
     assert len(found) == len(DONORS)
 
 
-def test_agents_are_shown_of_t5_and_of_the_untrained_twins(tmp_path, monkeypatch):
-    measured = dict.fromkeys(
-        ("counterfactual", "original", "other", "p_counterfactual", "p_original"), 0.5
-    )
-
-    def found(recipe, model, folder):
-        rows = [
-            {"model": name, "subset": subset, "at": at, "n": n}
-            for name, subset, n in (
-                (model, "answered", 9),
-                (model, "all", 20),
-                (f"untrained:{model}", "all", 20),
-            )
-            for at in ("pair", "alike")
-        ]
-        same = {"vectors": "filler", "layer": -1, "head": -1}
-        return pd.DataFrame(rows).assign(**same, **measured)
-
-    monkeypatch.setattr(interventions_page, "_table_of", found)
-    shown = interventions_page._agents(tmp_path)
-    for name in ("tpt-d-english", "tpt-c-english", "t5-english"):
-        assert f"| {name} | fillers, all layers, alike | 9 |" in shown
-        assert (
-            shown.count(f"| untrained:{name} | any of these, all layers (least to most of 2) |")
-            == 1
-        )
-
-
 def test_swaps_of_numbers_are_shown_of_the_untrained_twin_though_it_answers_nothing():
     same = {"kind": "polarity", "layer": -1, "head": -1, "original": 0.0, "other": 1.0}
     same |= {"p_original": 0.0, "p_counterfactual": 0.0}
@@ -375,20 +347,3 @@ def test_swaps_of_numbers_are_shown_of_the_untrained_twin_though_it_answers_noth
         "| untrained:m | any of these, all layers (least to most of 2) | 8 | 0.000 to 0.125 |"
         in shown
     )
-
-
-def test_the_grammars_judgments_are_on_the_page(tmp_path):
-    """Shares of kept judgments, per exchange; no model is loaded where they are kept."""
-    verdicts = {"grammatical": [True] * 4, "true": [True, False] * 2, "true_exchanged": [False] * 4}
-    kept = pd.DataFrame(verdicts).assign(
-        vectors=["none", "none", "role", "role"], at=["pair", "pair", "pair", "elsewhere"]
-    )
-    kept.to_parquet(tmp_path / "judged-planted.parquet")
-    lines = agents_section.summarize_judged(tmp_path, ["planted"]).splitlines()
-    assert [line.split(" | ")[1:3] for line in lines[2:]] == [
-        ["nothing", "2"],
-        ["roles, pair", "1"],
-        ["roles, elsewhere", "1"],
-    ]
-    assert "0.500 [" in lines[2]
-    assert "true of it with the names exchanged" in lines[0]

@@ -1,4 +1,4 @@
-"""Names of columns that the glossary (docs/columns.md) does not explain."""
+"""Names of columns that the glossary (the tables of columns in docs) does not explain."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # strangers' classes warn of 
 TABLE = read_table().set_index("architecture")
 READ = TABLE.index[TABLE["reason"] == ""]
 HARD = ["bloom", "falcon", "fnet", "longformer", "mpt", "openai-gpt", "squeezebert", "xlm", "xlnet"]  # fmt: skip
-SAMPLE = sorted({*random.Random(0).sample([*READ], 8), *HARD})
+SAMPLE = sorted({*random.Random(0).sample([*READ], 4), *HARD})
 
 
 def check(name: str) -> None:
@@ -35,6 +35,7 @@ def test_every_other_architecture_is_read_as_the_table_says(name):
     check(name)
 
 
+@pytest.mark.soak
 def test_the_table_has_every_architecture_that_reads_ids():
     """The table is about the installed version of transformers; newer versions may have more types."""
     assert {*TABLE.index} & {*list_types()} >= {*READ}

@@ -17,9 +17,9 @@ from studies.pages.seed_roles import gather_seeds, mean_measure, seed_evidence
 from studies.pages.seed_tables import list_peaks, summarize_leads, summarize_seeds
 from studies.pages.verdicts import claims_of, read_page
 from tprpapers.claims import judge, load_claims
-from tprpapers.jiang.role_names import name_dictionary, read_fields, summarize_labels
+from tprpapers.jiang.role_names import name_dictionary, read_fields
+from tprprobe.analyses.probing.counts import Counts
 from tprprobe.analyses.probing.scores import Score, measure
-from tprprobe.analyses.probing.trials import Counts
 from tprprobe.evaluation.metrics import TERMS
 from tprprobe.evaluation.results import Results, tabulate
 from tprprobe.gold.labels import WORD
@@ -54,7 +54,7 @@ def write(folder, scores):
     rows = Results(tabulate(numbers)).wide().assign(selectivity=0.1)
     rows.astype({"layer": "Int64"}).to_parquet(folder / "rows.parquet")
     parts = [
-        pd.DataFrame(each.whole, columns=list(TERMS)).assign(
+        pd.DataFrame(each.counts.sums[0], columns=list(TERMS)).assign(
             document=[f"d{i}" for i in range(DOCUMENTS)], **each.names
         )
         for each in scores
@@ -235,15 +235,6 @@ def test_contrasts_are_paired_by_document(folder, page):
 )
 def test_statistics_of_scores(statistic, expected):
     assert statistic(np.array([[0.1, 0.3, 0.5]]))[0] == pytest.approx(expected)
-
-
-def test_what_a_role_tells_of_a_label_is_scored_on_other_texts(tmp_path):
-    store = write_store(tmp_path / "store", 300)
-    found = summarize_labels(store, "decoder.-1.cross.role_weights", "pos")
-    assert 0.97 < found[0].low <= found[0].value <= 1
-    assert found[1].value == pytest.approx(0, abs=0.01)  # one role for all words tells nothing
-    of_place = summarize_labels(store, "decoder.-1.cross.role_weights", "place")
-    assert of_place[0].low < 0.01  # the place is drawn apart
 
 
 def test_roles_of_a_dictionary_are_named_by_the_word_they_predict(tmp_path):

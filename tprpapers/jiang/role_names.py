@@ -7,12 +7,10 @@ import pandas as pd
 from jaxtyping import Int
 
 from tprprobe.analyses.naming.fields import Field, describe
-from tprprobe.analyses.naming.lattice import build_lattice
 from tprprobe.analyses.naming.names import name_clusters
 from tprprobe.errors import InputError
-from tprprobe.evaluation.splits import halve_documents
+from tprprobe.estimators.clusters.predicates import build_lattice
 from tprprobe.gold.labels import WORD, decode_cell
-from tprprobe.statistics import Interval, bounds, divide, group_sums, replicate_totals
 from tprprobe.store import Store
 
 NONE = "none"
@@ -43,34 +41,6 @@ def name_dictionary(store: Store, site: str, seed: int = 0) -> pd.DataFrame:
         named = name_clusters(labels, lattice, words["sample"].to_numpy(), seed)
         parts.append(named.assign(head=head, role=used[named["cluster"].to_numpy()]))
     return pd.concat(parts, ignore_index=True).drop(columns="cluster")
-
-
-def summarize_labels(store: Store, site: str, field: str, seed: int = 0) -> dict[int, Interval]:
-    """The share of a field's entropy that the strongest role tells, by head of ``….role_weights``.
-
-    1 − H(label | role) / H(label) in cross-entropies: how often a label comes with a role is counted on one
-    half of the texts (and one word more, whose label is drawn at large), the bits on the other half, 95 %
-    intervals over its texts. Below 0 the role misleads. Fields: pos, dep, entity, place, before.
-
-    Raises:
-        InputError: no such site, no role weights, or a token table without tags.
-    """
-    roles, words = _strongest(store, site)
-    texts, labels = words["sample"].to_numpy(), pd.factorize(words[field])[0]
-    learned = halve_documents(texts, seed)
-    found = {}
-    for head in range(roles.shape[1]):
-        counts = np.zeros((roles.max() + 1, labels.max() + 1))
-        np.add.at(counts, (roles[learned, head], labels[learned]), 1)
-        prior = (counts.sum(0) + 1) / (counts.sum() + counts.shape[1])
-        given = (counts + prior) / (counts.sum(1, keepdims=True) + 1)
-        likely = np.stack([given[roles[:, head], labels], prior[labels]], 1)[~learned]
-        sums = group_sums(-np.log(likely), texts[~learned])
-        bits, least = np.concatenate([sums.sum(0)[None], replicate_totals(sums)]).T
-        shares = 1 - divide(bits, least)
-        low, high = bounds(shares[1:], len(sums))
-        found[head] = Interval(float(shares[0]), float(low), float(high))
-    return found
 
 
 def _strongest(store: Store, site: str) -> tuple[Int[np.ndarray, "word head"], pd.DataFrame]:

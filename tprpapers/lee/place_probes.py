@@ -13,8 +13,8 @@ from jaxtyping import Float, Int
 from sklearn.base import BaseEstimator, ClassifierMixin
 from torch import Tensor
 
-from tprprobe.analyses.decomposition.choices import read_rank
 from tprprobe.errors import unknown
+from tprprobe.estimators.bindings.selection import read_rank
 
 PENALTIES = (1e-1, 1e-2, 1e-3, 1e-4)
 STEPS = 150  # of L-BFGS, at most

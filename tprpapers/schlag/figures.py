@@ -46,7 +46,7 @@ def draw_attention(
     layer: int = -1,
     head: int | None = None,
     sample: int | None = None,
-    positions: Sequence[int] | None = None,
+    positions: Sequence[int] = (),
 ) -> Drawing:
     """Attention of numbers to '/', in three kinds of example that are picked, or in one question.
 
@@ -56,8 +56,8 @@ def draw_attention(
     if head is None:
         head = most_relating_head(store, site)
     if sample is not None:
-        return attention_rows(store, site, sample, head, positions)
-    if positions is not None:
+        return attention_rows(store, site, sample, head, positions or None)
+    if positions:
         raise InputError("positions are of one question: give the number of a sample too")
     return attention_examples(store, site, head, pick_examples(store))
 

@@ -58,7 +58,7 @@ def find_swaps(
         seed: Seed of the choice among pairs.
 
     Returns:
-        One row per question and kind: one pair, drawn at random; see [columns](columns.md#swaps).
+        One row per question and kind: one pair, drawn at random; see [columns](interventions.md#columns-of-swaps).
 
     Raises:
         InputError: An unknown kind.

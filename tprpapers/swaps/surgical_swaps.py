@@ -20,10 +20,10 @@ from torch import Tensor
 from tprpapers.swaps.exchanges import ALL, BATCH, encode_swaps, tabulate
 from tprpapers.worlds.mathematics.questions import Question
 from tprprobe.analyses.decomposition import Decomposition, fit_scheme
-from tprprobe.analyses.decomposition.designs import Pairs
-from tprprobe.analyses.decomposition.families import PAIR, PartFit, RoleFit
 from tprprobe.data.dataset import Dataset
 from tprprobe.errors import InputError
+from tprprobe.estimators.bindings.families import PAIR, PartFit, RoleFit
+from tprprobe.estimators.bindings.pairs import Pairs
 from tprprobe.extraction import extract
 from tprprobe.interventions.batched_edits import Variant, score_variants
 from tprprobe.interventions.decomposed_states import TokenStates, read_states
@@ -126,10 +126,10 @@ def turn(
 def displace(fit: Decomposition) -> Decomposition:
     """The fit in which every role has the vectors of the role whose vectors are least like its own."""
     of, wrong = fit.fit.pairs, find_wrong_roles(fit)
-    grid = np.divmod(np.arange(len(of.fillers) * len(of.roles)), len(of.roles))
-    to = [wrong[str(each)] for each in of.roles]
-    vectors = fit.bindings([(of.fillers[f], to[r]) for f, r in zip(*grid, strict=True)])
-    pairs = Pairs(of.fillers, of.roles, *grid)
+    pairs = Pairs.product(of.fillers, of.roles)
+    vectors = fit.bindings(
+        [(filler, wrong[str(role)]) for filler in of.fillers for role in of.roles]
+    )
     part = PartFit(pairs, vectors.shape[1], {PAIR: vectors})
     other = RoleFit("saturated", [part, *fit.fit.parts[1:]], fit.fit.bias, fit.fit.penalties)
     return replace(fit, fits={fit.scheme.name: other})

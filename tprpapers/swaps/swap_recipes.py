@@ -5,7 +5,6 @@ from pathlib import Path
 
 from pydantic import Field, model_validator
 
-from tprpapers.swaps.agent_patient import AGENTS
 from tprpapers.swaps.number_pairs import KINDS
 from tprprobe.errors import unknown
 from tprprobe.files.settings import parse, read_toml
@@ -20,8 +19,7 @@ class SwapRecipe(RecipeData, strict=True):
     """Swaps: kinds of pairs whose vectors are exchanged, and what else is measured of them.
 
     Swaps are kinds of pairs of numbers (`find_swaps`) whose vectors are exchanged in all ways of the
-    encoder, in the n arithmetic questions (or reports of the generated English: ``agent``); ``whole``: only
-    in all layers and heads at once. ``unbinding``: two words' unbinding vectors in captions of n images.
+    encoder, in the n arithmetic questions; ``whole``: only in all layers and heads at once. ``unbinding``: two words' unbinding vectors in captions of n images.
     ``donors``: numerators and denominators also take roles from the ``reference`` questions.
     ``shifts``: only the part of their vectors that tells them apart in the ``reference`` questions is
     exchanged, as many times as each of these doses says. ``erasures``: what tells them apart linearly
@@ -45,9 +43,8 @@ class SwapRecipe(RecipeData, strict=True):
                 raise ValueError(f"{name} needs swaps = ['polarity']: they are of its pairs")
         if self.swaps == [UNBINDING]:
             self.refuse(["whole", "surgery"], "of unbinding vectors")
-        elif self.swaps != [AGENTS] and (strange := [k for k in self.swaps if k not in KINDS]):
-            alone = (f"{AGENTS} (alone)", f"{UNBINDING} (alone)")
-            raise unknown("kind of swap", strange[0], (*KINDS, *alone))
+        elif strange := [kind for kind in self.swaps if kind not in KINDS]:
+            raise unknown("kind of swap", strange[0], (*KINDS, f"{UNBINDING} (alone)"))
         return self
 
     @property

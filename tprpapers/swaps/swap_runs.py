@@ -7,7 +7,6 @@ from functools import partial
 import pandas as pd
 
 from tprpapers.kinds import SWAPS
-from tprpapers.swaps.agent_patient import AGENTS, find_agent_swaps
 from tprpapers.swaps.digit_vectors import read_digits
 from tprpapers.swaps.donor_roles import KIND as POLARITY
 from tprpapers.swaps.donor_roles import measure_donors
@@ -25,7 +24,7 @@ from tprprobe.files.runs import KeptRun, keep_table, kept
 from tprprobe.interventions.folders import measure_parts, open_run
 from tprprobe.interventions.sweeps import find_data
 from tprprobe.models.checkpoint import untrained_twin
-from tprprobe.models.protocol import Model, Readable, require_model, require_vocabulary
+from tprprobe.models.protocol import Model, Readable, require_model
 
 EXCHANGES, TABLE = "swaps.parquet", SWAPS.file
 AT_ONCE = 200  # swaps of a part
@@ -49,7 +48,7 @@ def run_swaps(
     """
     if recipe.swaps == [UNBINDING]:
         return run_unbindings(model, data, recipe, out, resume)
-    swaps = find_pairs(model, data, recipe)
+    swaps = find_pairs(data, recipe)
     others = data[recipe.n :]
     with kept(out) as folder:
         return keep_table(
@@ -72,23 +71,18 @@ def run_swap_recipe(
     return run_swaps(model, find_data(model, recipe), recipe, out, resume)
 
 
-def find_pairs(model: Model, data: Dataset, recipe: SwapRecipe) -> pd.DataFrame:
-    """The swaps of a recipe: of agents and patients, or of numbers.
+def find_pairs(data: Dataset, recipe: SwapRecipe) -> pd.DataFrame:
+    """The pairs of numbers whose vectors a recipe exchanges.
 
     Raises:
-        InputError: agents in data other than the generated English, or no pairs.
+        InputError: no pairs.
     """
-    some = list(data[: recipe.n])
-    if recipe.swaps != [AGENTS]:
-        found = find_swaps([each.source for each in some], recipe.swaps, recipe.seed)
-    elif data.has_grammar:
-        found = find_agent_swaps(some, require_vocabulary(model), recipe.seed)
-    else:
-        raise InputError(f"swaps = ['agent'] in {data.name}: only the generated English has these")
-    if found.empty:
+    questions = [example.source for example in data[: recipe.n]]
+    swaps = find_swaps(questions, recipe.swaps, recipe.seed)
+    if swaps.empty:
         kinds = ", ".join(recipe.swaps)
-        raise InputError(f"none of {len(some)} examples of {data.name} has a pair of: {kinds}")
-    return found
+        raise InputError(f"none of {len(questions)} examples of {data.name} has a pair of: {kinds}")
+    return swaps
 
 
 def _measure(

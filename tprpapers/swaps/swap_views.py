@@ -7,11 +7,11 @@ import pandas as pd
 
 from tprpapers.kinds import SWAPS
 from tprpapers.swaps.swap_drawing import TITLES, list_ways, swap_shares, way_label
-from tprprobe.dashboard.chart_data import Dots
 from tprprobe.dashboard.interventions import EditView
 from tprprobe.dashboard.statements import Statement, percent, top
 from tprprobe.dashboard.view import View, measured
 from tprprobe.figures.catalogue.loaders import load_tables
+from tprprobe.figures.scenes import Dots
 
 ANSWERS = {"counterfactual": "as predicted", "other": "another answer", "original": "as before"}
 

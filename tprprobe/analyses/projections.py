@@ -5,22 +5,17 @@ UMAP of a store's vectors, which takes minutes, is kept in the store.
 
 import contextlib
 import hashlib
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Float32, Shaped
-from scipy.linalg import eigh
-from sklearn.covariance import ledoit_wolf
-from sklearn.decomposition import PCA
 
 from tprprobe.analyses.clustering import Clusters
 from tprprobe.console import track
-from tprprobe.errors import InputError, check_extra, unknown
+from tprprobe.errors import InputError, unknown
+from tprprobe.estimators.projections import PlaneProjection
 from tprprobe.files.writing import whole
 from tprprobe.store import Store
 
@@ -31,15 +26,6 @@ FAR, SMALL = 3, 0.4  # times the distance of the quartiles; a share of the plane
 NEIGHBORS = 5_000  # rows that UMAP is fitted on
 
 Blocks = Callable[[Sequence[slice]], Iterable[slice]]
-
-
-class Plane(NamedTuple):
-    """A plane: the projected fit set, and the function that places other vectors."""
-
-    points: Float[np.ndarray, "row 2"]
-    place: Callable[[np.ndarray], np.ndarray]
-    axes: tuple[str, str]
-    explained: tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,13 +54,7 @@ def project(
     progress: Blocks = iter,
     most: int = 20_000,
 ) -> Projection:
-    """The vectors' places in the plane.
-
-    pca     the two principal components
-    linear  the two axes along which the means of classes (``labels``) lie furthest apart beside the
-            spread inside classes (Fisher's discriminants; within-class covariance by Ledoit and
-            Wolf). Of two classes there is one; then the second is the first component of the rest
-    umap    UMAP with a fixed seed (needs ``umap-learn``)
+    """The vectors' places in the plane, by a :class:`PlaneProjection`.
 
     Axes are found on the rows ``fit`` (default: all), or on ``most`` of these, drawn at random;
     ``progress`` wraps the list of blocks of rows that are then placed. Axes that part classes part
@@ -83,22 +63,15 @@ def project(
     if method not in METHODS:
         raise unknown("projection", method, METHODS)
     fitted = _choose(len(vectors), fit, most, seed)
-    known = _finite(vectors[fitted])
-    if method == "pca":
-        plane = _principal(known, seed)
-    elif method == "umap":
-        plane = _neighbors(known, seed)
-    elif labels is None:
-        raise InputError("the linear projection separates classes: give a label for every vector")
-    else:
-        plane = _discriminant(known, labels[fitted])
+    plane = PlaneProjection(method, seed)
+    plane.fit(_finite(vectors[fitted]), None if labels is None else labels[fitted])
     points = np.empty((len(vectors), 2), np.float32)
-    points[fitted] = plane.points
+    points[fitted] = plane.embedding_
     others = np.flatnonzero(~fitted)
     blocks = [slice(start, start + ROWS) for start in range(0, len(others), ROWS)]
     for block in progress(blocks):
-        points[others[block]] = plane.place(_finite(vectors[others[block]]))
-    return Projection(points, method, plane.axes, plane.explained, fitted, plane.place)
+        points[others[block]] = plane.transform(_finite(vectors[others[block]]))
+    return Projection(points, method, plane.axes_, plane.explained_, fitted, plane.transform)
 
 
 def _choose(n: int, fit: np.ndarray | None, most: int, seed: int) -> Bool[np.ndarray, " token"]:
@@ -115,65 +88,6 @@ def _finite(vectors: np.ndarray) -> Float32[np.ndarray, "row width"]:
     if not np.isfinite(block).all():
         raise InputError("vectors that are not finite cannot be projected: leave these rows out")
     return block
-
-
-def _principal(vectors: Float32[np.ndarray, "row width"], seed: int) -> Plane:
-    if vectors.shape[1] < 2:
-        raise InputError("vectors of one dimension have no plane: give wider ones")
-    found = PCA(2, random_state=seed).fit(vectors)
-    first, second = map(float, found.explained_variance_ratio_)
-    axes = "1st principal component", "2nd principal component"
-    return Plane(found.transform(vectors), found.transform, axes, (first, second))
-
-
-def _discriminant(
-    vectors: Float32[np.ndarray, "row width"], labels: Shaped[np.ndarray, " row"]
-) -> Plane:
-    names, index = np.unique(labels, return_inverse=True)
-    if len(names) < 2:
-        raise InputError("all vectors are of one class: axes that part classes need two or more")
-    center = vectors.mean(0, dtype=float)
-    means = np.stack([vectors[index == each].mean(0, dtype=float) for each in range(len(names))])
-    first, second, *shares = _directions(means[index] - center, vectors - means[index])
-    axes, explained = ("1st discriminant", "2nd discriminant"), (shares[0], shares[1])
-    if len(names) == 2:
-        first *= np.sign((means[1] - means[0]) @ first)
-        rest = vectors - np.outer(vectors @ first, first)
-        component: Any = PCA(1).fit(rest).components_
-        second = component[0]
-        axes = f"{names[0]} – {names[1]}", "1st principal component of the rest"
-        explained = np.nan, np.nan
-    place = partial(_place, center, np.stack([first, second], 1))
-    return Plane(place(vectors), place, axes, explained)
-
-
-def _directions(
-    between: Float[np.ndarray, "row width"], within: Float[np.ndarray, "row width"]
-) -> tuple[np.ndarray, np.ndarray, float, float]:
-    """The two unit vectors w of largest wᵀBw / wᵀWw, and their shares of the sum of all such."""
-    spread = ledoit_wolf(within, assume_centered=True)[0]
-    if not np.trace(spread):  # classes are points
-        spread = np.eye(len(spread))
-    values, vectors = eigh(between.T @ between / len(between), spread)
-    first, second = (each / np.linalg.norm(each) for each in vectors.T[::-1][:2])
-    return first, second, float(values[-1] / values.sum()), float(values[-2] / values.sum())
-
-
-def _place(
-    center: np.ndarray, plane: Float[np.ndarray, "width 2"], vectors: np.ndarray
-) -> Float[np.ndarray, "row 2"]:
-    return (vectors - center) @ plane
-
-
-def _neighbors(vectors: Float32[np.ndarray, "row width"], seed: int) -> Plane:
-    check_extra("umap", "umap", "the projection umap (others: pca, linear)")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # on small graphs, and of its own dependencies
-        from umap import UMAP
-
-        found: Any = UMAP(n_neighbors=min(15, len(vectors) - 1), random_state=seed, n_jobs=1)
-        points = found.fit_transform(vectors)
-    return Plane(points, found.transform, ("UMAP 1", "UMAP 2"), (np.nan, np.nan))
 
 
 def place(store: Store, roles: Clusters, method: str = "pca", seed: int = 0) -> Projection:

@@ -11,10 +11,10 @@ from jaxtyping import Bool, Float32, Int32, Integer
 from tprprobe.analyses.clustering import Clusters, cluster
 from tprprobe.analyses.naming import name_roles
 from tprprobe.analyses.naming.fields import CLUSTER, NONE, OTHER, list_fields, read_field
-from tprprobe.analyses.naming.lattice import build_lattice
 from tprprobe.analyses.naming.names import UNNAMED, read_structure, score_candidates
 from tprprobe.analyses.projections import Projection, place, place_more, project
 from tprprobe.errors import InputError
+from tprprobe.estimators.clusters.predicates import build_lattice
 from tprprobe.evaluation.splits import read_provenance
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store

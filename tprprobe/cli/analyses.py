@@ -72,6 +72,7 @@ def reconstruct(
     common.show(as_json, results, lambda: reconstruction_table(results).markdown())
 
 
+@common.of_model
 @options_of("interventions.behavior:measure_pairs", only=["edits", "sites"], edits="edit")
 def intervene(
     ckpt: common.Ckpt,
@@ -100,6 +101,7 @@ def intervene(
     resume: common.Resume = False,
     device: common.Device = "cpu",
     as_json: common.Json = False,
+    loading: common.Loading = None,
     **of_edits: Any,
 ) -> None:
     """Edit or exchange vectors while a model runs, and score its answers, by a recipe or on minimal pairs."""
@@ -134,7 +136,9 @@ def intervene(
         of_pairs = of_pairs | {"seed": seed, "data": data, "text": text}
         out = common.default_folder("text" if text else "pairs", ckpt, **of_pairs)
     common.check_folder(out, resume)
-    model = require_head(load_model(ckpt, device=device), "an intervention on answers")
+    model = require_head(
+        load_model(ckpt, device=device, **loading or {}), "an intervention on answers"
+    )
     if pairs is None:
         rows = run_recipe(Path(str(recipe)), model, out, resume)
         columns = [name for name in map(str, rows) if not name.endswith(("_low", "_high"))]
@@ -194,6 +198,7 @@ def name(
     common.show(as_json, shown, lambda: "\n".join(table.markdown() for table in tables))
 
 
+@common.of_model
 @options_of("examination:examine", without=["tokenizer", "data", "n", "out"])
 def examine(
     model: Annotated[
@@ -205,6 +210,7 @@ def examine(
     out: common.Out = None,
     device: common.Device = "cpu",
     as_json: common.Json = False,
+    loading: common.Loading = None,
     **options: Any,
 ) -> None:
     """Examine a model layer by layer: what its states represent, what training added, and what the model uses."""
@@ -216,7 +222,7 @@ def examine(
     common.check_folder(out, options.get("resume", False))
     if data is not None:
         options["data"] = load_data(data, n=n, seed=options.get("seed", 0))
-    read = load_model(model, device=device)
+    read = load_model(model, device=device, **loading or {})
     examined = examine(read, n=n or TEXTS, out=out, **options)
     lines, page = examined.lines, str(examined.page)
     common.show(as_json, {"lines": lines, "page": page}, lambda: "\n".join([*lines, page]))

@@ -14,13 +14,15 @@ from tprprobe.cli import (
     docs,
     extraction,
     figures,
-    lapses,
     probing,
     stores,
     training,
+    trajectory,
 )
+from tprprobe.cli.options import say
 
 EVERYWHERE = ("--offline", "--verbose")
+RENAMED = {"lapse": "trajectory"}  # old names, which work until 2027-06-01
 COMMANDS: dict[str, Callable[..., Any]] = {
     "models": training.models,
     "train": training.train,
@@ -39,7 +41,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "roles": decomposition.roles,
     "intervene": analyses.intervene,
     "examine": analyses.examine,
-    "lapse": lapses.lapse,
+    "trajectory": trajectory.trajectory,
     "name": analyses.name,
     "figure": figures.figure,
     "report": figures.report,
@@ -47,6 +49,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "docs": docs.docs,
 }
 TABLES = COMMANDS.keys() - {"models", "train", "convert", "push", "app", "docs"}
+OPEN = ("figure",)  # what is drawn has options of its own
 EPILOG = "What the columns of tables mean: tprprobe docs columns"
 
 
@@ -71,6 +74,10 @@ class Commands(TyperGroup):
         end = args.index("--") if "--" in args else len(args)
         front = [word for word in args[:end] if word in EVERYWHERE]
         words = [word for word in args[:end] if word not in EVERYWHERE]
+        if words and words[0] in RENAMED:
+            name = RENAMED[words[0]]
+            say(f"tprprobe: {words[0]} is now {name}; the old name works until 2027-06-01")
+            words[0] = name
         return super().parse_args(ctx, [*front, *words, *args[end:]])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -87,7 +94,9 @@ def load_command(name: str) -> Any:
     """
     function = COMMANDS.get(name) or plugins.find("commands")[name].load()
     group = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-    group.command(name, epilog=EPILOG if name in TABLES else None)(function)
+    settings = {"allow_extra_args": True, "ignore_unknown_options": True} if name in OPEN else None
+    epilog = EPILOG if name in TABLES else None
+    group.command(name, epilog=epilog, context_settings=settings)(function)
     return typer.main.get_command(group)
 
 

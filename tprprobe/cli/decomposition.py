@@ -46,8 +46,8 @@ def decompose(
     **options: Any,
 ) -> None:
     """Measure how much of a site's vectors role–filler bindings explain, held out, and compare it with controls."""
-    from tprprobe.analyses.decomposition import decompose_all, summarize
-    from tprprobe.console import track_stages
+    from tprprobe.analyses.decomposition import decompose_all, summarize, view_scores
+    from tprprobe.console import format_table, track_stages
     from tprprobe.store import open_store
     from tprprobe.store.dask_workers import scheduled
 
@@ -58,15 +58,10 @@ def decompose(
         return
     with scheduled(scheduler), track_stages("decomposing") as (progress, report):
         asked = (open_store(store), site, roles or ["left"], out, resume, progress, report)
-        scores = decompose_all(*asked, **options)
+        scores = view_scores(decompose_all(*asked, **options))
     columns = ["site", "roles", "family", "control", "rank", "r2", "r2_low", "r2_high", "over"]
     columns += ["gain", "gain_low", "gain_high", "learnt", "rank_withheld", "r2_withheld", "groups"]
-    shown = (
-        scores[columns]
-        .rename(columns={"groups": "documents"})
-        .round(3)
-        .to_string(index=False, na_rep="–")
-    )
+    shown = format_table(scores[columns].rename(columns={"groups": "documents"}))
     common.show(as_json, scores, lambda: "\n".join([*summarize(scores), shown]))
 
 
@@ -74,8 +69,8 @@ def _compare(
     store: Any, site: str, roles: list[str], out: Any, resume: bool, as_json: bool, options: Any
 ) -> None:
     """Prints the table of operations."""
-    from tprprobe.analyses.decomposition import compare_all, summarize_operations
-    from tprprobe.console import track
+    from tprprobe.analyses.decomposition import compare_all, summarize_operations, view_operations
+    from tprprobe.console import format_table, track
 
     for name, default in FITTED.items():
         if options.pop(name) != default:
@@ -86,9 +81,9 @@ def _compare(
     def progress(parts: Any) -> Any:
         return track(parts, "comparing", len(parts))
 
-    table = compare_all(store, site, roles, out, resume, progress, **options)
-    shown = table.round(3).to_string(index=False, na_rep="–")
-    common.show(as_json, table, lambda: "\n".join([*summarize_operations(table), shown]))
+    table = view_operations(compare_all(store, site, roles, out, resume, progress, **options))
+    lines = [*summarize_operations(table), format_table(table)]
+    common.show(as_json, table, lambda: "\n".join(lines))
 
 
 @options_of(FUNCTION, only=SHARED, every=True)
@@ -108,14 +103,14 @@ def roles(
 ) -> None:
     """Search for the role scheme that describes vectors in the fewest bits, and compare it with controls."""
     from tprprobe.analyses.decomposition import search_all
-    from tprprobe.console import track
+    from tprprobe.console import format_table, track
     from tprprobe.store import open_store
 
     options |= {"fields": fields, "progress": lambda parts: track(parts, "searching", len(parts))}
-    found = search_all(open_store(store), site, out, resume, **options)
+    searches = search_all(open_store(store), site, out, resume, **options)
     columns = ["control", "roles", "n_roles", "pairs", "bits", "r2", "r2_low", "r2_high"]
     lines = []
-    for each in found:
-        shown = each.schemes.groupby("control", sort=False).head(8)[[*columns, "stability"]]
-        lines += [*each.lines, shown.round(3).to_string(index=False)]
-    common.show(as_json, [each.as_dict() for each in found], lambda: "\n".join(lines))
+    for search in searches:
+        shown = search.schemes.groupby("control", sort=False).head(8)[[*columns, "stability"]]
+        lines += [*search.lines, format_table(shown)]
+    common.show(as_json, [search.as_dict() for search in searches], lambda: "\n".join(lines))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 HF = "hf:"  # before the name of a model of transformers
 
 
+@common.of_model
 @options_of(
     "extraction.blocks:extract",
     without=["out", "target", "control", "vocabulary", "labellers"],
@@ -45,7 +46,15 @@ def extract(
     ] = False,
     out: common.Out = None,
     device: common.Device = "cpu",
-    dtype: common.Dtype = "float32",
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Print what the extraction will take (sites, bytes, passes, time, memory), by shapes and a trial on 128 samples.",
+        ),
+    ] = False,
+    as_json: common.Json = False,
+    loading: common.Loading = None,
     **options: Any,
 ) -> None:
     """Write the vectors of a model's sites on a dataset into a store; under torchrun or srun, on all their processes."""
@@ -57,7 +66,7 @@ def extract(
     from tprprobe.store.manifests import read_begun
 
     ranks, out = Ranks.of(), out or common.default_folder("", ckpt)
-    if not ranks.rank:
+    if not (ranks.rank or dry_run):
         common.check_folder(out, resume=True)
         read_begun(out, bool(options.get("resume")))
     Pooling(options.get("pool"), options.get("words"))
@@ -70,14 +79,21 @@ def extract(
         examples, labellers[:] = common.labelled(examples, labels or [])
         return examples
 
-    device = ranks.place(device)
-    model, examples = common.model_and_data(ckpt, data, split, n, seed, device, dtype, prepare)
+    place = ranks.place(device)
+    model, examples = common.model_and_data(ckpt, data, split, n, seed, place, loading, prepare)
     if options.get("twins") == ["none"]:
         no_control = bool(options.pop("twins"))
     options |= {"target": target, "control": not no_control, "labellers": labellers}
+    if dry_run:
+        from tprprobe.extraction.forecasts import forecast
+
+        given = {k: v for k, v in options.items() if k != "resume"}
+        expected = forecast(model, examples, **given)
+        return common.show(as_json, expected.as_dict(), expected.as_text)
     store = run(model, examples, out=out, **options)
     if not ranks.rank:
         common.say(f"samples {store.samples}, sites {len(store.sites)}: {out}")
+    return None
 
 
 def inspect(

@@ -1,14 +1,42 @@
 """Commands that draw figures, write reports and open the dashboard."""
 
+import argparse
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from tprprobe.cli import options as common
+from tprprobe.errors import InputError
+
+CONTEXT: Any = typer.Context.__bases__[0]  # of typer's own copy of click
+
+
+class FurtherOptions(argparse.ArgumentParser):
+    """The options of one figure, made of the keywords of its function: their defaults say of which type they are."""
+
+    def __init__(self, name: str, defaults: dict[str, Any]):
+        super().__init__(add_help=False, argument_default=argparse.SUPPRESS)
+        self.name, self.accepted = name, [*defaults]
+        for option, default in defaults.items():
+            self.add_argument(f"--{option.replace('_', '-')}", **_describe(default))
+
+    def error(self, message: str) -> NoReturn:
+        """Raises the fault as one line."""
+        accepted = ", ".join(f"--{name.replace('_', '-')}" for name in self.accepted) or "no others"
+        raise InputError(f"figure {self.name}: {message}; further options are {accepted}")
+
+
+def _describe(default: Any) -> dict[str, Any]:
+    if isinstance(default, bool):
+        return {"action": argparse.BooleanOptionalAction}
+    if isinstance(default, tuple | list):
+        return {"action": "append", "type": type(default[0]) if default else int}
+    return {"type": str if default is None else type(default)}
 
 
 def figure(
+    context: CONTEXT,  # pyright: ignore[reportInvalidTypeForm]
     name: Annotated[str | None, typer.Argument(help="The name of the figure.")] = None,
     store: Annotated[Path | None, typer.Option(help="The store to read.")] = None,
     ckpt: Annotated[
@@ -19,25 +47,21 @@ def figure(
     head: Annotated[int | None, typer.Option(help="A head.")] = None,
     k: Annotated[int | None, typer.Option(help="Number of clusters.")] = None,
     sample: Annotated[int | None, typer.Option(help="The number of a sample.")] = None,
-    every: Annotated[
-        bool, typer.Option("--every", help="Include questions with wrong answers (schlag-fig2).")
-    ] = False,
-    position: Annotated[
-        list[int] | None,
-        typer.Option(help="A position of the sample to look from; repeatable (schlag-fig3)."),
-    ] = None,
     method: Annotated[str | None, typer.Option(help="Projection: pca, linear or umap.")] = None,
-    tagger: Annotated[
-        str | None, typer.Option(help="A spaCy pipeline that tags words, by name or folder.")
-    ] = None,
-    clusters: Annotated[
-        str | None,
-        typer.Option(
-            help="A folder of `cluster --raw --out`: centers of another store (huang-table2, -table3)."
-        ),
-    ] = None,
     seed: Annotated[
         int | None, typer.Option(min=0, max=2**32 - 1, help="Seed of random choices.")
+    ] = None,
+    width: Annotated[float | None, typer.Option(help="The width in inches.")] = None,
+    height: Annotated[
+        float | None, typer.Option(help="The height in inches; default: in proportion.")
+    ] = None,
+    fontsize: Annotated[
+        float | None, typer.Option(help="Points of the labels of axes; other texts in proportion.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Another title; '' for none.")] = None,
+    dpi: Annotated[float | None, typer.Option(help="Dots per inch of a PNG file.")] = None,
+    style: Annotated[
+        Path | None, typer.Option(help="A style file of matplotlib, .mplstyle.")
     ] = None,
     out: Annotated[
         Path | None,
@@ -46,7 +70,10 @@ def figure(
         ),
     ] = None,
 ) -> None:
-    """Draw a figure or table. Without a name, list all figures, or with --store those of the store."""
+    """Draw a figure or table. Without a name, list all figures, or with --store those of the store.
+
+    A figure may have further options, the keywords of its function: an option that it does not have says which.
+    """
     from tprprobe.figures import catalogue
 
     if name is None:
@@ -63,8 +90,11 @@ def figure(
             typer.echo(f"{entry.name:{width}}  {entry.title}")
         return
     options = {"layer": layer, "head": head, "k": k, "sample": sample, "seed": seed}
-    options |= {"method": method, "tagger": tagger, "every": every or None, "positions": position}
-    options |= {"clusters": clusters}
+    options |= {"method": method, "width": width, "height": height, "fontsize": fontsize}
+    options |= {"title": title, "dpi": dpi, "style": style}
+    defaults = catalogue.find_figure(name).defaults
+    further = {key: default for key, default in defaults.items() if key not in options}
+    options |= vars(FurtherOptions(name, further).parse_args(context.args))
     common.say(f"drawn: {catalogue.write_figure(name, store, ckpt or [], options, out)}")
 
 

@@ -35,6 +35,7 @@ def options_of(
     unset: bool = False,
     every: bool = False,
     group: str = "",
+    into: str = "",
     **names: str,
 ) -> Callable[[Command], Command]:
     """A decorator of commands: their ``**options`` are arguments of a function or fields of a dataclass.
@@ -49,6 +50,7 @@ def options_of(
         unset: Whether no option has a default, for what has other defaults than the function.
         every: Whether options at their defaults are passed too, for runs that keep all their settings.
         group: A group of entry points (``estimators``), whose classes' constructors give further options.
+        into: The argument of the command that takes these options, as a dictionary; default: each is an argument.
         **names: The name of an option, where it is not that of the argument.
     """
 
@@ -62,28 +64,39 @@ def options_of(
         }
         return _constructor_options(group, options) | options if group else options
 
-    return lambda command: Generated(command, read, every)
+    return lambda command: Generated(command, read, every, into)
 
 
 class Generated:
     """A command whose options are read when they are asked for, so that a list of commands reads no sources."""
 
     def __init__(
-        self, command: Command, read: Callable[[], dict[str, inspect.Parameter]], every: bool
+        self,
+        command: Command,
+        read: Callable[[], dict[str, inspect.Parameter]],
+        every: bool,
+        into: str,
     ):
         functools.update_wrapper(self, command, ("__module__", "__name__", "__doc__"), ())
         self.command, self.read, self.every = command, functools.cache(read), every
+        self.into = into
 
     def __call__(self, **options: Any) -> None:
         generated = {} if self.every else self.read()
-        self.command(
-            **{k: v for k, v in options.items() if k not in generated or v != generated[k].default}
-        )
+        chosen = {
+            name: value
+            for name, value in options.items()
+            if name not in generated or value != generated[name].default
+        }
+        if self.into:
+            chosen[self.into] = {name: chosen.pop(name) for name in generated if name in chosen}
+        self.command(**chosen)
 
     @property
     def __signature__(self) -> inspect.Signature:
         signature = inspect.signature(self.command, eval_str=True)
-        fixed = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        listed = (p for p in signature.parameters.values() if p.name != self.into)
+        fixed = [p for p in listed if p.kind is not p.VAR_KEYWORD]
         return signature.replace(parameters=[*fixed, *self.read().values()])
 
     @property

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tprprobe.cli.generated_options import options_of
 from tprprobe.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,12 +35,18 @@ Split = Annotated[str | None, typer.Option(help="The split of the data.")]
 Number = Annotated[int | None, typer.Option("-n", help="How many examples.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of random choices.")]
 Device = Annotated[str, typer.Option(help="The device: cpu, cuda, cuda:1, …")]
-Dtype = Annotated[str, typer.Option(help="The type of the weights: float32, bfloat16 or float16.")]
 Out = Annotated[Path | None, typer.Option(help="The file or folder to write results to.")]
 Scheduler = Annotated[
     str | None,
     typer.Option(help="A Dask scheduler (tcp://HOST:8786), whose workers read the store in parts."),
 ]
+Loading = dict[str, Any] | None  # further arguments of load_model
+of_model = options_of(
+    "models.loading:load_model",
+    only=["dtype", "device_map", "max_memory", "quantization"],
+    panel="Weights",
+    into="loading",
+)
 Resume = Annotated[bool, typer.Option("--resume", help="Resume an interrupted run.")]
 
 
@@ -50,7 +57,7 @@ def model_and_data(
     n: int | None,
     seed: int,
     device: str,
-    dtype: str = "float32",
+    loading: Loading,
     prepare: "Callable[[Dataset], Dataset]" = lambda examples: examples,
 ) -> "tuple[Readable, Dataset]":
     """The model, and the data as they are prepared, both before the weights are read, which takes longest."""
@@ -63,7 +70,7 @@ def model_and_data(
     examples = None
     if data is not None:
         examples = prepare(load_data(data, split=split, n=n, seed=seed))
-    model = load_model(ckpt, device=device, dtype=dtype)
+    model = load_model(ckpt, device=device, **loading or {})
     if examples is None:
         data, split = default_data(model, split)
         examples = prepare(load_data(data, split=split, n=n, seed=seed))

@@ -23,6 +23,7 @@ PROBED, PROBED_N = "tpt-d-english", 300  # what `probe` reads without a store
 PROBES, MODEL = "Probes", "Without a store"
 
 
+@common.of_model
 @options_of(
     "analyses.probing.settings:ProbeSettings",
     without=["budget", "estimator"],
@@ -69,6 +70,7 @@ def probe(
     out: common.Out = None,
     resume: common.Resume = False,
     as_json: common.Json = False,
+    loading: common.Loading = None,
     **settings: Any,
 ) -> None:
     """Train probes on the vectors of every site of a labeled store, and compare them with controls."""
@@ -84,7 +86,7 @@ def probe(
             )
         seed, out = settings.get("seed", 0), out or common.default_folder("probe", ckpt or PROBED)
         common.check_folder(out, resume)
-        read = common.model_and_data(ckpt or PROBED, data, split, n, seed, device)
+        read = common.model_and_data(ckpt or PROBED, data, split, n, seed, device, loading)
         opened = _extract(*read, settings.get("sites", SITES), out, resume)
     else:
         of_model = {"--ckpt": ckpt, "--data": data, "--split": split, "-n": n}
@@ -129,6 +131,7 @@ def _probe(
     return rows, f"{NOTE}{TIES if TIED in shown else ''}\n{shown.to_string(index=False)}"
 
 
+@common.of_model
 def predict(
     what: Annotated[
         str,
@@ -149,6 +152,7 @@ def predict(
         Path | None, typer.Option(help="The table to write: a .csv or .parquet file.")
     ] = None,
     as_json: common.Json = False,
+    loading: common.Loading = None,
 ) -> None:
     """Predict the next words of a text with a model, or the labels of a store's words with a trained probe."""
     from tprprobe.files.runs import write_table
@@ -164,7 +168,9 @@ def predict(
         from tprprobe.models.answers import next_words
         from tprprobe.models.protocol import require_head
 
-        model = require_head(load_model(ckpt, device=device), "a prediction of words")
+        model = require_head(
+            load_model(ckpt, device=device, **loading or {}), "a prediction of words"
+        )
         found = next_words(model, what, k)
     else:
         from tprprobe.analyses.probing import load_probe

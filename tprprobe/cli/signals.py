@@ -8,7 +8,16 @@ from typing import Any
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 ENDED = 128  # plus the signal's number: the exit code
 # without --out, too
-HAVE_FOLDER = {"train", "extract", "intervene", "import", "features", "paper", "lapse"}
+HAVE_FOLDER = {
+    "train",
+    "extract",
+    "intervene",
+    "import",
+    "features",
+    "paper",
+    "lapse",
+    "trajectory",
+}
 
 
 class Stopped(BaseException):

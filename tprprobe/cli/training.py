@@ -72,6 +72,7 @@ def convert(
     common.say(f"converted: {folder}{unread}")
 
 
+@common.of_model
 @options_of(
     "models.decoding.generation:generate",
     without=["early_stopping", "seed", "temperature"],
@@ -88,21 +89,24 @@ def evaluate(
     out: common.Out = None,
     device: common.Device = "cpu",
     as_json: common.Json = False,
+    loading: common.Loading = None,
     **options: Any,
 ) -> None:
     """Score a model: exact match of answers, or scores of summaries and captions, with 95 %
     intervals.
     """
+    from tprprobe.evaluation.answers import save_answers
     from tprprobe.models.answers import evaluate as run
     from tprprobe.models.answers import save_evaluation, summarize
 
     if out:
         common.check_folder(out, resume=True)
-    model, examples = common.model_and_data(ckpt, data, split, n, seed, device)
+    model, examples = common.model_and_data(ckpt, data, split, n, seed, device, loading)
     rows = run(model, examples, **options)
     summary = summarize(rows)
     if out:
         save_evaluation(rows, model, examples, out, options)
+        save_answers(summary, (model.name, examples.name, examples.split), out)
     common.show(as_json, summary, lambda: "\n".join(_score_lines(summary)))
 
 

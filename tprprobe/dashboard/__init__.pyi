@@ -1,7 +1,6 @@
 from . import asking as asking
 from . import attention as attention
 from . import changes as changes
-from . import chart_data as chart_data
 from . import comparison as comparison
 from . import contents as contents
 from . import decompositions as decompositions
@@ -19,7 +18,6 @@ from . import run_summary as run_summary
 from . import scene as scene
 from . import statements as statements
 from . import strips as strips
-from . import theme as theme
 from . import view as view
 from .attention import read_maps as read_maps
 from .attention import show_matrix as show_matrix

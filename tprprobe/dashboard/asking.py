@@ -20,31 +20,35 @@ from tprprobe.interventions.prompts import reads_images as reads_images
 from tprprobe.store import Store
 from tprprobe.store.token_texts import visible as visible
 
-LEAST = 1e-38  # probability that a float32 tells from none
+SMALLEST = 1e-38  # probability that a float32 tells from none
 
 
 def write_share(p: float, measure: str = "probability") -> str:
     """A probability, or another number, in three digits."""
     if p >= 0.001 or measure != "probability":
         return f"{p:.3f}"
-    return f"{p:.1e}" if p >= LEAST else f"below {LEAST:.0e}"
+    return f"{p:.1e}" if p >= SMALLEST else f"below {SMALLEST:.0e}"
 
 
-def summarize_said(asked: Prompt, said: ModelOutput, store: Store) -> str:
+def summarize_said(prompt: Prompt, output: ModelOutput, store: Store) -> str:
     """What the model says without an edit, how probable that is, and whether it is right where that is known."""
-    what, measure = name_measure(said)
-    row = said.table.iloc[said.first_rows[UNEDITED]]
-    does = {
+    column, measure = name_measure(output)
+    row = output.table.iloc[output.first_rows[UNEDITED]]
+    verb = {
         ANSWER: "answers:",
         NEXT_WORD: "expects next:",
         NEAREST_SAMPLE: "is nearest to the sample",
-    }[what]
-    does = f"writes of {asked.text}:" if asked.is_image else does
-    who = f"{asked.model.name}’s state of this text" if what == NEAREST_SAMPLE else asked.model.name
-    told = f"{who} {does} ‘{row[what]}’ ({measure} {write_share(row[UNEDITED], measure)})"
-    if exact := exact_answer(asked):
-        return f"{told}; the exact answer is {exact}: {'right' if exact == row[what] else 'wrong'}."
-    if what == ANSWER and not asked.is_image and (reference := find_reference(store, asked.text)):
-        told += f"; the reference is {'the same' if reference == row[what] else f'‘{reference}’'}"
-    cut = f" Only its first {len(asked.tokens)} tokens are read." if asked.was_cut else ""
-    return f"{told}.{cut}"
+    }[column]
+    verb = f"writes of {prompt.text}:" if prompt.is_image else verb
+    name = prompt.model.name
+    subject = f"{name}’s state of this text" if column == NEAREST_SAMPLE else name
+    text = f"{subject} {verb} ‘{row[column]}’ ({measure} {write_share(row[UNEDITED], measure)})"
+    if exact := exact_answer(prompt):
+        verdict = "right" if exact == row[column] else "wrong"
+        return f"{text}; the exact answer is {exact}: {verdict}."
+    has_reference = column == ANSWER and not prompt.is_image
+    if has_reference and (reference := find_reference(store, prompt.text)):
+        is_equal = reference == row[column]
+        text += f"; the reference is {'the same' if is_equal else f'‘{reference}’'}"
+    note = f" Only its first {len(prompt.tokens)} tokens are read." if prompt.was_cut else ""
+    return f"{text}.{note}"

@@ -3,7 +3,6 @@
 import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,18 +19,20 @@ from tprprobe.analyses.attention.sample_maps import Maps, gold_pairs
 from tprprobe.analyses.attention.sample_maps import read_maps as read_maps
 from tprprobe.dashboard.contents import list_contents
 from tprprobe.dashboard.statements import Link, Statement, percent, place, top
-from tprprobe.dashboard.theme import look, shade
 from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError
-from tprprobe.figures import attention_grid, attention_matrix
-from tprprobe.figures.dots import interval_dots
+from tprprobe.figures.attention import map_grid, map_squares
+from tprprobe.figures.labels import site_label
+from tprprobe.figures.scenes import Dots
 from tprprobe.figures.style import text_color
+from tprprobe.figures.theme import find_theme, shade
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 from tprprobe.store.token_texts import sign
 
 SPECIAL = re.compile(r"\[[A-Z]+\d*\]|<\|?/?\w+\|?>")  # tokens that no text holds
 SMALL, CELLS = 48, 400  # rows and columns of a map beside others, and alone
+MAX_HEADS = 24  # of a figure on paper
 DEPENDS = "words look most at the word that they depend on"
 DIVIDES = "the weight of a denominator’s digits lies on the ‘/’ that divides by them"
 
@@ -45,7 +46,7 @@ def show_matrix(store: Store, maps: Maps, head: int) -> View:
         head: The head.
 
     Returns:
-        The view; its data have a row per query and key, see [columns](columns.md#tables-of-the-dashboard).
+        The view; its data have a row per query and key, see [columns](dashboard.md#columns-of-the-dashboards-tables).
 
     Raises:
         InputError: No such head.
@@ -55,25 +56,26 @@ def show_matrix(store: Store, maps: Maps, head: int) -> View:
         >>> len(tp.dashboard.show_matrix(store, maps, head=0).data) == maps.weights[0].size
         True
     """
-    if not 0 <= head < len(maps.weights):
-        raise InputError(f"{maps.site} has no head {head}: it has 0 to {len(maps.weights) - 1}")
-    pairs, told = gold_pairs(store, maps)
+    scene = map_squares(store, maps.site, maps.sample, head)
+    pairs, relation = gold_pairs(store, maps)
+    table, title = _list_weights(maps, head), f"{maps.site}, head {head}, sample {maps.sample}"
+    return View(title, table, scene, None, f"○ gold: {relation}" if pairs else "")
+
+
+def _list_weights(maps: Maps, head: int) -> pd.DataFrame:
     query, key = np.indices(maps.weights[head].shape).reshape(2, -1)
-    table = pd.DataFrame({"query": query, "key": key, "weight": maps.weights[head].ravel()})
-    draw = partial(attention_matrix, store, maps.site, maps.sample, head)
-    title = f"{maps.site}, head {head}, sample {maps.sample}"
-    return View(title, table, None, draw, f"○ gold: {told}" if pairs else "")
+    return pd.DataFrame({"query": query, "key": key, "weight": maps.weights[head].ravel()})
 
 
 def show_grid(store: Store, sites: Sequence[str], sample: int) -> View:
     """All heads (columns) of some sites (rows) on one sample, each map small."""
     tables = [
-        show_matrix(store, maps, head).data.assign(site=maps.site, head=head)
-        for maps in (read_maps(store, each, sample) for each in sites)
+        _list_weights(maps, head).assign(site=maps.site, head=head)
+        for maps in (read_maps(store, site, sample) for site in sites)
         for head in range(len(maps.weights))
     ]
-    draw = partial(attention_grid, store, list(sites), sample)
-    return View(f"All heads, sample {sample}", pd.concat(tables, ignore_index=True), None, draw)
+    data = pd.concat(tables, ignore_index=True)
+    return View(f"All heads, sample {sample}", data, map_grid(store, sites, sample))
 
 
 def score_attention(
@@ -85,12 +87,12 @@ def score_attention(
     of all; of arithmetic the '/' that divides by a denominator. Without either, its mean largest weight.
     """
     if followed is not None:
-        told = f"{DEPENDS} ({relation})" if relation else DEPENDS
-        return score_relation(followed, relation).assign(follows=told)
+        criterion = f"{DEPENDS} ({relation})" if relation else DEPENDS
+        return score_relation(followed, relation).assign(follows=criterion)
     try:
         division = plugins.find("relations").get("division")
         if division and list_contents(store).arithmetic:
-            site_of = {layer_of(each): each for each in find_maps(store)}
+            site_of = {layer_of(site): site for site in find_maps(store)}
             scores = division.load()(store)
             return scores.assign(site=scores["layer"].map(site_of), follows=DIVIDES)
     except InputError:  # none of the questions whose maps are stored divides
@@ -101,24 +103,24 @@ def score_attention(
 def show_heads(scores: pd.DataFrame, title: str) -> View:
     """The scores of all heads; paper shows the highest."""
     heads = scores[scores["source"] == "head"]
-    names = [*map(place, heads["site"].str.removesuffix(".attention"), heads["head"])]
+    names = [*map(site_label, heads["site"], heads["head"])]
     ends = {end: heads.get(f"value_{end}", heads["value"]) for end in ("low", "high")}
-    dots = heads.assign(name=names, group="head", **ends).nlargest(24, "value")
-    return View(title, scores, None, partial(interval_dots, dots, title, "share"))
+    dots = heads.assign(name=names, group="head", **ends).nlargest(MAX_HEADS, "value")
+    return View(title, scores, Dots(dots, "share"))
 
 
 def pack_scores(scores: pd.DataFrame, dark: bool) -> list[dict[str, Any]]:
     """A square a head with its percent, a row a site, each to be picked; above them the numbers of heads."""
     heads = scores[scores["source"] == "head"].astype({"head": int})
-    most = range(heads["head"].max() + 1)
-    groups = {"head": [{"name": "", "text": str(n), "title": ""} for n in most]}
+    numbers = range(heads["head"].max() + 1)
+    groups = {"head": [{"name": "", "text": str(n), "title": ""} for n in numbers]}
     backs = shade(heads["value"].fillna(0).to_numpy(float), dark)
     for row, back in zip(heads.to_dict("records"), backs, strict=True):
         text = "" if np.isnan(row["value"]) else f"{100 * row['value']:.0f}"
         title = f"{place(row['site'], row['head'])}: {percent(row)}"
         square = {"text": text, "title": title, "back": to_hex(back), "ink": text_color(back)}
-        of_site = groups.setdefault(row["site"].removesuffix(".attention"), [])
-        of_site.append({"name": f"{row['site']}:{row['head']}", **square})
+        squares = groups.setdefault(site_label(row["site"]), [])
+        squares.append({"name": f"{row['site']}:{row['head']}", **square})
     return [{"heading": heading, "items": items} for heading, items in groups.items()]
 
 
@@ -126,18 +128,19 @@ def summarize_attention(scores: pd.DataFrame) -> Statement:
     """Which head follows a gold relation most (scores with a column ``follows``), beside what needs no head; else which head
     has the largest weights.
     """
-    heads, others = scores[scores["source"] == "head"], scores[scores["source"] != "head"]
-    best = top(heads, "value")
+    is_head = scores["source"] == "head"
+    best, n_heads = top(scores[is_head], "value"), is_head.sum()
     where = place(best["site"], best["head"])
     link = link_head(best["site"], best["head"])
     if "follows" not in scores:
         weight = percent(best, digits=0)
         over = f"on average over the queries of {best['n']} samples"
-        text = f"Sharpest of {len(heads)} heads is {where}: its largest weight is {weight} {over}."
+        text = f"Sharpest of {n_heads} heads is {where}: its largest weight is {weight} {over}."
         return Statement(text, (link,))
-    beside = ", ".join(f"{row['source']} {percent(row)}" for row in others.to_dict("records"))
-    text = f"{where} is the best of {len(heads)} heads: {percent(best)} of {best['follows']} (n = {best['n']:,})."
-    return Statement(text + (f" Without a head: {beside}." if beside else ""), (link,))
+    controls = scores[~is_head].to_dict("records")
+    without = ", ".join(f"{row['source']} {percent(row)}" for row in controls)
+    text = f"{where} is the best of {n_heads} heads: {percent(best)} of {best['follows']} (n = {best['n']:,})."
+    return Statement(text + (f" Without a head: {without}." if without else ""), (link,))
 
 
 def link_head(site: str, head: Any) -> Link:
@@ -146,38 +149,51 @@ def link_head(site: str, head: Any) -> Link:
 
 
 def pack_heads(
-    maps: Mapping[str, Float[np.ndarray, "head query key"]], does: str = ""
+    maps: Mapping[str, Float[np.ndarray, "head query key"]], effect: str = ""
 ) -> list[dict[str, Any]]:
-    """Attention maps, small, by the name of their site, each to be picked; ``does`` is what that does to a head."""
-    groups = []
-    for site, of in maps.items():
-        said = {f"{site}:{n}": {"text": f"head {n}", "title": f"{place(site, n)}{does}"} for n in range(len(of))}  # fmt: skip
-        drawn = zip(said.items(), of, strict=True)
-        items = [{"name": name, "map": pack_weights(w, SMALL)} | each for (name, each), w in drawn]
-        groups.append({"heading": site.rpartition(".")[0], "items": items})
-    return groups
+    """Attention maps, small, by the name of their site, each to be picked; ``effect`` is what that does to a head."""
+    return [
+        {
+            "heading": site_label(site.rpartition(".")[0]),
+            "items": [_pack_head(site, n, w, effect) for n, w in enumerate(heads)],
+        }
+        for site, heads in maps.items()
+    ]
+
+
+def _pack_head(
+    site: str, head: int, weights: Float[np.ndarray, "query key"], effect: str
+) -> dict[str, Any]:
+    texts = {"text": f"head {head}", "title": f"{place(site, head)}{effect}"}
+    return {"name": f"{site}:{head}", "map": pack_weights(weights, SMALL), **texts}
 
 
 def pack_attention(store: Store, maps: Maps, head: int, dark: bool) -> dict[str, Any]:
     """One head's map: the tokens of queries and keys with their rows, weights, gold pairs."""
-    pairs, told = gold_pairs(store, maps)
-    sent = {"map": pack_weights(maps.weights[head], CELLS), "pairs": [list(each) for each in pairs]}
-    for name, part in (("queries", maps.queries), ("keys", maps.keys)):
-        signs, side = [sign(each).strip() for each in part["token"]], str(part["side"].iloc[0])
-        special = [bool(SPECIAL.fullmatch(each)) for each in signs]
-        special[0] |= not np.triu(maps.weights, 1).any()  # a first token that all can see
-        sent[name] = {
-            "signs": signs,
-            "special": special,
-            "rows": part["row"].tolist(),
-            "side": side,
-        }
-    return sent | {"gold": told, "ramp": look(dark).scale}
+    pairs, relation = gold_pairs(store, maps)
+    sees_later = np.triu(maps.weights, 1).any()
+    return {
+        "map": pack_weights(maps.weights[head], CELLS),
+        "pairs": [list(pair) for pair in pairs],
+        "queries": _pack_side(maps.queries, sees_later),
+        "keys": _pack_side(maps.keys, sees_later),
+        "gold": relation,
+        "ramp": find_theme(dark).scale,
+    }
 
 
-def pack_weights(weights: Float[np.ndarray, "query key"], most: int) -> dict[str, Any]:
+def _pack_side(tokens: pd.DataFrame, sees_later: Any) -> dict[str, Any]:
+    """The tokens of one axis; of causal maps all can see the first token, which is special."""
+    signs = [sign(token).strip() for token in tokens["token"]]
+    special = [bool(SPECIAL.fullmatch(text)) for text in signs]
+    special[0] |= not sees_later
+    side = str(tokens["side"].iloc[0])
+    return {"signs": signs, "special": special, "rows": tokens["row"].tolist(), "side": side}
+
+
+def pack_weights(weights: Float[np.ndarray, "query key"], max_side: int) -> dict[str, Any]:
     """Weights in 8 bits; of a large map the largest weight of every block of ``step`` × ``step``."""
-    step = -(-max(weights.shape) // most)
+    step = -(-max(weights.shape) // max_side)
     rows, columns = (-(-n // step) for n in weights.shape)
     padded = np.zeros((rows * step, columns * step), weights.dtype)
     padded[: weights.shape[0], : weights.shape[1]] = weights

@@ -18,7 +18,7 @@ from tprprobe.interventions.prompt_edits import try_change as try_change
 from tprprobe.interventions.prompts import EDITED, UNEDITED, WORDS_EXCHANGED, Prompt
 from tprprobe.store.token_texts import sign
 
-LONGEST = 600  # tokens
+MAX_TOKENS = 600
 MEANINGS = {
     UNEDITED: "nothing is edited",
     EDITED: "the two exchange their vectors, or a head is set to 0",
@@ -29,36 +29,37 @@ MEANINGS = {
 SAYS = {ARITHMETIC: "Arithmetic gives", WORDS_EXCHANGED: "The text with the two exchanged gives"}
 
 
-def pack_tokens(asked: Prompt) -> list[dict[str, Any]]:
+def pack_tokens(prompt: Prompt) -> list[dict[str, Any]]:
     """The tokens that a model was asked, each to be picked."""
-    heading = "The caption" if asked.is_image else "What the model reads"
-    signs = [*map(sign, asked.tokens[:LONGEST])]
-    titles = [f"‘{each}’ · token {i}" for i, each in enumerate(signs)]
-    named = zip(signs, titles, strict=True)
+    heading = "The caption" if prompt.is_image else "What the model reads"
     items = [
-        {"name": str(i), "text": text, "title": title} for i, (text, title) in enumerate(named)
+        {"name": str(i), "text": text, "title": f"‘{text}’ · token {i}"}
+        for i, text in enumerate(map(sign, prompt.tokens[:MAX_TOKENS]))
     ]
     return [{"heading": heading, "items": items}]
 
 
 def summarize_change(row: Mapping[str, Any]) -> str:
     """What an edit did to what is said, beside its controls, and whether that is what was predicted."""
-    what = next(name for name in row if name.endswith(" before")).removesuffix(" before")
+    column = next(name for name in row if name.endswith(" before")).removesuffix(" before")
     measure = "cosine" if "cosine" in row else "probability"
-    old, new, edit = row[f"{what} before"], row[f"{what} after"], row["edit"]
+    before, after, edit = row[f"{column} before"], row[f"{column} after"], row["edit"]
     names = (measure, "now", "of it before", "of it now", BACK, ROLE, WORDS_EXCHANGED)
     p = {name: write_share(row[name], measure) for name in names if name in row}
-    told = f"{edit[0].upper()}{edit[1:]}: the {what} "
-    told += f"stays ‘{old}’" if new == old else f"‘{old}’"
-    told += f" ({measure} {p[measure]}, now {p['now']})"
-    told += "" if new == old else f" becomes ‘{new}’ ({p['of it before']}, now {p['of it now']})"
-    if beside := ", ".join(f"{way} {p[way]}" for way in (BACK, ROLE, WORDS_EXCHANGED) if way in p):
-        told += f". ‘{new}’ otherwise: {beside}"
+    text = f"{edit[0].upper()}{edit[1:]}: the {column} "
+    text += f"stays ‘{before}’" if after == before else f"‘{before}’"
+    text += f" ({measure} {p[measure]}, now {p['now']})"
+    if after != before:
+        text += f" becomes ‘{after}’ ({p['of it before']}, now {p['of it now']})"
+    if controls := ", ".join(
+        f"{way} {p[way]}" for way in (BACK, ROLE, WORDS_EXCHANGED) if way in p
+    ):
+        text += f". ‘{after}’ otherwise: {controls}"
     if "predicted" not in row:
-        return f"{told}."
-    hit = "as predicted" if row["as predicted"] else "not as predicted"
-    same = ", the same as before" if row["predicted"] == old else ""
-    return f"{told}. {SAYS[row['by']]} ‘{row['predicted']}’{same}: {hit}."
+        return f"{text}."
+    verdict = "as predicted" if row["as predicted"] else "not as predicted"
+    note = ", the same as before" if row["predicted"] == before else ""
+    return f"{text}. {SAYS[row['by']]} ‘{row['predicted']}’{note}: {verdict}."
 
 
 def tabulate(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
@@ -68,4 +69,4 @@ def tabulate(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 
 def explain(table: pd.DataFrame) -> str:
     """What the ways in the columns of a table are."""
-    return " · ".join(f"{way}: {told}" for way, told in MEANINGS.items() if way in table)
+    return " · ".join(f"{way}: {meaning}" for way, meaning in MEANINGS.items() if way in table)

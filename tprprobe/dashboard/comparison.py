@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,15 +9,14 @@ from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.token_maps import Cloud
-from tprprobe.dashboard.chart_data import Squares
 from tprprobe.dashboard.statements import Statement
 from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError
-from tprprobe.figures.dots import count_squares
+from tprprobe.figures.scenes import Squares
 from tprprobe.store.sample_texts import match_samples as match_samples
 from tprprobe.store.token_texts import visible
 
-APART = "the two have no token in common: choose sites of the same side"
+DISJOINT = "the two have no token in common: choose sites of the same side"
 SAMPLES = 1000  # that are compared
 
 
@@ -43,25 +41,27 @@ def show_agreement(first: Cloud, second: Cloud, pairs: pd.DataFrame) -> View:
         tprprobe.errors.InputError: the two have no token in common: choose sites of the same side
     """
     if pairs.empty:
-        raise InputError(APART)
+        raise InputError(DISJOINT)
     common = pairs.head(SAMPLES)
-    one, two = first.label(common["first"]), second.label(common["second"])
-    mapped = one.merge(pairs[["first", "second"]], left_on="sample", right_on="first")
-    joined = mapped.merge(two, left_on=["second", "position"], right_on=["sample", "position"])
+    labels, second_labels = first.label(common["first"]), second.label(common["second"])
+    mapped = labels.merge(pairs[["first", "second"]], left_on="sample", right_on="first")
+    joined = mapped.merge(
+        second_labels, left_on=["second", "position"], right_on=["sample", "position"]
+    )
     if joined.empty:
-        raise InputError(APART)
+        raise InputError(DISJOINT)
     a, b = joined["cluster_x"].to_numpy(), joined["cluster_y"].to_numpy()
     counts = np.zeros((first.roles.k, second.roles.k), int)
     np.add.at(counts, (a, b), 1)
     scores = f"ARI {adjusted_rand_score(a, b):.2f}, AMI {adjusted_mutual_info_score(a, b):.2f}"
     title = f"Clusters of the same {len(joined):,} tokens: {scores}"
-    names = [f"{visible(each.store.path.name)}: {each.place}" for each in (first, second)]
+    axes = [f"{visible(scene.store.path.name)}: {scene.place}" for scene in (first, second)]
     shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
     texts = np.where(shares >= 0.1, np.char.mod("%.0f", 100 * shares), "")
-    rows, columns = ([str(each) for each in range(n)] for n in counts.shape)
-    grid = Squares(shares, rows, columns, (names[0], names[1]), texts)
+    rows, columns = ([str(i) for i in range(n)] for n in counts.shape)
+    scene = Squares(shares, rows, columns, (axes[0], axes[1]), texts)
     note = "percent of a row's cluster; 0 agreement is what chance gives, 1 is the same clusters"
-    return View(title, joined, grid, partial(count_squares, counts, title, names), note)
+    return View(title, joined, scene, None, note)
 
 
 def summarize_agreement(
@@ -70,12 +70,12 @@ def summarize_agreement(
     """How far two stores' clusters agree on the same tokens, and how many of each have a name."""
     shared = os.path.commonpath([os.path.dirname(name) for name in names]) or "."
     names = [os.path.relpath(name, shared) for name in names]
-    known = {
+    is_named = {
         name: scene.names["name"] != UNNAMED
         for scene, name in zip(scenes, names, strict=True)
         if scene.names is not None
     }
-    counts = [f"{each.sum()} of {len(each)} in {name}" for name, each in known.items()]
+    counts = [f"{flags.sum()} of {len(flags)} in {name}" for name, flags in is_named.items()]
     rand = adjusted_rand_score(joined["cluster_x"], joined["cluster_y"])
     text = (
         f"On {len(joined):,} tokens that both have, the clusters of {names[0]} and of {names[1]} agree by "

@@ -8,12 +8,12 @@ import numpy as np
 
 from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.naming.fields import LABELS, list_exact
-from tprprobe.dashboard.statements import Statement, percent
+from tprprobe.dashboard.statements import Statement
 from tprprobe.dashboard.view import View
 from tprprobe.gold.labels import WORD
 from tprprobe.site.patterns import first_role as first_role
 from tprprobe.site.patterns import like as like
-from tprprobe.statistics import Interval
+from tprprobe.statistics import Interval, interval_text
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE, SIDES, twins_in
 from tprprobe.store.manifests import Origin
@@ -45,10 +45,10 @@ class Contents:
 def list_contents(store: Store) -> Contents:
     """What a store holds."""
     exact = tuple(list_exact(store)) if WORD in store.tokens else ()
-    known = [each for each in LABELS if WORD in store.tokens and each in store.tokens]
-    guessed = tuple(each for each in known if each not in exact)
-    first = store.tokens["sample"].iloc[:1].tolist()
-    is_arithmetic = store.has_questions and gold_tokens(store, first) is not None
+    labels = [name for name in LABELS if WORD in store.tokens and name in store.tokens]
+    guessed = tuple(name for name in labels if name not in exact)
+    sample = store.tokens["sample"].iloc[:1].tolist()
+    is_arithmetic = store.has_questions and gold_tokens(store, sample) is not None
     twins = tuple(twins_in(store.path))
     return Contents(
         store.has_answers, score_answers(store, is_arithmetic), is_arithmetic, exact, guessed, twins
@@ -57,9 +57,9 @@ def list_contents(store: Store) -> Contents:
 
 def describe_store(store: Store) -> dict[str, str]:
     """Model, data and sizes of a store in words; nothing of its tokens is read for these."""
-    lengths, read = store.facts.lengths, " ".join(each.rows for each in store.specs.values())
-    is_read = [side for side in SIDES if lengths.get(side) and (side in read or SAMPLE in read)]
-    tokens = [f"{lengths[side]:,} {side}" for side in is_read]
+    lengths, rows = store.facts.lengths, " ".join(spec.rows for spec in store.specs.values())
+    sides = [side for side in SIDES if lengths.get(side) and (side in rows or SAMPLE in rows)]
+    tokens = [f"{lengths[side]:,} {side}" for side in sides]
     return {
         "model": _name(store.facts.model),
         "data": _name(store.facts.data),
@@ -87,18 +87,25 @@ def write_size(n: float) -> str:
 
 def summarize_store(store: Store) -> Statement:
     """What was read, how well it was answered where that is known, which labels and twins the store has."""
-    facts, holds = describe_store(store), list_contents(store)
-    read = f"{facts['samples']} samples ({facts['tokens']} tokens) of {facts['data']}"
+    facts, contents = describe_store(store), list_contents(store)
+    text = f"{facts['samples']} samples ({facts['tokens']} tokens) of {facts['data']}"
     is_imported = "imported" in store.manifest
-    read = f"Imported vectors: {read}" if is_imported else f"{facts['model']} read {read}"
-    if holds.score is not None:
-        how = "answered right" if holds.arithmetic else "written as the reference is, word for word"
-        read += f"; {percent({'value': holds.score.value, 'low': holds.score.low, 'high': holds.score.high})} were {how}"
-    twins = f"{', '.join(holds.twins)} twin{'s' * (len(holds.twins) > 1)}"
-    named = {"Labels of words: ": holds.exact, "Labels that a tagger guessed: ": holds.guessed}
-    parts = [f"{what}{', '.join(labels)}" for what, labels in named.items() if labels]
-    parts += [f"Controls: the {twins}"] * bool(holds.twins)
-    return Statement(". ".join([read, *parts]) + ".")
+    text = f"Imported vectors: {text}" if is_imported else f"{facts['model']} read {text}"
+    if score := contents.score:
+        verdict = (
+            "answered right"
+            if contents.arithmetic
+            else "written as the reference is, word for word"
+        )
+        text += f"; {interval_text(score, '.1f', 100, ' %')} were {verdict}"
+    twins = f"{', '.join(contents.twins)} twin{'s' * (len(contents.twins) > 1)}"
+    names = {
+        "Labels of words: ": contents.exact,
+        "Labels that a tagger guessed: ": contents.guessed,
+    }
+    sentences = [f"{origin}{', '.join(labels)}" for origin, labels in names.items() if labels]
+    sentences += [f"Controls: the {twins}"] * bool(contents.twins)
+    return Statement(". ".join([text, *sentences]) + ".")
 
 
 def show_sites(store: Store) -> View:

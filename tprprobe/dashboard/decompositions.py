@@ -1,6 +1,7 @@
 """Scores of finished decompositions: what every step explains, beside controls."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,10 @@ import pandas as pd
 
 from tprprobe.analyses.decomposition import describe_binding
 from tprprobe.analyses.kinds import DECOMPOSITIONS, OPERATIONS
-from tprprobe.dashboard.chart_data import Dots
 from tprprobe.dashboard.statements import Link, Statement, number, top
 from tprprobe.dashboard.view import View, measured
 from tprprobe.errors import InputError
+from tprprobe.figures.scenes import Dots
 from tprprobe.statistics import interval_text, read_interval
 
 FAMILIES = {"bag": "fillers alone", "additive": "+ roles", "factored": "+ bindings"}
@@ -24,14 +25,18 @@ STEP += ["learnt", "learnt_low", "learnt_high", "twin", "rank", "n", "n_fit"]
 
 def read_scores(folders: Iterable[Path]) -> pd.DataFrame:
     """The scores of finished decompositions, with the name of each."""
-    parts = [DECOMPOSITIONS.load(each).assign(name=each.name) for each in folders]
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["site", "roles"])
+    tables = [DECOMPOSITIONS.load(path).assign(name=path.name) for path in folders]
+    return (
+        pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=["site", "roles"])
+    )
 
 
 def read_operations(folders: Iterable[Path]) -> pd.DataFrame:
     """The tables of operations of finished runs."""
-    parts = [OPERATIONS.load(each) for each in folders]
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["site", "roles"])
+    tables = [OPERATIONS.load(path) for path in folders]
+    return (
+        pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=["site", "roles"])
+    )
 
 
 def show_operations(operations: pd.DataFrame) -> View:
@@ -39,57 +44,59 @@ def show_operations(operations: pd.DataFrame) -> View:
     from tprprobe.analyses.decomposition import summarize_operations  # with all that fits
     from tprprobe.figures.role_fits import operation_dots
 
-    rows = measured(operations.assign(name=operations["operation"], group="unseen pairs"), "r2")
-    numbers = ["value", "low", "high"]
-    rows[numbers] = rows[numbers].clip(lower=-1)
-    dots = Dots(rows[["name", "group", *numbers]].dropna(), "R²")
     [title] = summarize_operations(operations)
+    scene = operation_dots(operations)
+    rows = scene.rows.assign(group="unseen pairs")[["name", "group", "value", "low", "high"]]
     note = "with 95 % intervals over fillers and roles"
-    return View(title, operations, dots, lambda: operation_dots(operations), note)
+    return View(title, operations, replace(scene, rows=rows, label="R²"), None, note)
 
 
 def list_families(scores: pd.DataFrame) -> pd.DataFrame:
     """The nested fits of these scores without controls, by site and scheme, from fillers alone upwards; ``step`` in words."""
-    own = scores[(scores["control"] == "") & scores["family"].isin(FAMILIES)]
-    own = own.assign(step=own["family"].map(FAMILIES), order=own["family"].map([*FAMILIES].index))
-    own = own.sort_values(["roles", "order"], kind="stable")
-    return own.drop_duplicates(["site", "roles", "family"])
+    fits = scores[(scores["control"] == "") & scores["family"].isin(FAMILIES)]
+    order = fits["family"].map([*FAMILIES].index)
+    fits = fits.assign(step=fits["family"].map(FAMILIES), order=order)
+    fits = fits.sort_values(["roles", "order"], kind="stable")
+    return fits.drop_duplicates(["site", "roles", "family"])
 
 
 def show_steps(scores: pd.DataFrame, site: str, roles: str) -> View:
     """What fillers, then roles, then bindings explain of a site's vectors, and the same fit of controls, with intervals."""
     from tprprobe.figures.role_fits import scheme_table  # with all that fits schemes
 
-    found = scores[(scores["site"] == site) & (scores["roles"] == roles)]
-    if found.empty:
-        known = ", ".join(scores["site"].unique())
-        raise InputError(f"no decomposition of {site!r} by {roles!r}: give one of {known}")
-    own = list_families(found)
-    last = next(iter(own.loc[own["family"] != "saturated", "family"][::-1]), "")
-    controls = found[(found["control"] != "") & (found["family"] == last)].sort_values("r2")
-    own = own.assign(name=own["step"], group="vectors")
+    of_scheme = scores[(scores["site"] == site) & (scores["roles"] == roles)]
+    if of_scheme.empty:
+        sites = ", ".join(scores["site"].unique())
+        raise InputError(f"no decomposition of {site!r} by {roles!r}: give one of {sites}")
+    fits = list_families(of_scheme)
+    family = next(iter(fits.loc[fits["family"] != "saturated", "family"][::-1]), "")
+    is_control = (of_scheme["control"] != "") & (of_scheme["family"] == family)
+    controls = of_scheme[is_control].sort_values("r2")
+    fits = fits.assign(name=fits["step"], group="vectors")
     group = "controls, the same fit"
-    controls = controls.assign(name=controls["control"] + f" ({last})", group=group)
-    rows = measured(pd.concat([own, controls]), "r2")
+    controls = controls.assign(name=controls["control"] + f" ({family})", group=group)
+    rows = measured(pd.concat([fits, controls]), "r2")
     dots = Dots(rows[["name", "group", "value", "low", "high"]], "R²")
     note = "on samples that were not fitted, with 95 % intervals"
     title = f"{site}, roles {roles}: R², held out"
-    return View(title, found, dots, scheme_table(found).draw, note)
+    return View(title, of_scheme, dots, scheme_table(of_scheme).draw, note)
 
 
 def list_steps(scores: pd.DataFrame, site: str) -> pd.DataFrame:
     """A row per scheme and step: roles, step, R² and what it gains over the step below (and of that what is learnt)."""
-    own = list_families(scores[scores["site"] == site])
-    known = [each for each in STEP if each in own and own[each].replace("", np.nan).notna().any()]
-    return own[known].reset_index(drop=True)
+    fits = list_families(scores[scores["site"] == site])
+    columns = [
+        name for name in STEP if name in fits and fits[name].replace("", np.nan).notna().any()
+    ]
+    return fits[columns].reset_index(drop=True)
 
 
 def find_scheme(scores: pd.DataFrame) -> Any:
     """The row of the best scheme that has roles; where there is none, of the best bag."""
-    own = scores[scores["control"] == ""]
-    has_roles = own[~own["family"].isin(["bag", "roles"]) & (own["n_roles"] > 1)]
-    asked = has_roles[has_roles["family"] == "factored"]
-    return top(next(each for each in (asked, has_roles, own) if len(each)), "r2")
+    fits = scores[scores["control"] == ""]
+    with_roles = fits[~fits["family"].isin(["bag", "roles"]) & (fits["n_roles"] > 1)]
+    factored = with_roles[with_roles["family"] == "factored"]
+    return top(next(rows for rows in (factored, with_roles, fits) if len(rows)), "r2")
 
 
 def summarize_decomposition(scores: pd.DataFrame, site: str, roles: str = "") -> Statement:
@@ -97,17 +104,18 @@ def summarize_decomposition(scores: pd.DataFrame, site: str, roles: str = "") ->
     of_site = scores[scores["site"] == site]
     roles = roles or str(find_scheme(of_site)["roles"])
     of_scheme = of_site[of_site["roles"] == roles]
-    own, controls = (of_scheme[(of_scheme["control"] == "") == is_own] for is_own in (True, False))
-    rows = {row["family"]: row for row in own.to_dict("records")}
+    is_real = of_scheme["control"] == ""
+    rows = {row["family"]: row for row in of_scheme[is_real].to_dict("records")}
     steps = [name for name in STEPS if name in rows] or list(rows)[:1]
-    told = [_summarize_step(rows[name], name, is_first=name == steps[0]) for name in steps]
-    text = f"{site}, roles ‘{roles}’, held out: {'; '.join(told)}."
-    same = controls[controls["family"] == steps[-1]].sort_values("r2").to_dict("records")
-    if same:
-        beside = ", ".join(f"{row['control']} {row['r2']:z.3f}" for row in same)
-        text += f" The same fit ({steps[-1]}) of controls: {beside}."
+    claims = [_summarize_step(rows[name], name, is_first=name == steps[0]) for name in steps]
+    text = f"{site}, roles ‘{roles}’, held out: {'; '.join(claims)}."
+    controls = of_scheme[~is_real & (of_scheme["family"] == steps[-1])].sort_values("r2")
+    if len(controls):
+        records = controls.to_dict("records")
+        values = ", ".join(f"{row['control']} {row['r2']:z.3f}" for row in records)
+        text += f" The same fit ({steps[-1]}) of controls: {values}."
     link = Link(f"Show ‘{roles}’", "decomposition", {"of": site, "scheme": roles})
-    return Statement(text, (link,), brief=f"{site}, roles ‘{roles}’: {told[-1]}.")
+    return Statement(text, (link,), brief=f"{site}, roles ‘{roles}’: {claims[-1]}.")
 
 
 def _summarize_step(row: dict[Any, Any], name: str, is_first: bool) -> str:

@@ -18,7 +18,7 @@ from tprprobe.store.layout import ARRAYS, MANIFEST, TOKENS, TWINS
 from tprprobe.store.provenance import sort_results
 from tprprobe.store.token_texts import visible
 
-MOST, DEEPEST = 20_000, 8  # folders that are looked into, and how far down
+MAX_FOLDERS, MAX_DEPTH = 20_000, 8  # that are looked into, and how far down
 FOREIGN = ("zarr.json", ".zgroup", ".zarray")
 LONGEST = 20_000  # characters of a model's card that are shown
 
@@ -44,16 +44,17 @@ class Runs:
     def open(self, name: str) -> Store:
         """The store of that name."""
         path = self.folder("control" if name in self.folders["control"] else "store", name)
-        for part in (MANIFEST, TOKENS, ARRAYS, *TWINS):
-            if (path / part).exists() and not is_within(path / part, self.root):
-                raise InputError(f"{name}: its {part} is outside {self.root} and is not read")
+        for entry in (MANIFEST, TOKENS, ARRAYS, *TWINS):
+            if (path / entry).exists() and not is_within(path / entry, self.root):
+                raise InputError(f"{name}: its {entry} is outside {self.root} and is not read")
         return open_store(path)
 
     def run_of(self, name: str) -> Path:
         """The folder of a store's run: its parent, unless that holds other stores too."""
         path = self.folder("store", name)
-        alone = [each.parent for each in self.folders["store"].values()].count(path.parent) == 1
-        return path.parent if alone and path != self.root else path
+        parents = [store.parent for store in self.folders["store"].values()]
+        is_alone = parents.count(path.parent) == 1
+        return path.parent if is_alone and path != self.root else path
 
     def beside(self, store: Store, *kinds: str) -> dict[str, Path]:
         """The folders of kinds of results that were made of the store, or of its model."""
@@ -65,23 +66,23 @@ class Runs:
 
     def _sort(self, store: Store, kinds: Sequence[str]) -> list[dict[str, Path]]:
         """Results made of the store, of another one, and of nothing that they record."""
-        found = {name: each for kind in kinds for name, each in self.folders.get(kind, {}).items()}
-        sorts = sort_results(store, found.values())
-        return [{n: each for n, each in found.items() if each in part} for part in sorts]
+        paths = {name: path for kind in kinds for name, path in self.folders.get(kind, {}).items()}
+        groups = sort_results(store, paths.values())
+        return [{name: path for name, path in paths.items() if path in group} for group in groups]
 
     def find_model(self, store: Store) -> str | None:
         """What :func:`tprprobe.load_model` takes for the model of a store: a folder below the root, a shipped name, or the
         hub id that the store names; None where neither is known.
         """
         name = str(store.facts.model.name)
-        kind, _, of = name.rpartition("hf:")
-        own, folders = of or name, self.folders["checkpoint"].values()
-        below = [each for each in folders if each.name == own]
-        if own.endswith(".gguf") and "/" not in own:
-            below = [each / own for each in folders if (each / own).is_file()]
-        if below:
-            return f"hf:{below[0]}" if name.startswith("hf:") else str(below[0])
-        if name.startswith("hf:") and re.fullmatch(r"[\w.-]+/[\w.-]+", of):
+        kind, _, hub_id = name.rpartition("hf:")
+        base, folders = hub_id or name, self.folders["checkpoint"].values()
+        paths = [folder for folder in folders if folder.name == base]
+        if base.endswith(".gguf") and "/" not in base:
+            paths = [folder / base for folder in folders if (folder / base).is_file()]
+        if paths:
+            return f"hf:{paths[0]}" if name.startswith("hf:") else str(paths[0])
+        if name.startswith("hf:") and re.fullmatch(r"[\w.-]+/[\w.-]+", hub_id):
             return name
         folder = None if kind else assets.available("models").get(name)
         return None if folder is None else str(folder)
@@ -99,15 +100,15 @@ def find_runs(root: str | os.PathLike[str]) -> Runs:
     if not root.is_dir():
         raise InputError(f"no folder {root}: give a folder with runs, or make one: tprprobe demo")
     root = root.resolve()
-    found: dict[str, dict[str, Path]] = {kind: {} for kind in ("control", *list_kinds())}
+    kinds: dict[str, dict[str, Path]] = {kind: {} for kind in ("control", *list_kinds())}
     for folder, files in _walk(root):
         for kind in _kinds(files):
             name = folder.relative_to(root.parent).as_posix()
-            found[kind][name] = folder
+            kinds[kind][name] = folder
             twins = TWINS if kind == "store" else ()
-            for twin in (each for each in twins if (folder / each / MANIFEST).is_file()):
-                found["control"][f"{name}/{twin}"] = folder / twin
-    return Runs(root, found)
+            for twin in (twin for twin in twins if (folder / twin / MANIFEST).is_file()):
+                kinds["control"][f"{name}/{twin}"] = folder / twin
+    return Runs(root, kinds)
 
 
 def describe_all(runs: Runs, names: Sequence[str]) -> pd.DataFrame:
@@ -122,17 +123,18 @@ def _describe(runs: Runs, name: str) -> dict[str, str]:
         return {"model": f"cannot be read: {visible(error, 160)}"}
 
 
-def rank_alike(runs: Runs, name: str, others: Sequence[str]) -> list[str]:
+def rank_alike(runs: Runs, name: str, candidates: Sequence[str]) -> list[str]:
     """Other stores: first the twins of a store, then those of the same data."""
     data = runs.open(name).facts.data
 
-    def is_alike(other: str) -> bool:
+    def rank(candidate: str) -> tuple[bool, bool]:
         try:
-            return runs.open(other).facts.data == data
+            is_alike = runs.open(candidate).facts.data == data
         except InputError:
-            return False
+            is_alike = False
+        return not candidate.startswith(f"{name}/"), not is_alike
 
-    return sorted(others, key=lambda each: (not each.startswith(f"{name}/"), not is_alike(each)))
+    return sorted(candidates, key=rank)
 
 
 def write_report(runs: Runs, name: str) -> bytes:
@@ -144,16 +146,16 @@ def write_report(runs: Runs, name: str) -> bytes:
 
 
 def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Folders with the names of what is in them, at most MOST, none inside a store's arrays."""
+    """Folders with the names of what is in them, at most MAX_FOLDERS, none inside a store's arrays."""
     for number, (path, folders, files) in enumerate(os.walk(root)):
-        if number >= MOST:
+        if number >= MAX_FOLDERS:
             return
         yield Path(path), files
-        deep = len(Path(path).relative_to(root).parts) >= DEEPEST
-        inside = deep or (number > 0 and any(name in FOREIGN for name in files))
+        is_deep = len(Path(path).relative_to(root).parts) >= MAX_DEPTH
+        is_end = is_deep or (number > 0 and any(name in FOREIGN for name in files))
         skipped = {ARRAYS, *TWINS} if MANIFEST in files else {ARRAYS}
-        kept = [each for each in folders if each[0] != "." and each not in skipped]
-        folders[:] = [] if inside else sorted(kept)
+        visited = [name for name in folders if name[0] != "." and name not in skipped]
+        folders[:] = [] if is_end else sorted(visited)
 
 
 def _kinds(files: list[str]) -> list[str]:

@@ -24,7 +24,7 @@ from tprprobe.store import Store
 from tprprobe.store.token_texts import visible
 
 CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")  # of a terminal
-KEPT = 8  # lines of output that are shown
+MAX_LINES = 8  # of output that are shown
 TERMINAL = {"TTY_COMPATIBLE": "1", "TTY_INTERACTIVE": "1", "NO_COLOR": "1", "COLUMNS": "100"}
 STORE, RECIPE = "<store>", "<recipe>"  # where paths stand in arguments
 EDITED = "n = 60\nreference = 60\n"
@@ -36,7 +36,7 @@ SWAPPED = 'n = 100\nswaps = ["polarity", "argument"]\n'
 class Launch:
     """A command with its real paths, and the files that are written before it is run."""
 
-    told: str
+    title: str
     arguments: tuple[str, ...]
     out: Path
     files: Mapping[Path, str] = field(default_factory=dict)
@@ -45,8 +45,8 @@ class Launch:
     def command(self) -> str:
         """What does the same in a terminal."""
         files = [(shlex.quote(str(path)), text) for path, text in self.files.items()]
-        made = [f"cat > {path} <<'END'\n{text}END" for path, text in files]
-        return "\n".join([*made, shlex.join(["tprprobe", *self.arguments])])
+        writing = [f"cat > {path} <<'END'\n{text}END" for path, text in files]
+        return "\n".join([*writing, shlex.join(["tprprobe", *self.arguments])])
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ class Job:
 
     def read_output(self) -> str:
         """The last lines of its output, as text."""
-        written = CODES.sub("", self.log.read_text("utf-8", errors="replace"))
-        lines = [visible(each.strip(), 160) for each in re.split(r"\s*[\r\n]\s*", written) if each]
-        return "\n".join(dict.fromkeys(lines[-4 * KEPT :][-KEPT:]))
+        output = CODES.sub("", self.log.read_text("utf-8", errors="replace"))
+        lines = [visible(line.strip(), 160) for line in re.split(r"\s*[\r\n]\s*", output) if line]
+        return "\n".join(dict.fromkeys(lines[-4 * MAX_LINES :][-MAX_LINES:]))
 
     def stop(self) -> None:
         """Interrupts it, as Ctrl-C does."""
@@ -79,14 +79,14 @@ def plan(runs: Runs, store: Store, kind: str) -> Launch:
     if kind not in LAUNCHES:
         raise unknown("analysis", kind, LAUNCHES)
     path = store.path
-    beside = path.parent if path != runs.root and is_within(path.parent, runs.root) else runs.root
-    out = _free(beside, f"{path.name}-{kind}")
-    told, make, _ = LAUNCHES[kind]
+    is_below = path != runs.root and is_within(path.parent, runs.root)
+    out = _free(path.parent if is_below else runs.root, f"{path.name}-{kind}")
+    title, make, _ = LAUNCHES[kind]
     arguments, recipe = make(runs, store)
     files = {out.with_suffix(".toml"): recipe} if recipe else {}
-    named = {STORE: str(path), RECIPE: str(out.with_suffix(".toml"))}
-    whole = (*(named.get(each, each) for each in arguments), "--out", str(out))
-    return Launch(told, whole, out, files)
+    paths = {STORE: str(path), RECIPE: str(out.with_suffix(".toml"))}
+    words = [paths.get(word, word) for word in arguments]
+    return Launch(title, (*words, "--out", str(out)), out, files)
 
 
 def start(launch: Launch) -> Job:
@@ -104,20 +104,20 @@ def start(launch: Launch) -> Job:
 
 def _free(folder: Path, name: str) -> Path:
     """A folder that does not exist yet."""
-    found, number = folder / name, 2
-    while found.exists() or found.with_suffix(".toml").exists():
-        found, number = folder / f"{name}-{number}", number + 1
-    return found
+    path, number = folder / name, 2
+    while path.exists() or path.with_suffix(".toml").exists():
+        path, number = folder / f"{name}-{number}", number + 1
+    return path
 
 
 Plan = tuple[tuple[str, ...], str]  # arguments, and the recipe that they need
 
 
 def _names(_: Runs, store: Store) -> Plan:
-    holds = list_contents(store)
+    contents = list_contents(store)
     why = "names need questions of arithmetic, or words with exact labels"
-    _require(holds.arithmetic or holds.exact, why)
-    has_roles = any(each.endswith(".role") for each in list_vectors(store))
+    _require(contents.arithmetic or contents.exact, why)
+    has_roles = any(site.endswith(".role") for site in list_vectors(store))
     _require(has_roles, "this store has no roles to name: extract *.role")
     return ("name", STORE), ""
 
@@ -137,12 +137,12 @@ def _decomposition(_: Runs, store: Store) -> Plan:
 
 def _states(store: Store, option: str) -> tuple[str, ...]:
     """The states of all layers."""
-    found = [each.partition(".")[0] for each in list_vectors(store) if each.endswith(".hidden")]
-    return (option, f"{found[0]}.*.hidden") if found else ()
+    stacks = [site.partition(".")[0] for site in list_vectors(store) if site.endswith(".hidden")]
+    return (option, f"{stacks[0]}.*.hidden") if stacks else ()
 
 
-def _require(found: object, why: str) -> None:
-    if not found:
+def _require(condition: object, why: str) -> None:
+    if not condition:
         raise InputError(why)
 
 
@@ -165,25 +165,24 @@ def _pairs(runs: Runs, store: Store) -> Plan:
 
 def _intervene(runs: Runs, store: Store, edits: str = EDITED) -> Plan:
     name, data = runs.find_model(store), store.facts.data
-    has_roles = any(each.startswith("encoder.") and each.endswith(".role") for each in store.sites)
+    has_roles = any(site.startswith("encoder.") and site.endswith(".role") for site in store.sites)
     _require(has_roles, "this store has no roles of an encoder to edit")
     where = "neither shipped nor below the folder: put its checkpoint there"
     _require(name, f"the model of this store is {where}")
     _require(data.name, "this store does not record its data")
-    of = f'data = "{_quoted(data.name)}"\nsplit = "{_quoted(data.split or "test")}"\n'
-    return ("intervene", RECIPE, "--ckpt", str(name)), of + edits
+    split = _quote(data.split or "test")
+    source = f'data = "{_quote(data.name)}"\nsplit = "{split}"\n'
+    return ("intervene", RECIPE, "--ckpt", str(name)), source + edits
 
 
-def _quoted(value: object) -> str:
+def _quote(value: object) -> str:
     """A text inside quotation marks of TOML."""
     is_plain = re.fullmatch(r"[\w:+/.,=@ -]{1,200}", str(value))
     _require(is_plain, f"data with an unusual name: {visible(value, 60)}")
     return str(value)
 
 
-LAUNCHES: dict[
-    str, tuple[str, Callable[[Runs, Store], Plan], tuple[str, ...]]
-] = {  # and what they leave
+LAUNCHES: dict[str, tuple[str, Callable[[Runs, Store], Plan], tuple[str, ...]]] = {
     "names": ("Name the clusters", _names, ("names", "word-names")),
     "probes": ("Train probes (a linear screen)", _probes, ("probes",)),
     "decomposition": ("Decompose the states", _decomposition, ("decompositions",)),
@@ -195,5 +194,5 @@ LAUNCHES: dict[
 
 def list_missing(runs: Runs, store: Store) -> list[str]:
     """The analyses of a store that left no result yet."""
-    found = {kind: results for kind, (_, _, results) in LAUNCHES.items() if results}
-    return [kind for kind, results in found.items() if not runs.beside(store, *results)]
+    kinds = {kind: results for kind, (_, _, results) in LAUNCHES.items() if results}
+    return [kind for kind, results in kinds.items() if not runs.beside(store, *results)]

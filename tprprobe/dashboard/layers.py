@@ -8,7 +8,6 @@ import pandas as pd
 
 from tprprobe.analyses.decomposition import binds
 from tprprobe.analyses.kinds import RECONSTRUCTION
-from tprprobe.dashboard.chart_data import Lines
 from tprprobe.dashboard.decompositions import list_families, read_scores
 from tprprobe.dashboard.folders import Runs
 from tprprobe.dashboard.interventions import read_interventions
@@ -17,13 +16,14 @@ from tprprobe.dashboard.statements import Link, Statement, name_vectors, number,
 from tprprobe.dashboard.view import View, measured
 from tprprobe.errors import InputError
 from tprprobe.figures.catalogue.loaders import load_probes
+from tprprobe.figures.reconstruction import largest_fit
+from tprprobe.figures.scenes import BAND, Lines
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 
 COLUMNS = ["panel", "line", "x", "value", "low", "high", "told", "sure", "site", "page", "query"]
-BANDS = ["panel", "x", "value", "low", "high"]
 CONTROLS = ["shuffled roles", "shuffled fillers", "random vectors", "permuted", "untrained"]
-FEW = 4  # measures of the first line
+MAX_MEASURES = 4  # of the first line
 GAINS = {"gain": "gain of bindings", "learnt": "learnt of the gain"}
 Measured = Iterator[tuple[pd.DataFrame, pd.DataFrame]]  # lines, bands of their strongest controls
 
@@ -32,13 +32,13 @@ def measure_layers(runs: Runs, store: Store) -> Lines:
     """One row per measure, line and layer: what is measured (panel), value with interval, the page that shows it; the bands
     are of the strongest controls. Empty where nothing was measured by layer.
     """
-    parts = (_probed, _decomposed, _reconstructed, _edited)
-    found = [pair for each in parts for pair in each(runs, store)]
-    rows = [each[COLUMNS] for each, _ in found if len(each)]
-    bands = [each[BANDS] for _, each in found if len(each)]
+    measures = (_measure_probes, _measure_decompositions, _measure_reconstruction, _measure_edits)
+    tables = [pair for measure in measures for pair in measure(runs, store)]
+    rows = [lines[COLUMNS] for lines, _ in tables if len(lines)]
+    bands = [band[BAND] for _, band in tables if len(band)]
     return Lines(
         pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=COLUMNS),
-        pd.concat(bands, ignore_index=True) if bands else pd.DataFrame(columns=BANDS),
+        pd.concat(bands, ignore_index=True) if bands else pd.DataFrame(columns=BAND),
         percent=False,
     )
 
@@ -56,8 +56,7 @@ def show_layers(lines: Lines) -> View:
         InputError: Nothing was measured by layer.
 
     Examples:
-        >>> nothing = tp.dashboard.chart_data.Lines(pd.DataFrame(), pd.DataFrame())
-        >>> tp.dashboard.show_layers(nothing)
+        >>> tp.dashboard.show_layers(tp.dashboard.layers.Lines(pd.DataFrame()))
         Traceback (most recent call last):
         tprprobe.errors.InputError: no measurements by layer yet
     """
@@ -70,25 +69,25 @@ def show_layers(lines: Lines) -> View:
 
 def select_panels(lines: Lines, panels: list[str]) -> Lines:
     """Some panels of the plot."""
-    rows, bands = (part[part["panel"].isin(panels)] for part in (lines.rows, lines.bands))
+    rows, bands = (table[table["panel"].isin(panels)] for table in (lines.rows, lines.bands))
     return Lines(rows.reset_index(drop=True), bands, percent=False)
 
 
 def summarize_layers(lines: Lines) -> Statement:
     """The layer where every measure is largest."""
-    told, links = [], []
-    for panel, part in lines.rows.groupby("panel", sort=False):
-        best = top(part[part["line"] == part["line"].iloc[-1]], "value")
-        what = f"{panel} ({best['line']})" if part["line"].nunique() > 1 else str(panel)
-        told.append(f"{what} is largest in layer {int(best['x'])}: {number(best, 'value')}")
+    claims, links = [], []
+    for panel, rows in lines.rows.groupby("panel", sort=False):
+        best = top(rows[rows["line"] == rows["line"].iloc[-1]], "value")
+        measure = f"{panel} ({best['line']})" if rows["line"].nunique() > 1 else str(panel)
+        claims.append(f"{measure} is largest in layer {int(best['x'])}: {number(best, 'value')}")
         links.append(Link(f"{panel}, {best['site']}", best["page"], best["query"]))
-    more = f"; {len(told) - FEW} more below" if len(told) > FEW else ""
-    return Statement("; ".join(told[:FEW]) + more + ".", tuple(links[:FEW]))
+    rest = f"; {len(claims) - MAX_MEASURES} more below" if len(claims) > MAX_MEASURES else ""
+    return Statement("; ".join(claims[:MAX_MEASURES]) + rest + ".", tuple(links[:MAX_MEASURES]))
 
 
-def _measures(rows: pd.DataFrame, name: str, panel: Any, **more: Any) -> pd.DataFrame:
+def _measure(rows: pd.DataFrame, name: str, panel: Any, **columns: Any) -> pd.DataFrame:
     """Rows with a measure and its interval as value, low and high, by layer."""
-    return measured(rows, name, panel=panel, x=rows["site"].map(layer_of), **more)
+    return measured(rows, name, panel=panel, x=rows["site"].map(layer_of), **columns)
 
 
 def _queries(**columns: Any) -> Any:
@@ -96,83 +95,84 @@ def _queries(**columns: Any) -> Any:
     return pd.DataFrame(columns).astype(str).to_dict("records")
 
 
-def _probed(runs: Runs, store: Store) -> Measured:
+def _measure_probes(runs: Runs, store: Store) -> Measured:
     folders = runs.beside(store, "probes")
     rows = load_probes(folders.values()) if folders else pd.DataFrame(columns=["task", "head"])
-    for task, whole in rows[rows["head"].isna()].groupby("task", sort=False):
-        lines, of = line_probes(whole), whole.loc[:, ["site", "model"]]
-        models = " " + of["model"] if of["model"].nunique() > 1 else ""
-        panels = f"{str(task).upper()} F1 " + of["site"].map(name_vectors) + models
-        own = lines.rows.assign(panel=panels, line="probe", site=of["site"], page="probes")
-        own["query"] = _queries(task=[task] * len(own))
-        yield own, lines.bands.assign(panel=panels)
+    for task, of_task in rows[rows["head"].isna()].groupby("task", sort=False):
+        scene, keys = line_probes(of_task), of_task.loc[:, ["site", "model"]]
+        models = " " + keys["model"] if keys["model"].nunique() > 1 else ""
+        panels = f"{str(task).upper()} F1 " + keys["site"].map(name_vectors) + models
+        lines = scene.rows.assign(panel=panels, line="probe", site=keys["site"], page="probes")
+        lines["query"] = _queries(task=[task] * len(lines))
+        yield lines, scene.bands.assign(panel=panels)
 
 
-def _decomposed(runs: Runs, store: Store) -> Measured:
-    """R² of the nested fits by layer; where a twin was decomposed too, what bindings gain beyond it."""
+def _measure_decompositions(runs: Runs, store: Store) -> Measured:
+    """R² of the nested fits by layer; where a baseline model was decomposed too, what bindings gain beyond it."""
     scores = read_scores(runs.beside(store, "decompositions").values())
     scores = scores[scores["site"].map(layer_of).notna()]
     kinds = scores["site"].map(name_vectors)
-    for (roles, kind), part in scores.groupby(["roles", kinds], sort=False):
-        own = list_families(part)
-        own = own.iloc[np.lexsort((own["site"].map(layer_of), own["order"]))]
-        query = _queries(of=own["site"], scheme=own["roles"])
-        own = own.assign(line=own["step"], page="decomposition", query=query)
-        controls = part[part["control"].isin(CONTROLS) & (part["family"] == "factored")]
+    for (roles, kind), of_kind in scores.groupby(["roles", kinds], sort=False):
+        fits = list_families(of_kind)
+        fits = fits.iloc[np.lexsort((fits["site"].map(layer_of), fits["order"]))]
+        query = _queries(of=fits["site"], scheme=fits["roles"])
+        fits = fits.assign(line=fits["step"], page="decomposition", query=query)
+        controls = of_kind[of_kind["control"].isin(CONTROLS) & (of_kind["family"] == "factored")]
         strongest = controls.loc[controls.groupby("site")["r2"].idxmax()]
-        panel, bound = f"R² {kind}, roles {roles}", own[own["family"] == "factored"]
-        band = _measures(strongest, "r2", panel).sort_values("x")
-        is_above = own["r2_low"] > own["site"].map(strongest.set_index("site")["r2"])
-        yield _scored(own, "r2", panel, is_above), band
-        for name, told in GAINS.items():
-            known = bound.dropna(subset=[name]) if name in bound else bound[:0]
-            if len(known):
-                is_bound = [binds(row) for row in known.to_dict("records")]
-                sure = (known[f"{name}_low"] > 0) & np.array(is_bound)
-                yield _scored(known, name, f"R² {told}, {kind}, roles {roles}", sure), band[:0]
+        panel, bound = f"R² {kind}, roles {roles}", fits[fits["family"] == "factored"]
+        band = _measure(strongest, "r2", panel).sort_values("x")
+        is_above = fits["r2_low"] > fits["site"].map(strongest.set_index("site")["r2"])
+        yield _score(fits, "r2", panel, is_above), band
+        for name, label in GAINS.items():
+            gains = bound.dropna(subset=[name]) if name in bound else bound[:0]
+            if len(gains):
+                is_bound = [binds(row) for row in gains.to_dict("records")]
+                is_sure = (gains[f"{name}_low"] > 0) & np.array(is_bound)
+                yield _score(gains, name, f"R² {label}, {kind}, roles {roles}", is_sure), band[:0]
 
 
-def _scored(rows: pd.DataFrame, name: str, panel: str, sure: Any) -> pd.DataFrame:
-    told = [f"{row['site']}, {row['line']}: {number(row, name)}" for row in rows.to_dict("records")]
-    return _measures(rows, name, panel, told=told, sure=sure)
+def _score(rows: pd.DataFrame, name: str, panel: str, is_sure: Any) -> pd.DataFrame:
+    records = rows.to_dict("records")
+    hints = [f"{row['site']}, {row['line']}: {number(row, name)}" for row in records]
+    return _measure(rows, name, panel, told=hints, sure=is_sure)
 
 
-def _reconstructed(runs: Runs, store: Store) -> Measured:
+def _measure_reconstruction(runs: Runs, store: Store) -> Measured:
     """R² of a state from one head's value, beside random projections."""
     for folder in runs.beside(store, "reconstruction").values():
-        rows = RECONSTRUCTION.load(folder)
-        asked = (rows[["unit", "penalty", "split"]] == ["question", "none", "held_out"]).all(axis=1)
-        rows = rows[asked & ~rows["untrained"]]
-        rows = rows[rows["n"] == rows["n"].max()].sort_values("layer")
+        results = RECONSTRUCTION.load(folder)
+        rows = largest_fit(results[~results["untrained"]], "held_out").sort_values("layer")
         rows = rows.assign(site=[f"encoder.{layer}.self.value" for layer in rows["layer"]])
         panel, heads = "R² state from one head’s value", rows[rows["predictor"] == "heads"]
-        sure = heads["gain_low"].gt(0) if "gain_low" in heads else False
-        own = _scored(heads.assign(line="one head"), "r2", panel, sure).assign(page="layers")
-        own["query"] = pd.Series([{}] * len(own), own.index)
-        yield own, _measures(rows[rows["predictor"] == "random"], "r2", panel)
+        is_sure = heads["gain_low"].gt(0) if "gain_low" in heads else False
+        lines = _score(heads.assign(line="one head"), "r2", panel, is_sure).assign(page="layers")
+        lines["query"] = pd.Series([{}] * len(lines), lines.index)
+        yield lines, _measure(rows[rows["predictor"] == "random"], "r2", panel)
 
 
-def _edited(runs: Runs, store: Store) -> Measured:
+def _measure_edits(runs: Runs, store: Store) -> Measured:
     """Changes of what is answered or expected, by the layer whose vectors are edited."""
     for name, folder in runs.beside(store, "interventions", "behaviors").items():
         for edit, rows in read_interventions(folder).items():
             if "change" in rows:
-                yield from _effects(rows, name, edit)
+                yield _measure_edit(rows, name, edit)
 
 
-def _effects(rows: pd.DataFrame, run: str, edit: str) -> Measured:
-    is_one = ~rows["site"].astype(str).str.contains("*", regex=False)
-    rows = rows[rows["change"].notna() & (rows["edit"] != "none") & is_one]
+def _measure_edit(rows: pd.DataFrame, run: str, edit: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    is_site = ~rows["site"].astype(str).str.contains("*", regex=False)
+    rows = rows[rows["change"].notna() & (rows["edit"] != "none") & is_site]
     rows = rows[rows["site"].map(layer_of).notna()]
-    is_own = rows.get("control", pd.Series("real", rows.index)) == "real"
-    own, controls = rows[is_own], rows[~is_own]
-    is_pairs, heads = "kl" in rows, own.get("head", pd.Series(-1, own.index))
-    panel = f"{edit}: {'nats towards the other text' if is_pairs else 'change of right answers'}"
-    names = [place(name_vectors(site), head) for site, head in zip(own["site"], heads, strict=True)]
-    is_sure = (own["change_low"] > 0) | (own["change_high"] < 0)
-    sure = own["beyond_low"].gt(0) if "beyond_low" in own else is_sure
-    found = _scored(own.assign(line=names, page="interventions"), "change", panel, sure)
-    found["query"] = _queries(intervention=[run] * len(own), edit=[edit] * len(own))
+    is_real = rows.get("control", pd.Series("real", rows.index)) == "real"
+    edits, controls = rows[is_real], rows[~is_real]
+    heads = edits.get("head", pd.Series(-1, edits.index))
+    unit = "nats towards the other text" if "kl" in rows else "change of right answers"
+    sites = zip(edits["site"], heads, strict=True)
+    names = [place(name_vectors(site), head) for site, head in sites]
+    is_sure = (edits["change_low"] > 0) | (edits["change_high"] < 0)
+    is_sure = edits["beyond_low"].gt(0) if "beyond_low" in edits else is_sure
+    panel, edits = f"{edit}: {unit}", edits.assign(line=names, page="interventions")
+    lines = _score(edits, "change", panel, is_sure)
+    lines["query"] = _queries(intervention=[run] * len(lines), edit=[edit] * len(lines))
     strongest = controls.loc[controls.groupby("site")["change"].idxmax()]
-    band = _measures(strongest, "change", panel).sort_values("x")
-    yield found.sort_values("x", kind="stable"), band
+    band = _measure(strongest, "change", panel).sort_values("x")
+    return lines.sort_values("x", kind="stable"), band

@@ -4,8 +4,6 @@ The browser draws its own (`app/canvas.js`) from small numbers in Arrow tables, 
 are marked without asking the server; paper and notebooks have :func:`tprprobe.figures.map_points`.
 """
 
-import re
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,17 +15,17 @@ from tprprobe.analyses.naming.fields import CLUSTER, NONE, OTHER, order_values
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.projections import choose_view
 from tprprobe.analyses.token_maps import Cloud
-from tprprobe.dashboard.theme import NEITHER, colors
 from tprprobe.dashboard.view import View
-from tprprobe.figures import map_points
-from tprprobe.figures.style import palette, text_color
+from tprprobe.figures.clusters import list_tokens
+from tprprobe.figures.maps import Points
+from tprprobe.figures.style import palette, text_color, value_colors
+from tprprobe.figures.theme import NEITHER, write_colors
 from tprprobe.statistics import read_interval
 from tprprobe.store.layout import SAMPLE
 from tprprobe.store.token_texts import sign, visible
 
 LAYER = "layer"  # of the same tokens in all layers: a map of its own
 GRID = 65_535  # steps of a point's place on either axis
-SHARES = re.compile(r"\S+(?= \d+%)")  # tokens of a cluster's summary
 RUN = ("row", "sample", "position")  # of the first of tokens that follow one another
 
 
@@ -54,10 +52,21 @@ def show_map(
     values = scene.read_field(field)
     data = scene.tokens.assign(row=scene.rows, x=scene.points[:, 0], y=scene.points[:, 1])
     data = data.assign(cluster=scene.roles.labels, value=values.to_numpy())
-    known = marked if marked is not None and marked.any() else None
-    title = f"{scene.place}, colored by {field}"
-    drawn = (scene.points, values.tolist(), order_values(values), title, name_axes(scene))
-    return View(title, data, None, partial(map_points, *drawn, scene.note, known), scene.note)
+    order, colors = _color_values(scene, field, values)
+    marked = marked if marked is not None and marked.any() else None
+    points = Points(scene.points, values.tolist(), order, name_axes(scene), marked, colors)
+    return View(f"{scene.place}, colored by {field}", data, points, None, scene.note)
+
+
+def _color_values(
+    scene: Cloud, field: str, values: pd.Series
+) -> tuple[list[str], list[tuple[float, ...]]]:
+    """The values of a field in order, and a color for each that is one; clusters keep theirs."""
+    order = order_values(values)
+    named = [name for name in order if name not in (OTHER, NONE)]
+    clusters = palette(scene.roles.k)
+    colors = [clusters[int(name)] for name in named] if field == CLUSTER else value_colors(named)
+    return order, [*colors]
 
 
 def name_axes(scene: Cloud) -> list[str]:
@@ -72,31 +81,34 @@ def pack_map(scene: Cloud, field: str = CLUSTER) -> dict[str, Any]:
     By cluster no codes are sent: the points have theirs.
     """
     values = scene.read_field(field)
-    order = order_values(values)
+    order, colors = _color_values(scene, field, values)
+    named = [name for name in order if name not in (OTHER, NONE)]
     middle = pd.DataFrame(scene.points, columns=["x", "y"]).groupby(values.to_numpy()).median()
-    named = middle.reindex([each for each in order if each not in (OTHER, NONE)])
-    labels = named.rename_axis("text").reset_index().astype({"x": float, "y": float})
-    sent = {"title": f"{scene.place}, colored by {field}", "axes": name_axes(scene)}
-    sent |= {"unit": "samples" if scene.side == SAMPLE else "tokens"}
-    sent |= {"values": order, "labels": labels.to_dict("records"), "clusters": _clusters(scene)}
+    labels = middle.reindex(named).rename_axis("text").reset_index()
+    labels = labels.astype({"x": float, "y": float}).to_dict("records")
+    packed = {"title": f"{scene.place}, colored by {field}", "axes": name_axes(scene)}
+    packed |= {"unit": "samples" if scene.side == SAMPLE else "tokens"}
+    packed |= {"values": order, "labels": labels, "clusters": _pack_clusters(scene)}
     if field == CLUSTER:  # also of a cluster that none of the drawn points is in
-        return sent | {"colors": colors(scene.roles.k)}
-    shades = dict(zip(order, colors(len(order)), strict=True)) | {OTHER: NEITHER, NONE: NEITHER}
+        return packed | {"colors": write_colors([*palette(scene.roles.k)])}
+    shades = dict(zip(named, write_colors(colors), strict=True))
     codes = pd.Categorical(values, order).codes.astype(np.uint8)
-    return sent | {"colors": [shades[each] for each in order], "codes": pa.table({"code": codes})}
+    packed |= {"colors": [shades.get(name, NEITHER) for name in order]}
+    return packed | {"codes": pa.table({"code": codes})}
 
 
-def _clusters(scene: Cloud) -> list[dict[str, Any]]:
+def _pack_clusters(scene: Cloud) -> list[dict[str, Any]]:
     looks, rows = pack_colors(scene), scene.roles.summary[["cluster", "size", "top"]]
-    tops = [visible(SHARES.sub(lambda each: sign(each[0]), top), 60) for top in rows["top"]]
-    sent = rows.assign(top=tops).rename(columns={"size": "tokens"}).to_dict("records")
-    return [each | looks[each["cluster"]] for each in sent]
+    tokens = [visible(list_tokens(top), 60) for top in rows["top"]]
+    records = rows.assign(top=tokens).rename(columns={"size": "tokens"}).to_dict("records")
+    return [record | looks[record["cluster"]] for record in records]
 
 
 def pack_colors(scene: Cloud) -> list[dict[str, str]]:
     """The color of every cluster, and of a text on it."""
-    shades = zip(colors(scene.roles.k), map(text_color, palette(scene.roles.k)), strict=True)
-    return [{"color": color, "ink": ink} for color, ink in shades]
+    colors = palette(scene.roles.k)
+    looks = zip(write_colors([*colors]), map(text_color, colors), strict=True)
+    return [{"color": color, "ink": ink} for color, ink in looks]
 
 
 def pack_points(scene: Cloud) -> dict[str, Any]:
@@ -120,7 +132,7 @@ def pack_points(scene: Cloud) -> dict[str, Any]:
         "view": choose_view(grid / GRID),
         "points": pa.table(columns),
         "runs": pa.table(runs),
-        "vocabulary": [sign(each) for each in words],
+        "vocabulary": [sign(word) for word in words],
     }
 
 
@@ -131,12 +143,13 @@ def pack_names(scene: Cloud) -> list[dict[str, Any]] | None:
     """
     if scene.names is None:
         return None
-    sent: list[dict[str, Any]] = [dict.fromkeys(("name", "precision", "recall")) for _ in range(scene.roles.k)]  # fmt: skip
+    fields = ("name", "precision", "recall")
+    packed: list[dict[str, Any]] = [dict.fromkeys(fields) for _ in range(scene.roles.k)]
     for row in scene.names[scene.names["name"] != UNNAMED].to_dict("records"):
-        found = sent[row["cluster"]]
-        found["name"] = visible(row["name"], 120)
-        for each in ("precision", "recall"):  # None for what is not known, as JSON has no NaN
-            ends = read_interval(row, each)
-            known = (ends.value, ends.low, ends.high)
-            found[each] = [None if np.isnan(end) else float(end) for end in known]
-    return sent
+        cluster = packed[row["cluster"]]
+        cluster["name"] = visible(row["name"], 120)
+        for measure in ("precision", "recall"):  # None for what is not known, as JSON has no NaN
+            interval = read_interval(row, measure)
+            ends = (interval.value, interval.low, interval.high)
+            cluster[measure] = [None if np.isnan(end) else float(end) for end in ends]
+    return packed

@@ -13,13 +13,13 @@ from tprprobe.errors import InputError
 from tprprobe.store.layout import SAMPLE, SIDES
 from tprprobe.store.token_texts import visible
 
-LONGEST, MOST_ROWS = 4000, 2_000_000_000
-MOST = 5000  # marked tokens in a table
+MAX_TEXT, MAX_ROW = 4000, 2_000_000_000
+MAX_TOKENS = 5000  # marked tokens in a table
 NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
 PLACE = rf"{NUMBER},{NUMBER}"
 ROWS = r"\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*"
-COUNTED = (*SIDES, SAMPLE)  # what rows are
-FORMS = dict.fromkeys(COUNTED, ROWS) | {"cluster": r"\d+(?:,\d+)*"}
+ROW_KINDS = (*SIDES, SAMPLE)  # what rows are
+FORMS = dict.fromkeys(ROW_KINDS, ROWS) | {"cluster": r"\d+(?:,\d+)*"}
 FORMS |= {"box": rf"{NUMBER}(?:,{NUMBER}){{3}}", "lasso": rf"{PLACE}(?:,{PLACE}){{2,}}"}
 
 
@@ -38,13 +38,13 @@ class Mark:
 
     @property
     def clusters(self) -> list[int]:
-        return [int(part) for part in self.value.split(",")] if self.kind == "cluster" else []
+        return [int(number) for number in self.value.split(",")] if self.kind == "cluster" else []
 
     def find(self, scene: Cloud) -> Bool[np.ndarray, " token"]:
         """The tokens of a scene that are marked, as flags."""
         if self.kind == "cluster":
             return np.isin(scene.roles.labels, self.clusters)
-        if self.kind in COUNTED:
+        if self.kind in ROW_KINDS:
             return self.contains(scene.rows, scene.side)
         numbers = np.array(self.value.split(","), float).reshape(-1, 2)
         if self.kind == "box":
@@ -54,11 +54,11 @@ class Mark:
 
     def contains(self, rows: Integer[np.ndarray, " row"], side: str) -> Bool[np.ndarray, " row"]:
         """The rows of a side that are marked, as flags."""
-        found = np.zeros(len(rows), bool)
-        for part in self.value.split(",") if self.kind == side else ():
-            first, _, last = part.partition("-")
-            found |= (rows >= int(first)) & (rows <= int(last or first))
-        return found
+        flags = np.zeros(len(rows), bool)
+        for text in self.value.split(",") if self.kind == side else ():
+            start, _, stop = text.partition("-")
+            flags |= (rows >= int(start)) & (rows <= int(stop or start))
+        return flags
 
 
 def read_mark(text: str | None) -> Mark | None:
@@ -66,20 +66,20 @@ def read_mark(text: str | None) -> Mark | None:
     if not text:
         return None
     kind, _, value = text.partition(":")
-    if len(text) > LONGEST or kind not in FORMS or not re.fullmatch(FORMS[kind], value):
+    if len(text) > MAX_TEXT or kind not in FORMS or not re.fullmatch(FORMS[kind], value):
         accepted = "give source:1-5,9 or cluster:3 or box:x0,y0,x1,y1"
         raise InputError(f"unknown mark {text[:40]!r}: {accepted}")
-    if kind in ("cluster", *COUNTED) and max(map(int, re.findall(r"\d+", value))) > MOST_ROWS:
+    if kind in ("cluster", *ROW_KINDS) and max(map(int, re.findall(r"\d+", value))) > MAX_ROW:
         raise InputError(f"no token {value[:40]}: rows are counted from 0")
     return Mark(kind, value)
 
 
 def list_marked(scene: Cloud, marked: Bool[np.ndarray, " token"]) -> pd.DataFrame:
-    """The marked tokens (the first MOST of them), a row each, their texts made visible."""
-    chosen = np.flatnonzero(marked)[:MOST]
-    tokens = scene.tokens.iloc[chosen].reset_index(drop=True)
+    """The marked tokens (the first MAX_TOKENS of them), a row each, their texts made visible."""
+    indices = np.flatnonzero(marked)[:MAX_TOKENS]
+    tokens = scene.tokens.iloc[indices].reset_index(drop=True)
     table = tokens[["sample", "position"]].assign(token=tokens["token"].map(visible))
-    table = table.assign(row=scene.rows[chosen], cluster=scene.roles.labels[chosen])
+    table = table.assign(row=scene.rows[indices], cluster=scene.roles.labels[indices])
     if "question" in tokens:
-        table["in"] = [visible(each, 80) for each in tokens["question"]]
+        table["in"] = [visible(text, 80) for text in tokens["question"]]
     return table

@@ -21,27 +21,27 @@ class Summary:
     """The strongest named roles of a store (all of them as a table), and its other results."""
 
     roles: tuple[Statement, ...]
-    named: pd.DataFrame
+    names: pd.DataFrame
     results: tuple[Statement, ...]
 
 
 def summarize(runs: Runs, store: Store) -> Summary:
     """Everything that is known of a store."""
-    roles, named = (), pd.DataFrame()
+    roles, names = (), pd.DataFrame()
     if runs.beside(store, "names", "word-names"):
         from tprprobe.dashboard.names import find_roles, list_named
 
-        named = list_named(runs, store)
-        roles = tuple(find_roles(runs, store, named))
-    return Summary(roles, named, tuple(_results(runs, store)))
+        names = list_named(runs, store)
+        roles = tuple(find_roles(runs, store, names))
+    return Summary(roles, names, tuple(_results(runs, store)))
 
 
 def _results(runs: Runs, store: Store) -> Iterator[Statement]:
     """A sentence for every probed task, decomposition (its best site) and intervention; a damaged result says so."""
-    for tell, kinds in RESULTS.items():
+    for summarize_folder, kinds in RESULTS.items():
         for name, folder in runs.beside(store, *kinds).items():
             try:
-                yield from tell(name, folder)
+                yield from summarize_folder(name, folder)
             except InputError as error:
                 yield Statement(f"{name} cannot be read: {visible(error, 200)}.")
 
@@ -51,9 +51,9 @@ def _probes(_: str, folder: Path) -> Iterator[Statement]:
 
     rows = load_probes([folder])
     for task in rows["task"].unique():
-        found = summarize_probes(rows, str(task), rows["model"].unique().tolist())
+        statement = summarize_probes(rows, str(task), rows["model"].unique().tolist())
         link = Link("Show on Probes", "probes", {"task": str(task)})
-        yield replace(found, links=(link,))
+        yield replace(statement, links=(link,))
 
 
 def _decompositions(_: str, folder: Path) -> Iterator[Statement]:
@@ -67,9 +67,9 @@ def _interventions(name: str, folder: Path) -> Iterator[Statement]:
     from tprprobe.dashboard.interventions import read_interventions, summarize_edits
 
     for edit, rows in read_interventions(folder).items():
-        found = summarize_edits(rows, edit)
+        statement = summarize_edits(rows, edit)
         link = Link("Show on Interventions", "interventions", {"intervention": name, "edit": edit})
-        yield replace(found, links=(link,))
+        yield replace(statement, links=(link,))
 
 
 RESULTS: dict[Callable[[str, Path], Iterator[Statement]], tuple[str, ...]] = {

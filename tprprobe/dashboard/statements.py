@@ -14,7 +14,7 @@ from tprprobe.statistics import interval_text, read_interval
 class Link:
     """A page with its choices: ``query`` is what its address says."""
 
-    told: str
+    label: str
     page: str
     query: Mapping[str, str] = field(default_factory=dict)
 
@@ -54,12 +54,12 @@ def place(site: str, head: Any = None) -> str:
 
 def name_vectors(site: Any) -> str:
     """A site without its layer, in words: ``encoder self role``."""
-    return " ".join(part for part in str(site).split(".") if not part.isdigit())
+    return " ".join(word for word in str(site).split(".") if not word.isdigit())
 
 
-def link_vectors(site: str, head: Any = None, told: str = "", **query: str) -> Link:
+def link_vectors(site: str, head: Any = None, label: str = "", **query: str) -> Link:
     """The page that shows the vectors of a site and head."""
     of_head = {} if head is None or pd.isna(head) or head < 0 else {"head": str(int(head))}
     return Link(
-        told or f"Show {place(site, head)}", "roles", {"site": str(site), **of_head, **query}
+        label or f"Show {place(site, head)}", "roles", {"site": str(site), **of_head, **query}
     )

@@ -3,7 +3,6 @@ paper and notebooks :func:`tprprobe.figures.role_clusters`.
 """
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -12,14 +11,14 @@ from tprprobe.analyses.clustering import Clusters
 from tprprobe.analyses.token_maps import Cloud
 from tprprobe.dashboard.contents import list_contents
 from tprprobe.dashboard.maps import pack_colors
-from tprprobe.dashboard.marks import COUNTED, Mark
+from tprprobe.dashboard.marks import ROW_KINDS, Mark
 from tprprobe.dashboard.view import View
 from tprprobe.errors import InputError
-from tprprobe.figures import role_clusters
+from tprprobe.figures.clusters import cluster_strips
 from tprprobe.store.sampling import Thinned
 from tprprobe.store.token_texts import sign, visible
 
-LONGEST = 600  # tokens of a sample that are drawn
+MAX_TOKENS = 600  # of a sample that are drawn
 ANSWERS = ["prediction", "correct"]  # what a model wrote
 
 
@@ -44,16 +43,16 @@ def show_strips(scene: Cloud, samples: Sequence[int], mark: Mark | None = None) 
     """
     tokens, part, roles = read_strips(scene, samples)
     tokens["marked"] = mark is not None and tokens["cluster"].isin(mark.clusters)
-    if mark is not None and mark.kind in COUNTED:
+    if mark is not None and mark.kind in ROW_KINDS:
         tokens["marked"] = mark.contains(tokens["row"].to_numpy(), scene.side)
     elif mark is not None and mark.kind != "cluster":  # areas mark what is drawn
         tokens["marked"] = tokens["row"].isin(scene.rows[mark.find(scene)])
-    known = tokens["sample"].unique().tolist()
-    draw = partial(role_clusters, part, roles, samples=known, gold=True)
+    drawn = tokens["sample"].unique().tolist()
     lengths = tokens["sample"].value_counts(sort=False)
-    cut = ", ".join(map(str, lengths.index[lengths > LONGEST]))
-    note = f"the first {LONGEST} tokens of sample {cut}" if cut else ""
-    return View(f"Clusters of {scene.place}", tokens, None, draw, note)
+    long_samples = ", ".join(map(str, lengths.index[lengths > MAX_TOKENS]))
+    note = f"the first {MAX_TOKENS} tokens of sample {long_samples}" if long_samples else ""
+    picture = cluster_strips(part, roles, samples=drawn, gold=True)
+    return View(f"Clusters of {scene.place}", tokens, picture, None, note)
 
 
 def read_strips(scene: Cloud, samples: Sequence[int]) -> tuple[pd.DataFrame, Thinned, Clusters]:
@@ -67,35 +66,39 @@ def read_strips(scene: Cloud, samples: Sequence[int]) -> tuple[pd.DataFrame, Thi
     return tokens.reset_index(drop=True), part, roles
 
 
-def summarize_sample(first: pd.Series) -> str:
-    """The heading of a sample by its first token: what the model wrote, and whether it is right, where that is known."""
-    text = f"sample {first['sample']}"
-    if "prediction" not in first:
+def summarize_sample(token: pd.Series) -> str:
+    """The heading of a sample by one of its tokens: what the model wrote, and whether it is right, where that is known."""
+    text = f"sample {token['sample']}"
+    if "prediction" not in token:
         return text
-    answer, told = (visible(first.get(name, ""), 60) for name in ("answer", "prediction"))
-    if "correct" not in first:
-        return f"{text} → {told}"
-    return f"{text} → {told}  ✓" if first["correct"] else f"{text} ✗ {told}  (right: {answer})"
+    answer, output = (visible(token.get(name, ""), 60) for name in ("answer", "prediction"))
+    if "correct" not in token:
+        return f"{text} → {output}"
+    return f"{text} → {output}  ✓" if token["correct"] else f"{text} ✗ {output}  (right: {answer})"
 
 
 def pack_strips(
-    scene: Cloud, samples: Sequence[int], beside: Cloud | None = None, at: Sequence[int] = ()
+    scene: Cloud,
+    samples: Sequence[int],
+    pair: Cloud | None = None,
+    pair_samples: Sequence[int] = (),
 ) -> dict[str, Any]:
     """Samples as strips: heading, tokens, positions, labels (clusters; −1: none), and what a mark finds
     them by, rows and clusters.
 
-    With ``beside`` and one sample of each, tokens are found by those at the same positions of its sample.
+    With ``pair`` and one sample of each, tokens are found by those at the same positions of its sample.
     """
     tokens, _, _ = read_strips(scene, samples)
     tokens["label"] = tokens["cluster"]
-    if beside is not None:
-        other = read_strips(beside, at)[0].set_index("position")
+    if pair is not None:
+        pair_tokens = read_strips(pair, pair_samples)[0].set_index("position")
         for name in ("row", "cluster"):
-            tokens[name] = tokens["position"].map(other[name]).fillna(-1).astype(int)
-    parts = [whole.head(LONGEST) for _, whole in tokens.groupby("sample")]
+            rows = tokens["position"].map(pair_tokens[name])
+            tokens[name] = rows.fillna(-1).astype(int)
+    names = ("row", "position", "cluster", "label")
     strips = [
-        {"heading": summarize_sample(part.iloc[0]), "signs": [*map(sign, part["token"])]}
-        | {f"{name}s": part[name].tolist() for name in ("row", "position", "cluster", "label")}
-        for part in parts
+        {"heading": summarize_sample(strip.iloc[0]), "signs": [*map(sign, strip["token"])]}
+        | {f"{name}s": strip[name].tolist() for name in names}
+        for strip in (sample.head(MAX_TOKENS) for _, sample in tokens.groupby("sample"))
     ]
-    return {"side": (beside or scene).side, "colors": pack_colors(scene), "strips": strips}
+    return {"side": (pair or scene).side, "colors": pack_colors(scene), "strips": strips}

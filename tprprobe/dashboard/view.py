@@ -3,14 +3,14 @@
 import io
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
 import pandas as pd
 
-from tprprobe.dashboard.chart_data import Dots, Lines, Squares
 from tprprobe.errors import unknown
+from tprprobe.figures.scenes import Scene
 from tprprobe.statistics import measured as measured
 
 FIGURES = {"pdf": "application/pdf", "svg": "image/svg+xml", "png": "image/png"}
@@ -19,13 +19,13 @@ FORMATS = {**FIGURES, "csv": "text/csv", "parquet": "application/vnd.apache.parq
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A view of the dashboard: a table, and how it is drawn on a screen and on paper.
+    """A view of the dashboard: a table, and the scene that is drawn on a screen and on paper.
 
     Attributes:
         title: The title.
         data: The table behind it.
-        scene: What is drawn; None where the browser draws by itself.
-        figure: The function that draws it on paper; None: as on a screen.
+        scene: What is drawn; None where ``figure`` draws it.
+        figure: The function that draws it on paper; default: as the scene is drawn.
         note: A line below it.
 
     Examples:
@@ -36,7 +36,7 @@ class View:
 
     title: str
     data: pd.DataFrame
-    scene: Dots | Lines | Squares | None = None
+    scene: Scene | None = None
     figure: Callable[[], Any] | None = None
     note: str = ""
 
@@ -49,7 +49,7 @@ class View:
         Returns:
             A figure of plotly.
         """
-        from tprprobe.dashboard.plots import plot
+        from tprprobe.figures.charts import plot  # with plotly, which a first view does not need
 
         return plot(self.scene, dark)
 
@@ -59,13 +59,13 @@ class View:
         Returns:
             A figure of matplotlib.
         """
-        from tprprobe.figures import dots
+        from tprprobe.figures.dots import render  # with matplotlib
 
         if self.figure is not None:
             return self.figure()
-        if isinstance(self.scene, Dots):
-            return dots.interval_dots(self.scene.rows, self.title, self.scene.label)
-        return dots.draw_lines(self.scene, self.title)
+        assert self.scene is not None
+        texts = {} if self.scene.title else {"title": self.title, "note": self.note}
+        return render(replace(self.scene, **texts))
 
     def export(self, kind: str) -> bytes:
         """The file of the figure or of the data.
@@ -94,5 +94,6 @@ class View:
 
     def _repr_html_(self) -> str:
         """The figure for a notebook: one inline SVG, nothing loaded from anywhere."""
-        drawn = self.export("svg").decode()
-        return f"<figure><figcaption>{escape(self.title)}</figcaption>{drawn[drawn.index('<svg') :]}</figure>"
+        drawing = self.export("svg").decode()
+        svg = drawing[drawing.index("<svg") :]
+        return f"<figure><figcaption>{escape(self.title)}</figcaption>{svg}</figure>"

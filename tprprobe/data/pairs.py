@@ -1,6 +1,6 @@
 """Encoded examples: the ids of sources and targets, with start and end symbols."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import Any
@@ -103,6 +103,16 @@ class Pairs:
         return tuple(
             batch for equal in order.split(counts.tolist()) for batch in equal.split(batch_size)
         )
+
+    def by_tokens(self, most: int, model: Any = None) -> Iterator[Int64[Tensor, " batch"]]:
+        """The indices in batches of like length, each with at most ``most`` symbols, padding included, or one sample."""
+        for group in self.by_length(len(self), model):
+            widths, start = self.source.lengths[group] + self.target.lengths[group], 0
+            for end, width in enumerate(widths.tolist()):
+                if end > start and (end + 1 - start) * width > most:
+                    yield group[start:end]
+                    start = end
+            yield group[start:]
 
     def tokens(self, indices: Tensor) -> int:
         sides = (self.source.offsets, self.target.offsets)

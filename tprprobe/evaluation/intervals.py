@@ -45,7 +45,7 @@ def compare(sums: Sums, reference: Sums, statistic: Statistic) -> Comparison:
 
 def t_test(difference: float, error: float, n_groups: int) -> float:
     """Two-sided p of a difference with a standard error over groups."""
-    if n_groups < 2 or not np.isfinite(difference):
+    if n_groups < 2 or not np.isfinite([difference, error]).all():
         return 1.0
     if error == 0:
         return float(difference == 0)
@@ -65,6 +65,18 @@ def jackknife(
     return jackknife_interval(
         value, [score(rows[block != b]) for b in np.unique(block)], len(labels)
     )
+
+
+def compare_blocks(
+    scores: Float[np.ndarray, " subset"], reference: Float[np.ndarray, " subset"], n_groups: int
+) -> Comparison:
+    """The first minus the reference, both of all groups and then without one block of them after another."""
+    difference = scores - reference
+    n_blocks = len(difference) - 1
+    error = np.sqrt((n_blocks - 1) * np.var(difference[1:])) if n_blocks > 1 else np.nan
+    interval = jackknife_interval(float(difference[0]), difference[1:].tolist(), n_groups)
+    p = t_test(interval.value, float(error), n_blocks)
+    return Comparison(interval, p, n_groups, float(reference[0]))
 
 
 def interval_by_blocks(

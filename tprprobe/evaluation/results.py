@@ -8,7 +8,7 @@ beyond beyond_low beyond_high   the number minus that of the strongest control, 
                            control, ``rival_value`` its number there, and ``p`` the largest p-value (Holm) of all controls that it is no better
 n n_groups note            tested units, tested groups, a remark
 
-Any further column (side, seed, k, …) names a row, as do the first six.
+Any further column (side, seed, k, step of a training, …) names a row, as do the first six.
 """
 
 import os
@@ -173,4 +173,14 @@ def load_results(folder: str | os.PathLike[str]) -> Results:
         ]
     settings = path / SETTINGS
     document = read_json(settings) if settings.is_file() else {}
-    return Results(complete(pd.concat([table.astype(object) for table in tables])), document)
+    return Results(join_tables(tables), document)
+
+
+def join_tables(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Long tables one after another; a column that is text in one of them and numbers in another is text."""
+    joined = complete(pd.concat([table.astype(object) for table in tables], ignore_index=True))
+    for name in [name for name, dtype in joined.dtypes.items() if dtype.kind == "O"]:
+        values = joined[name].infer_objects()
+        is_mixed = values.dtype.kind == "O" and values.dropna().map(type).nunique() > 1
+        joined[name] = values.map(str, na_action="ignore") if is_mixed else values
+    return joined

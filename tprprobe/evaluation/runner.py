@@ -10,7 +10,8 @@ from tprprobe import plugins
 from tprprobe.errors import InputError, unknown
 from tprprobe.evaluation.metrics import Marks, Predictions, predict_one_label
 
-METHODS = ("fit", "predict", "get_params")
+METHODS = ("fit", "get_params")
+SCORE = "score"  # the metric of an estimator that predicts nothing
 UNIFORM = 0.01  # of all probabilities is uniform: a label that was not seen would cost infinitely many bits
 
 Rows = Int[np.ndarray, " row"]
@@ -68,11 +69,15 @@ def check_estimator(estimator: Any) -> Any:
     from sklearn.base import is_regressor
 
     lacks = [name for name in METHODS if not callable(getattr(estimator, name, None))]
+    if not has_predictions(estimator) and (
+        hasattr(estimator, "transform") or not hasattr(estimator, "score")
+    ):
+        lacks.append("predict")
     if lacks or is_regressor(estimator):
         fault = f"has no {lacks[0]}" if lacks else "is a regressor, labels need a classifier"
         raise InputError(
             f"{estimator!r:.80} {fault}: give the name of a probe, or a classifier with fit, predict and get_params, "
-            "as scikit-learn's"
+            "as scikit-learn's; without predict, an estimator with score"
         )
     return estimator
 
@@ -166,6 +171,18 @@ def fit_together(
 def as_codes(marks: Marks) -> Int[np.ndarray, "target *label"]:
     """The number of every target's label; 0 and 1 for each label, where targets have several."""
     return marks.argmax(1) if (marks.sum(1) <= 1).all() else marks.astype(int)
+
+
+def has_predictions(estimator: Any) -> bool:
+    """False of an estimator that has a score alone."""
+    return hasattr(estimator, "predict")
+
+
+def score_rows(estimator: Any, X: Any, marks: Marks, rows: Rows) -> float:
+    """What a fitted estimator scores on some rows; NaN of none."""
+    return (
+        float(estimator.score(np.asarray(X)[rows], as_codes(marks[rows]))) if len(rows) else np.nan
+    )
 
 
 def predict(estimator: Any, X: Any, marks: Marks) -> Predictions:

@@ -20,14 +20,14 @@ from tprprobe.extraction.division import (
     part_of,
     stride_of,
 )
-from tprprobe.extraction.extractions import CONTROL_SAMPLES, Extraction, Target
+from tprprobe.extraction.extractions import CONTROL_SAMPLES, Control, Extraction, Target
 from tprprobe.extraction.pooling import Pooling
 from tprprobe.files.locks import alone
 from tprprobe.files.processes import Ranks
 from tprprobe.files.writing import refuse_existing
 from tprprobe.gold.labellers import Labeller
 from tprprobe.gold.labels import report_counts
-from tprprobe.models.loading import find_twins, load_model
+from tprprobe.models.loading import find_controls, load_model
 from tprprobe.models.protocol import Language, Readable, require_head, require_vocabulary
 from tprprobe.site.adapters import Adaptable
 from tprprobe.site.attachment import Attached
@@ -38,13 +38,15 @@ from tprprobe.store.dtypes import check_storage
 from tprprobe.store.layout import SIDES
 from tprprobe.store.manifests import is_finished
 
+ATTENTION_SAMPLES = 128
+
 
 def extract(
     model: Readable | torch.nn.Module | Adaptable,
     data: Dataset | str | os.PathLike[str] | Iterable[str],
     sites: str | Iterable[str] | None = None,
     out: str | os.PathLike[str] = "runs/store",
-    attention_samples: int = 128,
+    attention_samples: int = ATTENTION_SAMPLES,
     target: Target = "reference",
     control: bool = True,
     resume: bool = False,
@@ -58,6 +60,7 @@ def extract(
     words: str | None = None,
     max_tokens: int | None = None,
     pack: bool = False,
+    batch_tokens: int | None = None,
 ) -> Store:
     """The store of a model's vectors on a data set, written as the model runs.
 
@@ -66,7 +69,8 @@ def extract(
     Args:
         model: Any model that :func:`load_model` takes or returns, or a module of :func:`attach`.
         data: The examples, or what :func:`load_data` makes data of: a name, a file, a folder, a list of texts.
-        sites: Sites to write, as patterns: 'encoder.*.role', 'decoder.-1.*'; default: all.
+        sites: Sites to write, as patterns: 'encoder.*.role', 'decoder.-1.*'; default: all, of a model of transformers
+            the states: '*.embedding' and '*.hidden'.
         out: The folder of the store.
         attention_samples: How many samples get attention maps, from the first on.
         target: The decoder's input: the reference (teacher forcing), or what the model itself writes (generated).
@@ -88,6 +92,8 @@ def extract(
         max_tokens: The most symbols of a text that the model reads, those around it included; default: its window.
             Longer texts are cut, and a line says how many.
         pack: Longer texts are not cut but divided at blanks: each part is a sample, a text the document of its parts.
+        batch_tokens: The most symbols of a batch, padding included; default: batches of 64 samples. A model on disk is read
+            once for every batch.
 
     Returns:
         The complete store.
@@ -101,18 +107,58 @@ def extract(
         >>> small.summary[["site", "axes"]].values.tolist()
         [['encoder.2.hidden', 'source × d_model']]
     """
+    options = {"attention_samples": attention_samples, "target": target, "labellers": labellers}
+    options |= {"vocabulary": vocabulary, "pool": pool, "words": words, "pack": pack}
+    options |= {"max_tokens": max_tokens, "batch_tokens": batch_tokens}
+    run = plan(model, data, sites, store_dtype=store_dtype, compress=compress, **options)
+    controls = plan_controls(run, control, twins, control_samples)
+    few = min(len(run.data), control_samples)
+    out, ranks = Path(out), Ranks.of()
+    if not (ranks.rank or is_finished(out)):
+        note(f"{run.describe([len(run.data), *(few for _ in controls)])}: {out}")
+    if ranks.count == 1 or is_finished(out):
+        with alone(out):
+            run.extract(out, range(len(run.data)), controls, few, resume)
+    else:
+        refuse_existing(out)
+        ranges = cut_ranges(
+            range(0, len(run.data), stride_of(run.data)), len(run.data), ranks.count
+        )
+        part = part_of(out, f"{ranks.rank}-of-{ranks.count}")
+        with alone(part):
+            run.extract(part, ranges[ranks.rank], controls, few, resume)
+        join_ranges(out, ranges, ranks)
+    store = open_store(out)
+    counts = store.facts.counts
+    for side in SIDES if not ranks.rank else ():
+        if any(name.startswith(side) for name in counts):
+            note(report_counts(counts, side))
+    return store
+
+
+def plan(
+    model: Any,
+    data: Any,
+    sites: str | Iterable[str] | None,
+    vocabulary: Any = None,
+    attention_samples: int = ATTENTION_SAMPLES,
+    target: Target = "reference",
+    labellers: Sequence[Labeller] = (),
+    store_dtype: str = "float32",
+    compress: str | None = None,
+    pool: str | None = None,
+    words: str | None = None,
+    max_tokens: int | None = None,
+    pack: bool = False,
+    batch_tokens: int | None = None,
+) -> Extraction:
+    """The extraction that arguments of :func:`extract` ask for."""
     if not isinstance(model, Language | Attached):  # in memory, of another library
         model, vocabulary = load_model(model, vocabulary), None
     check_storage(store_dtype, compress)
     data = as_data(data)
     if not len(data):
         raise InputError(f"{data.name} has no examples here: give at least one")
-    if control_samples < 1:
-        raise InputError(
-            "control samples are 1 or more: without a twin, control=False (--no-control)"
-        )
-    if twins and not control:
-        raise InputError(f"twins {', '.join(twins)} without a control: give one or the other")
     if target == "generated":
         writer = require_vocabulary(require_head(model, "target='generated'"))
         if not writer.target_frame[1]:  # it writes a continuation of the text
@@ -122,42 +168,34 @@ def extract(
     vocabulary = _vocabulary(model, vocabulary, data)
     if max_tokens is not None:
         vocabulary = vocabulary.limited(max_tokens)
+    if batch_tokens is not None and batch_tokens < 1:
+        raise InputError(f"batch_tokens {batch_tokens}: a batch has 1 or more")
     data = data.suited_to(vocabulary)
     data = Contexts.of(data, vocabulary) if pack else data
     pooling = Pooling(pool, words)
     pooling.check(vocabulary)
-    names = pooling.sites(select(sites or "*", list(find_sites(model))))
-    run = Extraction(
-        model.eval(),
-        vocabulary,
-        data,
-        names,
-        attention_samples,
-        target,
-        tuple(labellers),
-        (store_dtype, compress),
-        pooling,
-        limits={k: v for k, v in (("max_tokens", max_tokens), ("pack", pack)) if v},
-    )
-    others = find_twins(model, twins) if control else {}
-    few = min(len(data), control_samples)
-    out, ranks = Path(out), Ranks.of()
-    if ranks.count == 1 or is_finished(out):
-        with alone(out):
-            run.extract(out, range(len(data)), others, few, resume)
-    else:
-        refuse_existing(out)
-        ranges = cut_ranges(range(0, len(data), stride_of(data)), len(data), ranks.count)
-        part = part_of(out, f"{ranks.rank}-of-{ranks.count}")
-        with alone(part):
-            run.extract(part, ranges[ranks.rank], others, few, resume)
-        join_ranges(out, ranges, ranks)
-    store = open_store(out)
-    counts = store.facts.counts
-    for side in SIDES if not ranks.rank else ():
-        if any(name.startswith(side) for name in counts):
-            note(report_counts(counts, side))
-    return store
+    wanted = sites or getattr(model, "default_sites", "*")
+    names = pooling.sites(select(wanted, list(find_sites(model))))
+    limits = {"max_tokens": max_tokens, "pack": pack, "batch_tokens": batch_tokens}
+    limits = {name: limit for name, limit in limits.items() if limit}
+    storage = (store_dtype, compress)
+    return Extraction(
+        model.eval(), vocabulary, data, names, attention_samples, target, tuple(labellers), storage,
+        pooling, limits,
+    )  # fmt: skip
+
+
+def plan_controls(
+    run: Extraction, control: bool, twins: Sequence[str] | None, samples: int
+) -> dict[str, Control]:
+    """The twins that an extraction reads on so many samples."""
+    if samples < 1:
+        raise InputError(
+            "control samples are 1 or more: without a twin, control=False (--no-control)"
+        )
+    if twins and not control:
+        raise InputError(f"twins {', '.join(twins)} without a control: give one or the other")
+    return find_controls(run.model, twins) if control else {}
 
 
 def _vocabulary(model: Readable, vocabulary: Any, data: Dataset) -> Codec:

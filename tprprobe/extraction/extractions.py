@@ -1,16 +1,18 @@
 """An extraction: the model's store and those of its twins, written together, block by block."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
+import torch
 
-from tprprobe.console import progress, stderr
+from tprprobe.console import progress, size_text, stderr
 from tprprobe.data.batching import Ragged
 from tprprobe.data.dataset import Dataset, Example
 from tprprobe.data.pairs import Pairs, encode_answers, encode_examples, encode_sources
@@ -20,7 +22,7 @@ from tprprobe.extraction.division import (
     block_sizes,
     split_blocks,
 )
-from tprprobe.extraction.passes import known_spec, read_block, spec_of
+from tprprobe.extraction.passes import Block, decoder_inputs, known_spec, read_block, spec_of
 from tprprobe.extraction.pooling import Pooling
 from tprprobe.gold.labellers import Labeller
 from tprprobe.models.answers import exact_matches, write_answers
@@ -29,7 +31,8 @@ from tprprobe.models.protocol import Language, Readable, require_head
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import ATTENTION
 from tprprobe.store import SiteSpec, StoreWriter
-from tprprobe.store.layout import SIDES
+from tprprobe.store.dtypes import BFLOAT16
+from tprprobe.store.layout import SAMPLE, SIDES
 
 CONTROL_SAMPLES = 1000
 UNKNOWN = 0.1  # the share of unknown tokens above which it is said
@@ -37,9 +40,26 @@ UNKNOWN = 0.1  # the share of unknown tokens above which it is said
 Target = Literal["reference", "generated"]
 
 
-Pass = tuple[
-    Readable, StoreWriter, int
-]  # a model, where its vectors go, and how many samples it is given
+# a block with the model of a control, which may be the examined one, its weights permuted
+Control = Callable[[], AbstractContextManager[Readable]]
+
+
+class Pass(NamedTuple):
+    """The model that reads (None: the examined one), where its vectors go, and how many samples it reads."""
+
+    control: Control | None
+    writer: StoreWriter
+    end: int
+
+
+class Prepared(NamedTuple):
+    """What all passes over a block of samples share."""
+
+    pairs: Pairs
+    table: pd.DataFrame
+    kept: pd.DataFrame  # the token table as it is stored
+    counts: Mapping[str, int]
+    block: Block | None  # the examined model's vectors, where its answers needed them
 
 
 @dataclass(frozen=True)
@@ -56,66 +76,86 @@ class Extraction:
     storage: tuple[str | None, str | None] = (None, None)  # type and compression on disk
     pooling: Pooling = field(default_factory=Pooling)
     limits: Mapping[str, Any] = field(default_factory=dict)  # of texts, as they were asked for
+    prepared: dict[int, "Prepared"] = field(default_factory=dict)  # blocks that controls read, too
 
     def extract(
-        self, out: Path, samples: range, twins: Mapping[str, Readable], few: int, resume: bool
+        self, out: Path, samples: range, controls: Mapping[str, Control], few: int, resume: bool
     ) -> None:
-        """Writes the store of these samples, and in it those of twins on the first ``few`` of all."""
+        """Writes the store of these samples, and in it those of controls on the first ``few`` of all."""
         if not samples:
             return
-        passes = [self._open(self.model, out, len(self.data), resume)]
-        for kind, twin in twins.items() if samples.start < few else ():
-            passes.insert(0, self._open(twin.eval(), out / kind, few, resume))
-        self.write(passes, samples)
+        main = Pass(None, self._open(self.model, out, len(self.data), resume), len(self.data))
+        passes = []
+        for kind, control in controls.items() if samples.start < few else ():
+            with control() as model:
+                writer = self._open(model, out / kind, few, resume, is_control=True)
+                if self._has_answers:
+                    passes.append(Pass(control, writer, few))
+                else:  # one pass after another, so that weights are permuted once
+                    self.write([Pass(partial(nullcontext, model), writer, few)], samples)
+        self.write([*passes, main], samples)
 
-    def _open(self, model: Readable, out: Path, samples: int, resume: bool) -> Pass:
-        settings = self._settings(model, samples)
-        return model, StoreWriter.create(out, self._kept, settings, resume), samples
+    def _open(
+        self, model: Readable, out: Path, samples: int, resume: bool, is_control: bool = False
+    ) -> StoreWriter:
+        settings = self._settings(model, samples, is_control)
+        return StoreWriter.create(out, self.kept, settings, resume)
 
     def write(self, passes: Sequence[Pass], samples: range) -> None:
         """Extracts what the stores lack of these samples and finishes them, the last one last.
 
-        The last pass is of all samples; what those before it lack, it lacks too.
+        The last pass has most samples; what those before it lack, it lacks too.
         """
-        _, main, _ = passes[-1]
+        main = passes[-1].writer
         sizes = block_sizes(self.data, self.vocabulary, self.specs)
-        lacking, ends = samples[main.samples_done :], [end for _, _, end in passes]
+        wanted = range(samples.start, min(samples.stop, passes[-1].end))
+        lacking, ends = wanted[main.samples_done :], [each.end for each in passes]
         blocks = split_blocks(self.data, lacking, sizes, self.attention_samples, ends)
         with progress(is_shown=samples.start == 0) as bars:
             done = main.samples_done
-            bar = bars.add_task(f"{main.path}", total=len(samples), completed=done, note="")
+            bar = bars.add_task(f"{main.path}", total=len(wanted), completed=done, note="")
             for first, some in blocks:
                 self._write_block(passes, first, some, first - samples.start)
                 bars.advance(bar, len(some))
-        for _, writer, _ in passes:
-            writer.finish()
+        for each in passes:
+            each.writer.finish()
 
     def _write_block(
         self, passes: Sequence[Pass], first: int, some: Sequence[Example], place: int
     ) -> None:
         """Writes a block, whose first sample has that place in the stores, where they lack it."""
         maps, pad = first < self.attention_samples, self.vocabulary.pad
+        size = self.limits.get("batch_tokens")
         names = [name for name in self.names if maps or not name.endswith(ATTENTION)]
-        pairs = self._encode(some)
+        shared = self.prepared.pop(first, None) or self._prepare(first, some, names)
+        for control, writer, end in passes:
+            if writer.samples_done <= place and first < end:
+                with control() if control else nullcontext(self.model) as model:
+                    held = None if control else shared.block
+                    block = held or read_block(model, shared.pairs, names, pad, size)
+                block.check(shared.pairs, first)
+                rows = self.pooling.rows(block.rows, self.specs, shared.table)
+                writer.append(rows, shared.kept, block.maps, shared.counts)
+        if passes[-1].control:
+            self.prepared[first] = shared
+
+    def _prepare(self, first: int, some: Sequence[Example], names: list[str]) -> Prepared:
+        """The ids and the token table of a block, and what the model answers."""
+        pairs, block, answers = self._encode(some), None, None
         cut = {f"{side}.texts_cut": n for side, n in zip(SIDES, pairs.cut, strict=True)}
         if self.target == "generated":
             correct, _ = exact_matches(require_head(self.model, "an answer"), pairs)
-            written = write_answers(self.model, pairs, correct)
-            pairs = Pairs(pairs.source, Ragged.from_lists(written))
-            answers, block = (correct, written), read_block(self.model, pairs, names, pad)
-        else:
-            block = read_block(self.model, pairs, names, pad)
-            answers = self._answers(some, pairs, block.correct)
+            answers = correct, write_answers(self.model, pairs, correct)
+            pairs = Pairs(pairs.source, Ragged.from_lists(answers[1]))
+        if self._has_answers:
+            size = self.limits.get("batch_tokens")
+            block = read_block(self.model, pairs, names, self.vocabulary.pad, size)
+            answers = answers or self._answers(some, pairs, block.correct)
         columns = self._columns(some, answers)
         words, counts = self._words(some, pairs, answers[1] if answers else [])
         table = token_table(some, pairs, columns, first, self.vocabulary, words)
         kept = self.pooling.table(table, self.vocabulary)
-        for model, writer, end in passes:
-            if writer.samples_done <= place and first < end:
-                found = block if model is self.model else read_block(model, pairs, names, pad)
-                found.check(pairs, first)
-                rows = self.pooling.rows(found.rows, self.specs, table)
-                writer.append(rows, kept, found.maps, {**counts, **cut})
+        return Prepared(pairs, table, kept, {**counts, **cut}, block)
 
     def _encode(self, some: Sequence[Example]) -> Pairs:
         """The ids of samples; a model that has no decoder reads no target."""
@@ -134,6 +174,10 @@ class Extraction:
         """Whether the model writes answers: it predicts symbols, but not only at masks, and the data have targets."""
         writes = isinstance(self.model, Language) and getattr(self.model, "head", "own")
         return bool(writes) and writes != "masked" and self._has_targets
+
+    @property
+    def _has_answers(self) -> bool:
+        return self._is_asked or self.target == "generated"
 
     def _answers(
         self, some: Sequence[Example], pairs: Pairs, correct: Any
@@ -175,7 +219,7 @@ class Extraction:
         return align_words(some, pairs, self.vocabulary, tasks, own, self.labellers)
 
     @property
-    def _kept(self) -> dict[str, SiteSpec]:
+    def kept(self) -> dict[str, SiteSpec]:
         """The sites as they lie on disk."""
         pooled = {name: self.pooling.kept_as(spec) for name, spec in self.specs.items()}
         return {name: spec.kept_as(*self.storage) for name, spec in pooled.items()}
@@ -193,12 +237,46 @@ class Extraction:
         return {name: spec_of(name, sites[name], block) for name in self.names}
 
     @cached_property
+    def sample(self) -> Pairs:
+        """The symbols of the first samples."""
+        return self._encode(list(self.data[:CONTROL_SAMPLES]))
+
+    def sizes(self, samples: int) -> dict[str, tuple[int, int]]:
+        """Rows and bytes of every site on so many samples, reckoned from shapes and the first samples' symbols.
+
+        A word counts as many rows as it has symbols, and compression only as bfloat16's, which takes 2 bytes a number.
+        """
+        lengths = {
+            "source": self.sample.source.lengths,
+            "target": decoder_inputs(self.sample).diff(),
+        }
+        lengths[SAMPLE] = torch.ones_like(lengths["target"])
+        sizes = {}
+        for name, spec in self.kept.items():
+            read = min(samples, self.attention_samples) if spec.is_attention else samples
+            counts = torch.stack([lengths[side] for side in spec.rows.split("_")]).prod(0)[:read]
+            rows = round(counts.double().mean().item() * read) if read else 0
+            size = rows * spec.row_bytes
+            sizes[name] = rows, size // 2 if spec.dtype == BFLOAT16 else size
+        return sizes
+
+    def describe(self, samples: Sequence[int]) -> str:
+        """A line: dtype, sites, and the size of the stores on so many samples, those of controls among them."""
+        size = sum(size for count in samples for _, size in self.sizes(count).values())
+        weights = next(self.model.parameters(), None)
+        dtype = "" if weights is None else f" ({weights.dtype})".replace("torch.", "")
+        return (
+            f"{self.model.name}{dtype}: {len(self.names)} sites of {samples[0]:,} samples, about "
+            f"{size_text(size)}"
+        )
+
+    @cached_property
     def _origin(self) -> dict[str, Any]:
         return describe_origin(self.model)
 
-    def _settings(self, model: Readable, samples: int) -> dict[str, Any]:
-        twin = {} if model is self.model else {"twin_of": self._origin["sha256"]}
-        about = self._origin if model is self.model else describe_origin(model)
+    def _settings(self, model: Readable, samples: int, is_control: bool) -> dict[str, Any]:
+        twin = {"twin_of": self._origin["sha256"]} if is_control else {}
+        about = describe_origin(model) if is_control else self._origin
         return {
             "model": about | twin | getattr(model, "notes", {}),
             "data": self.data.origin | {"n": samples},
@@ -218,13 +296,11 @@ class Extraction:
         unknown = getattr(self.vocabulary, "unk", None)
         if unknown is None or self.vocabulary.reads_images:
             return {}
-        some = list(self.data[:CONTROL_SAMPLES])
-        ids = self._encode(some).source.ids
-        share = (ids == unknown).double().mean().item()
+        share = (self.sample.source.ids == unknown).double().mean().item()
         if share <= UNKNOWN:
             return {}
         stderr.print(
-            f"{share:.1%} of the tokens are unknown to {self.model.name} (first {len(some)} texts): is it a "
+            f"{share:.1%} of the tokens are unknown to {self.model.name} (first {len(self.sample)} texts): is it a "
             "model of this language?"
         )
-        return {"unknown_tokens": {"share": share, "texts": len(some)}}
+        return {"unknown_tokens": {"share": share, "texts": len(self.sample)}}

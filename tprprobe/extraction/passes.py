@@ -88,7 +88,13 @@ def spec_of(name: str, site: Site, block: Block) -> SiteSpec:
 
 
 @torch.no_grad()
-def read_block(model: Readable, pairs: Pairs, sites: Iterable[str], pad: int) -> Block:
+def read_block(
+    model: Readable,
+    pairs: Pairs,
+    sites: Iterable[str],
+    pad: int,
+    batch_tokens: int | None = None,
+) -> Block:
     """The vectors and maps of all samples, from one teacher-forced pass over each."""
     offsets = {  # as lists, which are cheap to index
         "source": pairs.source.offsets.tolist(),
@@ -98,7 +104,8 @@ def read_block(model: Readable, pairs: Pairs, sites: Iterable[str], pad: int) ->
     kinds = {name: rows_of(name, site) for name, site in find_sites(model).items()}
     sites, block = list(sites), Block(np.zeros(len(pairs), bool))
     with capture(model, sites) as acts:
-        for indices in pairs.by_length(BATCH, model):
+        size = batch_tokens
+        for indices in pairs.by_tokens(size, model) if size else pairs.by_length(BATCH, model):
             acts.clear()
             source, target = (ids.to(model.device) for ids in pairs.batch(indices, pad))
             logits = model.run(source, target[:, :-1])

@@ -1,3 +1,5 @@
+from . import labels as labels
+from . import theme as theme
 from .accuracy import module_bars as module_bars
 from .attention import attention_grid as attention_grid
 from .attention import attention_matrix as attention_matrix

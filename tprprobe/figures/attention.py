@@ -8,17 +8,20 @@ import matplotlib
 import numpy as np
 from jaxtyping import Float
 
+from tprprobe.analyses.attention.sample_maps import read_maps
 from tprprobe.errors import InputError
-from tprprobe.figures.strips import PLAIN, SIGNS, Strip, StripFrame, draw_strips
-from tprprobe.figures.style import INK, MUTED, Drawing, drawing, tidy
+from tprprobe.figures.dots import render
+from tprprobe.figures.labels import site_label
+from tprprobe.figures.scenes import Grid, Squares
+from tprprobe.figures.strips import SIGNS, Strip, StripFrame, Strips, draw_strips
+from tprprobe.figures.style import Drawing
 from tprprobe.store import Store
 from tprprobe.store.token_texts import spell
 
 COLORS = "Blues"
-LEAST = 0.05  # attention that is printed
-FEWEST = 20  # tokens that an axis has room for
-LONGEST = 14  # characters of a token along an axis
-CAPTION = f"attention in percent, from {LEAST:.0%} on · # start, % end · framed: the query"
+MIN_WEIGHT = 0.05  # attention that is printed
+MAX_LENGTH = 14  # characters of a token along an axis
+CAPTION = f"attention in percent, from {MIN_WEIGHT:.0%} on · # start, % end · framed: the query"
 
 
 def attention_rows(
@@ -50,22 +53,28 @@ def attention_rows(
     Examples:
         >>> tp.figures.attention_rows(store, "encoder.-1.self.attention", 0, head=0, positions=[1, 2]).savefig("rows.pdf")
     """
+    return draw_strips(row_strips(store, site, sample, head, positions))
+
+
+def row_strips(
+    store: Store, site: str, sample: int, head: int, positions: Sequence[int] | None = None
+) -> Strips:
+    """The scene of :func:`attention_rows`."""
     weights, queries, keys = read_map(store, site, sample, head)
-    chosen = _list_divisors(queries) if positions is None else list(positions)
-    if not chosen:
+    positions = _list_divisors(queries) if positions is None else list(positions)
+    if not positions:
         raise InputError(f"sample {sample} has no digit after a '/': give positions")
-    if bad := [p for p in chosen if not 0 <= p < len(queries)]:
+    if bad := [p for p in positions if not 0 <= p < len(queries)]:
         raise InputError(f"no position {bad[0]}: sample {sample} has 0 to {len(queries) - 1}")
-    is_self = list(queries) == list(keys)
     strips = [
         Strip(
             **weight_squares(keys, weights[position]),
             heading=f"from ‘{SIGNS.get(queries[position], spell(queries[position]))}’ at {position}",
-            frames=[StripFrame(position, position + 1)] if is_self else [],
+            frames=[StripFrame(position, position + 1)] if queries == keys else [],
         )
-        for position in chosen
+        for position in positions
     ]
-    return draw_strips(strips, _title(store, site, sample, head), CAPTION)
+    return Strips(strips, title=_title(store, site, sample, head), note=CAPTION)
 
 
 def weight_squares(keys: Sequence[str], weights: Float[np.ndarray, " key"]) -> dict[str, Any]:
@@ -73,7 +82,7 @@ def weight_squares(keys: Sequence[str], weights: Float[np.ndarray, " key"]) -> d
     return {
         "tokens": keys,
         "colors": [matplotlib.colormaps[COLORS](weight) for weight in weights],
-        "notes": [f"{weight:.0%}".rstrip("%") if weight >= LEAST else "" for weight in weights],
+        "notes": [f"{w:.0%}".rstrip("%") if w >= MIN_WEIGHT else "" for w in weights],
     }
 
 
@@ -95,23 +104,15 @@ def attention_matrix(store: Store, site: str, sample: int, head: int) -> Drawing
     Examples:
         >>> tp.figures.attention_matrix(store, "encoder.-1.self.attention", sample=0, head=0).savefig("map.pdf")
     """
+    return render(map_squares(store, site, sample, head))
+
+
+def map_squares(store: Store, site: str, sample: int, head: int) -> Squares:
+    """The scene of :func:`attention_matrix`."""
     weights, queries, keys = read_map(store, site, sample, head)
-    size = 0.13
-    width, height = (max(len(tokens), FEWEST) * size for tokens in (keys, queries))
-    figure = drawing(width + 1.6, height + 1.0)
-    figure.set_layout_engine("compressed")
-    axes = figure.add_subplot()
-    image = axes.imshow(weights, cmap=COLORS, vmin=0, vmax=1, interpolation="nearest")
-    axes.set_xticks(range(len(keys)), _signs(keys), **PLAIN)
-    axes.set_yticks(range(len(queries)), _signs(queries), **PLAIN)
-    tidy(axes, _title(store, site, sample, head))
-    axes.tick_params(length=0, labelsize=7)
-    axes.set(xlabel="key (attended to)", ylabel="query (attends)")
-    bar = figure.colorbar(image, ax=axes, fraction=0.05, shrink=0.7, label="attention")
-    bar.outline.set_visible(False)
-    bar.ax.tick_params(labelsize=7)
-    bar.ax.yaxis.label.set(size=8, color=INK)
-    return figure
+    titles = ("query (attends)", "key (attended to)")
+    title = _title(store, site, sample, head)
+    return Squares(weights, _signs(queries), _signs(keys), titles, bar="attention", title=title)
 
 
 def attention_grid(store: Store, sites: Sequence[str], sample: int) -> Drawing:
@@ -132,46 +133,43 @@ def attention_grid(store: Store, sites: Sequence[str], sample: int) -> Drawing:
         >>> len(tp.figures.attention_grid(store, ["encoder.-1.self.attention"], sample=0).axes)
         4
     """
+    return render(map_grid(store, sites, sample))
+
+
+def map_grid(store: Store, sites: Sequence[str], sample: int) -> Grid:
+    """The scene of :func:`attention_grid`."""
     maps = [(name, store.attention(name, sample)) for site in sites for name in store.select(site)]
-    heads = max(len(weights) for _, weights in maps)
-    figure = drawing(1.5 * heads + 0.4, 1.6 * len(maps) + 0.5)
-    panels = figure.subplots(len(maps), heads, squeeze=False)
-    for row, (name, weights) in zip(panels, maps, strict=True):
-        for head, panel in enumerate(row):
-            panel.set(xticks=[], yticks=[])
-            panel.set_visible(head < len(weights))
-            panel.spines[:].set_color(MUTED)
-            if head < len(weights):
-                panel.imshow(weights[head], cmap="Blues", vmin=0, vmax=1, aspect="auto")
-                label = f"{name.removesuffix('.attention')}, head {head}"
-                panel.set_title(label, loc="left", fontsize=6.5)
-    figure.suptitle(f"Attention of all heads, sample {sample}", fontsize=9, fontweight="bold")
-    return figure
+    pictures = [
+        Squares(weights, (), (), title=site_label(site, head))
+        for site, heads in maps
+        for head, weights in enumerate(heads)
+    ]
+    title = f"Attention of all heads, sample {sample}"
+    return Grid(pictures, max(len(heads) for _, heads in maps), title=title)
 
 
 def _signs(tokens: Sequence[str]) -> list[str]:
     """Tokens as they stand along an axis, long ones cut."""
     signs = [SIGNS.get(token, spell(token).strip()) for token in tokens]
-    return [sign if len(sign) <= LONGEST else f"{sign[: LONGEST - 1]}…" for sign in signs]
+    return [sign if len(sign) <= MAX_LENGTH else f"{sign[: MAX_LENGTH - 1]}…" for sign in signs]
 
 
 def read_map(
     store: Store, site: str, sample: int, head: int
 ) -> tuple[Float[np.ndarray, "query key"], list[str], list[str]]:
     """The attention map of one head and sample, and the characters of its two axes."""
-    maps, place = store.attention(site, sample), store.select(site)[0]
-    if not 0 <= head < len(maps):
-        raise InputError(f"{place} has no head {head}: it has 0 to {len(maps) - 1}")
-    tokens = store.tokens[store.tokens["sample"] == sample]
-    sides = store.specs[place].rows.split("_")
-    queries, keys = (tokens.loc[tokens["side"] == side, "token"].astype(str) for side in sides)
-    return maps[head], queries.tolist(), keys.tolist()
+    maps = read_maps(store, site, sample)
+    if not 0 <= head < len(maps.weights):
+        raise InputError(f"{maps.site} has no head {head}: it has 0 to {len(maps.weights) - 1}")
+    queries, keys = (table["token"].astype(str).tolist() for table in (maps.queries, maps.keys))
+    return maps.weights[head], queries, keys
 
 
 def _title(store: Store, site: str, sample: int, head: int) -> str:
-    return f"{store.select(site)[0]}, head {head}, question {sample}"
+    unit = "question" if store.has_questions else "sample"
+    return f"{site_label(store.select(site)[0], head)}, {unit} {sample}"
 
 
 def _list_divisors(tokens: Sequence[str]) -> list[int]:
     text = "".join(token if len(token) == 1 else "\0" for token in tokens)
-    return [i for found in re.finditer(r"/[\s(\-]*(\d+)", text) for i in range(*found.span(1))]
+    return [i for match in re.finditer(r"/[\s(\-]*(\d+)", text) for i in range(*match.span(1))]

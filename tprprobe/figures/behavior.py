@@ -2,120 +2,105 @@
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 
-from tprprobe.figures.style import HUES, INK, MUTED, Drawing, drawing, legend, tidy
+from tprprobe.figures.dots import render
+from tprprobe.figures.scenes import LEVEL, Grid, Lines
+from tprprobe.figures.style import Drawing
+from tprprobe.statistics import measured
 
 LEVELS = {"none": "unedited", "other text": "the other text itself"}
-CONTROLS = {  # color, dash
-    "identity": (MUTED, ":"),
-    "mean": (HUES[1], "--"),
-    "random direction": (HUES[3], "--"),
-    "wrong role": (HUES[2], "-."),
-    "wrong position": (HUES[4], "-."),
-}
-ANSWERS = {
-    "p_other": (HUES[5], "the other text's answer"),
-    "p_answer": (INK, "the text's own answer"),
-}
+CONTROLS = ("identity", "mean", "random direction", "wrong role", "wrong position")
+OWN = "the edit itself"
+ANSWERS = {"p_other": "the other text's answer", "p_answer": "the text's own answer"}
 
 
 def behavior_by_layer(behaviors: pd.DataFrame) -> Drawing:
     """A row per edit and kind of site: the two answers against each other, and their probabilities, by layer.
 
     ``behaviors`` has the rows of :func:`tprprobe.interventions.behavior.measure_pairs`. Bands are 95 %
-    intervals over items; filled dots differ from the strongest control (Holm, 5 %).
+    intervals over items; filled marks differ from the strongest control (Holm, 5 %).
     """
-    real = behaviors[behaviors["control"].eq("") & ~behaviors["edit"].isin((*LEVELS, "any"))]
-    kinds = real["site"].map(kind_of)
-    panels = list(dict.fromkeys(zip(real["edit"], kinds, strict=True)))
-    figure = drawing(7, 0.9 + 2.1 * len(panels))
-    axes = figure.subplots(len(panels), 2, squeeze=False)
-    for (edit, kind), (left, right) in zip(panels, axes, strict=True):
-        here = behaviors[behaviors["site"].map(kind_of).eq(kind)]
-        _draw_difference(left, here, behaviors, edit)
-        _draw_answers(right, here[here["edit"].eq(edit) & here["control"].eq("")], behaviors)
-        tidy(left, f"{edit}, {kind}", grid="y")
-        tidy(right, "probabilities of both answers", grid="y")
-        left.set_ylabel("log-odds of the other answer")
-        for panel in (left, right):
-            panel.set_xlabel("layer")
-            panel.set_xticks(*_ticks(here))
-    for column, where in enumerate(("outside lower left", "outside lower right")):
-        handles = axes[0, column].get_legend_handles_labels()
-        legend(figure, *handles, loc=where, fontsize=6.5, ncols=2)
-    figure.put_below(_notes(behaviors))
-    return figure
+    return render(behavior_scene(behaviors))
+
+
+def behavior_scene(behaviors: pd.DataFrame) -> Grid:
+    """The scene of :func:`behavior_by_layer`."""
+    kinds = behaviors["site"].map(kind_of)
+    is_edit = behaviors["control"].eq("") & ~behaviors["edit"].isin((*LEVELS, "any"))
+    pairs = zip(behaviors.loc[is_edit, "edit"], kinds[is_edit], strict=True)
+    pictures = [
+        picture(behaviors, behaviors[kinds.eq(kind)], edit, kind)
+        for edit, kind in dict.fromkeys(pairs)
+        for picture in (_contrast_lines, _answer_lines)
+    ]
+    return Grid(pictures, 2, note="\n".join(_notes(behaviors)))
 
 
 def kind_of(site: str) -> str:
     """What a site holds: its last part; what the first layer reads stands at the left of the hidden states."""
-    last = site.rpartition(".")[2]
-    return "hidden" if last == "embedding" else last
+    last_part = site.rpartition(".")[2]
+    return "hidden" if last_part == "embedding" else last_part
 
 
-def _draw_difference(axes: Axes, here: pd.DataFrame, behavior: pd.DataFrame, edit: str) -> None:
-    for name, said in LEVELS.items():
-        value = behavior.loc[behavior["edit"].eq(name), "difference"].iloc[0]
-        dash = "-" if name == "none" else (0, (1, 1))
-        axes.axhline(value, color=MUTED, linewidth=0.8, linestyle=dash, label=said)
-    for control, (color, dash) in CONTROLS.items():
-        rows = here[here["control"].eq(control) & here["edit"].isin((edit, "any"))]
-        if len(rows):
-            axes.plot(
-                rows["layer"], rows["difference"], dash, color=color, linewidth=1, label=control
-            )
-    rows = here[here["edit"].eq(edit) & here["control"].eq("")]
-    axes.plot(rows["layer"], rows["difference"], color=INK, linewidth=1.6, label="the edit itself")
-    axes.fill_between(rows["layer"], rows["difference_low"], rows["difference_high"], color=INK, alpha=0.15,
-                      linewidth=0)  # fmt: skip
-    beyond = rows[(rows["p"] < 0.05) & (rows["beyond"] > 0)]
-    axes.plot(beyond["layer"], beyond["difference"], "o", color=INK, markersize=3.5)
+def contrast_rows(rows: pd.DataFrame, edit: str, score: str = "difference") -> pd.DataFrame:
+    """The rows of lines: an edit, then its controls, by layer; filled where the edit is beyond its strongest control."""
+    of_any = rows["edit"].eq("any") & rows["control"].ne("")  # controls of every edit
+    rows = rows[(rows["edit"].eq(edit) | of_any) & rows[score].notna()]
+    names = rows["control"].replace({"": OWN, "real": OWN})
+    beyond = rows["beyond"].gt(0) if "beyond" in rows else pd.Series(False, rows.index)
+    is_sure = rows["p"].lt(0.05) if "p" in rows else False
+    lines = measured(rows, score, panel=edit, line=names, x=rows["layer"], sure=beyond & is_sure)
+    return lines.sort_values(["line", "x"], key=_rank, kind="stable")
 
 
-def _draw_answers(axes: Axes, rows: pd.DataFrame, behavior: pd.DataFrame) -> None:
-    for name, (color, said) in ANSWERS.items():
-        words = rows[name.replace("p_", "")].dropna().unique()
-        said = f"{said}: {words[0]}" if len(words) else said
-        axes.plot(rows["layer"], rows[name], color=color, linewidth=1.6, label=said)
-        axes.fill_between(rows["layer"], rows[f"{name}_low"], rows[f"{name}_high"], color=color, alpha=0.15,
-                          linewidth=0)  # fmt: skip
-        floor = behavior.loc[behavior["edit"].eq("none"), name].iloc[0]
-        axes.axhline(floor, color=color, linewidth=0.8, linestyle=":")
-    axes.set_ylim(0, None)
-    axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+def _rank(column: pd.Series) -> pd.Series:
+    order = {name: i for i, name in enumerate((OWN, *CONTROLS))}
+    return column.map(order).fillna(len(order)) if column.name == "line" else column
 
 
-def _ticks(here: pd.DataFrame) -> tuple[list[int], list[str]]:
-    layers = sorted(here["layer"].unique().tolist())
-    step = max(1, -(-len(layers) // 10))
-    some = [n for n in layers if n < 0 or (n % step == 0 and (n or step == 1 or layers[0] == 0))]
-    return some, ["emb" if layer < 0 else str(layer) for layer in some]
-
-
-def _notes(behavior: pd.DataFrame) -> list[str]:
-    counts = behavior["n"].to_numpy()
-    n = (
-        f"{counts.max()} {'item' if counts.max() == 1 else 'items'}"
-        if counts.min() == counts.max()
-        else f"{counts.min()} to {counts.max()} items"
-    )
-    missing = int(np.nanmax(behavior["missing"]))
-    lines = [
-        f"n = {n}; trials that cannot be made: at most {missing} at a point. Dotted: unedited."
+def _contrast_lines(behaviors: pd.DataFrame, rows: pd.DataFrame, edit: str, kind: str) -> Lines:
+    """The log-odds of the other answer after the edit and after its controls."""
+    levels = [
+        (edit, label, behaviors.loc[behaviors["edit"].eq(name), "difference"].iloc[0])
+        for name, label in LEVELS.items()
     ]
-    if counts.max() > 1:
+    return Lines(
+        contrast_rows(rows, edit), label="log-odds of the other answer", percent=False,
+        levels=pd.DataFrame(levels, columns=LEVEL), title=f"{edit}, {kind}",
+    )  # fmt: skip
+
+
+def _answer_lines(behaviors: pd.DataFrame, rows: pd.DataFrame, edit: str, kind: str) -> Lines:
+    """The probabilities of both answers after the edit."""
+    rows = rows[rows["edit"].eq(edit) & rows["control"].eq("")]
+    lines = []
+    for name, label in ANSWERS.items():
+        words = rows[name.removeprefix("p_")].dropna().unique()
+        line = f"{label}: {words[0]}" if len(words) else label
+        lines.append(measured(rows, name, panel=edit, line=line, x=rows["layer"], sure=True))
+    return Lines(
+        pd.concat(lines), label="probability", limits=(0, None),
+        title=f"{edit}, {kind}: probabilities of both answers",
+    )  # fmt: skip
+
+
+def _notes(behaviors: pd.DataFrame) -> list[str]:
+    counts = behaviors["n"].to_numpy()
+    low, high = counts.min(), counts.max()
+    n = f"{low} to {high} items" if low < high else f"{high} item{'s' * bool(high > 1)}"
+    missing = int(np.nanmax(behaviors["missing"]))
+    lines = [f"n = {n}; trials that cannot be made: at most {missing} at a point."]
+    if high > 1:
         lines += [
-            "Bands: 95 % intervals over items. Dots: beyond the strongest control (paired sign test, Holm)."
+            "Bands: 95 % intervals over items. Filled: beyond the strongest control (paired sign test, Holm)."
         ]
     return lines
 
 
 def behavior_table(behavior: pd.DataFrame) -> str:
     """The rows for a terminal: texts without an edit, then every edit, and beside it its strongest control."""
-    shown = behavior[behavior["control"].eq("") & behavior["edit"].ne("any")]
+    rows = behavior[behavior["control"].eq("") & behavior["edit"].ne("any")]
     names = ["site", "edit", "n", "missing", "agrees", "difference", "kl", "p_answer", "p_other"]
-    names += [
-        name for name in ("against", "beyond", "beyond_low", "beyond_high", "p") if name in shown
-    ]
-    return shown[names].round(3).to_string(index=False, na_rep="")
+    controls = ("against", "beyond", "beyond_low", "beyond_high", "p")
+    names += [name for name in controls if name in rows]
+    return rows[names].round(3).to_string(index=False, na_rep="")

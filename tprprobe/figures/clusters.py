@@ -1,5 +1,6 @@
 """Role clusters over questions (schlag Fig 2)."""
 
+import re
 from collections.abc import Sequence
 
 import pandas as pd
@@ -7,10 +8,15 @@ import pandas as pd
 from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.clustering import Clusters
 from tprprobe.errors import InputError
+from tprprobe.figures.labels import site_label
 from tprprobe.figures.overlay import mark_polarity, marks_legend
-from tprprobe.figures.strips import Strip, draw_strips
+from tprprobe.figures.strips import Color, Strip, Strips, draw_strips
 from tprprobe.figures.style import MUTED, WRONG, Drawing, palette
 from tprprobe.store import Store
+from tprprobe.store.token_texts import sign, visible
+
+SHARES = re.compile(r"\S+(?= \d+%)")  # tokens of a cluster's summary
+KEY_LENGTH = 34  # characters of what a color means
 
 
 def role_clusters(
@@ -43,6 +49,18 @@ def role_clusters(
     Examples:
         >>> tp.figures.role_clusters(store, roles, samples=[0, 1]).savefig("roles.pdf")
     """
+    return draw_strips(cluster_strips(store, roles, n_rows, correct_only, samples, gold))
+
+
+def cluster_strips(
+    store: Store,
+    roles: Clusters,
+    n_rows: int = 12,
+    correct_only: bool = True,
+    samples: Sequence[int] | None = None,
+    gold: bool = False,
+) -> Strips:
+    """The scene of :func:`role_clusters`; below it the most frequent tokens of every cluster that is drawn."""
     tokens = store.tokens_of(roles.site)
     if len(tokens) != len(roles.labels):
         raise InputError(
@@ -54,53 +72,64 @@ def role_clusters(
         tokens = tokens.drop(columns=["prediction", "correct"], errors="ignore")
     overlay = gold_tokens(store, samples) if gold else None
     if samples is None:
-        chosen = _choose(store, tokens, correct_only)
-        chosen = (chosen if overlay is None else _mixed(chosen, overlay, n_rows))[:n_rows]
-    else:
-        chosen = list(samples)
+        samples = _list_samples(store, tokens, correct_only)
+        samples = (samples if overlay is None else _mix(samples, overlay, n_rows))[:n_rows]
     groups = dict(list(tokens.groupby("sample")))
-    if missing := [sample for sample in chosen if sample not in groups]:
+    if missing := [sample for sample in samples if sample not in groups]:
         raise InputError(f"no sample {missing[0]} in {store.path}: it has {store.samples}, from 0")
     colors = palette(roles.k)
-    strips = [_strip(groups[sample], colors, overlay) for sample in chosen]
-    place = roles.site if roles.head is None else f"{roles.site}, head {roles.head}"
+    strips = [_strip(groups[sample], colors, overlay) for sample in samples]
     caption = (
         f"k-means, k = {roles.k}, {'raw' if roles.raw else 'standardized'} vectors · agreement of "
         f"{roles.n_seeds} seeds (ARI) {roles.stability:.2f} · # start, % end"
     )
     legend = marks_legend((letter for strip in strips for letter in strip.gold), framed=True)
-    return draw_strips(
-        strips, f"Role clusters: {place}", "\n".join(filter(None, [caption, legend]))
+    labels = {label for sample in samples for label in groups[sample]["label"]}
+    key = [
+        (colors[label], text) for label, text in describe_clusters(roles).items() if label in labels
+    ]
+    note = "\n".join(filter(None, [caption, legend]))
+    return Strips(
+        strips, key, title=f"Role clusters: {site_label(roles.site, roles.head)}", note=note
     )
 
 
-def _choose(store: Store, tokens: pd.DataFrame, correct_only: bool) -> list[int]:
-    judged = correct_only and "correct" in tokens  # what has no answers is neither right nor wrong
-    shown = tokens.loc[tokens["correct"].astype(bool)] if judged else tokens
-    if shown.empty:
+def describe_clusters(roles: Clusters) -> dict[int, str]:
+    """Every cluster's number and most frequent tokens."""
+    rows = zip(roles.summary["cluster"], map(list_tokens, roles.summary["top"]), strict=True)
+    return {int(label): visible(f"{label}: {top}", KEY_LENGTH) for label, top in rows}
+
+
+def list_tokens(top: str) -> str:
+    """The most frequent tokens of a cluster's summary, made visible."""
+    return SHARES.sub(lambda match: sign(match[0]), top)
+
+
+def _list_samples(store: Store, tokens: pd.DataFrame, correct_only: bool) -> list[int]:
+    is_judged = correct_only and "correct" in tokens  # without answers nothing is right or wrong
+    tokens = tokens.loc[tokens["correct"].astype(bool)] if is_judged else tokens
+    if tokens.empty:
         raise InputError(
             f"{store.path} has no question that was answered right: ask for all, by --every or correct_only=False"
         )
-    return shown["sample"].unique().tolist()
+    return tokens["sample"].unique().tolist()
 
 
-def _mixed(samples: list[int], overlay: pd.DataFrame, n_rows: int) -> list[int]:
+def _mix(samples: list[int], overlay: pd.DataFrame, n_rows: int) -> list[int]:
     """``n_rows`` samples in order, up to half of them with a discordant number."""
-    misled = overlay["discordant"].fillna(False).to_numpy(bool)
-    hard = [sample for sample in samples if sample in {*overlay.loc[misled, "sample"]}]
+    is_discordant = overlay["discordant"].fillna(False).to_numpy(bool)
+    hard = [sample for sample in samples if sample in {*overlay.loc[is_discordant, "sample"]}]
     hard = hard[: (n_rows + 1) // 2]
-    others = [sample for sample in samples if sample not in hard]
-    return sorted([*hard, *others[: n_rows - len(hard)]])
+    easy = [sample for sample in samples if sample not in hard]
+    return sorted([*hard, *easy[: n_rows - len(hard)]])
 
 
-def _strip(
-    question: pd.DataFrame, colors: Sequence[tuple[float, ...]], overlay: pd.DataFrame | None
-) -> Strip:
-    first = question.iloc[0]
-    after, color = _answer_text(first)
+def _strip(question: pd.DataFrame, colors: Sequence[Color], overlay: pd.DataFrame | None) -> Strip:
+    token = question.iloc[0]
+    after, color = _answer_text(token)
     frames, letters = (), ()
     if overlay is not None:
-        frames, letters = mark_polarity(overlay[overlay["sample"] == first["sample"]])
+        frames, letters = mark_polarity(overlay[overlay["sample"] == token["sample"]])
     return Strip(
         tokens=question["token"].astype(str).tolist(),
         colors=[colors[label] for label in question["label"]],
@@ -112,10 +141,10 @@ def _strip(
     )
 
 
-def _answer_text(first: pd.Series) -> tuple[str, str]:
+def _answer_text(token: pd.Series) -> tuple[str, str]:
     """What stands behind a question, and its color; nothing where the store has no answers."""
-    if "prediction" not in first:
+    if "prediction" not in token:
         return "", MUTED
-    if first["correct"] or not str(first["answer"]):
-        return f"→ {first['prediction']}", MUTED
-    return f"✗ {first['prediction']}  (right: {first['answer']})", WRONG
+    if token["correct"] or not str(token["answer"]):
+        return f"→ {token['prediction']}", MUTED
+    return f"✗ {token['prediction']}  (right: {token['answer']})", WRONG

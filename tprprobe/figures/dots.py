@@ -1,88 +1,253 @@
-"""Scenes on paper: dots with intervals, one row per value; lines by layer; a table of counts as squares."""
+"""Scenes on paper: dots with intervals, lines in panels, squares, several of these."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+import matplotlib
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
+from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, PercentFormatter
 
-from tprprobe.figures.style import FAINT, MUTED, Drawing, drawing, legend, palette, tidy
+from tprprobe.figures.maps import Points, draw_points
+from tprprobe.figures.scenes import Dots, Grid, Lines, Scene, Squares
+from tprprobe.figures.strips import Strips, draw_strips
+from tprprobe.figures.style import (
+    FAINT,
+    MUTED,
+    Drawing,
+    count_columns,
+    headline,
+    legend,
+    line_colors,
+    open_panels,
+    palette,
+    text_color,
+    tidy,
+)
 
-MARKERS = "osD^vPX*"
-ACROSS = 3  # panels in a row
+MARKERS, DASHES = "osD^vPX*", ("-", "--", ":", "-.")
+CONTROL, EMBEDDING = "strongest control", -1  # the layer that stands for the embedding
+SQUARE, CELL, MIN_CELLS = (
+    0.3,
+    0.13,
+    20,
+)  # inches of a square with and without text; the fewest cells of a side
+MAX_MARKERS, MAX_TICKS = 40, 8  # points of a line with markers, and of an axis with a tick each
+
+
+def render(scene: Scene, ax: Axes | None = None) -> Any:
+    """The scene as a figure of matplotlib; in the place of ``ax`` where that is given."""
+    if isinstance(scene, Strips):
+        return draw_strips(scene, ax=ax)
+    if isinstance(scene, Points):
+        return draw_points(scene, ax)
+    draw: Any = {Dots: _draw_dots, Lines: _draw_lines, Squares: _draw_squares, Grid: _draw_grid}
+    figure = draw[type(scene)](scene, ax)
+    if scene.note and isinstance(figure, Drawing):
+        figure.put_below(scene.note.splitlines())
+    return figure
 
 
 def interval_dots(rows: pd.DataFrame, title: str, label: str = "") -> Drawing:
-    """A dot with its interval for every row, a color and a marker a group.
+    """A dot with its interval for every row (name, group, value, low, high), a color and a marker a group."""
+    return render(Dots(rows, label, title=title))
 
-    ``rows`` have name, group, value, low and high; rows of one name lie on one line.
-    """
+
+def _draw_dots(dots: Dots, ax: Axes | None) -> Any:
+    rows = dots.rows
     names, groups = rows["name"].unique().tolist(), rows["group"].unique().tolist()
-    figure = drawing(6.4, 0.24 * len(names) + 1.3)
-    panel = figure.add_subplot()
-    for number, (group, color) in enumerate(zip(groups, palette(len(groups)), strict=True)):
-        part = rows[rows["group"] == group]
-        place = part["name"].map(names.index) + 0.5 * ((number + 0.5) / len(groups) - 0.5)
-        panel.hlines(place, part["low"], part["high"], color=color, linewidth=1.2)
-        marker = MARKERS[number % len(MARKERS)]
-        panel.plot(
-            part["value"], place, marker, color=color, markersize=4.5, label=group, linestyle=""
-        )
-    panel.set(ylim=(len(names) - 0.5, -0.5), xlabel=label)
+    figure, [[panel]] = open_panels(6.4, 0.24 * len(names) + 1.3, ax=ax)
+    for i, (group, color) in enumerate(zip(groups, palette(len(groups)), strict=True)):
+        points = rows[rows["group"] == group]
+        y = points["name"].map(names.index) + 0.5 * ((i + 0.5) / len(groups) - 0.5)
+        panel.hlines(y, points["low"], points["high"], color=color, linewidth=1.2)
+        look: Any = {"marker": MARKERS[i % len(MARKERS)], "markersize": 4.5, "linestyle": ""}
+        panel.plot(points["value"], y, color=color, label=group, **look)
+    panel.set(ylim=(len(names) - 0.5, -0.5), xlabel=dots.label)
     panel.set_yticks(range(len(names)), names, parse_math=False)
-    tidy(panel, title, grid="x")
-    legend(figure)
+    tidy(panel, dots.title, grid="x")
+    if dots.limits:
+        panel.set_xlim(dots.limits)
+        panel.axvline(0, color=MUTED, linewidth=0.8)
+    if len(groups) > 1:
+        legend(figure if ax is None else panel)
     return figure
 
 
-def draw_lines(lines: Any, title: str) -> Drawing:
-    """The figure of ``rows`` (panel, line, x, value, low, high, sure) and ``bands`` (panel, x, value, low, high)."""
-    panels, names = lines.rows["panel"].unique().tolist(), lines.rows["line"].unique().tolist()
-    across = min(ACROSS, len(panels))
+def _draw_lines(lines: Lines, ax: Axes | None) -> Any:
+    panels = lines.rows["panel"].unique().tolist()
+    across = min(lines.across, len(panels))
     down = -(-len(panels) // across)
-    figure = drawing(2.4 * across + 0.8, 1.9 * down + 0.8)
-    axes = figure.subplots(down, across, squeeze=False).ravel()
-    shades = dict(zip(names, palette(len(names)), strict=True))
-    for panel in axes[len(panels) :]:
+    figure, axes = open_panels(max(2.4 * across + 0.8, 4.6), 1.9 * down + 0.8, down, across, ax)
+    for panel in axes.flat[len(panels) :]:
         panel.set_visible(False)
-    for name, panel in zip(panels, axes, strict=False):
-        band = lines.bands[lines.bands["panel"] == name]
+    styles = style_lines(lines.rows)
+    for name, panel in zip(panels, axes.flat, strict=False):
+        draw_panel(panel, lines, name, styles)
+        tidy(panel, name if len(panels) > 1 else lines.title or name, grid="y")
+        panel.title.set_fontsize(7.5 if len(panels) > 1 else 9)
+        panel.set_xlabel(lines.x if name in panels[-across:] else "")
+    for panel in axes[:, 0]:
+        panel.set_ylabel(lines.label)
+    if len(panels) > 1 and lines.title:
+        headline(figure, lines.title)
+    _explain(figure, axes.flat, ax)
+    return figure
+
+
+def style_lines(rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """Color, marker and dashes of every line; those of a ``group`` differ in dashes alone."""
+    lines = pd.DataFrame({"line": rows["line"], "group": rows.get("group", rows["line"])})
+    lines = lines.drop_duplicates("line")
+    colors = line_colors(lines["group"].nunique())
+    ranks = lines.groupby("group", sort=False).cumcount()
+    numbers = pd.factorize(lines["group"])[0]
+    return {
+        str(line): {"color": colors[n], "marker": MARKERS[n % 8], "linestyle": DASHES[rank % 4]}
+        for line, n, rank in zip(lines["line"], numbers, ranks, strict=True)
+    }
+
+
+def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Any]) -> None:
+    """One panel: lines with the bands of their intervals, over the band of the strongest control."""
+    band = lines.bands[lines.bands["panel"] == name]
+    if len(band):
         x = band["x"].astype(float)
         panel.fill_between(x, band["low"], band["high"], color=FAINT, linewidth=0)
-        panel.plot(band["x"], band["value"], ":", color=MUTED, linewidth=0.9)
-        for line, part in lines.rows[lines.rows["panel"] == name].groupby("line", sort=False):
-            shade, mark = shades[line], MARKERS[names.index(line) % len(MARKERS)]
-            x, value, sure = part["x"], part["value"], part[part["sure"].astype(bool)]
-            panel.vlines(x.astype(float), part["low"], part["high"], color=shade, linewidth=0.9)
-            panel.plot(x, value, "-", color=shade, linewidth=1.2, label=line)
-            panel.plot(x, value, mark, color=shade, markersize=4, markerfacecolor="white")
-            panel.plot(sure["x"], sure["value"], mark, color=shade, markersize=4)
-        tidy(panel, name, grid="y")
+        panel.plot(x, band["value"], ".-", color=MUTED, linewidth=0.9, label=CONTROL)
+    for line, points in lines.rows[lines.rows["panel"] == name].groupby("line", sort=False):
+        _draw_line(panel, points, str(line), styles[str(line)])
+    levels = lines.levels[lines.levels["panel"] == name]
+    for i, level in enumerate(levels.to_dict("records")):
+        dash = (0, (1 + 5 * i, 2))
+        panel.axhline(
+            level["value"], color=MUTED, linewidth=0.9, linestyle=dash, label=level["line"]
+        )
+    if lines.log:
+        panel.set_xscale("log")
+        panel.xaxis.set_minor_locator(NullLocator())
+        panel.xaxis.set_major_formatter("{x:,.0f}")
+        ticks = lines.rows["x"].unique()
+        panel.set_xticks(sorted(ticks) if len(ticks) <= MAX_TICKS else panel.get_xticks())
+    elif lines.x == "step":
+        panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        panel.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x >= 1000 else f"{x:g}")
+    elif lines.x == "layer":
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+        panel.xaxis.set_major_formatter(lambda x, _: "emb" if x == EMBEDDING else f"{x:g}")
+    if lines.log_value:
+        panel.set_yscale("log")
+        panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        panel.yaxis.set_minor_locator(NullLocator())
+        panel.yaxis.set_major_formatter("{x:g}")
+    if lines.percent:
+        panel.yaxis.set_major_formatter(PercentFormatter(1))
+    if lines.limits:
+        panel.set_ylim(*lines.limits)
+
+
+def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Mapping[str, Any]) -> None:
+    x, sure, color = points["x"].astype(float), points["sure"].astype(bool), style["color"]
+    if len(points) > 1:
+        panel.fill_between(x, points["low"], points["high"], color=color, alpha=0.18, linewidth=0)
+    else:  # a band of no width is not seen
+        panel.vlines(x, points["low"], points["high"], color=color, linewidth=0.9)
+    look = {**style, "markersize": 4}
+    look |= {"marker": style["marker"] if len(points) < MAX_MARKERS else ""}
+    face = color if sure.all() else "white"
+    panel.plot(x, points["value"], linewidth=1.3, label=name, markerfacecolor=face, **look)
+    if sure.any() and not sure.all():
+        panel.plot(x[sure], points["value"][sure], **(look | {"linestyle": ""}))
+
+
+def _draw_squares(squares: Squares, ax: Axes | None) -> Any:
+    cell, room = (CELL, 1.6) if squares.texts is None else (SQUARE, 1.4)
+    smallest = MIN_CELLS if squares.texts is None and squares.rows else 0
+    down, across = (cell * max(n, smallest) for n in squares.values.shape)
+    if squares.texts is not None:
+        across += 0.05 * max(map(len, squares.rows), default=0)
+    figure, [[panel]] = open_panels(max(across + room, 3.4), down + 1.1, ax=ax)
+    image = _paint_squares(panel, squares)
+    tidy(panel, squares.title)
+    _frame(panel)
+    if squares.bar:
+        bar = panel.figure.colorbar(image, ax=panel, fraction=0.05, shrink=0.7, label=squares.bar)
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(labelsize=7)
+        bar.ax.yaxis.label.set(size=8)
+    return figure
+
+
+def _paint_squares(panel: Axes, squares: Squares) -> Any:
+    """Squares, darker for larger numbers; the scale ends at the largest where a color bar tells it."""
+    values = np.asarray(squares.values, float)
+    end = np.nanmax(values, initial=1e-9) if squares.bar and not squares.signed else 1
+    colors = matplotlib.colormaps["RdBu_r" if squares.signed else "Blues"]
+    image = panel.imshow(
+        squares.values, cmap=colors, vmin=-1 if squares.signed else 0, vmax=end, interpolation="nearest",
+        aspect="equal" if squares.rows else "auto",
+    )  # fmt: skip
+    texts: Any = squares.texts
+    for row, column in np.argwhere(texts != "").tolist() if texts is not None else ():
+        ink = text_color(np.asarray(colors(image.norm(values[row, column]))).tolist())
+        look: Any = {"ha": "center", "va": "center", "fontsize": 6.5, "color": ink}
+        panel.text(column, row, texts[row, column], parse_math=False, **look)
+    turn: Any = {"rotation": 90} if max(map(len, squares.columns), default=0) > 2 else {}
+    panel.set_xticks(range(len(squares.columns)), squares.columns, parse_math=False, **turn)
+    panel.set_yticks(range(len(squares.rows)), squares.rows, parse_math=False)
+    panel.set(ylabel=squares.titles[0], xlabel=squares.titles[1])
+    return image
+
+
+def _frame(panel: Axes) -> None:
+    panel.tick_params(length=0)
+    panel.spines[:].set(visible=True, color=MUTED)
+
+
+def _draw_grid(grid: Grid, ax: Axes | None) -> Any:
+    across = min(grid.across, len(grid.pictures))
+    down = -(-len(grid.pictures) // across)
+    width, height = _measure(grid.pictures)
+    figure, axes = open_panels(across * width + 0.4, down * height + 0.6, down, across, ax)
+    for panel in axes.flat[len(grid.pictures) :]:
+        panel.set_visible(False)
+    tables = [picture.rows for picture in grid.pictures if isinstance(picture, Lines)]
+    styles = style_lines(pd.concat(tables, ignore_index=True)) if tables else {}
+    for picture, panel in zip(grid.pictures, axes.flat, strict=False):
+        if isinstance(picture, Lines):
+            draw_panel(panel, picture, picture.rows["panel"].iloc[0], styles)
+            panel.set(xlabel=picture.x, ylabel=picture.label)
+        else:
+            _paint_squares(panel, picture)
+        tidy(panel, picture.title, grid="y" if isinstance(picture, Lines) else "")
+        if isinstance(picture, Squares):
+            _frame(panel)
         panel.title.set_fontsize(7.5)
-    axes[0].set_ylabel(lines.label)
-    axes[0].set_xlabel(lines.x)
-    figure.suptitle(title, fontsize=9, fontweight="bold", x=0.01, ha="left")
-    if len(names) > 1:
-        handles = {t.get_label(): t for a in axes for t in a.get_lines() if t.get_label() in names}
-        legend(figure, handles.values(), handles.keys())
+    if grid.title:
+        headline(figure, grid.title)
+    _explain(figure, axes.flat, ax)
     return figure
 
 
-def count_squares(
-    counts: Int[np.ndarray, "row column"], title: str, labels: Sequence[str]
-) -> Drawing:
-    """A table of counts as squares, darker for a larger share of the row; percentages are written."""
-    shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
-    figure = drawing(0.3 * counts.shape[1] + 1.4, 0.3 * counts.shape[0] + 1.1)
-    panel = figure.add_subplot()
-    panel.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    for row, column in np.argwhere(shares >= 0.1):
-        ink = "white" if shares[row, column] > 0.55 else "black"
-        text = f"{100 * shares[row, column]:.0f}"
-        panel.text(column, row, text, ha="center", va="center", fontsize=6, color=ink)
-    panel.set(ylabel=labels[0], xlabel=labels[1])
-    panel.set_xticks(range(counts.shape[1]))
-    panel.set_yticks(range(counts.shape[0]))
-    tidy(panel, title)
-    return figure
+def _measure(pictures: Any) -> tuple[float, float]:
+    """The inches that every one of some pictures needs."""
+    if isinstance(pictures[0], Lines):
+        return 3.4, 2.2
+    down = max(len(picture.values) for picture in pictures)
+    return (3.3, 0.24 * down + 0.7) if pictures[0].rows else (1.5, 1.6)
+
+
+def _explain(figure: Any, axes: Iterable[Axes], ax: Axes | None) -> None:
+    """One legend of all panels, each line once."""
+    legends = (panel.get_legend_handles_labels() for panel in axes)
+    handles = {label: handle for row in legends for handle, label in zip(*row, strict=True)}
+    if len(handles) > 1:
+        columns = count_columns(figure.bbox.width / figure.dpi, [*handles])
+        below: Any = {
+            "loc": "outside lower center",
+            "ncols": columns,
+            "handlelength": 3,
+        }
+        where = ax if ax is not None and ax in figure.axes else figure
+        legend(where, [*handles.values()], [*handles], **below)

@@ -3,6 +3,7 @@
 import pandas as pd
 
 from tprprobe.analyses.attention.head_relations import follow_relations, pick_heads
+from tprprobe.figures.labels import site_label
 from tprprobe.figures.tables import Table
 from tprprobe.statistics import interval_text, read_interval
 from tprprobe.store import Store
@@ -22,14 +23,12 @@ def heads_table(store: Store, seed: int = 0) -> Table:
     Raises:
         InputError: the store has no attention maps, or no relations between words.
     """
-    parts = [
+    tables = [
         pick_heads(follow_relations(store, backward), seed).assign(direction=direction)
         for backward, direction in DIRECTIONS.items()
     ]
-    rows = pd.concat(parts, ignore_index=True)
-    return Table(
-        pd.DataFrame([_cells(row) for _, row in rows.iterrows()]), TITLE, CAPTION, (len(parts[0]),)
-    )
+    cells = [_cells(row) for table in tables for _, row in table.iterrows()]
+    return Table(pd.DataFrame(cells), TITLE, CAPTION, (len(tables[0]),))
 
 
 def _cells(row: pd.Series) -> dict[str, str]:
@@ -37,7 +36,7 @@ def _cells(row: pd.Series) -> dict[str, str]:
         "relation": str(row["relation"]),
         "direction": str(row["direction"]),
         "words": f"{row['n']:,}",
-        "best head": f"{str(row['site']).removesuffix('.attention')} {row['head']}",
+        "best head": site_label(row["site"], row["head"]),
         "looks there": interval_text(read_interval(row), ".1f", 100),
         "offset": f"{row['offset']:+d}",
         "is there": interval_text(read_interval(row, "by_offset"), ".1f", 100),

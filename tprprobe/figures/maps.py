@@ -1,15 +1,31 @@
 """Vectors in the plane: a point each, colored by a value, the value written at its middle."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
+from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 
-from tprprobe.figures.style import INK, MUTED, Drawing, drawing, palette, tidy
+from tprprobe.figures.scenes import Scene
+from tprprobe.figures.style import INK, MUTED, Drawing, open_panels, palette, tidy
 
-NEITHER = ("other", "–")
+VALUELESS = ("other", "–")
 GREY = (0.72, 0.74, 0.77)
+
+
+@dataclass(frozen=True, eq=False)
+class Points(Scene):
+    """Points with a value each; ``order`` is that of the values, marked points are ringed, all others pale."""
+
+    points: Float[np.ndarray, "token 2"]
+    values: Sequence[str]
+    order: Sequence[str]
+    axes: Sequence[str] = ("", "")
+    marked: Bool[np.ndarray, " token"] | None = None
+    colors: Sequence[tuple[float, ...]] | None = None
 
 
 def map_points(
@@ -38,29 +54,31 @@ def map_points(
     Examples:
         >>> tp.figures.map_points(np.zeros((2, 2)), ["a", "b"], ["a", "b"], "Two points").savefig("points.svg")
     """
-    figure = drawing(5.6, 4.6)
-    panel = figure.add_subplot()
-    names = np.asarray(values, object)
-    colors = dict(zip(order, palette(len(order)), strict=True)) | dict.fromkeys(NEITHER, GREY)
+    return draw_points(Points(points, values, order, axes, marked, title=title, note=note))
+
+
+def draw_points(scene: Points, ax: Axes | None = None) -> Any:
+    """The scene as a figure of matplotlib."""
+    figure, [[panel]] = open_panels(5.6, 4.6, ax=ax)
+    points, values, marked = scene.points, np.asarray(scene.values, object), scene.marked
+    names = [name for name in scene.order if name not in VALUELESS]
+    colors = dict(zip(names, scene.colors or palette(len(names)), strict=True))
+    shades = [colors.get(name, GREY) for name in values]
     size, pale = (9, 0.2) if len(points) < 5000 else (3, 0.2)
-    shown = [colors[name] for name in names]
-    panel.scatter(
-        *points.T, s=size, c=shown, alpha=0.8 if marked is None else pale, linewidths=0,
-        rasterized=True,
-    )  # fmt: skip
+    plain: Any = {"s": size, "alpha": 0.8 if marked is None else pale, "linewidths": 0}
+    panel.scatter(*points.T, c=shades, rasterized=True, **plain)
     if marked is not None:
-        ringed = [colors[name] for name in names[marked]]
-        panel.scatter(
-            *points[marked].T, s=2 * size, c=ringed, edgecolors=INK, linewidths=0.6, rasterized=True
-        )
-    for name in (each for each in order if each not in NEITHER):
-        x, y = np.median(points[names == name], 0)
+        ringed = [colors.get(name, GREY) for name in values[marked]]
+        ring: Any = {"s": 2 * size, "edgecolors": INK, "linewidths": 0.6}
+        panel.scatter(*points[marked].T, c=ringed, rasterized=True, **ring)
+    for name in names:
+        x, y = np.median(points[values == name], 0)
         panel.text(
             x, y, name, ha="center", va="center", fontsize=7.5, fontweight="bold", color=INK,
             parse_math=False, path_effects=[withStroke(linewidth=2, foreground="white")],
         )  # fmt: skip
-    panel.set(xlabel=axes[0], ylabel=axes[1], xticks=[], yticks=[])
-    tidy(panel, title)
-    if note:
-        figure.supxlabel(note, fontsize=6.5, color=MUTED, x=0.01, ha="left")
+    panel.set(xlabel=scene.axes[0], ylabel=scene.axes[1], xticks=[], yticks=[])
+    tidy(panel, scene.title)
+    if scene.note and ax is None:
+        figure.supxlabel(scene.note, fontsize=6.5, color=MUTED, x=0.01, ha="left")
     return figure

@@ -16,17 +16,17 @@ WORD_KEYS = ["site", "head", "model"]
 def word_heads_table(named: pd.DataFrame) -> Table:
     """One row per head: how many clusters of labelled words have names, beside the untrained twin."""
     counts = count_names(named, WORD_KEYS).to_dict("records")
-    rows = [{"site": "", "head": "", "model": row["model"]} | head_cells(row, {}) for row in counts]
+    rows = [{"site": "", "head": "", "model": row["model"]} | head_cells(row) for row in counts]
     return Table(pd.DataFrame(rows), "Heads whose clusters of words have names")
 
 
-def head_cells(row: Any, beside: dict[str, str]) -> dict[str, str]:
-    """How many of a head's clusters have a name, and ``beside`` that what else they are."""
+def head_cells(row: Any, extra: dict[str, str] | None = None) -> dict[str, str]:
+    """How many of a head's clusters have a name, and extra cells behind that."""
     return {
         "site": str(row["site"]),
         "head": _head(row["head"]),
         "named": f"{row['named']:.0f} of {row['clusters']:.0f}",
-        **beside,
+        **(extra or {}),
         "tokens named": f"{row['coverage']:.0%}",
         "stability (ARI)": f"{row['stability']:.2f}",
     }
@@ -35,10 +35,11 @@ def head_cells(row: Any, beside: dict[str, str]) -> dict[str, str]:
 def questions_note(naming: Naming) -> str:
     """The numbers of questions and of right answers, and the missing controls, as a sentence."""
     lines = []
-    for name, of in (("questions", ""), ("discordant_questions", " with discordant numbers")):
-        if (each := naming.facts[name])["n"]:
-            right = Interval(each["exact_match"], *each["exact_match_interval"])
-            lines += [f"{each['n']} questions{of}, {interval_text(right, '.1%')} answered right"]
+    for name, kind in (("questions", ""), ("discordant_questions", " with discordant numbers")):
+        if (counts := naming.facts[name])["n"]:
+            right = Interval(counts["exact_match"], *counts["exact_match_interval"])
+            share = interval_text(right, ".1%")
+            lines.append(f"{counts['n']} questions{kind}, {share} answered right")
     if naming.facts["missing"]:
         lines.append(f"Not in this run: {', '.join(naming.facts['missing'])}")
     return ".\n".join(lines) + "."
@@ -63,10 +64,10 @@ def named_table(names: pd.DataFrame, title: str, caption: str = "") -> Table:
 
 def words_table(named: pd.DataFrame) -> Table:
     """One row per named cluster of the trained model, the largest of every head first."""
-    known = named[(named["name"] != UNNAMED) & (named["model"] == TRAINED)]
-    known = known.sort_values(["site", "head", "coverage"], ascending=[True, True, False])
+    rows = named[(named["name"] != UNNAMED) & (named["model"] == TRAINED)]
+    rows = rows.sort_values(["site", "head", "coverage"], ascending=[True, True, False])
     caption = "Named by exact labels on one half of the documents, scored on the other."
-    return named_table(known, "Named clusters of words", caption)
+    return named_table(rows, "Named clusters of words", caption)
 
 
 def _head(head: Any) -> str:

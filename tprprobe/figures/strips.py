@@ -7,9 +7,10 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Patch, Rectangle
 
-from tprprobe.figures.style import INK, MUTED, Drawing, drawing, text_color
+from tprprobe.figures.scenes import Scene
+from tprprobe.figures.style import INK, MUTED, drawing, headline, text_color
 from tprprobe.store.token_texts import spell
 
 SIGNS = {"<sos>": "#", "<eos>": "%", " ": ""}  # as in the paper; a blank is an empty square
@@ -17,6 +18,7 @@ CELL = 0.165  # inches
 COLUMNS = 42  # squares in a line: a page's width
 HEADING, NOTE, GAP = 0.85, 0.62, 0.4  # heights of headings, notes and gaps, in squares
 MARGIN, HEAD, FOOT, NARROWEST = 0.12, 0.36, 0.3, 5.2  # inches
+KEY_COLUMNS, KEY_LINE = 3, 0.14  # entries of the key in a line, and its inches
 
 PLAIN: dict[str, Any] = {"parse_math": False}  # a token is no formula
 MIDDLE: dict[str, Any] = {"ha": "center", "va": "center_baseline", **PLAIN}
@@ -82,30 +84,59 @@ class Strip:
         return self.lines * self.line_height + GAP + (HEADING if self.heading else 0)
 
 
-def draw_strips(strips: Sequence[Strip], title: str, caption: str) -> Drawing:
-    """A figure with one strip below the other, a title above and a caption below."""
-    columns, rows = max(strip.columns for strip in strips), sum(strip.height for strip in strips)
+@dataclass(frozen=True, eq=False)
+class Strips(Scene):
+    """Strips one below the other; ``key`` has a color and what it means each."""
+
+    strips: Sequence[Strip]
+    key: Sequence[tuple[Any, str]] = ()
+
+
+def draw_strips(
+    strips: Strips | Sequence[Strip], title: str = "", caption: str = "", ax: Axes | None = None
+) -> Any:
+    """A figure with one strip below the other, a title above, and below the key of the colors and a caption."""
+    scene = strips if isinstance(strips, Strips) else Strips(strips, title=title, note=caption)
+    columns = max(strip.columns for strip in scene.strips)
+    rows = sum(strip.height for strip in scene.strips)
+    figure, axes = (ax.figure, ax) if ax else _open_page(scene, columns, rows)
+    axes.set(xlim=(0, columns), ylim=(rows, 0))
+    axes.set_axis_off()
+    if ax:
+        axes.set_title(scene.title, loc="left", fontsize=9)
+    width = axes.bbox.width / axes.figure.dpi
+    top, scale = 0.0, min(1.0, width / (columns * CELL)) if ax else 1.0
+    for strip in scene.strips:
+        _draw(axes, strip, top, scale)
+        top += strip.height
+    if scene.key:
+        handles = [Patch(color=color, label=text) for color, text in scene.key]
+        look: Any = {"frameon": False, "fontsize": 6 * scale, "handlelength": 1, "borderaxespad": 0}
+        at: Any = {"loc": "upper left", "bbox_to_anchor": (0, 0), "ncols": KEY_COLUMNS}
+        axes.legend(handles=handles, columnspacing=1, **at, **look)
+    return figure
+
+
+def _open_page(scene: Strips, columns: int, rows: float) -> tuple[Any, Axes]:
+    """A figure whose axes have squares of CELL inches, with title and caption."""
     width = max(columns * CELL + 2 * MARGIN, NARROWEST)
-    foot = FOOT + 0.11 * caption.count("\n")
+    foot = FOOT + 0.11 * scene.note.count("\n") + KEY_LINE * math.ceil(len(scene.key) / KEY_COLUMNS)
     height = rows * CELL + HEAD + foot
     figure = drawing(width, height)
     figure.set_layout_engine(None)
     left = MARGIN / width
-    axes = figure.add_axes((left, foot / height, columns * CELL / width, rows * CELL / height))
-    axes.set(xlim=(0, columns), ylim=(rows, 0))
-    axes.set_axis_off()
-    figure.text(left, 1 - 0.1 / height, title, va="top", fontsize=9, fontweight="bold", color=INK)
-    figure.text(left, 0.1 / height, caption, va="bottom", fontsize=6.5, color=MUTED)
-    top = 0.0
-    for strip in strips:
-        _draw(axes, strip, top)
-        top += strip.height
-    return figure
+    headline(figure, scene.title, x=left, y=1 - 0.1 / height, va="top", color=INK)
+    figure.text(left, 0.1 / height, scene.note, va="bottom", fontsize=6.5, color=MUTED)
+    return figure, figure.add_axes(
+        (left, foot / height, columns * CELL / width, rows * CELL / height)
+    )
 
 
-def _draw(axes: Axes, strip: Strip, top: float) -> None:
+def _draw(axes: Axes, strip: Strip, top: float, scale: float) -> None:
     if strip.heading:
-        axes.text(0, top + 0.35, strip.heading, va="center", fontsize=7, color=MUTED, **PLAIN)
+        axes.text(
+            0, top + 0.35, strip.heading, va="center", fontsize=7 * scale, color=MUTED, **PLAIN
+        )
         top += HEADING
     squares = []
     under = strip.gold or [""] * len(strip.tokens)
@@ -119,14 +150,18 @@ def _draw(axes: Axes, strip: Strip, top: float) -> None:
         written = [(0.54, sign, ink, 8.0), (1.29, note, INK, 5.5), (1.29 + NOTE, gold, INK, 5.5)]
         for below, text, color, size in written:
             if text:
-                axes.text(x + 0.5, y + below, text, color=color, fontsize=size, **MIDDLE)
+                axes.text(x + 0.5, y + below, text, color=color, fontsize=size * scale, **MIDDLE)
     axes.add_collection(PatchCollection(squares, match_original=True))
     for frame in strip.frames:
         for line, x, width in frame.boxes:
             corner = (x, top + line * strip.line_height)
-            look: Any = {"edgecolor": frame.color, "linestyle": frame.style, "linewidth": 1.4}
+            look: Any = {
+                "edgecolor": frame.color,
+                "linestyle": frame.style,
+                "linewidth": 1.4 * scale,
+            }
             axes.add_patch(Rectangle(corner, width, 1, fill=False, zorder=3, **look))
     line, x = strip.after_place
     y = top + line * strip.line_height + 0.54
-    look = {"fontsize": 7, "color": strip.after_color, **PLAIN}
+    look = {"fontsize": 7 * scale, "color": strip.after_color, **PLAIN}
     axes.text(x + 0.5, y, strip.after, va="center_baseline", **look)

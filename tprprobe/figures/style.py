@@ -2,16 +2,21 @@
 
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
 import matplotlib
+import matplotlib.style
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from tprprobe.errors import InputError
@@ -22,13 +27,14 @@ FILES: Any = {
     "pdf.fonttype": 42,  # embedded and searchable
     "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "tprprobe",
-    "savefig.dpi": 200,
 }
 NO_DATES = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}
 # Okabe and Ito (2008): told apart with any of the common color-vision deficiencies.
 HUES = ("#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#0072B2", "#F0E442")
 SHADES = (1.0, 0.45, 1.6)  # full, light and dark versions of each hue
-LETTER = 0.048  # inches, of small text
+LETTER, BOLD_LETTER = 0.048, 0.078  # inches, of small text and of titles
+FONTSIZE, TICKS = 8, 7  # points of the labels of axes and of their ticks
+RAMP = "viridis"  # of values in an order, such as positions
 INK, MUTED, FAINT, WRONG = "#1a1a1a", "#5c5c5c", "#d8d8d8", "#B34700"
 
 
@@ -42,6 +48,7 @@ class Drawing(Figure):
     """
 
     _below = 0.0  # inches
+    file_dpi = 200.0
 
     def put_below(self, lines: Sequence[str]) -> None:
         """Put lines of text below all that is drawn, which lengthens the files and changes nothing else.
@@ -50,8 +57,8 @@ class Drawing(Figure):
             lines: The lines, wrapped to the figure's width.
         """
         width, height = self.get_size_inches()
-        most = max(40, int(width / LETTER))
-        wrapped = [part for line in lines for part in wrap(line, most, subsequent_indent="  ")]
+        characters = max(40, int(width / LETTER))
+        wrapped = [row for line in lines for row in wrap(line, characters, subsequent_indent="  ")]
         options: Any = {"fontsize": 6.5, "color": MUTED, "linespacing": 1.4}
         self.text(0.01, -(self._below + 0.05) / height, "\n".join(wrapped), va="top", **options)
         self._below += 0.15 + 0.13 * len(wrapped)
@@ -68,6 +75,7 @@ class Drawing(Figure):
             self.set_layout_engine(None)  # "none" would lay out, and so draw, at every saving
         kind = options.get("format") or Path(str(fname)).suffix.lstrip(".").lower()
         options.setdefault("metadata", NO_DATES.get(kind))
+        options.setdefault("dpi", self.file_dpi)
         if self._below:
             width, height = self.get_size_inches()
             for legend in self.legends:  # hangs at the saved box, which reaches below the figure
@@ -84,28 +92,143 @@ def drawing(width: float, height: float) -> Drawing:
     return figure
 
 
+@dataclass(frozen=True)
+class Look:
+    """How a figure looks, where that is not what it chooses by itself."""
+
+    width: float | None = None
+    height: float | None = None
+    fontsize: float | None = None
+    title: str | None = None
+    dpi: float | None = None
+    style: str | os.PathLike[str] | None = None
+
+    @contextmanager
+    def styled(self) -> Iterator[None]:
+        """Matplotlib's settings of the style file, as long as a figure is made."""
+        if self.style is None:
+            yield
+            return
+        try:
+            context = matplotlib.style.context(str(self.style))
+            context.__enter__()
+        except (OSError, ValueError) as error:
+            raise InputError(f"no style {self.style}: give a file .mplstyle ({error})") from error
+        with matplotlib.rc_context():
+            yield
+        context.__exit__(None, None, None)
+
+    def adjust(self, figure: Figure) -> None:
+        """Give a figure its size, title and fonts; a side that is not given keeps the proportion."""
+        width, height = figure.get_size_inches()
+        scale = (self.width or width) / width if self.width else (self.height or height) / height
+        figure.set_size_inches(self.width or scale * width, self.height or scale * height)
+        if self.title is not None and not figure.get_suptitle() and len(figure.axes) == 1:
+            figure.axes[0].set_title(self.title, loc="left")
+        elif self.title is not None:
+            figure.suptitle(self.title)
+        is_fixed = figure.get_layout_engine() is None  # texts grow with their places
+        factor: float = self.fontsize / FONTSIZE if self.fontsize else scale if is_fixed else 1.0
+        texts: Any = figure.findobj(Text) if factor != 1 else ()
+        for text in texts:
+            text.set_fontsize(factor * text.get_fontsize())
+        for axes in figure.axes if factor != 1 else ():
+            axes.tick_params(labelsize=factor * TICKS)
+        for box in [*figure.legends] if self.width or self.fontsize else ():
+            labels = [text.get_text() for text in box.get_texts()]
+            columns = count_columns(figure.get_figwidth() / max(factor, 1), labels)
+            box.remove()  # matplotlib lays a legend out once
+            look: Any = {"loc": "outside lower center", "fontsize": 7 * factor}
+            legend(figure, box.legend_handles, labels, ncols=columns, handlelength=3, **look)
+        if self.dpi and isinstance(figure, Drawing):
+            figure.file_dpi = self.dpi
+
+
+def open_panels(
+    width: float,
+    height: float,
+    down: int = 1,
+    across: int = 1,
+    ax: Axes | None = None,
+    **options: Any,
+) -> tuple[Any, Any]:
+    """A figure of that size with its panels [down, across]; in the place of ``ax`` where that is given."""
+    if ax is None:
+        figure: Figure | SubFigure = drawing(width, height)
+    elif down == across == 1:
+        return ax.figure, np.array([[ax]])
+    elif (spec := ax.get_subplotspec()) and (parent := ax.figure):
+        ax.remove()
+        figure = parent.add_subfigure(spec)
+    else:
+        raise InputError("this figure has several panels: give an ax of plt.subplots")
+    return figure, figure.subplots(down, across, squeeze=False, **options)
+
+
 def tidy(axes: Any, title: str = "", grid: Any = "") -> None:
     """Axes with small muted ticks, no frame above and at the right, a title at the left, and faint lines across x or y."""
     if grid:
         axes.grid(axis=grid, color=FAINT, linewidth=0.5)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(MUTED)
-    axes.tick_params(labelsize=7, length=2.5, color=MUTED)
-    axes.xaxis.label.set_size(8)
-    axes.yaxis.label.set_size(8)
-    axes.set_title(title, loc="left", fontsize=9, fontweight="bold")
+    axes.tick_params(labelsize=TICKS, length=2.5, color=MUTED)
+    axes.xaxis.label.set_size(FONTSIZE)
+    axes.yaxis.label.set_size(FONTSIZE)
+    axes.set_title(_wrap_title(axes, title), loc="left", fontsize=9, fontweight="bold")
 
 
-def legend(figure: Figure, handles: Any = None, labels: Any = None, **look: Any) -> None:
-    """Explains what is drawn, outside the panels; by default with their labels, at the lower right."""
+def _wrap_title(axes: Any, title: str) -> str:
+    """The title in lines that the panel's share of the figure has room for."""
+    spec = axes.get_subplotspec()
+    columns = spec.get_gridspec().ncols if spec else 1
+    return _wrap(title, axes.figure.bbox.width / axes.figure.dpi / columns)
+
+
+def _wrap(title: str, width: float) -> str:
+    """The title in lines of so many inches."""
+    characters = max(24, int(width / BOLD_LETTER))
+    return "\n".join(row for line in title.split("\n") for row in wrap(line, characters) or [""])
+
+
+def count_columns(width: float, labels: Sequence[str]) -> int:
+    """How many entries of a legend stand beside each other in so many inches."""
+    columns = int(width / (0.6 + LETTER * max(map(len, labels), default=1)))
+    return max(1, min(columns, 4, len(labels)))
+
+
+def headline(figure: Any, title: str, **look: Any) -> None:
+    """The title above several panels."""
+    title = _wrap(title, figure.bbox.width / figure.dpi)
+    figure.suptitle(title, fontsize=9, fontweight="bold", **{"x": 0.01, "ha": "left", **look})
+
+
+def legend(figure: Any, handles: Any = None, labels: Any = None, **look: Any) -> None:
+    """Explains what is drawn, outside the panels of a figure of ours, by default at the lower right; else inside them."""
     plain = {"loc": "outside lower right", "ncols": 4, "fontsize": 7, "frameon": False}
-    figure.legend(handles=handles, labels=labels, **{**plain, **look})
+    if isinstance(figure, Axes):
+        plain = {"fontsize": 7, "framealpha": 0.8, "edgecolor": "none"}
+        look = {}
+    given = {"handles": handles} | ({"labels": labels} if labels is not None else {})
+    figure.legend(**(given if handles is not None else {}), **{**plain, **look})
 
 
 def palette(n: int) -> list[tuple[float, float, float]]:
     """n colors: seven hues, then their light and dark versions, then again from the start."""
     shades = [_shade(hue, shade) for shade in SHADES for hue in HUES]
     return [shades[i % len(shades)] for i in range(n)]
+
+
+def line_colors(n: int) -> list[tuple[float, float, float]]:
+    """n colors of lines, the first the darkest blue."""
+    return [*palette(6)[::-1], *palette(n)[6:]][:n]
+
+
+def value_colors(names: Sequence[str]) -> list[tuple[float, float, float]]:
+    """A color a value: from dark to light where all are numbers, else hues that are told apart."""
+    if len(names) < 2 or not all(name.lstrip("-").isdecimal() for name in names):
+        return palette(len(names))
+    ranks = np.argsort(np.argsort([int(name) for name in names])) / (len(names) - 1)
+    return [tuple(color[:3]) for color in matplotlib.colormaps[RAMP](ranks).tolist()]
 
 
 def _shade(color: str, shade: float) -> tuple[float, float, float]:

@@ -1,21 +1,30 @@
 """Tables: of texts, as Markdown, LaTeX, CSV or a figure."""
 
 import os
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 
 from tprprobe.errors import InputError
-from tprprobe.figures.style import FAINT, FORMATS, INK, LETTER, MUTED, Drawing, drawing, save
+from tprprobe.figures.style import FAINT, FORMATS, INK, LETTER, MUTED, drawing, save
 from tprprobe.files.writing import write_file
 
 CHARACTER, LINE = 0.062, 0.19  # inches, of text of 7.5 points
 BOLD = 1.15  # times as wide
 NOTE = 0.138  # inches, a line of the caption
 SEPARATION, MARGIN = 2.5, 0.12  # characters between columns; inches around the table
+TEXTS = (".md", ".tex", ".csv", ".parquet")  # endings of files of text
+HYPHEN = re.compile(r"(?<![\w-])-(?=\.?\d)")  # that is a minus
+
+
+def write_minus(text: str) -> str:
+    """The text with minus signs before its negative numbers."""
+    return HYPHEN.sub("−", text)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +36,11 @@ class Table:
     caption: str = ""
     ruled: tuple[int, ...] = ()
 
+    def drop_empty(self) -> "Table":
+        """The table without columns that have dashes alone."""
+        empty = [name for name in self.cells if self.cells[name].eq("–").all()]
+        return replace(self, cells=self.cells.drop(columns=empty))
+
     def markdown(self) -> str:
         """The table in Markdown, its title before and its caption behind it."""
         rows = [list(self.cells.columns), self._rules(), *self.cells.to_numpy().tolist()]
@@ -37,40 +51,42 @@ class Table:
         """The table in LaTeX, with the rules of the booktabs package."""
         style = self.cells.style.hide(axis="index")
         style.format(escape="latex").format_index(escape="latex", axis=1)
-        columns = "".join("r" if right else "l" for right in self.numeric)
+        columns = "".join("r" if is_number else "l" for is_number in self.numeric)
         return style.to_latex(hrules=True, column_format=columns)
 
-    def draw(self) -> Drawing:
-        """The table as a figure."""
-        longest = [
-            max([BOLD * len(name), *map(len, self.cells[name])]) for name in self.cells.columns
-        ]
-        widths = [(length + SEPARATION) * CHARACTER for length in longest]
-        longest_line = max(map(len, self.caption.splitlines()), default=0)
-        width = max(sum(widths), len(self.title) * 0.085, longest_line * LETTER)
-        noted = self.caption.count("\n") + 1 if self.caption else 0
-        lines = len(self.cells) + 2.4 + noted * NOTE / LINE
-        figure = drawing(width + 2 * MARGIN, lines * LINE + 2 * MARGIN)
-        figure.set_layout_engine(None)
-        axes = figure.add_axes((0, 0, 1, 1))
+    def draw(self, ax: Axes | None = None) -> Any:
+        """The table as a figure, or in the place of ``ax``."""
+        columns = [[str(name), *map(write_minus, self.cells[name])] for name in self.cells]
+        lengths = [max(BOLD * len(heading), *map(len, texts), 0) for heading, *texts in columns]
+        widths = [(length + SEPARATION) * CHARACTER for length in lengths]
+        caption_width = max(map(len, self.caption.splitlines()), default=0) * LETTER
+        width = max(sum(widths), len(self.title) * 0.085, caption_width)
+        notes = self.caption.count("\n") + 1 if self.caption else 0
+        lines = len(self.cells) + 2.4 + notes * NOTE / LINE
+        if ax is None:
+            figure: Any = drawing(width + 2 * MARGIN, lines * LINE + 2 * MARGIN)
+            figure.set_layout_engine(None)
+            axes = figure.add_axes((0, 0, 1, 1))
+        else:
+            figure, axes = ax.figure, ax
         axes.set(xlim=(-MARGIN, width + MARGIN), ylim=(lines + MARGIN / LINE, -MARGIN / LINE))
         axes.set_axis_off()
-        self._draw_cells(axes, widths)
+        self._draw_cells(axes, columns, widths)
         axes.text(0, 0.3, self.title, va="center", fontsize=9, fontweight="bold", color=INK)
-        below = len(self.cells) + 2.4
-        axes.text(0, below, self.caption, va="top", fontsize=6.5, color=MUTED, linespacing=1.5)
+        foot: Any = {"va": "top", "fontsize": 6.5, "color": MUTED, "linespacing": 1.5}
+        axes.text(0, len(self.cells) + 2.4, self.caption, **foot)
         return figure
 
-    def _draw_cells(self, axes: Axes, widths: Sequence[float]) -> None:
+    def _draw_cells(
+        self, axes: Axes, columns: Sequence[Sequence[str]], widths: Sequence[float]
+    ) -> None:
         """A heading at line 1.4, the rows below it, and rules as in a printed table."""
         left, pad, rows = 0.0, SEPARATION * CHARACTER / 2, len(self.cells)
-        for name, width, right in zip(self.cells, widths, self.numeric, strict=True):
-            x, align = (left + width - pad, "right") if right else (left + pad, "left")
-            for line, text in enumerate([str(name), *self.cells[name]]):
-                weight = "normal" if line else "bold"
-                axes.text(
-                    x, line + 1.5, text, ha=align, va="center", fontsize=7.5, fontweight=weight
-                )
+        for texts, width, is_number in zip(columns, widths, self.numeric, strict=True):
+            x, align = (left + width - pad, "right") if is_number else (left + pad, "left")
+            for line, text in enumerate(texts):
+                look: Any = {"fontsize": 7.5, "fontweight": "normal" if line else "bold"}
+                axes.text(x, line + 1.5, text, ha=align, va="center", parse_math=False, **look)
             left += width
         for y, thickness in [(1, 1.0), (2, 0.6), (rows + 2, 1.0)]:
             axes.plot([0, left], [y, y], color=INK, linewidth=thickness)
@@ -107,7 +123,7 @@ class Table:
         ]
 
     def _rules(self) -> list[str]:
-        return ["---:" if right else "---" for right in self.numeric]
+        return ["---:" if is_number else "---" for is_number in self.numeric]
 
 
 def _escaped(text: str) -> str:

@@ -182,14 +182,16 @@ def keep_table(
     names: tuple[str, str],
     measure: Callable[[KeptRun], pd.DataFrame],
     summarize: Callable[[pd.DataFrame], pd.DataFrame],
+    views: Callable[[pd.DataFrame], Tables] = lambda _: {},
 ) -> pd.DataFrame:
     """The summary of what is measured, read from the folder of the run if it was finished there.
 
-    ``names`` are the files of the measurements (Parquet) and of their summary (CSV).
+    ``names`` are the files of the measurements (Parquet) and of their summary (CSV), of which ``views`` are made, too.
     """
     if not run.is_done:
         measured = measure(run)
-        run.finish({names[0]: measured, names[1]: summarize(measured)}, {})
+        summary = summarize(measured)
+        run.finish({names[0]: measured, names[1]: summary, **views(summary)}, {})
     return pd.read_csv(run.folder / names[1])
 
 

@@ -36,7 +36,8 @@ class Structure(NamedTuple):
     puts the structure of tokens into words, a categorical column a field, among them kind, place, surface and polarity.
     ``decode(runs, tokens, questions, seed)`` gives the tables ``decoding`` and ``ones`` of runs of k-means.
     ``summarize(names, agreement, decoding, tokens)`` gives a row per clustering, and facts about the questions. Of a finished
-    run, ``tables`` are what is printed, and ``section`` is its part of a report.
+    run, ``tables`` are what is printed, and ``section`` is its part of a report. ``conditions`` are fields, each with others
+    from which it may follow: agreement of clusters is measured beyond these, too.
     """
 
     arithmetic: Callable[[str], pd.DataFrame]
@@ -47,6 +48,7 @@ class Structure(NamedTuple):
     summarize: Callable[[pd.DataFrame, pd.DataFrame, pd.DataFrame, pd.DataFrame], Summary]
     tables: Callable[[Any], Sequence[Any]]
     section: Callable[[Any], Any]
+    conditions: Sequence[tuple[str, tuple[str, ...]]] = ()
 
 
 def find_structure() -> Structure:
@@ -63,7 +65,7 @@ def arithmetic(question: str) -> pd.DataFrame:
         question: A question of arithmetic.
 
     Returns:
-        One row per character; see [columns](columns.md#gold-structure). All are ``worded`` where the question is in words.
+        One row per character; see [columns](corpora.md#columns-of-gold-structure). All are ``worded`` where the question is in words.
 
     Raises:
         InputError: What looks like an expression is none.
@@ -136,7 +138,7 @@ def join(tokens: pd.DataFrame) -> pd.DataFrame:
             and ``<eos>`` have a kind only.
 
     Returns:
-        The table with further columns; see [columns](columns.md#gold-structure).
+        The table with further columns; see [columns](corpora.md#columns-of-gold-structure).
 
     Raises:
         InputError: The source tokens are not the characters of their questions.

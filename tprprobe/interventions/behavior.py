@@ -19,6 +19,7 @@ from torch import Tensor
 
 from tprprobe.data.frames.pairsets import MinimalPairs
 from tprprobe.data.frames.pairsets import pair_of_text as pair_of_text
+from tprprobe.evaluation.results import FILE, melt
 from tprprobe.files.checksums import sum_bytes
 from tprprobe.files.runs import KeptRun, keep_table, kept
 from tprprobe.interventions.batched_edits import rows_per_pass
@@ -71,7 +72,7 @@ def measure_pairs(
 
     Returns:
         One row per site, edit and control (site and edit "none": nothing is edited; "other text": the ceiling), with 95 %
-        intervals over items; see [columns](columns.md#behavior-on-pairs).
+        intervals over items; see [columns](interventions.md#columns-of-behavior-on-pairs).
 
     Raises:
         InputError: No such site or edit, no item that can be asked, or a folder of another run.
@@ -94,7 +95,8 @@ def measure_pairs(
         run_settings = settings | {"tprprobe": version("tprprobe")}
         run = KeptRun.open(folder, run_settings, resume, MANIFEST)
         measure = partial(_measure, model.eval(), data, names, edits, seed)
-        table = keep_table(run, (TRIALS, TABLE), measure, partial(summarize_pairs, seed=seed))
+        summarize = partial(summarize_pairs, seed=seed)
+        table = keep_table(run, (TRIALS, TABLE), measure, summarize, list_results)
         return table.fillna({"control": REAL})  # which a CSV does not tell from nothing
 
 
@@ -264,6 +266,13 @@ def summarize_pairs(trials: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
         rows_with_p = group.index[group["p"].notna()]
         table.loc[rows_with_p, "p"] = adjust(table.loc[rows_with_p, "p"].to_numpy(float), "holm")
     return table
+
+
+def list_results(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The file of the long table of :func:`measure_pairs`."""
+    columns = {"edit": "estimator", "against": "rival"}
+    names = {name: name for name in ("site", "layer", "estimator", "control")}
+    return {FILE: melt(table.rename(columns=columns), names, (*MEASURES, "change"))}
 
 
 def _mean(values: pd.Series, seed: int) -> Any:

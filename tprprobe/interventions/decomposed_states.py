@@ -89,7 +89,7 @@ def read_states(
                     f"{fit.site}: a model can replace vectors of tokens, or the only vector of a sample: "
                     "decompose the site with the unit that it has"
                 )
-            units = fit.plan.read(store, fit.site, fewest=1)
+            units = fit.plan.read(store, fit.site, min_documents=1)
             sample, shape = units.tokens["sample"].to_numpy(), store.specs[fit.site].shape
             starts = None if of_samples else np.searchsorted(sample, np.arange(len(data) + 1))
             vectors = store.read(fit.site).reshape(len(units), -1).astype(np.float64)
@@ -114,7 +114,7 @@ def substitute(
     Returns:
         One row per edit: ``unedited``; ``decomposition`` (the vectors that the fit gives), ``mean`` and ``random`` (the vectors,
         moved as far in a random direction), which show if the decomposition is enough; ``remainder`` (the vectors without
-        it) and ``random as much``, which show if it is needed. See [columns](columns.md#substitutions).
+        it) and ``random as much``, which show if it is needed. See [columns](decomposition.md#columns-of-substitutions).
 
     Raises:
         InputError: A fit of samples at a site of tokens, or of roles that the data do not have.

@@ -104,7 +104,7 @@ def sweep(
         resume: Go on with that folder.
 
     Returns:
-        One row per point of the recipe, and one unedited; see [columns](columns.md#sweeps). For captioning models the scores
+        One row per point of the recipe, and one unedited; see [columns](interventions.md#columns-of-sweeps). For captioning models the scores
         of captions.
 
     Raises:

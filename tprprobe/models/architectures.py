@@ -17,6 +17,7 @@ from tprprobe import plugins
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.checksums import sum_bytes
 from tprprobe.models.listing import list_presets
+from tprprobe.models.placement import read_weights
 from tprprobe.models.protocol import Model
 from tprprobe.models.tpgn import TPGN
 from tprprobe.models.tpt import TPT
@@ -215,7 +216,7 @@ class _Undrawn(TorchFunctionMode):
 def fingerprint(model: torch.nn.Module) -> str:
     """The sha256 of the names, types, shapes and checksums of a model's weights."""
     digest = hashlib.sha256()
-    for name, tensor in sorted(model.state_dict().items()):
+    for name, tensor in read_weights(model):
         line = f"{name} {tensor.dtype} {tuple(tensor.shape)} {sum_bytes(bytes_of(tensor))}\n"
         digest.update(line.encode())
     return digest.hexdigest()

@@ -7,7 +7,10 @@ The scale of a matrix is the root mean square of its numbers.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -18,6 +21,8 @@ from tprprobe import plugins
 from tprprobe.console import note
 from tprprobe.errors import InputError, unknown
 from tprprobe.models.checkpoint import TRANSFORMERS, read_checkpoint, untrained_twin
+from tprprobe.models.permutation import permute, permuted
+from tprprobe.models.placement import Placement
 from tprprobe.models.protocol import Language, Model, Readable
 from tprprobe.site.adapters import Adaptable, with_sites
 from tprprobe.site.attachment import Attached
@@ -25,7 +30,6 @@ from tprprobe.store.layout import TWINS
 
 PERMUTED, UNTRAINED, RESCALED = TWINS
 FAR = 1.5  # a factor between scales
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 def load_model(
@@ -34,7 +38,10 @@ def load_model(
     device: str = "cpu",
     local_files_only: bool = False,
     seed: int = 0,
-    dtype: str = "float32",
+    dtype: str = "auto",
+    device_map: str | None = None,
+    max_memory: Sequence[str] | None = None,
+    quantization: str | None = None,
 ) -> Readable:
     """The model of a name, in evaluation mode.
 
@@ -49,7 +56,12 @@ def load_model(
         device: Where the weights are put: ``cpu``, ``cuda``, ``cuda:1``, ``mps``.
         local_files_only: Whether the hub is not asked for files that are not on this machine.
         seed: The seed with which a twin is drawn.
-        dtype: The precision of the weights: float32, bfloat16 or float16.
+        dtype: The type of the weights: auto (as the checkpoint has them; our models and GGUF files float32), float32,
+            bfloat16 or float16.
+        device_map: How accelerate divides a model of transformers among devices: auto, balanced, sequential, disk
+            (every weight is read from its file when it is needed), or a JSON file of module → device.
+        max_memory: What a device holds at most under a device map, as DEVICE=SIZE: ``cpu=4GiB``, ``0=20GiB``.
+        quantization: Weights of a model of transformers are rounded to 4bit or 8bit by bitsandbytes.
 
     Returns:
         A torch module with ``.name``, ``.folder``, ``.config`` and ``.vocabulary`` (None where it is unknown).
@@ -73,13 +85,11 @@ def load_model(
         raise InputError(
             f"{name} has a tokenizer of its own: give tokenizer= with a model in memory only"
         )
-    place = find_device(device)
-    if dtype not in DTYPES:
-        raise unknown("dtype", dtype, DTYPES)
+    placement = Placement.of(device, dtype, device_map, max_memory, quantization)
     kind, _, known = str(name).partition(":")  # permuted:NAME
     if known and kind in TWINS:
-        return _read_twin(kind, known, local_files_only, seed, DTYPES[dtype]).to(place)
-    return _read(str(name), local_files_only, None, DTYPES[dtype]).to(place)
+        return _read_twin(kind, known, local_files_only, seed, placement)
+    return _read(str(name), local_files_only, None, placement)
 
 
 def _in_memory(model: nn.Module | Adaptable, tokenizer: Any) -> Readable:
@@ -115,12 +125,30 @@ def find_twins(
         >>> list(tp.models.find_twins(model, ["permuted", "untrained"]))
         ['permuted', 'untrained']
     """
+    return {kind: _twin_of(model, kind, seed) for kind in _checked_kinds(model, kinds)}
+
+
+def find_controls(
+    model: Readable, kinds: Sequence[str] | None = None, seed: int = 0
+) -> dict[str, Callable[[], AbstractContextManager[Readable]]]:
+    """The twins of a model by kind, each in a block; the permuted one of an attached model is that model itself, whose
+    weights are in another order during the block.
+    """
+    return {
+        kind: partial(permuted, model, seed)
+        if kind == PERMUTED and isinstance(model, Attached)
+        else partial(nullcontext, _twin_of(model, kind, seed))
+        for kind in _checked_kinds(model, kinds)
+    }
+
+
+def _checked_kinds(model: Readable, kinds: Sequence[str] | None) -> Sequence[str]:
     if kinds is None:
-        kinds = (UNTRAINED,) if isinstance(model, Model) else (PERMUTED,)
+        return (UNTRAINED,) if isinstance(model, Model) else (PERMUTED,)
     for kind in kinds:
         if kind not in TWINS:
             raise unknown("twin", kind, TWINS)
-    return {kind: _twin_of(model, kind, seed) for kind in kinds}
+    return kinds
 
 
 def _twin_of(model: Readable, kind: str, seed: int) -> Readable:
@@ -129,9 +157,9 @@ def _twin_of(model: Readable, kind: str, seed: int) -> Readable:
         if kind == PERMUTED:
             twin.load_state_dict(model.state_dict())
     elif isinstance(model, Attached) and model.source is not None:
-        dtype = next(model.parameters()).dtype
+        placement = Placement(model.device, next(model.parameters()).dtype)
         start = None if kind == PERMUTED else seed
-        twin = _read(TRANSFORMERS + model.source, False, start, dtype).to(model.device)
+        twin = _read(TRANSFORMERS + model.source, False, start, placement)
     elif isinstance(model, Attached) and kind == PERMUTED:
         twin = model.copied()
     else:
@@ -143,19 +171,21 @@ def _twin_of(model: Readable, kind: str, seed: int) -> Readable:
 
 
 def _read_twin(
-    kind: str, name: str, local_files_only: bool, seed: int, dtype: torch.dtype
+    kind: str, name: str, local_files_only: bool, seed: int, placement: Placement
 ) -> Readable:
     """The twin of a model that is read; a trained one is read only where its weights are needed."""
     if kind == UNTRAINED and not name.startswith(TRANSFORMERS):
-        return _read(name, local_files_only, seed, dtype)
+        return _read(name, local_files_only, seed, placement)
     try:
-        trained = _read(name, local_files_only, None, dtype)
+        trained = _read(name, local_files_only, None, placement)
     except InputError:
         if kind != UNTRAINED:
             raise
-        return _read(name, local_files_only, seed, dtype)  # a folder without weights
-    twin = trained if kind == PERMUTED else _read(name, local_files_only, seed, dtype)
-    return _changed(kind, twin, trained, seed)
+        return _read(name, local_files_only, seed, placement)  # a folder without weights
+    if kind == PERMUTED:
+        return _changed(kind, trained, trained, seed)
+    placement = replace(placement, dtype=next(trained.parameters()).dtype)
+    return _changed(kind, _read(name, local_files_only, seed, placement), trained, seed)
 
 
 @torch.no_grad()
@@ -163,10 +193,7 @@ def _changed(kind: str, twin: Readable, trained: Readable, seed: int) -> Readabl
     """The twin with the weights and the name of its kind."""
     name = trained.name
     if kind == PERMUTED:
-        random = torch.Generator().manual_seed(seed)
-        for weights in twin.parameters():  # which has one that is used twice only once
-            order = torch.randperm(weights.numel(), generator=random).to(weights.device)
-            weights.copy_(weights.flatten()[order].view_as(weights))
+        permute(twin, seed)
     elif kind == RESCALED:
         for weights, factor in _factors(twin, trained):
             weights.mul_(factor)
@@ -193,19 +220,11 @@ def _scale(weights: Tensor) -> float:
     return weights.detach().float().square().mean().sqrt().item()
 
 
-def _read(name: str, local_files_only: bool, seed: int | None, dtype: torch.dtype) -> Readable:
+def _read(name: str, local_files_only: bool, seed: int | None, placement: Placement) -> Readable:
     if not name.startswith(TRANSFORMERS):
-        return read_checkpoint(name, local_files_only, seed).to(dtype)
+        placement.check_own(name)
+        model = read_checkpoint(name, local_files_only, seed)
+        return model.to(placement.device, placement.dtype or torch.float32)
     from tprprobe.models.huggingface import read_transformers  # transformers takes seconds
 
-    return read_transformers(name.removeprefix(TRANSFORMERS), local_files_only, seed, dtype)
-
-
-def find_device(name: str) -> torch.device:
-    try:
-        return torch.empty(0, device=name).device
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(
-            f"no device {name!r} here ({reason}): give cpu, or cuda on a GPU machine"
-        ) from error
+    return read_transformers(name.removeprefix(TRANSFORMERS), local_files_only, seed, placement)

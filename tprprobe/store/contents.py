@@ -67,7 +67,7 @@ class StoreContents:
 
     @property
     def summary(self) -> "pd.DataFrame":
-        """One row per site; see [columns](columns.md#sites)."""
+        """One row per site; see [columns](stores.md#columns-of-sites)."""
         import pandas as pd
 
         return pd.DataFrame(self.facts.files.describe(), columns=list(layout.DESCRIBED))

@@ -20,6 +20,10 @@ from tprprobe.errors import InputError, check_extra
 PART = 2**16  # rows
 AHEAD = 2  # parts under way for every thread of the workers
 PATIENCE = "10s"  # until a scheduler answers
+LOSSES, RESTART = (
+    5,
+    "60s",
+)  # of workers, during one pass, and the time until another takes a lost one's place
 
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
@@ -35,7 +39,8 @@ def each_part(function: Callable[[slice], Result], parts: Sequence[slice]) -> It
     """What a function returns of every part, in order.
 
     Dask's workers compute it if this process has a ``distributed.Client``: the function is sent to each
-    of them once, and stores in it are opened there by their paths. A single part is computed here.
+    of them once, and stores in it are opened there by their paths. A single part is computed here. If workers
+    are lost, the others, or those that take their place, go on.
 
     Raises:
         InputError: as the function, or the workers were lost.
@@ -44,16 +49,33 @@ def each_part(function: Callable[[slice], Result], parts: Sequence[slice]) -> It
     if client is None or len(parts) == 1:
         yield from map(function, parts)
         return
-    with _lost_workers():
-        sent = client.scatter(function, broadcast=True, hash=False)
-        ahead = AHEAD * sum(client.nthreads().values())
-        begun: deque[Any] = deque()
-        for part in parts:
-            begun.append(client.submit(operator.call, sent, part, pure=False))
-            if len(begun) > ahead:
-                yield begun.popleft().result()
-        while begun:
+    with _lost_workers() as lost:
+        done = losses = 0
+        while done < len(parts):
+            try:
+                for result in _computed(client, function, parts[done:]):
+                    done += 1
+                    yield result
+            except lost:
+                losses += 1
+                if losses > LOSSES:
+                    raise
+                client.wait_for_workers(1, timeout=RESTART)
+
+
+def _computed(
+    client: Any, function: Callable[[slice], Result], parts: Sequence[slice]
+) -> Iterator[Result]:
+    """The results of Dask's workers, to all of whom the function is sent first."""
+    sent = client.scatter(function, broadcast=True, hash=False)
+    ahead = AHEAD * sum(client.nthreads().values())
+    begun: deque[Any] = deque()
+    for part in parts:
+        begun.append(client.submit(operator.call, sent, part, pure=False))
+        if len(begun) > ahead:
             yield begun.popleft().result()
+    while begun:
+        yield begun.popleft().result()
 
 
 def _find_client() -> Any:
@@ -101,13 +123,15 @@ def _check_workers(client: Any, address: str) -> None:
 
 
 @contextmanager
-def _lost_workers() -> Iterator[None]:
+def _lost_workers() -> Iterator[tuple[type[BaseException], ...]]:
+    """A block whose error is one line where it is one of these: workers that are gone took what they had with them."""
     from distributed import CancelledError, KilledWorker
     from distributed.comm.core import CommClosedError
 
+    lost = (CancelledError, KilledWorker, CommClosedError)
     try:
-        yield
-    except (CancelledError, KilledWorker, CommClosedError) as error:
+        yield lost
+    except (*lost, TimeoutError) as error:
         raise InputError(
             f"Dask's workers were lost ({type(error).__name__}): start them again, with more memory "
             "if it ran out"

@@ -41,7 +41,7 @@ class Store(StoreContents):
 
     @functools.cached_property
     def tokens(self) -> "pd.DataFrame":
-        """One row per token, by sample, source before target; see [columns](columns.md#tokens)."""
+        """One row per token, by sample, source before target; see [columns](stores.md#columns-of-tokens)."""
         from tprprobe.store.tokens import read_parquet
 
         file = self.path / layout.TOKENS

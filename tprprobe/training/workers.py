@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from tprprobe.models.loading import find_device
+from tprprobe.models.placement import find_device
 
 
 @dataclass

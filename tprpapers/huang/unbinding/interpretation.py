@@ -8,8 +8,8 @@ from jaxtyping import Int
 
 from tprpapers.huang.unbinding.generations import GeneratedWords
 from tprprobe.analyses.naming.fields import Field, describe
-from tprprobe.analyses.naming.lattice import build_lattice
 from tprprobe.analyses.naming.names import name_clusters
+from tprprobe.estimators.clusters.predicates import build_lattice
 
 LAST = 6  # positions from here on are told together
 FIELDS = {

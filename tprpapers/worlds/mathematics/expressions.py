@@ -234,4 +234,5 @@ ARITHMETIC = Structure(
     summarize=summarize,
     tables=draw_tables,
     section=make_section,
+    conditions=(("polarity", ("kind", "place")), ("polarity", ("kind", "place", "surface"))),
 )

@@ -16,8 +16,10 @@ SHIFT = 1  # a character of a question is one token behind: <sos> stands first
 def find_divisions(tokens: pd.DataFrame) -> Int[np.ndarray, " token"]:
     """The token of the '/' that divides by each digit of a denominator; −1 for every other token."""
     below = (tokens["polarity"] == "denominator").fillna(False).to_numpy(bool)
-    known = below & (tokens["kind"] == "digit").to_numpy() & tokens["div_second"].notna().to_numpy()
-    return np.where(known, tokens["div_second"].fillna(-1).to_numpy(int) + SHIFT, -1)
+    is_divided = (
+        below & (tokens["kind"] == "digit").to_numpy() & tokens["div_second"].notna().to_numpy()
+    )
+    return np.where(is_divided, tokens["div_second"].fillna(-1).to_numpy(int) + SHIFT, -1)
 
 
 def find_maps(store: Store) -> list[str]:
@@ -31,10 +33,10 @@ def find_maps(store: Store) -> list[str]:
 def annotated_tokens(store: Store, samples: Sequence[int] | None = None) -> pd.DataFrame:
     """The source tokens of samples (all) with their gold columns."""
     tokens = store.tokens
-    chosen = tokens["side"] == "source"
+    is_chosen = tokens["side"] == "source"
     if samples is not None:
-        chosen &= tokens["sample"].isin(samples)
-    return join(tokens.loc[chosen].reset_index(drop=True))
+        is_chosen &= tokens["sample"].isin(samples)
+    return join(tokens.loc[is_chosen].reset_index(drop=True))
 
 
 def gold_tokens(store: Store, samples: Sequence[int] | None = None) -> pd.DataFrame | None:

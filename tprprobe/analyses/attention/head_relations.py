@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
 
 from tprprobe.errors import InputError
+from tprprobe.estimators.attention import PointingMap, join_words
 from tprprobe.evaluation.splits import halve_documents, leave_out, read_provenance
 from tprprobe.gold.labels import LAST_WORD, WORD, decode_cell
 from tprprobe.site.patterns import layer_of
@@ -17,7 +17,8 @@ from tprprobe.store import Store
 TASK = "dep"
 SHARP = 16  # samples of which the sharpest head is sought
 FEWEST, COMMONEST = 20, 12  # words of a relation that is scored by itself; relations of a table
-OFFSETS = [each for each in range(-6, 7) if each]
+OFFSET = "offset:"  # names a column of a fixed distance
+OFFSETS = [offset for offset in range(-6, 7) if offset]
 
 
 def follow_relations(store: Store, backward: bool = False) -> pd.DataFrame:
@@ -33,19 +34,19 @@ def follow_relations(store: Store, backward: bool = False) -> pd.DataFrame:
     sites = list_self_maps(store)
     if not sites:
         raise InputError(f"{store.path} keeps no attention maps: extract with --attention-samples")
-    kept = min(store.count_maps(site) for site in sites)
+    n_samples = min(store.count_maps(site) for site in sites)
     tokens = store.tokens_of(sites[0])
-    tokens = tokens[tokens["sample"] < kept].reset_index(drop=True)
+    tokens = tokens[tokens["sample"] < n_samples].reset_index(drop=True)
     origin = read_provenance(tokens)
     tokens = tokens.assign(origin=origin.documents, sequence=origin.sequences[:, 0])
-    parts = [
-        _score(store, sites, int(str(sample)), part, backward)
-        for sample, part in tokens.groupby("sample")
+    tables = [
+        _score(store, sites, int(str(sample)), rows, backward)
+        for sample, rows in tokens.groupby("sample")
     ]
-    parts = [each for each in parts if len(each)]
-    if not parts:
+    tables = [table for table in tables if len(table)]
+    if not tables:
         raise InputError(f"no sample of {store.path} with attention maps has words in relations")
-    return pd.concat(parts, ignore_index=True)
+    return pd.concat(tables, ignore_index=True)
 
 
 def list_self_maps(store: Store) -> list[str]:
@@ -63,21 +64,21 @@ def _score(
     edges = list(_edges(tokens))
     if not edges:
         return pd.DataFrame()
-    of_word, first = tokens[WORD].to_numpy(), tokens.iloc[0]
-    at, of = np.array([each[1:] for each in edges]).T[:: -1 if backward else 1]
+    of_word, token = tokens[WORD].to_numpy(), tokens.iloc[0]
+    place, related = np.array([edge[1:] for edge in edges]).T[:: -1 if backward else 1]
     rows: dict[str, Any] = {
         "sample": sample,
-        "document": first["origin"],
-        "sequence": first["sequence"],
-        "relation": [each[0] for each in edges],
-        "at": at,
-        "of": of,
+        "document": token["origin"],
+        "sequence": token["sequence"],
+        "relation": [edge[0] for edge in edges],
+        "at": place,
+        "of": related,
     }
-    rows |= {f"offset:{each}": at + each == of for each in OFFSETS}
+    rows |= {f"{OFFSET}{offset}": place + offset == related for offset in OFFSETS}
     for site in sites:
         for head, weights in enumerate(join_words(store.attention(site, sample), of_word)):
             np.fill_diagonal(weights, -1)
-            rows[f"{site}:{head}"] = weights[at].argmax(1) == of
+            rows[f"{site}:{head}"] = weights[place].argmax(1) == related
     return pd.DataFrame(rows)
 
 
@@ -89,50 +90,42 @@ def _edges(tokens: pd.DataFrame) -> Iterator[tuple[str, int, int]]:
     words = tokens[tokens[WORD] >= 0].drop_duplicates(WORD)
     numbers = words[WORD].tolist()
     lasts = words[LAST_WORD].tolist() if LAST_WORD in words else numbers
-    first = {
-        n: word for word, last in zip(numbers, lasts, strict=True) for n in range(word, last + 1)
+    first_words = {
+        n: word
+        for word, last_word in zip(numbers, lasts, strict=True)
+        for n in range(word, last_word + 1)
     }
     for word, cell in zip(numbers, words[TASK].astype(str), strict=True):
         for label, span1, span2 in decode_cell(cell, word):
-            at, of = first.get(span1[0]), first.get(span2[0] if span2 else -1)
-            if at is not None and of is not None and at != of:
-                yield label, at, of
-
-
-def join_words(
-    weights: Float[np.ndarray, "head query key"], words: Int[np.ndarray, " token"]
-) -> Float[np.ndarray, "head word word"]:
-    """Maps of words: the sum over a word's keys, the mean over its queries; tokens of no word are left out."""
-    member = (words[None] == np.arange(words.max(initial=-1) + 1)[:, None]).astype(np.float32)
-    counts = np.maximum(member.sum(1, keepdims=True), 1)
-    return np.einsum(
-        "wq,hqk,vk->hwv", member / counts, np.nan_to_num(weights), member, optimize=True
-    )
+            place, related = first_words.get(span1[0]), first_words.get(span2[0] if span2 else -1)
+            if place is not None and related is not None and place != related:
+                yield label, place, related
 
 
 def list_relations(followed: pd.DataFrame) -> list[str]:
     """The relations with enough words, the commonest first."""
     counts = followed["relation"].value_counts()
-    return [str(each) for each in counts.index[counts >= FEWEST]]
+    return [str(relation) for relation in counts.index[counts >= FEWEST]]
 
 
 def score_relation(followed: pd.DataFrame, relation: str = "") -> pd.DataFrame:
     """Every head's share of words from which it looks most at the related one: source, site, layer, head, value with its
     95 % interval over documents, n; last the fixed offset that does best. Of one relation, or of all.
     """
-    part = followed[followed["relation"] == relation] if relation else followed
-    names = [each for each in map(str, followed) if ":" in each]
+    words = followed[followed["relation"] == relation] if relation else followed
+    names = [column for column in map(str, followed) if ":" in column]
     best = max(
-        (each for each in names if each.startswith("offset:")), key=lambda each: part[each].mean()
+        (column for column in names if column.startswith(OFFSET)),
+        key=lambda column: words[column].mean(),
     )
     rows = []
-    for name in [each for each in names if not each.startswith("offset:")] + [best]:
+    for name in [column for column in names if not column.startswith(OFFSET)] + [best]:
         site, _, head = name.rpartition(":")
-        found = bootstrap_mean(part[name].to_numpy(float), part["document"].to_numpy())
+        share = bootstrap_mean(words[name].to_numpy(float), words["document"].to_numpy())
         is_head = name != best
         rows.append(
             {"source": "head" if is_head else f"offset {int(head):+d}", "site": site, "head": int(head) if is_head else -1}
-            | {"layer": layer_of(site) if is_head else -1, "n": len(part)} | found.columns("value")
+            | {"layer": layer_of(site) if is_head else -1, "n": len(words)} | share.columns("value")
         )  # fmt: skip
     return pd.DataFrame(rows)
 
@@ -146,31 +139,41 @@ def pick_heads(followed: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     sequences = followed[["sequence"]].to_numpy()
     half, rows = leave_out(chosen_on, ~chosen_on, sequences), []
     for relation in ["all", *list_relations(followed)[:COMMONEST]]:
-        of = (followed["relation"] == relation) | (relation == "all")
-        if (of & half).any() and (of & ~chosen_on).any():
-            both = followed[of & half], followed[of & ~chosen_on]
-            rows.append({"relation": relation} | _pick(*both))
+        is_relation = (followed["relation"] == relation) | (relation == "all")
+        if (is_relation & half).any() and (is_relation & ~chosen_on).any():
+            halves = followed[is_relation & half], followed[is_relation & ~chosen_on]
+            rows.append({"relation": relation} | _pick(*halves))
     return pd.DataFrame(rows)
 
 
 def _pick(chosen_on: pd.DataFrame, scored_on: pd.DataFrame) -> dict[str, Any]:
-    shares = chosen_on[[each for each in map(str, chosen_on) if ":" in each]].mean()
-    is_offset = shares.index.str.startswith("offset:")
-    head, offset = (str(shares[of].idxmax()) for of in (~is_offset, is_offset))
+    maps = [name for name in map(str, chosen_on) if ":" in name]
+    heads = [name for name in maps if not name.startswith(OFFSET)]
+    estimators = {
+        kind: (PointingMap().fit(chosen_on[names]), names)
+        for kind, names in (
+            ("head", heads),
+            ("offset", [name for name in maps if name not in heads]),
+        )
+    }
+    values, rivals = (
+        estimator.predict(scored_on[names]) for estimator, names in estimators.values()
+    )
+    head, offset = (names[estimator.best_] for estimator, names in estimators.values())
     site, _, number = head.rpartition(":")
-    values, rivals = scored_on[head].to_numpy(float), scored_on[offset].to_numpy(float)
     row = {"n": len(scored_on), "site": site, "layer": layer_of(site), "head": int(number)}
-    row |= {"offset": int(offset.removeprefix("offset:"))}
-    for name, of in (("value", values), ("by_offset", rivals), ("beyond", values - rivals)):
-        row |= bootstrap_mean(of, scored_on["document"].to_numpy()).columns(name)
+    row |= {"offset": int(offset.removeprefix(OFFSET))}
+    documents = scored_on["document"].to_numpy()
+    for name, shares in (("value", values), ("by_offset", rivals), ("beyond", values - rivals)):
+        row |= bootstrap_mean(shares, documents).columns(name)
     return row
 
 
 def pair_words(tokens: pd.DataFrame) -> list[tuple[int, int]]:
     """The first tokens of every word of a sample and of the word that it depends on, as positions in the table."""
     words = tokens[tokens[WORD] >= 0].drop_duplicates(WORD)
-    at = dict(zip(words[WORD].tolist(), words.index.tolist(), strict=True))
-    return [(at[word], at[of]) for _, word, of in _edges(tokens)]
+    place_of_word = dict(zip(words[WORD].tolist(), words.index.tolist(), strict=True))
+    return [(place_of_word[word], place_of_word[related]) for _, word, related in _edges(tokens)]
 
 
 def score_sharpness(store: Store) -> pd.DataFrame:
@@ -178,9 +181,13 @@ def score_sharpness(store: Store) -> pd.DataFrame:
     rows = []
     for site in (name for name in store.specs if store.count_maps(name)):
         n = min(SHARP, store.count_maps(site))
-        largest = np.mean([store.attention(site, each).max(-1).mean(-1) for each in range(n)], 0)
-        of = {"source": "head", "site": site, "layer": layer_of(site), "n": n}
-        rows += [of | {"head": head, "value": float(each)} for head, each in enumerate(largest)]
+        largest = np.mean(
+            [store.attention(site, sample).max(-1).mean(-1) for sample in range(n)], 0
+        )
+        place = {"source": "head", "site": site, "layer": layer_of(site), "n": n}
+        rows += [
+            place | {"head": head, "value": float(sample)} for head, sample in enumerate(largest)
+        ]
     return pd.DataFrame(rows)
 
 

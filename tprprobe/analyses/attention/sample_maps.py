@@ -55,8 +55,8 @@ def read_maps(store: Store, site: str, sample: int) -> Maps:
 
 def _tokens(store: Store, sample: int, side: str) -> pd.DataFrame:
     of_side = store.tokens[store.tokens["side"] == side].reset_index(drop=True)
-    chosen = of_side[of_side["sample"] == sample]
-    return chosen.assign(row=chosen.index).reset_index(drop=True)
+    tokens = of_side[of_side["sample"] == sample]
+    return tokens.assign(row=tokens.index).reset_index(drop=True)
 
 
 def gold_pairs(store: Store, maps: Maps) -> tuple[list[tuple[int, int]], str]:

@@ -14,12 +14,14 @@ from scipy.special import entr
 
 from tprprobe.analyses.kinds import CLUSTERS
 from tprprobe.errors import InputError
+from tprprobe.evaluation.results import FILE, join_tables, melt
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.notebook import as_html
 from tprprobe.files.runs import encode
 from tprprobe.files.settings import Document, parse
 from tprprobe.files.tables import columns, read_table
 from tprprobe.files.writing import write_folder
+from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 
 FORMAT, VERSION = "tprprobe-clusters", 1
@@ -29,6 +31,8 @@ AGAIN = "cluster again"
 SUMMARY = columns(
     text="site top", whole="run cluster size", number="share mean_position entropy"
 ) | {"center": object}
+MEASURES = ("size", "share", "mean_position", "entropy")
+ESTIMATOR = "k-means"
 SCALARS = ("site", "head", "k", "seed", "raw", "n_seeds", "inertia", "stability")
 
 
@@ -49,7 +53,7 @@ class Clusters:
         centers: The centers in the clustered space, (vector − ``mean``) / ``scale``.
         mean: What is subtracted from every vector.
         scale: What every dimension is divided by.
-        summary: One row per cluster; see [columns](columns.md#clusters).
+        summary: One row per cluster; see [columns](tutorials/roles.md#columns-of-clusters).
 
     Examples:
         >>> roles.assign(store.read(roles.site, rows=slice(0, 3), head=0)).shape
@@ -155,7 +159,33 @@ def save_clusters(
     about = {"format": FORMAT, "version": VERSION, "stores": [store.fingerprint]}
     document = json.dumps(about | {"runs": runs}, indent=1)
     joined = {TABLE: _join(tables, runs), LABELS: _join(labels, runs)}
+    joined[FILE] = encode(list_results(results))
     return write_folder(folder, {RUNS: f"{document}\n", **joined})
+
+
+def list_results(results: Sequence[Clusters]) -> pd.DataFrame:
+    """The long table of clusters: agreement and inertia of a clustering, and the numbers of every cluster."""
+    places = [
+        {
+            "site": each.site,
+            "layer": layer_of(each.site),
+            "head": each.head,
+            "k": each.k,
+            "seed": each.seed,
+        }
+        for each in results
+    ]
+    runs = pd.DataFrame([
+        place | {"stability": each.stability, "inertia": each.inertia}
+        for place, each in zip(places, results, strict=True)
+    ])  # fmt: skip
+    clusters = [each.summary.assign(**at) for at, each in zip(places, results, strict=True)]
+    names = {name: name for name in places[0]}
+    of_clusters = melt(
+        pd.concat(clusters, ignore_index=True), names | {"cluster": "cluster"}, MEASURES
+    )
+    table = join_tables([melt(runs, names, ("stability", "inertia")), of_clusters])
+    return table.assign(estimator=ESTIMATOR)
 
 
 class _Run(Document):

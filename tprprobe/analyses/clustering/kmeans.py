@@ -83,8 +83,8 @@ class Source:
             total, product = total + sums[0], product + sums[1]
         mean = total / self.rows
         values, axes = np.linalg.eigh(product / self.rows - np.outer(mean, mean))
-        kept = values > VARYING * values.max()
-        return self.project((axes[:, kept] / np.sqrt(values[kept])).astype(np.float32))
+        varies = values > VARYING * values.max()
+        return self.project((axes[:, varies] / np.sqrt(values[varies])).astype(np.float32))
 
     def project(self, projection: Float32[np.ndarray, "d_model width"]) -> "Source":
         """The images of these vectors under a linear map."""
@@ -120,8 +120,8 @@ class Source:
         """About so many of the vectors: whole stretches of rows, drawn without repetition."""
         starts = np.arange(0, self.rows, STRETCH)
         rng, count = np.random.default_rng(seed), min(len(starts), -(-rows // STRETCH))
-        drawn = sorted(rng.choice(starts, count, replace=False).tolist())
-        return np.concatenate([self._read(slice(start, start + STRETCH)) for start in drawn])
+        first_rows = sorted(rng.choice(starts, count, replace=False).tolist())
+        return np.concatenate([self._read(slice(start, start + STRETCH)) for start in first_rows])
 
     def moments(self) -> tuple[Float32[np.ndarray, "width"], Float32[np.ndarray, "width"]]:
         """Mean and standard deviation of each dimension; 1 for one that does not vary."""
@@ -145,11 +145,13 @@ class Source:
         return total, product
 
 
-def _merge(one: Moments, other: Moments) -> Moments:
+def _merge(left: Moments, right: Moments) -> Moments:
     """Count, mean and variance of the vectors of both."""
-    n, apart = one[0] + other[0], other[1] - one[1]
-    scatter = one[0] * one[2] + other[0] * other[2] + one[0] * other[0] / n * np.square(apart)
-    return n, one[1] + apart * (other[0] / n), scatter / n
+    n, difference = left[0] + right[0], right[1] - left[1]
+    scatter = (
+        left[0] * left[2] + right[0] * right[2] + left[0] * right[0] / n * np.square(difference)
+    )
+    return n, left[1] + difference * (right[0] / n), scatter / n
 
 
 @takes_paths
@@ -206,12 +208,12 @@ def run_all(
     if source.is_streamed:
         sample = source.sample(max(SAMPLE, SAMPLED * k), seed)
         centers = fit(_scaled(sample, scaling))
-        parts = list(each_part(partial(_assign_part, source, scaling, centers), source.parts()))
+        assigned = list(each_part(partial(_assign_part, source, scaling, centers), source.parts()))
     else:
         vectors = _scaled(np.concatenate(list(source.blocks())), scaling)
         centers = fit(vectors)
-        parts = [assign([vectors], centers)]
-    labels, inertia = zip(*parts, strict=True)
+        assigned = [assign([vectors], centers)]
+    labels, inertia = zip(*assigned, strict=True)
     runs, total = np.concatenate(labels, 1), np.maximum(0, sum(inertia))
     best = choose_run(runs, total, centers)
     clusters = Clusters(

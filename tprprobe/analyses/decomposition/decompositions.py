@@ -1,5 +1,6 @@
 """The decomposition of a site's vectors into roles and fillers: fits, scores, controls, re-encoding."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -8,11 +9,6 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float64
 
-from tprprobe.analyses.decomposition.block_products import sizes
-from tprprobe.analyses.decomposition.choices import AUTO
-from tprprobe.analyses.decomposition.designs import Pairs, number
-from tprprobe.analyses.decomposition.factors import Ranks
-from tprprobe.analyses.decomposition.families import RoleFit
 from tprprobe.analyses.decomposition.role_schemes import Roles, RoleScheme, read_scheme
 from tprprobe.analyses.decomposition.scheme_fits import (
     ALL,
@@ -20,14 +16,16 @@ from tprprobe.analyses.decomposition.scheme_fits import (
     DecompositionPlan,
     plan_decomposition,
 )
-from tprprobe.analyses.decomposition.scheme_scores import (
-    Report,
-    arrange,
-    decompose_scheme,
-    no_report,
-)
+from tprprobe.analyses.decomposition.scheme_scores import Report, decompose_scheme, no_report
+from tprprobe.analyses.decomposition.score_tables import view_scores
 from tprprobe.analyses.decomposition.sequence_units import JOINED
 from tprprobe.errors import InputError, unknown
+from tprprobe.estimators.bindings.block_products import shape_of
+from tprprobe.estimators.bindings.factors import Ranks
+from tprprobe.estimators.bindings.families import RoleFit
+from tprprobe.estimators.bindings.pairs import Pairs, lookup_names
+from tprprobe.estimators.bindings.selection import AUTO
+from tprprobe.evaluation.results import Results, tabulate
 from tprprobe.files.notebook import as_html
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import in_one_thread
@@ -43,7 +41,7 @@ class Decomposition:
     Attributes:
         site: The site.
         plan: The settings: schemes, units, family, rank and seed.
-        scores: The table of :func:`decompose`; see [columns](columns.md#decompositions).
+        results: The long table of all numbers.
         fits: The fit of every scheme to all sequences, by name. The methods here use the first.
         unwithheld: The fits to the sequences without withheld pairs, where pairs were withheld.
 
@@ -56,7 +54,7 @@ class Decomposition:
 
     site: str
     plan: DecompositionPlan
-    scores: pd.DataFrame
+    results: Results
     fits: Mapping[str, RoleFit]
     unwithheld: Mapping[str, RoleFit] = field(default_factory=dict)
 
@@ -65,9 +63,14 @@ class Decomposition:
         name = read_scheme(roles).name
         if name not in self.fits:
             raise unknown("scheme of roles", roles, self.fits)
-        scores = self.scores[self.scores["roles"] == name].reset_index(drop=True)
-        unwithheld = {each: fit for each, fit in self.unwithheld.items() if each == name}
-        return Decomposition(self.site, self.plan, scores, {name: self.fits[name]}, unwithheld)
+        unwithheld = {scheme: fit for scheme, fit in self.unwithheld.items() if scheme == name}
+        results, fits = self.results.select(task=name), {name: self.fits[name]}
+        return replace(self, results=results, fits=fits, unwithheld=unwithheld)
+
+    @functools.cached_property
+    def scores(self) -> pd.DataFrame:
+        """The results with a row a scheme, family and control; see [columns](columns.md#decompositions)."""
+        return view_scores(self.results)
 
     @property
     def without_withheld(self) -> "Decomposition":
@@ -81,8 +84,8 @@ class Decomposition:
         return replace(self, fits=self.unwithheld)
 
     def _repr_html_(self) -> str:
-        shown = self.scores[["roles", "family", "control", "rank", "r2", "r2_low", "r2_high"]]
-        return as_html(f"{self.site} as a sum of bindings", shown)
+        columns = self.scores[["roles", "family", "control", "rank", "r2", "r2_low", "r2_high"]]
+        return as_html(f"{self.site} as a sum of bindings", columns)
 
     @property
     def fit(self) -> RoleFit:
@@ -92,7 +95,7 @@ class Decomposition:
     @property
     def scheme(self) -> RoleScheme:
         """The first scheme."""
-        return next(each for each in self.plan.schemes if each.name in self.fits)
+        return next(scheme for scheme in self.plan.schemes if scheme.name in self.fits)
 
     def bindings(
         self, pairs: Sequence[tuple[object, object]]
@@ -108,14 +111,14 @@ class Decomposition:
         Raises:
             InputError: A filler or role that the fit does not have.
         """
-        of = self.fit.pairs
-        fillers, roles = ([str(each) for each in given] for given in zip(*pairs, strict=True))
-        codes = number_fillers(of.fillers, fillers), number(of.roles, roles)
-        named = (("filler", fillers, of.fillers), ("role", roles, of.roles))
-        for (word, given, known), found in zip(named, codes, strict=True):
-            if (found < 0).any():
-                raise unknown(word, given[int(np.argmin(found))], map(str, known))
-        return self.fit.parts[0].vectors_of(Pairs(of.fillers, of.roles, *codes))
+        fit_pairs = self.fit.pairs
+        fillers, roles = ([str(name) for name in names] for names in zip(*pairs, strict=True))
+        codes = lookup_fillers(fit_pairs.fillers, fillers), lookup_names(fit_pairs.roles, roles)
+        if (codes[0] < 0).any():
+            raise unknown("filler", fillers[int(np.argmin(codes[0]))], map(str, fit_pairs.fillers))
+        if (codes[1] < 0).any():
+            raise unknown("role", roles[int(np.argmin(codes[1]))], map(str, fit_pairs.roles))
+        return self.fit.parts[0].predict(Pairs(fit_pairs.fillers, fit_pairs.roles, *codes))
 
     def encode(self, sequences: Sequences) -> Float64[np.ndarray, "sequence d_model"]:
         """The vectors that the fit gives to sequences of fillers.
@@ -129,35 +132,36 @@ class Decomposition:
         Returns:
             One row per sequence, or per token where tokens are decomposed.
         """
-        tokens = table_of(sequences, self.plan.fillers)
+        tokens = tabulate_sequences(sequences, self.plan.fillers)
         kind = self.plan.kind
-        entries = self.scheme.enter(kind, tokens, kind.members(tokens))
-        fillers = tokens["filler"].to_numpy(object)[entries.token]
-        encoded = np.zeros((sizes(entries.members[0])[0], len(self.fit.bias))) + self.fit.bias
-        for part, of_unit in zip(self.fit.parts, entries.members, strict=True):
-            filler, names = number_fillers(part.pairs.fillers, fillers), part.pairs.roles
-            found = [(filler, number(names, np.asarray(each, object))) for each in entries.roles]
-            encoded += part.encode(of_unit, found)
+        assignments = self.scheme.assign(kind, tokens, kind.members(tokens))
+        fillers = tokens["filler"].to_numpy(object)[assignments.token]
+        encoded = (
+            np.zeros((shape_of(assignments.members[0])[0], len(self.fit.bias))) + self.fit.bias
+        )
+        for part_fit, members in zip(self.fit.parts, assignments.members, strict=True):
+            filler, names = lookup_fillers(part_fit.pairs.fillers, fillers), part_fit.pairs.roles
+            roles = [lookup_names(names, np.asarray(r, object)) for r in assignments.roles]
+            encoded += part_fit.encode(members, [(filler, role) for role in roles])
         return encoded
 
 
-def number_fillers(known: pd.Index, given: Sequence[str] | np.ndarray) -> np.ndarray:
+def lookup_fillers(names: pd.Index, fillers: Sequence[str] | np.ndarray) -> np.ndarray:
     """The number of every filler; where rare ones were joined, theirs for one that is not known."""
-    found = number(known, given)
-    return np.where(found < 0, number(known, [JOINED])[0], found)
+    codes = lookup_names(names, fillers)
+    return np.where(codes < 0, lookup_names(names, [JOINED])[0], codes)
 
 
-def table_of(sequences: Sequences, fillers: str = "token") -> pd.DataFrame:
+def tabulate_sequences(sequences: Sequences, fillers: str = "token") -> pd.DataFrame:
     """Sequences of fillers as a table of tokens with the columns ``sample`` and ``filler``."""
     if isinstance(sequences, pd.DataFrame):
-        of = fillers if fillers in sequences else "filler"
-        if of not in sequences or "sample" not in sequences:
+        column = fillers if fillers in sequences else "filler"
+        if column not in sequences or "sample" not in sequences:
             raise InputError(f"a table of sequences has the columns sample and {fillers}")
-        return sequences.assign(filler=sequences[of].astype(str).to_numpy(object))
-    lists = [list(map(str, each)) for each in sequences]
-    sample = np.repeat(np.arange(len(lists)), [len(each) for each in lists])
-    flat = np.array([each for row in lists for each in row], object)
-    return pd.DataFrame({"sample": sample, "filler": flat})
+        return sequences.assign(filler=sequences[column].astype(str).to_numpy(object))
+    lengths = [len(sequence) for sequence in sequences]
+    flat = np.array([str(filler) for sequence in sequences for filler in sequence], object)
+    return pd.DataFrame({"sample": np.repeat(np.arange(len(lengths)), lengths), "filler": flat})
 
 
 @takes_paths
@@ -206,7 +210,7 @@ def decompose(
 
     Returns:
         The decomposition. Its ``scores`` have a row per scheme, family and control, measured on a quarter of the sequences
-        that no fit sees; see [columns](columns.md#decompositions).
+        that no fit sees; see [columns](decomposition.md#columns-of-decompositions).
 
     Raises:
         InputError: No such site, column, scheme or family; attention maps; or too few sequences.
@@ -220,15 +224,15 @@ def decompose(
     options = {"family": family, "withheld": withheld, "embedding": embedding, "decoder": decoder}
     options |= {"seed": seed, "rare": rare}
     plan = plan_decomposition(store, site, roles, fillers, unit, scope, rank, **options)
-    units, schemes = plan.read(store, site), plan.schemes
-    found = [decompose_scheme(units, store.twins, scheme, plan, report) for scheme in schemes]
-    scores = arrange(
-        pd.concat([table for *_, table in found], ignore_index=True), decoder is not None
-    )
-    names = [scheme.name for scheme in schemes]
-    whole = {name: fit for name, (fit, _, _) in zip(names, found, strict=True)}
-    unwithheld = {name: fit for name, (_, fit, _) in zip(names, found, strict=True) if fit}
-    return Decomposition(units.site, plan, scores, whole, unwithheld)
+    units, names = plan.read(store, site), [scheme.name for scheme in plan.schemes]
+    results_by_scheme = [
+        decompose_scheme(units, store.twins, s, plan, report) for s in plan.schemes
+    ]
+    fits, unwithheld, tables = zip(*results_by_scheme, strict=True)
+    results = Results(pd.concat(tables, ignore_index=True))
+    fits_by_name = dict(zip(names, fits, strict=True))
+    by_name = {name: fit for name, fit in zip(names, unwithheld, strict=True) if fit}
+    return Decomposition(units.site, plan, results, fits_by_name, by_name)
 
 
 @in_one_thread
@@ -243,5 +247,5 @@ def fit_scheme(store: Store, site: str, roles: Roles, **options: Any) -> Decompo
     plan = plan_decomposition(store, site, roles, **options)
     units, [scheme] = plan.read(store, site), plan.schemes
     [fits] = plan.begin(units, scheme)
-    whole = {scheme.name: fits.fit(plan.family, ALL)}
-    return Decomposition(units.site, plan, pd.DataFrame(), whole)
+    fits_by_name = {scheme.name: fits.fit(plan.family, ALL)}
+    return Decomposition(units.site, plan, Results(tabulate([])), fits_by_name)

@@ -1,141 +1,34 @@
-"""Designs: how often every unit has every pair of a filler and a role, as they are or shuffled, and which units are fitted to.
+"""Designs: how often every unit has each pair of a filler and a role, as it is or shuffled, and which units are fitted to.
 
 Some pairs are withheld from fitting units: whether a decomposition predicts them says if its binding is systematic.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Int
 from scipy.sparse import csr_array, hstack
 
-from tprprobe.analyses.decomposition.role_schemes import Entries, RoleScheme
+from tprprobe.analyses.decomposition.role_schemes import RoleAssignments, RoleScheme
 from tprprobe.analyses.decomposition.sequence_units import Units
+from tprprobe.errors import InputError
+from tprprobe.estimators.bindings.pairs import (
+    Flags,
+    Occurrences,
+    Pairs,
+    count_pairs,
+    find_pairs,
+    has_pairs,
+    hold_out_pairs,
+    select_units,
+)
 from tprprobe.evaluation.splits import Provenance, divide_documents, leave_out
 from tprprobe.statistics import permute_within
 
-SEEN = 5  # fitting units that have a pair that may be withheld
-MOST_UNITS = 0.5  # of the units may be lost
 INNER_UNITS = 0.1  # of the units, lost to pairs that are withheld to choose a rank
 AS_IS, SHUFFLED_ROLES, SHUFFLED_FILLERS = "", "shuffled roles", "shuffled fillers"
-
-Numbers = Int[np.ndarray, " token"]
-Occurrences = tuple[Numbers, Numbers]  # filler and role, −1: none
-Flags = Bool[np.ndarray, " unit"]
-
-
-@dataclass(frozen=True, eq=False)
-class Pairs:
-    """The pairs that occur, by their numbers of filler and role; rising in filler, then in role."""
-
-    fillers: pd.Index
-    roles: pd.Index
-    filler_of: Int[np.ndarray, " pair"]
-    role_of: Int[np.ndarray, " pair"]
-
-    def __len__(self) -> int:
-        return len(self.filler_of)
-
-    @property
-    def codes(self) -> Int[np.ndarray, " pair"]:
-        """The place of every pair in the table of all fillers by all roles."""
-        return self.filler_of * len(self.roles) + self.role_of
-
-    def take(self, numbers: Int[np.ndarray, " other"]) -> "Pairs":
-        """Some of the pairs, of the same fillers and roles."""
-        return replace(self, filler_of=self.filler_of[numbers], role_of=self.role_of[numbers])
-
-    def find(
-        self, codes: Int[np.ndarray, " other"]
-    ) -> tuple[Bool[np.ndarray, " other"], Int[np.ndarray, " other"]]:
-        """Which codes are of these pairs, and the number of each (any where it is of none)."""
-        at = np.searchsorted(self.codes, codes)
-        return np.append(self.codes, -2)[at] == codes, at
-
-
-def starts_of(parts: Sequence[Pairs]) -> list[int]:
-    """Where the pairs of every part begin among those of all parts, and how many these are."""
-    return np.cumsum([0, *map(len, parts)]).tolist()
-
-
-def find_pairs(
-    fillers: Sequence[str] | np.ndarray, terms: Sequence[Any]
-) -> tuple[Pairs, list[Occurrences]]:
-    """The pairs that tokens have by any term of a scheme, and every token's own by term."""
-    filler, names = pd.factorize(np.asarray(fillers, object), sort=True)
-    sizes = np.cumsum([0, *(len(term.categories) for term in terms)]).tolist()
-    role = [np.where(t.codes < 0, -1, t.codes + s) for t, s in zip(terms, sizes, strict=False)]
-    found = [(filler, each.astype(int)) for each in role]
-    roles = pd.Index([name for term in terms for name in term.categories], dtype=object)
-    return occurring(pd.Index(names), roles, found), found
-
-
-def occurring(fillers: pd.Index, roles: pd.Index, found: Sequence[Occurrences]) -> Pairs:
-    """The pairs of these fillers and roles that occur."""
-    codes = np.unique(np.concatenate([_codes(each, len(roles)) for each in found]))
-    return Pairs(fillers, roles, *np.divmod(codes[codes >= 0], len(roles)))
-
-
-def count_pairs(members: csr_array, pairs: Pairs, found: Sequence[Occurrences]) -> csr_array:
-    """X [unit, pair]: the pairs of the tokens that are members of a unit, added up."""
-    of_token = csr_array((len(found[0][0]), len(pairs)))
-    for each in found:
-        is_known, column = pairs.find(_codes(each, len(pairs.roles)))
-        known = np.flatnonzero(is_known)
-        place = (known, column[known])
-        of_token = of_token + csr_array((np.ones(len(known)), place), of_token.shape)
-    return csr_array(members @ of_token)
-
-
-def number(values: pd.Index, given: Sequence[object] | np.ndarray) -> Numbers:
-    """The number of every given value, −1 for an unknown one."""
-    return values.get_indexer(pd.Index(np.asarray(given, object)))
-
-
-def _codes(found: Occurrences, roles: int) -> Numbers:
-    filler, role = found
-    return np.where((filler < 0) | (role < 0), -1, filler * roles + role)
-
-
-def withhold(
-    counts: csr_array,
-    pairs: Pairs,
-    share: float,
-    rng: np.random.Generator,
-    most_units: float = MOST_UNITS,
-) -> Bool[np.ndarray, " pair"]:
-    """A random share of the pairs, as flags; fillers and roles keep half of theirs, and few units lose one."""
-    units, axes = counts.tocsc(), (pairs.filler_of, pairs.role_of)
-    seen = np.diff(units.indptr)
-    kept = [np.bincount(of[seen > 0], minlength=1 + of.max(initial=0)) for of in axes]
-    least = [np.ceil(each / 2) for each in kept]
-    lost = np.zeros(len(counts.indptr) - 1, bool)
-    wanted, most = round(share * np.sum(seen > 0)), most_units * len(lost)
-    withheld = np.zeros(len(pairs), bool)
-    for pair in rng.permutation(np.flatnonzero(seen >= SEEN)):
-        if withheld.sum() >= wanted:
-            break
-        rows = units.indices[units.indptr[pair] : units.indptr[pair + 1]]
-        at = [of[pair] for of in axes]
-        enough = all(k[i] - 1 >= m[i] for k, m, i in zip(kept, least, at, strict=True))
-        if enough and lost.sum() + np.sum(~lost[rows]) <= most:
-            withheld[pair] = lost[rows] = True
-            for each, i in zip(kept, at, strict=True):
-                each[i] -= 1
-    return withheld
-
-
-def have(counts: csr_array, pairs: Bool[np.ndarray, " pair"]) -> Flags:
-    """The units that have any of the pairs."""
-    return np.asarray(counts @ pairs.astype(float)).reshape(-1) > 0
-
-
-def rows_of(counts: csr_array, which: Flags) -> csr_array:
-    """The counts of some units."""
-    return csr_array(counts[np.flatnonzero(which)])
+FITTING, UNWITHHELD, ALL = range(3)  # units that a design is fitted to
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,13 +64,16 @@ class Design:
     ) -> "Design":
         """The design with shares of pairs withheld: of all fitting units, then, to choose by, of those left."""
         test, judged = split
-        fitted = leave_out(~test, test, origin.sequences)
-        x = csr_array(counts[:, : len(parts[0])])
-        unseen = have(x, withhold(rows_of(x, fitted), parts[0], shares[0], rng))
-        rest = rows_of(x, fitted & ~unseen)
-        inner = have(x, withhold(rest, parts[0], shares[1], rng, INNER_UNITS))
-        judged = (judged | inner) & fitted
-        return cls(AS_IS, parts, counts, test, unseen, judged, fitted, origin)
+        fitting = leave_untested(~test, test, origin)
+        of_first = csr_array(counts[:, : len(parts[0])])
+        withheld = hold_out_pairs(select_units(of_first, fitting), parts[0], shares[0], rng)
+        unseen = has_pairs(of_first, withheld)
+        remaining = select_units(of_first, fitting & ~unseen)
+        inner = has_pairs(
+            of_first, hold_out_pairs(remaining, parts[0], shares[1], rng, INNER_UNITS)
+        )
+        judged = (judged | inner) & fitting
+        return cls(AS_IS, parts, counts, test, unseen, judged, fitting, origin)
 
     @property
     def fitted(self) -> list[Flags]:
@@ -185,32 +81,55 @@ class Design:
         units = [self.fitting, self.fitting & ~self.unseen, np.ones(len(self.test), bool)]
         return units if self.control == AS_IS else units[:1]
 
+    def divide_to_choose(self, units: int) -> tuple[Flags, Flags]:
+        """Of fitted units those that candidates are fitted to, and those of other documents that judge them."""
+        documents, is_fitted = self.origin.documents, self.fitted[units]
+        fitted = is_fitted & ~self.judged
+        judged = is_fitted & ~np.isin(documents, documents[fitted])
+        return leave_untested(fitted, judged, self.origin), judged
 
-def design(units: Units, scheme: RoleScheme, share: float, seed: int) -> Iterator[Design]:
+
+def leave_untested(fitted: Flags, tested: Flags, origin: Provenance) -> Flags:
+    """The fitted units that have no sequence in common with a tested one.
+
+    Raises:
+        InputError: There are none.
+    """
+    untested = leave_out(fitted, tested, origin.sequences)
+    if not untested.any():
+        n = len(np.unique(origin.sequences, axis=0))
+        raise InputError(
+            f"no sequence is left to fit to: {len(fitted)} samples have {n} different sequences, and all are tested "
+            "on; give more different texts, or a model that knows more of their symbols"
+        )
+    return untested
+
+
+def make_designs(units: Units, scheme: RoleScheme, share: float, seed: int) -> Iterator[Design]:
     """The design of a scheme, then with roles shuffled within sequences, and with fillers across all."""
-    entries = scheme.enter(units.kind, units.tokens, units.members)
-    pairs, found = find_pairs(units.fillers[entries.token], entries.roles)
+    assignments = scheme.assign(units.kind, units.tokens, units.members)
+    pairs, occurrences = find_pairs(units.fillers[assignments.token], assignments.roles)
     split = divide_documents(units.groups, np.random.default_rng((seed, 0)))
     rng = np.random.default_rng((seed, 1))
-    counted = _count(entries, pairs, found)
-    real = Design.divide(*counted, units.origin, split, (share, share or 0.1), rng)
-    yield real
-    within, across = permute_within(entries.group, rng), rng.permutation(len(units.tokens))
-    filler = pairs.fillers.get_indexer(pd.Index(units.fillers[across][entries.token]))
+    counts = _count(assignments, pairs, occurrences)
+    design = Design.divide(*counts, units.origin, split, (share, share or 0.1), rng)
+    yield design
+    within, across = permute_within(assignments.group, rng), rng.permutation(len(units.tokens))
+    other_filler = pairs.fillers.get_indexer(pd.Index(units.fillers[across][assignments.token]))
     for control, shuffled in (
-        (SHUFFLED_ROLES, [(filler, role[within]) for filler, role in found]),
-        (SHUFFLED_FILLERS, [(np.where(known < 0, known, filler), role) for known, role in found]),
+        (SHUFFLED_ROLES, [(filler, role[within]) for filler, role in occurrences]),
+        (SHUFFLED_FILLERS, [(np.where(f < 0, f, other_filler), role) for f, role in occurrences]),
     ):
-        occur = occurring(pairs.fillers, pairs.roles, shuffled)
-        parts, counts = _count(entries, occur, shuffled)
-        yield replace(real, control=control, parts=parts, counts=counts)
+        occurring = Pairs.occurring(pairs.fillers, pairs.roles, shuffled)
+        parts, counts = _count(assignments, occurring, shuffled)
+        yield replace(design, control=control, parts=parts, counts=counts)
 
 
 def _count(
-    entries: Entries, pairs: Pairs, found: Sequence[Occurrences]
+    assignments: RoleAssignments, pairs: Pairs, occurrences: Sequence[Occurrences]
 ) -> tuple[list[Pairs], csr_array]:
     """The pairs that every part has, and their counts, part beside part."""
-    counts = [count_pairs(of, pairs, found) for of in entries.members]
-    held = [np.unique(of.indices) for of in counts]
-    beside = [of[:, some] for of, some in zip(counts, held, strict=True)]
-    return [pairs.take(some) for some in held], csr_array(hstack(beside, format="csr"))
+    counts = [count_pairs(membership, pairs, occurrences) for membership in assignments.members]
+    present = [np.unique(matrix.indices) for matrix in counts]
+    columns = [matrix[:, ids] for matrix, ids in zip(counts, present, strict=True)]
+    return [pairs.take(ids) for ids in present], csr_array(hstack(columns, format="csr"))

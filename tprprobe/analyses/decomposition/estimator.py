@@ -10,34 +10,21 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from tprprobe.analyses.decomposition.choices import read_rank
-from tprprobe.analyses.decomposition.designs import (
-    Design,
-    Pairs,
-    count_pairs,
-    find_pairs,
-    number,
-)
-from tprprobe.analyses.decomposition.families import (
-    BINDING,
-    FACTORED,
-    FAMILIES,
-    OPERATOR,
-    PAIR,
-    PRODUCT,
-    PartFit,
-    RoleFit,
-)
+from tprprobe.analyses.decomposition.designs import Design
 from tprprobe.analyses.decomposition.operation_scores import UnitParts, complete_table
 from tprprobe.analyses.decomposition.operation_tables import find_operations
-from tprprobe.analyses.decomposition.ridge import gather
 from tprprobe.analyses.decomposition.scheme_fits import SchemeFits
-from tprprobe.analyses.decomposition.sequence_units import UnitVectors
+from tprprobe.analyses.decomposition.unit_vectors import UnitVectors, fit_moments
 from tprprobe.errors import InputError, unknown
+from tprprobe.estimators.bindings import families
+from tprprobe.estimators.bindings.families import PartFit, RoleFit
+from tprprobe.estimators.bindings.pairs import Pairs, count_pairs, find_pairs, lookup_names
+from tprprobe.estimators.bindings.selection import read_rank
 from tprprobe.evaluation.splits import Provenance, divide_documents
 from tprprobe.store.dask_workers import in_one_thread
 
-Filled = tuple[np.ndarray, np.ndarray, csr_array]  # fillers, roles, and the rows that have them
+Vectors = Float64[np.ndarray, "row d_model"]
+Entries = tuple[np.ndarray, np.ndarray, csr_array]  # fillers, roles, and the rows that have them
 
 
 class TPDecomposition(BaseEstimator):
@@ -74,7 +61,7 @@ class TPDecomposition(BaseEstimator):
     def __init__(
         self,
         rank: Any = "auto",
-        family: Any = FACTORED,
+        family: Any = families.FACTORED,
         withheld: Any = 0.1,
         random_state: Any = None,
         operation: Any = None,
@@ -100,8 +87,9 @@ class TPDecomposition(BaseEstimator):
         Raises:
             InputError: An unknown family, or different numbers of pairs and vectors.
         """
-        if self.family not in FAMILIES or self.family == OPERATOR:
-            raise unknown("family", self.family, [f for f in FAMILIES if f != OPERATOR])
+        names = [name for name in families.FAMILIES if name != families.OPERATOR]
+        if self.family not in names:
+            raise unknown("family", self.family, names)
         filler, role, members = read_pairs(pairs)
         if vectors is None:
             raise InputError("fit needs vectors: requires y to be passed, but the target y is None")
@@ -109,47 +97,48 @@ class TPDecomposition(BaseEstimator):
         if len(e) != n:
             raise InputError(f"{n} lists of pairs, but {len(e)} vectors: give as many")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        found, occurrences = find_pairs(filler, [pd.Categorical(role)])
-        counts, rows = count_pairs(members, found, occurrences), np.arange(n)
-        if self.operation is not None:
-            return self._fit_operation(found, counts, e, int(rng.integers(2**31)))
-        split = np.zeros(n, bool), divide_documents(rows, rng)[1]
+        occurring, occurrences = find_pairs(filler, [pd.Categorical(role)])
+        counts = count_pairs(members, occurring, occurrences)
+        if self.operation is None:
+            self._fit = self._fit_family(occurring, counts, e, rng)
+        else:
+            self._fit = self._fit_operation(occurring, counts, e, int(rng.integers(2**31)))
+        self._set_factors(occurring)
+        return self
+
+    def _fit_family(
+        self, pairs: Pairs, counts: csr_array, e: Vectors, rng: np.random.Generator
+    ) -> RoleFit:
+        """The fit of the family, whose choices are made on held-out rows and pairs."""
+        rows, vectors = np.arange(len(e)), UnitVectors.of(e)
+        split = np.zeros(len(e), bool), divide_documents(rows, rng)[1]
         origin, shares = Provenance(rows, rows.astype(np.uint64)[:, None]), (0.0, self.withheld)
-        of = Design.divide([found], counts, origin, split, shares, rng)
-        held = UnitVectors(e.__getitem__, n, e.shape[1], n)
-        fits = SchemeFits(of, held, gather(held, [of])[0], read_rank(self.rank))
-        self._fit = fits.fit(self.family)
-        self._keep(self._fit, found)
-        return self
+        design = Design.divide([pairs], counts, origin, split, shares, rng)
+        regressions = fit_moments(vectors, [(counts, design.fitting)])
+        return SchemeFits(design, vectors, regressions, read_rank(self.rank)).fit(self.family)
 
-    def _fit_operation(
-        self, pairs: Pairs, counts: csr_array, e: Float64[np.ndarray, "row d_model"], seed: int
-    ) -> "TPDecomposition":
-        """The estimator, whose table V[f, r] an operation completes."""
+    def _fit_operation(self, pairs: Pairs, counts: csr_array, e: Vectors, seed: int) -> RoleFit:
+        """The fit whose table V[f, r] an operation completes."""
         [kind] = find_operations([self.operation]).values()
-        parts = UnitParts([pairs], counts, [np.ones(len(e), bool)])
-        vectors = UnitVectors(e.__getitem__, len(e), e.shape[1], len(e))
-        self.operation_, table = complete_table(parts, vectors, kind, seed)
-        every = np.divmod(np.arange(table[..., 0].size), len(pairs.roles))
-        flat, cells = table.reshape(-1, e.shape[1]), Pairs(pairs.fillers, pairs.roles, *every)
+        unit_parts = UnitParts([pairs], counts, [np.ones(len(e), bool)])
+        self.operation_, table = complete_table(unit_parts, UnitVectors.of(e), kind, seed)
+        cells, flat = Pairs.product(pairs.fillers, pairs.roles), table.reshape(-1, e.shape[1])
         mean = np.asarray(counts.mean(0)).reshape(-1) @ table[pairs.filler_of, pairs.role_of]
-        self._fit = RoleFit("", [PartFit(cells, e.shape[1], {PAIR: flat})], e.mean(0) - mean, {})
-        self._keep(self._fit, pairs)
-        return self
+        part_fit = PartFit(cells, e.shape[1], {families.PAIR: flat})
+        return RoleFit("", [part_fit], e.mean(0) - mean, {})
 
-    def _keep(self, fit: RoleFit, pairs: Pairs) -> None:
-        sizes, part = (len(pairs.fillers), len(pairs.roles)), fit.parts[0]
+    def _set_factors(self, pairs: Pairs) -> None:
+        n_fillers, n_roles, part_fit = len(pairs.fillers), len(pairs.roles), self._fit.parts[0]
         self.filler_names_ = np.asarray(pairs.fillers, object)
         self.role_names_ = np.asarray(pairs.roles, object)
-        self.n_features_in_, self.intercept_ = len(self.role_names_), fit.bias
-        if self.family == PRODUCT and part.bases:
-            self.fillers_, self.roles_ = part.bases
-            self.readout_ = part.coefficients[BINDING].reshape(*part.ranks, -1)
+        self.n_features_in_, self.intercept_ = n_roles, self._fit.bias
+        if self.family == families.PRODUCT and part_fit.bases:
+            self.fillers_, self.roles_ = part_fit.bases
+            self.readout_ = part_fit.coefficients[families.BINDING].reshape(*part_fit.ranks, -1)
             return
-        every = np.divmod(np.arange(sizes[0] * sizes[1]), sizes[1])
-        table = part.vectors_of(Pairs(pairs.fillers, pairs.roles, *every))
-        self.fillers_, self.roles_ = np.eye(sizes[0]), np.eye(sizes[1])
-        self.readout_ = table.reshape(*sizes, -1)
+        table = part_fit.predict(Pairs.product(pairs.fillers, pairs.roles))
+        self.fillers_, self.roles_ = np.eye(n_fillers), np.eye(n_roles)
+        self.readout_ = table.reshape(n_fillers, n_roles, -1)
 
     def encode(self, pairs: Any) -> np.ndarray:
         """The vectors of pairs; a filler or role that was not fitted adds nothing.
@@ -171,9 +160,12 @@ class TPDecomposition(BaseEstimator):
                 f"{self.n_features_in_} features as input: give the columns of the fit"
             )
         filler, role, members = read_pairs(pairs)
-        part = self._fit.parts[0]
-        known = number(part.pairs.fillers, filler), number(part.pairs.roles, role)
-        return part.encode(members, [known]) + self.intercept_
+        part_fit = self._fit.parts[0]
+        codes = (
+            lookup_names(part_fit.pairs.fillers, filler),
+            lookup_names(part_fit.pairs.roles, role),
+        )
+        return part_fit.encode(members, [codes]) + self.intercept_
 
     def unbind(self, vectors: Any) -> np.ndarray:
         """The filler vector at every role, by least squares of least norm.
@@ -201,8 +193,8 @@ class TPDecomposition(BaseEstimator):
             R²; 1 is perfect.
         """
         e = _check_vectors(vectors)
-        errors, whole = np.sum((e - self.encode(pairs)) ** 2), np.sum((e - e.mean(0)) ** 2)
-        return float(1 - errors / whole) if whole else 0.0
+        errors, variation = np.sum((e - self.encode(pairs)) ** 2), np.sum((e - e.mean(0)) ** 2)
+        return float(1 - errors / variation) if variation else 0.0
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -212,12 +204,12 @@ class TPDecomposition(BaseEstimator):
         return tags
 
 
-def _check_vectors(vectors: Any) -> Float64[np.ndarray, "row d_model"]:
+def _check_vectors(vectors: Any) -> Vectors:
     e = check_array(vectors, dtype="float64", ensure_2d=False, input_name="vectors")
     return e.reshape(len(e), -1)
 
 
-def read_pairs(pairs: Any) -> Filled:
+def read_pairs(pairs: Any) -> Entries:
     """The filler and the role of every pair, as texts, and which row has it; InputError for others."""
     if issparse(pairs):
         raise InputError("pairs: sparse input is not supported; give lists or a table")
@@ -242,6 +234,6 @@ def read_pairs(pairs: Any) -> Filled:
         ) from None
     if not flat:
         raise InputError("pairs: found array with 0 sample(s), no pair at all: give some")
-    row, filler, role = (np.array(each, object) for each in zip(*flat, strict=True))
-    place, shape = (row.astype(int), np.arange(len(flat))), (len(rows), len(flat))
-    return filler, role, csr_array((np.ones(len(flat)), place), shape)
+    row, filler, role = (np.array(column, object) for column in zip(*flat, strict=True))
+    cells, shape = (row.astype(int), np.arange(len(flat))), (len(rows), len(flat))
+    return filler, role, csr_array((np.ones(len(flat)), cells), shape)

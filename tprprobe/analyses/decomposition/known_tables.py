@@ -2,8 +2,12 @@
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float64, Int
+from jaxtyping import Float64
+from scipy.sparse import csr_array, eye_array
 
+from tprprobe.estimators.bindings.families import FILLER, ROLE, make_block
+from tprprobe.estimators.bindings.pairs import count_pairs, find_pairs
+from tprprobe.estimators.bindings.ridge import Regression, sum_blocks
 from tprprobe.store import Store
 from tprprobe.store.tokens import MEAN, pool_spans, rows_of, starts_of
 
@@ -19,12 +23,11 @@ def measure_exact_gain(store: Store, site: str, pool: str) -> float:
         pool: How a state is pooled of its tokens' vectors: ``mean``, or the ``last`` token's.
     """
     tokens = store.tokens_of(site).reset_index(drop=True)
-    vectors = (
-        store.read_finite(site, slice(0, len(tokens))).reshape(len(tokens), -1).astype(np.float64)
-    )
+    n = len(tokens)
+    vectors = store.read_finite(site, slice(0, n)).reshape(n, -1).astype(np.float64)
     place = tokens.groupby("sample", sort=False).cumcount().to_numpy()
-    interaction = vectors - fit_main_effects(vectors, pd.factorize(tokens["token"])[0], place)
-    shares = [float(np.var(_pool(each, tokens, pool), 0).sum()) for each in (interaction, vectors)]
+    interaction = vectors - fit_main_effects(vectors, tokens["token"].to_numpy(object), place)
+    shares = [float(np.var(_pool(v, tokens, pool), 0).sum()) for v in (interaction, vectors)]
     return shares[0] / shares[1] if shares[1] else 0.0
 
 
@@ -37,18 +40,12 @@ def _pool(
 
 
 def fit_main_effects(
-    vectors: Float64[np.ndarray, "token d_model"],
-    filler: Int[np.ndarray, " token"],
-    place: Int[np.ndarray, " token"],
+    vectors: Float64[np.ndarray, "token d_model"], fillers: np.ndarray, roles: np.ndarray
 ) -> Float64[np.ndarray, "token d_model"]:
-    """a_f + c_r of every token, by least squares: places by the Schur complement of the fillers' counts."""
-    counts = np.zeros((filler.max() + 1, place.max() + 1))
-    np.add.at(counts, (filler, place), 1)
-    sums = [np.zeros((n, vectors.shape[1])) for n in counts.shape]
-    np.add.at(sums[0], filler, vectors)
-    np.add.at(sums[1], place, vectors)
-    often = counts.sum(1)[:, None]
-    schur = np.diag(counts.sum(0)) - counts.T @ (counts / often)
-    of_place = np.linalg.lstsq(schur, sums[1] - counts.T @ (sums[0] / often), rcond=1e-10)[0]
-    of_filler = (sums[0] - counts @ of_place) / often
-    return of_filler[filler] + of_place[place]
+    """a_f + c_r of every token, by least squares."""
+    pairs, occurrences = find_pairs(fillers, [pd.Categorical(roles)])
+    counts = count_pairs(csr_array(eye_array(len(vectors), format="csr")), pairs, occurrences)
+    regression = Regression.of(counts, vectors)
+    blocks = [make_block(name, 0, [pairs]) for name in (FILLER, ROLE)]
+    table = sum_blocks(blocks, regression.solve(blocks, (0.0, 0.0)))
+    return counts @ table + regression.bias(table)

@@ -1,36 +1,26 @@
-"""Tables of binding operations: of a site, of all sites in a resumable run, and in a sentence."""
+"""Which operation binds at a site: a table of all operations, and a sentence."""
 
-import os
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from tprprobe import plugins
-from tprprobe.analyses.decomposition.decomposition_run import Progress, load_table, open_run
-from tprprobe.analyses.decomposition.designs import design
+from tprprobe.analyses.decomposition.designs import make_designs
 from tprprobe.analyses.decomposition.operation_scores import UnitParts, score_operations
 from tprprobe.analyses.decomposition.role_schemes import Roles
 from tprprobe.analyses.decomposition.scheme_fits import plan_decomposition
-from tprprobe.analyses.kinds import OPERATIONS
 from tprprobe.errors import InputError, unknown
-from tprprobe.estimators.bindings.operations import Operation
-from tprprobe.files.runs import kept
-from tprprobe.files.tables import columns
+from tprprobe.estimators.bindings.operations import Operation, as_operation
 from tprprobe.statistics import interval_text, read_interval
 from tprprobe.store import Store
 from tprprobe.store.reader import takes_paths
 
-FILE = "operations.csv"
-COLUMNS = columns(
-    text="site roles operation", number="r2 r2_low r2_high behind behind_low behind_high"
-)
-
 
 def find_operations(names: Sequence[str] | None = None) -> Mapping[str, type[Operation]]:
     """The operations of all installed packages by name, or those of these names."""
-    known = plugins.load_all("operations")
+    loaded = plugins.load_all("operations")
+    known = {name: as_operation(kind, name) for name, kind in loaded.items()}
     for name in names or ():
         if name not in known:
             raise unknown("operation", name, known)
@@ -69,7 +59,7 @@ def compare_operations(
 
     Returns:
         One row per operation: ``r2`` of the vectors of unseen pairs, without the noise of their estimates; ``behind``, how far it is
-        behind the best, in pairs; ``is_named``, whether it is ahead of all others. See [columns](columns.md#operations).
+        behind the best, in pairs; ``is_named``, whether it is ahead of all others. See [columns](decomposition.md#columns-of-operations).
 
     Raises:
         InputError: No such site, column, scheme or operation; or too few pairs that several vectors have.
@@ -82,44 +72,15 @@ def compare_operations(
     plan = plan_decomposition(store, site, roles, fillers, unit, scope, seed=seed, rare=rare)
     units, [scheme] = plan.read(store, site), plan.schemes
     classes = list(find_operations(operations).values())
-    whole = next(iter(design(units, scheme, 0.0, seed)))
-    parts = UnitParts.divide(whole.parts, whole.counts, units.origin, seed)
+    design = next(make_designs(units, scheme, 0.0, seed))
+    parts = UnitParts.divide(design.parts, design.counts, units.origin, seed)
     try:
         table = score_operations(parts, units.vectors, classes, seed)
     except InputError as error:
         raise InputError(f"{units.site}, {scheme.name}: {error}") from None
-    table.insert(0, "roles", scheme.name)
-    table.insert(0, "site", units.site)
-    return table
-
-
-def compare_all(
-    store: Store,
-    sites: str | Sequence[str],
-    roles: Sequence[str] = ("left",),
-    out: str | os.PathLike[str] | None = None,
-    resume: bool = False,
-    progress: Progress = iter,
-    **options: Any,
-) -> pd.DataFrame:
-    """The tables of :func:`compare_operations`, whose ``options`` are taken, of every site that matches and every
-    scheme; ``out``, ``resume`` and ``progress`` as in :func:`decompose_all`.
-    """
-    names, schemes = store.select(sites), list(dict.fromkeys(roles))
-    makes: dict[str, Callable[[], pd.DataFrame]] = {
-        f"{i}-{j}": partial(compare_operations, store, site, scheme, **options)
-        for i, site in enumerate(names)
-        for j, scheme in enumerate(schemes)
-    }
-    about = {"stores": [store.fingerprint], "sites": names, "roles": schemes, "options": options}
-    with kept(out) as folder:
-        open_run(folder, OPERATIONS, about, resume).make_table(FILE, makes, progress)
-        return load_operations(folder)
-
-
-def load_operations(folder: str | os.PathLike[str]) -> pd.DataFrame:
-    """The table of a finished run, read from its folder."""
-    return load_table(folder, FILE, COLUMNS, "compare again")
+    return pd.concat(
+        [pd.DataFrame({"site": [units.site] * len(table), "roles": scheme.name}), table], axis=1
+    )
 
 
 def summarize_operations(table: pd.DataFrame) -> list[str]:
@@ -127,16 +88,15 @@ def summarize_operations(table: pd.DataFrame) -> list[str]:
     lines = []
     groups: Any = table.groupby(["site", "roles"], sort=False)
     for (site, roles), rows in groups:
-        ranked = rows.sort_values("r2", ascending=False).to_dict("records")
+        ranked = rows.sort_values(["is_named", "r2"], ascending=False).to_dict("records")
         texts = [
-            f"{row['operation']} {interval_text(read_interval(row, 'r2'), '.2f')}" for row in ranked
+            f"{row['operation']} {interval_text(read_interval(row, 'r2'))}" for row in ranked[:3]
         ]
-        named = [i for i, row in enumerate(ranked) if row["is_named"]]
+        is_named = ranked[0]["is_named"]
         answer = (
-            f"bound by the operation ‘{ranked[named[0]]['operation']}’"
-            if named
+            f"bound by the operation ‘{ranked[0]['operation']}’"
+            if is_named
             else "no operation is named"
         )
-        shown = [texts[i] for i in named] + [text for i, text in enumerate(texts) if i not in named]
-        lines.append(f"{site}, {roles}: {answer}; R² of unseen pairs: {', '.join(shown[:3])}")
+        lines.append(f"{site}, {roles}: {answer}; R² of unseen pairs: {', '.join(texts)}")
     return lines

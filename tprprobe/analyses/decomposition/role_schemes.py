@@ -37,7 +37,7 @@ ARGUMENTS = {"nsubj": "S", "csubj": "S", "root": "V", "obj": "O", "iobj": "O"}
 
 
 def join_smallest(fillers: Sequence[str]) -> list[str]:
-    """The way from the root to every filler, as 0 (left) and 1 (right).
+    """The path from the root to every filler, as 0 (left) and 1 (right).
 
     Again and again the smallest filler (the leftmost of equals, never the last) is joined with the
     one after it; the pair bears the value of its second. Numbers are ordered as numbers.
@@ -47,19 +47,20 @@ def join_smallest(fillers: Sequence[str]) -> list[str]:
     ['0', '10', '11']
     """
     try:
-        values: list[Any] = [float(each) for each in fillers]
+        values: list[Any] = list(map(float, fillers))
     except ValueError:
         values = list(fillers)
     spans = [[i] for i in range(len(fillers))]
-    ways = [""] * len(fillers)
+    paths = [""] * len(fillers)
     while len(spans) > 1:
-        first = min(range(len(spans) - 1), key=values.__getitem__)
-        for turn, span in zip("01", spans[first : first + 2], strict=True):
+        smallest = min(range(len(spans) - 1), key=values.__getitem__)
+        joined = spans[smallest : smallest + 2]
+        for branch, span in zip("01", joined, strict=True):
             for i in span:
-                ways[i] = turn + ways[i]
-        spans[first : first + 2] = [spans[first] + spans[first + 1]]
-        del values[first]
-    return ways
+                paths[i] = branch + paths[i]
+        spans[smallest : smallest + 2] = [joined[0] + joined[1]]
+        del values[smallest]
+    return paths
 
 
 def sequence_field(roles: SequenceField) -> Field:
@@ -67,17 +68,17 @@ def sequence_field(roles: SequenceField) -> Field:
 
     @functools.cache
     def ask(sequence: tuple[str, ...]) -> list[str]:
-        found = list(map(str, roles(list(sequence))))
-        if len(found) != len(sequence):
+        labels = list(map(str, roles(list(sequence))))
+        if len(labels) != len(sequence):
             raise InputError(
-                f"{len(found)} roles of {len(sequence)} fillers: a function of roles gives one role a filler"
+                f"{len(labels)} roles of {len(sequence)} fillers: a function of roles gives one role a filler"
             )
-        return found
+        return labels
 
     def field(tokens: pd.DataFrame) -> Values:
         starts = starts_of(pd.factorize(tokens["sample"])[0])
         fillers = np.split(tokens["filler"].astype(str).to_numpy(object), starts[1:])
-        return np.array([role for each in fillers for role in ask(tuple(each))], object)
+        return np.array([role for sample in fillers for role in ask(tuple(sample))], object)
 
     return field
 
@@ -126,22 +127,22 @@ def find_field(name: str, tokens: pd.DataFrame) -> Values:
 
 def _column(tokens: pd.DataFrame, name: str) -> Values:
     if name not in tokens:
-        known = [str(each) for each in tokens if each not in ("sample", "filler")]
-        raise unknown("field of roles", name, [*BUILT_IN, OFFSET, *ALIASES, *known])
+        columns = [str(column) for column in tokens if column not in ("sample", "filler")]
+        raise unknown("field of roles", name, [*BUILT_IN, OFFSET, *ALIASES, *columns])
     column = tokens[name].astype(object)
     return column.where(column.notna() & (column != ""), NONE).to_numpy()
 
 
 def pair_up(*fields: Values) -> Values:
     """The values of several fields side by side, as one text a token: ``2*0``."""
-    codes, values = zip(*(pd.factorize(np.asarray(each, object)) for each in fields), strict=True)
-    rows, of_token = np.unique(np.stack(codes, 1), axis=0, return_inverse=True)
+    codes, values = zip(*(pd.factorize(np.asarray(field, object)) for field in fields), strict=True)
+    rows, index = np.unique(np.stack(codes, 1), axis=0, return_inverse=True)
     texts = ["*".join(str(v[i]) for v, i in zip(values, row, strict=True)) for row in rows]
-    return np.array(texts, object)[of_token.reshape(-1)]
+    return np.array(texts, object)[index.reshape(-1)]
 
 
 @dataclass(frozen=True, eq=False)
-class Entries:
+class RoleAssignments:
     """The tokens that units are made of, with their roles; an entry a unit and token where these depend on both.
 
     members  [unit, entry], part by part
@@ -157,11 +158,11 @@ class Entries:
 
 @dataclass(frozen=True)
 class RoleScheme:
-    """A sum of products of fields; ``own`` is a user's function in place of names."""
+    """A sum of products of fields; ``function`` is a user's in place of names."""
 
     name: str
     terms: tuple[tuple[str, ...], ...]
-    own: Field | None = None
+    function: Field | None = None
 
     @property
     def columns(self) -> set[str]:
@@ -169,47 +170,52 @@ class RoleScheme:
         fields = {ALIASES.get(name, name) for term in self.terms for name in term}
         return fields | {column for name in fields for column in NEEDS.get(name, ())}
 
-    def enter(self, kind: UnitKind, tokens: pd.DataFrame, members: list[csr_array]) -> Entries:
+    def assign(
+        self, kind: UnitKind, tokens: pd.DataFrame, members: list[csr_array]
+    ) -> RoleAssignments:
         """The tokens that units of a kind are made of, with their roles."""
         relative = [any(map(is_relative, term)) for term in self.terms] or [False]
         kind.check(self.name, relative)
-        if not any(relative):
-            token = np.arange(len(tokens))
-            return Entries(members, token, tokens["sample"].to_numpy(), self.label(tokens))
-        at = kind.places(tokens)
-        assert at is not None
-        units = [np.repeat(np.arange(len(at)), np.diff(of.indptr)) for of in members]
-        ends = np.cumsum([0, *map(len, units)])
-        numbers = np.split(np.arange(ends[-1]), ends[1:-1])
+        centers = kind.find_tokens(tokens)
+        if not any(relative) or centers is None:
+            samples = tokens["sample"].to_numpy()
+            return RoleAssignments(members, np.arange(len(tokens)), samples, self.label(tokens))
+        token = np.concatenate([members_of_part.indices for members_of_part in members])
+        unit = np.concatenate(
+            [np.repeat(np.arange(len(centers)), np.diff(m.indptr)) for m in members]
+        )
+        ends = np.cumsum([0, *(members_of_part.nnz for members_of_part in members)])
+        entries = np.split(np.arange(ends[-1]), ends[1:-1])
         spread = [
-            csr_array((of.data, number, of.indptr), (len(at), ends[-1]))
-            for of, number in zip(members, numbers, strict=True)
+            csr_array((members_of_part.data, ids, members_of_part.indptr), (len(centers), ends[-1]))
+            for members_of_part, ids in zip(members, entries, strict=True)
         ]
-        token, unit = np.concatenate([of.indices for of in members]), np.concatenate(units)
-        return Entries(spread, token, unit, self.label(tokens, token, token - at[unit]))
+        return RoleAssignments(
+            spread, token, unit, self.label(tokens, token, token - centers[unit])
+        )
 
     def label(
         self, tokens: pd.DataFrame, token: Any = slice(None), offset: Any = None
     ) -> list[Labels]:
         """The role of every token, or of some, so far from their units' tokens, term by term."""
-        if self.own is not None:
-            return [pd.Categorical(self.own(tokens)[token])]
+        if self.function is not None:
+            return [pd.Categorical(self.function(tokens)[token])]
 
         def values(name: str) -> Values:
             if not is_relative(name):
                 return find_field(name, tokens)[token]
             if offset is None:
                 raise InputError("offset is relative to a unit: give a place in the sample: left")
-            most = name.removeprefix(OFFSET)
-            return np.clip(offset, -int(most), int(most)) if most else offset
+            limit = name.removeprefix(OFFSET)
+            return np.clip(offset, -int(limit), int(limit)) if limit else offset
 
-        found = [pd.Categorical(pair_up(*map(values, term))) for term in self.terms]
-        if len(found) == 1:
-            return found
+        labels = [pd.Categorical(pair_up(*map(values, term))) for term in self.terms]
+        if len(labels) == 1:
+            return labels
         names = map("*".join, self.terms)
         return [
-            of.rename_categories({value: f"{name}:{value}" for value in of.categories})
-            for name, of in zip(names, found, strict=True)
+            of_term.rename_categories({value: f"{name}:{value}" for value in of_term.categories})
+            for name, of_term in zip(names, labels, strict=True)
         ]
 
 

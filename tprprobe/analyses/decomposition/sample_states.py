@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Float64
+from jaxtyping import Float, Float64, Int
 
 from tprprobe.analyses.decomposition import Decomposition, fit_scheme
 from tprprobe.analyses.kinds import DECOMPOSITIONS
@@ -19,16 +19,16 @@ from tprprobe.store.sampling import Thinned, count_drawn, take, thin
 def fit_roles(store: Store, folder: Path, site: str, roles: str, rank: str) -> Decomposition:
     """The decomposition of a site that a finished run's settings describe, fitted to its samples; of a large store to some."""
     options = read_json(folder / DECOMPOSITIONS.file)["options"]
-    part = take_part(store, site)
-    return fit_scheme(part, site, roles, **(options | {"rank": rank or "auto"}))
+    thinned = take_part(store, site)
+    return fit_scheme(thinned, site, roles, **(options | {"rank": rank or "auto"}))
 
 
 def take_part(store: Store, site: str, *samples: int) -> Store:
     """The part of a store that is fitted, whole samples drawn at random, and these samples."""
-    part = thin(store, store.select(site)[0], count_drawn(store, site))
-    if not samples or not isinstance(part, Thinned):
-        return part
-    return take(store, np.union1d(part.kept, samples))
+    thinned = thin(store, store.select(site)[0], count_drawn(store, site))
+    if not samples or not isinstance(thinned, Thinned):
+        return thinned
+    return take(store, np.union1d(thinned.kept, samples))
 
 
 def compare_symbols(
@@ -37,18 +37,22 @@ def compare_symbols(
     """The commonest fillers (or roles), and how like their vectors are over all roles (or fillers): cosine, centered."""
     if of not in ("fillers", "roles"):
         raise unknown("axis", of, ("fillers", "roles"))
-    pairs, kept = fit.fit.pairs, []
-    for names, own in ((pairs.fillers, pairs.filler_of), (pairs.roles, pairs.role_of)):
-        common = np.argsort(-np.bincount(own, minlength=len(names)), kind="stable")[:most]
-        found = [str(names[i]) for i in common]
-        kept.append(sorted(found, key=lambda each: (each.isdecimal(), each.zfill(9))))
-    every = fit.bindings([(filler, role) for filler in kept[0] for role in kept[1]])
-    vectors = every.reshape(len(kept[0]), len(kept[1]), -1)
-    vectors, symbols = (vectors, kept[0]) if of == "fillers" else (vectors.swapaxes(0, 1), kept[1])
+    pairs = fit.fit.pairs
+    fillers = _commonest(pairs.fillers, pairs.filler_of, most)
+    roles = _commonest(pairs.roles, pairs.role_of, most)
+    table = fit.bindings([(filler, role) for filler in fillers for role in roles])
+    table = table.reshape(len(fillers), len(roles), -1)
+    vectors, symbols = (table, fillers) if of == "fillers" else (table.swapaxes(0, 1), roles)
     flat = vectors.reshape(len(symbols), -1)
     flat = flat - flat.mean(0)
     flat = flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-12)
     return symbols, flat @ flat.T
+
+
+def _commonest(names: pd.Index, symbols: Int[np.ndarray, " pair"], most: int) -> list[str]:
+    """The names of the symbols of most pairs, words before numbers."""
+    order = np.argsort(-np.bincount(symbols, minlength=len(names)), kind="stable")[:most]
+    return sorted(map(str, names[order]), key=lambda name: (name.isdecimal(), name.zfill(9)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +75,9 @@ class SampleStates:
         """What the vectors gain if the sample is encoded again with another filler at a token."""
         if not 0 <= position < len(self.tokens):
             raise InputError(f"no token {position}: this sample has 0 to {len(self.tokens) - 1}")
-        known = self.fit.fit.pairs.fillers
-        if filler not in known:
-            raise unknown("filler", filler, map(str, known))
+        names = self.fit.fit.pairs.fillers
+        if filler not in names:
+            raise unknown("filler", filler, map(str, names))
         fillers = self.tokens["filler"].astype(object).to_numpy(copy=True)
         fillers[position] = filler
         changed = self.tokens.assign(**{"filler": fillers, self.fit.plan.fillers: fillers})
@@ -88,7 +92,7 @@ def read_sample(store: Store, fit: Decomposition, sample: int) -> SampleStates:
     if not len(rows):
         raise InputError(f"no sample {sample} at {fit.site}: choose another")
     numbers = pd.factorize(units.tokens["sample"])[0]
-    own = rows if fit.plan.unit != SAMPLE else numbers[rows[:1]]
-    whole = np.concatenate([block for _, block in units.vectors.blocks()])
+    unit_rows = rows if fit.plan.unit != SAMPLE else numbers[rows[:1]]
+    vectors = units.vectors.load()
     tokens = units.tokens.iloc[rows].reset_index(drop=True)
-    return SampleStates(fit, tokens, whole[own], fit.encode(tokens), whole.mean(0))
+    return SampleStates(fit, tokens, vectors[unit_rows], fit.encode(tokens), vectors.mean(0))

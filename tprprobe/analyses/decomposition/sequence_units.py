@@ -1,15 +1,16 @@
 """The vectors that are decomposed, what each is of, and the tokens that it may be made of: counts, or shares of a mean."""
 
 import functools
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Int, Shaped
 from scipy.sparse import csr_array, eye_array, tril
 
+from tprprobe.analyses.decomposition.unit_vectors import UnitVectors
 from tprprobe.analyses.naming.fields import list_exact, read_labels
 from tprprobe.errors import InputError, unknown
 from tprprobe.evaluation.splits import Provenance, count_documents, read_provenance
@@ -17,12 +18,11 @@ from tprprobe.gold import join
 from tprprobe.gold.structure import COLUMNS
 from tprprobe.site.patterns import is_causal
 from tprprobe.store import Store
-from tprprobe.store.dask_workers import PART, parts_of
 from tprprobe.store.layout import SAMPLE, SIDES
 from tprprobe.store.tokens import FIRST, LAST, MEAN, pool_spans, rows_of, starts_of
 
 BLOCK_BYTES = 2**25
-FEWEST = 20
+MIN_DOCUMENTS = 20
 RARE, JOINED = 2, "<rare>"  # fillers that fewer documents have are joined, as this one
 TOKEN = "token"
 SELF, BEFORE, ALL, CONTEXT = SCOPES = ("self", "before", "all", "context")
@@ -33,30 +33,13 @@ OF_TOKENS = {
     ALL: "the vector of a token, explained by counts of all tokens of its sample",
     CONTEXT: "the vector of a token, explained by its filler and role and by shares of the others",
 }
+OF_SAMPLES = {
+    MEAN: "the mean of a sample's vectors, made of shares of its tokens",
+    SAMPLE: "a sample's vector, made of counts of its tokens",
+}
 
-
-@dataclass(frozen=True, eq=False)
-class UnitVectors:
-    """Vectors that ``read`` gives of a range of units, ``step`` units at a time, as often as is asked for."""
-
-    read: Callable[[slice], Float[np.ndarray, "unit ..."]]
-    n: int
-    width: int
-    step: int
-
-    def parts(self) -> list[slice]:
-        """The units in parts of whole blocks, over which workers may be spread."""
-        return parts_of(self.n, self.step * max(1, PART // self.step))
-
-    def blocks(
-        self, part: slice = slice(None)
-    ) -> Iterator[tuple[slice, Float[np.ndarray, "unit d_model"]]]:
-        """All vectors (of a part) in blocks, each with the units that it is of."""
-        first, last, _ = part.indices(self.n)
-        for start in range(first, last, self.step):
-            units = slice(start, min(start + self.step, last))
-            vectors = self.read(units).reshape(units.stop - start, self.width)
-            yield units, vectors.astype(np.float64, copy=False)
+Tokens = Int[np.ndarray, " token"]
+Fillers = Shaped[np.ndarray, " token"]
 
 
 @dataclass(frozen=True)
@@ -76,7 +59,7 @@ class UnitKind:
     is_stored: bool = False
     looks_back: bool = False
 
-    def places(self, tokens: pd.DataFrame) -> Int[np.ndarray, " unit"] | None:
+    def find_tokens(self, tokens: pd.DataFrame) -> Int[np.ndarray, " unit"] | None:
         """The token whose vector a unit has; None where it is of all tokens together."""
         if self.unit == TOKEN:
             return np.arange(len(tokens))
@@ -89,41 +72,36 @@ class UnitKind:
             return members_of(sample, TOKEN, self.scope, self.looks_back)
         [whole] = members_of(sample, SAMPLE, SELF)
         if self.unit == MEAN:
-            return [_shares(whole)]
-        at = self.places(tokens)
-        if at is not None and self.looks_back:
-            whole.data[whole.indices > np.repeat(at, np.diff(whole.indptr))] = 0
+            return [_as_shares(whole)]
+        centers = self.find_tokens(tokens)
+        if centers is not None and self.looks_back:
+            whole.data[whole.indices > np.repeat(centers, np.diff(whole.indptr))] = 0
             whole.eliminate_zeros()
         return [whole]
 
-    def check(self, roles: str, relative: list[bool]) -> None:
-        """Raises an InputError where roles cannot distinguish the units; ``relative`` is by term."""
-        scope = self.scope if self.unit == TOKEN else None
-        if any(relative) and self.unit in (SAMPLE, MEAN):
+    def check(self, roles: str, is_relative: list[bool]) -> None:
+        """Raises an InputError where roles, term by term relative to a token or not, cannot distinguish the units."""
+        scope, fault = self.scope if self.unit == TOKEN else None, ""
+        if any(is_relative) and self.unit in (SAMPLE, MEAN):
             fault = "offset is relative to a token, but a vector is of all tokens of a sample: give left, right or another place in the sample"
-        elif any(relative) and scope == SELF:
+        elif any(is_relative) and scope == SELF:
             fault = (
                 f"with scope {SELF} the offset is always 0: give scope {CONTEXT}, {BEFORE} or {ALL}"
             )
-        elif not all(relative) and scope == ALL:
+        elif not all(is_relative) and scope == ALL:
             fault = (
                 f"with scope {ALL} every token of a sample has the same sum of bindings, so it cannot distinguish "
                 f"tokens: give scope {CONTEXT}, or the roles offset"
             )
-        else:
-            return
-        raise InputError(f"roles {roles}: {fault}")
+        if fault:
+            raise InputError(f"roles {roles}: {fault}")
 
     def __str__(self) -> str:
-        if self.unit == TOKEN:
-            return OF_TOKENS[self.scope]
-        if self.unit == MEAN:
-            return "the mean of a sample's vectors, made of shares of its tokens"
-        if self.unit == SAMPLE:
-            return "a sample's vector, made of counts of its tokens"
+        if text := OF_TOKENS[self.scope] if self.unit == TOKEN else OF_SAMPLES.get(self.unit):
+            return text
         which = {FIRST: "first token", LAST: "last token"}.get(self.unit, f"last {self.unit!r}")
-        of = "the tokens up to it" if self.looks_back else "all tokens"
-        return f"the vector of a sample's {which}, made of counts of {of}"
+        tokens = "the tokens up to it" if self.looks_back else "all tokens"
+        return f"the vector of a sample's {which}, made of counts of {tokens}"
 
 
 def read_kind(store: Store, site: str, unit: str | None = None, scope: str = SELF) -> UnitKind:
@@ -136,12 +114,12 @@ def read_kind(store: Store, site: str, unit: str | None = None, scope: str = SEL
         raise unknown("scope", scope, SCOPES)
     if unit is not None and unit.isalpha() and unit not in UNITS:
         raise unknown("unit", unit, (*UNITS, "a mark such as ."))
-    stored, pool = store.side(site) not in SIDES, store.pool or SAMPLE
-    if stored and unit not in (None, SAMPLE, pool):
+    is_stored, pool = store.side(site) not in SIDES, store.pool or SAMPLE
+    if is_stored and unit not in (None, SAMPLE, pool):
         raise InputError(
             f"{site} has one vector for every sample ({pool}): give the unit {pool}, not {unit}"
         )
-    unit = pool if stored else LAST if unit == SAMPLE else unit or TOKEN
+    unit = pool if is_stored else LAST if unit == SAMPLE else unit or TOKEN
     if unit != TOKEN and scope != SELF:
         raise InputError(
             f"scope {scope} is of tokens, but a vector is of a sample: leave scope out"
@@ -152,12 +130,10 @@ def read_kind(store: Store, site: str, unit: str | None = None, scope: str = SEL
             f"{site} looks back: a token's vector depends on no token after it: give scope {CONTEXT} or "
             f"{BEFORE}, not {ALL}"
         )
-    return UnitKind(unit, scope, stored, looks_back)
+    return UnitKind(unit, scope, is_stored, looks_back)
 
 
-def members_of(
-    sample: Int[np.ndarray, " token"], unit: str, scope: str, looks_back: bool = False
-) -> list[csr_array]:
+def members_of(sample: Tokens, unit: str, scope: str, looks_back: bool = False) -> list[csr_array]:
     """Which tokens a unit is made of, part by part, by the scopes of ``OF_TOKENS``."""
     n = len(sample)
     whole = csr_array((np.ones(n), (sample, np.arange(n))))
@@ -166,18 +142,18 @@ def members_of(
     itself = csr_array(eye_array(n, format="csr"))
     if scope == SELF:
         return [itself]
-    found = csr_array(whole.T @ whole)
+    members = csr_array(whole.T @ whole)
     if scope == BEFORE or looks_back:
-        found = csr_array(tril(found, format="csr"))
-    found.sort_indices()
+        members = csr_array(tril(members, format="csr"))
+    members.sort_indices()
     if scope != CONTEXT:
-        return [found]
-    others = csr_array(found - itself)
-    others.eliminate_zeros()
-    return [itself, _shares(others)]
+        return [members]
+    context = csr_array(members - itself)
+    context.eliminate_zeros()
+    return [itself, _as_shares(context)]
 
 
-def _shares(members: csr_array) -> csr_array:
+def _as_shares(members: csr_array) -> csr_array:
     """The same, so that the members of a unit add up to 1."""
     sums = np.asarray(members.sum(1)).reshape(-1)
     return csr_array(members * (1 / np.maximum(1, sums))[:, None])
@@ -191,7 +167,7 @@ class Units:
     tokens   one row a token: ``sample``, ``filler`` and what roles are made of
     kind     what a vector is of, and which tokens it may be made of
     fillers  of every token, those that are rare as one
-    rare     how many different fillers are joined
+    n_rare   how many different fillers are joined
     origin   their documents, which are never divided, and sequences (of the text, of fillers)
     """
 
@@ -200,8 +176,8 @@ class Units:
     vectors: UnitVectors
     tokens: pd.DataFrame
     kind: UnitKind
-    fillers: Shaped[np.ndarray, " token"]
-    rare: int
+    fillers: Fillers
+    n_rare: int
     origin: Provenance
 
     def __len__(self) -> int:
@@ -218,8 +194,9 @@ class Units:
         return self.kind.members(self.tokens)
 
     def __str__(self) -> str:
-        joined = f"; {self.rare} rare fillers are joined" if self.rare else ""
-        return f"{self.kind}{joined}"
+        return (
+            f"{self.kind}; {self.n_rare} rare fillers are joined" if self.n_rare else str(self.kind)
+        )
 
 
 def read_units(
@@ -229,7 +206,7 @@ def read_units(
     unit: str | None = None,
     scope: str = SELF,
     columns: Collection[str] = (),
-    fewest: int = FEWEST,
+    min_documents: int = MIN_DOCUMENTS,
     rare: int = RARE,
 ) -> Units:
     """The units of a site, with the ``columns`` that roles are made of.
@@ -241,12 +218,12 @@ def read_units(
     kind = read_kind(store, name, unit, scope)
     tokens = _read_tokens(store, name, fillers, set(columns))
     origin = read_provenance(tokens, "filler")
-    count_documents(origin.documents, fewest, store.path)
+    count_documents(origin.documents, min_documents, store.path)
     joined, n_rare = join_rare(tokens["filler"].to_numpy(object), origin.documents, rare)
-    first = starts_of(pd.factorize(tokens["sample"])[0])
-    vectors = _vectors(store, name, kind, tokens, first)
-    of_unit = origin if kind.unit == TOKEN else origin.take(first)
-    return Units(store, name, vectors, tokens, kind, joined, n_rare, of_unit)
+    starts = starts_of(pd.factorize(tokens["sample"])[0])
+    vectors = _read_vectors(store, name, kind, tokens, starts)
+    origin = origin if kind.unit == TOKEN else origin.take(starts)
+    return Units(store, name, vectors, tokens, kind, joined, n_rare, origin)
 
 
 def select_one(store: Store, site: str) -> str:
@@ -259,39 +236,40 @@ def select_one(store: Store, site: str) -> str:
     return name
 
 
-def join_rare(
-    fillers: Shaped[np.ndarray, " token"], groups: Int[np.ndarray, " token"], rare: int
-) -> tuple[Shaped[np.ndarray, " token"], int]:
+def join_rare(fillers: Fillers, documents: Tokens, rare: int) -> tuple[Fillers, int]:
     """The fillers, those of fewer documents than ``rare`` as one (of two or more), and how many they are."""
     codes, names = pd.factorize(fillers)
-    of_group = pd.DataFrame({"filler": codes, "group": groups}).drop_duplicates()
-    is_rare = np.bincount(of_group["filler"], minlength=len(names)) < rare
-    if (n := int(is_rare.sum())) < 2:
+    occurring = pd.DataFrame({"filler": codes, "document": documents}).drop_duplicates()
+    is_rare = np.bincount(occurring["filler"], minlength=len(names)) < rare
+    if (n_rare := int(is_rare.sum())) < 2:
         return fillers, 0
-    return np.where(is_rare, JOINED, names.astype(object))[codes], n
+    return np.where(is_rare, JOINED, names.astype(object))[codes], n_rare
 
 
-def _vectors(
-    store: Store, site: str, kind: UnitKind, tokens: pd.DataFrame, first: np.ndarray
+def _read_vectors(
+    store: Store, site: str, kind: UnitKind, tokens: pd.DataFrame, starts: np.ndarray
 ) -> UnitVectors:
-    """The vectors of a kind of units, all heads together; ``first`` are the first tokens of samples."""
-    rows, spans = (np.arange(len(first)) if kind.is_stored else kind.places(tokens)), None
+    """The vectors of a kind of units, all heads together; ``starts`` are the first tokens of samples."""
+    rows, lengths = (np.arange(len(starts)) if kind.is_stored else kind.find_tokens(tokens)), None
     if rows is None:
-        rows, spans = first, np.diff(first, append=len(tokens))
-    longest, width = int(spans.max()) if spans is not None else 1, store.specs[site].shape
-    step = max(1, BLOCK_BYTES // (8 * longest * int(np.prod(width))))
-    read = functools.partial(_read_rows, store, site, rows, spans)
-    return UnitVectors(read, len(rows), int(np.prod(width)), step)
+        rows, lengths = starts, np.diff(starts, append=len(tokens))
+    width = int(np.prod(store.specs[site].shape))
+    longest = int(lengths.max()) if lengths is not None else 1
+    step = max(1, BLOCK_BYTES // (8 * longest * width))
+    read = functools.partial(_read_rows, store, site, rows, lengths)
+    return UnitVectors(read, len(rows), width, step)
 
 
-def _read_rows(store: Store, site: str, rows: np.ndarray, spans: Any, units: slice) -> np.ndarray:
-    """The rows of some units where they lie, or means of the ``spans`` of rows that begin there."""
-    some = rows[units]
-    if spans is None:
+def _read_rows(store: Store, site: str, rows: np.ndarray, lengths: Any, units: slice) -> np.ndarray:
+    """The rows of some units where they lie, or means over the rows of this length that begin there."""
+    start_rows = rows[units]
+    if lengths is None:
         is_whole = len(rows) == rows[-1] + 1
-        return store.read_finite(site, units if is_whole else some)
-    end = int(some[-1] + spans[units][-1])
-    return pool_spans(store.read_finite(site, slice(int(some[0]), end)), some - some[0], MEAN)
+        return store.read_finite(site, units if is_whole else start_rows)
+    end = int(start_rows[-1] + lengths[units][-1])
+    return pool_spans(
+        store.read_finite(site, slice(int(start_rows[0]), end)), start_rows - start_rows[0], MEAN
+    )
 
 
 def _read_tokens(store: Store, site: str, fillers: str, wanted: set[str]) -> pd.DataFrame:
@@ -305,7 +283,7 @@ def _read_tokens(store: Store, site: str, fillers: str, wanted: set[str]) -> pd.
         labels = read_labels(store, side)
         tokens = tokens.assign(**{name: labels[name].to_numpy(object) for name in exact})
     if (wanted - {*tokens}) & set(COLUMNS) and side == SIDES[0] and store.has_questions:
-        new = [name for name in COLUMNS if name not in tokens]  # which a store may have itself
         gold = join(tokens.drop(columns=[name for name in COLUMNS if name in tokens]))
-        tokens = tokens.assign(**{name: gold[name].to_numpy(object) for name in new})
+        names = [name for name in COLUMNS if name not in tokens]  # a store may have some itself
+        tokens = tokens.assign(**{name: gold[name].to_numpy(object) for name in names})
     return tokens

@@ -5,10 +5,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy import stats
 from scipy.sparse import csr_array
 
-from tprprobe.analyses.decomposition.designs import SHUFFLED_ROLES, Design, starts_of
-from tprprobe.analyses.decomposition.families import ADDITIVE, BAG, FACTORED
+from tprprobe.analyses.decomposition.binding_claims import FEWEST_TWINS
+from tprprobe.analyses.decomposition.designs import SHUFFLED_ROLES, Design
 from tprprobe.analyses.decomposition.sequence_units import Units
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.components import (
@@ -19,12 +20,14 @@ from tprprobe.estimators.bindings.components import (
     STEPS,
     BindingComponents,
 )
+from tprprobe.estimators.bindings.families import ADDITIVE, BAG, FACTORED
 from tprprobe.estimators.bindings.pair_counts import PairCounts
+from tprprobe.estimators.bindings.pairs import starts_of
 from tprprobe.evaluation.splits import stand_first
 from tprprobe.statistics import FEWEST_GROUPS
 
 PLACES = {BAG: ("share", FILLERS), ADDITIVE: ("share", ROLES), FACTORED: ("share", BINDINGS)}
-MAX_CELLS = 30_000_000  # of the pairs that a unit's tokens and roles could be
+MAX_CELLS = 5_000_000  # of the pairs that a unit's tokens and roles could be
 
 
 def measure_shares(
@@ -52,16 +55,21 @@ def measure_shares(
 
 
 def compare_shares(rows: Mapping[str, dict[str, Any]], twins: Sequence[str]) -> None:
-    """Adds to the row of bindings the share with shuffled roles, and how much larger its own is than that of the twin
-    with the largest; ``rows`` are by control.
+    """Adds to the row of bindings the share with shuffled roles, and how much larger its own is than those of baseline models;
+    ``rows`` are by control.
+
+    The interval is that of the difference between one more model of their kind and their mean, so that such a model is
+    called learned in 2.5 % of cases, however they differ: share − mean ± t s √(1 + 1/n) (Student's t, n − 1 degrees of freedom).
+    Fewer than three models have no interval.
     """
-    row = rows[""]
-    row["share_shuffled"] = rows.get(SHUFFLED_ROLES, {}).get("share", np.nan)
-    known = [rows[twin] for twin in twins if np.isfinite(rows.get(twin, {}).get("share", np.nan))]
-    if known and "share" in row:
-        other = max(known, key=lambda columns: columns["share"])
-        learned = row["share"] - other["share"]
-        half = np.hypot(row["share_high"] - row["share"], other["share_high"] - other["share"])
+    row, shuffled = rows[""], rows.get(SHUFFLED_ROLES, {})
+    row |= {f"share_shuffled{end}": shuffled.get(f"share{end}", np.nan) for end in ("", "_low", "_high")}  # fmt: skip
+    known = np.array([rows[twin].get("share", np.nan) for twin in twins if twin in rows])
+    known = known[np.isfinite(known)]
+    if len(known) and "share" in row:
+        n, learned, half = len(known), row["share"] - known.mean(), np.nan
+        if n >= FEWEST_TWINS:
+            half = stats.t.ppf(0.975, n - 1) * known.std(ddof=1) * np.sqrt(1 + 1 / n)
         row |= _columns(
             "share_learned", {"share": learned, "low": learned - half, "high": learned + half}
         )

@@ -37,8 +37,8 @@ class Field:
         if self.least is not None or self.most is not None:
             values = values.clip(self.least, self.most)
         number = values.groupby(list(self.columns), observed=True).ngroup().fillna(-1).astype(int)
-        codes, first = np.unique(number, return_index=True)
-        rows = values.iloc[first[codes >= 0]].itertuples(index=False, name=None)
+        codes, first_rows = np.unique(number, return_index=True)
+        rows = values.iloc[first_rows[codes >= 0]].itertuples(index=False, name=None)
         return pd.Series(
             pd.Categorical.from_codes(number, pd.Index([*map(self._word, rows)], dtype=object)),
             gold.index,
@@ -85,23 +85,27 @@ def read_labels(store: Store, side: str) -> pd.DataFrame:
 
 def label_words(tokens: pd.DataFrame, task: str) -> pd.Series:
     """The label of every token of a side for one task, exact or guessed; missing where a word has none."""
-    known = tokens[tokens[WORD] >= 0].drop_duplicates(["sample", WORD])
+    labelled = tokens[tokens[WORD] >= 0].drop_duplicates(["sample", WORD])
     words = pd.MultiIndex.from_frame(tokens[["sample", WORD]])
-    found: dict[tuple[int, int], str] = {}  # by sample and number of a word
-    cells = known[known[task].astype(str) != ""]
+    label_of_word: dict[tuple[int, int], str] = {}  # by sample and number of a word
+    cells = labelled[labelled[task].astype(str) != ""]
     for sample, word, cell in zip(cells["sample"], cells[WORD], cells[task], strict=True):
         for label, span1, span2 in decode_cell(str(cell), int(word)):
             span = span2 if task == "srl" and span2 else span1
-            for each in range(*span):
-                found.setdefault((int(sample), each), label)
-    return pd.Series(words.map(found.get), tokens.index, dtype=object)
+            for word_number in range(*span):
+                label_of_word.setdefault((int(sample), word_number), label)
+    return pd.Series(words.map(label_of_word.get), tokens.index, dtype=object)
 
 
 def list_fields(tokens: pd.DataFrame, gold: pd.DataFrame | None) -> list[str]:
     """The columns of tokens that have several values, and those of their gold structure."""
-    known = [] if gold is None else [f"gold {name}" for name in gold]
-    columns = [str(each) for each in tokens if each not in WHOLE and f"gold {each}" not in known]
-    return [*(each for each in columns if tokens[each].nunique() > 1), *known]
+    gold_fields = [] if gold is None else [f"gold {name}" for name in gold]
+    columns = [
+        str(column)
+        for column in tokens
+        if column not in WHOLE and f"gold {column}" not in gold_fields
+    ]
+    return [*(column for column in columns if tokens[column].nunique() > 1), *gold_fields]
 
 
 def read_field(tokens: pd.DataFrame, gold: pd.DataFrame | None, name: str) -> pd.Series:
@@ -130,7 +134,7 @@ def _group(values: pd.Series) -> pd.Series:
 
 def order_values(values: pd.Series) -> list[str]:
     """The values in the order in which they are given colors: numbers by size, texts by count."""
-    found = values.value_counts().index.tolist()
-    if all(each.isdigit() for each in found):
-        return sorted(found, key=int)
-    return sorted(found, key=lambda each: each in (OTHER, NONE))
+    ordered = values.value_counts().index.tolist()
+    if all(value.isdigit() for value in ordered):
+        return sorted(ordered, key=int)
+    return sorted(ordered, key=lambda value: value in (OTHER, NONE))

@@ -1,11 +1,6 @@
 """The name of a cluster: the shortest conjunction of gold predicates that explains it.
 
-Chosen on one half of the questions and scored on the other. For a predicate ℓ and a cluster k there:
-
-    precision  P(ℓ|k)      recall  P(k|ℓ)      f05  1.25 P R / (0.25 P + R)
-    coverage   P(k)        lift    P(ℓ|k) / P(ℓ)      npmi  ln lift / −ln P(ℓ, k)
-
-with 95 % bootstrap intervals over questions. p: for every question, how many more tokens of the
+Chosen on one half of the questions and scored on the other, by the measures of ``estimators.clusters.names``, with 95 % bootstrap intervals over questions. p: for every question, how many more tokens of the
 cluster the predicate holds for than if the question's labels were dealt anew, d_q; were these as
 often below 0 as above, Σ d / √Σ d² ≥ z would have a probability of at most exp(−z²/2) (Efron 1969),
 however the tokens of a question depend on each other. q: Benjamini and Hochberg's false discovery
@@ -20,12 +15,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Float, Int, Shaped
 
 from tprprobe.analyses.clustering import Clusters
 from tprprobe.analyses.naming.fields import describe, list_exact, read_labels
-from tprprobe.analyses.naming.lattice import Lattice, build_lattice
 from tprprobe.errors import InputError
+from tprprobe.estimators.clusters.names import (
+    PRECISION,
+    ClusterNames,
+    count_by_group,
+    measure_names,
+)
+from tprprobe.estimators.clusters.predicates import Lattice, build_lattice
 from tprprobe.evaluation.splits import (
     Provenance,
     Sequences,
@@ -40,8 +41,6 @@ from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE
 from tprprobe.store.reader import takes_paths
 
-PRECISION = 0.7  # a name must reach, on both halves
-TIE = 0.01  # in f05: the shorter predicate wins, then the one whose fields come first
 RATE = 0.01  # of false discoveries
 REPLICATES = 1000
 UNNAMED = "unnamed"
@@ -80,8 +79,10 @@ def score_candidates(
     tested = ~halve_documents(questions, seed)
     chosen_on = ~tested if sequences is None else leave_out(~tested, tested, sequences)
     n_clusters = int(labels.max()) + 1
-    chosen = _choose(lattice, labels, chosen_on, n_clusters)
-    sums = _count(lattice, labels, questions, tested, chosen, n_clusters)
+    estimator = ClusterNames(lattice).fit(lattice.kinds[chosen_on], labels[chosen_on], n_clusters)
+    chosen, holds = estimator.chosen_, estimator.predict(lattice.kinds[tested])
+    question = np.unique(questions[tested], return_inverse=True)[1]
+    sums = count_by_group(holds, labels[tested], question)
     names = np.array([*lattice.names, ""], object)
     measures = pd.DataFrame(_with_intervals(sums, seed))
     measures[chosen < 0] = np.nan
@@ -104,89 +105,35 @@ def decide(scored: pd.DataFrame, rate: float = RATE) -> pd.DataFrame:
     return named
 
 
-def count_names(named: pd.DataFrame, keys: list[str], **beside: Sequence[int]) -> pd.DataFrame:
+def count_names(names: pd.DataFrame, keys: list[str], **further: Sequence[int]) -> pd.DataFrame:
     """One row per clustering, which ``keys`` tell apart: clusters, those with a name (and what else is counted of
     them ``beside``), the share of tokens in these, stability.
     """
-    has_name = named["name"] != UNNAMED
-    counts = {"clusters": 1, "named": has_name.astype(int), **beside}
-    counts["coverage"] = named["coverage"].where(has_name, 0.0)
-    groups: Any = named.assign(**counts).groupby(keys, sort=False, dropna=False)
+    has_name = names["name"] != UNNAMED
+    counts = {"clusters": 1, "named": has_name.astype(int), **further}
+    counts["coverage"] = names["coverage"].where(has_name, 0.0)
+    groups: Any = names.assign(**counts).groupby(keys, sort=False, dropna=False)
     return groups.agg(dict.fromkeys(counts, "sum") | {"stability": "first"}).reset_index()
-
-
-def _choose(
-    lattice: Lattice, labels: Int[np.ndarray, " token"], rows: Bool[np.ndarray, " token"], n: int
-) -> Int[np.ndarray, " cluster"]:
-    """The first predicate whose f05 ties with the best one's of enough precision; −1 for none."""
-    kinds = int(lattice.kinds.max()) + 1
-    cells = np.bincount(lattice.kinds[rows] * n + labels[rows], minlength=kinds * n)
-    table = cells.reshape(kinds, n).astype(np.float32)
-    both = (lattice.members @ table).astype(float)
-    clustered = table.sum(0, dtype=float, keepdims=True)
-    described = both.sum(1, keepdims=True)
-    found = _measures(both, clustered, described, clustered.sum(1, keepdims=True))
-    f05 = np.where(found["precision"] >= PRECISION, found["f05"], -1.0)
-    best = f05.max(0, initial=-1.0)
-    return np.where(best < 0, -1, np.argmax(f05 >= best - TIE, axis=0))
-
-
-def _count(
-    lattice: Lattice,
-    labels: Int[np.ndarray, " token"],
-    questions: Shaped[np.ndarray, " token"],
-    rows: Bool[np.ndarray, " token"],
-    chosen: Int[np.ndarray, " cluster"],
-    n: int,
-) -> Sums:
-    """The tokens of every question: every cluster with its own predicate."""
-    question = np.unique(questions[rows], return_inverse=True)[1]
-    label, kind = labels[rows], lattice.kinds[rows]
-    holds = lattice.members[chosen].toarray().astype(bool)
-    cell, shape = question * n + label, (question.max() + 1, n)
-    described = [np.bincount(question, each[kind], shape[0]) for each in holds]
-    both = np.bincount(cell, holds[label, kind], shape[0] * n).reshape(shape)
-    clustered = np.bincount(cell, minlength=shape[0] * n).reshape(shape).astype(float)
-    tokens = np.broadcast_to(np.bincount(question).astype(float)[:, None], shape)
-    return np.stack([both, clustered, np.stack(described, 1), tokens])
-
-
-def _measures(
-    *sums: Float[np.ndarray, "_row _column"],
-) -> dict[str, Float[np.ndarray, "row column"]]:
-    """Precision, recall, F0.5, lift and NPMI of summed counts, as the head of this file defines them."""
-    both, clustered, described, tokens = np.broadcast_arrays(*sums)
-    precision, recall = divide(both, clustered), divide(both, described)
-    lift = divide(precision, divide(described, tokens))
-    with np.errstate(divide="ignore", invalid="ignore"):  # never together
-        npmi = divide(np.log(lift), -np.log(both / tokens))
-    return {
-        "precision": precision,
-        "recall": recall,
-        "f05": divide(1.25 * precision * recall, 0.25 * precision + recall),
-        "lift": lift,
-        "npmi": npmi,
-    }
 
 
 def _with_intervals(sums: Sums, seed: int) -> dict[str, Float[np.ndarray, " cluster"]]:
     """The measures of all questions, and the bounds of them where questions are drawn."""
     stacked = np.concatenate(sums, 1)
-    values = _measures(*np.split(stacked.sum(0, keepdims=True), 4, 1))
-    drawn = _measures(*np.split(replicate_totals(stacked, REPLICATES, seed), 4, 1))
+    values = measure_names(*np.split(stacked.sum(0, keepdims=True), 4, 1))
+    replicates = measure_names(*np.split(replicate_totals(stacked, REPLICATES, seed), 4, 1))
     columns = {}
     for name, value in values.items():
-        low, high = bounds(drawn[name], len(stacked))
+        low, high = bounds(replicates[name], len(stacked))
         columns |= {name: value[0], f"{name}_low": low, f"{name}_high": high}
     return columns
 
 
 def _p_values(sums: Sums) -> Float[np.ndarray, " cluster"]:
     """exp(−z²/2) for z = Σ d / √Σ d² > 0 over questions, else 1."""
-    both, clustered, described, tokens = sums
-    more = both - clustered * described / tokens
-    total = np.maximum(more.sum(0), 0)
-    z = divide(total, np.sqrt(np.square(more).sum(0)))
+    joint, clustered, described, tokens = sums
+    excess = joint - clustered * described / tokens
+    total = np.maximum(excess.sum(0), 0)
+    z = divide(total, np.sqrt(np.square(excess).sum(0)))
     return np.exp(-0.5 * np.square(np.nan_to_num(z)))
 
 
@@ -229,8 +176,8 @@ def read_structure(store: Store, side: str) -> Gold:
         described = describe(tokens, fields)
         return Gold(tokens, described, build_lattice(described))
     if side != "source":
-        what = "samples" if side == SAMPLE else f"{side} tokens"
-        raise InputError(f"{store.path} has no labels of its {what}: give a site of source tokens")
+        kind = "samples" if side == SAMPLE else f"{side} tokens"
+        raise InputError(f"{store.path} has no labels of its {kind}: give a site of source tokens")
     return read_gold(store)
 
 
@@ -248,7 +195,7 @@ def name_roles(store: Store, roles: Clusters, seed: int = 0) -> pd.DataFrame:
         seed: Seed of the halves and of bootstrap intervals.
 
     Returns:
-        One row per cluster; see [columns](columns.md#names).
+        One row per cluster; see [columns](tutorials/roles.md#columns-of-names).
 
     Raises:
         InputError: The clusters are of another store, the store has neither labels nor questions of arithmetic on that

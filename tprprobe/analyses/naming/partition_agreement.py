@@ -35,30 +35,32 @@ def agreement(
     for nothing. Only tokens count of which all these fields say something. A null, e.g. `question`, permutes
     the field's values among the tokens of the same stratum and combination; p is one-sided.
     """
-    known = described[[field, *given]].notna().all(axis=1).to_numpy()
-    values, stratum = described.loc[known, field], np.zeros(known.sum(), int)
+    is_known = described[[field, *given]].notna().all(axis=1).to_numpy()
+    values, stratum = described.loc[is_known, field], np.zeros(is_known.sum(), int)
     if values.nunique() < 2:
         return pd.DataFrame()
     if given:
-        stratum = described.loc[known].groupby(list(given), observed=True).ngroup().to_numpy()
+        stratum = described.loc[is_known].groupby(list(given), observed=True).ngroup().to_numpy()
     crossed = [
-        pd.factorize(each[known])[0] * (stratum.max() + 1) + stratum for each in nulls.values()
+        pd.factorize(each[is_known])[0] * (stratum.max() + 1) + stratum for each in nulls.values()
     ]
     classes = _permute(values, crossed, permutations, seed)
     inside = [np.flatnonzero(stratum == each) for each in np.unique(stratum)]
-    parts = [(rows, classes[:, rows]) for rows in inside]
-    about = {"field": field, "measure": "ami" + (f" given {', '.join(given)}" if given else "")}
+    classes_by_stratum = [(rows, classes[:, rows]) for rows in inside]
+    columns = {"field": field, "measure": "ami" + (f" given {', '.join(given)}" if given else "")}
     rows = []
-    for clustering, column in enumerate(labels[known].T):
-        found = [measure_gain(count_tables(column[of], permuted)) for of, permuted in parts]
-        gained, possible = np.sum([each[0] for each in found], 0), sum(each[1] for each in found)
+    for clustering, column in enumerate(labels[is_known].T):
+        gains = [
+            measure_gain(count_tables(column[of], permuted)) for of, permuted in classes_by_stratum
+        ]
+        gained, possible = np.sum([each[0] for each in gains], 0), sum(each[1] for each in gains)
         if possible <= 0:
             continue
-        value, *others = gained / possible
-        for null, chance in zip(nulls, np.split(np.array(others), len(nulls)), strict=True):
+        value, *null_gains = gained / possible
+        for null, chance in zip(nulls, np.split(np.array(null_gains), len(nulls)), strict=True):
             p = float(exceedance(np.array([value]), chance[:, None])[0])
             numbers = {"value": value, "null": null, "null_mean": chance.mean(), "p_value": p}
-            rows.append({"clustering": clustering, **about, **numbers})
+            rows.append({"clustering": clustering, **columns, **numbers})
     return pd.DataFrame(rows)
 
 
@@ -66,8 +68,8 @@ def count_tables(labels: Int[np.ndarray, " token"], classes: Classes) -> Tables:
     """The tables of one clustering with many classifications; none has an empty cluster or class."""
     clusters, labels = np.unique(labels, return_inverse=True)
     names, width = np.unique(classes[0]), int(classes[0].max()) + 1
-    first, size = labels * width, len(clusters) * width
-    counts = [np.bincount(first + row, minlength=size) for row in classes]
+    offsets, size = labels * width, len(clusters) * width
+    counts = [np.bincount(offsets + row, minlength=size) for row in classes]
     return np.array(counts, float).reshape(-1, len(clusters), width)[:, :, names]
 
 

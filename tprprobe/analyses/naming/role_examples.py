@@ -46,8 +46,8 @@ def _is_beyond_symbols(texts: np.ndarray, holds: np.ndarray) -> bool:
 
 def _examples(tokens: pd.DataFrame, inside: np.ndarray) -> Iterator[str]:
     """The surroundings of the first such token of some samples, the token in ⟨⟩."""
-    first = tokens[inside].drop_duplicates("sample").head(EXAMPLES)
-    for row, sample in zip(first.index, first["sample"], strict=True):
+    first_tokens = tokens[inside].drop_duplicates("sample").head(EXAMPLES)
+    for row, sample in zip(first_tokens.index, first_tokens["sample"], strict=True):
         near = tokens.loc[max(row - AROUND, 0) : row + AROUND]
         signs = near.loc[near["sample"] == sample, "token"].map(sign)
         signs = signs.str.replace("␣", " ").where(signs.index != row, f"⟨{signs[row]}⟩")

@@ -18,6 +18,7 @@ from jaxtyping import Int
 
 from tprprobe.analyses.clustering.kmeans import run_all
 from tprprobe.analyses.kinds import NAMES
+from tprprobe.analyses.naming.long_tables import list_results
 from tprprobe.analyses.naming.names import Gold, decide, read_gold, score_candidates
 from tprprobe.analyses.naming.partition_agreement import agreement
 from tprprobe.analyses.naming.vector_sets import (
@@ -51,10 +52,6 @@ TABLES = {
 
 MADE = ("names", "agreement", "decoding", "ones")  # part by part
 SEEDS = 3  # of k-means
-GIVEN = (  # polarity beside fields from which it may follow
-    ("polarity", ("kind", "place")),
-    ("polarity", ("kind", "place", "surface")),
-)
 
 Progress = Callable[[Sequence[Part]], Iterable[Part]]
 Clustering = tuple[NamingTarget, int]  # and into how many
@@ -64,7 +61,7 @@ Clustering = tuple[NamingTarget, int]  # and into how many
 class Naming:
     """The result of a run of naming: names of all heads' clusters, beside their controls.
 
-    Every table has the columns model, vectors, site, layer, head and k; see [columns](columns.md#names).
+    Every table has the columns model, vectors, site, layer, head and k; see [columns](tutorials/roles.md#columns-of-names).
 
     Attributes:
         names: One row per cluster.
@@ -173,7 +170,7 @@ def name_all(
             decided = (tables["names"], tables["agreement"], tables["decoding"])
             tables["summary"], facts = find_structure().summarize(*decided, golds[TRAINED].tokens)
             facts["missing"] = list_missing(targets, golds)
-            files = {f"{name}.csv": tables[name] for name in TABLES}
+            files = {f"{name}.csv": tables[name] for name in TABLES} | list_results(tables)
             run.finish(files | {LABELS: plan.labels()}, {"facts": facts})
         return load_names(folder)
 
@@ -227,7 +224,10 @@ class NamingPlan:
                 ".".join([model, field, *given]), partial(self._compare, model, field, given)
             )
             for model, gold in self.golds.items()
-            for field, given in (*((str(each), ()) for each in gold.described), *GIVEN)
+            for field, given in (
+                *((str(each), ()) for each in gold.described),
+                *find_structure().conditions,
+            )
         ]
         return [*self._clustered.values(), *compared]
 

@@ -117,7 +117,7 @@ def _project(store: Store, site: str, seed: int, count: int | None) -> list[Nami
 
 def list_missing(targets: Sequence[NamingTarget], models: Collection[str]) -> list[str]:
     """The controls that a run of naming does not have."""
-    there = {target.vectors for target in targets if target.model == TRAINED}
-    missing = [kind for kind in (*CONTROLS, RANDOM) if kind not in there]
+    vectors = {target.vectors for target in targets if target.model == TRAINED}
+    missing = [kind for kind in (*CONTROLS, RANDOM) if kind not in vectors]
     missing += [] if {*models} & {*TWINS} else ["untrained"]
     return missing + ([] if BASELINE in models else [BASELINE])

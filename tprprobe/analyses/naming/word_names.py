@@ -11,6 +11,7 @@ import pandas as pd
 from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.clustering.kmeans import find_heads
 from tprprobe.analyses.kinds import WORD_NAMES
+from tprprobe.analyses.naming.long_tables import list_word_results
 from tprprobe.analyses.naming.names import name_roles
 from tprprobe.analyses.naming.vector_sets import TRAINED
 from tprprobe.files.runs import KeptRun, Part, kept
@@ -61,7 +62,9 @@ def name_words(
             for model, each in stores.items()
             if site in each.specs
         }
-        KeptRun.open(folder, settings, resume, MANIFEST).make_table(TABLE, makes, progress)
+        KeptRun.open(folder, settings, resume, MANIFEST).make_table(
+            TABLE, makes, progress, list_word_results
+        )
         return load_word_names(folder)
 
 
@@ -78,10 +81,10 @@ def load_word_names(folder: str | os.PathLike[str]) -> pd.DataFrame:
 def _name(
     model: str, store: Store, site: str, head: int | None, k: int, raw: bool, seed: int
 ) -> pd.DataFrame:
-    found = cluster(store, site, head, k, seed, raw, SEEDS)
-    named = name_roles(store, found, seed)
-    commonest = named["cluster"].map(found.summary.set_index("cluster")["top"])
-    named = named.assign(stability=found.stability, commonest=commonest)
-    first = {"model": model, "site": site, "layer": layer_of(site), "head": head}
-    placed = named.assign(**first).astype({"layer": "Int64", "head": "Int64"})
-    return placed[[*first, *(name for name in placed if name not in first)]]
+    clusters = cluster(store, site, head, k, seed, raw, SEEDS)
+    names = name_roles(store, clusters, seed)
+    commonest = names["cluster"].map(clusters.summary.set_index("cluster")["top"])
+    names = names.assign(stability=clusters.stability, commonest=commonest)
+    place = {"model": model, "site": site, "layer": layer_of(site), "head": head}
+    table = names.assign(**place).astype({"layer": "Int64", "head": "Int64"})
+    return table[[*place, *(name for name in table if name not in place)]]

@@ -9,6 +9,7 @@ import pandas as pd
 from tprprobe.evaluation.controls import REAL
 from tprprobe.evaluation.intervals import LEVEL
 from tprprobe.evaluation.results import Results
+from tprprobe.evaluation.runner import SCORE
 from tprprobe.statistics import interval_text, read_interval
 
 COLUMNS = (
@@ -38,7 +39,8 @@ TIES = f"; {TIED}: the layers whose intervals overlap"
 def list_rows(results: Results) -> pd.DataFrame:
     """One row a probe: its scores with intervals, and the strongest control of real labels."""
     wide, table = results.wide(), results.table
-    f1 = table[table["metric"] == "f1"].reset_index(drop=True)  # one a row of the view
+    metric = "f1" if "f1" in wide else SCORE
+    f1 = table[table["metric"] == metric].reset_index(drop=True)  # one a row of the view
     rivals = f1["rival"].replace("", None)
     beyond = (f1["p"] < LEVEL).astype(object).where(rivals.notna(), None)
     rows = wide.assign(
@@ -49,14 +51,22 @@ def list_rows(results: Results) -> pd.DataFrame:
         best_control_f1=f1["rival_value"],
         beyond=beyond,
     )
+    score = [SCORE, f"{SCORE}_low", f"{SCORE}_high"] if metric == SCORE else []
     subsets = [name for name in wide if str(name).startswith("f1_") and name not in COLUMNS]
     information = [name for name in INFORMATION if name in wide]
-    rows = rows.reindex(columns=[*COLUMNS, *subsets, *ENDS, *information, *BEST])
+    rows = rows.reindex(columns=[*COLUMNS, *score, *subsets, *ENDS, *information, *BEST])
     return rows.astype(dict.fromkeys(INTEGERS, int) | {"validations": "Int64"})
+
+
+def find_metric(rows: pd.DataFrame) -> str:
+    """The column of the main score: ``f1``, or ``score`` of estimators that predict nothing."""
+    return SCORE if SCORE in rows and rows["f1"].isna().all() else "f1"
 
 
 def name_score(rows: pd.DataFrame) -> str:
     """``accuracy`` where every target has one label and every label counts, as micro-F1 then is accuracy; else ``micro-F1``."""
+    if find_metric(rows) == SCORE:
+        return SCORE
     scored = rows.dropna(subset=["f1", "accuracy"])
     return "accuracy" if np.allclose(scored["f1"], scored["accuracy"]) else "micro-F1"
 
@@ -76,6 +86,7 @@ def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
     vectors = real["site"].map(_vector)
     order = {vector: place for place, vector in enumerate(vectors.unique())}
     ordered = real.assign(vector=vectors, order=vectors.map(order))
+    metric = find_metric(real)
     names = {task: name_score(rows) for task, rows in real.groupby("task")}
     for _, row in ordered.sort_values(
         ["task", "probe", "order", "layer"], kind="stable"
@@ -88,11 +99,11 @@ def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
             "vector": str(row["vector"]),
             "layer": "" if pd.isna(row["layer"]) else str(row["layer"]),
             "head": "" if pd.isna(row["head"]) else str(row["head"]),
-            "score": interval_text(read_interval(row, "f1"), ".1f", 100),
+            "score": interval_text(read_interval(row, metric), ".1f", 100),
             "of": names[row["task"]],
             **_macro(row),
             "": BEYOND if row["beyond"] is True else "",
-            TIED: _tied(ordered, row),
+            TIED: _tied(ordered, row, metric),
             "best control": strongest,
             "learnt from": f"{row['n_train']:,}",
         }
@@ -100,14 +111,15 @@ def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
 
 def _macro(row: pd.Series) -> dict[str, str]:
     """Macro F1, which runs of version 0.3 and before lack."""
-    if "macro_f1" not in row:
+    if "macro_f1" not in row or pd.isna(row["macro_f1"]):
         return {}
     return {"macro F1": interval_text(read_interval(row, "macro_f1"), ".1f", 100)}
 
 
-def _tied(rows: pd.DataFrame, row: pd.Series) -> str:
+def _tied(rows: pd.DataFrame, row: pd.Series, metric: str) -> str:
     """The other layers of a row's vector whose intervals overlap with its own."""
-    alike: Any = rows[(rows["f1_low"] <= row["f1_high"]) & (rows["f1_high"] >= row["f1_low"])]
+    low, high = f"{metric}_low", f"{metric}_high"
+    alike: Any = rows[(rows[low] <= row[high]) & (rows[high] >= row[low])]
     for name in ("task", "probe", "side", "vector", "seed"):
         alike = alike[alike[name] == row[name]]
     if pd.notna(row["head"]):

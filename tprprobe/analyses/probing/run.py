@@ -25,7 +25,7 @@ from tprprobe.analyses.probing.saved_probe import SAVED, save_probe
 from tprprobe.analyses.probing.scores import gather
 from tprprobe.analyses.probing.settings import ProbeSettings
 from tprprobe.analyses.probing.stored_states import RowReader
-from tprprobe.analyses.probing.trials import CURVE, Counts, TrialResult, run_trials
+from tprprobe.analyses.probing.trials import CURVE, TrialResult, run_trials
 from tprprobe.console import progress, stderr
 from tprprobe.estimators.probes.span_conv import Schedule as Schedule
 from tprprobe.evaluation.controls import REAL
@@ -74,7 +74,7 @@ def probe(
 
     Returns:
         One row per probe, with f1, accuracy and their intervals over held-out documents, and the best control; see
-        [columns](columns.md#probes).
+        [columns](probing.md#columns-of-probes).
 
     Raises:
         InputError: No labels, no such task, estimator, site or setting, too few documents, or a folder in use.
@@ -104,7 +104,7 @@ def probe(
         begun = KeptRun.open(folder, run.identity, resume, SETTINGS, beside={STORE})
         if not begun.is_done:
             results = _run_all(run, begun, torch.device(device))
-            tables = gather(results, run.splits, run.settings.needs)
+            tables = gather(results, run.splits, run.settings)
             tables["rows"] = list_rows(Results(tables["results"]))
             files = {f"{name}.parquet": table for name, table in tables.items()}
             files |= {f"{name}.csv": tables[name] for name in ("rows", "differences", "curves")}
@@ -168,5 +168,4 @@ def _run_round(
 def _read_round(saved: Part, stacks: Sequence[Stack]) -> Iterator[TrialResult]:
     rows = saved.read(COUNTS)
     for trial, flat, curve in zip(chain(*stacks), rows["sums"], rows["curve"], strict=True):
-        counts = Counts.unflatten(flat, trial.splits)
-        yield TrialResult(trial, counts, curve.reshape(-1, len(CURVE)))
+        yield TrialResult(trial, trial.read_counts(flat), curve.reshape(-1, len(CURVE)))

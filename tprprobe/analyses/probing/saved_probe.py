@@ -96,7 +96,7 @@ class SavedProbe:
                 word is a target (every token of a text without words).
 
         Returns:
-            One row per target; see [columns](columns.md#predictions).
+            One row per target; see [columns](probing.md#columns-of-predictions).
 
         Raises:
             InputError: The store has not the probe's site, or no targets of its task.
@@ -205,7 +205,8 @@ def save_probe(folder: Path, result: TrialResult) -> None:
 
 def _measure(result: TrialResult) -> dict[str, float]:
     """The scores of a probe on held-out documents, for its card."""
-    sums = result.sums[0][result.sums[0][:, N] > 0]
+    counts: Any = result.counts
+    sums = counts.sums[0][counts.sums[0][:, N] > 0]
     f1 = interval_of(sums, micro_f1)
     values = (f1.value, f1.low, f1.high, float(accuracy(sums.sum(0, keepdims=True))[0]))
     return dict(zip(MEASURES, values, strict=True))

@@ -1,6 +1,6 @@
 """The long table of a run of probes: counts by document become numbers with intervals, beside their controls."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -8,34 +8,30 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from tprprobe.analyses.probing.block_scores import BlockScores
+from tprprobe.analyses.probing.counts import Counts, count_baselines
 from tprprobe.analyses.probing.examples import Splits
+from tprprobe.analyses.probing.settings import ProbeSettings
 from tprprobe.analyses.probing.trials import (
     CURVE,
     NAMES,
-    BySubset,
-    Counts,
     TrialResult,
-    count_baselines,
 )
 from tprprobe.evaluation.controls import BASELINES, IDENTITY, REAL
-from tprprobe.evaluation.intervals import Comparison, compare, interval_by_blocks, interval_of
+from tprprobe.evaluation.intervals import Comparison
 from tprprobe.evaluation.metrics import (
     TERMS,
     N,
-    accuracy,
     codelength,
     compression,
     constant_bits,
-    macro_f1,
-    micro_f1,
-    precision,
-    recall,
 )
 from tprprobe.evaluation.results import number, tabulate
 from tprprobe.statistics import adjust
 from tprprobe.store.layout import TWINS
 
 ALIKE = 0.02  # share of the targets by which two may differ in what they learned from
+SIDE = ("task", "side")
 VECTOR = ("task", "side", "site", "head", "seed")
 OVER_SEEDS = ("task", "side", "site", "head", "control")
 OF_ALL = ("static", "previous", *BASELINES)  # controls that every vector is compared with
@@ -45,27 +41,15 @@ SELECTIVITY = {
 }  # and the control that it is to
 PARTNER = {"role": "filler", "filler": "role"}  # of a sub-layer
 
-Sums = Float[np.ndarray, "document term"]
-
 
 @dataclass(frozen=True, eq=False)
 class Score:
     """The counts of a row, of all targets and of subsets; ``names`` are the columns that name it, ``sizes`` counts beside it."""
 
     names: Mapping[str, Any]
-    counts: Counts
+    counts: Counts | BlockScores
     subsets: tuple[str, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def sums(self) -> BySubset:
-        """The counts by document."""
-        return self.counts.sums
-
-    @property
-    def whole(self) -> Sums:
-        """The sums over all targets."""
-        return self.sums[0]
 
     @property
     def is_real(self) -> bool:
@@ -94,7 +78,7 @@ class Pair:
 
 
 def gather(
-    results: Sequence[TrialResult], splits: Sequence[Splits], needs: str = "vectors"
+    results: Sequence[TrialResult], splits: Sequence[Splits], settings: ProbeSettings
 ) -> dict[str, pd.DataFrame]:
     """The tables of a run, with the baselines of its tasks.
 
@@ -108,14 +92,16 @@ def gather(
         if result.trial.portion is None
     ]
     for targets in splits:
-        for name, counts in count_baselines(targets, needs == "sequences").items():
+        is_sequence = settings.needs == "sequences"
+        rules = count_baselines(targets, is_sequence) if settings.has_predictions else {}
+        for name, counts in rules.items():
             values = (*targets.name, "", None, None, None, name, "")
             scores.append(_score(dict(zip(NAMES, values, strict=True)), targets, counts))
     pairs, p_values = compare_scores(scores)
     numbers = [measure(score) for score in scores]
     for score, of_score in zip(scores, numbers, strict=True):
         if score.is_real:
-            of_score["f1"] |= _beyond_controls(score, pairs, p_values)
+            of_score[settings.metric] |= _beyond_controls(score, pairs, p_values)
     _add_selectivity(scores, numbers)
     _add_information(scores, numbers, results)
     names = {targets.name: targets.tested.corpus.names for targets in splits}
@@ -132,7 +118,10 @@ def gather(
 
 
 def _score(
-    names: Mapping[str, Any], splits: Splits, counts: Counts, n_validations: int | None = None
+    names: Mapping[str, Any],
+    splits: Splits,
+    counts: Counts | BlockScores,
+    n_validations: int | None = None,
 ) -> Score:
     sizes = {"n_train": len(splits.folds[0].train), "labels": len(splits.examples.inventory)}
     sizes |= {"lost": splits.lost}
@@ -141,23 +130,9 @@ def _score(
 
 
 def measure(score: Score) -> dict[str, dict[str, Any]]:
-    """The numbers of a score by metric: F1, macro F1 and accuracy with 95 % intervals over documents, and of subsets F1."""
-    sums = score.whole[score.whole[:, N] > 0]
-    totals = sums.sum(0, keepdims=True)
-    tested = {"n": int(totals[0, N]), "n_groups": len(sums)}
-    rows = [number(name, size) for name, size in score.sizes.items()]
-    rows += [
-        number("f1", interval_of(sums, micro_f1), **tested),
-        number(
-            "macro_f1", interval_by_blocks(score.counts.outcomes, macro_f1, len(sums)), **tested
-        ),
-        number("accuracy", interval_of(sums, accuracy), **tested),
-        number("precision", precision(totals)[0], **tested),
-        number("recall", recall(totals)[0], **tested),
-    ]
-    for subset, counts in zip(score.subsets, score.sums[1:], strict=True):
-        rows.append(number(f"f1_{subset}", micro_f1(counts.sum(0, keepdims=True))[0]))
-    return {row["metric"]: row for row in rows}
+    """The numbers of a score by metric."""
+    sizes = (number(name, size) for name, size in score.sizes.items())
+    return {row["metric"]: dict(row) for row in (*sizes, *score.counts.measure(score.subsets))}
 
 
 def compare_scores(scores: Sequence[Score]) -> tuple[list[Pair], Float[np.ndarray, " pair"]]:
@@ -172,12 +147,9 @@ def _add_seeds(scores: Sequence[Score]) -> list[Score]:
     for score in scores:
         by_key.setdefault(score.key(OVER_SEEDS), []).append(score)
     return [
-        replace(seeds[0], counts=_add(score.counts for score in seeds)) for seeds in by_key.values()
+        replace(seeds[0], counts=seeds[0].counts.join([score.counts for score in seeds]))
+        for seeds in by_key.values()
     ]
-
-
-def _add(counts: Iterable[Counts]) -> Counts:
-    return Counts(*(np.sum(arrays, axis=0) for arrays in zip(*counts, strict=True)))
 
 
 def _pairs(scores: Sequence[Score]) -> Iterator[Pair]:
@@ -186,15 +158,13 @@ def _pairs(scores: Sequence[Score]) -> Iterator[Pair]:
     for i, first in enumerate(real):
         for second in (*real[i + 1 :], *controls):
             if _are_compared(first, second):
-                shared = (first.whole[:, N] > 0) & (second.whole[:, N] > 0)
-                sums = first.whole[shared], second.whole[shared]
-                yield Pair(first, second, compare(*sums, micro_f1))
+                yield Pair(first, second, first.counts.compare(second.counts))
 
 
 def _are_compared(first: Score, second: Score) -> bool:
     """True of two vectors of a sub-layer, and of a vector and a control of it; of a twin's, that learned alike."""
     control = second.names["control"]
-    if first.key(("task", "side")) != second.key(("task", "side")):
+    if first.key(SIDE) != second.key(SIDE):
         return False
     if control in OF_ALL or first.names["head"] != second.names["head"]:
         return control in OF_ALL
@@ -262,10 +232,10 @@ def _add_selectivity(scores: Sequence[Score], numbers: Sequence[dict[str, dict[s
             name: (by_key.get((control, *score.key(VECTOR))), "accuracy")
             for name, control in SELECTIVITY.items()
         }
-        identity = (IDENTITY, *score.key(("task", "side")), "", None, None)
+        identity = (IDENTITY, *score.key(SIDE), "", None, None)
         rivals["beyond_identity"] = by_key.get(identity), "f1"
         for name, (rival, metric) in rivals.items() if score.is_real else ():
-            if rival is not None:
+            if rival is not None and metric in of_score:
                 of_score[name] = number(name, of_score[metric]["value"] - rival[metric]["value"])
 
 
@@ -334,14 +304,16 @@ def _by_document(
     scores: Sequence[Score], names: Mapping[tuple[str, str], Sequence[str]]
 ) -> pd.DataFrame:
     """The counts of every row by document, with which runs on the same documents are compared."""
-    counts = [
-        (np.array(names[score.key(("task", "side"))], object)[tested], score.whole[tested])
-        for score in scores
-        for tested in [score.whole[:, N] > 0]
-    ]
-    table = _repeat([score.names for score in scores], [len(sums) for _, sums in counts])
-    table["document"] = np.concatenate([documents for documents, _ in counts])
-    table[list(TERMS)] = np.concatenate([sums for _, sums in counts])
+    parts = [(score, score.counts.sums[0]) for score in scores if isinstance(score.counts, Counts)]
+    is_tested = [sums[:, N] > 0 for _, sums in parts]
+    table = _repeat(
+        [score.names for score, _ in parts], [int(tested.sum()) for tested in is_tested]
+    )
+    rows = list(zip(parts, is_tested, strict=True))
+    documents = [np.array(names[score.key(SIDE)], object)[tested] for (score, _), tested in rows]
+    counts = [sums[tested] for (_, sums), tested in rows]
+    table["document"] = np.concatenate([*documents, np.empty(0, object)])
+    table[list(TERMS)] = np.concatenate([*counts, np.empty((0, len(TERMS)))])
     return table
 
 

@@ -92,7 +92,18 @@ class ProbeSettings:
     @property
     def with_codelength(self) -> bool:
         """True if codelengths and usable information are asked for."""
-        return self.is_iterative if self.information is None else self.information
+        wanted = self.is_iterative if self.information is None else self.information
+        return wanted and self.has_predictions
+
+    @property
+    def has_predictions(self) -> bool:
+        """False of an estimator that has a score alone."""
+        return hasattr(self.estimator, "predict")
+
+    @property
+    def metric(self) -> str:
+        """The main metric."""
+        return "f1" if self.has_predictions else "score"
 
     @property
     def max_train_targets(self) -> int | None:

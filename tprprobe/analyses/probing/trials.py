@@ -3,53 +3,31 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from tprprobe.analyses.probing.block_scores import BlockScores, score_blocks
+from tprprobe.analyses.probing.counts import Counts, count_predictions
 from tprprobe.analyses.probing.examples import LABELS, Splits
 from tprprobe.analyses.probing.features import FeatureSource, Rows
 from tprprobe.analyses.probing.settings import SEQUENCE, ProbeSettings
 from tprprobe.analyses.probing.stored_states import FLOAT, RowReader, StoredStates
-from tprprobe.evaluation.controls import IDENTITY, MAJORITY, REAL, predict_without_vectors
-from tprprobe.evaluation.intervals import draw_blocks
-from tprprobe.evaluation.metrics import (
-    NATS,
-    TERMS,
-    Outcomes,
-    Predictions,
-    count_labels,
-    count_terms,
-    predict_one_label,
-    sum_groups,
+from tprprobe.evaluation.controls import REAL
+from tprprobe.evaluation.metrics import NATS, Predictions
+from tprprobe.evaluation.runner import (
+    chunk,
+    cross_fit,
+    fit_together,
+    has_predictions,
+    name_estimator,
+    take,
 )
-from tprprobe.evaluation.runner import chunk, cross_fit, name_estimator
 
 CURVE = ("step", "train_loss", "held_out_loss")
 NAMES = ("task", "side", "site", "layer", "head", "seed", "control", "estimator")
 STATES = 6  # times its parameters that a probe takes in training
-
-BySubset = Float[np.ndarray, "subset document term"]
-
-
-class Counts(NamedTuple):
-    """The TERMS of every document, of all targets and of subsets, and the outcomes of every label by block of documents."""
-
-    sums: BySubset
-    outcomes: Outcomes
-
-    def flatten(self) -> Float[np.ndarray, " count"]:
-        """All counts in one row, which adds up over folds and is written."""
-        return np.concatenate([array.ravel() for array in self])
-
-    @classmethod
-    def unflatten(cls, flat: Float[np.ndarray, " count"], splits: Splits) -> "Counts":
-        """The counts of a row."""
-        n_documents, n_labels = len(splits.tested.corpus.names), len(splits.examples.inventory)
-        n_outcomes = 3 * n_labels * (int(draw_blocks(n_documents).max()) + 1)
-        sums = flat[:-n_outcomes].reshape(-1, n_documents, len(TERMS))
-        return cls(sums, flat[-n_outcomes:].reshape(-1, n_labels, 3))
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +49,11 @@ class Trial:
         """The name of the labels that it learns, ``real`` or a control."""
         return self.control if self.control in LABELS else REAL
 
+    def read_counts(self, flat: Float[np.ndarray, " count"]) -> Counts | BlockScores:
+        """What it got, from the row that was written."""
+        kind = Counts if has_predictions(self.estimator) else BlockScores
+        return kind.unflatten(flat, self.splits)
+
     @property
     def names(self) -> dict[str, Any]:
         """The columns that name its row."""
@@ -88,19 +71,15 @@ class TrialResult:
     """
 
     trial: Trial
-    counts: Counts
+    counts: Counts | BlockScores
     curve: Float[np.ndarray, "validation 3"]
     estimator: Any = None
 
     @property
-    def sums(self) -> BySubset:
-        """The counts by document."""
-        return self.counts.sums
-
-    @property
     def nats(self) -> float:
         """−ln p of all test targets."""
-        return float(self.sums[0, :, NATS].sum())
+        assert isinstance(self.counts, Counts)
+        return float(self.counts.sums[0, :, NATS].sum())
 
 
 def run_trials(
@@ -112,6 +91,9 @@ def run_trials(
     X = tested = read_inputs(states, settings)
     if splits.tested is not splits.examples:
         tested = read_inputs(StoredStates(reader, splits.tested), settings)
+    if not has_predictions(trials[0].estimator):
+        yield from (_score(trial, X, tested) for trial in trials)
+        return
     n_together = _count_together(trials[0], states, settings.budget // 2)
     for rows in chunk(trials, n_together):
         batch = trials[rows]
@@ -124,6 +106,22 @@ def run_trials(
         for trial, estimator, flat in zip(batch, fit.estimators, fit.sums, strict=True):
             curve = np.array(getattr(estimator, "curve_", ()), float).reshape(-1, len(CURVE))
             yield TrialResult(trial, Counts.unflatten(flat, trial.splits), curve, estimator)
+
+
+def _score(trial: Trial, X: Any, tested: Any) -> TrialResult:
+    """The score of an estimator without predictions, on the first fold."""
+    from sklearn.base import clone
+
+    splits, estimator = trial.splits, clone(trial.estimator)
+    fold, examples = splits.folds[0], splits.tested
+    labels = splits.examples.marks[trial.labels][None]
+    fit_together(
+        [estimator], take(X, fold.train), labels[:, fold.train], (None, labels[:, :0]), None
+    )
+    gold, documents = examples.marks[trial.labels][fold.test], examples.document[fold.test]
+    tested = take(tested, fold.test)
+    scores = score_blocks(estimator, tested, gold, documents, len(examples.corpus.names))
+    return TrialResult(trial, scores, np.empty((0, len(CURVE))), estimator)
 
 
 def read_inputs(states: StoredStates, settings: ProbeSettings) -> Any:
@@ -149,39 +147,3 @@ def _count(
 ) -> Float[np.ndarray, " count"]:
     trial = trials[number]
     return count_predictions(trial.splits, predictions, rows, trial.labels).flatten()
-
-
-def count_predictions(
-    splits: Splits, predictions: Predictions, rows: Rows, labels: str = REAL
-) -> Counts:
-    """The counts of predictions for some tested examples; only real labels can be new."""
-    examples, task = splits.tested, splits.task
-    is_scored = np.array([task.is_scored(label) for label in examples.inventory])
-    unseen = examples.unseen[rows] * (labels == REAL)
-    gold, documents = examples.marks[labels][rows], examples.document[rows]
-    terms = count_terms(predictions, gold, unseen, is_scored)
-    subsets = [subset[rows] for subset in examples.subsets().values()]
-    blocks = draw_blocks(len(examples.corpus.names))
-    return Counts(
-        sum_groups(terms, documents, len(blocks), subsets),
-        count_labels(predictions, gold, is_scored, blocks[documents], int(blocks.max()) + 1),
-    )
-
-
-def count_baselines(splits: Splits, by_place: bool = False) -> dict[str, Counts]:
-    """The counts of rules that need no vector; they give no probabilities. Those that know places and no words are
-    ``majority`` alone, the most frequent label of a place.
-    """
-    flat: dict[str, list[np.ndarray]] = {}
-    n_labels = len(splits.examples.inventory)
-    train, test = (
-        examples.words[:, 0, :1] if by_place else examples.forms
-        for examples in (splits.examples, splits.tested)
-    )
-    for fold in splits.folds:
-        labels = splits.examples.labels[fold.train]
-        rules = dict(predict_without_vectors(labels, train[fold.train], test[fold.test]))
-        for name, codes in {MAJORITY: rules[IDENTITY]}.items() if by_place else rules.items():
-            counts = count_predictions(splits, predict_one_label(codes, n_labels), fold.test)
-            flat.setdefault(name, []).append(counts.flatten())
-    return {name: Counts.unflatten(np.sum(counts, axis=0), splits) for name, counts in flat.items()}

@@ -71,8 +71,8 @@ def fit_predictors(layer: Layer, training: Training) -> Iterator[Predictor]:
             return fit_affine(moments, columns, target, [strength])[0]
 
         heads = list(map(fit, layer.heads))
-        for head, fitted in enumerate(heads):
-            yield Predictor("head", head, penalty, [fitted])
+        for head, affine in enumerate(heads):
+            yield Predictor("head", head, penalty, [affine])
         yield Predictor("heads", None, penalty, heads)
         yield Predictor("all heads", None, penalty, [fit(layer.together)])
         yield Predictor("random", None, penalty, list(map(fit, layer.random)))
@@ -91,7 +91,7 @@ class Scored:
     @property
     def rivals(self) -> list[int]:
         """For every predictor, that of random projections with the same penalty."""
-        names = [(each.name, each.penalty) for each in self.predictors]
+        names = [(predictor.name, predictor.penalty) for predictor in self.predictors]
         return [names.index(("random", penalty)) for _, penalty in names]
 
 
@@ -110,7 +110,7 @@ def reconstruct(
 
     Returns:
         One row per layer, training set, predictor and split, held out and in sample, beside random projections, principal
-        components, the mean and the untrained twin; see [columns](columns.md#reconstruction).
+        components, the mean and the untrained twin; see [columns](tutorials/roles.md#columns-of-reconstruction).
 
     Raises:
         InputError: No such layer or target, sites missing from the store, or too few questions.
@@ -122,13 +122,13 @@ def reconstruct(
         >>> sorted(rows.loc[rows["split"] == "held_out", "predictor"].unique())
         ['all heads', 'head', 'heads', 'mean', 'pca', 'random']
     """
-    parts = [
-        _measure(found, target, untrained, seed)
-        for untrained, each in ((False, store), (True, store.control))
-        if each is not None
-        for found in find_layers(each, layer, target, seed)
+    tables = [
+        _measure(model_layer, target, untrained, seed)
+        for untrained, model_store in ((False, store), (True, store.control))
+        if model_store is not None
+        for model_layer in find_layers(model_store, layer, target, seed)
     ]
-    table = pd.concat(parts, ignore_index=True).astype({"head": "Int64"})
+    table = pd.concat(tables, ignore_index=True).astype({"head": "Int64"})
     table.insert(0, "model", _name(store))
     return table
 
@@ -136,11 +136,11 @@ def reconstruct(
 def list_results(table: pd.DataFrame) -> pd.DataFrame:
     """The long table of rows of :func:`reconstruct`."""
     control = table["untrained"].map({True: "untrained", False: ""})
-    named = table.rename(columns={"n": "n_train"}).assign(control=control, n=table["positions"])
+    columns = table.rename(columns={"n": "n_train"}).assign(control=control, n=table["positions"])
     names = {"model": "model", "layer": "layer", "head": "head", "target": "task"}
     names |= {"predictor": "estimator", "control": "control"}
     further = ("unit", "n_train", "penalty", "split")
-    return melt(named, names | {name: name for name in further}, ("mse", "r2", "gain"))
+    return melt(columns, names | {name: name for name in further}, ("mse", "r2", "gain"))
 
 
 def _name(store: Store) -> str:
@@ -155,11 +155,17 @@ def _measure(layer: Layer, target: str, untrained: bool, seed: int) -> pd.DataFr
     errors = _errors_by_question(layer, scored, split.questions)
     place = {"layer": layer.number, "target": target, "untrained": untrained}
     tables = []
-    for each, of in zip(scored, errors, strict=True):
-        table = pd.DataFrame([place | _describe(each, found, layer) for found in each.predictors])
-        dimensions = layer.width * np.bincount(split.questions[each.rows], minlength=len(of))
-        ends = dict(zip(BOUNDS, _bounds(each, of, dimensions), strict=True))
-        tables.append(table.assign(gain=table["r2"] - table["r2"].to_numpy()[each.rivals], **ends))
+    for scored_set, question_errors in zip(scored, errors, strict=True):
+        table = pd.DataFrame(
+            [place | _describe(scored_set, predictor, layer) for predictor in scored_set.predictors]
+        )
+        dimensions = layer.width * np.bincount(
+            split.questions[scored_set.rows], minlength=len(question_errors)
+        )
+        ends = dict(zip(BOUNDS, _bounds(scored_set, question_errors, dimensions), strict=True))
+        tables.append(
+            table.assign(gain=table["r2"] - table["r2"].to_numpy()[scored_set.rivals], **ends)
+        )
     pairs = zip(tables[::2], tables[1::2], strict=True)  # held out and in sample, row by row
     return pd.concat([pd.concat(two).sort_index(kind="stable") for two in pairs])
 
@@ -167,24 +173,24 @@ def _measure(layer: Layer, target: str, untrained: bool, seed: int) -> pd.DataFr
 def _fit_all(layer: Layer, split: Split) -> Iterator[Scored]:
     """The predictors of every training set, held out and in sample."""
     partitions = {"fold": split.folds, **split.sweeps}
-    parts = reduce(merge, each_part(partial(gather, layer, partitions), layer.parts()))
-    folds = [parts["fold", i] for i in range(FOLDS)]
+    by_part = reduce(merge, each_part(partial(gather, layer, partitions), layer.parts()))
+    folds = [by_part["fold", i] for i in range(FOLDS)]
     n, trained = split.n_training, split.trained
     trainings = [Training("question", n, reduce(add, folds), trained, folds)]
     for unit, labels in split.sweeps.items():
-        sums = accumulate(parts[unit, i] for i in range(len(split.sizes[unit])))
-        for last, (n, moments) in enumerate(zip(split.sizes[unit], sums, strict=True)):
-            trainings.append(Training(unit, n, moments, (labels >= 0) & (labels <= last)))
+        sums = accumulate(by_part[unit, i] for i in range(len(split.sizes[unit])))
+        for index, (n, moments) in enumerate(zip(split.sizes[unit], sums, strict=True)):
+            trainings.append(Training(unit, n, moments, (labels >= 0) & (labels <= index)))
     for training in trainings:
         predictors = list(fit_predictors(layer, training))
-        yield Scored(training, predictors, "held_out", split.held_out, parts["fold", FOLDS])
+        yield Scored(training, predictors, "held_out", split.held_out, by_part["fold", FOLDS])
         yield Scored(training, predictors, "in_sample", training.rows, training.moments)
 
 
 def _describe(scored: Scored, predictor: Predictor, layer: Layer) -> dict[str, Any]:
     """The columns of a predictor: name, head, training set, mean squared error and R²."""
     training, moments = scored.training, scored.moments
-    total = float(np.mean([each.total(moments) for each in predictor.maps]))
+    total = float(np.mean([affine.total(moments) for affine in predictor.maps]))
     [mean] = scored.predictors[0].maps
     return {
         "predictor": predictor.name,
@@ -192,7 +198,7 @@ def _describe(scored: Scored, predictor: Predictor, layer: Layer) -> dict[str, A
         "unit": training.unit,
         "n": training.n,
         "penalty": predictor.penalty,
-        "alpha": float(np.mean([each.alpha for each in predictor.maps])),
+        "alpha": float(np.mean([affine.alpha for affine in predictor.maps])),
         "split": scored.split,
         "mse": total / (moments.count * layer.width),
         "r2": 1 - total / mean.total(moments),
@@ -221,10 +227,12 @@ def _errors_by_question(
     layer: Layer, scored: Sequence[Scored], questions: Int[np.ndarray, " row"]
 ) -> list[Float64[np.ndarray, "question predictor"]]:
     """|z − ẑ|² summed over the rows of every question; 0 for training sets without intervals."""
-    ends = np.cumsum([len(each.predictors) for each in scored])
+    ends = np.cumsum([len(scored_set.predictors) for scored_set in scored])
     totals = np.zeros((questions.max() + 1, ends[-1]))
-    for asked, errors in each_part(partial(_part_errors, layer, scored, questions), layer.parts()):
-        totals[asked] += errors
+    for question_ids, errors in each_part(
+        partial(_part_errors, layer, scored, questions), layer.parts()
+    ):
+        totals[question_ids] += errors
     return np.split(totals, ends[:-1], axis=1)
 
 
@@ -232,14 +240,16 @@ def _part_errors(
     layer: Layer, scored: Sequence[Scored], questions: Int[np.ndarray, " row"], part: slice
 ) -> tuple[Int[np.ndarray, " asked"], Float64[np.ndarray, "asked predictor"]]:
     """The questions that a part of the rows has, and what it adds to their errors."""
-    asked, numbers = np.unique(questions[part], return_inverse=True)
-    lines = [(each, predictor) for each in scored for predictor in each.predictors]
-    totals = np.zeros((len(asked), len(lines)))
+    question_ids, numbers = np.unique(questions[part], return_inverse=True)
+    lines = [
+        (scored_set, predictor) for scored_set in scored for predictor in scored_set.predictors
+    ]
+    totals = np.zeros((len(question_ids), len(lines)))
     for rows, vectors in layer.blocks(part):
         of_rows = numbers[rows.start - part.start : rows.stop - part.start]
-        errors_of = cache(lambda of, vectors=vectors: of.errors(vectors))
-        for total, (each, predictor) in zip(totals.T, lines, strict=True):
-            if each.training.has_interval:
-                errors = np.mean([errors_of(of) for of in predictor.maps], axis=0)
-                total += np.bincount(of_rows, errors * each.rows[rows], len(asked))
-    return asked, totals
+        errors_of = cache(lambda affine, vectors=vectors: affine.errors(vectors))
+        for total, (scored_set, predictor) in zip(totals.T, lines, strict=True):
+            if scored_set.training.has_interval:
+                errors = np.mean([errors_of(affine) for affine in predictor.maps], axis=0)
+                total += np.bincount(of_rows, errors * scored_set.rows[rows], len(question_ids))
+    return question_ids, totals

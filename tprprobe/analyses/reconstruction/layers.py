@@ -24,9 +24,12 @@ Labels = Int[np.ndarray, " row"]  # the part that a row belongs to, −1 for non
 Parts = dict[tuple[str, int], Moments]  # by the name of a partition of the rows, and label
 
 
-def merge(one: Parts, other: Parts) -> Parts:
+def merge(first_parts: Parts, second_parts: Parts) -> Parts:
     """The moments of every part of the rows of both."""
-    return one | {key: one[key] + of if key in one else of for key, of in other.items()}
+    return first_parts | {
+        key: first_parts[key] + moments if key in first_parts else moments
+        for key, moments in second_parts.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -98,13 +101,15 @@ class Layer:
 
 def gather(layer: Layer, partitions: Mapping[str, Labels], part: slice) -> Parts:
     """The moments of every part of every partition of some rows, in one pass over the blocks."""
-    found: Parts = {}
+    moments_by_part: Parts = {}
     for rows, vectors in layer.blocks(part):
         for name, labels in partitions.items():
             of_block = labels[rows]
             for label in np.unique(of_block[of_block >= 0]).tolist():
-                found = merge(found, {(name, label): Moments.of(vectors[of_block == label])})
-    return found
+                moments_by_part = merge(
+                    moments_by_part, {(name, label): Moments.of(vectors[of_block == label])}
+                )
+    return moments_by_part
 
 
 def find_layers(store: Store, layer: int | None, target: str, seed: int) -> list[Layer]:
@@ -172,17 +177,17 @@ def split_questions(tokens: pd.DataFrame, seed: int) -> Split:
     n_test = round(TEST_SHARE * len(order))
     place = np.empty(len(order), int)  # among the training questions
     place[order] = np.maximum(np.arange(len(order)) - n_test, HELD_OUT)
-    at = place[questions]
-    is_counted = stand_first(np.where(at < 0, -1, at % FOLDS), origin.sequences)
-    at = np.where(is_counted, at, LEFT_OUT)
-    position = np.full(len(at), -1)
-    training = rng.permutation(np.flatnonzero(at >= 0))
+    place_of_row = place[questions]
+    is_counted = stand_first(np.where(place_of_row < 0, -1, place_of_row % FOLDS), origin.sequences)
+    place_of_row = np.where(is_counted, place_of_row, LEFT_OUT)
+    position = np.full(len(place_of_row), -1)
+    training = rng.permutation(np.flatnonzero(place_of_row >= 0))
     position[training] = np.arange(len(training))
-    places = {"question": at, "position": position}
+    places = {"question": place_of_row, "position": position}
     sizes = {unit: [n for n in SIZES if n <= values.max()] for unit, values in places.items()}
     return Split(
         questions,
-        np.select([at == HELD_OUT, at >= 0], [FOLDS, at % FOLDS], -1),
+        np.select([place_of_row == HELD_OUT, place_of_row >= 0], [FOLDS, place_of_row % FOLDS], -1),
         {unit: _nested(values, sizes[unit]) for unit, values in places.items()},
         sizes,
     )

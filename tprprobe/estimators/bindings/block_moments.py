@@ -1,18 +1,20 @@
 """Variances of random components of states, from products of states of different blocks; `components` has the definition and sources."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64
 from scipy import stats
-from scipy.sparse import csr_array, hstack
+from scipy.sparse import csr_array, diags_array, hstack
 
 from tprprobe.statistics import Interval
 
-N_TRACES = 12  # random vectors of every component
-CELLS = 2**23  # numbers that are held at once
+N_TRACES, TRACED_UNITS = (
+    (16, 128),
+    500_000,
+)  # random vectors of every component, fewer of many units
 TOLERANCE = 1e-8  # of eigenvalues of columns that depend on each other
 LEVERAGE = 1 - 1e-6  # of a block, at most
 SHRINKAGE = 10.0
@@ -44,11 +46,8 @@ class Basis:
     def __len__(self) -> int:
         return self.transform.shape[1]
 
-    def rows(self, units: slice) -> Float64[np.ndarray, "unit axis"]:
-        return self.columns[units] @ self.transform
-
     def all_rows(self) -> Float64[np.ndarray, "unit axis"]:
-        return self.rows(slice(None))
+        return self.columns @ self.transform
 
 
 def _inverse_root(gram: np.ndarray) -> np.ndarray:
@@ -77,33 +76,31 @@ class Component:
         """A component of few columns, of which an orthonormal basis is measured: its share is exact for any V."""
         return cls(basis.all_rows(), np.ones(len(basis)), True)
 
-    def draw(self, rng: np.random.Generator) -> States:
+    def draw(self, rng: np.random.Generator, n: int) -> States:
         """X V of random signs V."""
-        return self.columns @ rng.choice([-1.0, 1.0], size=(self.columns.shape[1], N_TRACES))  # pyright: ignore[reportOptionalSubscript]
+        return self.columns @ rng.choice([-1.0, 1.0], size=(self.columns.shape[1], n))  # pyright: ignore[reportOptionalSubscript]
 
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """Residuals by block: the rows of Q and of P S, their coordinates Qᵀ (P S), and the same from the fit to all other blocks."""
+    """P S, the basis Q, and (I − Q_b Q_bᵀ)⁻¹ (P S)_b: the residuals of each block from the fit to all other blocks."""
 
-    basis: Sequence[np.ndarray]
-    states: Sequence[np.ndarray]
-    coordinates: Sequence[np.ndarray]
-    corrections: Sequence[np.ndarray]  # that fit leaves (P S)_b + Q_b times this of block b
+    basis: Float64[np.ndarray, "unit axis"]
+    states: States
+    left_out: States
+    blocks: Sequence[slice]
 
     @classmethod
     def project(cls, states: States, basis: Basis, blocks: Sequence[slice]) -> "Residuals":
         """(I − Q_b Q_bᵀ)⁻¹ (P S)_b = (P S)_b + Q_b (I − Q_bᵀ Q_b)⁻¹ Q_bᵀ (P S)_b."""
-        rows = [basis.rows(units) for units in blocks]
-        fit = np.sum([q.T @ states[units] for q, units in zip(rows, blocks, strict=True)], 0)
-        residuals = [states[units] - q @ fit for q, units in zip(rows, blocks, strict=True)]
-        coordinates = [q.T @ residual for q, residual in zip(rows, residuals, strict=True)]
-        corrections = []
-        for q, coordinate in zip(rows, coordinates, strict=True):
+        rows = basis.all_rows()
+        residuals = states - rows @ (rows.T @ states)
+        left_out = residuals.copy()
+        for q, residual, into in ((rows[of], residuals[of], left_out[of]) for of in blocks):
             values, axes = np.linalg.eigh(q.T @ q)
             scale = 1 / (1 - values.clip(0, LEVERAGE))
-            corrections.append(axes @ (scale[:, None] * (axes.T @ coordinate)))
-        return cls(rows, residuals, coordinates, corrections)
+            into += q @ (axes @ (scale[:, None] * (axes.T @ (q.T @ residual))))
+        return cls(rows, residuals, left_out, blocks)
 
 
 def estimate(
@@ -117,15 +114,16 @@ def estimate(
     lies in two blocks; units lie block by block.
     """
     rng = np.random.default_rng(seed)
-    drawn = [component.draw(rng) for component in components]
+    n_traces = int(np.clip(TRACED_UNITS // len(states), *N_TRACES))
+    drawn = [component.draw(rng, n_traces) for component in components]
     residuals = Residuals.project(np.hstack([states, *drawn]), basis, blocks)
-    ends = np.cumsum([0, states.shape[1], *(N_TRACES for _ in components)])
-    sizes = np.array([[(block[:, a:b] ** 2).sum() / N_TRACES for block in residuals.states]
+    ends = np.cumsum([0, states.shape[1], *(n_traces for _ in components)])
+    sizes = np.array([[(residuals.states[units, a:b] ** 2).sum() / n_traces for units in blocks]
                       for a, b in itertools.pairwise(ends[1:])])  # fmt: skip
-    sizes *= len(states) / max(1, len(states) - len(basis))
-    summed = [_sum_products(of, residuals, blocks, ends) for of in components]
+    sizes *= len(states) / max(1, len(states) - len(residuals.basis.T))
+    summed = [_sum_products(of, residuals, ends) for of in components]
     products = np.array([moments for moments, _ in summed])  # of states, then of drawn components
-    products[:, 1:] /= N_TRACES
+    products[:, 1:] /= n_traces
     grams = np.array([gram for _, gram in summed])
     system = products[:, 1:].sum(-1)
     scale = np.sqrt(np.abs(np.diag(system)))
@@ -146,43 +144,33 @@ def estimate(
 
 
 def _sum_products(
-    component: Component,
-    residuals: Residuals,
-    blocks: Sequence[slice],
-    ends: np.ndarray,
+    component: Component, residuals: Residuals, ends: np.ndarray
 ) -> tuple[Float64[np.ndarray, "part block"], Float64[np.ndarray, "block block"]]:
-    """The products of each block with the other blocks, for every part of the states; for the first part, the products of all pairs of blocks."""
-    n_blocks, n_parts, width = len(blocks), len(ends) - 1, int(ends[-1])
-    moments, gram = np.zeros((n_parts, n_blocks)), np.zeros((n_blocks, n_blocks))
-    for columns, weights in _chunks(component, max(1, CELLS // (n_blocks * width))):
-        by_block = [columns[units].T for units in blocks]
-        with_basis = [x @ q for x, q in zip(by_block, residuals.basis, strict=True)]
-        shared, root = np.sum(with_basis, 0), np.sqrt(weights)[:, None]
-        own, left_out = (
-            [],
-            [],
-        )  # (P X)_bᵀ (P S)_b, of P X = X − Q Qᵀ X, and the same of left-out residuals
-        for b, x in enumerate(by_block):
-            q = residuals.basis[b]
-            own.append(root * (x @ residuals.states[b] - shared @ residuals.coordinates[b]))
-            leverage = with_basis[b] - shared @ (q.T @ q)
-            left_out.append(own[-1] + root * (leverage @ residuals.corrections[b]))
-        total = np.sum(own, 0)
-        by_number = np.array([(a * (total - c)).sum(0) for a, c in zip(own, left_out, strict=True)])
-        moments += np.add.reduceat(by_number, ends[:-1], axis=1).T
-        flat = np.array([a[:, : ends[1]].ravel() for a in own])
-        gram += flat @ flat.T
-    return moments, gram
+    """The products of each block with the other blocks, for every part of the states; for the first part, the products of all
+    pairs of blocks.
 
-
-def _chunks(component: Component, size: int) -> Iterator[tuple[Columns, np.ndarray]]:
-    """The columns, some at a time, and their weights."""
-    columns = component.columns
-    by_column = columns.tocsc() if isinstance(columns, csr_array) else columns
-    for start in range(0, columns.shape[1], size):  # pyright: ignore[reportOptionalSubscript]
-        chosen = slice(start, start + size)
-        some = by_column[:, chosen]
-        yield (csr_array(some) if isinstance(columns, csr_array) else some), component.weights[chosen]  # fmt: skip
+    A product is ⟨(P X)_aᵀ r_a, W (P X)_bᵀ r_b⟩ with (P X)_b = X_b − Q_b Lᵀ and L = Xᵀ Q; it is expanded, so that X stays sparse.
+    """
+    columns, root = component.columns, np.sqrt(component.weights)
+    x = columns @ diags_array(root) if isinstance(columns, csr_array) else columns * root
+    loadings = x.T @ residuals.basis
+    with_loadings, between = x @ loadings, loadings.T @ loadings
+    q, r, other = residuals.basis, residuals.states, residuals.left_out
+    everywhere = x @ (x.T @ r)
+    of_basis = loadings.T @ (x.T @ r)
+    moments, rows = [], []
+    for units in residuals.blocks:
+        own, left, of = x[units].T @ r[units], x[units].T @ other[units], with_loadings[units].T
+        fit, fit_left = q[units].T @ r[units], q[units].T @ other[units]
+        product = (r[units] * everywhere[units]).sum(0) - (fit * of_basis).sum(0)
+        product -= (own * left).sum(0) - (fit * (of @ other[units])).sum(0)
+        product += ((of @ r[units]) * fit_left).sum(0) - (fit * (between @ fit_left)).sum(0)
+        moments.append(np.add.reduceat(product, ends[:-1]))
+        d = ends[1]
+        rows.append((own[:, :d].ravel(), fit[:, :d].ravel(), (of @ r[units][:, :d]).ravel(), (between @ fit[:, :d]).ravel()))  # fmt: skip
+    of_x, of_q, crossed, through = (np.array(each) for each in zip(*rows, strict=True))
+    cross = of_q @ crossed.T
+    return np.array(moments).T, of_x @ of_x.T - cross - cross.T + of_q @ through.T
 
 
 def _standard_error(influence: np.ndarray, gram: np.ndarray) -> float:

@@ -4,20 +4,18 @@ Definition. A unit (a sequence, or a token) has counts x of filler–role pairs,
 a length. With V the vectors of pairs and x̃ = x − E[x | b, c], the bindings' share is E‖Vᵀx̃‖² / E‖e − E e‖²: what a state e
 owes to *which filler has which role*, beyond every function of which fillers and which roles there are. It is what
 shuffling the roles within a sequence destroys: the share of a sum, a mean, a normalized bag, a maximum or a pooling by weights of
-words is 0 by definition (how near the estimate comes: *Limits*). E[x | b, c] is b cᵀ / Σb where every order is equally likely; in real text frequent fillers prefer places, and what
-these predict is removed by regression.
+words is 0 by definition. ``order_residuals`` estimates E[x | b, c].
 
-Limits. Exact for any function of the bag where every order is equally likely. In the order of real text the regression holds
-functions of length 1, 1/L and 1/√L: a bag times an arbitrary function of length was still claimed to bind in 5 of 12 draws,
-pooling by weights of words in 2, the mean and the maximum in 1 each (``benchmarks.binding.shares``). So the share alone is no claim: see
-``binding_claims.binds``. Where pairs are many, the weights are diagonal, and
-a share is exact on average over V, not for every V.
+Limits. Functions of the bag are claimed to bind in about 5 % of draws or fewer in random order and in the order of real text
+(``benchmarks.binding.shares``). Where pairs are many, the weights are diagonal, and a share is exact on average over V, not for
+every V.
 
-Estimator. Let P project out fixed columns F (roles, functions of length, frequent fillers times 1, 1/L, 1/√L), K = X̃ W X̃ᵀ and
+Estimator. Let P project out fixed columns F (roles, bins of length, frequent fillers by bins of length), K = X̃ W X̃ᵀ and
 blocks of groups be independent. Products of states of *different* blocks hold no noise, so
     q = Σ_{i, j of different blocks} ⟨(P e)_i, (P e)_j⟩ (P K P)_ij
 is 0 on average if there are no bindings, whatever the noise of a block is (in the block itself, the residuals that the other
-blocks predict stand for the noise: E[ê ẽᵀ] = Ω). Random vectors of pairs, put through the same products, say what q is for a
+blocks predict stand for the noise: E[ê ẽᵀ] = Ω). Errors of E[x | b, c] and of F both have to be large to bias it: their product
+counts (Shah & Peters 2020). Random vectors of pairs, put through the same products, say what q is for a
 share of 1: that is Haseman–Elston regression with randomized traces. Rare fillers (too few for F) are random components of
 the same system, times 1 and 1/L. W = 1 / (count + SHRINKAGE): a pair with many units is measured as it is (its share is exact for
 any V), rare pairs as draws of one distribution.
@@ -42,11 +40,13 @@ from scipy.sparse import csr_array
 
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.block_moments import Basis, Component, estimate
+from tprprobe.estimators.bindings.order_residuals import subtract_expected
 from tprprobe.estimators.bindings.pair_counts import (
     Bindings,
     PairCounts,
     beside,
     beyond_each,
+    divide_by_length,
     split_by_count,
     times,
 )
@@ -56,6 +56,7 @@ FEWEST_GROUPS, FEWEST_UNITS = 10, 40
 N_BLOCKS = 20
 FREQUENT = 10  # units that a fixed filler or role has, at least
 UNITS_PER_COLUMN, MAX_FIXED = 8, 320  # of the fixed columns of fillers
+UNITS_PER_BIN, MAX_BINS = 15, 12  # of length, for a fixed filler
 PRINCIPAL, OTHERS = 48, 16  # directions of states that are measured, and random ones of the rest
 FEW_PAIRS = 400  # whose covariance is used whole
 STEPS = FILLERS, ROLES, BY_LENGTH, BINDINGS = ("fillers", "roles", "fillers × length", "bindings")
@@ -197,15 +198,12 @@ class Steps:
         )
         self.fillers, self.rare = split_by_count(fillers, FREQUENT, most // 3)
         self.roles, self.rare_roles = split_by_count(roles, FREQUENT, most)
-        self.pairs = beside(*(part.beyond_bags for part in parts))[order]
+        self.pairs = beside(*map(subtract_expected, parts))[order]
         lengths = parts[-1].lengths[order]
-        powers = (1, 0.5) if parts[-1].has_shares else (-1, -0.5)
-        self.scaled = [times(self.fillers, lengths**power) for power in powers]
-        self.rare_scaled = times(self.rare, lengths ** powers[0])
-        self.length, self.of_length = (
-            lengths,
-            beside(*(lengths**power for power in (-1, -0.5, 0.5, 2))),
-        )
+        self.rare_by_length = times(self.rare, lengths if parts[-1].has_shares else 1 / lengths)
+        least = max(UNITS_PER_BIN, self.fillers.nnz // MAX_FIXED)
+        columns = beside(self.ones, self.fillers)
+        self.length, self.by_length = lengths, divide_by_length(columns, lengths, least, MAX_BINS)
 
     def measure(self, step: str) -> Interval:
         """The share of a step."""
@@ -221,12 +219,11 @@ class Steps:
             )
         base = beside(base, self.roles)
         rare += [Component.random(self.rare_roles)]
-        by_length = beside(self.of_length, *self.scaled)
         if step == BY_LENGTH:
-            beyond = beyond_each(self.rare_scaled, self.rare)
-            return self._estimate(base, by_length, [*rare, Component.random(beyond, True)])
-        base = beside(base, by_length)
-        rare += [Component.random(self.rare_scaled)]
+            beyond = beyond_each(self.rare_by_length, self.rare)
+            return self._estimate(base, self.by_length, [*rare, Component.random(beyond, True)])
+        base = beside(base, self.by_length)
+        rare += [Component.random(self.rare_by_length)]
         if self.pairs.shape[1] <= min(FEW_PAIRS, len(self.states) // UNITS_PER_COLUMN):
             return self._estimate(base, self.pairs, rare)
         return self._estimate(base, None, [*rare, Component.random(self.pairs, True)])

@@ -53,6 +53,17 @@ class Operation:
         raise NotImplementedError
 
 
+def as_operation(kind: type, name: str) -> type[Operation]:
+    """The class, with what an operation has beside ``fit`` and ``bind`` where it does not say it itself."""
+    if issubclass(kind, Operation):
+        return kind
+    stated = {
+        "title": getattr(kind, "title", name),
+        "is_basis_free": getattr(kind, "is_basis_free", False),
+    }
+    return type(kind.__name__, (kind, Operation), stated)
+
+
 class Additive(Operation):
     """f + r: no binding."""
 

@@ -12,6 +12,7 @@ from tprprobe.estimators.bindings.operations import (
     Weights,
     bind_all,
 )
+from tprprobe.estimators.bindings.pairs import draw_pairs
 
 INNER_SHARE = 0.2  # of the seen pairs, to choose a form by
 ROUNDS = 3  # by turns of main effects and the operation
@@ -35,11 +36,11 @@ class Form:
         reduced = table if self.axes is None else table @ self.axes
         bound = main = np.zeros_like(reduced)
         for _ in range(ROUNDS):
-            rest = reduced - bound
+            residual = reduced - bound
             main = (
-                bind_all(Additive().fit(rest, weights))
+                bind_all(Additive().fit(residual, weights))
                 if self.has_fillers
-                else _by_role(rest, weights)
+                else _by_role(residual, weights)
             )
             bound = bind_all(self.operation.fit(reduced - main, weights))
         completed = main + bound
@@ -61,15 +62,17 @@ def complete(
         The form, fitted to all seen pairs, and the table.
     """
     axes = _principal_axes(table, weights)
-    inner = draw_pairs(weights > 0, INNER_SHARE, np.random.default_rng(seed))
-    known = np.where(inner, 0, weights)
+    inner = draw_cells(weights > 0, INNER_SHARE, np.random.default_rng(seed))
+    visible = np.where(inner, 0, weights)
 
     def error(form: Form) -> float:
-        return float(np.sum((weights * inner)[..., None] * (form.fit(table, known) - table) ** 2))
+        return float(np.sum((weights * inner)[..., None] * (form.fit(table, visible) - table) ** 2))
 
     reduced = (*table.shape[:2], axes.shape[1])
     operations = kind.candidates(reduced if kind.is_basis_free else table.shape)
-    forms = [Form(each, True, axes if each.is_basis_free else None) for each in operations]
+    forms = [
+        Form(operation, True, axes if operation.is_basis_free else None) for operation in operations
+    ]
     forms += [replace(form, has_fillers=False) for form in (min(forms, key=error),)]
     best = min(forms, key=error)
     return best, best.fit(table, weights)
@@ -86,16 +89,11 @@ def _by_role(table: Table, weights: Weights) -> Float64[np.ndarray, "1 role_ d"]
     return (total / np.maximum(weights.sum(0), 1e-12)[:, None])[None]
 
 
-def draw_pairs(seen: Cells, share: float, rng: np.random.Generator) -> Cells:
+def draw_cells(is_seen: Cells, share: float, rng: np.random.Generator) -> Cells:
     """A random share of the seen pairs; fillers and roles keep half of theirs."""
-    remaining = [seen.sum(1), seen.sum(0)]
-    least = [np.ceil(n / 2) for n in remaining]
-    drawn = np.zeros_like(seen)
-    for cell in rng.permutation(np.argwhere(seen)):
-        if drawn.sum() >= share * seen.sum():
-            break
-        if all(n[i] > m[i] for n, m, i in zip(remaining, least, cell, strict=True)):
-            drawn[tuple(cell)] = True
-            for n, i in zip(remaining, cell, strict=True):
-                n[i] -= 1
-    return drawn
+    cells = np.argwhere(is_seen)
+    order, occurs = rng.permutation(len(cells)), np.ones(len(cells), bool)
+    selection = cells[draw_pairs(order, list(cells.T), occurs, share * len(cells))]
+    is_drawn = np.zeros_like(is_seen)
+    is_drawn[tuple(selection.T)] = True
+    return is_drawn

@@ -1,4 +1,4 @@
-"""How often every unit has every pair of a filler and a role, and what the fillers and the roles alone predict of that."""
+"""How often every unit has every pair of a filler and a role."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -60,36 +60,6 @@ class PairCounts:
         """[unit, role]"""
         return self.pairs @ _indicator(self.role_of)
 
-    @cached_property
-    def beyond_bags(self) -> csr_array:
-        """X̃ = X − b cᵀ / Σb of the pairs that occur: what a unit's bag of fillers b and its bag of roles c do not predict
-        of its pairs if every assignment of these roles to these fillers is as likely. A unit of one token has but one
-        assignment; where all are such, c is the mean of the roles over units instead.
-        """
-        n, total = len(self), np.asarray(self.fillers.sum(1)).ravel()
-        bags, roles = self.fillers, self.roles
-        if np.diff(self.pairs.indptr).max() <= 1:
-            mean = np.bincount(self.role_of, np.asarray(self.pairs.sum(0)).ravel()) / max(total.sum(), 1)  # fmt: skip
-            filler = csr_array((np.ones(len(self.filler_of)), (self.filler_of, np.arange(len(self.filler_of)))))  # fmt: skip
-            return csr_array(self.pairs - bags @ (filler @ diags_array(mean[self.role_of])))
-        n_bag, n_role = np.diff(bags.indptr), np.diff(roles.indptr)
-        size = n_bag * n_role
-        unit = np.repeat(np.arange(n), size)
-        cell = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
-        at_bag, at_role = (of.indptr[unit] + part for of, part in zip((bags, roles), np.divmod(cell, n_role[unit]), strict=True))  # fmt: skip
-        pair = self._number(bags.indices[at_bag], roles.indices[at_role])
-        occurs = pair >= 0
-        expected = (bags.data[at_bag] * roles.data[at_role] / total[unit])[occurs]
-        return csr_array(self.pairs - csr_array((expected, (unit[occurs], pair[occurs])), self.pairs.shape))  # fmt: skip
-
-    def _number(self, filler: np.ndarray, role: np.ndarray) -> Int[np.ndarray, " cell"]:
-        """The pair of every filler and role, −1 where it does not occur."""
-        n_roles = int(self.role_of.max()) + 1
-        codes = self.filler_of * n_roles + self.role_of
-        order = np.argsort(codes)
-        at = np.minimum(np.searchsorted(codes[order], filler * n_roles + role), len(codes) - 1)
-        return np.where(codes[order][at] == filler * n_roles + role, order[at], -1)
-
 
 def _indicator(names: Int[np.ndarray, " pair"]) -> csr_array:
     return csr_array((np.ones(len(names)), (np.arange(len(names)), names)))
@@ -105,6 +75,20 @@ def beyond_each(columns: csr_array, others: csr_array) -> csr_array:
     own = np.asarray(columns.multiply(others).sum(0)).ravel()
     norm = np.asarray(others.power(2).sum(0)).ravel()
     return csr_array(columns - others @ diags_array(own / np.maximum(norm, 1e-300)))
+
+
+def divide_by_length(
+    counts: csr_array, lengths: Float64[np.ndarray, " unit"], least: int, most: int
+) -> csr_array:
+    """Every column divided by bins of length, as many (``most`` at most) as have ``least`` units each on average."""
+    entries = counts.tocoo()
+    table = pd.DataFrame({"column": entries.col, "length": lengths[entries.row]})
+    by_column = table.groupby("column")["length"]
+    n_bins = (by_column.transform("size") // least).clip(1, most)
+    rank = by_column.rank(pct=True)  # of one length the same, below 1 on average
+    part = np.minimum(rank * n_bins, n_bins - 1).astype(int)
+    column = np.unique(entries.col * most + part, return_inverse=True)[1]
+    return csr_array((entries.data, (entries.row, column)), (counts.shape[0], column.max(initial=-1) + 1))  # fmt: skip
 
 
 def split_by_count(counts: csr_array, least: int, most: int) -> tuple[csr_array, csr_array]:

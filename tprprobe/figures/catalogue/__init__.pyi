@@ -6,6 +6,7 @@ from .entries import load_figures as load_figures
 from .inputs import Input as Input
 from .inputs import Maker as Maker
 from .loaders import INPUTS as INPUTS
+from .registry import build as build
 from .registry import draw as draw
 from .registry import find_inputs as find_inputs
 from .registry import list_drawable as list_drawable

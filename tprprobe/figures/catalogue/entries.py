@@ -30,28 +30,34 @@ class Entry:
     @property
     def maker(self) -> Maker:
         """The maker, imported; a plug-in may give a function alone."""
-        found = self.load()
-        return found if isinstance(found, Maker) else Maker(found)
+        maker = self.load()
+        return maker if isinstance(maker, Maker) else Maker(maker)
 
     @property
     def inputs(self) -> dict[str, Input]:
         """The inputs that the figure needs, by name."""
         from tprprobe.figures.catalogue.loaders import INPUTS
 
-        known = INPUTS | dict(self.maker.inputs)
-        return {name: known[name] for name in self._keywords if name in known}
+        inputs = INPUTS | dict(self.maker.inputs)
+        return {name: inputs[name] for name in self._keywords if name in inputs}
 
     @property
     def options(self) -> list[str]:
         """The options that the figure accepts."""
         return [name for name in self._keywords if name not in self.inputs]
 
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The options that the figure accepts, with their defaults."""
+        parameters = inspect.signature(self.maker.make).parameters
+        return {name: parameters[name].default for name in self.options}
+
     def concerns(self, store: "Store") -> bool:
         """True if a store has what the figure is made of: sites, questions, labels."""
         names, maker = list(store.sites), self.maker
-        known = all(fnmatch.filter(names, pattern) for pattern in maker.sites)
-        known = known and (store.has_questions or not maker.questions)
-        return known and all(label in store.tokens for label in maker.labels)
+        has_sites = all(fnmatch.filter(names, pattern) for pattern in maker.sites)
+        has_questions = store.has_questions or not maker.questions
+        return has_sites and has_questions and all(label in store.tokens for label in maker.labels)
 
     @property
     def _keywords(self) -> Iterable[str]:
@@ -89,13 +95,13 @@ RENAMED = {"tpdn-table": "decomposition"}
 def list_figures() -> list[Entry]:
     """Every figure and table that can be drawn, those of plug-ins first."""
     plugged = plugins.find("figures").values()
-    return [*(Entry(each.name, each.title, each.load) for each in plugged), *FIGURES.values()]
+    return [*(Entry(row.name, row.title, row.load) for row in plugged), *FIGURES.values()]
 
 
 def load_figures() -> list[Entry]:
     """The figures and tables whose code can be imported; a line on stderr names the others."""
     loaded = plugins.load_all("figures")
-    return [each for each in list_figures() if each.name in FIGURES or each.name in loaded]
+    return [entry for entry in list_figures() if entry.name in FIGURES or entry.name in loaded]
 
 
 def find_figure(name: str) -> Entry:
@@ -104,7 +110,7 @@ def find_figure(name: str) -> Entry:
     Raises:
         InputError: there is none (the nearest name is suggested).
     """
-    entries = {each.name: each for each in list_figures()}
+    entries = {entry.name: entry for entry in list_figures()}
     name = RENAMED.get(name, name)
     if name not in entries:
         raise unknown("figure", name, entries)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -33,23 +34,43 @@ def load_tables(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
     Raises:
         InputError: a folder has none.
     """
-    parts = [kind.load(each).assign(name=Path(each).resolve().name) for each in sources]
-    return pd.concat(parts, ignore_index=True)
+    tables = [kind.load(path).assign(name=Path(path).resolve().name) for path in sources]
+    return pd.concat(tables, ignore_index=True)
 
 
 def load_behavior(sources: Iterable[Source]) -> pd.DataFrame:
     """The table of edits of minimal pairs in a folder."""
-    first, *others = sources
-    if others:
+    folders = list(sources)
+    if len(folders) > 1:
         raise InputError(
-            f"the figure `behavior` draws one folder, not {len(others) + 1}: give one --ckpt"
+            f"the figure `behavior` draws one folder, not {len(folders)}: give one --ckpt"
         )
-    return load_tables([first], BEHAVIORS).fillna({"control": ""})
+    return load_tables(folders, BEHAVIORS).fillna({"control": ""})
 
 
 def load_searches(sources: Iterable[Source]) -> list[tuple[str, Any]]:
     """What searches of roles found, site by site, with the name of the folder."""
-    return [(Path(each).resolve().name, found) for each in sources for found in ROLES.load(each)]
+    return [(Path(path).resolve().name, row) for path in sources for row in ROLES.load(path)]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """An input that is in memory already."""
+
+    value: Any
+
+
+def name_result(key: str, result: Any) -> Any:
+    """A result in memory as the input of that name: a table with the columns that folders would name it by."""
+    if key == "roles":
+        return [("", result)]
+    if key == "runs":
+        return {"run": result} if isinstance(result, pd.DataFrame) else result
+    table = getattr(result, "scores", result)
+    if not isinstance(table, pd.DataFrame):
+        raise InputError(f"no table in {type(result).__name__}: give a store, a result or a folder")
+    columns = {"name": "", "model": "model"}
+    return table.assign(**{name: text for name, text in columns.items() if name not in table})
 
 
 def load_evaluations(sources: Iterable[Source]) -> pd.DataFrame:
@@ -58,24 +79,31 @@ def load_evaluations(sources: Iterable[Source]) -> pd.DataFrame:
     Raises:
         InputError: a source holds no evaluation.
     """
-    rows = [row for source in sources for row in _evaluated(_find(source))]
-    columns = ["model", "parameters", "split", "module", "n", "exact_match", "low", "high"]
-    return pd.DataFrame(rows, columns=columns)
+    rows = [row for source in sources for row in _read_evaluations(_find(source))]
+    names = ["model", "parameters", "split", "module", "n", "exact_match", "low", "high"]
+    return pd.DataFrame(rows, columns=names)
 
 
-def _evaluated(path: Path) -> list[tuple[Any, ...]]:
+def _read_evaluations(path: Path) -> list[tuple[Any, ...]]:
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
-    summaries = [summary for file in files if (summary := _summary(file))]
-    if not summaries:
+    evaluations = [evaluation for file in files if (evaluation := _read_evaluation(file))]
+    if not evaluations:
         raise InputError(
             f"{path} holds no evaluation: make one with `tprprobe eval --ckpt … --out FOLDER`"
         )
-    rows: list[tuple[Any, ...]] = []
-    for of in summaries:
-        about = (of.model, of.parameters, of.split)
-        for module, row in of.modules.items():
-            rows.append((*about, module, row.n, row.exact_match, *row.exact_match_interval))
-    return rows
+    return [
+        (
+            run.model,
+            run.parameters,
+            run.split,
+            module,
+            row.n,
+            row.exact_match,
+            *row.exact_match_interval,
+        )
+        for run in evaluations
+        for module, row in run.modules.items()
+    ]
 
 
 class _Matched(Document):
@@ -91,14 +119,14 @@ class _Evaluation(Document):
     parameters: float = math.nan
 
 
-def _summary(file: Path) -> _Evaluation | None:
+def _read_evaluation(file: Path) -> _Evaluation | None:
     """The evaluation in a file; None if the file is something else."""
     try:
         content = read_json(file)
     except InputError:
         return None
-    is_one = content.keys() >= {"model", "split", "modules"}
-    return parse(_Evaluation, content, file) if is_one else None
+    is_evaluation = content.keys() >= {"model", "split", "modules"}
+    return parse(_Evaluation, content, file) if is_evaluation else None
 
 
 def load_runs(sources: Iterable[Source]) -> dict[str, pd.DataFrame]:
@@ -131,8 +159,8 @@ def load_probes(sources: Iterable[Source]) -> pd.DataFrame:
         name if names.count(name) == 1 else f"{name} ({folder.resolve().name})"
         for name, folder in zip(names, folders, strict=True)
     ]
-    named = [rows.assign(model=name) for name, rows in zip(labels, tables, strict=True)]
-    return pd.concat(named, ignore_index=True)
+    tables = [rows.assign(model=name) for name, rows in zip(labels, tables, strict=True)]
+    return pd.concat(tables, ignore_index=True)
 
 
 def _probed_model(folder: Path) -> str:
@@ -146,16 +174,16 @@ def _find(source: Source) -> Path:
     return Path(source) if Path(source).exists() else assets.find("models", source)
 
 
-def find_files(read: Callable[[Path], Any]) -> Callable[[Sequence[Path]], list[Path]]:
+def find_files(parse_file: Callable[[Path], Any]) -> Callable[[Sequence[Path]], list[Path]]:
     """What finds the folders with a JSON file that can be read so."""
-    return lambda folders: [each for each in folders if any(map(read, each.glob("*.json")))]
+    return lambda folders: [path for path in folders if any(map(parse_file, path.glob("*.json")))]
 
 
 def _in_folders(
-    what: str, command: str, kind: Kind, load: Callable[..., Any] | None = None
+    title: str, command: str, kind: Kind, load: Callable[..., Any] | None = None
 ) -> Input:
     """An input from the folders that a command writes; their tables, unless another function loads them."""
-    text = f"{what}: give --ckpt with folders of `{command} --out`"
+    text = f"{title}: give --ckpt with folders of `{command} --out`"
     return Input(text, load or partial(load_tables, kind=kind), kind.find_finished)
 
 
@@ -164,7 +192,7 @@ INPUTS = {
     "evaluations": Input(
         "evaluations: give --ckpt with folders of `eval --out`",
         load_evaluations,
-        find_files(_summary),
+        find_files(_read_evaluation),
     ),
     "runs": _in_folders("logs of training", "train", RUNS, load_runs),
     "sweeps": _in_folders("sweeps", "intervene", SWEEPS),

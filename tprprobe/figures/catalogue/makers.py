@@ -9,14 +9,14 @@ from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.errors import InputError
 from tprprobe.figures.accuracy import module_bars
-from tprprobe.figures.attention import attention_matrix, attention_rows
-from tprprobe.figures.behavior import behavior_by_layer
+from tprprobe.figures.attention import map_squares, row_strips
+from tprprobe.figures.behavior import behavior_scene
 from tprprobe.figures.catalogue.inputs import Maker
-from tprprobe.figures.clusters import role_clusters
-from tprprobe.figures.curves import learning_curve
+from tprprobe.figures.clusters import cluster_strips
+from tprprobe.figures.curves import learning_scene
 from tprprobe.figures.heads import heads_table
 from tprprobe.figures.probes import probe_table
-from tprprobe.figures.reconstruction import reconstruction_curves, reconstruction_table
+from tprprobe.figures.reconstruction import reconstruction_scene, reconstruction_table
 from tprprobe.figures.role_fits import (
     operation_dots,
     scheme_table,
@@ -24,6 +24,8 @@ from tprprobe.figures.role_fits import (
     step_bars,
     withheld_dots,
 )
+from tprprobe.figures.scenes import Grid, Squares
+from tprprobe.figures.strips import Strips
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.sweeps import ablation_map, snap_curve
 from tprprobe.figures.tables import Table
@@ -38,14 +40,14 @@ def draw_roles(
     seed: int = 0,
     raw: bool = False,
     every: bool = False,
-) -> Drawing:
+) -> Strips:
     """Clusters of a layer's roles under the symbols that have them.
 
     Numerators and denominators are framed by their value, where the questions are arithmetic. Of
     questions that were answered right, unless ``every`` question is meant.
     """
     roles = cluster(store, _site(store, layer, "role"), head, k, seed, raw)
-    return role_clusters(store, roles, correct_only=not every, gold=True)
+    return cluster_strips(store, roles, correct_only=not every, gold=True)
 
 
 def draw_attention(
@@ -54,12 +56,12 @@ def draw_attention(
     head: int = 0,
     sample: int = 0,
     positions: Sequence[int] | None = None,
-) -> Drawing:
+) -> Squares | Strips:
     """The attention map of a head and a sample; with ``positions``, the rows of these queries."""
     site = _site(store, layer, "attention")
     if positions is None:
-        return attention_matrix(store, site, sample, head)
-    return attention_rows(store, site, sample, head, positions)
+        return map_squares(store, site, sample, head)
+    return row_strips(store, site, sample, head, positions)
 
 
 def _site(store: Store, layer: int, vectors: str) -> str:
@@ -76,12 +78,12 @@ def draw_accuracy(evaluations: pd.DataFrame) -> Drawing:
     return module_bars(evaluations, evaluations["split"].iloc[0])
 
 
-def draw_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Drawing:
-    return reconstruction_curves(reconstruct(store, seed=seed), layer)
+def draw_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Grid:
+    return reconstruction_scene(reconstruct(store, seed=seed), layer)
 
 
 def tabulate_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Table:
-    return reconstruction_table(reconstruct(store, layer, seed=seed))
+    return reconstruction_table(reconstruct(store, layer, seed=seed)).drop_empty()
 
 
 VALUES = ("encoder.*.self.value",)
@@ -92,7 +94,7 @@ MAKERS = {
     "accuracy": Maker(draw_accuracy),
     "reconstruction": Maker(draw_reconstruction, VALUES),
     "reconstruction-table": Maker(tabulate_reconstruction, VALUES),
-    "behavior": Maker(behavior_by_layer),
+    "behavior": Maker(behavior_scene),
     "decomposition": Maker(scheme_table),
     "decomposition-steps": Maker(step_bars),
     "operations": Maker(operation_dots),
@@ -101,5 +103,5 @@ MAKERS = {
     "snap": Maker(snap_curve),
     "ablation-map": Maker(ablation_map),
     "probes": Maker(probe_table),
-    "learning-curve": Maker(learning_curve),
+    "learning-curve": Maker(learning_scene),
 }

@@ -1,17 +1,26 @@
 """Figures and tables made by name: inputs loaded, options checked, drawn, saved."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from matplotlib.axes import Axes
+
 from tprprobe.errors import InputError, unknown
+from tprprobe.figures import dots
 from tprprobe.figures.catalogue.entries import Entry, find_figure, load_figures
-from tprprobe.figures.catalogue.loaders import INPUTS
-from tprprobe.figures.style import Drawing, save
-from tprprobe.figures.tables import Table
+from tprprobe.figures.catalogue.loaders import INPUTS, Loaded, name_result
+from tprprobe.figures.scenes import Scene
+from tprprobe.figures.style import Drawing, Look, save
+from tprprobe.figures.tables import TEXTS, Table
 from tprprobe.store import Store
 from tprprobe.store.reader import Source, as_store
+
+BACKENDS = ("matplotlib", "plotly")
+Picture = Scene | Drawing | Table
+LOOKS = tuple(Look.__dataclass_fields__)
 
 
 def list_drawable(source: Store | Source) -> list[Entry]:
@@ -25,7 +34,7 @@ def list_drawable(source: Store | Source) -> list[Entry]:
         entry
         for entry in load_figures()
         if "store" in entry.inputs
-        and all(name == "store" or each.default is not None for name, each in entry.inputs.items())
+        and all(name == "store" or row.default is not None for name, row in entry.inputs.items())
         and entry.concerns(store)
     ]
 
@@ -35,16 +44,16 @@ def find_inputs(folder: Source) -> dict[str, Any]:
     folder = Path(folder)
     folders = [folder, *sorted(path for path in folder.glob("*/") if path.is_dir())]
     plugged = (entry.maker.inputs for entry in load_figures())
-    known = INPUTS | {name: each for inputs in plugged for name, each in inputs.items()}
-    found: dict[str, Any] = {name: [*each.find(folders)] for name, each in known.items()}
-    found["store"] = found["store"] and found["store"][0]
-    return {name: paths for name, paths in found.items() if paths}
+    kinds = INPUTS | {name: kind for inputs in plugged for name, kind in inputs.items()}
+    sources: dict[str, Any] = {name: [*kind.find(folders)] for name, kind in kinds.items()}
+    sources["store"] = sources["store"] and sources["store"][0]
+    return {name: paths for name, paths in sources.items() if paths}
 
 
-def make(name: str, **given: Any) -> Drawing | Table:
-    """The figure or table of that name.
+def build(name: str, **options: Any) -> Picture:
+    """The scene, drawing or table of a figure by name.
 
-    ``given`` is what it is made of, by name: ``store`` (a Store or its path), ``evaluations`` or
+    ``options`` are what it is made of, by name: ``store`` (a Store or its path), ``evaluations`` or
     ``runs`` (paths or names of checkpoints), and options of that figure.
 
     Raises:
@@ -52,24 +61,115 @@ def make(name: str, **given: Any) -> Drawing | Table:
     """
     entry = find_figure(name)
     inputs = entry.inputs
-    if "store" in given and "store" not in inputs:
-        made = "; ".join(each.text for each in inputs.values()) or "no store"
-        raise InputError(f"{name} is made of {made}, not of --store")
-    for key in given:
+    if "store" in options and "store" not in inputs:
+        needs = "; ".join(kind.text for kind in inputs.values()) or "no store"
+        raise InputError(f"{name} is made of {needs}, not of --store")
+    for key in options:
         if key not in (*inputs, *entry.options):
             raise unknown(f"option of {name}", key, (*inputs, *entry.options))
-    given = {key: each.default for key, each in inputs.items() if each.default is not None} | given
-    for key, each in inputs.items():
-        if key not in given:
-            raise InputError(f"{name} is made of {each.text}")
-    loaded = {key: each.load(given[key]) for key, each in inputs.items()}
-    return entry.maker.make(**(given | loaded))
+    defaults = {key: kind.default for key, kind in inputs.items() if kind.default is not None}
+    options = defaults | options
+    for key, kind in inputs.items():
+        if key not in options:
+            raise InputError(f"{name} is made of {kind.text}")
+    loaded = {
+        key: options[key].value if isinstance(options[key], Loaded) else kind.load(options[key])
+        for key, kind in inputs.items()
+    }
+    return entry.maker.make(**(options | loaded))
 
 
-def draw(name: str, **given: Any) -> Drawing:
-    """The figure of that name (see :func:`make`); a table is drawn as one."""
-    made = make(name, **given)
-    return made.draw() if isinstance(made, Table) else made
+def make(name: str, **options: Any) -> Drawing | Table:
+    """The figure or table of that name, of the options of :func:`build`."""
+    picture = build(name, **options)
+    return dots.render(picture) if isinstance(picture, Scene) else picture
+
+
+def draw(
+    name: str,
+    source: Any = None,
+    ax: Axes | None = None,
+    *,
+    backend: str = "matplotlib",
+    **options: Any,
+) -> Any:
+    """Draw a figure of the catalogue by its name.
+
+    Args:
+        name: The name; ``tprprobe figure`` lists all names.
+        source: What the figure is made of: a store, a result, a table of results, a folder of one of these, or a list of
+            such folders; default: nothing but the options.
+        ax: Axes of matplotlib; the figure is drawn in their place. Figures of several panels need axes of ``plt.subplots``.
+        backend: ``matplotlib``, or ``plotly`` for figures that a browser can draw.
+        **options: Options of the figure (``layer``, ``head``, ``k`` …), and of its look: ``width``, ``height`` (inches),
+            ``fontsize`` (points of the labels of axes), ``title``, ``dpi``, ``style`` (a file .mplstyle).
+
+    Returns:
+        The figure, of matplotlib or of plotly; ``savefig`` writes it.
+
+    Raises:
+        InputError: An unknown figure, option or backend, a source that the figure is not made of, or axes that it cannot
+            be drawn into.
+
+    Examples:
+        >>> tp.draw("attention", store, layer=-1, head=0, width=3).savefig("map.pdf")
+    """
+    if backend not in BACKENDS:
+        raise unknown("backend", backend, BACKENDS)
+    entry = find_figure(name)
+    look, options = _split_look(entry, options)
+    sources = {} if source is None else read_source(entry, source)
+    with look.styled():
+        picture = build(name, **sources, **options)
+        return _plot(name, picture) if backend == "plotly" else _finish(name, picture, look, ax)
+
+
+def _split_look(entry: Entry, options: Mapping[str, Any]) -> tuple[Look, dict[str, Any]]:
+    """The look that options say, and the options of the figure itself."""
+    names = [key for key in options if key in LOOKS and key not in entry.options]
+    look = Look(**{key: options[key] for key in names})
+    return look, {key: value for key, value in options.items() if key not in names}
+
+
+def _finish(name: str, picture: Picture, look: Look, ax: Axes | None = None) -> Any:
+    """The figure of matplotlib, with its look."""
+    figure: Any = getattr(picture, "scene", picture)  # a table's own picture
+    if ax is not None and isinstance(figure, Drawing):
+        raise InputError(f"{name} is a drawing of its own: draw it without ax")
+    if look.title is not None and not isinstance(figure, Drawing):
+        figure, look = replace(figure, title=look.title), replace(look, title=None)
+    if not isinstance(figure, Drawing):
+        figure = dots.render(figure, ax) if isinstance(figure, Scene) else figure.draw(ax)
+    if ax is None:
+        look.adjust(figure)
+    return figure
+
+
+def _plot(name: str, picture: Picture) -> Any:
+    from tprprobe.figures.charts import CHARTS, plot  # with plotly, an extra
+
+    scene: Any = getattr(picture, "scene", picture)
+    if type(scene) not in CHARTS:
+        raise InputError(f"{name} cannot be drawn by plotly: leave backend out")
+    return plot(scene, dark=False)
+
+
+def read_source(entry: Entry, source: Any) -> dict[str, Any]:
+    """What a figure is made of, by the names of its inputs: a result as it is, or what lies in folders."""
+    inputs = [key for key, kind in entry.inputs.items() if kind.default is None]
+    if isinstance(source, Store):
+        return {"store": source}
+    if len(inputs) == 1 and not isinstance(source, str | Path | list | tuple):
+        return {inputs[0]: Loaded(name_result(inputs[0], source))}
+    paths = list(source) if isinstance(source, list | tuple) else [source]
+    if len(inputs) == 1 and len(paths) > 1:
+        return {inputs[0]: paths}
+    if len(paths) > 1:
+        raise InputError(f"{entry.name} is made of {' and '.join(inputs)}: give one folder of them")
+    folders = find_inputs(paths[0]) if Path(paths[0]).is_dir() else {}
+    if len(inputs) == 1 and inputs[0] not in folders:
+        return {inputs[0]: paths if inputs[0] != "store" else paths[0]}
+    return {key: folders[key] for key in entry.inputs if key in folders}
 
 
 def write_figure(
@@ -82,12 +182,16 @@ def write_figure(
     """The file of a figure (PDF, SVG, PNG) or table (these, Markdown, LaTeX or CSV).
 
     ``sources`` are the evaluations or runs that it is made of; an option that is None is not given.
-    Without ``out`` the file is ``runs/NAME.pdf``. Raises InputError as :func:`make` does.
+    Without ``out`` the file is ``runs/NAME.pdf``. Raises InputError as :func:`draw` does.
     """
     entry = find_figure(name)
-    given = {key: value for key, value in options.items() if value is not None}
-    given |= {"store": store} if store is not None else {}
-    given |= {key: sources for key in entry.inputs if key != "store" and sources}
+    options = {key: value for key, value in options.items() if value is not None}
+    options |= {"store": store} if store is not None else {}
+    options |= {key: sources for key in entry.inputs if key != "store" and sources}
     path = Path("runs") / f"{name}.pdf" if out is None else Path(out)
-    made = make(name, **given)
-    return made.save(path) if isinstance(made, Table) else save(made, path)
+    look, options = _split_look(entry, options)
+    with look.styled():
+        picture = build(name, **options)
+        if isinstance(picture, Table) and path.suffix in TEXTS:
+            return picture.save(path)
+        return save(_finish(name, picture, look), path)

@@ -21,7 +21,7 @@ from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.figures.kinds import REPORT
 from tprprobe.figures.report.sections import Section, clusters_section
-from tprprobe.figures.tables import Table
+from tprprobe.figures.tables import Table, write_minus
 from tprprobe.files.kinds import Kind
 from tprprobe.files.writing import write_file
 from tprprobe.gold.structure import find_structure
@@ -36,7 +36,7 @@ SECTIONS: dict[str, tuple[Kind, Callable[[Any], Section]]] = {
     "names": (NAMES, lambda naming: find_structure().section(naming)),
 }
 FREE = {"store", "runs", "votes"}  # what is shown whatever store lies beside it
-OTHERS = "as they are of other stores"
+FOREIGN = "as they are of other stores"
 UNKNOWN = "as they do not say of which store they are"
 REFERENCE = re.compile(r'(\bid="|href="#|url\(#)')
 
@@ -50,13 +50,11 @@ def write_report(
         InputError: it cannot be written.
     """
     numbers = count()
-    shown = [
+    contents = [
         {
             "heading": section.heading,
             "text": section.text,
-            "figures": [
-                (text, _svg(each, next(numbers))) for text, each in section.figures.items()
-            ],
+            "figures": [(text, _svg(fig, next(numbers))) for text, fig in section.figures.items()],
             "tables": [("", _cells(table)) for table in section.tables]
             + [(line, _cells(table)) for line, table in section.folded.items()],
         }
@@ -65,7 +63,7 @@ def write_report(
     template = Environment(autoescape=True).from_string(
         (files("tprprobe.figures.report") / TEMPLATE).read_text("utf-8")
     )
-    page = template.render(title=title, lead=lead, sections=shown, version=version("tprprobe"))
+    page = template.render(title=title, lead=lead, sections=contents, version=version("tprprobe"))
     is_file = Path(out).suffix == Path(FILE).suffix
     return write_file(Path(out) if is_file else Path(out) / FILE, page)
 
@@ -74,12 +72,10 @@ def _svg(figure: Figure, number: int) -> Markup:
     """The figure as an SVG element that fits the page, its ids unlike those of other figures."""
     stream = io.StringIO()
     figure.savefig(stream, format="svg")
-    drawn = stream.getvalue()
-    drawn = METADATA.sub("", drawn[drawn.index("<svg") :])
-    drawn = SIZE.sub(
-        lambda size: f'style="max-width: {1.4 * float(size[1]):.0f}pt"', drawn, count=1
-    )
-    return Markup(REFERENCE.sub(rf"\1f{number}-", drawn))
+    svg = stream.getvalue()
+    svg = METADATA.sub("", svg[svg.index("<svg") :])
+    svg = SIZE.sub(lambda size: f'style="max-width: {1.4 * float(size[1]):.0f}pt"', svg, count=1)
+    return Markup(REFERENCE.sub(rf"\1f{number}-", svg))
 
 
 def _cells(table: pd.DataFrame | Table) -> dict[str, Any]:
@@ -100,8 +96,8 @@ def _text(value: Any) -> str:
     if isinstance(value, Markup):
         return value
     if isinstance(value, float):
-        return "–" if value != value else f"{value:.4g}"
-    return str(value)
+        return "–" if value != value else write_minus(f"{value:.4g}")
+    return write_minus(str(value))
 
 
 def report_run(run: str | os.PathLike[str], out: str | os.PathLike[str] | None = None) -> Path:
@@ -114,43 +110,43 @@ def report_run(run: str | os.PathLike[str], out: str | os.PathLike[str] | None =
         InputError: the folder holds none of them.
     """
     run = Path(run)
-    folders = [run, *sorted(each for each in run.glob("*/") if each.is_dir())]
-    found = catalogue.find_inputs(run)
-    found |= {name: kind.find_finished(folders) for name, (kind, _) in SECTIONS.items()}
-    store = open_store(found["store"]) if "store" in found else None
-    found, left_out = _of_store(found, store)
-    if not any(found.values()):
+    folders = [run, *sorted(path for path in run.glob("*/") if path.is_dir())]
+    inputs = catalogue.find_inputs(run)
+    inputs |= {name: kind.find_finished(folders) for name, (kind, _) in SECTIONS.items()}
+    store = open_store(inputs["store"]) if "store" in inputs else None
+    inputs, notes = _of_store(inputs, store)
+    if not any(inputs.values()):
         raise InputError(f"{run} holds no store, no evaluation and no log of a training run")
     sections = [] if store is None else [_about(store)]
     sections += [
-        tell(kind.load(each)) for name, (kind, tell) in SECTIONS.items() for each in found[name]
+        write(kind.load(path)) for name, (kind, write) in SECTIONS.items() for path in inputs[name]
     ]
-    shown = [
+    entries = [
         entry
         for entry in catalogue.load_figures()
         if (store is None or entry.concerns(store))
-        and all(found.get(name) for name in entry.inputs)
+        and all(inputs.get(name) for name in entry.inputs)
     ]
-    variants = {entry.maker.like for entry in shown}
+    variants = {entry.maker.like for entry in entries}
     sections += [
-        _drawn(entry, {key: found[key] for key in entry.inputs})
-        for entry in shown
+        _draw(entry, {key: inputs[key] for key in entry.inputs})
+        for entry in entries
         if entry.name not in variants
     ]
-    lead = " ".join([f"What {run} holds.", *left_out])
+    lead = " ".join([f"What {run} holds.", *notes])
     return write_report(out or run, run.resolve().name, lead, sections)
 
 
-def _of_store(found: Mapping[str, Any], store: Store | None) -> tuple[dict[str, Any], list[str]]:
+def _of_store(inputs: Mapping[str, Any], store: Store | None) -> tuple[dict[str, Any], list[str]]:
     """The results without those of other stores, and lines about the results left out."""
-    own, left_out = dict(found), {OTHERS: set[str](), UNKNOWN: set[str]()}
+    own_inputs, left_out = dict(inputs), {FOREIGN: set[str](), UNKNOWN: set[str]()}
     if store is not None:
-        for name in found.keys() - FREE:
-            own[name], *others = sort_results(store, found[name])
-            for names, folders in zip(left_out.values(), others, strict=True):
-                names |= {each.name for each in folders}
-    told = [(reason, ", ".join(sorted(names))) for reason, names in left_out.items() if names]
-    return own, [f"Left out, {reason}: {names}." for reason, names in told]
+        for name in inputs.keys() - FREE:
+            own_inputs[name], *groups = sort_results(store, inputs[name])
+            for names, folders in zip(left_out.values(), groups, strict=True):
+                names |= {path.name for path in folders}
+    reasons = [(reason, ", ".join(sorted(names))) for reason, names in left_out.items() if names]
+    return own_inputs, [f"Left out, {reason}: {names}." for reason, names in reasons]
 
 
 def _about(store: Store) -> Section:
@@ -161,11 +157,11 @@ def _about(store: Store) -> Section:
     return Section("The store", text, tables=[store.summary])
 
 
-def _drawn(entry: catalogue.Entry, inputs: Mapping[str, Any]) -> Section:
+def _draw(entry: catalogue.Entry, inputs: Mapping[str, Any]) -> Section:
     try:
-        made = catalogue.make(entry.name, **inputs)
+        figure = catalogue.make(entry.name, **inputs)
     except InputError as error:
         return Section(entry.title, f"Not drawn: {error}.")
-    if isinstance(made, Table):
-        return Section(entry.title, made.caption, tables=[made])
-    return Section(entry.title, figures={entry.name: made})
+    if isinstance(figure, Table):
+        return Section(entry.title, figure.caption, tables=[figure])
+    return Section(entry.title, figures={entry.name: figure})

@@ -28,17 +28,17 @@ def clusters_section(heads: Sequence[Clusters], figures: Mapping[str, Figure]) -
     """The stability of some heads' clusters, and the contents of the first head's."""
     stability = pd.DataFrame(
         {
-            "site": [each.site for each in heads],
-            "head": ["–" if each.head is None else str(each.head) for each in heads],
-            "clusters": [each.k for each in heads],
-            "stability (ARI of seeds)": [each.stability for each in heads],
+            "site": [roles.site for roles in heads],
+            "head": ["–" if roles.head is None else str(roles.head) for roles in heads],
+            "clusters": [roles.k for roles in heads],
+            "stability (ARI of seeds)": [roles.stability for roles in heads],
         }
     )
-    first = heads[0]
-    of = first.site if first.head is None else f"{first.site}, head {first.head}"
+    roles = heads[0]
+    place = roles.site if roles.head is None else f"{roles.site}, head {roles.head}"
     text = (
         "k-means on the vectors of every token. Raw vectors have an arbitrary scale in each dimension "
         "(the network computes the same for any), so vectors are standardized before clustering, unless a "
-        f"figure says raw. The second table is about {of}."
+        f"figure says raw. The second table is about {place}."
     )
-    return Section("Clusters", text, figures, [stability, first.summary])
+    return Section("Clusters", text, figures, [stability, roles.summary])

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from tprprobe.models.huggingface.calls import Attended, Call, Record, record
 from tprprobe.models.huggingface.products import Operation, Tap, find_taps, view
+from tprprobe.models.placement import input_device
 from tprprobe.site.site import Site
 
 BATCH, SOURCE, TARGET = 2, 5, 3  # of the ids that a model is run on: three sizes that differ
@@ -93,7 +94,8 @@ class Anatomy:
 def explore(module: Any, run: Callable[..., Any], two_stacks: bool) -> Anatomy:
     """The anatomy of a model, which ``run(ids, target, **options)`` calls."""
     size = min(module.get_input_embeddings().weight.shape[0], 30)
-    ids = torch.arange(BATCH * SOURCE, device=module.device).reshape(BATCH, SOURCE) % (size - 2) + 1
+    device = input_device(module)
+    ids = torch.arange(BATCH * SOURCE, device=device).reshape(BATCH, SOURCE) % (size - 2) + 1
     target = ids[:, :TARGET]
     seen = record(module, lambda: run(ids, target))
     stacks = find_stacks(module, seen.calls)

@@ -27,11 +27,11 @@ from tprprobe.files.file_errors import (
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.models.huggingface.contradictions import (
     Slice,
-    check_filled,
     check_merges,
     check_scales,
     check_ties,
     check_vocabulary_lines,
+    check_weights,
     read_slices,
 )
 
@@ -86,8 +86,8 @@ def held_back() -> Iterator[None]:
             os.close(kept)
 
 
-def check_sizes(path: str, config: Any) -> None:
-    """Checks the sizes of a configuration before anything is built of them."""
+def check_sizes(path: str, config: Any, fits: bool = True) -> None:
+    """Checks the sizes of a configuration before anything is built of them, which has to fit into memory (``fits``)."""
     text = config.get_text_config()
     known = {name: getattr(text, name, 1) for name in SIZES}
     for name, value in known.items():
@@ -113,7 +113,7 @@ def check_sizes(path: str, config: Any) -> None:
     slices = read_slices(Path(path))
     check_scales(path, slices, config)
     held = sum(prod(each.shape) for each in slices)
-    if 2 * (least + width * positions) > memory or (held and least > SLACK * held):
+    if (fits and 2 * (least + width * positions) > memory) or (held and least > SLACK * held):
         where = f"its files hold {held:,}" if held else f"the memory here is {memory:,} bytes"
         raise InputError(
             f"{path}: config.json asks for at least {least + width * positions:,} weights, {where}"
@@ -161,10 +161,7 @@ def read_report(path: str, module: Any, report: dict[str, Any]) -> dict[str, str
     slices = read_slices(Path(path))
     _check_types(path, slices, module)
     check_ties(path, slices, module)
-    check_filled(path, module)
-    for name, weights in module.named_parameters():
-        if not bool(weights.isfinite().all()):
-            raise InputError(f"{path} has weights that are no finite numbers: {name}: get it again")
+    check_weights(path, module)
     notes = {}
     if new:
         notes["new weights"] = f"{listed(new)}: the file lacks them, they are random"

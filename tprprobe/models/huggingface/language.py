@@ -21,8 +21,10 @@ from tprprobe.models.huggingface.sentences import Encoding
 from tprprobe.models.huggingface.symbols import has_two_stacks, read_symbols
 from tprprobe.models.huggingface.taps import Taps
 from tprprobe.models.huggingface.tokenizer import read_vocabulary
+from tprprobe.models.placement import input_device
 from tprprobe.models.protocol import Language
 from tprprobe.site.attachment import ENCODING, Attached, place_site
+from tprprobe.site.hooks import find_sites
 from tprprobe.site.site import FOREIGN, Site
 
 WRITTEN = "decoder_input_ids"
@@ -96,6 +98,17 @@ class Pretrained(Attached, Language):
             yield
 
     @property
+    def default_sites(self) -> list[str]:
+        """The sites that an extraction takes where none are asked for: states and the vectors of texts."""
+        ends = (".embedding", ".hidden")
+        return [name for name in find_sites(self) if name.endswith(ends) or name == ENCODING]
+
+    @property
+    def device(self) -> torch.device:
+        """Where ids go: the device that it computes on."""
+        return input_device(self.module)
+
+    @property
     def module(self) -> Any:
         return self.get_submodule(FOREIGN)
 
@@ -135,13 +148,17 @@ class Pretrained(Attached, Language):
         }
 
     def run(self, source: Int[Tensor, "batch seq"], target: Int[Tensor, "batch target_seq"]) -> Any:
-        """One pass for its sites, without a head that nobody reads: logits of an encoder-decoder, else None."""
+        """One pass for its sites: logits of an encoder-decoder; else None, and the pass ends behind the last layer that
+        somebody reads.
+        """
         self._begin()
         given = self._arguments(source)
         if self.two_stacks:
             given["decoder_input_ids"] = target.clamp(min=0)
             return _first_of(self._pass(self.module, given))
-        self._pass(self.module.base_model, given)
+        is_read = [site.is_read for site in self.taps.sites.values()]
+        of_texts = self.texts is not None and bool(self.get_submodule(ENCODING).is_read)
+        self._pass(self.module.base_model, given, whole=of_texts or not any(is_read))
         return None
 
     def encode(self, source: Int[Tensor, "batch seq"]) -> Memory:
@@ -287,11 +304,14 @@ class Pretrained(Attached, Language):
             return _first_of(self._pass(self.module, {**given, "logits_to_keep": columns}))
         return _first_of(self._pass(self.module, given))[:, columns]
 
-    def _pass(self, module: Any, given: dict[str, Any]) -> Any:
-        """What a module returns for these arguments, while the tensors of its parts pass the sites."""
+    def _pass(self, module: Any, given: dict[str, Any], whole: bool = True) -> Any:
+        """What a module returns for these arguments, while the tensors of its parts pass the sites; if not ``whole``, the
+        pass ends behind the last layer that is read, and returns nothing.
+        """
         if "use_cache" in inspect.signature(module.forward).parameters:
             given = {"use_cache": False, **given}
-        with self.taps.opened(self.module, _lengths(given)):
+        output = None
+        with self.taps.opened(self.module, _lengths(given), whole):
             output = module(**given)
         if self.texts is not None and self.get_submodule(ENCODING).is_read:
             self.get_submodule(ENCODING)(self.texts(_first_of(output), given.get(MASK)))

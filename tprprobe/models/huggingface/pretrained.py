@@ -2,11 +2,13 @@
 
 import inspect
 import os
+import weakref
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import numpy as np
@@ -38,17 +40,21 @@ from tprprobe.models.huggingface.sentences import MODULES, Encoding, Folder
 from tprprobe.models.huggingface.settling import settle
 from tprprobe.models.huggingface.symbols import has_two_stacks
 from tprprobe.models.huggingface.taps import EAGER, attending
+from tprprobe.models.placement import AUTO, Placement, input_device
 
 ENDING = ".gguf"
+PLAIN = Placement()
 
 
 def read_transformers(
-    path: str, local_files_only: bool, seed: int | None, dtype: torch.dtype = torch.float32
+    path: str, local_files_only: bool, seed: int | None, placement: Placement = PLAIN
 ) -> Pretrained:
     """The attached model with its vocabulary, of a hub's ID or ID@REVISION; randomly initialized where there is a
     seed.
     """
     check_extra("transformers", "huggingface", f"{TRANSFORMERS}{path}")
+    if seed is not None:
+        placement.check_own(f"a model without weights ({path})")
     options: dict[str, Any] = {"local_files_only": local_files_only, "trust_remote_code": False}
     file, named, revision = find_gguf(path), *path.partition("@")[::2]
     if revision and hub.is_plain_id(named) and not os.path.exists(named):
@@ -59,21 +65,38 @@ def read_transformers(
         options["local_files_only"] = check_place(named, local_files_only, options.get("revision"))
     else:
         options["gguf_file"] = file.name
-    with refusing(f"no transformers model {path!r} here or on the hub"), read_once(file) as weights:
+    with (
+        refusing(f"no transformers model {path!r} here or on the hub"),
+        read_once(file) as weights,
+        ExitStack() as opened,
+    ):
         place = named if file is None else str(file.parent)
-        module, tokenizer, notes, encoding = _read(place, options, seed, dtype)
+        made = TemporaryDirectory(prefix="tprprobe-") if placement.device_map else nullcontext()
+        converted = opened.enter_context(made)  # weights that are others than in the files
+        module, tokenizer, notes, encoding = _read(place, options, seed, placement, converted)
+        weakref.finalize(module, opened.pop_all().close)
     notes = weights | notes
     twin = UNTRAINED if seed is not None else ""
     name = f"{twin}{TRANSFORMERS}{os.path.basename(path.rstrip('/'))}"
     attached = attach_layers(module.eval(), tokenizer, name, path, encoding)
     attached.notes = notes = notes | attached.notes
+    if placement.dtype is None and module.dtype != torch.float32:
+        note(
+            f"{name}: weights in {module.dtype}, the checkpoint's: --dtype has others".replace(
+                "torch.", ""
+            )
+        )
     for kind, text in notes.items():
         note(f"{name}: {kind}: {text}")
     return attached
 
 
 def _read(
-    path: str, options: dict[str, Any], seed: int | None, dtype: torch.dtype
+    path: str,
+    options: dict[str, Any],
+    seed: int | None,
+    placement: Placement,
+    converted: str | None,
 ) -> tuple[Any, Any, dict[str, str], Encoding | None]:
     """The model, its tokenizer, what there is to say of both, and what makes one vector of a text."""
     import transformers
@@ -83,7 +106,7 @@ def _read(
         inside = os.path.join(path, folder.inside)
         path, options = (inside, options) if os.path.isdir(path) else (path, {**options, "subfolder": folder.inside})  # fmt: skip
     config = transformers.AutoConfig.from_pretrained(path, **options)
-    check_sizes(path, config)
+    check_sizes(path, config, fits=not placement.device_map)
     is_sentences = bool(folder and folder.modules)
     kind = _model_class(path, config, folder is None, is_sentences)
     check_tables(path)
@@ -98,14 +121,18 @@ def _read(
     if seed is not None:
         with torch.random.fork_rng():
             torch.manual_seed(seed)
+            dtype = placement.dtype or config.dtype or torch.float32
             module = kind._from_config(config, dtype=dtype, **_attending(kind))
     else:
         module, report = kind.from_pretrained(
-            path, config=config, dtype=dtype, output_loading_info=True, ignore_mismatched_sizes=True,
-            **options, **_attending(kind),
+            path, config=config, dtype=placement.dtype or (AUTO if folder else torch.float32),
+            output_loading_info=True, ignore_mismatched_sizes=True,
+            **options, **_attending(kind), **placement.options(converted),
         )  # fmt: skip
         notes |= read_report(path, module, report)
-    return module, tokenizer, notes, encoding and encoding.to(dtype)
+    if not placement.is_dispatched:
+        module.to(placement.device)
+    return module, tokenizer, notes, encoding and encoding.to(input_device(module), module.dtype)
 
 
 def check_place(path: str, local_files_only: bool, revision: str | None = None) -> bool:

@@ -7,7 +7,8 @@ from tprprobe.site.hooks import capture
 
 SHORT, LONG = 4, 9  # symbols of two texts that are read together
 PARTS = ("self.query", "self.key", "self.value", "self.attention", "self.filler", "mlp")
-MOVED = 1e-3  # of a state's largest number, how much rounding may change it
+MOVED = 1e-3  # of a state's largest number, how much rounding may change it, or so many steps of its dtype:
+STEPS = 10
 
 
 @torch.no_grad()
@@ -43,4 +44,5 @@ def settle(model: Pretrained) -> dict[str, str]:
 
 def _moved(beside: torch.Tensor, alone: torch.Tensor) -> bool:
     """True if states beside a longer text are others than alone."""
-    return bool((beside - alone).abs().max() > MOVED * alone.abs().max())
+    moved = max(MOVED, STEPS * torch.finfo(alone.dtype).eps)
+    return bool((beside - alone).abs().max() > moved * alone.abs().max())

@@ -12,10 +12,15 @@ from tprprobe.models.huggingface.anatomy import EMBEDDING, ORDERS, Anatomy
 from tprprobe.models.huggingface.calls import Attend, intercepted
 from tprprobe.models.huggingface.products import Tap, Watched, unview, view
 from tprprobe.site.attachment import Attached, pass_through, place_site
+from tprprobe.site.patterns import layer_of
 from tprprobe.site.site import FOREIGN, Site
 
 EAGER = "eager"  # the implementation of attention that has maps
 PARTS = ("query", "key", "value", "attention", "filler")
+
+
+class Passed(Exception):
+    """Ends a pass behind the last layer that is read."""
 
 
 class Taps:
@@ -35,7 +40,7 @@ class Taps:
         self.own: list[tuple[str, tuple[Tap, ...], Counter]] = []  # the attention that runs
         self.has_own = bool(anatomy.own)
         self.attended: set[tuple[str, str]] = set()  # layers whose attention has run, self or cross
-        self.is_open = False
+        self.is_open, self.end = False, ""  # the layer behind which a pass ends; empty for none
         for name, site in anatomy.sites.items():
             place_site(attached, name, site)
         for name, stack in anatomy.stacks.items():
@@ -43,7 +48,7 @@ class Taps:
                 enter = partial(self._enter, name)
                 pass_through(module.get_submodule(path), "input", enter)
             for path in dict.fromkeys(layer.leave.path for layer in stack.layers):
-                pass_through(module.get_submodule(path), "output", partial(self._states, "hidden"))
+                pass_through(module.get_submodule(path), "output", self._leave)
         for route in sorted(anatomy.routes, key=lambda route: route.path):
             passed = partial(self._states, route.part)
             pass_through(module.get_submodule(route.path), route.end, passed)
@@ -54,8 +59,10 @@ class Taps:
             part.register_forward_hook(lambda *_: self._end(), always_call=True)
 
     @contextmanager
-    def opened(self, module: Any, lengths: Sequence[int]) -> Iterator[None]:
-        """A block in which the model runs once, on sources and targets of these lengths."""
+    def opened(self, module: Any, lengths: Sequence[int], whole: bool = True) -> Iterator[None]:
+        """A block in which the model runs once, on sources and targets of these lengths; if not ``whole``, up to the
+        last layer of its only stack that somebody reads.
+        """
         self.passed.clear()
         self.attended.clear()
         self.own.clear()
@@ -64,6 +71,9 @@ class Taps:
         read = [name for name, site in self.sites.items() if site.is_read]
         maps = any(name.endswith(".attention") for name in read)
         parts = {name.rsplit(".", 1)[-1] for name in read} & {*PARTS}
+        self.end = (
+            "" if whole else f"{next(iter(self.orders))}.{max(layer_of(n) or 0 for n in read)}"
+        )
         with (
             attending(module, EAGER)
             if (maps and self.kinds) or (parts and self.has_own)
@@ -73,6 +83,8 @@ class Taps:
         ):
             try:
                 yield
+            except Passed:
+                pass
             finally:
                 self.is_open = False
 
@@ -91,6 +103,12 @@ class Taps:
         self.layer = stack
         after = self._states(EMBEDDING, states)
         self.layer = f"{stack}.0"
+        return after
+
+    def _leave(self, states: Tensor) -> Tensor:
+        after = self._states("hidden", states)
+        if self.layer == self.end:
+            raise Passed
         return after
 
     def _through(self, part: str, tensor: Tensor) -> Tensor:

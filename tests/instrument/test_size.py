@@ -1,0 +1,118 @@
+"""Models of any size: on disk, in their own dtype, read up to the last site; the permuted baseline without a copy."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from planted.foreign import save_foreign
+
+import tprprobe as tp
+from tprprobe.errors import InputError
+from tprprobe.models import permutation
+from tprprobe.models.architectures import fingerprint
+from tprprobe.models.permutation import permuted
+
+pytest.importorskip("transformers")
+TEXTS = ["the dog sees cats .", "a cat sees the dogs .", "dogs see a cat"]
+SITES = ["*.hidden", "*.attention"]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("models")
+    return {
+        name: save_foreign(name, root / name, head=head)
+        for name, head in (("llama", "causal"), ("bert", None), ("t5", None))
+    }
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def states_of(model: Any, sites: Any = SITES) -> dict[str, torch.Tensor]:
+    source = torch.arange(4, 16, device=model.device).reshape(2, 6)
+    with tp.capture(model, sites) as states, torch.no_grad():
+        model.run(source, source[:, :4])
+    return dict(states)
+
+
+@pytest.mark.parametrize("kind", ["llama", "bert", "t5"])
+def test_a_model_on_disk_makes_the_store_of_one_in_memory_with_its_control(
+    folders, kind, tmp_path, capfd
+):
+    stores = {}
+    for place in (None, "disk"):
+        model = tp.load_model(f"hf:{folders[kind]}", device_map=place)
+        stores[place] = tp.extract(model, TEXTS, SITES, tmp_path / str(place), twins=["permuted"])
+    assert any(weights.is_meta for weights in model.parameters())
+    assert contents(tmp_path / "disk") == contents(tmp_path / "None")
+    assert (tmp_path / "disk" / "permuted" / "manifest.json").is_file()
+
+
+@pytest.mark.parametrize("small", [permutation.SMALL, 0])
+def test_weights_are_permuted_in_place_and_put_back(folders, small, monkeypatch):
+    monkeypatch.setattr(permutation, "SMALL", small)
+    monkeypatch.setattr(permutation, "GROUP", 4)
+    model, twin = (tp.load_model(f"{kind}hf:{folders['llama']}") for kind in ("", "permuted:"))
+    on_disk = tp.load_model(f"permuted:hf:{folders['llama']}", device_map="disk")
+    before = {name: weights.clone() for name, weights in model.state_dict().items()}
+    with permuted(model):
+        assert model.name == twin.name
+        assert fingerprint(model) == fingerprint(twin) == fingerprint(on_disk)
+        for name, weights in model.named_parameters():
+            assert torch.equal(weights.flatten().sort()[0], before[name].flatten().sort()[0])
+            assert weights.ndim < 2 or not torch.equal(weights, before[name])
+        states, wanted, read = map(states_of, (model, twin, on_disk))
+    assert all(torch.equal(states[name], wanted[name]) for name in wanted)
+    assert all(torch.equal(read[name], wanted[name]) for name in wanted)
+    assert all(torch.equal(weights, before[name]) for name, weights in model.state_dict().items())
+
+
+def test_a_pass_ends_behind_the_last_layer_that_is_read(folders):
+    model = tp.load_model(f"hf:{folders['llama']}")
+    whole, layers, ran = states_of(model, "*.hidden"), model.module.base_model.layers, []
+    for number, layer in enumerate(layers):
+        layer.register_forward_pre_hook(lambda *_, number=number: ran.append(number))
+    source = torch.arange(4, 16).reshape(2, 6)
+    for site, wanted in (("layers.0.mlp", [0]), ("layers.1.mlp", [0, 1])):
+        ran.clear()
+        with tp.capture(model, [site, "layers.0.hidden"]) as states, torch.no_grad():
+            model.run(source, source[:, :1])
+        assert ran == wanted
+        assert torch.equal(states["layers.0.hidden"], whole["layers.0.hidden"])
+
+
+def test_weights_keep_the_type_of_the_checkpoint(folders, tmp_path, capsys):
+    import transformers
+
+    folder = save_foreign("llama", tmp_path / "llama")
+    transformers.AutoModel.from_pretrained(folder, dtype=torch.bfloat16).save_pretrained(folder)
+    capsys.readouterr()
+    model = tp.load_model(f"hf:{folder}")
+    assert {each.dtype for each in model.parameters()} == {torch.bfloat16}
+    assert "weights in bfloat16, the checkpoint's" in capsys.readouterr().err
+    assert not model.needs_equal_lengths
+    wide = tp.load_model(f"hf:{folder}", dtype="float32")
+    assert {each.dtype for each in wide.parameters()} == {torch.float32}
+    assert "weights in" not in capsys.readouterr().err
+
+
+def test_places_that_cannot_be_are_one_line(folders, tmp_path):
+    name = f"hf:{folders['llama']}"
+    for options, error in (
+        ({"device_map": "shelf"}, "unknown device map 'shelf'.*disk"),
+        ({"max_memory": ["cpu=1GiB"]}, "give device_map"),
+        ({"max_memory": ["1GiB"], "device_map": "auto"}, "DEVICE=SIZE"),
+        ({"quantization": "3bit"}, "unknown quantization '3bit'.*4bit"),
+    ):
+        with pytest.raises(InputError, match=error):
+            tp.load_model(name, **options)
+    with pytest.raises(InputError, match="are of trained models of transformers"):
+        tp.load_model("tpt-c-arithmetic", device_map="disk")
+    with pytest.raises(InputError, match="are of trained models of transformers"):
+        tp.load_model(f"untrained:{name}", device_map="disk")
+    placed = tmp_path / "map.json"
+    placed.write_text('{"model": "disk", "lm_head": "cpu"}')
+    assert states_of(tp.load_model(name, device_map=str(placed)))

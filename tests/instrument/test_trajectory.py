@@ -1,0 +1,191 @@
+"""A question to all checkpoints of a training: tables, curves, moments, identical weights, resuming, bad input."""
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+from planted.recipes import arithmetic
+from typer.testing import CliRunner
+
+from tprprobe import trajectory
+from tprprobe.cli import app
+from tprprobe.errors import InputError
+from tprprobe.evaluation.onsets import find_curves, find_onsets, pair_controls
+from tprprobe.evaluation.results import load_results, melt
+from tprprobe.files.runs import PARTS
+from tprprobe.training.loop import train
+from tprprobe.trajectory import find_checkpoints
+
+
+@pytest.fixture(scope="module")
+def trained(questions, tmp_path_factory):
+    """A run with checkpoints of steps 1, 4 and 20, and one more, 21, that has the weights of 20."""
+    out = tmp_path_factory.mktemp("trained")
+    train(arithmetic(questions, keep_spaced=3, evaluate=[]), out)
+    assert sorted(int(each.name) for each in (out / "steps").iterdir()) == [1, 4, 20]
+    shutil.copytree(out / "steps" / "20", out / "steps" / "21")
+    return out
+
+
+def run(*words):
+    return CliRunner().invoke(app, ["trajectory", *map(str, words)])
+
+
+@pytest.fixture(scope="module")
+def asked(trained, questions, tmp_path_factory):
+    """The words of a trajectory of two analyses, its folder last, and what came of it."""
+    words = [trained, "--ask", "reconstruct --layer 0", "--data", f"{questions}:arithmetic__mixed"]
+    words += ["--ask", f"eval --data {questions}:arithmetic__mixed --split interpolate -n 5"]
+    words += ["--split", "interpolate", "-n", 24, "--twin", "none", "--sites", "encoder.0.*"]
+    words += ["--out", tmp_path_factory.mktemp("trajectory") / "run"]
+    return words, run(*words, "--json")
+
+
+def test_every_checkpoint_is_asked_and_identical_weights_once(asked):
+    words, done = asked
+    assert done.exit_code == 0, done.output
+    found, folder = json.loads(done.stdout), words[-1]
+    assert found.keys() == {"results", "curves", "onsets"}
+    rows = [row for row in found["results"] if row["run"] == "eval-2"]
+    assert sorted({row["step"] for row in rows}) == [1, 4, 20, 21]
+    assert done.stderr.count("identical weights, measured once") == 1
+    assert "steps/20" in done.stderr.split("measured once")[1]
+    table = load_results(folder).select(run="reconstruct").table
+    twins = [table[table["step"] == step].drop(columns="step") for step in (20, 21)]
+    pd.testing.assert_frame_equal(*(each.reset_index(drop=True) for each in twins))
+    assert {"trajectory.json", "trajectory.pdf"} <= {each.name for each in folder.iterdir()}
+    assert not (folder / PARTS).exists()
+
+
+def test_a_finished_run_is_read_and_nothing_is_loaded(asked, monkeypatch):
+    words, done = asked
+    assert "--resume" in run(*words).exception.args[0]
+    monkeypatch.setattr(trajectory, "load_model", None)
+    again = run(*words, "--json", "--resume")
+    assert json.loads(again.stdout) == json.loads(done.stdout)
+
+
+def test_an_interrupted_run_goes_on_with_what_is_missing(trained, questions, tmp_path, monkeypatch):
+    words = [
+        trained,
+        "--ask",
+        f"eval --data {questions}:arithmetic__mixed -n 2",
+        "--out",
+        tmp_path / "a",
+    ]
+    asked = []
+
+    def count(analysis, name, store, write):
+        asked.append(name)
+        if len(asked) == 2:
+            raise InputError("cut off")
+        return measure(analysis, name, store, write)
+
+    measure = trajectory._measure
+    monkeypatch.setattr(trajectory, "_measure", count)
+    assert "cut off" in str(run(*words).exception)
+    assert run(*words, "--resume").exit_code == 0
+    assert [name.rpartition("/")[2] for name in asked] == ["1", "4", "4", "20"]
+    table = load_results(tmp_path / "a").select(module="").table
+    assert table["step"].tolist() == [1, 4, 20, 21]
+
+
+def test_an_unreadable_checkpoint_can_be_left_out_and_answers_stay(trained, questions, tmp_path):
+    good, bad = trained / "steps" / "1", tmp_path / "bad2"
+    shutil.copytree(trained / "steps" / "4", bad)
+    (bad / "model.safetensors").write_bytes(b"{")
+    asked = ["--ask", f"eval --data {questions}:arithmetic__mixed -n 2", "--out", tmp_path / "a"]
+    said = str(run(good, bad, *asked).exception)
+    assert "leave out" in said
+    assert "\n" not in said
+    assert run(good, *asked, "--resume").exit_code == 0
+    assert set(load_results(tmp_path / "a").table["step"]) == {1}
+    assert "other checkpoints" in str(run(good, bad, *asked, "--resume").exception)
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        ("nothing --site x", "no such command"),
+        ("decompose", "site"),
+        ("decompose --site x --strange 1", "strange"),
+        ("decompose STORE2 --site x", "STORE"),
+        ("inspect", "no results"),
+        ("train", "no results"),
+        ("decompose --site 'x", "quotation"),
+        ("", "no such command"),
+    ],
+)
+def test_a_line_that_cannot_be_asked_is_refused_before_anything_is_read(ask, said, tmp_path):
+    error = run(tmp_path / "nowhere", "--ask", ask, "--out", tmp_path / "run").exception
+    assert isinstance(error, InputError)
+    assert said.lower() in str(error).lower()
+    assert "\n" not in str(error)
+    assert not (tmp_path / "run").exists()
+
+
+def test_checkpoints_of_folders_and_of_lists(tmp_path):
+    for name in ("a/steps/5", "a/steps/10", "b/checkpoint-7"):
+        (tmp_path / name).mkdir(parents=True)
+    a, b = tmp_path / "a", tmp_path / "b"
+    found = find_checkpoints([str(a), str(b), "hf:pythia@step512", "hf:pythia@step8"])
+    assert [(each.seed, each.step) for each in found] == [(0, 5), (0, 10), (1, 7), (2, 8), (2, 512)]
+    assert [each.step for each in find_checkpoints(["one", "two"])] == [1, 2]
+    assert find_checkpoints([f"hf:{b}"])[0].name == f"hf:{b}/checkpoint-7"
+    (a / "steps" / "step5").mkdir()
+    with pytest.raises(InputError, match="occurs twice"):
+        find_checkpoints([str(a)])
+
+
+def long(rows):
+    """The long table of rows with a column r2."""
+    names = {name: name for name in ("step", "seed", "family", "control")}
+    return melt(pd.DataFrame(rows), names)
+
+
+def rows(step, seed, value, control, family="bag"):
+    """A measured row and its control's, each with an interval of .1 on both sides."""
+    for name, x in (("", value), ("shuffled", control), ("shuffled more", control - 1), ("pca", 9)):
+        ends = {"r2": x, "r2_low": x - 0.1, "r2_high": x + 0.1}
+        yield {"step": step, "seed": seed, "family": family, "control": name, **ends}
+
+
+def test_a_moment_is_where_the_interval_stays_above_the_strongest_control():
+    values = {1: 0.0, 2: 0.9, 4: 0.05, 8: 0.2, 16: 0.5}
+    table = long([row for step, x in values.items() for row in rows(step, 0, x, 0.0)])
+    pairs = pair_controls(table, "ask")
+    curve = find_curves(pairs)
+    assert curve["difference"].tolist() == pytest.approx(list(values.values()))
+    assert curve["difference_low"].iloc[-1] == pytest.approx(0.5 - 0.1 * np.sqrt(2))
+    (moment,) = find_onsets(pairs).to_dict("records")
+    assert moment["step"] == moment["first"] == moment["last"] == 8  # 2 passes, 4 does not
+    table = table[table["control"] == ""].assign(value=-1.0, low=-1.1, high=-0.9)
+    assert find_onsets(pair_controls(table, "ask"))["step"].isna().all()
+
+
+def test_several_series_have_students_interval_and_their_range_of_moments():
+    late = {0: 4, 1: 8, 2: 8}
+    table = long(
+        [r for seed, at in late.items() for s in (2, 4, 8, 16) for r in rows(s, seed, float(s >= at), 0.0)]
+    )  # fmt: skip
+    pairs = pair_controls(table, "ask")
+    curve = find_curves(pairs).set_index("step")
+    assert curve.loc[16, "value_low"] == curve.loc[16, "value_high"] == 1
+    assert curve.loc[4, "value"] == pytest.approx(1 / 3)
+    assert curve.loc[4, "value_low"] == pytest.approx(1 / 3 - 4.3027 / 3, abs=1e-3)
+    (moment,) = find_onsets(pairs).to_dict("records")
+    assert (moment["step"], moment["first"], moment["last"]) == (8, 4, 8)
+
+
+def test_the_old_name_of_the_command_says_the_new_one(asked):
+    words, done = asked
+    again = CliRunner().invoke(app, ["lapse", *map(str, words), "--json", "--resume"])
+    assert "lapse is now trajectory" in again.stderr
+    assert json.loads(again.stdout) == json.loads(done.stdout)
+
+
+def test_a_command_without_results_is_refused_by_its_first_checkpoint(trained, tmp_path):
+    words = [trained, "--ask", "extract --sites encoding", "--out", tmp_path / "a"]
+    assert isinstance(run(*words).exception, InputError)

@@ -1,0 +1,151 @@
+"""Tables of decompositions and of binding operations: views of the one long table, and what folders hold."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tprprobe.estimators.bindings.families import BELOW
+from tprprobe.evaluation.results import COLUMNS as RESULTS
+from tprprobe.evaluation.results import FILE, Results, complete, number, tabulate
+from tprprobe.files.tables import Columns, columns, read_table
+from tprprobe.site.patterns import layer_of
+from tprprobe.statistics import read_interval
+
+Numbers = dict[str, dict[str, Any]]  # by metric, as of evaluation.results.number
+
+NAMES = {"site": "site", "roles": "task", "family": "estimator", "control": "control", "design": "design"}  # fmt: skip
+ENDS = ("", "_low", "_high")
+SHARES = ("share", "share_by_length", "share_shuffled", "share_learned")
+SCORES = ("r2", "gain", "learnt", "r2_withheld", "substitution", "substitution_withheld")
+MEASURES = (*SHARES, "r2", "gain", "beyond", *SCORES[2:])
+TEXTS = ("site", "roles", "design", "family", "control", "over", "rank", "rank_withheld", "twin")
+SIZES = ("n_fit", "n_fillers", "n_roles", "pairs", "parameters")
+COUNTS = ("n", "n_withheld", "n_fit", "groups", *SIZES[1:])
+COLUMNS = (*TEXTS, *(f"{name}{end}" for name in MEASURES for end in ENDS), *COUNTS, "penalty")
+OPERATIONS = ("site", "roles", "operation", "form", "r2", "r2_low", "r2_high", "behind", "behind_low", "behind_high", "is_named", "n_fillers", "n_roles", "pairs")  # fmt: skip
+
+
+def tabulate_scores(
+    numbers: Mapping[tuple[str, str], Numbers],
+    shares: Mapping[tuple[str, str], Mapping[str, Any]],
+    families: Sequence[str],
+    site: str,
+    roles: str,
+    design: str,
+) -> pd.DataFrame:
+    """The long table of a scheme: the families, then controls.
+
+    Args:
+        numbers: By family and control.
+        shares: Shares of variance with their intervals, by family and control.
+        families: In the order of their rows.
+        site: The site.
+        roles: The scheme, the task of its rows.
+        design: What was decomposed, in words.
+    """
+    keys = [(family, "") for family in families]
+    rows = []
+    for family, control in (*keys, *(key for key in numbers if key not in keys)):
+        of_shares = shares.get((family, control), {})
+        measured = [
+            number(name, read_interval(of_shares, name)) for name in SHARES if name in of_shares
+        ]
+        names = {"site": site, "layer": layer_of(site), "task": roles, "estimator": family}
+        names |= {"control": control, "design": design}
+        rows += [names | row for row in (*measured, *numbers[family, control].values())]
+    return tabulate(rows)
+
+
+def view_scores(results: Results) -> pd.DataFrame:
+    """The table of scores with a row a site, scheme, family and control; see [columns](columns.md#decompositions)."""
+    groups: Any = results.table.groupby(list(NAMES.values()), sort=False, dropna=False)
+    rows = [_view_scores(dict(zip(NAMES, key, strict=True)), of_row) for key, of_row in groups]
+    is_decoded = any("substitution" in row for row in rows)
+    columns_shown = [name for name in COLUMNS if is_decoded or not name.startswith("substitution")]
+    texts = (*TEXTS, "penalty")
+    table = pd.DataFrame(rows, columns=columns_shown).astype(dict.fromkeys(texts, object))
+    kinds = {**dict.fromkeys(texts, "str"), **dict.fromkeys(COUNTS, "Int64")}
+    return table.fillna(dict.fromkeys(texts, "")).astype(kinds)
+
+
+def _by_metric(rows: pd.DataFrame) -> Numbers:
+    records: Any = rows.to_dict("records")
+    return {row["metric"]: row for row in records}
+
+
+def _view_scores(names: Mapping[str, str], rows: pd.DataFrame) -> dict[str, Any]:
+    numbers, row = _by_metric(rows), dict[str, Any](names)
+    row["over"] = BELOW.get(row["family"], "mean") if "gain" in numbers else ""
+    for metric, values in numbers.items():
+        if metric in (*SHARES, *SCORES):
+            row |= read_interval(values).columns(metric)
+        elif metric in SIZES:
+            row[metric] = int(values["value"])
+        else:
+            row[metric] = values["note"]  # a rank, as text
+    row |= read_interval(numbers.get("gain", {"beyond": None}), "beyond").columns("beyond")
+    row["twin"] = numbers.get("learnt", {}).get("rival", "")
+    row["penalty"] = numbers.get("parameters", {}).get("note", "")
+    for suffix in ("", "_withheld"):
+        if f"r2{suffix}" in numbers:
+            row[f"n{suffix}"] = numbers[f"r2{suffix}"]["n"]
+    return row | {"groups": numbers.get("r2", {}).get("n_groups", pd.NA)}
+
+
+def tabulate_operations(table: pd.DataFrame, site: str, roles: str) -> pd.DataFrame:
+    """The long table of operations; the form of an operation is the note of its R²."""
+    rows = []
+    for operation in table.to_dict("records"):
+        names = {"site": site, "layer": layer_of(site), "task": roles, "control": ""}
+        names |= {"estimator": operation["operation"], "n_groups": operation["n_fillers"]}
+        r2, behind = (number(name, read_interval(operation, name)) for name in ("r2", "behind"))
+        sizes = [number(name, operation[name]) for name in ("is_named", "n_roles", "pairs")]
+        rows += [names | row for row in (r2 | {"note": operation["form"]}, behind, *sizes)]
+    return tabulate(rows)
+
+
+def view_operations(results: Results) -> pd.DataFrame:
+    """The table of operations with a row a site, scheme and operation; see [columns](columns.md#operations)."""
+    groups: Any = results.table.groupby(["site", "task", "estimator"], sort=False)
+    rows = []
+    for (site, roles, operation), of_row in groups:
+        numbers = _by_metric(of_row)
+        row = {"site": site, "roles": roles, "operation": operation, "form": numbers["r2"]["note"]}
+        for metric in ("r2", "behind"):
+            row |= read_interval(numbers[metric]).columns(metric)
+        row |= {name: int(numbers[name]["value"]) for name in ("n_roles", "pairs")}
+        row["is_named"] = bool(numbers["is_named"]["value"])
+        rows.append(row | {"n_fillers": int(numbers["r2"]["n_groups"])})
+    return pd.DataFrame(rows, columns=list(OPERATIONS))
+
+
+def load_scores(folder: str | os.PathLike[str]) -> pd.DataFrame:
+    """The scores of a finished run, read from its folder."""
+    if (Path(folder) / "scores.csv").is_file():  # of version 0.3 and before
+        columns_read = columns(text="site roles family control rank rank_withheld", number="r2")
+        return load_table(folder, "scores.csv", columns_read, "decompose again")
+    return view_scores(load_long(folder))
+
+
+def load_operations(folder: str | os.PathLike[str]) -> pd.DataFrame:
+    """The table of operations of a finished run, read from its folder."""
+    if (Path(folder) / "operations.csv").is_file():  # of version 0.3 and before
+        columns_read = columns(text="site roles operation", number="r2 r2_low r2_high behind")
+        return load_table(folder, "operations.csv", columns_read, "compare again")
+    return view_operations(load_long(folder))
+
+
+def load_long(folder: str | os.PathLike[str]) -> Results:
+    """The long table of a finished run alone, not of the folders in its folder."""
+    return Results(complete(read_table(Path(folder) / FILE, RESULTS, "make it again")))
+
+
+def load_table(
+    folder: str | os.PathLike[str], table: str, columns_read: Columns, remedy: str
+) -> pd.DataFrame:
+    """The table of a finished run, whose texts may be empty."""
+    rows = read_table(Path(folder) / table, columns_read, remedy)
+    return rows.assign(**rows.select_dtypes("str").fillna(""))

@@ -1,0 +1,124 @@
+"""What an extraction will take: bytes by the shapes of its sites, time and memory by a trial on a few samples."""
+
+import json
+import resource
+import sys
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pandas as pd
+
+from tprprobe.console import size_text
+from tprprobe.extraction.blocks import plan, plan_controls
+from tprprobe.extraction.division import BLOCK_BYTES
+from tprprobe.extraction.extractions import CONTROL_SAMPLES, Extraction
+
+FIRST, TRIED = 16, 128  # samples of the trials; the first one warms up
+UNIT = 1 if sys.platform == "darwin" else 1024  # bytes of the kernel's figure of memory
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What an extraction will take.
+
+    Attributes:
+        sites: Site, axes, shape, dtype, rows and bytes; controls have the same sites.
+        samples: The number of samples.
+        controls: The number of samples that each control reads, by kind.
+        passes: The number of times that a sample passes through a model.
+        tokens: The number of source tokens, reckoned from the first samples.
+        bytes: Of the store, with its controls.
+        seconds: From now to the finished store, without the time to load the model.
+        memory: The most bytes that the process holds.
+
+    Examples:
+        >>> forecast(model, data[:4], "encoder.-1.hidden").samples  # doctest: +SKIP
+        4
+    """
+
+    sites: pd.DataFrame
+    samples: int
+    controls: dict[str, int]
+    passes: int
+    tokens: int
+    bytes: int
+    seconds: float
+    memory: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """The forecast in JSON types."""
+        return asdict(self) | {"sites": json.loads(self.sites.to_json(orient="records"))}
+
+    def as_text(self) -> str:
+        """The table of sites, and a line of totals."""
+        table = self.sites.assign(bytes=self.sites["bytes"].map(size_text))
+        lines = [f"control {kind}: {n:,} samples" for kind, n in self.controls.items()]
+        lines += [
+            f"{self.samples:,} samples, about {self.tokens:,} tokens, {self.passes:,} passes: "
+            f"{size_text(self.bytes)} on disk, {self.seconds:,.0f} s, {size_text(self.memory)} of memory"
+        ]
+        return "\n".join([table.to_string(index=False), *lines])
+
+
+def forecast(
+    model: Any,
+    data: Any,
+    sites: Any = None,
+    control: bool = True,
+    twins: Any = None,
+    control_samples: int = CONTROL_SAMPLES,
+    **options: Any,
+) -> Forecast:
+    """What :func:`tprprobe.extract` will take with the same arguments; it writes nothing that stays.
+
+    Args:
+        model: The model.
+        data: The examples.
+        sites: Sites, as patterns.
+        control: Whether twins are read.
+        twins: Kinds of twins.
+        control_samples: How many samples a twin reads.
+        **options: Further arguments of ``extract`` but ``out`` and ``resume``.
+
+    Returns:
+        The forecast.
+
+    Raises:
+        InputError: As ``extract``.
+    """
+    run = plan(model, data, sites, **options)
+    samples = len(run.data)
+    kinds = plan_controls(run, control, twins, control_samples)
+    controls = dict.fromkeys(kinds, min(samples, control_samples))
+    _try(run, FIRST)
+    seconds, tried, memory = _try(run, TRIED)
+    counts = [samples, *controls.values()]
+    sizes = run.sizes(samples)
+    rows = [
+        (name, " × ".join(spec.axes), spec.shape, spec.dtype, *sizes[name])
+        for name, spec in run.kept.items()
+    ]
+    table = pd.DataFrame(rows, columns=["site", "axes", "shape", "dtype", "rows", "bytes"])
+    total = sum(size for count in counts for _, size in run.sizes(count).values())
+    held = [
+        min(BLOCK_BYTES, sum(size for _, size in run.sizes(n).values())) for n in (samples, tried)
+    ]
+    tokens = run.sample.source.lengths.double().mean().item()
+    few = run.sample.source.lengths[:tried].double().mean().item()
+    return Forecast(
+        table, samples, controls, sum(counts), round(tokens * samples), total,
+        seconds / tried * sum(counts) * tokens / max(1, few), memory + max(0, held[0] - held[1]),
+    )  # fmt: skip
+
+
+def _try(run: Extraction, samples: int) -> tuple[float, int, int]:
+    """The seconds of an extraction of the first samples, how many there are, and the most memory."""
+    trial = replace(run, data=run.data[:samples], prepared={})
+    began = time.perf_counter()
+    with TemporaryDirectory(prefix="tprprobe-") as folder:
+        trial.extract(Path(folder) / "store", range(len(trial.data)), {}, 0, resume=False)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * UNIT
+    return time.perf_counter() - began, len(trial.data), peak

@@ -1,0 +1,183 @@
+"""Charts for a screen: dots with intervals, lines in panels, squares. Everything in them comes from a scene."""
+
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from tprprobe.figures.scenes import Dots, Lines, Scene, Squares
+from tprprobe.figures.style import line_colors, palette, text_color
+from tprprobe.figures.theme import FONT, MONO, find_theme, shade, write_colors
+from tprprobe.store.token_texts import LONGEST, visible
+
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star")
+TITLE_WIDTH = 54  # characters of the titles of panels in a line, together
+PANEL = 190  # pixels of a panel's height
+R2 = "R²"
+
+
+def plot(scene: Scene | None, dark: bool) -> go.Figure:
+    """The chart of a scene, without a frame, transparent."""
+    draw: Any = CHARTS[type(scene)]
+    chart, height = draw(scene, dark)
+    theme, axis = (
+        find_theme(dark),
+        {"zeroline": False, "color": find_theme(dark).soft, "automargin": True},
+    )
+    titles = [note.text.count("<br>") + 1 for note in chart.layout.annotations if note.text]
+    top = 8 + 14 * max(titles) if isinstance(scene, Lines) else 8
+    chart.update_layout(
+        height=height, paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)", dragmode="zoom",
+        font={"family": FONT, "size": 13, "color": theme.ink}, margin={"l": 8, "r": 8, "b": 8, "t": top},
+        hoverlabel={"font": {"family": MONO, "size": 13}, "align": "left"},
+        legend={"orientation": "h", "y": -85 / (height - 110), "yanchor": "top", "traceorder": "normal"},
+        modebar={"bgcolor": "rgba(0,0,0,0)", "color": theme.soft, "activecolor": theme.ink},
+    )  # fmt: skip
+    chart.update_xaxes(gridcolor=theme.faint, **axis)
+    return chart.update_yaxes(gridcolor=theme.faint, **axis)
+
+
+def _plot_dots(dots: Dots, dark: bool) -> tuple[go.Figure, int]:
+    """R² as it is, all else in percent."""
+    form, fine = (".2f", ".3f") if dots.label == R2 else (".0%", ".1%")
+    rows, groups = dots.rows, dots.rows["group"].unique().tolist()
+    hints = [
+        f"{name}: {value:{fine}} [{low:{fine}}, {high:{fine}}]"
+        for name, value, low, high in rows[["name", "value", "low", "high"]].to_numpy()
+    ]
+    rows = rows.assign(told=hints, sure=True, at=[plotted(name, 60) for name in rows["name"]])
+    colors = dict(zip(groups, write_colors(palette(len(groups))), strict=True))
+    look = {"mode": "markers", "orientation": "h"}
+    chart = go.Figure(
+        [
+            _points(points, "at", str(group), colors[group], SYMBOLS[i % 8], **look)
+            for i, (group, points) in enumerate(rows.groupby("group", sort=False))
+        ]
+    )
+    chart.update_layout(showlegend=True)
+    chart.update_xaxes(_room(rows), title=dots.label, tickformat=form)
+    chart.update_yaxes(autorange="reversed", type="category", showgrid=False)
+    return chart, 140 + 24 * rows["name"].nunique()
+
+
+def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
+    """Panels side by side: a line with intervals per name, over the band of the strongest control."""
+    panels, names = lines.rows["panel"].unique().tolist(), lines.rows["line"].unique().tolist()
+    across = min(lines.across, len(panels))
+    down, titles = (
+        -(-len(panels) // across),
+        [_title(name, TITLE_WIDTH // across) for name in panels],
+    )
+    below = 60 + 14 * max(title.count("<br>") for title in titles)  # ticks, title of the next panel
+    chart = make_subplots(
+        down, across, subplot_titles=titles, horizontal_spacing=0.33 / across,
+        vertical_spacing=below / (PANEL + below) / down,
+    )  # fmt: skip
+    colors = dict(zip(names, write_colors(line_colors(len(names))), strict=True))
+    legended: set[str] = set()
+    for i, panel in enumerate(panels):
+        at: Any = {"row": i // across + 1, "col": i % across + 1}
+        for trace in _band(lines.bands[lines.bands["panel"] == panel], dark):
+            chart.add_trace(trace, **at)
+        of_panel = lines.rows[lines.rows["panel"] == panel]
+        for line, points in of_panel.groupby("line", sort=False):
+            name, symbol = str(line), SYMBOLS[names.index(line) % 8]
+            is_new = name not in legended and len(names) > 1
+            legended.add(name)
+            trace = _points(points, "x", name, colors[line], symbol, showlegend=is_new)
+            chart.add_trace(trace, **at)
+        for level in lines.levels[lines.levels["panel"] == panel].to_dict("records"):
+            style = {"color": find_theme(dark).soft, "width": 1, "dash": "dot"}
+            chart.add_hline(level["value"], line=style, annotation_text=level["line"], **at)
+        chart.update_yaxes(_room(of_panel), **at)
+    chart.update_annotations(font={"size": 12}).update_layout(showlegend=len(names) > 1)
+    chart.update_yaxes(tickformat=".0%" if lines.percent else None)
+    chart.update_yaxes(title=lines.label, col=1)
+    chart.update_xaxes(title=lines.x, row=down).update_xaxes(showgrid=False)
+    if lines.log:
+        ticks = sorted(lines.rows["x"].unique())
+        chart.update_xaxes(type="log", tickvals=ticks, ticktext=[f"{x:g}" for x in ticks])
+    if lines.x == "layer":  # whole numbers
+        low, high = lines.rows["x"].min(), lines.rows["x"].max()
+        chart.update_xaxes(dtick=max(1, round((high - low) / 4)), range=[low - 0.6, high + 0.6])
+    return chart, 150 + (PANEL + below) * down
+
+
+def _room(rows: pd.DataFrame) -> dict[str, Any]:
+    """A range for values that are all the same, beside which an axis would go from −1 to 1."""
+    low, high = rows["value"].min(), rows["value"].max()
+    return {"range": [low - 0.05, high + 0.05]} if high - low < 0.001 else {}
+
+
+def _title(panel: str, width: int) -> str:
+    """In lines that are narrow enough for panels side by side on a telephone."""
+    return "<br>".join(wrap(plotted(panel, 80), width))
+
+
+def _points(
+    points: pd.DataFrame, place: str, name: str, color: str, symbol: str, **options: Any
+) -> go.Scatter:
+    """Values with intervals, upright unless their orientation is h; custom data are the rows of the table."""
+    high, low = points["high"] - points["value"], points["value"] - points["low"]
+    errors = {"type": "data", "symmetric": False, "thickness": 1, "array": high, "arrayminus": low}
+    x, y, error = ("value", place, "x") if "orientation" in options else (place, "value", "y")
+    hints = points["told"] if "told" in points else points["value"].map("{:.3g}".format)
+    return go.Scatter(
+        x=points[x], y=points[y], name=visible(name, 40), legendgroup=name, customdata=points.index.to_numpy()[:, None],
+        hovertext=[plotted(hint, 160) for hint in hints], hoverinfo="text", line={"color": color, "width": 2},
+        marker={"size": 9, "symbol": np.where(points["sure"].astype(bool), symbol, f"{symbol}-open").tolist()},
+        **{f"error_{error}": errors}, **({"mode": "lines+markers"} | options),
+    )  # fmt: skip
+
+
+def _band(band: pd.DataFrame, dark: bool) -> list[go.Scatter]:
+    if len(band) == 1:  # as wide as a mark
+        band = pd.concat([band.assign(x=band["x"] + shift) for shift in (-0.3, 0.3)])
+    theme = find_theme(dark)
+    grey = {"x": band["x"], "mode": "lines", "hoverinfo": "skip", "showlegend": False}
+    edge, dotted = (
+        {"color": theme.faint, "width": 6},
+        {"color": theme.soft, "width": 1, "dash": "dot"},
+    )
+    curves = [("low", None, edge), ("high", "tonexty", edge), ("value", None, dotted)]
+    traces = [
+        go.Scatter(y=band[y], fill=fill, fillcolor=theme.faint, line=line, **grey)
+        for y, fill, line in curves
+    ]
+    return traces if len(band) else []
+
+
+def _plot_squares(squares: Squares, dark: bool) -> tuple[go.Figure, int]:
+    scale = "RdBu_r" if squares.signed else list(find_theme(dark).scale)
+    hint = "%{z:.2f}" if squares.told is None else "%{customdata}"
+    chart = go.Figure(
+        go.Heatmap(
+            z=squares.values, zmin=-1 if squares.signed else 0, zmax=1, colorscale=scale, showscale=squares.signed,
+            xgap=1, ygap=1, colorbar={"thickness": 10, "len": 0.6}, customdata=squares.told,
+            hovertemplate=f"%{{y}}, %{{x}}: {hint}<extra></extra>", x=[plotted(name, 24) for name in squares.columns],
+            y=[plotted(name, 60) for name in squares.rows],
+        )
+    )  # fmt: skip
+    backs = shade(np.nan_to_num(squares.values.ravel()), dark)
+    for at, ink in zip(np.ndindex(squares.values.shape), map(text_color, backs), strict=True):
+        if squares.texts is not None and squares.texts[at]:
+            look = {"showarrow": False, "font": {"color": ink, "size": 11}}
+            chart.add_annotation(x=at[1], y=at[0], text=squares.texts[at], **look)
+    chart.update_xaxes(title=squares.titles[1], type="category", showgrid=False)
+    chart.update_yaxes(
+        title=squares.titles[0], autorange="reversed", type="category", showgrid=False
+    )
+    n = len(squares.rows)
+    return chart, 110 + min(30, max(14, 500 // max(n, 1))) * n
+
+
+def plotted(text: object, longest: int = LONGEST) -> str:
+    """The text for a chart, which interprets tags and entities in its texts."""
+    plain = visible(text, longest)
+    return plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+CHARTS = {Dots: _plot_dots, Lines: _plot_lines, Squares: _plot_squares}

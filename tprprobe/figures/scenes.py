@@ -1,0 +1,71 @@
+"""Scenes: what a picture shows, as data. ``dots`` draws them on paper, ``charts`` in a browser."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+BAND = ["panel", "x", "value", "low", "high"]
+LEVEL = ["panel", "line", "value"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Scene:
+    """A picture with its title, and lines of text below it."""
+
+    title: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Dots(Scene):
+    """Values with intervals, a line per name, a color per group: ``rows`` have name, group, value, low, high."""
+
+    rows: pd.DataFrame
+    label: str = ""
+    limits: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Lines(Scene):
+    """Lines in panels: ``rows`` have panel, line, x, value, low, high, sure (filled marks), told (for the pointer).
+
+    ``bands`` have panel, x, value, low, high: the strongest control. ``levels`` (panel, line, value) are the same at every
+    x; lines of one ``group`` have one color. ``across`` is the number of panels in a row; ``log`` and
+    ``log_value`` say that x and values have a logarithmic scale.
+    """
+
+    rows: pd.DataFrame
+    bands: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=BAND))
+    label: str = ""
+    x: str = "layer"
+    percent: bool = True
+    levels: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=LEVEL))
+    across: int = 3
+    log: bool = False
+    log_value: bool = False
+    limits: tuple[float | None, float | None] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Squares(Scene):
+    """Numbers from 0 to 1 (from −1 to 1 if ``signed``) as squares, with what is written in and told of every one."""
+
+    values: Float[np.ndarray, "row column"]
+    rows: Sequence[str]
+    columns: Sequence[str]
+    titles: tuple[str, str] = ("", "")
+    texts: np.ndarray | None = None
+    told: np.ndarray | None = None
+    signed: bool = False
+    bar: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Grid(Scene):
+    """Several pictures side by side, ``across`` in a row: squares, or lines of one panel each."""
+
+    pictures: Sequence[Squares] | Sequence[Lines]
+    across: int = 2

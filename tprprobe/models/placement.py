@@ -1,0 +1,122 @@
+"""Where the weights of a model are put, and in which type: on a device, on several, or on disk."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tprprobe.errors import InputError, check_extra, unknown
+from tprprobe.files.jsonfiles import read_json
+from tprprobe.site.site import device_of
+
+AUTO, DISK, CPU = "auto", "disk", torch.device("cpu")
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+DEVICE_MAPS = (AUTO, "balanced", "sequential", DISK)
+QUANTIZATIONS = ("4bit", "8bit")
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Device and dtype of weights; the other settings are of models of transformers, see :func:`load_model`."""
+
+    device: torch.device = CPU
+    dtype: torch.dtype | None = None  # None: that of the checkpoint
+    device_map: Any = None  # as transformers takes it
+    max_memory: Sequence[str] | None = None
+    quantization: str | None = None
+
+    @classmethod
+    def of(cls, device: str, dtype: str, *dispatch: Any) -> "Placement":
+        """The checked settings."""
+        if dtype != AUTO and dtype not in DTYPES:
+            raise unknown("dtype", dtype, (AUTO, *DTYPES))
+        placement = cls(find_device(device), DTYPES.get(dtype), *dispatch)
+        if placement.max_memory and not placement.device_map:
+            raise InputError("max_memory divides a model: give device_map (--device-map auto) too")
+        if placement.quantization not in (None, *QUANTIZATIONS):
+            raise unknown("quantization", placement.quantization, QUANTIZATIONS)
+        return replace(placement, device_map=_read_map(placement.device_map))
+
+    @property
+    def is_dispatched(self) -> bool:
+        """Whether transformers puts the weights where they belong."""
+        return bool(self.device_map or self.quantization)
+
+    def check_own(self, name: str) -> None:
+        """Checks that nothing is asked for which only models of transformers can have."""
+        if self.is_dispatched:
+            raise InputError(
+                f"{name}: device_map and quantization are of trained models of transformers (hf:PATH)"
+            )
+
+    def options(self, folder: str | None) -> dict[str, Any]:
+        """Options of ``from_pretrained``; converted weights on disk go to the folder."""
+        options: dict[str, Any] = {}
+        if self.device_map:
+            check_extra("accelerate", "huggingface", "device_map")
+            options |= {"device_map": self.device_map, "offload_folder": folder}
+        if self.max_memory:
+            options["max_memory"] = dict(map(_read_limit, self.max_memory))
+        if self.quantization:
+            check_extra("bitsandbytes", "quantization", f"quantization {self.quantization}")
+            from transformers import BitsAndBytesConfig
+
+            asked: Any = {f"load_in_{self.quantization}": True}
+            options["quantization_config"] = BitsAndBytesConfig(**asked)
+            options.setdefault("device_map", {"": self.device})
+        return options
+
+
+def _read_map(given: Any) -> str | dict[str, Any] | None:
+    if given == DISK:
+        return {"": DISK}
+    if given is None or isinstance(given, dict) or given in DEVICE_MAPS:
+        return given
+    if not Path(given).is_file():
+        raise unknown("device map", given, (*DEVICE_MAPS, "a JSON file of module → device"))
+    return read_json(Path(given))
+
+
+def _read_limit(text: str) -> tuple[str | int, str]:
+    device, _, limit = text.partition("=")
+    if not limit:
+        raise InputError(f"max_memory {text!r}: give DEVICE=SIZE, for example cpu=4GiB or 0=20GiB")
+    return int(device) if device.isdigit() else device, limit
+
+
+def find_device(name: str) -> torch.device:
+    try:
+        return torch.empty(0, device=name).device
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            f"no device {name!r} here ({reason}): give cpu, or cuda on a GPU machine"
+        ) from error
+
+
+def input_device(module: nn.Module) -> torch.device:
+    """The device that a module computes on, also while its weights are on disk."""
+    device = device_of(module)
+    if device.type != "meta":
+        return device
+    hooks = (getattr(part, "_hf_hook", None) for part in module.modules())
+    devices = (getattr(hook, "execution_device", None) for hook in hooks)
+    return torch.device(next((each for each in devices if each is not None), "cpu"))
+
+
+def weight_maps(module: nn.Module) -> dict[str, Any]:
+    """The map from names to weights on disk, or in another memory, of every submodule that has such weights."""
+    hooks = {path: getattr(part, "_hf_hook", None) for path, part in module.named_modules()}
+    maps = {path: getattr(hook, "weights_map", None) for path, hook in hooks.items()}
+    return {path: weights for path, weights in maps.items() if weights is not None}
+
+
+def read_weights(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """The name and the value of every weight, in the order of their names; those on disk are read one by one."""
+    maps = weight_maps(module)
+    for name, tensor in sorted(module.state_dict().items()):
+        path, _, last = name.rpartition(".")
+        yield name, maps[path][last] if tensor.is_meta else tensor

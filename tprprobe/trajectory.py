@@ -1,0 +1,156 @@
+"""Trajectories: analyses of every checkpoint of a training, their long tables one after another with the column ``step``."""
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from tprprobe.console import note
+from tprprobe.errors import InputError
+from tprprobe.evaluation.onsets import find_curves, find_onsets, pair_controls
+from tprprobe.evaluation.results import FILE, join_tables
+from tprprobe.figures.trajectories import draw_trajectory
+from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.locks import alone
+from tprprobe.files.runs import PARTS, KeptRun
+from tprprobe.files.tables import read_table
+from tprprobe.models import load_model
+from tprprobe.models.checkpoint import TRANSFORMERS
+from tprprobe.models.origins import sum_origin
+from tprprobe.models.protocol import Readable
+
+MANIFEST, FIGURE = "trajectory.json", "trajectory.pdf"
+TABLE, STEPS = "table", "steps"
+NUMBER = re.compile(r"(\d+)/*$")
+TABLES = {"results": FILE, "curves": "curves.csv", "onsets": "onsets.csv"}
+WriteStore = Callable[[Readable, Path], Any]
+
+
+class Checkpoint(NamedTuple):
+    """A checkpoint: what :func:`load_model` takes, the number of its series (seed), and its step."""
+
+    name: str
+    seed: int
+    step: int
+
+
+class Analysis(NamedTuple):
+    """An analysis of a checkpoint: ``measure`` gets its name and the folder of its store and returns a long table.
+
+    ``text`` is the line that it was asked by; ``sites`` are those that the store needs (None: it reads no store).
+    """
+
+    name: str
+    text: str
+    sites: list[str] | None
+    measure: Callable[[str, Path], pd.DataFrame]
+
+
+def find_checkpoints(paths: Sequence[str]) -> list[Checkpoint]:
+    """The checkpoints: a folder of steps is a series, and all others together are one, by the numbers that end
+    their names, or in their order where one has none.
+
+    Raises:
+        InputError: A step occurs twice in a series.
+    """
+    steps_by_path = {path: _list_steps(path) for path in paths}
+    single = [path for path, steps in steps_by_path.items() if not steps]
+    numbers = [int(match[1]) if (match := NUMBER.search(path)) else None for path in single]
+    steps = range(1, len(single) + 1) if None in numbers else numbers
+    series = [*filter(None, steps_by_path.values()), dict(zip(single, steps, strict=True))]
+    for steps in series:
+        if len({*steps.values()}) < len(steps):
+            raise InputError(
+                f"{next(iter(steps))}, …: a step occurs twice; give each series a folder"
+            )
+    ordered = [sorted(steps.items(), key=lambda item: item[1]) for steps in series]
+    return [Checkpoint(name, i, step) for i, steps in enumerate(ordered) for name, step in steps]
+
+
+def _list_steps(path: str) -> dict[str, int]:
+    """The checkpoints in a folder, or in its folder ``steps``, each with the number that ends its name."""
+    prefix = TRANSFORMERS if path.startswith(TRANSFORMERS) else ""
+    folder = Path(path.removeprefix(prefix))
+    steps = (folder / STEPS if (folder / STEPS).is_dir() else folder).glob("*/")
+    return {
+        f"{prefix}{step}": int(match[1]) for step in steps if (match := NUMBER.search(step.name))
+    }
+
+
+def run_trajectory(
+    checkpoints: Sequence[Checkpoint],
+    analyses: Sequence[Analysis],
+    out: str | os.PathLike[str],
+    write_store: WriteStore | None = None,
+    stores: Any = None,
+    resume: bool = False,
+    device: str = "cpu",
+) -> dict[str, pd.DataFrame]:
+    """The tables of a trajectory: ``results``, the long table of all analyses (column ``run``) and checkpoints (``step``,
+    ``seed``), its ``curves`` and ``onsets``; kept in the folder ``out`` with one figure.
+
+    ``write_store`` writes a model's vectors for analyses that read them, ``stores`` says which, as JSON. Identical weights
+    are measured once. Raises: InputError for no such model, an analysis without an interval, another folder.
+    """
+    folder = Path(out)
+    lines = {analysis.name: analysis.text for analysis in analyses}
+    settings = {"asked": lines, "stores": stores, "tprprobe": version("tprprobe")}
+    with alone(folder):
+        run = KeptRun.open(folder, settings, resume, MANIFEST)
+        if not run.is_done:
+            _measure_all(run, checkpoints, analyses, write_store, device)
+        elif read_json(folder / MANIFEST)["checkpoints"] != [[*each] for each in checkpoints]:
+            raise InputError(f"{folder} holds other checkpoints: write to another place")
+    return {name: read_table(folder / file, {}, "run it again") for name, file in TABLES.items()}
+
+
+def _measure_all(
+    run: KeptRun,
+    checkpoints: Sequence[Checkpoint],
+    analyses: Sequence[Analysis],
+    write_store: WriteStore | None,
+    device: str,
+) -> None:
+    """Analyzes checkpoint by checkpoint; then all tables, the figure, and which checkpoints have the same weights."""
+    names_by_weights, tables = dict[str, list[str]](), list[pd.DataFrame]()
+    for number, (name, seed, step) in enumerate(checkpoints, 1):
+        note(f"checkpoint {number} of {len(checkpoints)}: {name}")
+        try:
+            model = load_model(name, device=device)
+        except InputError as error:
+            raise InputError(f"{error}; leave out {name}, or mend it, and --resume") from None
+        weights = sum_origin(model)[:16]
+        names_by_weights.setdefault(weights, []).append(name)
+        store = run.folder / PARTS / f"store-{weights}"
+        for analysis in analyses:
+            write = partial(write_store, model, store) if write_store else None
+            part = run.part(
+                f"{analysis.name}-{weights}", partial(_measure, analysis, name, store, write)
+            )
+            part.finish()
+            tables.append(part.read(TABLE).assign(run=analysis.name, step=step, seed=seed))
+        shutil.rmtree(store, ignore_errors=True)
+    identical = [names for names in names_by_weights.values() if len(names) > 1]
+    if identical:
+        note(f"identical weights, measured once: {'; '.join(map(' = '.join, identical))}")
+    results = join_tables(tables)
+    pairs = [pair_controls(rows, str(name)) for name, rows in results.groupby("run", sort=False)]
+    paired = pd.concat(pairs, ignore_index=True)
+    curves, onsets = find_curves(paired), find_onsets(paired)
+    draw_trajectory(curves, onsets).savefig(run.folder / FIGURE)
+    files = dict(zip(TABLES.values(), (results, curves, onsets), strict=True))
+    run.finish(files, {"checkpoints": checkpoints, "identical": identical})
+
+
+def _measure(
+    analysis: Analysis, name: str, store: Path, write: Callable[[], Any] | None
+) -> dict[str, pd.DataFrame]:
+    if analysis.sites is not None and write is not None:
+        write()
+    return {TABLE: analysis.measure(name, store)}
