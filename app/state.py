@@ -1,5 +1,6 @@
 """State that the pages share: the runs, the chosen store, marks, and what was computed for them."""
 
+import re
 import runpy
 import shlex
 import sys
@@ -18,7 +19,7 @@ FIRST_PAGE = threading.Event()  # is set once it is drawn
 OFFERED: set[str] = set()  # what the main file has offered, once it ran
 LINKED = {"store", "site", "maps", "head", "k", "color", "task", "names", "of", "scheme"}
 LINKED |= {"intervention", "edit"}
-NUMBERS = {"head", "k"}
+NUMBERS, COUNTED = {"head", "k"}, {"k", "sample", "image"}
 KEEP: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
 SPECIAL = "\\`*_{}[]()#+-.!|<>$~:&^="  # of Markdown
 NO_STORES = "No stores here yet. `tprprobe demo` makes an example, `tprprobe extract` a store of any model; then reload this page."
@@ -82,12 +83,15 @@ def forget() -> None:
 
 def follow_link() -> None:
     """Takes over what a link of a statement chooses: what was chosen before on its page is forgotten."""
+    for name in COUNTED & {*st.query_params}:  # a number that streamlit cannot read ends the page
+        if not re.fullmatch("[0-9]{1,9}", st.query_params[name]):
+            del st.query_params[name]
     if st.query_params.get("link") is None:
         return
     del st.query_params["link"]
     for name in LINKED & {*st.query_params}:
         value = st.query_params[name]
-        if value.isdecimal() or name not in NUMBERS:
+        if re.fullmatch("[0-9]{1,9}", value) or name not in NUMBERS:
             st.session_state[name] = int(value) if name in NUMBERS else value
 
 

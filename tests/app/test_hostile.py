@@ -253,7 +253,10 @@ def test_marks_that_say_nothing_are_refused(text):
 
 
 def test_models_named_oddly_load_nothing(tmp_path):
-    for number, model in enumerate(("../../etc", "hf:owner/name", ["x"], {"name": {"a": 1}}, 7)):
+    for model in (["x"], {"name": {"a": 1}}, 7):
+        with pytest.raises(InputError, match="model"):
+            write(tmp_path / "refused", [list("ab")], model=model)
+    for number, model in enumerate(("../../etc", "hf:owner/name")):
         store = write(tmp_path / "runs" / str(number), [list("ab")], model=model)
         runs = tp.dashboard.folders.find_runs(tmp_path / "runs")
         assert runs.read_card(store) is None

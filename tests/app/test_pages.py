@@ -1,6 +1,7 @@
 """Every page draws itself over a run, without a browser; what it is given cannot break it."""
 
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -189,3 +190,21 @@ def test_an_empty_folder_says_what_to_do(open_page, tmp_path):
 def test_the_first_line_of_interventions_says_what_edits_changed(open_page, runs):
     app = open_page(runs, "interventions")
     assert "change the share of right answers" in app.markdown[0].value.replace("\\", "")
+
+
+DIGITS = "9" * 400
+NUMBERS = ["0", "-1", "1e999", "2.5", "٣", DIGITS, f"-{DIGITS}", "x", ""]
+MARKS = ["lasso:0,0,0", "lasso:0,0,0,0,0,0,0", "box:0,0,0", f"cluster:{DIGITS}", f"box:{DIGITS},0,0,1e999"]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_address_that_nobody_wrote_is_a_page(open_page, runs, seed):
+    rng = random.Random(seed)
+    numbers = {name: rng.choice(NUMBERS) for name in ("k", "head", "sample", "token")}
+    names = {
+        name: rng.choice(["nothing", "\ud800x", "../..", "*" * 5000]) for name in ("site", "color")
+    }
+    given = {"mark": rng.choice(MARKS), **numbers, **(names if rng.random() < 0.5 else {})}
+    for page in ("roles", "attention"):
+        app = open_page(runs, page, **given, **rng.choice([{}, {"link": "1"}]))
+        assert not app.exception, (page, given)

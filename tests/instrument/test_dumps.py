@@ -242,7 +242,7 @@ def test_the_command_line_imports_and_says_how_to_import_again(tmp_path, capsys)
     told = json.loads(capsys.readouterr().out)
     assert told == {"samples": 4, "sites": ["encoding"], "store": str(tmp_path / "store")}
     again = f"tprprobe import '…/dev.txt' {tmp_path / 'store'} --format tpdn"
-    command = making_command(tmp_path / "store", tp.open_store(tmp_path / "store").manifest)
+    command = making_command(tmp_path / "store", tp.open_store(tmp_path / "store").facts)
     assert command == again
 
 

@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tprprobe.errors import InputError
-from tprprobe.gold.annotations import add_labels, is_annotated, read_annotated, read_edges
+from tprprobe.gold.annotations import (
+    add_labels,
+    is_annotated,
+    read_annotated,
+    read_edges,
+    read_file,
+)
 from tprprobe.gold.conllu import check_heads
 from tprprobe.gold.labels import (
     Labelled,
@@ -300,3 +306,51 @@ def test_heads_are_refused_unless_every_word_reaches_a_root(heads):
     else:
         with pytest.raises(InputError, match="heads must lead to a root"):
             check_heads(heads)
+
+
+def _exchange(text: str) -> str:
+    rows = [line.split("\t") for line in text.split("\n")]
+    moved = [[*r[:3], r[4], r[3], *r[5:]] if len(r) > 4 else r for r in rows]
+    return "\n".join(map("\t".join, moved))
+
+
+def _cut(text: str) -> str:
+    return text.rstrip().rsplit("\n", 1)[0] + "\n"
+
+
+WHOLE = """# sent_id = s1
+# text = The cat sleeps
+1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\t_
+2\tcat\tcat\tNOUN\tNN\t_\t0\troot\t_\t_
+3\tsleeps\tsleep\tVERB\tVBZ\t_\t2\tacl\t_\t_
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (_cut, "is cut: its last sentence ends with 'cat'"),
+        (_exchange, "UPOS has tags like .*: exchange the columns"),
+    ],
+)
+def test_a_treebank_that_contradicts_itself_is_refused(tmp_path, change, said):
+    (tmp_path / "a.conllu").write_text(change(WHOLE))
+    with pytest.raises(InputError, match=said):
+        read_annotated(tmp_path / "a.conllu")
+
+
+@pytest.mark.parametrize(
+    ("text", "odd"),
+    [
+        (WHOLE * 2, {"repeated_names": 1}),
+        (WHOLE.replace("\tacl", "\tadjunct"), {"unknown_relations": 1}),
+        (WHOLE.replace("VERB", "VB"), {"unknown_tags": 1}),
+        (_cut(WHOLE).replace("# text = The cat sleeps\n", ""), {"unended": 1, "without_text": 1}),
+        (WHOLE.rstrip("\n"), {}),
+    ],
+)
+def test_what_is_odd_in_a_treebank_is_counted(tmp_path, text, odd):
+    (tmp_path / "a.conllu").write_text(text)
+    reading = read_file(tmp_path / "a.conllu")
+    assert {what: n for what, n in reading.odd.items() if n} == odd

@@ -657,8 +657,8 @@ def test_verify_tells_the_damage_and_the_command(store, monkeypatch, capsys, nam
     assert inspected(store.path, monkeypatch) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert all(part in line for part in told.split("*"))
-    assert f"`tprprobe extract --ckpt '…' --data made --seed 0 --sites {PATTERNS}" in line
-    assert line.endswith(f"--no-control --out {store.path} --repair` makes these files again")
+    assert f"`tprprobe extract --ckpt tiny --data made --seed 0 --sites {PATTERNS}" in line
+    assert line.endswith(f"--no-control --out {store.path}`")
     assert inspected(store.path, monkeypatch, "--json") == 2
     (damage,) = json.loads(capsys.readouterr().out)["damage"]
     assert damage["file"] == name

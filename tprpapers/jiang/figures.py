@@ -1,7 +1,5 @@
 """jiang's discrete roles: how peaked they are, what making them one-hot costs, and their names."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -60,12 +58,13 @@ def _find_cost(store: Store) -> pd.DataFrame | None:
     from tprprobe.models.checkpoint import default_data
     from tprprobe.models.protocol import require_model
 
-    about: Any = store.manifest.get("model")
     try:
-        loaded = require_model(load_model(about["name"]), "whose roles are not ours to edit")
+        loaded = require_model(
+            load_model(str(store.facts.model.name)), "whose roles are not ours to edit"
+        )
         data, split = default_data(loaded)
         examples = load_data(data, split=split, n=DOCUMENTS)
-    except (InputError, TypeError, KeyError):
+    except InputError:
         return None
     return measure_snapping(loaded, [(each.source, each.target) for each in examples])
 

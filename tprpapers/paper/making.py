@@ -53,7 +53,7 @@ def make_papers(
     out = Path(out)
     if out.exists() and any(out.iterdir()) and not resume:
         raise InputError(f"{out} is not empty: give another --out, or --resume to go on with it")
-    with alone(out, inherited=True):  # by the commands, too, which outlive a killed process
+    with alone(out):
         return write_pages(out, [_make(name, shared[name], out, track) for name in names])
 
 

@@ -59,7 +59,7 @@ class Cloud:
     @property
     def note(self) -> str:
         """A note on how much of the store is drawn; empty if all of it is."""
-        total = self.store.manifest["lengths"].get(self.side, 0)
+        total = self.store.facts.lengths.get(self.side, 0)
         drawn = len(self.rows) if self.layers == 1 else len(np.unique(self.rows))
         parts = []
         if drawn < total:
@@ -205,7 +205,7 @@ def fill(scene: Cloud, most: int = MOST_NUMBERS) -> Cloud:
     The scene itself, if it is whole, of UMAP, or the vectors are more than ``most`` numbers.
     """
     store, roles = scene.store, scene.roles
-    total = store.manifest["lengths"].get(scene.side, 0)
+    total = store.facts.lengths.get(scene.side, 0)
     is_large = total * roles.centers.shape[1] > most
     if len(scene.rows) == total or scene.plane.method == "umap" or is_large:
         return scene

@@ -130,11 +130,15 @@ def intervene(
     if text is not None:
         words, expected = (typed.split(",") if typed else [] for typed in (exchange, answers))
         pairs = pair_of_text(text, words, expected or ("", ""))
+    if out is None and recipe:
+        out = common.default_folder(recipe.stem, ckpt)
+    elif out is None:
+        of_pairs = of_pairs | {"seed": seed, "data": data, "text": text}
+        out = common.default_folder("text" if text else "pairs", ckpt, **of_pairs)
+    common.check_folder(out, resume)
     model = require_head(
         load_model(ckpt, device=device, **loading or {}), "an intervention on answers"
     )
-    name = recipe.stem if recipe else "pairs"
-    out = out or Path("runs") / f"{name}-{model.name}".replace(":", "-")
     if pairs is None:
         rows = run_recipe(Path(str(recipe)), model, out, resume)
         columns = [name for name in map(str, rows) if not name.endswith(("_low", "_high"))]
@@ -195,7 +199,7 @@ def name(
 
 
 @common.of_model
-@options_of("examination:examine", without=["tokenizer", "data", "n"])
+@options_of("examination:examine", without=["tokenizer", "data", "n", "out"])
 def examine(
     model: Annotated[
         str,
@@ -203,6 +207,7 @@ def examine(
     ],
     data: common.Data = None,
     n: common.Number = None,
+    out: common.Out = None,
     device: common.Device = "cpu",
     as_json: common.Json = False,
     loading: common.Loading = None,
@@ -213,9 +218,11 @@ def examine(
     from tprprobe.examination import TEXTS, examine
     from tprprobe.models import load_model
 
-    read = load_model(model, device=device, **loading or {})
+    out = out or common.default_folder("examined", model, data=data, n=n)
+    common.check_folder(out, options.get("resume", False))
     if data is not None:
         options["data"] = load_data(data, n=n, seed=options.get("seed", 0))
-    examined = examine(read, n=n or TEXTS, **options)
+    read = load_model(model, device=device, **loading or {})
+    examined = examine(read, n=n or TEXTS, out=out, **options)
     lines, page = examined.lines, str(examined.page)
     common.show(as_json, {"lines": lines, "page": page}, lambda: "\n".join([*lines, page]))

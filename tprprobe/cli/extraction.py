@@ -1,14 +1,16 @@
 """Commands that read vectors out of models and describe models and stores."""
 
 from dataclasses import asdict
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from tprprobe.cli import options as common
 from tprprobe.cli.generated_options import options_of
 from tprprobe.errors import InputError
+
+if TYPE_CHECKING:
+    from tprprobe.data.dataset import Dataset
 
 HF = "hf:"  # before the name of a model of transformers
 
@@ -58,25 +60,36 @@ def extract(
     """Write the vectors of a model's sites on a dataset into a store; under torchrun or srun, on all their processes."""
     from tprprobe.data.annotated.sentencesets import set_source
     from tprprobe.extraction import extract as run
+    from tprprobe.extraction.pooling import Pooling
     from tprprobe.files.processes import Ranks
+    from tprprobe.site.patterns import check_possible
+    from tprprobe.store.manifests import read_begun
 
-    ranks = Ranks.of()
-    model, examples = common.model_and_data(
-        ckpt, data, split, n, seed, ranks.place(device), loading
-    )
-    if source:
-        examples = set_source(examples, source)
-    examples, labellers = common.labelled(examples, labels or [])
+    ranks, out = Ranks.of(), out or common.default_folder("", ckpt)
+    if not (ranks.rank or dry_run):
+        common.check_folder(out, resume=True)
+        read_begun(out, bool(options.get("resume")))
+    Pooling(options.get("pool"), options.get("words"))
+    if HF in ckpt:
+        check_possible(options.get("sites") or ())
+    labellers: list[Any] = []
+
+    def prepare(examples: "Dataset") -> "Dataset":
+        examples = set_source(examples, source) if source else examples
+        examples, labellers[:] = common.labelled(examples, labels or [])
+        return examples
+
+    place = ranks.place(device)
+    model, examples = common.model_and_data(ckpt, data, split, n, seed, place, loading, prepare)
     if options.get("twins") == ["none"]:
         no_control = bool(options.pop("twins"))
     options |= {"target": target, "control": not no_control, "labellers": labellers}
     if dry_run:
         from tprprobe.extraction.forecasts import forecast
 
-        given = {k: v for k, v in options.items() if k not in ("resume", "repair")}
+        given = {k: v for k, v in options.items() if k != "resume"}
         expected = forecast(model, examples, **given)
         return common.show(as_json, expected.as_dict(), expected.as_text)
-    out = out or Path("runs") / model.name.replace(":", "-")
     store = run(model, examples, out=out, **options)
     if not ranks.rank:
         common.say(f"samples {store.samples}, sites {len(store.sites)}: {out}")

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -57,17 +58,54 @@ def model_and_data(
     seed: int,
     device: str,
     loading: Loading,
+    prepare: "Callable[[Dataset], Dataset]" = lambda examples: examples,
 ) -> "tuple[Readable, Dataset]":
+    """The model, and the data as they are prepared, both before the weights are read, which takes longest."""
     from tprprobe.data import load_data
     from tprprobe.models import load_model
-    from tprprobe.models.checkpoint import default_data
+    from tprprobe.models.checkpoint import TRANSFORMERS, default_data
 
-    examples = None if data is None else load_data(data, split=split, n=n, seed=seed)
+    if data is None and ckpt.rpartition(TRANSFORMERS)[1]:
+        raise InputError(f"{ckpt} names no data: give --data")
+    examples = None
+    if data is not None:
+        examples = prepare(load_data(data, split=split, n=n, seed=seed))
     model = load_model(ckpt, device=device, **loading or {})
     if examples is None:
         data, split = default_data(model, split)
-        examples = load_data(data, split=split, n=n, seed=seed)
+        examples = prepare(load_data(data, split=split, n=n, seed=seed))
     return model, examples
+
+
+def default_folder(command: str, ckpt: str, **question: Any) -> Path:
+    """The folder of results without --out: of a command, a model, and where it is asked several things the question."""
+    *kinds, path = ckpt.split(":")
+    name = "-".join([*filter(None, [command]), *kinds, Path(path).name])
+    if question := {key: str(value) for key, value in question.items() if value is not None}:
+        name += f"-{zlib.crc32(repr(sorted(question.items())).encode()):08x}"
+    return Path("runs") / name
+
+
+def check_folder(folder: Path, resume: bool) -> None:
+    """Checks that results can be written into a folder, before anything is computed.
+
+    Raises:
+        InputError: it holds something already and nothing is resumed, or another process writes it.
+    """
+    from tprprobe.files.locks import alone
+    from tprprobe.files.writing import is_partial
+
+    missing = [parent for parent in folder.absolute().parents if not parent.exists()]
+    with alone(folder):
+        is_free = not folder.exists() or (
+            folder.is_dir() and all(map(is_partial, folder.iterdir()))
+        )
+    for parent in missing:
+        parent.rmdir()
+    if not resume and not is_free:
+        raise InputError(
+            f"{folder} is not empty: --resume goes on with the run there, or write to another place"
+        )
 
 
 def labelled(examples: "Dataset", labels: list[str]) -> "tuple[Dataset, list[Labeller]]":

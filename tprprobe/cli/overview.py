@@ -13,8 +13,6 @@ from tprprobe.files.hub import HUB
 from tprprobe.models.kinds import CHECKPOINT
 from tprprobe.store import open_store
 from tprprobe.store.kinds import STORE
-from tprprobe.store.layout import describe_sites
-from tprprobe.store.manifests import COUNTS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,13 +97,14 @@ def inspect_store(path: str) -> Overview:
     facts = {
         "store": str(path),
         "samples": store.samples,
-        "model": store.manifest["model"]["name"],
-        "data": store.manifest["data"]["name"],
-        "split": store.manifest["data"]["split"],
+        "model": store.facts.model.name,
+        "data": store.facts.data.name,
+        "split": store.facts.data.split,
         "control": ", ".join(f"{kind} twin" for kind in store.twins) or "none",
     }
-    facts |= {key: of for key in ("reading", COUNTS) if (of := store.manifest.get(key))}
-    return Overview(facts, {"sites": describe_sites(store.manifest)})
+    counts = {"reading": store.facts.reading, "counts": store.facts.counts}
+    facts |= {name: count for name, count in counts.items() if count}
+    return Overview(facts, {"sites": store.facts.files.describe()})
 
 
 def _flat(value: Any) -> str:

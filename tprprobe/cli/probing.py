@@ -84,9 +84,10 @@ def probe(
             common.say(
                 f"no store and no --ckpt: extracts {n} examples through {PROBED}, which ships, and probes these"
             )
-        seed = settings.get("seed", 0)
+        seed, out = settings.get("seed", 0), out or common.default_folder("probe", ckpt or PROBED)
+        common.check_folder(out, resume)
         read = common.model_and_data(ckpt or PROBED, data, split, n, seed, device, loading)
-        out, opened = _extract(*read, settings.get("sites", SITES), out, resume)
+        opened = _extract(*read, settings.get("sites", SITES), out, resume)
     else:
         of_model = {"--ckpt": ckpt, "--data": data, "--split": split, "-n": n}
         if names := ", ".join(name for name, value in of_model.items() if value is not None):
@@ -98,16 +99,15 @@ def probe(
 
 
 def _extract(
-    model: "Readable", data: "Dataset", sites: Sequence[str], out: Path | None, resume: bool
-) -> "tuple[Path, Store]":
-    """The folder of a run without a store, and the store that is extracted in it."""
+    model: "Readable", data: "Dataset", sites: Sequence[str], out: Path, resume: bool
+) -> "Store":
+    """The store that is extracted in the folder of a run without one."""
     from tprprobe.analyses.probing.features import needed_sites
     from tprprobe.extraction import extract
     from tprprobe.site.hooks import find_sites
 
-    out = out or Path("runs") / f"probe-{model.name}".replace(":", "-")
     needed = needed_sites(sites, list(find_sites(model)))
-    return out, extract(model, data, needed, out / "store", 0, resume=resume)
+    return extract(model, data, needed, out / "store", 0, resume=resume)
 
 
 def _probe(

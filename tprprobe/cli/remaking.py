@@ -6,51 +6,45 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tprprobe.store.layout import MANIFEST, twins_in
+from tprprobe.store.dtypes import NONE
+from tprprobe.store.layout import twins_in
+from tprprobe.store.manifests import Manifest
 from tprprobe.store.verification import Verification
 
 NAMED = 3  # damaged files in a line
 
 
-def making_command(path: Path, manifest: Mapping[str, Any]) -> str:
+def making_command(path: Path, manifest: Manifest) -> str:
     """The `tprprobe extract` or `import` of a store; what its manifest does not say is left open as …"""
-    imported, model, data = (
-        value if isinstance(value := manifest.get(key), dict) else {}
-        for key in ("imported", "model", "data")
-    )
-    storage = _storage(manifest["sites"].values())
-    if imported:
-        words = ["import", f"…/{imported.get('source')}", path, "--format", imported.get("format")]
-        return shlex.join(map(str, ["tprprobe", *words, *storage]))
+    model, data = manifest.model, manifest.data
     options = {
-        "--ckpt": model.get("name", "…"),
-        "--data": data.get("name", "…"),
-        "--split": data.get("split"),
-        "-n": data.get("n"),
-        "--seed": data.get("seed"),
-        "--target": manifest.get("target"),
-        "--attention-samples": manifest.get("attention_samples"),
+        "--ckpt": model.name or "…",
+        "--data": data.name or "…",
+        "--split": data.split,
+        "-n": data.n,
+        "--seed": data.seed,
+        "--target": manifest.target,
+        "--attention-samples": manifest.attention_samples,
+        "--pool": manifest.pool,
+        "--words": manifest.words,
+        "--labels": f"{','.join(manifest.labels)}=…" if manifest.labels else None,
     }
-    words = [word for key, value in options.items() if value is not None for word in (key, value)]
-    words += [word for pattern in _patterns(manifest["sites"]) for word in ("--sites", pattern)]
-    if labels := manifest.get("labels"):
-        words += ["--labels", f"{','.join(map(str, labels))}=…"]
-    words += storage
-    words += [
-        w for key in ("pool", "words") if key in manifest for w in (f"--{key}", manifest[key])
-    ]
-    words += [w for kind in twins_in(path) for w in ("--twin", kind)] or ["--no-control"]
-    return shlex.join(map(str, ["tprprobe", "extract", *words, "--out", path]))
+    specs = manifest.sites.values()
+    dtypes, compressions = {each.dtype for each in specs}, {each.compression for each in specs}
+    of_all = {"--store-dtype": dtypes - {"float32"}, "--compress": compressions - {NONE}}
+    same = {option: min(values) if len(values) == 1 else None for option, values in of_all.items()}
+    if made := manifest.imported:
+        words = ["import", f"…/{made.source}", path, "--format", made.format or "…", *_words(same)]
+    else:
+        patterns = [("--sites", pattern) for pattern in _patterns(manifest.sites)]
+        twins = [("--twin", kind) for kind in twins_in(path)] or [("--no-control",)]
+        chosen = [word for pair in (*patterns, *twins) for word in pair]
+        words = ["extract", *_words(options | same), *chosen, "--out", path]
+    return shlex.join(map(str, ["tprprobe", *words]))
 
 
-def _storage(sites: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The options of how numbers are kept, where all sites agree on something but the default."""
-    options = {"--store-dtype": ("dtype", "float32"), "--compress": ("compression", "none")}
-    words = []
-    for option, (key, default) in options.items():
-        kept = {site.get(key, default) for site in sites}
-        words += [option, *kept] if len(kept) == 1 and kept != {default} else []
-    return words
+def _words(options: Mapping[str, Any]) -> list[Any]:
+    return [word for name, value in options.items() if value is not None for word in (name, value)]
 
 
 def _patterns(sites: Iterable[str]) -> list[str]:
@@ -65,17 +59,12 @@ def _patterns(sites: Iterable[str]) -> list[str]:
 
 
 def describe_damage(found: Verification, command: str) -> str:
-    """What a verified store's damage is, in a line, and the command that mends it."""
+    """What a verified store's damage is, in a line, and the command that makes it again."""
     if found.damage:
         more = len(found.damage) - NAMED
         named = "; ".join(map(str, found.damage[:NAMED]))
         rest = f"; and {more} files more (--json lists all)" if more > 0 else ""
-        # only of what this program extracted can single files be made again
-        whole = any(each.file.endswith(MANIFEST) for each in found.damage)
-        whole = whole or not command.startswith("tprprobe extract")
-        remedy = f"`{command} --repair` makes these files again"
-        remedy = f"remove it and run `{command}`" if whole else remedy
-        return f"{found.store} is damaged: {named}{rest}: {remedy}"
+        return f"{found.store} is damaged: {named}{rest}: remove it and run `{command}`"
     if not found.unchecked:
         return f"{found.store}: all {found.files} files are as they were written"
     return (

@@ -101,12 +101,8 @@ def _tables_of_store(store: Store) -> Tables:
 
 
 def _text_of_store(store: Store, repo_id: str) -> str:
-    manifest, name = store.manifest, repo_id.split("/")[-1]
-    model, data = (
-        origin if isinstance(origin := manifest.get(key), dict) else {"name": origin}
-        for key in ("model", "data")
-    )
-    split = "" if data.get("split") is None else f", split `{data['split']}`"
+    facts, name = store.facts, repo_id.split("/")[-1]
+    split = "" if facts.data.split is None else f", split `{facts.data.split}`"
     twins = ", ".join(f"`{kind}/`" for kind in store.twins)
     sites = [
         f"| {row.site} | {row.axes} | {row.shape} | {row.dtype} | {row.compression} |"
@@ -114,16 +110,16 @@ def _text_of_store(store: Store, repo_id: str) -> str:
     ]
     lines = [
         f"# {name}\n",
-        f"Vectors of the model `{model.get('name')}` on `{data.get('name')}`{split}: {store.samples} samples, "
+        f"Vectors of the model `{facts.model.name}` on `{facts.data.name}`{split}: {store.samples} samples, "
         f"{len(store.tokens)} tokens, {len(store.sites)} sites, {store.summary['bytes'].sum() / 1e6:.1f} MB. "
-        f"A store of tprprobe {manifest.get('tprprobe', version('tprprobe'))}.\n",
+        f"A store of tprprobe {facts.tprprobe or version('tprprobe')}.\n",
         READING.format(f'store = tp.open_store("{hub.HUB}{repo_id}")\nstore.read(store.sites[0])'),
         "Without tprprobe, `xarray.open_zarr` reads `arrays.zarr`, pandas reads `tokens.parquet`. The viewer shows "
         f"the tokens and the first {MAX_VECTORS} vectors of every site.\n",
         "| site | axes | shape | type | compression |\n|---|---|---|---|---|",
         *sites,
         f"\nThe vectors of twins, which are controls, are in {twins}.\n" if twins else "\n\n",
-        f"Made by `{making_command(store.path, manifest).replace(str(store.path), name)}`.\n",
+        f"Made by `{making_command(store.path, facts).replace(str(store.path), name)}`.\n",
     ]
     return "\n".join(lines)
 

@@ -99,6 +99,8 @@ def evaluate(
     from tprprobe.models.answers import evaluate as run
     from tprprobe.models.answers import save_evaluation, summarize
 
+    if out:
+        common.check_folder(out, resume=True)
     model, examples = common.model_and_data(ckpt, data, split, n, seed, device, loading)
     rows = run(model, examples, **options)
     summary = summarize(rows)

@@ -16,6 +16,7 @@ from tprprobe.site.patterns import like as like
 from tprprobe.statistics import Interval, interval_text
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE, SIDES, twins_in
+from tprprobe.store.manifests import Origin
 from tprprobe.store.sample_texts import find_samples as find_samples
 from tprprobe.store.sample_texts import read_texts as read_texts
 from tprprobe.store.sample_texts import score_answers
@@ -56,12 +57,12 @@ def list_contents(store: Store) -> Contents:
 
 def describe_store(store: Store) -> dict[str, str]:
     """Model, data and sizes of a store in words; nothing of its tokens is read for these."""
-    lengths, rows = store.manifest["lengths"], " ".join(spec.rows for spec in store.specs.values())
+    lengths, rows = store.facts.lengths, " ".join(spec.rows for spec in store.specs.values())
     sides = [side for side in SIDES if lengths.get(side) and (side in rows or SAMPLE in rows)]
     tokens = [f"{lengths[side]:,} {side}" for side in sides]
     return {
-        "model": _name(store.manifest.get("model")),
-        "data": _name(store.manifest.get("data")),
+        "model": _name(store.facts.model),
+        "data": _name(store.facts.data),
         "samples": f"{store.samples:,}",
         "tokens": tokens[0].split()[0] if len(tokens) == 1 else " + ".join(tokens) or "0",
         "sites": f"{len(store.sites)}",
@@ -70,13 +71,12 @@ def describe_store(store: Store) -> dict[str, str]:
     }
 
 
-def _name(value: object) -> str:
-    """The name of a model or of data in a manifest, whatever is stored there; of a path its last part."""
-    if isinstance(value, dict):
-        name, split = str(value.get("name") or ""), value.get("split")
-        name = name.rsplit("/", 1)[-1] if name.startswith(("/", ".")) else name
-        value = " · ".join(str(text) for text in (name, split) if text and text != "all")
-    return visible(value if value else "–", 80)
+def _name(origin: Origin) -> str:
+    """The name of a model or of data, of a path its last part, and the split."""
+    name = origin.name or ""
+    name = name.rsplit("/", 1)[-1] if name.startswith(("/", ".")) else name
+    parts = [part for part in (name, origin.split) if part and part != "all"]
+    return visible(" · ".join(parts) or "–", 80)
 
 
 def write_size(n: float) -> str:

@@ -74,8 +74,7 @@ class Runs:
         """What :func:`tprprobe.load_model` takes for the model of a store: a folder below the root, a shipped name, or the
         hub id that the store names; None where neither is known.
         """
-        model = store.manifest.get("model")
-        name = str(model.get("name") if isinstance(model, dict) else model)
+        name = str(store.facts.model.name)
         kind, _, hub_id = name.rpartition("hf:")
         base, folders = hub_id or name, self.folders["checkpoint"].values()
         paths = [folder for folder in folders if folder.name == base]
@@ -126,11 +125,11 @@ def _describe(runs: Runs, name: str) -> dict[str, str]:
 
 def rank_alike(runs: Runs, name: str, candidates: Sequence[str]) -> list[str]:
     """Other stores: first the twins of a store, then those of the same data."""
-    data = runs.open(name).manifest.get("data")
+    data = runs.open(name).facts.data
 
     def rank(candidate: str) -> tuple[bool, bool]:
         try:
-            is_alike = runs.open(candidate).manifest.get("data") == data
+            is_alike = runs.open(candidate).facts.data == data
         except InputError:
             is_alike = False
         return not candidate.startswith(f"{name}/"), not is_alike

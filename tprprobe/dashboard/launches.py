@@ -164,15 +164,14 @@ def _pairs(runs: Runs, store: Store) -> Plan:
 
 
 def _intervene(runs: Runs, store: Store, edits: str = EDITED) -> Plan:
-    name, data = runs.find_model(store), store.manifest.get("data")
-    data = data if isinstance(data, dict) else {}
+    name, data = runs.find_model(store), store.facts.data
     has_roles = any(site.startswith("encoder.") and site.endswith(".role") for site in store.sites)
     _require(has_roles, "this store has no roles of an encoder to edit")
     where = "neither shipped nor below the folder: put its checkpoint there"
     _require(name, f"the model of this store is {where}")
-    _require(data.get("name"), "this store does not record its data")
-    split = _quote(data.get("split") or "test")
-    source = f'data = "{_quote(data["name"])}"\nsplit = "{split}"\n'
+    _require(data.name, "this store does not record its data")
+    split = _quote(data.split or "test")
+    source = f'data = "{_quote(data.name)}"\nsplit = "{split}"\n'
     return ("intervene", RECIPE, "--ckpt", str(name)), source + edits
 
 

@@ -16,10 +16,11 @@ from tprprobe.store.token_texts import visible
 MAX_TEXT, MAX_ROW = 4000, 2_000_000_000
 MAX_TOKENS = 5000  # marked tokens in a table
 NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
+PLACE = rf"{NUMBER},{NUMBER}"
 ROWS = r"\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*"
 ROW_KINDS = (*SIDES, SAMPLE)  # what rows are
 FORMS = dict.fromkeys(ROW_KINDS, ROWS) | {"cluster": r"\d+(?:,\d+)*"}
-FORMS |= {"box": rf"{NUMBER}(?:,{NUMBER}){{3}}", "lasso": rf"{NUMBER}(?:,{NUMBER}){{5,}}"}
+FORMS |= {"box": rf"{NUMBER}(?:,{NUMBER}){{3}}", "lasso": rf"{PLACE}(?:,{PLACE}){{2,}}"}
 
 
 @dataclass(frozen=True)

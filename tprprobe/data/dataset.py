@@ -262,6 +262,8 @@ def no_data(spec: str, names: Iterable[str] = ()) -> InputError:
         reason = "the folder has no file of a split (train.txt, test.jsonl …)"
     elif path.is_file():
         reason = "the file is there, but its ending says no format that is read"
+        if path.suffix == ".json":
+            reason = "a JSON array is read as JSON lines, an object a line (jq -c '.[]' FILE.json > FILE.jsonl)"
     siblings = [sibling.name for sibling in path.parent.iterdir()] if path.parent.is_dir() else []
     near = difflib.get_close_matches(path.name, [*siblings, *names], 1) if not path.exists() else []
     near = near or difflib.get_close_matches(spec.partition(":")[0], [*names], 1)

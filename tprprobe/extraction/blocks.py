@@ -1,13 +1,13 @@
-"""Extraction: arguments checked, a store written or repaired, by one process or several."""
+"""Extraction: arguments checked, a store written, by one process or several."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from tprprobe.console import note, stderr
+from tprprobe.console import note
 from tprprobe.data import as_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.vocabularies.codecs import Codec
@@ -35,9 +35,8 @@ from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import select
 from tprprobe.store import Store, open_store
 from tprprobe.store.dtypes import check_storage
-from tprprobe.store.layout import SIDES, twins_in
-from tprprobe.store.manifests import COUNTS, is_finished
-from tprprobe.store.repairs import repair as repair_store
+from tprprobe.store.layout import SIDES
+from tprprobe.store.manifests import is_finished
 
 ATTENTION_SAMPLES = 128
 
@@ -56,7 +55,6 @@ def extract(
     control_samples: int = CONTROL_SAMPLES,
     store_dtype: str = "float32",
     compress: str | None = None,
-    repair: bool = False,
     twins: Sequence[str] | None = None,
     pool: str | None = None,
     words: str | None = None,
@@ -84,7 +82,6 @@ def extract(
         control_samples: How many samples a twin reads, from the first on.
         store_dtype: The type of the store's numbers: float32, float16 or bfloat16.
         compress: The store's compression: none, lz4 (bfloat16's default) or zstd.
-        repair: Make the damaged files of a complete store again, the same to the byte (see `inspect --verify`).
         twins: Controls: permuted, untrained, rescaled (several times), or none; default: untrained for our models,
             permuted for others (:func:`tprprobe.models.find_twins`).
         pool: One vector for every sample: mean (over all tokens, start and end symbols among them), first, last (of the
@@ -117,8 +114,6 @@ def extract(
     controls = plan_controls(run, control, twins, control_samples)
     few = min(len(run.data), control_samples)
     out, ranks = Path(out), Ranks.of()
-    if repair:
-        return _repair(run, controls, few, out)
     if not (ranks.rank or is_finished(out)):
         note(f"{run.describe([len(run.data), *(few for _ in controls)])}: {out}")
     if ranks.count == 1 or is_finished(out):
@@ -134,7 +129,7 @@ def extract(
             run.extract(part, ranges[ranks.rank], controls, few, resume)
         join_ranges(out, ranges, ranks)
     store = open_store(out)
-    counts = store.manifest.get(COUNTS, {})
+    counts = store.facts.counts
     for side in SIDES if not ranks.rank else ():
         if any(name.startswith(side) for name in counts):
             note(report_counts(counts, side))
@@ -210,21 +205,3 @@ def _vocabulary(model: Readable, vocabulary: Any, data: Dataset) -> Codec:
         raise InputError(f"{model.name} has no vocabulary: give vocabulary=, {ACCEPTED}")
     tables = [len(each.weight) for each in model.modules() if isinstance(each, torch.nn.Embedding)]
     return read_codec(vocabulary, data, max(tables, default=2**16))
-
-
-def _repair(run: Extraction, controls: Mapping[str, Control], few: int, out: Path) -> Store:
-    def make(part: Path, own: range, kinds: Sequence[str]) -> None:
-        run.extract(part, own, {kind: controls[kind] for kind in kinds}, few, resume=True)
-
-    with alone(out):
-        run.check(run.model, out, len(run.data), is_control=False)
-        for kind, path in twins_in(out).items():
-            if kind not in controls:
-                raise InputError(
-                    f"{out} has a control: repair it without --no-control, with --twin {kind}"
-                )
-            with controls[kind]() as model:
-                run.check(model, path, few, is_control=True)
-        count = repair_store(out, stride_of(run.data), make)
-    stderr.print(f"made again: {count} damaged files")
-    return open_store(out)

@@ -32,8 +32,7 @@ from tprprobe.site.hooks import find_sites
 from tprprobe.site.patterns import ATTENTION
 from tprprobe.store import SiteSpec, StoreWriter
 from tprprobe.store.dtypes import BFLOAT16
-from tprprobe.store.layout import SAMPLE, SIDES, TWIN_OF
-from tprprobe.store.manifests import check_same, describe, read_complete
+from tprprobe.store.layout import SAMPLE, SIDES
 
 CONTROL_SAMPLES = 1000
 UNKNOWN = 0.1  # the share of unknown tokens above which it is said
@@ -101,10 +100,6 @@ class Extraction:
     ) -> StoreWriter:
         settings = self._settings(model, samples, is_control)
         return StoreWriter.create(out, self.kept, settings, resume)
-
-    def check(self, model: Readable, out: Path, samples: int, is_control: bool) -> None:
-        wanted = describe(self.kept, self._settings(model, samples, is_control))
-        check_same(out, read_complete(out), wanted)
 
     def write(self, passes: Sequence[Pass], samples: range) -> None:
         """Extracts what the stores lack of these samples and finishes them, the last one last.
@@ -280,7 +275,7 @@ class Extraction:
         return describe_origin(self.model)
 
     def _settings(self, model: Readable, samples: int, is_control: bool) -> dict[str, Any]:
-        twin = {TWIN_OF: self._origin["sha256"]} if is_control else {}
+        twin = {"twin_of": self._origin["sha256"]} if is_control else {}
         about = describe_origin(model) if is_control else self._origin
         return {
             "model": about | twin | getattr(model, "notes", {}),

@@ -81,7 +81,7 @@ def forecast(
         control: Whether twins are read.
         twins: Kinds of twins.
         control_samples: How many samples a twin reads.
-        **options: Further arguments of ``extract`` but ``out``, ``resume`` and ``repair``.
+        **options: Further arguments of ``extract`` but ``out`` and ``resume``.
 
     Returns:
         The forecast.

@@ -31,12 +31,14 @@ class Pooling:
     pool: str | None = None
     words: str | None = None
 
-    def check(self, vocabulary: Codec) -> None:
-        """Checks that words can be made of these symbols."""
+    def __post_init__(self) -> None:
         if self.pool == "":
             raise InputError("pool is empty: give mean, first, last or a mark such as '.'")
         if self.words is not None and self.words not in WORD_STATES:
             raise unknown("state of a word", self.words, WORD_STATES)
+
+    def check(self, vocabulary: Codec) -> None:
+        """Checks that words can be made of these symbols."""
         if self.words and not vocabulary.has_words:
             raise InputError(
                 "the model reads characters, which make no words here: leave out words"

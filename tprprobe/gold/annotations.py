@@ -23,6 +23,10 @@ ODD = {  # what is counted while a file is read, and how it is told
     "other_text": "sentences whose `# text` has other words, spelled from their tokens",
     "several_roots": "sentences with several roots",
     "empty_nodes": "empty nodes left out",
+    "repeated_names": "sentences whose sent_id stands twice",
+    "unknown_tags": "UPOS that are not universal",
+    "unknown_relations": "relations that are not universal",
+    "unended": "no empty line behind the last sentence, so the file may be cut",
     "iob1_tags": "I- that begin an entity (IOB1), read as B-",
 }
 KEYS, TARGET_KEYS = ("text", "targets", "info"), ("span1", "span2", "label", "info")

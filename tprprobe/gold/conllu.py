@@ -16,6 +16,7 @@ from tprprobe.gold.blocks import Documents, comments, located, read_blocks, rows
 from tprprobe.gold.iob import check_tag, decode_tags
 from tprprobe.gold.labels import Labelled, Reading, Target, check_target
 from tprprobe.gold.surface import Surface, SurfaceToken, find_surface, is_text_of
+from tprprobe.gold.universal_tags import UNIVERSAL, check_end, count_unknown
 
 PLAIN = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 MORE = ("NER", "UP:PRED", "UP:PREDS", "UP:ARGHEADS", "UP:ARGSPANS")
@@ -36,6 +37,9 @@ def read_conllu(path: Path) -> Reading:
     columns: Sequence[str] = PLAIN
     sentences: list[Labelled] = []
     documents, odd = Documents(), Counter[str]()
+    values = {column: Counter[str]() for column in UNIVERSAL}
+    names: set[str] = set()
+    last_text, last_forms = None, []
     for block in read_blocks(path):
         found = comments(block)
         if "global.columns" in found:
@@ -55,12 +59,20 @@ def read_conllu(path: Path) -> Reading:
             odd["several_roots"] += _heads(path, words).count(0) > 1
             odd["without_text"] += text is None
             odd["other_text"] += text is not None and not is_text_of(text, tokens)
+            odd["repeated_names"] += name in names
+            names.add(name)
+            for column, counts in values.items():
+                counts.update(word.get(column, "_") for _, word in words)
+            last_text, last_forms = text, [token.form for token in tokens]
             odd["shared_words"] += len(words) - len({*surface.places})
             sentences.append(_sentence(path, words, name, documents.name or name, surface))
     if sentences and all(form == "_" for each in sentences for form in each.words):
         raise InputError(
             f"{path}: all words are _: this treebank comes without its text, merge that in as its README says"
         )
+    odd += count_unknown(path, values)
+    if last_forms:
+        odd += check_end(path, last_text, last_forms)
     return Reading(sentences, odd)
 
 

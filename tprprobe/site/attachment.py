@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -116,7 +117,19 @@ class Attached(nn.Module):
 
         Returns:
             What the module returns.
+
+        Raises:
+            InputError: The module's own ``forward`` does not take both.
         """
+        signature = inspect.signature(self.get_submodule(FOREIGN).forward)
+        if self._call is None:
+            try:
+                signature.bind(source, target)
+            except TypeError as error:
+                raise InputError(
+                    f"{self.name}: its forward{signature} does not take the ids of a source and of a target: give "
+                    "tp.attach(module, mapping, forward=lambda module, batch: module(batch[0]))"
+                ) from error
         return self(source, target)
 
 

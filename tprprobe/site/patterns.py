@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from tprprobe.errors import unknown
 
+MOST_LAYERS = 300  # of a model of transformers
+ATTENTION_PARTS = ("input", "query", "key", "value", "attention", "filler")
 ATTENTION = ".attention"  # how the name of a site of attention maps ends
 ROLES = (("encoder.", "self.role"), ("", ".role"), ("", ".unbinding"), ("", ".hidden"), ("", ""))
 _LAYER = re.compile(r"(encoder|decoder|layers|blocks)\.(-?\d+)(?=\.|$)")
@@ -22,6 +24,24 @@ def select(patterns: str | Iterable[str], names: Sequence[str]) -> list[str]:
             raise unknown("site", pattern, names)
         selected.update(matches)
     return [name for name in names if name in selected]
+
+
+def check_possible(patterns: Iterable[str]) -> None:
+    """Checks shell globs before a model of transformers is read, which takes long.
+
+    Raises:
+        InputError: no such model has a site that one of them matches.
+    """
+    for pattern in patterns:
+        if not match(pattern, _transformers_sites(MOST_LAYERS)):
+            raise unknown("site", pattern, _transformers_sites(1))
+
+
+def _transformers_sites(n_layers: int) -> list[str]:
+    attention = [f"{kind}.{part}" for kind in ("self", "cross") for part in ATTENTION_PARTS]
+    layers = [f"{n}.{part}" for n in range(n_layers) for part in ("hidden", "mlp", *attention)]
+    stacks = ("encoder", "decoder", "layers")
+    return ["encoding", *(f"{stack}.{part}" for stack in stacks for part in ("embedding", *layers))]
 
 
 def match(pattern: str, names: Sequence[str]) -> list[str]:

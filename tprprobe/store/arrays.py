@@ -40,14 +40,6 @@ def write_rows(
         done += count
 
 
-def chunk_bytes(spec: SiteSpec, rows: Shaped[np.ndarray, "token ..."], size: int) -> bytes:
-    """The file of a whole chunk with these rows, of ``size`` bytes before it is compressed."""
-    data = rows.tobytes().ljust(size, b"\0")
-    if spec.is_compressed:
-        return compress(data, spec.compression, disk_type(spec.dtype).itemsize)
-    return data
-
-
 def _write_compressed(file: Path, spec: SiteSpec, data: bytes | memoryview, ledger: Ledger) -> None:
     packed = compress(data, spec.compression, disk_type(spec.dtype).itemsize)
     write_at(file, 0, packed)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from tprprobe.errors import InputError
 from tprprobe.files.notebook import as_html
 from tprprobe.site.patterns import select
-from tprprobe.store import layout, manifests
-from tprprobe.store.manifests import Manifest
+from tprprobe.store import layout
+from tprprobe.store.manifests import Content, Manifest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,41 +32,45 @@ class StoreContents:
     """
 
     path: Path
-    manifest: Manifest
+    manifest: Content
+
+    @functools.cached_property
+    def facts(self) -> Manifest:
+        """The manifest, its keys as this version names them, each of its type."""
+        return Manifest.of(self.manifest, f"{self.path / layout.MANIFEST} is damaged")
 
     @property
     def samples(self) -> int:
         """The number of samples."""
-        return self.manifest["samples"]
+        return self.facts.samples
 
     @functools.cached_property
     def fingerprint(self) -> str:
         """The digest of what the store is of, which is the same wherever the store lies."""
-        content = {key: value for key, value in self.manifest.items() if key != manifests.CHECKSUMS}
+        content = {key: value for key, value in self.manifest.items() if key != "checksums"}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     @property
     def model(self) -> str | None:
         """The fingerprint of the model that the store is of; None where the store does not say."""
-        model = self.manifest.get("model")
-        return model.get("sha256") if isinstance(model, dict) else None
+        return self.facts.model.sha256
 
     @property
     def sites(self) -> list[str]:
         """The names of all sites."""
-        return list(self.manifest["sites"])
+        return list(self.facts.sites)
 
-    @functools.cached_property
+    @property
     def specs(self) -> dict[str, layout.SiteSpec]:
         """Axes, shape of a row and type of every site."""
-        return layout.sites_of(self.manifest)
+        return self.facts.sites
 
     @property
     def summary(self) -> "pd.DataFrame":
         """One row per site; see [columns](stores.md#columns-of-sites)."""
         import pandas as pd
 
-        return pd.DataFrame(layout.describe_sites(self.manifest), columns=list(layout.DESCRIBED))
+        return pd.DataFrame(self.facts.files.describe(), columns=list(layout.DESCRIBED))
 
     def select(self, patterns: str | Iterable[str]) -> list[str]:
         """The names of the sites that match patterns.
@@ -102,7 +106,7 @@ class StoreContents:
         """How the vectors of a sample's tokens were made one (``mean``, ``first``, ``last`` or a mark);
         None where they were not.
         """
-        return self.manifest.get("pool")
+        return self.facts.pool
 
     def count_rows(self, site: str) -> int:
         """The number of rows of a site.
@@ -113,7 +117,7 @@ class StoreContents:
         Returns:
             The number of vectors, or of pairs of a query and a key.
         """
-        return layout.arrays_of(self.manifest)[self._spec(site)[0]][1]
+        return self.facts.files.arrays[self._spec(site)[0]][1]
 
     def count_maps(self, site: str) -> int:
         """The number of samples that have attention maps.
@@ -124,7 +128,7 @@ class StoreContents:
         Returns:
             The number of samples, from the first on; 0 where the site holds no maps.
         """
-        return self.manifest["lengths"].get(f"{self._spec(site)[1].rows}_sample", 0)
+        return self.facts.lengths.get(f"{self._spec(site)[1].rows}_sample", 0)
 
     def _spec(self, site: str) -> tuple[str, layout.SiteSpec]:
         names = self.select(site)
@@ -133,7 +137,7 @@ class StoreContents:
         return names[0], self.specs[names[0]]
 
     def __repr__(self) -> str:
-        lengths = self.manifest["lengths"]
+        lengths = self.facts.lengths
         size = self.summary["bytes"].sum() / 1e6
         counts = f"{lengths.get('source', 0)} source and {lengths.get('target', 0)} target tokens"
         return f"Store({str(self.path)!r}: {self.samples} samples, {counts}, {len(self.sites)} sites, {size:.1f} MB)"

@@ -10,6 +10,7 @@ STORE/journal.json, tokens.arrow   only while the store is written; so is SITE/c
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,9 @@ from tprprobe.store.kinds import MANIFEST as MANIFEST
 ARRAYS, METADATA = "arrays.zarr", "zarr.json"
 TOKENS, TOKENS_BEGUN = "tokens.parquet", "tokens.arrow"
 TWINS = ("permuted", "untrained", "rescaled")  # the best control first
-TWIN_OF = "twin_of"  # of a twin's manifest: the fingerprint of the model that it is a control of
 SIDES = ("source", "target")
 SAMPLE = "sample"  # the rows of a site with one vector a sample
 CHUNK_BYTES = 2 * 2**20
-SIZES = "sizes"  # of the manifest: the bytes of compressed files
 DESCRIBED = ("site", "axes", "shape", "dtype", "compression", "bytes")
 BEGUN = ".begun"  # behind the name of a chunk whose rows are not yet all there
 
@@ -125,21 +124,6 @@ def all_arrays(sites: Mapping[str, SiteSpec]) -> dict[str, SiteSpec]:
     return arrays
 
 
-def sites_of(manifest: Mapping[str, Any]) -> dict[str, SiteSpec]:
-    return {
-        name: SiteSpec(
-            tuple(site["axes"]), tuple(site["shape"]), site["dtype"], site.get("compression", NONE)
-        )
-        for name, site in manifest["sites"].items()
-    }
-
-
-def arrays_of(manifest: Mapping[str, Any]) -> dict[str, tuple[SiteSpec, int]]:
-    """Every array of a store with its number of rows."""
-    arrays = all_arrays(sites_of(manifest))
-    return {name: (spec, manifest["lengths"].get(spec.rows, 0)) for name, spec in arrays.items()}
-
-
 def dimension_names(arrays: Mapping[str, SiteSpec]) -> dict[str, tuple[str, ...]]:
     """Axis names that each have one size in the store, as xarray demands; other sizes get names of their own."""
     sizes: dict[str, int] = {}
@@ -152,34 +136,47 @@ def dimension_names(arrays: Mapping[str, SiteSpec]) -> dict[str, tuple[str, ...]
     }
 
 
-def parts_of(manifest: Mapping[str, Any]) -> Iterator[Part]:
-    """Every file that a store needs, complete or begun, but its manifest."""
-    complete, sizes = manifest["complete"], manifest.get(SIZES, {})
-    for name, (spec, rows) in arrays_of(manifest).items():
-        for index, size in enumerate(spec.chunk_sizes(rows, padded=complete)):
-            first = index * spec.chunk_rows
-            held = (first, min(first + spec.chunk_rows, rows))
-            file = f"{ARRAYS}/{name}/{spec.chunk_file(index)}"
+@dataclass(frozen=True)
+class Files:
+    """The files that a store of these sites needs, complete or begun, but its manifest."""
+
+    sites: Mapping[str, SiteSpec]
+    lengths: Mapping[str, int]
+    complete: bool
+    sizes: Mapping[str, int]
+    token_bytes: int
+
+    @cached_property
+    def arrays(self) -> dict[str, tuple[SiteSpec, int]]:
+        """Every array with its number of rows."""
+        arrays = all_arrays(self.sites)
+        return {name: (spec, self.lengths.get(spec.rows, 0)) for name, spec in arrays.items()}
+
+    def parts(self) -> Iterator[Part]:
+        for name, (spec, rows) in self.arrays.items():
+            for index, size in enumerate(spec.chunk_sizes(rows, padded=self.complete)):
+                first = index * spec.chunk_rows
+                held = (first, min(first + spec.chunk_rows, rows))
+                file = f"{ARRAYS}/{name}/{spec.chunk_file(index)}"
+                if spec.is_compressed:
+                    full = self.complete or held[1] - first == spec.chunk_rows
+                    file, size = (file, self.sizes[file]) if full else (file + BEGUN, size)
+                yield Part(file, size, name, held)
+            if self.complete:
+                yield Part(f"{ARRAYS}/{name}/{METADATA}", 1, name)
+        if self.complete:
+            yield Part(f"{ARRAYS}/{METADATA}", 1)
+        if self.complete or self.token_bytes:
+            yield Part(TOKENS if self.complete else TOKENS_BEGUN, self.token_bytes)
+
+    def describe(self) -> list[dict[str, Any]]:
+        """What DESCRIBED names of every site: axes, shape, type, compression, and bytes on disk."""
+        rows = []
+        for name in self.sites:
+            spec, count = self.arrays[name]
+            size = count * spec.row_bytes
             if spec.is_compressed:
-                full = complete or held[1] - first == spec.chunk_rows
-                file, size = (file, sizes[file]) if full else (file + BEGUN, size)
-            yield Part(file, size, name, held)
-        if complete:
-            yield Part(f"{ARRAYS}/{name}/{METADATA}", 1, name)
-    if complete:
-        yield Part(f"{ARRAYS}/{METADATA}", 1)
-    if complete or manifest["token_bytes"]:
-        yield Part(TOKENS if complete else TOKENS_BEGUN, manifest["token_bytes"])
-
-
-def describe_sites(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What DESCRIBED names of every site: axes, shape, type, compression, and bytes on disk."""
-    rows, sizes, arrays = [], manifest.get(SIZES, {}), arrays_of(manifest)
-    for name in manifest["sites"]:
-        spec, count = arrays[name]
-        size = count * spec.row_bytes
-        if spec.is_compressed:
-            size = sum(each for file, each in sizes.items() if file.split("/")[1] == name)
-        layout = (" × ".join(spec.axes), (count, *spec.shape), spec.dtype, spec.compression)
-        rows.append(dict(zip(DESCRIBED, (name, *layout, size), strict=True)))
-    return rows
+                size = sum(n for file, n in self.sizes.items() if file.split("/")[1] == name)
+            layout = (" × ".join(spec.axes), (count, *spec.shape), spec.dtype, spec.compression)
+            rows.append(dict(zip(DESCRIBED, (name, *layout, size), strict=True)))
+        return rows

@@ -4,34 +4,104 @@ import json
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict
+
+from pydantic import Field, NonNegativeInt
 
 from tprprobe.errors import InputError
 from tprprobe.files.checksums import extend, sum_bytes, sum_file
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import flatten, parse_json
+from tprprobe.files.settings import Document, parse
 from tprprobe.files.writing import is_partial, write_file
-from tprprobe.store.layout import (
-    ARRAYS,
-    JOURNAL,
-    MANIFEST,
-    METADATA,
-    SIZES,
-    Part,
-    SiteSpec,
-    arrays_of,
-    parts_of,
-)
+from tprprobe.store.layout import ARRAYS, JOURNAL, MANIFEST, METADATA, Files, Part, SiteSpec
 
 FORMAT = "tprprobe-store"
 PLAIN, COMPRESSED = 1, 2  # versions of the format: the second knows compressed sites
-CHECKSUMS = "checksums"  # which older stores lack
-COUNTS = "counts"  # of tokens, words and targets, and of those without the other
-PROGRESS = ("complete", "samples", "lengths", "token_bytes", COUNTS, CHECKSUMS, SIZES)
-KEYS = {"format", "version", "sites", *PROGRESS} - {COUNTS, CHECKSUMS, SIZES}
+RENAMED: dict[str, str] = {}  # keys of older versions of tprprobe, and what they are called now
 
-Manifest = dict[str, Any]
+Content = dict[str, Any]  # a manifest as it stands in its file
+
+
+class Progress(TypedDict, total=False):
+    """What a manifest says of how far its store is written, and of its files."""
+
+    complete: bool
+    samples: int
+    lengths: Mapping[str, int]  # rows by axis
+    token_bytes: int
+    counts: Mapping[str, int]  # of tokens, words and targets, and of those without the other
+    checksums: Mapping[str, str]  # by file, which older stores lack
+    sizes: Mapping[str, int]  # the bytes of compressed files
+
+
+class Origin(Document):
+    """A model, or data: its name, and the digests of the files that it was read from."""
+
+    name: str | None = None
+    sha256: str | None = None
+    files: dict[str, str] = Field(default_factory=dict)
+    twin_of: str | None = None  # of a twin, the fingerprint of the model that it is a control of
+    split: str | None = None
+    seed: int | None = None
+    n: int | None = None
+
+
+class Imported(Document):
+    """The dump that a store was made of."""
+
+    source: str | None = None
+    format: str | None = None
+
+
+class Manifest(Document):
+    """What a store says of itself; see `Progress` for how far it is written."""
+
+    content: Content  # as it stands in the file
+    format: Literal["tprprobe-store"]
+    version: int
+    sites: dict[str, SiteSpec]
+    complete: bool
+    samples: NonNegativeInt
+    lengths: dict[str, NonNegativeInt]
+    token_bytes: NonNegativeInt
+    counts: dict[str, int] = Field(default_factory=dict)
+    checksums: dict[str, str] = Field(default_factory=dict)
+    sizes: dict[str, NonNegativeInt] = Field(default_factory=dict)
+    model: Origin = Origin()
+    data: Origin = Origin()
+    imported: Imported | None = None
+    target: str | None = None
+    labels: dict[str, Any] = Field(default_factory=dict)  # by task, who labelled the words
+    attention_samples: int | None = None
+    pool: str | None = None
+    words: str | None = None
+    reading: dict[str, Any] = Field(default_factory=dict)
+    tprprobe: str | None = None
+
+    @classmethod
+    def of(cls, content: Content, where: object) -> "Manifest":
+        """The manifest that a file holds, its keys as this version names them.
+
+        Raises:
+            InputError: one holds something else than it must.
+        """
+        facts = {
+            RENAMED.get(key, key): value for key, value in content.items() if value is not None
+        }
+        for key in ("model", "data"):  # a text, in stores of other programs
+            if isinstance(name := facts.get(key), str):
+                facts[key] = {"name": name}
+        if isinstance(labels := facts.get("labels"), list):
+            facts["labels"] = dict.fromkeys(labels)
+        return parse(cls, {**facts, "content": content}, where)
+
+    @cached_property
+    def files(self) -> Files:
+        """The files that the store needs so far."""
+        return Files(self.sites, self.lengths, self.complete, self.sizes, self.token_bytes)
 
 
 def read_manifest(path: Path, advice: str = "give the folder of a store") -> Manifest | None:
@@ -44,6 +114,23 @@ def read_manifest(path: Path, advice: str = "give the folder of a store") -> Man
     return None
 
 
+def read_begun(path: Path, resume: bool) -> Manifest | None:
+    """The manifest of the store that a run goes on with at ``path``; None where it begins.
+
+    Raises:
+        InputError: the folder holds something else, or (no ``resume``) a store.
+    """
+    begun = read_manifest(path, "give a new folder to write to")
+    if begun is not None and not resume:
+        said = (
+            "already holds a complete store; give another folder or remove it"
+            if is_finished(path)
+            else "holds a store that was not finished; go on with --resume, give another folder or remove it"
+        )
+        raise InputError(f"{path} {said}")
+    return begun
+
+
 def read_complete(path: Path) -> Manifest:
     """The manifest of the complete store at ``path``."""
     manifest = read_manifest(path)
@@ -51,7 +138,7 @@ def read_complete(path: Path) -> Manifest:
         raise InputError(f"no store at {path}: make one with `tprprobe extract --out {path}`")
     if not is_finished(path):
         raise InputError(
-            f"{path} is not complete ({manifest['samples']} samples so far): go on with "
+            f"{path} is not complete ({manifest.samples} samples so far): go on with "
             f"`tprprobe extract … --out {path} --resume`"
         )
     return manifest
@@ -75,18 +162,18 @@ def _read(file: Path) -> Manifest:
             f"tprprobe reads versions {PLAIN} and {COMPRESSED}: extract again, or use the tprprobe that "
             "wrote it"
         )
-    if not manifest.keys() >= KEYS:
-        missing = ", ".join(sorted(KEYS - manifest.keys()))
-        raise InputError(f"{file.parent} is damaged ({file.name} lacks {missing}): extract again")
-    return manifest
+    return Manifest.of(manifest, f"{where} cannot be read, extract it again")
 
 
-def write_manifest(file: Path, manifest: Mapping[str, Any]) -> None:
-    """Replaces the manifest atomically: it never exists half written."""
-    write_file(file, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+def write_manifest(path: Path, content: Content, progress: Progress) -> Manifest:
+    """The manifest of a store that is being written, with its progress last; its file is replaced whole."""
+    now = {**content, **progress}
+    content = without_progress(now) | {k: now[k] for k in Progress.__annotations__ if k in now}
+    write_file(path / JOURNAL, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    return Manifest.of(content, path / JOURNAL)
 
 
-def describe(sites: Mapping[str, SiteSpec], settings: Mapping[str, Any]) -> Manifest:
+def describe(sites: Mapping[str, SiteSpec], settings: Mapping[str, Any]) -> Content:
     """What the manifest of a store with these sites says of it from the start, in JSON types."""
     is_compressed = any(spec.is_compressed for spec in sites.values())
     header = {"format": FORMAT, "version": COMPRESSED if is_compressed else PLAIN}
@@ -94,11 +181,13 @@ def describe(sites: Mapping[str, SiteSpec], settings: Mapping[str, Any]) -> Mani
     return json.loads(json.dumps({**header, **settings, **header, "sites": sites_json}))
 
 
-def check_same(path: Path, begun: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+def without_progress(content: Content) -> Content:
+    return {k: v for k, v in content.items() if k not in Progress.__annotations__}
+
+
+def check_same(path: Path, begun: Content, wanted: Content) -> None:
     """Checks that two manifests are of the same model, data and sites."""
-    old, new = (
-        flatten({k: v for k, v in of.items() if k not in PROGRESS}) for of in (begun, wanted)
-    )
+    old, new = (flatten(without_progress(content)) for content in (begun, wanted))
     for key in [key for key in (*new, *old) if key != "version"]:  # which follows from the sites
         if old.get(key) != new.get(key):
             room, _, file = key.partition(".files.")
@@ -119,7 +208,7 @@ def check_files(path: Path, manifest: Manifest, growing: bool = False) -> None:
     Those of a store that is ``growing`` may be longer.
     """
     with undamaged(path):
-        for part in parts_of(manifest):
+        for part in manifest.files.parts():
             if fault := fault_of(path, part, growing):
                 raise InputError(
                     f"{path / part.file} {fault}: the store is damaged, extract it again"
@@ -147,15 +236,15 @@ EMPTY = "00000000"
 
 @dataclass
 class Ledger:
-    """What a manifest keeps of the files of arrays: checksums, and the bytes of compressed ones."""
+    """The checksums of the files of arrays, and the bytes of compressed ones, carried on while they are written."""
 
     sums: dict[str, str]  # by file, in hexadecimal
     sizes: dict[str, int]
 
     @classmethod
-    def of(cls, manifest: Mapping[str, Any]) -> "Ledger":
-        """A copy of what a manifest knows, to be carried on."""
-        return cls(dict(manifest.get(CHECKSUMS, {})), dict(manifest.get(SIZES, {})))
+    def of(cls, manifest: Manifest) -> "Ledger":
+        """A copy of what a manifest knows."""
+        return cls(dict(manifest.checksums), dict(manifest.sizes))
 
     def add(self, file: Path, data: bytes | memoryview, is_new: bool, packed: bool = False) -> None:
         """Carries a checksum on over data written at the file's end; an unknown one stays unknown."""
@@ -166,17 +255,18 @@ class Ledger:
         if packed:
             self.sizes[key] = len(data)
 
-    def as_dict(self) -> dict[str, Any]:
-        return {CHECKSUMS: self.sums} | ({SIZES: self.sizes} if self.sizes else {})
+    def progress(self) -> Progress:
+        sums: Progress = {"checksums": self.sums}
+        return {**sums, "sizes": self.sizes} if self.sizes else sums
 
 
-def with_checksums(path: Path, manifest: Mapping[str, Any]) -> Manifest:
-    """The manifest of a complete store with the checksum of every file and of itself.
+def with_checksums(path: Path, manifest: Manifest) -> Progress:
+    """The checksum of every file of a complete store and of its manifest.
 
     What was summed while it was written is not read again.
     """
-    arrays, ledger, sums = arrays_of(manifest), Ledger.of(manifest), {}
-    for part in parts_of(manifest):
+    arrays, ledger, sums = manifest.files.arrays, Ledger.of(manifest), {}
+    for part in manifest.files.parts():
         if part.file in ledger.sums and part.site and part.rows:
             spec = arrays[part.site][0]
             if not spec.is_compressed:  # the last chunk was padded
@@ -184,18 +274,13 @@ def with_checksums(path: Path, manifest: Mapping[str, Any]) -> Manifest:
                 ledger.add(path / part.file, bytes(part.size - written), is_new=False)
         sums[part.file] = ledger.sums.get(part.file) or sum_file(path / part.file)
     sizes = {file: ledger.sizes[file] for file in sums if file in ledger.sizes}
-    content = {key: value for key, value in manifest.items() if key not in (CHECKSUMS, SIZES)}
-    content |= Ledger(sums, sizes).as_dict()
-    return {**content, CHECKSUMS: {**sums, MANIFEST: sum_manifest(content)}}
+    progress = Ledger(sums, sizes).progress()
+    total = sum_manifest({**manifest.content, **progress})
+    return {**progress, "checksums": {**sums, MANIFEST: total}}
 
 
-def sum_manifest(manifest: Mapping[str, Any]) -> str:
+def sum_manifest(content: Content) -> str:
     """The checksum of all that a manifest says but this checksum."""
-    sums = {file: each for file, each in manifest[CHECKSUMS].items() if file != MANIFEST}
-    text = json.dumps({**manifest, CHECKSUMS: sums}, sort_keys=True)
+    sums = {file: each for file, each in content["checksums"].items() if file != MANIFEST}
+    text = json.dumps({**content, "checksums": sums}, sort_keys=True)
     return sum_bytes(text.encode())
-
-
-def checksums_of(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """The checksums by file; empty for a store that was written without them."""
-    return manifest.get(CHECKSUMS) or {}

@@ -8,7 +8,7 @@ import pandas as pd
 
 from tprprobe.errors import InputError
 from tprprobe.store.layout import SAMPLE, SIDES
-from tprprobe.store.manifests import COUNTS, PROGRESS, check_same
+from tprprobe.store.manifests import check_same, without_progress
 from tprprobe.store.reader import Store, open_store
 from tprprobe.store.writer import StoreWriter
 
@@ -22,7 +22,7 @@ def concatenate(parts: Sequence[str | Path], out: str | Path, resume: bool = Fal
         InputError: the parts differ in their settings, or do not follow one another.
     """
     stores = [open_store(part) for part in parts]
-    header = {k: v for k, v in stores[0].manifest.items() if k not in (*PROGRESS, "sites")}
+    header = without_progress(stores[0].manifest)
     for store in stores[1:]:
         check_same(store.path, store.manifest, stores[0].manifest)
     writer = StoreWriter.create(out, stores[0].specs, header, resume)
@@ -40,7 +40,7 @@ def concatenate(parts: Sequence[str | Path], out: str | Path, resume: bool = Fal
             rows = {
                 side: slice(*np.searchsorted(own, [start, stop])) for side, own in sides.items()
             }
-            counts = {} if start else store.manifest.get(COUNTS, {})
+            counts = {} if start else store.facts.counts
             _copy(store, table, rows | {SAMPLE: slice(start, stop)}, writer, counts)
         first += store.samples
     writer.finish()

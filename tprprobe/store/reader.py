@@ -46,7 +46,7 @@ class Store(StoreContents):
 
         file = self.path / layout.TOKENS
         with manifests.undamaged(self.path):
-            return verification.check_tokens(file, self.manifest, read_parquet(file))
+            return verification.check_tokens(file, self.facts, read_parquet(file))
 
     @functools.cached_property
     def arrays(self) -> "xr.Dataset":
@@ -63,7 +63,7 @@ class Store(StoreContents):
         """
         twins = {kind: open_store(path) for kind, path in layout.twins_in(self.path).items()}
         for kind, twin in twins.items():
-            verification.check_twin(self.path, self.manifest, kind, twin.manifest)
+            verification.check_twin(self.path, self.facts, kind, twin.facts)
             for site, spec in twin.specs.items():
                 own = self.specs.get(site)
                 if own is None or (own.axes, own.shape) != (spec.axes, spec.shape):
@@ -188,8 +188,7 @@ class Store(StoreContents):
     @functools.cached_property
     def has_answers(self) -> bool:
         """True if the store's own model wrote texts; beside a twin's tokens stand those of the trained model."""
-        model = self.manifest.get("model")
-        name = str(model.get("name") if isinstance(model, dict) else model)
+        name = str(self.facts.model.name)
         if name.partition(":")[0] in layout.TWINS or "prediction" not in self.tokens:
             return False
         return any(map(str, self.tokens["prediction"].dropna().unique()))
@@ -287,7 +286,7 @@ def open_store(path: Source) -> Store:
     path = locate_dataset(path)
     manifest = manifests.read_complete(path)
     verification.check_store(path, manifest)
-    return Store(path, manifest)
+    return Store(path, manifest.content)
 
 
 def takes_paths(

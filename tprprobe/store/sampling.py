@@ -47,7 +47,7 @@ def take(store: Store, samples: Integer[np.ndarray, " sample"]) -> Thinned:
     """The store of these samples only."""
     side = store.tokens.loc[np.isin(store.tokens["sample"].to_numpy(), samples), "side"]
     counts = {name: int((side == name).sum()) for name in SIDES} | {SAMPLE: len(samples)}
-    lengths = {**store.manifest["lengths"], **counts}
+    lengths = {**store.facts.lengths, **counts}
     manifest = {**store.manifest, "lengths": lengths, "samples": len(samples)}
     return Thinned(store.path, manifest, store, np.asarray(samples))
 

@@ -15,11 +15,10 @@ from tprprobe.files.checksums import sum_file
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.store import layout
 from tprprobe.store.dtypes import disk_type
-from tprprobe.store.layout import ARRAYS, MANIFEST, METADATA, SIDES, TOKENS, TWIN_OF, Part
+from tprprobe.store.layout import ARRAYS, MANIFEST, METADATA, SIDES, TOKENS, Part
 from tprprobe.store.manifests import (
     Manifest,
     check_files,
-    checksums_of,
     fault_of,
     read_complete,
     sum_manifest,
@@ -40,14 +39,14 @@ def check_store(path: Path, manifest: Manifest) -> None:
     with undamaged(path):
         if not is_as_written(manifest):
             raise _damage(path / MANIFEST, CHANGED)
-        for part in layout.parts_of(manifest):
+        for part in manifest.files.parts():
             if part.rows is None and (fault := _change_of(path, part, manifest)):
                 raise _damage(path / part.file, fault)
         _check_metadata(path / ARRAYS, manifest)
-        if TOKENS not in checksums_of(manifest):
+        if TOKENS not in manifest.checksums:
             import pyarrow.parquet as pq
 
-            rows, lengths = pq.read_metadata(path / TOKENS).num_rows, manifest["lengths"]
+            rows, lengths = pq.read_metadata(path / TOKENS).num_rows, manifest.lengths
             if rows != (wanted := sum(lengths.get(side, 0) for side in SIDES)):
                 raise _damage(path / TOKENS, f"has {rows} rows where the manifest says {wanted}")
 
@@ -57,14 +56,13 @@ def check_twin(path: Path, manifest: Manifest, kind: str, twin: Manifest) -> Non
 
     Stores that do not name the files of their model are older than the bond and are not checked.
     """
-    model, made = manifest.get("model"), twin.get("model")
-    if not (isinstance(model, dict) and "files" in model):
+    if "files" not in manifest.model.model_fields_set:
         return
-    made = made if isinstance(made, dict) else {}
-    is_bound = made.get(TWIN_OF) == model["sha256"] and made["name"].startswith(f"{kind}:")
-    data, read = ({**of.get("data", {}), "n": None} for of in (manifest, twin))
+    made, name = twin.model, str(twin.model.name)
+    is_bound = made.twin_of == manifest.model.sha256 and name.startswith(f"{kind}:")
+    data, read = (each.data.model_copy(update={"n": None}) for each in (manifest, twin))
     if not is_bound or data != read:
-        said = f"{made.get('name')} on {read.get('name')}"
+        said = f"{name} on {read.name}"
         raise InputError(
             f"{path / kind} is no control of {path} (it is of {said}, or of other files): extract it again"
         )
@@ -72,14 +70,14 @@ def check_twin(path: Path, manifest: Manifest, kind: str, twin: Manifest) -> Non
 
 def check_tokens(path: Path, manifest: Manifest, table: "pd.DataFrame") -> "pd.DataFrame":
     """The token table of a store, if it has a row for every row of the arrays, sample by sample."""
-    for name, kinds in COLUMNS.items() if manifest["samples"] else ():
+    for name, kinds in COLUMNS.items() if manifest.samples else ():
         if name not in table:
             raise _damage(path, f"lacks the column {name}")
         held = getattr(table[name].dtype, "categories", table[name]).dtype
         if held.kind not in kinds:
             raise _damage(path, f"has {held} in the column {name}")
-    wanted = {side: manifest["lengths"].get(side, 0) for side in SIDES}
-    wanted |= {"rows": sum(wanted.values()), "samples": manifest["samples"]}
+    wanted = {side: manifest.lengths.get(side, 0) for side in SIDES}
+    wanted |= {"rows": sum(wanted.values()), "samples": manifest.samples}
     count = {"rows": len(table), "samples": table["sample"].nunique()}
     count |= {side: int((table["side"] == side).sum()) for side in SIDES}
     for name, number in wanted.items():
@@ -92,7 +90,7 @@ def check_tokens(path: Path, manifest: Manifest, table: "pd.DataFrame") -> "pd.D
 
 
 def _check_metadata(root: Path, manifest: Manifest) -> None:
-    arrays = layout.arrays_of(manifest)
+    arrays = manifest.files.arrays
     names = layout.dimension_names({name: spec for name, (spec, _) in arrays.items()})
     group = parse_json((root / METADATA).read_bytes(), root / METADATA)
     inline = group["consolidated_metadata"]["metadata"]
@@ -133,13 +131,13 @@ def _damage(file: Path, fault: str) -> InputError:
 
 def is_as_written(manifest: Manifest) -> bool:
     """True unless a manifest contradicts its checksum."""
-    written = checksums_of(manifest).get(MANIFEST)
-    return written is None or written == sum_manifest(manifest)
+    written = manifest.checksums.get(MANIFEST)
+    return written is None or written == sum_manifest(manifest.content)
 
 
 def _change_of(path: Path, part: Part, manifest: Manifest) -> str | None:
     """What a file's checksum says against it, if one was kept."""
-    written = checksums_of(manifest).get(part.file)
+    written = manifest.checksums.get(part.file)
     return CHANGED if written not in (None, sum_file(path / part.file)) else None
 
 
@@ -180,8 +178,8 @@ def verify(path: Path) -> Verification:
             check_twin(path, read_complete(path), kind, manifest)
         with undamaged(store):
             found = list(find_damage(store, manifest))
-            names = [MANIFEST, *(part.file for part in layout.parts_of(manifest))]
-            unchecked += len({*names} - checksums_of(manifest).keys())
+            names = [MANIFEST, *(part.file for part in manifest.files.parts())]
+            unchecked += len({*names} - manifest.checksums.keys())
         files += len(names)
         damage += [replace(each, file=f"{kind}/{each.file}") if kind else each for each in found]
     return Verification(path, files, unchecked, damage)
@@ -191,6 +189,6 @@ def find_damage(path: Path, manifest: Manifest) -> Iterator[Damage]:
     """The damaged files of a store, its twins' left out; every file is read once."""
     if not is_as_written(manifest):
         yield Damage(MANIFEST, CHANGED)
-    for part in layout.parts_of(manifest):
+    for part in manifest.files.parts():
         if fault := fault_of(path, part) or _change_of(path, part, manifest):
             yield Damage(part.file, fault, part.site, part.rows)

@@ -23,7 +23,7 @@ from tprprobe.errors import InputError
 from tprprobe.store import arrays, layout, manifests, tokens
 from tprprobe.store.dtypes import as_stored, first_overflow
 from tprprobe.store.layout import SAMPLE, SIDES, SiteSpec
-from tprprobe.store.manifests import COUNTS, Ledger, Manifest, with_checksums
+from tprprobe.store.manifests import Ledger, Manifest, Progress, with_checksums
 
 Rows = Shaped[np.ndarray, "_token ..."]  # _: as many as the site's side has
 Map = Shaped[np.ndarray, "_head _query _key"]
@@ -35,7 +35,7 @@ class StoreWriter:
     def __init__(self, path: Path, journal: Manifest):
         self.path = path
         self._journal = journal
-        self._sites = layout.sites_of(journal)
+        self._sites = journal.sites
         self._arrays = layout.all_arrays(self._sites)
 
     @classmethod
@@ -56,37 +56,29 @@ class StoreWriter:
             InputError: the folder holds something else, another store, or (no ``resume``) a store.
         """
         path = Path(path)
-        begun = manifests.read_manifest(path, "give a new folder to write to")
+        begun = manifests.read_begun(path, resume)
         wanted = manifests.describe(sites, settings)
         if begun is not None:
-            if not resume and manifests.is_finished(path):
-                raise InputError(
-                    f"{path} already holds a complete store; give another folder or remove it"
-                )
-            if not resume:
-                raise InputError(
-                    f"{path} holds a store that was not finished; go on with --resume, give another folder "
-                    "or remove it"
-                )
-            manifests.check_same(path, begun, wanted)
+            manifests.check_same(path, begun.content, wanted)
             manifests.check_files(path, begun, growing=True)
             return cls(path, begun)
-        writer = cls(path, wanted)
+        start: Progress = {"complete": False, "samples": 0, "lengths": {}, "token_bytes": 0}
+        content = {**wanted, **start, **Ledger({}, {}).progress()}
+        writer = cls(path, Manifest.of(content, path))
         with writer._explained():
             path.mkdir(parents=True, exist_ok=True)
-            progress = {"complete": False, "samples": 0, "lengths": {}, "token_bytes": 0}
-            writer._commit({**wanted, **progress, manifests.CHECKSUMS: {}})
+            writer._commit({})
         return writer
 
     @property
     def samples_done(self) -> int:
         """The number of committed samples, which a resumed run does not compute again."""
-        return self._journal.get("samples", 0)
+        return self._journal.samples
 
     @property
     def counts(self) -> Mapping[str, int]:
         """The sums of the counts of committed samples."""
-        return self._journal.get(COUNTS, {})
+        return self._journal.counts
 
     def append(
         self,
@@ -105,7 +97,7 @@ class StoreWriter:
             InputError: the disk is full; what was committed before is kept.
         """
         table = tokens.sort_tokens(table)
-        lengths = dict(self._journal["lengths"])
+        lengths = dict(self._journal.lengths)
         ledger = Ledger.of(self._journal)
         rows = {name: self._typed(name, array, table) for name, array in values.items()}
         rows |= self._pairs(attention, lengths)
@@ -115,17 +107,17 @@ class StoreWriter:
                 spec = self._arrays[name]
                 start = lengths.get(spec.rows, 0)
                 arrays.write_rows(self._folder(name), spec, start, array, ledger)
-            size = self._journal["token_bytes"]
+            size = self._journal.token_bytes
             block = tokens.encode_block(table)
             arrays.write_at(self.path / layout.TOKENS_BEGUN, size, block)
-            progress = {
+            progress: Progress = {
                 "samples": self.samples_done + table["sample"].nunique(),
                 "lengths": lengths | {axis: lengths.get(axis, 0) + n for axis, n in added.items()},
                 "token_bytes": size + len(block),
             }
             if summed := Counter(self.counts) + Counter(counts):
-                progress[COUNTS] = summed
-            self._commit({**self._journal, **progress, **ledger.as_dict()})
+                progress["counts"] = summed
+            self._commit({**progress, **ledger.progress()})
             for name, array in rows.items():
                 start = lengths.get(self._arrays[name].rows, 0)
                 arrays.remove_begun(self._folder(name), self._arrays[name], start, len(array))
@@ -137,14 +129,17 @@ class StoreWriter:
             InputError: the disk is full; what was committed before is kept.
         """
         with self._explained():
-            if not self._journal["complete"]:
+            if not self._journal.complete:
                 ledger = Ledger.of(self._journal)
-                arrays.seal(self.path / layout.ARRAYS, layout.arrays_of(self._journal), ledger)
+                arrays.seal(self.path / layout.ARRAYS, self._journal.files.arrays, ledger)
                 table = self.path / layout.TOKENS
-                size = self._journal["token_bytes"]
-                tokens.write_parquet(self.path / layout.TOKENS_BEGUN, size, table)
-                done = {"complete": True, "token_bytes": table.stat().st_size, **ledger.as_dict()}
-                self._commit(with_checksums(self.path, {**self._journal, **done}))
+                tokens.write_parquet(
+                    self.path / layout.TOKENS_BEGUN, self._journal.token_bytes, table
+                )
+                done: Progress = {"complete": True, "token_bytes": table.stat().st_size}
+                content = {**self._journal.content, **done, **ledger.progress()}
+                sealed = Manifest.of(content, self.path)
+                self._commit({**done, **with_checksums(self.path, sealed)})
             if not manifests.is_finished(self.path):
                 for file in (self.path / layout.ARRAYS).glob(f"*/*{layout.BEGUN}"):
                     file.unlink()
@@ -203,9 +198,8 @@ class StoreWriter:
                 raise ValueError(f"{name} has {len(array)} rows, {axis} has {added[axis]}")
         return added
 
-    def _commit(self, journal: Manifest) -> None:
-        manifests.write_manifest(self.path / layout.JOURNAL, journal)
-        self._journal = journal
+    def _commit(self, progress: Progress) -> None:
+        self._journal = manifests.write_manifest(self.path, self._journal.content, progress)
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:

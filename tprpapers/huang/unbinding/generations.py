@@ -118,7 +118,7 @@ def _whose(store: Store) -> str:
     """The name of the tagger of a store's words: the data themselves, or the labeller at
     extraction.
     """
-    made = (store.manifest.get("labels") or {}).get("pos")
+    made = store.facts.labels.get("pos")
     if made is None:
         return GOLD
     agreement = made.get("agreement")

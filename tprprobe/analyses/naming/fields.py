@@ -64,7 +64,7 @@ LABELS = {
 
 def list_exact(store: Store) -> dict[str, Field]:
     """The fields of the labels that the store's data tell; what a tagger guessed is not among them."""
-    guessed = store.manifest.get("labels") or {}
+    guessed = store.facts.labels
     columns = store.tokens.columns
     if WORD not in columns:  # without the words' numbers, cells name no words
         return {}

@@ -185,7 +185,7 @@ def read_examples(corpus: Corpus, task: Task, mode: SpanMode, window: range) -> 
     examples = Examples(corpus, mode, window, names, {"real": labels}, *targets)
     stated = (states[..., 0] >= 0).all(1)
     # a target of a word without a token has no cell: extraction counted it
-    counts = corpus.store.manifest.get("counts", {})
+    counts = corpus.store.facts.counts
     unaligned = max(int((~has).sum()), counts.get(f"{corpus.side}.{task.cells}{WITHOUT_TOKEN}", 0))
     lost = unaligned + int((~stated).sum())
     return replace(examples.take(np.flatnonzero(stated)), lost=lost)

@@ -36,7 +36,7 @@ class RowReader:
         return self._load(corpus, rows)
 
     def _length(self, corpus: Corpus) -> int:
-        lengths = self.source.store(corpus.store).manifest["lengths"]
+        lengths = self.source.store(corpus.store).facts.lengths
         return min(len(corpus.first), lengths.get(corpus.side, len(corpus.first)))
 
     def _fits(self, corpus: Corpus) -> bool:

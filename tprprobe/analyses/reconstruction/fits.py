@@ -1,6 +1,6 @@
 """Affine reconstruction ẑ = W v + b of z from one head's v, in closed form: held out, in-sample, and beside controls."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial, reduce
 from itertools import accumulate
@@ -145,8 +145,7 @@ def list_results(table: pd.DataFrame) -> pd.DataFrame:
 
 def _name(store: Store) -> str:
     """The name of the store's model; the folder's name if the store does not say."""
-    model = store.manifest.get("model", store.path.name)
-    return str(model["name"] if isinstance(model, Mapping) else model)
+    return store.facts.model.name or store.path.name
 
 
 def _measure(layer: Layer, target: str, untrained: bool, seed: int) -> pd.DataFrame:

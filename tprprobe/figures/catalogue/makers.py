@@ -7,6 +7,7 @@ import pandas as pd
 
 from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.reconstruction import reconstruct
+from tprprobe.errors import InputError
 from tprprobe.figures.accuracy import module_bars
 from tprprobe.figures.attention import map_squares, row_strips
 from tprprobe.figures.behavior import behavior_scene
@@ -66,6 +67,10 @@ def draw_attention(
 def _site(store: Store, layer: int, vectors: str) -> str:
     """The site of self-attention in the first stack of the store that has such vectors."""
     names = fnmatch.filter(store.sites, f"*.self.{vectors}")
+    if not names:
+        raise InputError(
+            f"{store.path} has no site *.self.{vectors}: extract one (--sites '*.self.{vectors}')"
+        )
     return f"{names[0].partition('.')[0]}.{layer}.self.{vectors}"
 
 

@@ -1,0 +1,117 @@
+"""Whether a treebank's columns hold what Universal Dependencies say: tags, relations, sentences that are whole.
+
+Source: universaldependencies.org, version 2 of the guidelines.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tprprobe.errors import InputError
+
+TAGS = frozenset(
+    [
+        "ADJ",
+        "ADP",
+        "ADV",
+        "AUX",
+        "CCONJ",
+        "DET",
+        "INTJ",
+        "NOUN",
+        "NUM",
+        "PART",
+        "PRON",
+        "PROPN",
+        "PUNCT",
+        "SCONJ",
+        "SYM",
+        "VERB",
+        "X",
+    ]
+)
+RELATIONS = frozenset(
+    [
+        "acl",
+        "advcl",
+        "advmod",
+        "amod",
+        "appos",
+        "aux",
+        "case",
+        "cc",
+        "ccomp",
+        "clf",
+        "compound",
+        "conj",
+        "cop",
+        "csubj",
+        "dep",
+        "det",
+        "discourse",
+        "dislocated",
+        "expl",
+        "fixed",
+        "flat",
+        "goeswith",
+        "iobj",
+        "list",
+        "mark",
+        "nmod",
+        "nsubj",
+        "nummod",
+        "obj",
+        "obl",
+        "orphan",
+        "parataxis",
+        "punct",
+        "reparandum",
+        "root",
+        "vocative",
+        "xcomp",
+    ]
+)
+
+
+UNIVERSAL = ("UPOS", "XPOS", "DEPREL")  # columns
+
+
+def count_unknown(path: Path, values: Mapping[str, Counter[str]]) -> Counter[str]:
+    """How many words have a tag or a relation that is not universal, of the counted values of UNIVERSAL columns.
+
+    Raises:
+        InputError: UPOS and XPOS were exchanged.
+    """
+    total, unknown = Counter[str](), Counter[str]()
+    for column, counts in values.items():
+        accepted = RELATIONS if column == "DEPREL" else TAGS
+        known = {value: n for value, n in counts.items() if value != "_"}
+        total[column] = sum(known.values())
+        unknown[column] = sum(n for v, n in known.items() if v.partition(":")[0] not in accepted)
+    if 2 * unknown["UPOS"] > total["UPOS"] and 2 * unknown["XPOS"] < total["XPOS"]:
+        tag = values["UPOS"].most_common(1)[0][0]
+        raise InputError(
+            f"{path}: UPOS has tags like {tag!r}, XPOS the universal ones: exchange the columns"
+        )
+    return Counter(unknown_tags=unknown["UPOS"], unknown_relations=unknown["DEPREL"])
+
+
+def check_end(path: Path, text: str | None, forms: Sequence[str]) -> Counter[str]:
+    """Whether the last sentence of a file, which has this ``# text``, may be cut.
+
+    Raises:
+        InputError: its text goes on behind its last word, where the file ends.
+    """
+    if path.suffix == ".gz":  # a cut one cannot be unpacked
+        return Counter()
+    with path.open("rb") as file:
+        file.seek(-min(4, path.stat().st_size), os.SEEK_END)
+        if file.read().replace(b"\r", b"").endswith(b"\n\n"):
+            return Counter()
+    written, known = ("".join("".join(each).split()) for each in (forms, text or ""))
+    if known.startswith(written) and known != written:
+        raise InputError(
+            f"{path} is cut: its last sentence ends with {forms[-1]!r}, its `# text` goes on; get it again"
+        )
+    return Counter(unended=int(known != written))
