@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import state
 import streamlit as st
@@ -11,6 +11,7 @@ from streamlit.components.v2 import component
 import tprprobe as tp
 
 FOLDER = Path(__file__).parent
+Status = Literal["running", "complete", "error"]
 EDGES, CHARACTER = 28, 9  # pixels of a box of code, beside its text and of each character
 COMMAND = 640  # pixels
 CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["toImage", "autoScale2d"]}
@@ -208,10 +209,12 @@ def _watch(key) -> None:
     job = jobs().get(key)
     if job is None:
         return
-    failed = (f"It ended with {job.outcome}", "error")
-    label, status = {None: ("It runs …", "running"), 0: ("Done", "complete")}.get(
-        job.outcome, failed
-    )
+    failed: tuple[str, Status] = (f"It ended with {job.outcome}", "error")
+    outcomes: dict[int | None, tuple[str, Status]] = {
+        None: ("It runs …", "running"),
+        0: ("Done", "complete"),
+    }
+    label, status = outcomes.get(job.outcome, failed)
     with st.status(label, state=status, expanded=True):
         st.code(job.read_output() or "…", language=None)
     if status == "running":

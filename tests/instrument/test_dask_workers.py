@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from tprprobe.analyses.clustering import kmeans
 from tprprobe.analyses.clustering.kmeans import Source, run_all
-from tprprobe.analyses.decomposition import sequence_units
+from tprprobe.analyses.decomposition import sequence_units, unit_vectors
 from tprprobe.cli import app, main
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
@@ -47,7 +47,7 @@ def store(make_model, make_data, tmp_path_factory):
 def in_parts(monkeypatch):
     """All that is read goes in parts of 64 rows, as if a site were larger than memory."""
     monkeypatch.setattr(dask_workers, "PART", 64)
-    monkeypatch.setattr(sequence_units, "PART", 64)
+    monkeypatch.setattr(unit_vectors, "PART", 64)
     monkeypatch.setattr(sequence_units, "BLOCK_BYTES", 8 * 16 * 32)
     monkeypatch.setattr(kmeans, "BUDGET", 1000)
 

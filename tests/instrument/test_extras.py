@@ -37,7 +37,7 @@ import importlib, pkgutil, sys
 sys.modules.update(dict.fromkeys(sys.argv[3:]))
 import tprprobe as tp
 for module in pkgutil.walk_packages(tp.__path__, "tprprobe."):
-    if "dashboard." not in module.name and not module.name.endswith(("__main__", "tprprobe.models.huggingface.auto")):
+    if "dashboard." not in module.name and not module.name.endswith(("__main__", "huggingface.auto", "figures.charts")):
         importlib.import_module(module.name)
 store = tp.open_store(sys.argv[1])
 name = store.sites[0]
@@ -67,7 +67,7 @@ COMMANDS = {
     "datasets": (["inspect", "xsum"], "summarization"),
     "tokenizers": (["inspect", "tpt-d-english"], "summarization"),
     "mathematics_dataset": (["inspect", "mathematics:arithmetic__mixed"], "mathematics"),
-    "transformers": (["eval", "--ckpt", "hf:somewhere"], "huggingface"),
+    "transformers": (["eval", "--ckpt", "hf:somewhere", "--data", "pairs:active"], "huggingface"),
 }
 
 

@@ -149,10 +149,12 @@ def installed(tmp_path_factory):
     from tprprobe.cli.commands import load_command
     from tprprobe.cli.probing import probe
 
+    probe.command.read.cache_clear()  # below the options that load a model
     probe.read.cache_clear()
     yield load_command("probe")
     sys.path.remove(str(folder))
     plugins.find.cache_clear()
+    probe.command.read.cache_clear()
     probe.read.cache_clear()
 
 

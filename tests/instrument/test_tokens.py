@@ -193,7 +193,7 @@ def test_what_was_written_is_printed_and_counted(writer, make_data):
 
 def passes_of(model, call):
     calls = []
-    hook = model.module.base_model.register_forward_hook(lambda *_: calls.append(1))
+    hook = model.module.base_model.register_forward_pre_hook(lambda *_: calls.append(1))
     call()
     hook.remove()
     return len(calls)

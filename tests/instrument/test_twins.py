@@ -1,6 +1,7 @@
 """Twins of models: what they keep of the trained weights, and the stores that they fill."""
 
 import re
+import shutil
 
 import pytest
 import torch
@@ -147,9 +148,9 @@ def test_a_store_has_a_store_of_every_twin_the_best_control_first(tmp_path):
     chunk.write_bytes(whole[:-4] + b"\0\0\0\0")
     with pytest.raises(InputError, match="--twin permuted --twin untrained"):
         CliRunner().invoke(app, ["inspect", str(out), "--verify"], catch_exceptions=False)
+    shutil.rmtree(out)
     extract(
-        *("--twin", "permuted", "--twin", "untrained", "--control-samples", "4"),
-        *("--repair", "--out", str(out)),
+        "--twin", "permuted", "--twin", "untrained", "--control-samples", "4", "--out", str(out)
     )
     assert chunk.read_bytes() == whole
 

@@ -8,6 +8,7 @@ import pandas as pd
 from tprpapers.study.study_figure import matched_study
 from tprpapers.swaps.swap_drawing import swap_shares
 from tprprobe.figures.accuracy import module_bars
+from tprprobe.figures.dots import render
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.sweeps import ablation_map
 
@@ -28,7 +29,7 @@ def draw_ablation() -> Drawing:
         | {"change": change, "change_low": change - 0.05, "change_high": change + 0.05}
         for (site, head, edit), change in zip(places, changes, strict=True)
     ]
-    return ablation_map(pd.DataFrame(rows))
+    return render(ablation_map(pd.DataFrame(rows)))
 
 
 def draw_modules() -> Drawing:

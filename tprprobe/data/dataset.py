@@ -119,7 +119,7 @@ class Dataset(ABC, Generic[E]):
         """Facts and tables for a reader: lengths of the first texts.
 
         Args:
-            most: The number of examples that are read.
+            n: The number of examples that are read.
 
         Returns:
             Facts by name, and tables (a list of rows) by title.

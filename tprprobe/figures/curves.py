@@ -25,7 +25,7 @@ def learning_curve(runs: Mapping[str, pd.DataFrame]) -> Drawing:
     Examples:
         >>> log = pd.DataFrame({"step": [0, 100], "seconds": [0.0, 9.0], "metric": "loss", "data": "train"})
         >>> len(tp.figures.learning_curve({"run": log.assign(split="train", value=[4.0, 1.0])}).axes)
-        2
+        1
     """
     return render(learning_scene(runs))
 

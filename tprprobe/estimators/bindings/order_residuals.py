@@ -81,7 +81,7 @@ class Cells:
         key = own[fillers.indices[self.at_filler]] * len(lengths) + size[self.unit]
         key = key * (1 + int(self.counts.role_of.max())) + roles.indices[self.at_role]
         key = np.unique(key, return_inverse=True)[1]
-        tokens = (self.counts.lengths / np.asarray(fillers.sum(1)).ravel())[self.unit]
+        tokens = (self.counts.lengths[self.unit]) / np.asarray(fillers.sum(1)).ravel()[self.unit]
         count = expected * tokens  # shares of a mean count as tokens
         mean, variance = np.bincount(key, count), np.bincount(key, count * (1 - count).clip(0))
         observed = np.bincount(key, self._observe() * tokens)
