@@ -247,11 +247,17 @@ def _behavior(tables: Mapping[str, pd.DataFrame]) -> str:
     if "behavior" not in tables:
         return "Behavior was not measured: it needs minimal pairs and a model that was saved with a head."
     rows = tables["behavior"]
-    own: Any = rows[(rows["edit"] == "exchange") & (rows["control"] == "")]
-    best = own.loc[own["change"].idxmax()]
+    exchanges: Any = rows[(rows["edit"] == "exchange") & (rows["control"] == "")]
+    best = exchanges.loc[exchanges["change"].idxmax()]
+    moves = best["change_low"] > 0 and best["beyond_low"] > 0
+    claim = (
+        "move the answer most at"
+        if moves
+        else "are not shown to move the answer; the largest change is at"
+    )
     return (
-        "Two words' states exchanged move the answer most at "
-        f"{best['site']}: logit difference {_text(best, 'change', '+.2f')}, "
+        f"Two words' states exchanged {claim} {best['site']}: "
+        f"logit difference {_text(best, 'change', '+.2f')}, "
         f"{_text(best, 'beyond', '+.2f')} beyond the strongest control."
     )
 

@@ -23,7 +23,7 @@ from studies.book.generated_pages import RESULTS, on_page_markdown
 from studies.book.interface_page import write_interface
 from studies.book.notebooks import NOTEBOOKS, SHELL, write_notebook
 from tprprobe.errors import InputError
-from tprprobe.figures.catalogue.entries import FIGURES, find_figure
+from tprprobe.figures.catalogue.entries import FIGURES, find_figure, list_figures
 
 ROOT = DOCS.parent
 PLUGGED = "norms"  # the command of the plug-in that its page installs
@@ -84,7 +84,7 @@ def commands_of(path):
 
 
 def test_all_commands_of_all_pages_exist_with_their_options():
-    commands = read_commands()
+    commands, figures = read_commands(), {entry.name for entry in list_figures()}
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")]
     found = 0
     for path in pages:
@@ -93,7 +93,7 @@ def test_all_commands_of_all_pages_exist_with_their_options():
                 continue
             assert name in commands, f"{path}: tprprobe {name}"
             known = {each for option in commands[name].params for each in option.opts} | {"--help"}
-            if name == "figure" and words and words[0] in FIGURES:
+            if name == "figure" and words and words[0] in figures:
                 known |= {f"--{key.replace('_', '-')}" for key in find_figure(words[0]).defaults}
             given = {word.split("=")[0] for word in words if re.match(r"--?[a-z]", word)}
             assert given <= known, f"{path}: tprprobe {name} {sorted(given - known)}"
