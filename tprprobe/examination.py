@@ -43,10 +43,10 @@ from tprprobe.statistics import interval_text, measured, read_interval
 from tprprobe.store.layout import TWINS
 
 PAIRS = "pairs:active+passive+relative+cleft"  # what a model reads if nothing is asked for
-MANIFEST, LAYERS, TEXTS, ASKED = "examination.json", 6, 600, 60
+MANIFEST, LAYERS, TEXTS, N_BEHAVIOR = "examination.json", 6, 600, 60
 PLACE, ROLES = "left", ("role", "pos")  # schemes: the place of a word, and what labels say
 PROBED = ("pos", "dep", "nel", "srl")
-WHOLE = "The whole table"
+WHOLE_TABLE = "The whole table"
 AHEAD = "encoder."  # stacks whose tokens see what follows
 EXACT = "exact table"  # the control at the input embeddings, where V[token, place] is known
 
@@ -123,10 +123,10 @@ def _examine(
     states = extract(model, data, sites, folder / "states", pool=pool, words=words, **options)
     schemes = [PLACE, *(task for task in ROLES if task in data.tasks)]
     nested = view_scores(decompose_all(states, sites, schemes, folder / "nested", True, seed=seed))
-    tasks, known = [task for task in PROBED if task in data.tasks], is_embedding(sites[0])
-    read = sites if tasks else sites[:1]
-    tokens = partial(extract, model, data, read, folder / "tokens", **options)
-    if known:
+    tasks, has_exact_table = [task for task in PROBED if task in data.tasks], is_embedding(sites[0])
+    token_sites = sites if tasks else sites[:1]
+    tokens = partial(extract, model, data, token_sites, folder / "tokens", **options)
+    if has_exact_table:
         gain = measure_exact_gain(tokens(), sites[0], pool)
         exact = {"site": sites[0], "roles": PLACE, "family": "factored", "control": EXACT}
         nested = pd.concat([nested, pd.DataFrame([exact | {"r2": 1.0, "gain": gain}])])
@@ -134,12 +134,14 @@ def _examine(
     if tasks:
         tables["probes"] = probe(tokens(), tasks, out=folder / "probes", resume=True)
     if isinstance(data, MinimalPairs) and getattr(model, "head", None) is not None:
-        asked: Any = (model, replace(data, asked=True)[:ASKED], sites)
-        tables["behavior"] = measure_pairs(*asked, out=folder / "behavior", resume=True, seed=seed)
-    said = (of(tables) for of in (_words, _bindings, _knowledge, _behavior))
-    lines = [_about(model, data, sites, pool, words), *said]
+        arguments: Any = (model, replace(data, asked=True)[:N_BEHAVIOR], sites)
+        tables["behavior"] = measure_pairs(
+            *arguments, out=folder / "behavior", resume=True, seed=seed
+        )
+    sentences = (tell(tables) for tell in (_words, _bindings, _knowledge, _behavior))
+    lines = [_about(model, data, sites, pool, words), *sentences]
     run.finish({f"{name}.csv": table for name, table in tables.items()}, {"lines": lines})
-    sections = [SHOWN[name](table) for name, table in tables.items()]
+    sections = [SECTIONS[name](table) for name, table in tables.items()]
     write_report(folder, f"{model.name}, examined", " ".join(lines), sections)
     return Examination(folder, lines, tables)
 
@@ -158,9 +160,9 @@ def choose_sites(model: Readable, layers: int) -> list[str]:
         )
     if layers < 1:
         raise InputError(f"{layers} layers: give one or more")
-    chosen = np.linspace(len(hidden) - 1, 0, min(layers, len(hidden))).round().astype(int)
-    first = [name for name in names if name.endswith(".embedding")][:1]
-    return [*first, *(hidden[i] for i in sorted({*chosen.tolist()}))]
+    layer_index = np.linspace(len(hidden) - 1, 0, min(layers, len(hidden))).round().astype(int)
+    embedding = [name for name in names if name.endswith(".embedding")][:1]
+    return [*embedding, *(hidden[i] for i in sorted({*layer_index.tolist()}))]
 
 
 def is_embedding(site: str) -> bool:
@@ -170,7 +172,7 @@ def is_embedding(site: str) -> bool:
 
 def has_words(data: Dataset) -> bool:
     """True if words are labelled, or if most texts have blanks between words."""
-    with_blanks = sum(" " in each.source.strip() for each in data)
+    with_blanks = sum(" " in example.source.strip() for example in data)
     return bool(data.tasks) or 2 * with_blanks > len(data)
 
 
@@ -186,8 +188,8 @@ def _about(
 
 def _real(table: pd.DataFrame, family: str, roles: str = PLACE) -> pd.DataFrame:
     """The rows of a family, controls left out."""
-    of = (table["family"] == family) & (table["control"] == "") & (table["roles"] == roles)
-    return table[of]
+    is_real = (table["family"] == family) & (table["control"] == "") & (table["roles"] == roles)
+    return table[is_real]
 
 
 def _text(row: Any, name: str, form: str = ".3f") -> str:
@@ -196,8 +198,8 @@ def _text(row: Any, name: str, form: str = ".3f") -> str:
 
 def _words(tables: Mapping[str, pd.DataFrame]) -> str:
     rows = _real(tables["nested"], "bag").dropna(subset=["r2"])  # none: all states are the same
-    first, last = (_text(rows.iloc[i], "r2") for i in (0, -1))
-    return f"Words alone explain R² {first} at {rows['site'].iloc[0]}, {last} at {rows['site'].iloc[-1]}."
+    start, end = (_text(rows.iloc[i], "r2") for i in (0, -1))
+    return f"Words alone explain R² {start} at {rows['site'].iloc[0]}, {end} at {rows['site'].iloc[-1]}."
 
 
 def _bindings(tables: Mapping[str, pd.DataFrame]) -> str:
@@ -218,29 +220,29 @@ def _calibration(nested: pd.DataFrame) -> Iterator[str]:
     exact = nested[nested["control"] == EXACT]
     for _, row in exact.iterrows():
         measured_row: Any = _real(nested, "factored")
-        [own] = measured_row[measured_row["site"] == row["site"]].to_dict("records")
-        name = "share" if np.isfinite(own.get("share_low", np.nan)) else "gain"
-        both = f"bindings {_text(own, name, '+.3f')}, by its exact table {row['gain']:+.4f}"
-        if binds(own) and own[f"{name}_low"] > row["gain"]:
-            yield f"ERROR in calibration: {row['site']} has no context, but bindings are claimed there ({both}): trust no claim of bindings above."
+        [bindings] = measured_row[measured_row["site"] == row["site"]].to_dict("records")
+        name = "share" if np.isfinite(bindings.get("share_low", np.nan)) else "gain"
+        values = f"bindings {_text(bindings, name, '+.3f')}, by its exact table {row['gain']:+.4f}"
+        if binds(bindings) and bindings[f"{name}_low"] > row["gain"]:
+            yield f"ERROR in calibration: {row['site']} has no context, but bindings are claimed there ({values}): trust no claim of bindings above."
         else:
-            yield f"Calibration at {row['site']}, which has no context: {both}."
+            yield f"Calibration at {row['site']}, which has no context: {values}."
 
 
 def _knowledge(tables: Mapping[str, pd.DataFrame]) -> str:
     if "probes" not in tables:
         return "Not probed: no task's labels are in the data (give a treebank, or --labels to extract)."
     rows = tables["probes"]
-    parts = []
+    clauses = []
     groups: Any = rows[rows["control"] == "real"].groupby("task", sort=False)
-    for task, of in groups:
-        best = of.loc[of["f1"].idxmax()]
+    for task, group in groups:
+        best = group.loc[group["f1"].idxmax()]
         score = interval_text(read_interval(best, "f1"), ".1%")
-        parts.append(
-            f"{task} {name_score(of)} {score} at {best['site']} (control "
+        clauses.append(
+            f"{task} {name_score(group)} {score} at {best['site']} (control "
             f"{best['best_control']} {best['best_control_f1']:.1%})"
         )
-    return f"Known best: {'; '.join(parts)}."
+    return f"Known best: {'; '.join(clauses)}."
 
 
 def _behavior(tables: Mapping[str, pd.DataFrame]) -> str:
@@ -264,26 +266,28 @@ def _behavior(tables: Mapping[str, pd.DataFrame]) -> str:
 
 def _show_nested(table: pd.DataFrame) -> Section:
     """Gains of roles and of bindings by site, and what of them is learnt."""
-    drawn = {}
+    figures = {}
     for roles in table["roles"].unique():
         steps = [
-            measured(of := _real(table, family, roles), name, name=of["site"], group=label)
+            measured(rows := _real(table, family, roles), name, name=rows["site"], group=label)
             for family, name, label in (
                 ("additive", "gain", "roles over words"),
                 ("factored", "gain", "bindings over words and roles"),
-                ("factored", "learnt", "of that, learnt"),
+                ("factored", "learnt", "of that, learned"),
             )
         ]
         title = f"What {roles} adds to words"
-        drawn[roles] = interval_dots(pd.concat(steps), title, "gain in held-out R²")
-    return Section("What states are made of", "", drawn, (), {WHOLE: table[table["control"] == ""]})
+        figures[roles] = interval_dots(pd.concat(steps), title, "gain in held-out R²")
+    return Section(
+        "What states are made of", "", figures, (), {WHOLE_TABLE: table[table["control"] == ""]}
+    )
 
 
 def _show_probes(table: pd.DataFrame) -> Section:
     rows = table[table["control"] == "real"]
     dots = measured(rows, "f1", name=rows["site"], group=rows["task"])
-    drawn = interval_dots(dots, "What probes find", f"{name_score(rows)}, held out")
-    return Section("What states know", "", {"probes": drawn}, (), {WHOLE: table})
+    figure = interval_dots(dots, "What probes find", f"{name_score(rows)}, held out")
+    return Section("What states know", "", {"probes": figure}, (), {WHOLE_TABLE: table})
 
 
 def _show_behavior(table: pd.DataFrame) -> Section:
@@ -291,11 +295,11 @@ def _show_behavior(table: pd.DataFrame) -> Section:
     ways = rows["control"].replace("", "the two words")
     dots = measured(rows, "difference", name=rows["site"], group=ways)
     label = "logit(other) − logit(answer)"
-    drawn = interval_dots(dots, "Two words' states exchanged", label)
-    return Section("What behavior needs", "", {"behavior": drawn}, (), {WHOLE: table})
+    figure = interval_dots(dots, "Two words' states exchanged", label)
+    return Section("What behavior needs", "", {"behavior": figure}, (), {WHOLE_TABLE: table})
 
 
-SHOWN: dict[str, Callable[[pd.DataFrame], Section]] = {
+SECTIONS: dict[str, Callable[[pd.DataFrame], Section]] = {
     "nested": _show_nested,
     "probes": _show_probes,
     "behavior": _show_behavior,

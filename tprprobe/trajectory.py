@@ -18,7 +18,7 @@ from tprprobe.evaluation.results import FILE, join_tables
 from tprprobe.figures.trajectories import draw_trajectory
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.locks import alone
-from tprprobe.files.runs import PARTS, KeptRun
+from tprprobe.files.runs import PARTS_FOLDER, KeptRun
 from tprprobe.files.tables import read_table
 from tprprobe.models import load_model
 from tprprobe.models.checkpoint import TRANSFORMERS
@@ -127,7 +127,7 @@ def _measure_all(
             raise InputError(f"{error}; leave out {name}, or mend it, and --resume") from None
         weights = sum_origin(model)[:16]
         names_by_weights.setdefault(weights, []).append(name)
-        store = run.folder / PARTS / f"store-{weights}"
+        store = run.folder / PARTS_FOLDER / f"store-{weights}"
         for analysis in analyses:
             write = partial(write_store, model, store) if write_store else None
             part = run.part(

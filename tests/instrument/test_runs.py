@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from tprprobe.errors import InputError
-from tprprobe.files.runs import BEGUN, PARTS, KeptRun, join_parts, kept
+from tprprobe.files.runs import BEGUN, PARTS_FOLDER, KeptRun, join_parts, kept
 
 MANIFEST = "done.json"
 SETTINGS = {"seeds": [0, 1], "variants": {"a": {"k": 1}}, "of": "é"}
@@ -34,7 +34,7 @@ def test_parts_are_made_once_and_gone_at_the_end(tmp_path):
 
 def test_what_a_kill_left_behind_the_manifest_is_removed(tmp_path):
     run = begin(tmp_path / "run")
-    (run.folder / PARTS / "0").mkdir(parents=True)
+    (run.folder / PARTS_FOLDER / "0").mkdir(parents=True)
     (run.folder / MANIFEST).write_bytes((run.folder / BEGUN).read_bytes())
     assert begin(run.folder, resume=True).is_done
     assert [path.name for path in run.folder.iterdir()] == [MANIFEST]

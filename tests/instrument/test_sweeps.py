@@ -11,7 +11,7 @@ from tprprobe import dashboard as views
 from tprprobe.data.pairs import encode_pairs
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
-from tprprobe.files.runs import BEGUN, PARTS
+from tprprobe.files.runs import BEGUN, PARTS_FOLDER
 from tprprobe.interventions import Recipe, read_recipe, sweep
 from tprprobe.interventions.folders import MANIFEST
 from tprprobe.interventions.sweep_recipes import read_references
@@ -111,7 +111,7 @@ def test_a_sweep_goes_on_where_it_was_cut_off(model, data, recipe, folder, tmp_p
     with pytest.raises(KeyboardInterrupt):
         sweep(model, data, recipe, out)
     assert (out / BEGUN).is_file()
-    assert len(list((out / PARTS).iterdir())) == 2
+    assert len(list((out / PARTS_FOLDER).iterdir())) == 2
     with pytest.raises(InputError, match="--resume goes on"):
         sweep(model, data, recipe, out)
     other = recipe.model_copy(update={"seed": 1})

@@ -14,7 +14,7 @@ from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.evaluation.onsets import find_curves, find_onsets, pair_controls
 from tprprobe.evaluation.results import load_results, melt
-from tprprobe.files.runs import PARTS
+from tprprobe.files.runs import PARTS_FOLDER
 from tprprobe.training.loop import train
 from tprprobe.trajectory import find_checkpoints
 
@@ -56,7 +56,7 @@ def test_every_checkpoint_is_asked_and_identical_weights_once(asked):
     twins = [table[table["step"] == step].drop(columns="step") for step in (20, 21)]
     pd.testing.assert_frame_equal(*(each.reset_index(drop=True) for each in twins))
     assert {"trajectory.json", "trajectory.pdf"} <= {each.name for each in folder.iterdir()}
-    assert not (folder / PARTS).exists()
+    assert not (folder / PARTS_FOLDER).exists()
 
 
 def test_a_finished_run_is_read_and_nothing_is_loaded(asked, monkeypatch):

@@ -53,13 +53,13 @@ def place_written(vocabulary: Codec, ids: Sequence[int], n: int) -> list[Span]:
     """
     text, start = vocabulary.decode(ids), 0
     places: list[Span] = []
-    for read in range(1, len(ids) + 1):
-        begun = vocabulary.decode(ids[:read])
-        if text.startswith(begun):  # otherwise its last character is not complete
-            own = text[start : len(begun)]
-            place = (start + len(own) - len(own.lstrip()), len(begun))
-            places += [place] * (read - len(places))
-            start = len(begun)
+    for n_read in range(1, len(ids) + 1):
+        beginning = vocabulary.decode(ids[:n_read])
+        if text.startswith(beginning):  # otherwise its last character is not complete
+            piece = text[start : len(beginning)]
+            place = (start + len(piece) - len(piece.lstrip()), len(beginning))
+            places += [place] * (n_read - len(places))
+            start = len(beginning)
     return places[:n]
 
 
@@ -68,7 +68,7 @@ def align_words(
     pairs: Pairs,
     vocabulary: Codec,
     tasks: Sequence[str],
-    written: Sequence[Sequence[int]] | None,
+    answer_ids: Sequence[Sequence[int]] | None,
     labellers: Sequence[Labeller] = (),
 ) -> tuple[dict[str, pd.DataFrame], Counter[str]]:
     """The columns of all tokens by side, and how many tokens, words and targets there are by side, and how many of
@@ -77,24 +77,29 @@ def align_words(
     ``written`` are the ids that the decoder reads in place of the references; ``labellers`` add
     labels of their own.
     """
-    texts = [vocabulary.decode(ids) for ids in written] if written else [None] * len(examples)
-    known = [each for pair in map(label_words, examples, texts) for each in pair]
-    found = [_with_words(each) for each in apply_labellers(known, labellers)]
-    sides = {"source": found[::2], "target": found[1::2]}
+    texts = [vocabulary.decode(ids) for ids in answer_ids] if answer_ids else [None] * len(examples)
+    sentences = [sentence for pair in map(label_words, examples, texts) for sentence in pair]
+    labelled_sentences = [
+        _with_words(sentence) for sentence in apply_labellers(sentences, labellers)
+    ]
+    sides = {"source": labelled_sentences[::2], "target": labelled_sentences[1::2]}
     n_target = decoder_inputs(pairs).diff().tolist()
-    read = vocabulary.place_sources([each.text for each in sides["source"]])
+    source_places = vocabulary.place_sources([sentence.text for sentence in sides["source"]])
     n_source = pairs.source.lengths.tolist()  # 0 of images
-    places = {"source": [spans[:n] for spans, n in zip(read, n_source, strict=True)]}
-    if written:
-        places["target"] = list(map(partial(place_written, vocabulary), written, n_target))
+    places = {"source": [spans[:n] for spans, n in zip(source_places, n_source, strict=True)]}
+    if answer_ids:
+        places["target"] = list(map(partial(place_written, vocabulary), answer_ids, n_target))
     else:
-        offsets = vocabulary.all_offsets([each.text for each in sides["target"]])
-        both, begun = zip(offsets, n_target, strict=True), [NOWHERE] * (1 + len(vocabulary.begun))
-        places["target"] = [[*begun, *spans, NOWHERE][:n] for spans, n in both]
+        offsets = vocabulary.all_offsets([sentence.text for sentence in sides["target"]])
+        pairs_of_offsets, opening = (
+            zip(offsets, n_target, strict=True),
+            [NOWHERE] * (1 + len(vocabulary.begun)),
+        )
+        places["target"] = [[*opening, *spans, NOWHERE][:n] for spans, n in pairs_of_offsets]
     tables, counts = {}, Counter()
     for side, labelled in sides.items():
         texts_at = zip(labelled, places[side], strict=True)
-        columns = [_columns(each, spans, tasks) for each, spans in texts_at]
+        columns = [_columns(sentence, spans, tasks) for sentence, spans in texts_at]
         tables[side] = _concatenate(columns)
         if any(end > start for spans in places[side] for start, end in spans):
             counts[f"{side}.tokens"] += sum(map(len, places[side]))
@@ -106,8 +111,8 @@ def align_words(
 
 def _columns(labelled: Labelled, places: Sequence[Span], tasks: Sequence[str]) -> Columns:
     """The columns of a text's tokens; a task without labels has an empty column."""
-    known = {task: targets for task, targets in labelled.targets.items() if task in tasks}
-    columns = token_columns(replace(labelled, targets=known), places)
+    asked_targets = {task: targets for task, targets in labelled.targets.items() if task in tasks}
+    columns = token_columns(replace(labelled, targets=asked_targets), places)
     return {task: [""] * len(places) for task in tasks} | columns
 
 
@@ -118,8 +123,8 @@ def _unaligned(columns: Columns, places: Sequence[Span]) -> int:
     )
 
 
-def _concatenate(parts: Sequence[Columns]) -> pd.DataFrame:
-    table = {name: [value for part in parts for value in part[name]] for name in parts[0]}
+def _concatenate(tables: Sequence[Columns]) -> pd.DataFrame:
+    table = {name: [value for columns in tables for value in columns[name]] for name in tables[0]}
     numbers = {name: np.array(table.pop(name), np.int64) for name in (WORD, LAST_WORD)}
     texts = {name: pd.Categorical(column) for name, column in table.items()}
     return pd.DataFrame(numbers | texts)
@@ -129,7 +134,7 @@ def token_table(
     examples: Sequence[Example],
     pairs: Pairs,
     columns: Mapping[str, Any],
-    first: int,
+    start: int,
     vocabulary: Codec,
     words: Mapping[str, pd.DataFrame],
 ) -> pd.DataFrame:
@@ -145,25 +150,25 @@ def token_table(
     if examples[0].document_name is not None:
         of_sample["document"] = as_category([str(example.document_name) for example in examples])
     symbols, sides = pd.Index(vocabulary.symbols), pd.Index(SIDES)
-    given = (
+    ids_of_sides = (
         (pairs.source.ids, pairs.source.offsets),
         (_without_last(pairs), decoder_inputs(pairs)),
     )
-    parts = []
-    for number, (side, (ids, offsets)) in enumerate(zip(SIDES, given, strict=True)):
+    tables = []
+    for number, (side, (ids, offsets)) in enumerate(zip(SIDES, ids_of_sides, strict=True)):
         lengths, ids = offsets.diff().numpy(), ids.numpy().astype(np.int32)
         sample = np.repeat(np.arange(len(examples)), lengths)
         table = {
             "side": pd.Categorical.from_codes(np.full(len(sample), number), categories=sides),
-            "sample": first + sample,
+            "sample": start + sample,
             "position": np.arange(len(sample)) - np.repeat(offsets[:-1].numpy(), lengths),
             "id": ids,
             "token": pd.Categorical.from_codes(ids, categories=symbols),
             **{name: values[sample] for name, values in of_sample.items()},
             **words.get(side, {}),
         }
-        parts.append(pd.DataFrame(table))
-    return pd.concat(parts, ignore_index=True)
+        tables.append(pd.DataFrame(table))
+    return pd.concat(tables, ignore_index=True)
 
 
 def as_category(texts: Sequence[str]) -> Any:

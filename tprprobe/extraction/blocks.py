@@ -112,21 +112,21 @@ def extract(
     options |= {"max_tokens": max_tokens, "batch_tokens": batch_tokens}
     run = plan(model, data, sites, store_dtype=store_dtype, compress=compress, **options)
     controls = plan_controls(run, control, twins, control_samples)
-    few = min(len(run.data), control_samples)
+    n_control = min(len(run.data), control_samples)
     out, ranks = Path(out), Ranks.of()
     if not (ranks.rank or is_finished(out)):
-        note(f"{run.describe([len(run.data), *(few for _ in controls)])}: {out}")
+        note(f"{run.describe([len(run.data), *(n_control for _ in controls)])}: {out}")
     if ranks.count == 1 or is_finished(out):
         with alone(out):
-            run.extract(out, range(len(run.data)), controls, few, resume)
+            run.extract(out, range(len(run.data)), controls, n_control, resume)
     else:
         refuse_existing(out)
         ranges = cut_ranges(
             range(0, len(run.data), stride_of(run.data)), len(run.data), ranks.count
         )
-        part = part_of(out, f"{ranks.rank}-of-{ranks.count}")
-        with alone(part):
-            run.extract(part, ranges[ranks.rank], controls, few, resume)
+        share = part_of(out, f"{ranks.rank}-of-{ranks.count}")
+        with alone(share):
+            run.extract(share, ranges[ranks.rank], controls, n_control, resume)
         join_ranges(out, ranges, ranks)
     store = open_store(out)
     counts = store.facts.counts
@@ -174,8 +174,8 @@ def plan(
     data = Contexts.of(data, vocabulary) if pack else data
     pooling = Pooling(pool, words)
     pooling.check(vocabulary)
-    wanted = sites or getattr(model, "default_sites", "*")
-    names = pooling.sites(select(wanted, list(find_sites(model))))
+    patterns = sites or getattr(model, "default_sites", "*")
+    names = pooling.sites(select(patterns, list(find_sites(model))))
     limits = {"max_tokens": max_tokens, "pack": pack, "batch_tokens": batch_tokens}
     limits = {name: limit for name, limit in limits.items() if limit}
     storage = (store_dtype, compress)
@@ -203,5 +203,7 @@ def _vocabulary(model: Readable, vocabulary: Any, data: Dataset) -> Codec:
         if isinstance(model, Language) or model.vocabulary is not None:
             return require_vocabulary(model)
         raise InputError(f"{model.name} has no vocabulary: give vocabulary=, {ACCEPTED}")
-    tables = [len(each.weight) for each in model.modules() if isinstance(each, torch.nn.Embedding)]
+    tables = [
+        len(module.weight) for module in model.modules() if isinstance(module, torch.nn.Embedding)
+    ]
     return read_codec(vocabulary, data, max(tables, default=2**16))

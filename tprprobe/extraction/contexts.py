@@ -33,18 +33,18 @@ class Contexts(Dataset[Article]):
             raise InputError(
                 f"pack divides texts, and {data.name} has words with labels, targets or no limit"
             )
-        parts = []
-        for first, examples in enumerate(data.examples(AT_ONCE)):
+        spans = []
+        for block_number, examples in enumerate(data.examples(AT_ONCE)):
             texts = [example.source for example in examples]
-            for number, text in enumerate(texts, first * AT_ONCE):
-                parts += [(number, *span) for span in divide(text, vocabulary)]
-        array = np.array(parts)
+            for number, text in enumerate(texts, block_number * AT_ONCE):
+                spans += [(number, *span) for span in divide(text, vocabulary)]
+        array = np.array(spans)
         return cls(data.name, data.split, data.seed, range(len(array)), data, array)
 
     def read(self, rows: range) -> Iterator[Article]:
-        for number, parts in groupby((self.parts[row].tolist() for row in rows), itemgetter(0)):
+        for number, spans in groupby((self.parts[row].tolist() for row in rows), itemgetter(0)):
             example = self.whole[number]
-            for _, start, end in parts:
+            for _, start, end in spans:
                 text = example.source[start:end].strip()
                 yield Article(text, text, str(example.document_name or f"text {number}"))
 
@@ -52,23 +52,23 @@ class Contexts(Dataset[Article]):
 def divide(text: str, vocabulary: Codec) -> list[Span]:
     """The consecutive parts of a text, cut at blanks, or where there are none between symbols; the model reads each whole."""
     assert vocabulary.most is not None
-    spans, most = vocabulary.offsets(text), vocabulary.most[0]
+    spans, limit = vocabulary.offsets(text), vocabulary.most[0]
     starts = [start for start, _ in spans] + [len(text)]
-    parts, first = [], 0
-    while first < len(spans):
-        last = min(first + most, len(spans))
-        while last > first + 1 and not _fits(text[starts[first] : starts[last]], vocabulary):
-            last -= max(1, (last - first) // 16)
+    pieces, start = [], 0
+    while start < len(spans):
+        end = min(start + limit, len(spans))
+        while end > start + 1 and not _fits(text[starts[start] : starts[end]], vocabulary):
+            end -= max(1, (end - start) // 16)
         blanks = (
-            at
-            for at in range(last, first, -1)
-            if BLANK.search(text[starts[at] - 1 : starts[at] + 1])
+            place
+            for place in range(end, start, -1)
+            if BLANK.search(text[starts[place] - 1 : starts[place] + 1])
         )
-        last = last if last == len(spans) else next(blanks, last)
-        parts.append((starts[first], starts[last]))
-        first = last
-    return [(start, end) for start, end in parts if text[start:end].strip()] or [(0, len(text))]
+        end = end if end == len(spans) else next(blanks, end)
+        pieces.append((starts[start], starts[end]))
+        start = end
+    return [(start, end) for start, end in pieces if text[start:end].strip()] or [(0, len(text))]
 
 
-def _fits(part: str, vocabulary: Codec) -> bool:
-    return not vocabulary.encode_sources([part]).cut
+def _fits(text: str, vocabulary: Codec) -> bool:
+    return not vocabulary.encode_sources([text]).cut

@@ -19,13 +19,13 @@ from tprprobe.store.layout import MANIFEST, SAMPLE, SIDES, TWINS, SiteSpec
 from tprprobe.store.parts import concatenate
 
 BLOCK, BLOCK_BYTES = 4096, 256 * 2**20  # samples, and their vectors, that are held at once
-LEAST = 512  # samples between places where every block ends
-ASKED = 64  # examples whose symbols are counted to know how many characters one has
+MIN_BLOCK = 512  # samples between places where every block ends
+N_MEASURED = 64  # examples whose symbols are counted to know how many characters one has
 
 
 def stride_of(data: Dataset) -> int:
     """Samples from one place where a block ends in any case to the next: known without a text."""
-    return min(BLOCK, max(LEAST, len(data) // 64))
+    return min(BLOCK, max(MIN_BLOCK, len(data) // 64))
 
 
 def split_blocks(
@@ -42,17 +42,19 @@ def split_blocks(
     processes whose ranges begin at a multiple of the stride.
     """
     cuts, stride = {attention_samples, *ends}, stride_of(data)
-    held, size = [], 0
-    some = data[samples.start : samples.stop] if samples else ()
-    for number, example in enumerate(some, samples.start):
-        added = size_of(example, number < attention_samples)
-        if held and (number in cuts or number % stride == 0 or size + added > BLOCK_BYTES):
-            yield number - len(held), held
-            held, size = [], 0
-        held.append(example)
-        size += added
-    if held:
-        yield samples.stop - len(held), held
+    pending, size = [], 0
+    examples = data[samples.start : samples.stop] if samples else ()
+    for number, example in enumerate(examples, samples.start):
+        size_of_example = size_of(example, number < attention_samples)
+        if pending and (
+            number in cuts or number % stride == 0 or size + size_of_example > BLOCK_BYTES
+        ):
+            yield number - len(pending), pending
+            pending, size = [], 0
+        pending.append(example)
+        size += size_of_example
+    if pending:
+        yield samples.stop - len(pending), pending
 
 
 def block_sizes(
@@ -81,10 +83,10 @@ def _density(data: Dataset, vocabulary: Codec) -> tuple[float, float]:
     """Symbols per character of the first sources and targets, if symbols are words or parts of them."""
     if not vocabulary.has_words or vocabulary.reads_images:
         return 1.0, 1.0
-    some = list(data[:ASKED])
-    pairs = encode_examples(some, vocabulary)
-    sources = sum(len(each.source) for each in some)
-    targets = sum(len(each.target) for each in some)
+    examples = list(data[:N_MEASURED])
+    pairs = encode_examples(examples, vocabulary)
+    sources = sum(len(example.source) for example in examples)
+    targets = sum(len(example.target) for example in examples)
     return (
         pairs.source.lengths.sum().item() / max(1, sources),
         pairs.target.lengths.sum().item() / max(1, targets),
@@ -93,8 +95,8 @@ def _density(data: Dataset, vocabulary: Codec) -> tuple[float, float]:
 
 def cut_ranges(firsts: Sequence[int], samples: int, count: int) -> list[range]:
     """The range of samples of every process, as equal as blocks with these first samples allow."""
-    wanted = [samples * rank / count for rank in range(count)]
-    starts = [next((first for first in firsts if first >= each), samples) for each in wanted]
+    shares = [samples * rank / count for rank in range(count)]
+    starts = [next((start for start in firsts if start >= share), samples) for share in shares]
     return [range(start, end) for start, end in zip(starts, [*starts[1:], samples], strict=True)]
 
 
@@ -109,12 +111,16 @@ def join_ranges(out: Path, ranges: Sequence[range], ranks: Ranks) -> None:
     """
     if ranks.rank:
         return ranks.wait((out / MANIFEST).exists)
-    parts = [part_of(out, f"{rank}-of-{ranks.count}") for rank, each in enumerate(ranges) if each]
-    ranks.wait(lambda: all((part / MANIFEST).exists() for part in parts))
+    stores = [
+        part_of(out, f"{rank}-of-{ranks.count}")
+        for rank, rank_range in enumerate(ranges)
+        if rank_range
+    ]
+    ranks.wait(lambda: all((part / MANIFEST).exists() for part in stores))
     joined = part_of(out, "joined")
-    concatenate(parts, joined, resume=True)
+    concatenate(stores, joined, resume=True)
     for kind in TWINS:
-        twins = [part / kind for part in parts if (part / kind).exists()]
+        twins = [store / kind for store in stores if (store / kind).exists()]
         if twins and not (joined / kind).exists():
             concatenate(twins, part_of(out, kind), resume=True)
             os.replace(part_of(out, kind), joined / kind)

@@ -79,20 +79,25 @@ class Extraction:
     prepared: dict[int, "Prepared"] = field(default_factory=dict)  # blocks that controls read, too
 
     def extract(
-        self, out: Path, samples: range, controls: Mapping[str, Control], few: int, resume: bool
+        self,
+        out: Path,
+        samples: range,
+        controls: Mapping[str, Control],
+        n_control: int,
+        resume: bool,
     ) -> None:
         """Writes the store of these samples, and in it those of controls on the first ``few`` of all."""
         if not samples:
             return
         main = Pass(None, self._open(self.model, out, len(self.data), resume), len(self.data))
         passes = []
-        for kind, control in controls.items() if samples.start < few else ():
+        for kind, control in controls.items() if samples.start < n_control else ():
             with control() as model:
-                writer = self._open(model, out / kind, few, resume, is_control=True)
+                writer = self._open(model, out / kind, n_control, resume, is_control=True)
                 if self._has_answers:
-                    passes.append(Pass(control, writer, few))
+                    passes.append(Pass(control, writer, n_control))
                 else:  # one pass after another, so that weights are permuted once
-                    self.write([Pass(partial(nullcontext, model), writer, few)], samples)
+                    self.write([Pass(partial(nullcontext, model), writer, n_control)], samples)
         self.write([*passes, main], samples)
 
     def _open(
@@ -108,41 +113,41 @@ class Extraction:
         """
         main = passes[-1].writer
         sizes = block_sizes(self.data, self.vocabulary, self.specs)
-        wanted = range(samples.start, min(samples.stop, passes[-1].end))
-        lacking, ends = wanted[main.samples_done :], [each.end for each in passes]
+        numbers = range(samples.start, min(samples.stop, passes[-1].end))
+        lacking, ends = numbers[main.samples_done :], [one_pass.end for one_pass in passes]
         blocks = split_blocks(self.data, lacking, sizes, self.attention_samples, ends)
         with progress(is_shown=samples.start == 0) as bars:
-            done = main.samples_done
-            bar = bars.add_task(f"{main.path}", total=len(wanted), completed=done, note="")
-            for first, some in blocks:
-                self._write_block(passes, first, some, first - samples.start)
-                bars.advance(bar, len(some))
-        for each in passes:
-            each.writer.finish()
+            n_done = main.samples_done
+            bar = bars.add_task(f"{main.path}", total=len(numbers), completed=n_done, note="")
+            for start, examples in blocks:
+                self._write_block(passes, start, examples, start - samples.start)
+                bars.advance(bar, len(examples))
+        for one_pass in passes:
+            one_pass.writer.finish()
 
     def _write_block(
-        self, passes: Sequence[Pass], first: int, some: Sequence[Example], place: int
+        self, passes: Sequence[Pass], start: int, examples: Sequence[Example], place: int
     ) -> None:
         """Writes a block, whose first sample has that place in the stores, where they lack it."""
-        maps, pad = first < self.attention_samples, self.vocabulary.pad
+        maps, pad = start < self.attention_samples, self.vocabulary.pad
         size = self.limits.get("batch_tokens")
         names = [name for name in self.names if maps or not name.endswith(ATTENTION)]
-        shared = self.prepared.pop(first, None) or self._prepare(first, some, names)
+        shared = self.prepared.pop(start, None) or self._prepare(start, examples, names)
         for control, writer, end in passes:
-            if writer.samples_done <= place and first < end:
+            if writer.samples_done <= place and start < end:
                 with control() if control else nullcontext(self.model) as model:
-                    held = None if control else shared.block
-                    block = held or read_block(model, shared.pairs, names, pad, size)
-                block.check(shared.pairs, first)
+                    shared_block = None if control else shared.block
+                    block = shared_block or read_block(model, shared.pairs, names, pad, size)
+                block.check(shared.pairs, start)
                 rows = self.pooling.rows(block.rows, self.specs, shared.table)
                 writer.append(rows, shared.kept, block.maps, shared.counts)
         if passes[-1].control:
-            self.prepared[first] = shared
+            self.prepared[start] = shared
 
-    def _prepare(self, first: int, some: Sequence[Example], names: list[str]) -> Prepared:
+    def _prepare(self, start: int, examples: Sequence[Example], names: list[str]) -> Prepared:
         """The ids and the token table of a block, and what the model answers."""
-        pairs, block, answers = self._encode(some), None, None
-        cut = {f"{side}.texts_cut": n for side, n in zip(SIDES, pairs.cut, strict=True)}
+        pairs, block, answers = self._encode(examples), None, None
+        n_cut = {f"{side}.texts_cut": n for side, n in zip(SIDES, pairs.cut, strict=True)}
         if self.target == "generated":
             correct, _ = exact_matches(require_head(self.model, "an answer"), pairs)
             answers = correct, write_answers(self.model, pairs, correct)
@@ -150,19 +155,19 @@ class Extraction:
         if self._has_answers:
             size = self.limits.get("batch_tokens")
             block = read_block(self.model, pairs, names, self.vocabulary.pad, size)
-            answers = answers or self._answers(some, pairs, block.correct)
-        columns = self._columns(some, answers)
-        words, counts = self._words(some, pairs, answers[1] if answers else [])
-        table = token_table(some, pairs, columns, first, self.vocabulary, words)
-        kept = self.pooling.table(table, self.vocabulary)
-        return Prepared(pairs, table, kept, {**counts, **cut}, block)
+            answers = answers or self._answers(examples, pairs, block.correct)
+        columns = self._columns(examples, answers)
+        words, counts = self._words(examples, pairs, answers[1] if answers else [])
+        table = token_table(examples, pairs, columns, start, self.vocabulary, words)
+        stored_table = self.pooling.table(table, self.vocabulary)
+        return Prepared(pairs, table, stored_table, {**counts, **n_cut}, block)
 
-    def _encode(self, some: Sequence[Example]) -> Pairs:
+    def _encode(self, examples: Sequence[Example]) -> Pairs:
         """The ids of samples; a model that has no decoder reads no target."""
         if self.vocabulary.reads_images or self.vocabulary.target_frame[1]:
-            return encode_examples(some, self.vocabulary)
-        sources = encode_sources([example.source for example in some], self.vocabulary)
-        starts = Ragged.from_lists([[self.vocabulary.sos]] * len(some))
+            return encode_examples(examples, self.vocabulary)
+        sources = encode_sources([example.source for example in examples], self.vocabulary)
+        starts = Ragged.from_lists([[self.vocabulary.sos]] * len(examples))
         return Pairs(sources.ragged(), starts, (sources.cut, 0))
 
     @cached_property
@@ -180,7 +185,7 @@ class Extraction:
         return self._is_asked or self.target == "generated"
 
     def _answers(
-        self, some: Sequence[Example], pairs: Pairs, correct: Any
+        self, examples: Sequence[Example], pairs: Pairs, correct: Any
     ) -> tuple[Any, list[list[int]]] | None:
         """Which answers are right, and what the model writes; None where it is not asked. The pass for the sites does
         not ask a model that goes on with the text.
@@ -188,20 +193,20 @@ class Extraction:
         if not self._is_asked:
             return None
         if not self.vocabulary.target_frame[1]:
-            pairs = encode_answers(some, self.vocabulary)
+            pairs = encode_answers(examples, self.vocabulary)
             correct, _ = exact_matches(require_head(self.model, "an answer"), pairs)
         return correct, write_answers(self.model, pairs, correct)
 
     def _columns(
-        self, some: Sequence[Example], answers: tuple[Any, list[list[int]]] | None
+        self, examples: Sequence[Example], answers: tuple[Any, list[list[int]]] | None
     ) -> dict[str, Any]:
         """The columns of samples that have targets, and of those that were asked."""
         columns: dict[str, Any] = {}
         if answers or self._has_targets:
-            columns["answer"] = as_category([example.target for example in some])
+            columns["answer"] = as_category([example.target for example in examples])
         if answers:
-            correct, written = answers
-            predictions = [self.vocabulary.decode(ids).strip() for ids in written]
+            correct, answer_ids = answers
+            predictions = [self.vocabulary.decode(ids).strip() for ids in answer_ids]
             columns |= {
                 "prediction": as_category(predictions),
                 "correct": np.asarray(correct, bool),
@@ -209,14 +214,17 @@ class Extraction:
         return columns
 
     def _words(
-        self, some: Sequence[Example], pairs: Pairs, written: Sequence[Sequence[int]]
+        self, examples: Sequence[Example], pairs: Pairs, answer_ids: Sequence[Sequence[int]]
     ) -> tuple[dict[str, pd.DataFrame], Mapping[str, int]]:
         if not self.vocabulary.has_words:
             return {}, {}
-        own = written if self.target == "generated" else None
+        decoder_ids = answer_ids if self.target == "generated" else None
         of_data = dict.fromkeys(self.data.tasks)
-        tasks = [*of_data, *(t for each in self.labellers for t in each.tasks if t not in of_data)]
-        return align_words(some, pairs, self.vocabulary, tasks, own, self.labellers)
+        tasks = [
+            *of_data,
+            *(t for labeller in self.labellers for t in labeller.tasks if t not in of_data),
+        ]
+        return align_words(examples, pairs, self.vocabulary, tasks, decoder_ids, self.labellers)
 
     @property
     def kept(self) -> dict[str, SiteSpec]:
@@ -228,9 +236,9 @@ class Extraction:
     def specs(self) -> dict[str, SiteSpec]:
         """Axes and shapes of the sites: as these say, or where one does not from a pass over the first example."""
         sites = find_sites(self.model)
-        known = {name: known_spec(name, sites[name]) for name in self.names}
-        if all(known.values()):
-            return {name: spec for name, spec in known.items() if spec}
+        specs = {name: known_spec(name, sites[name]) for name in self.names}
+        if all(specs.values()):
+            return {name: spec for name, spec in specs.items() if spec}
         block = read_block(
             self.model, self._encode([self.data[0]]), self.names, self.vocabulary.pad
         )
@@ -253,9 +261,9 @@ class Extraction:
         lengths[SAMPLE] = torch.ones_like(lengths["target"])
         sizes = {}
         for name, spec in self.kept.items():
-            read = min(samples, self.attention_samples) if spec.is_attention else samples
-            counts = torch.stack([lengths[side] for side in spec.rows.split("_")]).prod(0)[:read]
-            rows = round(counts.double().mean().item() * read) if read else 0
+            n_read = min(samples, self.attention_samples) if spec.is_attention else samples
+            counts = torch.stack([lengths[side] for side in spec.rows.split("_")]).prod(0)[:n_read]
+            rows = round(counts.double().mean().item() * n_read) if n_read else 0
             size = rows * spec.row_bytes
             sizes[name] = rows, size // 2 if spec.dtype == BFLOAT16 else size
         return sizes
@@ -276,12 +284,12 @@ class Extraction:
 
     def _settings(self, model: Readable, samples: int, is_control: bool) -> dict[str, Any]:
         twin = {"twin_of": self._origin["sha256"]} if is_control else {}
-        about = describe_origin(model) if is_control else self._origin
+        origin = describe_origin(model) if is_control else self._origin
         return {
-            "model": about | twin | getattr(model, "notes", {}),
+            "model": origin | twin | getattr(model, "notes", {}),
             "data": self.data.origin | {"n": samples},
             "target": self.target,
-            "labels": {k: v for each in self.labellers for k, v in each.describe().items()},
+            "labels": {k: v for labeller in self.labellers for k, v in labeller.describe().items()},
             "attention_samples": min(self.attention_samples, samples),
             **self.pooling.settings(),
             **self.limits,

@@ -16,7 +16,7 @@ from tprprobe.extraction.blocks import plan, plan_controls
 from tprprobe.extraction.division import BLOCK_BYTES
 from tprprobe.extraction.extractions import CONTROL_SAMPLES, Extraction
 
-FIRST, TRIED = 16, 128  # samples of the trials; the first one warms up
+N_WARM_UP, N_TRIAL = 16, 128  # samples of the trials; the first one warms up
 UNIT = 1 if sys.platform == "darwin" else 1024  # bytes of the kernel's figure of memory
 
 
@@ -93,8 +93,8 @@ def forecast(
     samples = len(run.data)
     kinds = plan_controls(run, control, twins, control_samples)
     controls = dict.fromkeys(kinds, min(samples, control_samples))
-    _try(run, FIRST)
-    seconds, tried, memory = _try(run, TRIED)
+    _try(run, N_WARM_UP)
+    seconds, n_trial, memory = _try(run, N_TRIAL)
     counts = [samples, *controls.values()]
     sizes = run.sizes(samples)
     rows = [
@@ -103,14 +103,14 @@ def forecast(
     ]
     table = pd.DataFrame(rows, columns=["site", "axes", "shape", "dtype", "rows", "bytes"])
     total = sum(size for count in counts for _, size in run.sizes(count).values())
-    held = [
-        min(BLOCK_BYTES, sum(size for _, size in run.sizes(n).values())) for n in (samples, tried)
+    held_bytes = [
+        min(BLOCK_BYTES, sum(size for _, size in run.sizes(n).values())) for n in (samples, n_trial)
     ]
     tokens = run.sample.source.lengths.double().mean().item()
-    few = run.sample.source.lengths[:tried].double().mean().item()
+    trial_tokens = run.sample.source.lengths[:n_trial].double().mean().item()
     return Forecast(
         table, samples, controls, sum(counts), round(tokens * samples), total,
-        seconds / tried * sum(counts) * tokens / max(1, few), memory + max(0, held[0] - held[1]),
+        seconds / n_trial * sum(counts) * tokens / max(1, trial_tokens), memory + max(0, held_bytes[0] - held_bytes[1]),
     )  # fmt: skip
 
 

@@ -33,18 +33,18 @@ class Block:
     rows: dict[str, Float32[np.ndarray, "_token ..."]] = field(default_factory=dict)
     maps: dict[str, list[np.ndarray]] = field(default_factory=dict)
 
-    def check(self, pairs: Pairs, first: int) -> None:
+    def check(self, pairs: Pairs, start: int) -> None:
         """Checks that all numbers are finite; ``first`` is the number of the block's first sample."""
         bounds = {"source": pairs.source.offsets, "target": decoder_inputs(pairs)}
         for site, rows in self.rows.items():
             if (row := first_infinite(rows)) is not None:
                 ends = bounds.get(side_of(site)) if len(rows) != len(pairs) else None
                 sample = row if ends is None else int(torch.searchsorted(ends, row, right=True)) - 1
-                raise _no_numbers(site, first + sample)
+                raise _no_numbers(site, start + sample)
         for site, maps in self.maps.items():
-            for sample, each in enumerate(maps):
-                if first_infinite(each) is not None:
-                    raise _no_numbers(site, first + sample)
+            for sample, attention_map in enumerate(maps):
+                if first_infinite(attention_map) is not None:
+                    raise _no_numbers(site, start + sample)
 
 
 def _no_numbers(site: str, sample: int) -> InputError:

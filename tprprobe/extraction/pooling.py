@@ -47,12 +47,12 @@ class Pooling:
     def sites(self, names: Sequence[str]) -> list[str]:
         """The sites that are kept: all but maps of attention, which are of no rows where vectors are pooled."""
         pooled = self.pool is not None or self.words is not None
-        kept = [name for name in names if not (pooled and name.endswith(ATTENTION))]
-        if not kept:
+        poolable = [name for name in names if not (pooled and name.endswith(ATTENTION))]
+        if not poolable:
             raise InputError(
                 f"{names[0]} holds attention maps, which are not pooled: give other sites"
             )
-        return kept
+        return poolable
 
     def kept_as(self, spec: SiteSpec) -> SiteSpec:
         """The layout of a site of tokens after pooling."""
@@ -72,8 +72,8 @@ class Pooling:
 
     def settings(self) -> dict[str, str]:
         """What a manifest says of it; nothing where nothing is pooled."""
-        named = {"pool": self.pool, "words": self.words}
-        return {name: value for name, value in named.items() if value}
+        values = {"pool": self.pool, "words": self.words}
+        return {name: value for name, value in values.items() if value}
 
     def vectors(
         self, values: Float32[np.ndarray, "token ..."], tokens: pd.DataFrame
@@ -98,8 +98,8 @@ class Pooling:
 def _last_words(tokens: pd.DataFrame) -> Int[np.ndarray, " sample"]:
     """The last token of every sample that is a word's; of a sample without words the last one."""
     rows = np.where(tokens[WORD].to_numpy() >= 0, np.arange(len(tokens)), -1)
-    last = np.maximum.reduceat(rows, starts_of(tokens["sample"].to_numpy()))
-    return np.where(last >= 0, last, rows_of(tokens, LAST))
+    last_row = np.maximum.reduceat(rows, starts_of(tokens["sample"].to_numpy()))
+    return np.where(last_row >= 0, last_row, rows_of(tokens, LAST))
 
 
 def _words(tokens: pd.DataFrame) -> Bounds:
@@ -111,15 +111,15 @@ def _words(tokens: pd.DataFrame) -> Bounds:
 
 def _of_words(tokens: pd.DataFrame, vocabulary: Codec) -> pd.DataFrame:
     """The tokens of one side by word: of a word its last row, with the text of all its sub-words."""
-    first = _words(tokens)
-    ends = np.append(first[1:], len(tokens))
+    starts = _words(tokens)
+    ends = np.append(starts[1:], len(tokens))
     table = tokens.iloc[ends - 1].reset_index(drop=True)
-    ids, known = tokens["id"].tolist(), {}
+    ids, spelling_of = tokens["id"].tolist(), {}
     symbols = table["token"].astype(str).tolist()
-    for row, (start, end, word) in enumerate(zip(first, ends, table[WORD], strict=True)):
+    for row, (start, end, word) in enumerate(zip(starts, ends, table[WORD], strict=True)):
         if word >= 0:
             span = tuple(ids[start:end])
-            known[span] = known.get(span) or vocabulary.spell(list(span)).strip()
-            symbols[row] = known[span]
+            spelling_of[span] = spelling_of.get(span) or vocabulary.spell(list(span)).strip()
+            symbols[row] = spelling_of[span]
     position = table.groupby("sample", sort=False).cumcount().to_numpy()
     return table.assign(token=pd.Categorical(symbols), position=position)

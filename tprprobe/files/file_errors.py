@@ -19,9 +19,9 @@ NO_MEMORY = (
     "cannot allocate",
     "bad_alloc",
 )
-ASKED = re.compile(r"allocate ([\d.]+) (bytes|[kmgtpe]ib)")
+ALLOCATION = re.compile(r"allocate ([\d.]+) (bytes|[kmgtpe]ib)")
 SMALL, GAIN = 2**28, 100  # bytes of an archive that is no bomb, and how far archives shrink files
-MOST = 1000  # how many times smaller compression may make numbers
+MAX_RATIO = 1000  # how many times smaller compression may make numbers
 
 
 @contextmanager
@@ -57,9 +57,9 @@ def lacks_memory(error: BaseException, claims: bool = False) -> bool:
     is_memory = isinstance(error, MemoryError) or getattr(error, "errno", 0) == errno.ENOMEM
     if not is_memory and not any(phrase in text for phrase in NO_MEMORY):
         return False
-    match = ASKED.search(text)
-    asked = float(match[1]) * 1024 ** "bkmgtpe".index(match[2][0]) if match else 0
-    return not claims or asked <= physical_memory()
+    match = ALLOCATION.search(text)
+    n_bytes = float(match[1]) * 1024 ** "bkmgtpe".index(match[2][0]) if match else 0
+    return not claims or n_bytes <= physical_memory()
 
 
 def too_little_memory(error: BaseException) -> InputError:
@@ -75,14 +75,14 @@ def physical_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def check_claim(claimed: int, held: int, where: str) -> None:
+def check_claim(claimed: int, size: int, where: str) -> None:
     """Checks that an array of ``claimed`` bytes can lie in the ``held`` bytes of its file.
 
     Raises:
         InputError: it cannot, however well it is compressed.
     """
-    if claimed > MOST * held:
-        raise InputError(f"{where} claims {claimed:,} bytes, which its {held:,} do not hold")
+    if claimed > MAX_RATIO * size:
+        raise InputError(f"{where} claims {claimed:,} bytes, which its {size:,} do not hold")
 
 
 def check_unpacked(size: int, packed: int, where: object, small: int = SMALL) -> None:

@@ -45,10 +45,10 @@ def _taste(path: Path, texts: str) -> None:
     words += map(str, (MEMORY + 4 * size, seconds))
     fault = f"{path}: the texts of {texts} cannot be read"
     try:
-        done = subprocess.run(words, capture_output=True, timeout=WAIT * seconds, check=False)
+        process = subprocess.run(words, capture_output=True, timeout=WAIT * seconds, check=False)
     except subprocess.TimeoutExpired:
         raise InputError(f"{fault} ({ENDLESS}): the file is damaged") from None
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").splitlines()
-        reason = said[-1] if said else ENDLESS
+    if process.returncode:
+        lines = process.stderr.decode(errors="replace").splitlines()
+        reason = lines[-1] if lines else ENDLESS
         raise InputError(f"{fault} ({reason}): the file is damaged")

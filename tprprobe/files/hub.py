@@ -41,8 +41,8 @@ def locate(kind: str, name: str | os.PathLike[str], local_files_only: bool = Fal
     from huggingface_hub import snapshot_download
 
     offline = local_files_only or is_offline()
-    said = f"no folder {text!r} here{near_folders(text)}, and the hub did not give it"
-    with _hub_errors(said, NOT_KEPT if offline else ""):
+    message = f"no folder {text!r} here{near_folders(text)}, and the hub did not give it"
+    with _hub_errors(message, NOT_KEPT if offline else ""):
         return Path(snapshot_download(text, local_files_only=offline))
 
 
@@ -102,12 +102,12 @@ def upload(
     if is_offline():
         raise InputError(f"the hub did not take {folder}: it cannot be reached")
     api = HfApi()
-    with _hub_errors(f"the hub did not take {folder}"), TemporaryDirectory() as made:
+    with _hub_errors(f"the hub did not take {folder}"), TemporaryDirectory() as folder_of_files:
         url = api.create_repo(repo_id, repo_type=kind, private=private, exist_ok=True)
         for name, content in beside.items():
-            write_file(Path(made) / name, content)
-        for each in (str(folder), made) if beside else (str(folder),):
-            api.upload_folder(repo_id=repo_id, folder_path=each, repo_type=kind)
+            write_file(Path(folder_of_files) / name, content)
+        for path in (str(folder), folder_of_files) if beside else (str(folder),):
+            api.upload_folder(repo_id=repo_id, folder_path=path, repo_type=kind)
     return str(url)
 
 
@@ -117,8 +117,8 @@ def _hub_errors(said: str, reason: str = "") -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        first = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputError(f"{said}: {reason or first}") from error
+        line = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise InputError(f"{said}: {reason or line}") from error
 
 
 def is_offline() -> bool:
@@ -203,7 +203,7 @@ def is_plain_id(text: str) -> bool:
 def near_folders(text: str) -> str:
     """A hint at a folder of nearly this path, for an error; empty where there is none."""
     parent = Path(text).parent
-    names = [str(each) for each in parent.iterdir() if each.is_dir()] if parent.is_dir() else []
+    names = [str(child) for child in parent.iterdir() if child.is_dir()] if parent.is_dir() else []
     near = difflib.get_close_matches(str(Path(text)), names, n=1, cutoff=0.6)
     return f" (there is {near[0]!r})" if near else ""
 

@@ -49,7 +49,7 @@ class Kind:
         return (Path(folder) / self.file).is_file()
 
     def find_finished(self, folders: Iterable[Path]) -> list[Path]:
-        return [each for each in folders if self.is_finished_in(each)]
+        return [folder for folder in folders if self.is_finished_in(folder)]
 
     def load(self, folder: Source) -> Any:
         path = Path(folder) / self.file
@@ -74,7 +74,7 @@ def list_kinds() -> dict[str, Kind]:
 def finished_in(folder: Source) -> dict[str, str]:
     """The kind of what is finished in a folder ("." is itself) and in the folders in it, by their names."""
     path = Path(folder)
-    places = [path, *(each for each in sorted(path.glob("*")) if each.is_dir())]
+    places = [path, *(child for child in sorted(path.glob("*")) if child.is_dir())]
     return {
         place.relative_to(path).as_posix(): name
         for place in places
@@ -89,17 +89,21 @@ def verify_run(folder: Source) -> dict[str, Any]:
     """
     from tprprobe.files.runs import check_tables  # a store is verified without pandas
 
-    path, found = Path(folder), finished_in(folder)
-    if not found:
+    path, kind_of_place = Path(folder), finished_in(folder)
+    if not kind_of_place:
         raise InputError(f"{folder} holds no finished result: give a store, a run or a checkpoint")
     files = 0
-    for place, name in found.items():
+    for place, name in kind_of_place.items():
         kind = list_kinds()[name]
         if kind.loader:
             kind.load(path / place)
-        kept = [path / place / each for each in (*kind.files, SETTINGS) if each.endswith(".json")]
-        files += sum(check_tables(file) for file in kept if file.is_file())
-    return {"run": str(folder), "kinds": found, "files": files}
+        manifests = [
+            path / place / file_name
+            for file_name in (*kind.files, SETTINGS)
+            if file_name.endswith(".json")
+        ]
+        files += sum(check_tables(file) for file in manifests if file.is_file())
+    return {"run": str(folder), "kinds": kind_of_place, "files": files}
 
 
 class RunContents(dict[str, Any]):
@@ -114,8 +118,8 @@ class RunContents(dict[str, Any]):
         import pandas as pd
 
         rows = [
-            (place, type(each).__name__, len(each) if hasattr(each, "__len__") else None)
-            for place, each in self.items()
+            (place, type(result).__name__, len(result) if hasattr(result, "__len__") else None)
+            for place, result in self.items()
         ]
         table = pd.DataFrame(rows, columns=["folder", "holds", "rows"])
         return as_html(f"{len(self)} results", table)
@@ -138,8 +142,10 @@ def load_run(folder: Source) -> RunContents:
         'arith'
     """
     path = hub.locate_dataset(folder)
-    found = {place: list_kinds()[name] for place, name in finished_in(path).items()}
-    read = {place: kind.load(path / place) for place, kind in found.items() if kind.is_read}
-    if not read:
+    kind_of_place = {place: list_kinds()[name] for place, name in finished_in(path).items()}
+    contents = {
+        place: kind.load(path / place) for place, kind in kind_of_place.items() if kind.is_read
+    }
+    if not contents:
         raise InputError(f"{folder} holds no finished result: give the folder of a command (--out)")
-    return RunContents(read)
+    return RunContents(contents)

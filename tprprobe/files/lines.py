@@ -64,7 +64,7 @@ class LineReader:
 
 
 def scan_lines(
-    path: Path, most: int | None = None, check: Callable[[bytes, int], None] | None = None
+    path: Path, limit: int | None = None, check: Callable[[bytes, int], None] | None = None
 ) -> Lines:
     """The scanned lines of a file, or the first ones; empty lines after the last text do not count.
 
@@ -72,7 +72,7 @@ def scan_lines(
     """
     places, offset, count, texts = [], 0, 0, 0
     with opened(path) as stream:
-        for line in islice(_bounded(stream, path), most):
+        for line in islice(_bounded(stream, path), limit):
             if count % STRIDE == 0:
                 places.append(offset)
             offset, count = offset + len(line), count + 1

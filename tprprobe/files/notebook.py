@@ -11,9 +11,9 @@ ROWS = 20
 
 def as_html(heading: str, table: "pd.DataFrame", note: str = "") -> str:
     """A heading, the table's first rows, and a note; every text is escaped."""
-    whole = dict.fromkeys(table.select_dtypes("Int64"), "str")  # whose gaps have no na_rep
-    shown = table.head(ROWS).astype(whole)
-    rows = shown.to_html(index=False, border=0, na_rep="–", float_format=_short)
+    integers = dict.fromkeys(table.select_dtypes("Int64"), "str")  # whose gaps have no na_rep
+    head = table.head(ROWS).astype(integers)
+    rows = head.to_html(index=False, border=0, na_rep="–", float_format=_short)
     if len(table) > ROWS:
         note = f"{ROWS} of {len(table)} rows. {note}"
     return f"<p><b>{escape(heading)}</b></p>{rows}" + (f"<p>{escape(note)}</p>" if note else "")

@@ -21,7 +21,7 @@ from tprprobe.files.jsonfiles import flatten, read_json
 from tprprobe.files.locks import alone
 from tprprobe.files.writing import is_partial, write_file, write_folder
 
-BEGUN, PARTS = "begun.json", "parts"
+BEGUN, PARTS_FOLDER = "begun.json", "parts"
 SUMS = "checksums"  # of a manifest: of its tables, by name
 Tables = Mapping[str, pd.DataFrame]
 
@@ -41,7 +41,7 @@ class Part:
         """Makes the tables, unless an earlier run did."""
         if not self.is_done:
             tables = self.make().items()
-            write_folder(self.folder, {f"{name}.parquet": encode(each) for name, each in tables})
+            write_folder(self.folder, {f"{name}.parquet": encode(table) for name, table in tables})
 
     def read(self, name: str) -> pd.DataFrame:
         """One of the tables; an empty one if the part makes no table of that name."""
@@ -107,7 +107,7 @@ class KeptRun:
 
     def part(self, name: str, make: Callable[[], Tables]) -> Part:
         """A part of the run, which lies in its folder until all is done."""
-        return Part(self.folder / PARTS / name, make)
+        return Part(self.folder / PARTS_FOLDER / name, make)
 
     def make_table(
         self,
@@ -119,10 +119,10 @@ class KeptRun:
         """Makes what is left of a run of one table, whose rows are made part by part, and then its file and other ``views``."""
         if not self.is_done:
             name = Path(file).stem
-            parts = [self.part(key, lambda of=of: {name: of()}) for key, of in makes.items()]
-            for part in progress(parts):
-                part.finish()
-            table = join_parts(parts, name)
+            jobs = [self.part(key, lambda make=make: {name: make()}) for key, make in makes.items()]
+            for job in progress(jobs):
+                job.finish()
+            table = join_parts(jobs, name)
             self.finish({file: table, **views(table)}, {})
 
     def finish(self, tables: Tables, facts: Mapping[str, Any]) -> None:
@@ -140,19 +140,23 @@ class KeptRun:
         write_file(self.folder / name, content + "\n")
 
     def _clean(self) -> None:
-        shutil.rmtree(self.folder / PARTS, ignore_errors=True)
+        shutil.rmtree(self.folder / PARTS_FOLDER, ignore_errors=True)
         if self.is_done:
             (self.folder / self.begun).unlink(missing_ok=True)
 
-    def _check(self, known: Mapping[str, Any], resume: bool, growing: Collection[str]) -> None:
-        same = {k: _has if k in growing else operator.eq for k in self.settings}
-        changed = {k: v for k, v in self.settings.items() if not same[k](v, known.get(k))}
-        old = flatten({key: known.get(key) for key in changed})
-        new = flatten(changed)
-        other = [key for key in {**new, **old} if new.get(key) != old.get(key)]
-        if other:
+    def _check(self, stored: Mapping[str, Any], resume: bool, growing: Collection[str]) -> None:
+        comparisons = {k: _has if k in growing else operator.eq for k in self.settings}
+        changed = {k: v for k, v in self.settings.items() if not comparisons[k](v, stored.get(k))}
+        stored_values = flatten({key: stored.get(key) for key in changed})
+        given_values = flatten(changed)
+        different = [
+            key
+            for key in {**given_values, **stored_values}
+            if given_values.get(key) != stored_values.get(key)
+        ]
+        if different:
             raise InputError(
-                f"{self.folder} holds another run (its {' and '.join(other)}): give the same, or "
+                f"{self.folder} holds another run (its {' and '.join(different)}): give the same, or "
                 "write to another place"
             )
         if not resume:
@@ -161,11 +165,11 @@ class KeptRun:
             )
 
 
-def _has(more: Any, known: Any) -> bool:
+def _has(value: Any, stored: Any) -> bool:
     """True if a list or table of settings has all that a known one has."""
-    if isinstance(more, dict) and isinstance(known, dict):
-        return known.items() <= more.items()
-    return isinstance(more, list) and isinstance(known, list) and all(map(more.count, known))
+    if isinstance(value, dict) and isinstance(stored, dict):
+        return stored.items() <= value.items()
+    return isinstance(value, list) and isinstance(stored, list) and all(map(value.count, stored))
 
 
 @contextmanager
@@ -208,9 +212,9 @@ def check_tables(manifest: Path) -> int:
     """The number of tables that a manifest tells the checksums of, all as they were written."""
     sums = read_json(manifest).get(SUMS)
     sums = sums if isinstance(sums, dict) else {}
-    for name, written in sums.items():
+    for name, digest in sums.items():
         file = manifest.parent / Path(name).name
-        if not file.is_file() or sum_bytes(file.read_bytes()) != written:
+        if not file.is_file() or sum_bytes(file.read_bytes()) != digest:
             fault = "is not what was written" if file.is_file() else "is missing"
             raise InputError(f"{file} {fault}: remove {file.parent} and make it again")
     return len(sums)

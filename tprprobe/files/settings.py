@@ -38,7 +38,7 @@ class Document(BaseModel):
 
 
 LARGEST, DOTS = 2**18, 2000  # bytes of a file, dots of a line: keys take the square of their parts
-Known = TypeVar("Known", bound=BaseModel)
+SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
 
 def read_toml(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> dict[str, Any]:
@@ -58,20 +58,20 @@ def read_toml(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> di
     return settings
 
 
-def parse(kind: type[Known], settings: Mapping[str, Any], where: object) -> Known:
+def parse(kind: type[SettingsT], settings: Mapping[str, Any], where: object) -> SettingsT:
     """The checked settings of that kind; an error names the place ``where`` they stand."""
     try:
         return kind.model_validate(settings)
     except ValidationError as error:
-        first = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
-        location, said = first["loc"], first["msg"].removeprefix("Value error, ")
+        fault = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
+        location, message = fault["loc"], fault["msg"].removeprefix("Value error, ")
         place = ".".join(map(str, location))
-        if first["type"] == "extra_forbidden":
+        if fault["type"] == "extra_forbidden":
             mistake = unknown("key", place, _keys(kind, location[:-1]))
             raise InputError(f"{where}: {mistake}") from error
-        if first["type"] not in ("missing", "value_error"):
-            said = f"{said} (given: {reprlib.repr(first['input'])})"
-        raise InputError(": ".join(filter(None, (str(where), place, said)))) from error
+        if fault["type"] not in ("missing", "value_error"):
+            message = f"{message} (given: {reprlib.repr(fault['input'])})"
+        raise InputError(": ".join(filter(None, (str(where), place, message)))) from error
 
 
 def _set(settings: dict[str, Any], override: str) -> None:
@@ -82,20 +82,20 @@ def _set(settings: dict[str, Any], override: str) -> None:
         parsed = tomllib.loads(f"value = {value}")["value"]
     except (ValueError, RecursionError):
         parsed = value
-    *path, last = key.split(".")
-    at: Any = settings
+    *path, leaf = key.split(".")
+    node: Any = settings
     try:
-        for part in path:
-            at = at[int(part)] if isinstance(at, list) else at.setdefault(part, {})
-        at[int(last) if isinstance(at, list) else last] = parsed
+        for step in path:
+            node = node[int(step)] if isinstance(node, list) else node.setdefault(step, {})
+        node[int(leaf) if isinstance(node, list) else leaf] = parsed
     except (AttributeError, IndexError, TypeError, ValueError) as error:
         raise InputError(f"--set {override!r}: the recipe has no place {key!r}") from error
 
 
 def _keys(kind: Any, location: Sequence[int | str]) -> list[str]:
-    for part in (part for part in location if isinstance(part, str)):
-        kind = kind.model_fields[part].annotation
+    for step in (step for step in location if isinstance(step, str)):
+        kind = kind.model_fields[step].annotation
         while get_origin(kind) in (list, Annotated, Union, UnionType):
             kind = get_args(kind)[0]
-    prefix = "".join(f"{part}." for part in location)
+    prefix = "".join(f"{step}." for step in location)
     return [f"{prefix}{key}" for key in kind.model_fields]

@@ -51,7 +51,9 @@ def check_columns(
             raise InputError(
                 f"{where}: column {name!r} holds other things than {WORDS[kind]}: {remedy}"
             ) from error
-    for name in [each for each in columns if {f"{each}_low", f"{each}_high"} <= columns.keys()]:
+    for name in [
+        column for column in columns if {f"{column}_low", f"{column}_high"} <= columns.keys()
+    ]:
         low, value, high = (table[f"{name}{end}"] for end in ("_low", "", "_high"))
         if ((low > value) | (value > high)).any():
             raise InputError(f"{where}: {name!r} lies outside its interval: {remedy}")
@@ -68,7 +70,7 @@ def _values(values: "pd.Series", kind: type) -> Any:
     import pandas as pd
 
     if kind is str and not all(
-        isinstance(each, str) and each.encode() is not None for each in values[values.notna()]
+        isinstance(text, str) and text.encode() is not None for text in values[values.notna()]
     ):
         raise TypeError("no text")
     if kind in (object, str):
@@ -82,7 +84,7 @@ def _values(values: "pd.Series", kind: type) -> Any:
         raise TypeError("no numbers")
     if kind is float:
         return numbers
-    whole = numbers.astype("int64")
-    if (whole != numbers).any():
+    integers = numbers.astype("int64")
+    if (integers != numbers).any():
         raise ValueError("not whole, or too large")
-    return whole
+    return integers
