@@ -46,8 +46,8 @@ def store(make_model, make_data, tmp_path_factory):
 @pytest.fixture
 def in_parts(monkeypatch):
     """All that is read goes in parts of 64 rows, as if a site were larger than memory."""
-    monkeypatch.setattr(dask_workers, "PART", 64)
-    monkeypatch.setattr(unit_vectors, "PART", 64)
+    monkeypatch.setattr(dask_workers, "ROWS_PER_PART", 64)
+    monkeypatch.setattr(unit_vectors, "ROWS_PER_PART", 64)
     monkeypatch.setattr(sequence_units, "BLOCK_BYTES", 8 * 16 * 32)
     monkeypatch.setattr(kmeans, "BUDGET", 1000)
 

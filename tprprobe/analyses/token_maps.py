@@ -18,7 +18,7 @@ from tprprobe.estimators.clusters.predicates import build_lattice
 from tprprobe.evaluation.splits import read_provenance
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
-from tprprobe.store.sampling import DRAWN, Thinned, count_drawn, take, thin
+from tprprobe.store.sampling import N_DRAWN, Thinned, count_drawn, take, thin
 
 MOST_NUMBERS = 100_000_000  # of all vectors of a site that are read to draw every token
 BLOCK = 65_536  # vectors that are read at a time
@@ -159,7 +159,7 @@ def build_scene(
     Returns:
         The scene, for :func:`show_map` and :func:`show_strips`.
 
-    A larger store is thinned to ``most`` vectors (default: DRAWN, of wide vectors fewer), whole samples drawn at random.
+    A larger store is thinned to ``most`` vectors (default: N_DRAWN, of wide vectors fewer), whole samples drawn at random.
 
     Raises:
         InputError: No such site or head, attention maps, no finite vectors, or fewer distinct vectors than k.
@@ -178,7 +178,7 @@ def build_scene(
 
 
 def stack_layers(
-    scene: Cloud, sites: Sequence[str], method: str = "pca", seed: int = 0, most: int = DRAWN
+    scene: Cloud, sites: Sequence[str], method: str = "pca", seed: int = 0, most: int = N_DRAWN
 ) -> Cloud:
     """The scene's tokens in every layer, placed together; the column ``layer`` tells them apart.
 

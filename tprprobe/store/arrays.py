@@ -23,11 +23,11 @@ def write_rows(
     A compressed chunk is written when all its rows are there; until then they lie beside it.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    done = 0
-    while done < len(rows):
-        index, within = divmod(start + done, spec.chunk_rows)
-        count = min(spec.chunk_rows - within, len(rows) - done)
-        data = rows[done : done + count].reshape(-1).view(np.uint8).data
+    n_written = 0
+    while n_written < len(rows):
+        index, within = divmod(start + n_written, spec.chunk_rows)
+        count = min(spec.chunk_rows - within, len(rows) - n_written)
+        data = rows[n_written : n_written + count].reshape(-1).view(np.uint8).data
         file = folder / spec.chunk_file(index)
         if not spec.is_compressed:
             write_at(file, within * spec.row_bytes, data)
@@ -37,7 +37,7 @@ def write_rows(
         else:
             before = begun(file).read_bytes()[: within * spec.row_bytes] if within else b""
             _write_compressed(file, spec, b"".join([before, data]) if before else data, ledger)
-        done += count
+        n_written += count
 
 
 def _write_compressed(file: Path, spec: SiteSpec, data: bytes | memoryview, ledger: Ledger) -> None:
@@ -101,8 +101,8 @@ def documents(arrays: Mapping[str, tuple[SiteSpec, int]]) -> dict[str, bytes]:
             dimension_names=names[name],
             chunk_key_encoding={"name": "default", "separator": "."},
         )
-    found = {key: document.to_bytes() for key, document in documents.items()}
-    return found | {"zarr.json": _consolidated(found, names)}
+    contents = {key: document.to_bytes() for key, document in documents.items()}
+    return contents | {"zarr.json": _consolidated(contents, names)}
 
 
 def _consolidated(documents: Mapping[str, bytes], names: Iterable[str]) -> bytes:

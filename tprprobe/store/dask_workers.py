@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from tprprobe.errors import InputError, check_extra
 
-PART = 2**16  # rows
+ROWS_PER_PART = 2**16  # rows
 AHEAD = 2  # parts under way for every thread of the workers
 PATIENCE = "10s"  # until a scheduler answers
 LOSSES, RESTART = (
@@ -31,7 +31,7 @@ Arguments = ParamSpec("Arguments")
 
 def parts_of(rows: int, size: int | None = None) -> list[slice]:
     """The rows in parts of so many (by default PART)."""
-    size = size or PART
+    size = size or ROWS_PER_PART
     return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
 
 
@@ -50,11 +50,11 @@ def each_part(function: Callable[[slice], Result], parts: Sequence[slice]) -> It
         yield from map(function, parts)
         return
     with _lost_workers() as lost:
-        done = losses = 0
-        while done < len(parts):
+        n_done = losses = 0
+        while n_done < len(parts):
             try:
-                for result in _computed(client, function, parts[done:]):
-                    done += 1
+                for result in _computed(client, function, parts[n_done:]):
+                    n_done += 1
                     yield result
             except lost:
                 losses += 1
@@ -70,8 +70,8 @@ def _computed(
     sent = client.scatter(function, broadcast=True, hash=False)
     ahead = AHEAD * sum(client.nthreads().values())
     begun: deque[Any] = deque()
-    for part in parts:
-        begun.append(client.submit(operator.call, sent, part, pure=False))
+    for rows in parts:
+        begun.append(client.submit(operator.call, sent, rows, pure=False))
         if len(begun) > ahead:
             yield begun.popleft().result()
     while begun:
@@ -109,16 +109,16 @@ def scheduled(address: str | None) -> Iterator[None]:
 
 
 def _check_workers(client: Any, address: str) -> None:
-    own = version("tprprobe")
+    local = version("tprprobe")
     try:
-        found = client.run(version, "tprprobe")
+        versions = client.run(version, "tprprobe")
     except PackageNotFoundError:
-        found = {"": "none"}
-    if not found:
+        versions = {"": "none"}
+    if not versions:
         raise InputError(f"{address} has no workers: start one with `dask worker {address}`")
-    if other := {*found.values()} - {own}:
+    if different := {*versions.values()} - {local}:
         raise InputError(
-            f"a worker of {address} has tprprobe {other.pop()}, here it is {own}: install the same"
+            f"a worker of {address} has tprprobe {different.pop()}, here it is {local}: install the same"
         )
 
 

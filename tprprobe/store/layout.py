@@ -90,10 +90,10 @@ class SiteSpec:
 
     def chunk_sizes(self, rows: int, padded: bool) -> list[int]:
         """Bytes of each chunk, uncompressed; padded, the last of several is as long as the others."""
-        full, rest = divmod(rows, self.chunk_rows)
+        full, remainder = divmod(rows, self.chunk_rows)
         sizes = [self.chunk_rows * self.row_bytes] * full
-        if rest:
-            sizes.append(sizes[0] if padded and full else rest * self.row_bytes)
+        if remainder:
+            sizes.append(sizes[0] if padded and full else remainder * self.row_bytes)
         return sizes
 
 
@@ -155,13 +155,13 @@ class Files:
     def parts(self) -> Iterator[Part]:
         for name, (spec, rows) in self.arrays.items():
             for index, size in enumerate(spec.chunk_sizes(rows, padded=self.complete)):
-                first = index * spec.chunk_rows
-                held = (first, min(first + spec.chunk_rows, rows))
+                start = index * spec.chunk_rows
+                row_range = (start, min(start + spec.chunk_rows, rows))
                 file = f"{ARRAYS}/{name}/{spec.chunk_file(index)}"
                 if spec.is_compressed:
-                    full = self.complete or held[1] - first == spec.chunk_rows
+                    full = self.complete or row_range[1] - start == spec.chunk_rows
                     file, size = (file, self.sizes[file]) if full else (file + BEGUN, size)
-                yield Part(file, size, name, held)
+                yield Part(file, size, name, row_range)
             if self.complete:
                 yield Part(f"{ARRAYS}/{name}/{METADATA}", 1, name)
         if self.complete:

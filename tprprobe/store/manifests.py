@@ -122,12 +122,12 @@ def read_begun(path: Path, resume: bool) -> Manifest | None:
     """
     begun = read_manifest(path, "give a new folder to write to")
     if begun is not None and not resume:
-        said = (
+        reason = (
             "already holds a complete store; give another folder or remove it"
             if is_finished(path)
             else "holds a store that was not finished; go on with --resume, give another folder or remove it"
         )
-        raise InputError(f"{path} {said}")
+        raise InputError(f"{path} {reason}")
     return begun
 
 
@@ -185,17 +185,24 @@ def without_progress(content: Content) -> Content:
     return {k: v for k, v in content.items() if k not in Progress.__annotations__}
 
 
-def check_same(path: Path, begun: Content, wanted: Content) -> None:
+def check_same(path: Path, begun: Content, content: Content) -> None:
     """Checks that two manifests are of the same model, data and sites."""
-    old, new = (flatten(without_progress(content)) for content in (begun, wanted))
-    for key in [key for key in (*new, *old) if key != "version"]:  # which follows from the sites
-        if old.get(key) != new.get(key):
+    begun_values, wanted_values = (
+        flatten(without_progress(content)) for content in (begun, content)
+    )
+    for key in [
+        key for key in (*wanted_values, *begun_values) if key != "version"
+    ]:  # which follows from the sites
+        if begun_values.get(key) != wanted_values.get(key):
             room, _, file = key.partition(".files.")
             if file:
                 raise InputError(
                     f"{path} was begun with another {file} of the {room}: put that back, or give another folder"
                 )
-            was, now = (json.dumps(each.get(key), ensure_ascii=False) for each in (old, new))
+            was, now = (
+                json.dumps(values.get(key), ensure_ascii=False)
+                for values in (begun_values, wanted_values)
+            )
             raise InputError(
                 f"{path} was begun with {key} {was}, now it is {now}: give the same settings, or "
                 "another folder"
@@ -208,22 +215,22 @@ def check_files(path: Path, manifest: Manifest, growing: bool = False) -> None:
     Those of a store that is ``growing`` may be longer.
     """
     with undamaged(path):
-        for part in manifest.files.parts():
-            if fault := fault_of(path, part, growing):
+        for entry in manifest.files.parts():
+            if fault := fault_of(path, entry, growing):
                 raise InputError(
-                    f"{path / part.file} {fault}: the store is damaged, extract it again"
+                    f"{path / entry.file} {fault}: the store is damaged, extract it again"
                 )
 
 
-def fault_of(path: Path, part: Part, growing: bool = False) -> str | None:
+def fault_of(path: Path, entry: Part, growing: bool = False) -> str | None:
     """What a file's length tells against it: missing, cut short or, of numbers all written, too long."""
     try:
-        size = (path / part.file).stat().st_size
+        size = (path / entry.file).stat().st_size
     except (FileNotFoundError, NotADirectoryError):
         return "is missing"
-    least = growing or part.file.endswith(METADATA)  # whose lengths no manifest knows
-    wrong = size < part.size if least else size != part.size
-    return f"has {size} of {part.size} bytes" if wrong else None
+    may_grow = growing or entry.file.endswith(METADATA)  # whose lengths no manifest knows
+    wrong = size < entry.size if may_grow else size != entry.size
+    return f"has {size} of {entry.size} bytes" if wrong else None
 
 
 def undamaged(path: Path) -> AbstractContextManager[None]:
@@ -266,13 +273,13 @@ def with_checksums(path: Path, manifest: Manifest) -> Progress:
     What was summed while it was written is not read again.
     """
     arrays, ledger, sums = manifest.files.arrays, Ledger.of(manifest), {}
-    for part in manifest.files.parts():
-        if part.file in ledger.sums and part.site and part.rows:
-            spec = arrays[part.site][0]
+    for entry in manifest.files.parts():
+        if entry.file in ledger.sums and entry.site and entry.rows:
+            spec = arrays[entry.site][0]
             if not spec.is_compressed:  # the last chunk was padded
-                written = (part.rows[1] - part.rows[0]) * spec.row_bytes
-                ledger.add(path / part.file, bytes(part.size - written), is_new=False)
-        sums[part.file] = ledger.sums.get(part.file) or sum_file(path / part.file)
+                n_bytes = (entry.rows[1] - entry.rows[0]) * spec.row_bytes
+                ledger.add(path / entry.file, bytes(entry.size - n_bytes), is_new=False)
+        sums[entry.file] = ledger.sums.get(entry.file) or sum_file(path / entry.file)
     sizes = {file: ledger.sizes[file] for file in sums if file in ledger.sizes}
     progress = Ledger(sums, sizes).progress()
     total = sum_manifest({**manifest.content, **progress})
@@ -281,6 +288,6 @@ def with_checksums(path: Path, manifest: Manifest) -> Progress:
 
 def sum_manifest(content: Content) -> str:
     """The checksum of all that a manifest says but this checksum."""
-    sums = {file: each for file, each in content["checksums"].items() if file != MANIFEST}
+    sums = {file: digest for file, digest in content["checksums"].items() if file != MANIFEST}
     text = json.dumps({**content, "checksums": sums}, sort_keys=True)
     return sum_bytes(text.encode())

@@ -15,34 +15,37 @@ from tprprobe.store.writer import StoreWriter
 SAMPLES_PER_BLOCK = 512
 
 
-def concatenate(parts: Sequence[str | Path], out: str | Path, resume: bool = False) -> None:
+def concatenate(paths: Sequence[str | Path], out: str | Path, resume: bool = False) -> None:
     """Writes the samples of all parts, in order, as the store that one writer would have written.
 
     Raises:
         InputError: the parts differ in their settings, or do not follow one another.
     """
-    stores = [open_store(part) for part in parts]
+    stores = [open_store(part) for part in paths]
     header = without_progress(stores[0].manifest)
     for store in stores[1:]:
         check_same(store.path, store.manifest, stores[0].manifest)
     writer = StoreWriter.create(out, stores[0].specs, header, resume)
-    first = 0
+    start_sample = 0
     for store in stores:
-        samples = store.tokens["sample"].to_numpy() - first
+        samples = store.tokens["sample"].to_numpy() - start_sample
         if store.samples and (samples[0], samples[-1]) != (0, store.samples - 1):
             raise InputError(
-                f"{store.path} does not begin with sample {first}: give parts in order"
+                f"{store.path} does not begin with sample {start_sample}: give parts in order"
             )
         sides = {side: samples[store.tokens["side"] == side] for side in SIDES}
-        for start in range(max(0, writer.samples_done - first), store.samples, SAMPLES_PER_BLOCK):
+        for start in range(
+            max(0, writer.samples_done - start_sample), store.samples, SAMPLES_PER_BLOCK
+        ):
             stop = min(start + SAMPLES_PER_BLOCK, store.samples)
             table = store.tokens.iloc[slice(*np.searchsorted(samples, [start, stop]))]
             rows = {
-                side: slice(*np.searchsorted(own, [start, stop])) for side, own in sides.items()
+                side: slice(*np.searchsorted(samples_of_side, [start, stop]))
+                for side, samples_of_side in sides.items()
             }
             counts = {} if start else store.facts.counts
             _copy(store, table, rows | {SAMPLE: slice(start, stop)}, writer, counts)
-        first += store.samples
+        start_sample += store.samples
     writer.finish()
 
 
@@ -57,8 +60,8 @@ def _copy(
     values, attention = {}, {}
     for name, spec in store.specs.items():
         if spec.is_attention:
-            kept = range(rows[SAMPLE].start, min(rows[SAMPLE].stop, store.count_maps(name)))
-            attention[name] = [store.attention(name, sample) for sample in kept]
+            with_maps = range(rows[SAMPLE].start, min(rows[SAMPLE].stop, store.count_maps(name)))
+            attention[name] = [store.attention(name, sample) for sample in with_maps]
         else:
             values[name] = store.read(name, rows[spec.rows])
     writer.append(values, table, attention, counts)

@@ -25,15 +25,15 @@ def sort_results(
 
     A result that names no store is of every store of a model that it names.
     """
-    own, others, unknown = [], [], []
+    of_store, of_other_stores, unknown = [], [], []
     for folder in folders:
-        named = list(_fingerprints(folder))
+        fingerprints = list(_fingerprints(folder))
         stores, models = (
-            {value for key, value in named if key in keys} for keys in (STORES, MODELS)
+            {value for key, value in fingerprints if key in keys} for keys in (STORES, MODELS)
         )
         is_own = store.fingerprint in stores if stores else store.model in models
-        (own if is_own else others if stores or models else unknown).append(folder)
-    return own, others, unknown
+        (of_store if is_own else of_other_stores if stores or models else unknown).append(folder)
+    return of_store, of_other_stores, unknown
 
 
 def _fingerprints(folder: Path) -> Iterator[tuple[str, str]]:
@@ -47,6 +47,6 @@ def _walk(key: str, value: Any) -> Iterator[tuple[str, str]]:
     if isinstance(value, str):
         yield key, value
     elif isinstance(value, dict | list):
-        pairs = value.items() if isinstance(value, dict) else ((key, each) for each in value)
-        for name, each in pairs:
-            yield from _walk(key if key in STORES else name, each)
+        pairs = value.items() if isinstance(value, dict) else ((key, item) for item in value)
+        for name, item in pairs:
+            yield from _walk(key if key in STORES else name, item)

@@ -65,8 +65,8 @@ class Store(StoreContents):
         for kind, twin in twins.items():
             verification.check_twin(self.path, self.facts, kind, twin.facts)
             for site, spec in twin.specs.items():
-                own = self.specs.get(site)
-                if own is None or (own.axes, own.shape) != (spec.axes, spec.shape):
+                own_spec = self.specs.get(site)
+                if own_spec is None or (own_spec.axes, own_spec.shape) != (spec.axes, spec.shape):
                     raise InputError(
                         f"{twin.path} is no twin of {self.path}: its {site} has another shape; extract it again"
                     )
@@ -175,9 +175,9 @@ class Store(StoreContents):
         Yields:
             The rows of a block as a slice, and their vectors as of :meth:`read`.
         """
-        first, last, _ = part.indices(self.count_rows(site))
-        for start in range(first, last, rows_per_block):
-            rows = slice(start, min(start + rows_per_block, last))
+        begin, end, _ = part.indices(self.count_rows(site))
+        for start in range(begin, end, rows_per_block):
+            rows = slice(start, min(start + rows_per_block, end))
             yield rows, self.read(site, rows, head)
 
     @property
@@ -220,10 +220,10 @@ class Store(StoreContents):
         name, spec = self._spec(site)
         if not spec.is_attention:
             raise InputError(f"{name} holds {' × '.join(spec.axes)}, no attention maps")
-        kept = self.count_maps(name)
-        if not 0 <= sample < kept:
+        n_maps = self.count_maps(name)
+        if not 0 <= sample < n_maps:
             raise InputError(
-                f"no attention maps of sample {sample}: {self.path} keeps those of its first {kept} "
+                f"no attention maps of sample {sample}: {self.path} keeps those of its first {n_maps} "
                 "samples (extract with a larger --attention-samples)"
             )
         shapes, starts = self._places[spec.rows]
@@ -295,13 +295,13 @@ def takes_paths(
     """The function, whose first argument may be the path of a store, or ``hub:owner/name``."""
 
     @functools.wraps(function)
-    def opened(store: Store | Source, *given: P.args, **named: P.kwargs) -> R:
-        return function(as_store(store), *given, **named)
+    def opened(store: Store | Source, *args: P.args, **kwargs: P.kwargs) -> R:
+        return function(as_store(store), *args, **kwargs)
 
     signature = inspect.signature(function)
-    first, *others = signature.parameters.values()
-    taken = [first.replace(annotation=Store | Source), *others]
-    opened.__signature__ = signature.replace(parameters=taken)  # type: ignore[attr-defined]
+    store_parameter, *further = signature.parameters.values()
+    parameters = [store_parameter.replace(annotation=Store | Source), *further]
+    opened.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return opened
 
 

@@ -18,23 +18,27 @@ def read_texts(store: Store) -> pd.Series:
     return tokens.drop_duplicates("sample").set_index("sample")[column].astype(str)
 
 
-def find_samples(store: Store, text: str, most: int = 500) -> list[int]:
+def find_samples(store: Store, text: str, limit: int = 500) -> list[int]:
     """The samples that hold a text, ignoring case; all for an empty one."""
     if not text.strip():
         return list(range(store.samples))
     texts = read_texts(store)
     holds = texts.str.casefold().str.contains(text.strip().casefold(), regex=False)
-    return [int(each) for each in texts.index[holds.to_numpy()][:most]]
+    return [int(sample) for sample in texts.index[holds.to_numpy()][:limit]]
 
 
-def match_samples(first: Store, second: Store) -> pd.DataFrame:
+def match_samples(store: Store, other_store: Store) -> pd.DataFrame:
     """The samples that both stores have, by their texts: text, first, second."""
-    one, two = (read_texts(each).rename("text").reset_index() for each in (first, second))
-    pairs = one.merge(two, on="text", suffixes=("_first", "_second")).drop_duplicates("text")
+    texts, other_texts = (
+        read_texts(each).rename("text").reset_index() for each in (store, other_store)
+    )
+    pairs = texts.merge(other_texts, on="text", suffixes=("_first", "_second")).drop_duplicates(
+        "text"
+    )
     if pairs.empty:
-        one, two = ("/".join(each.path.parts[-2:]) for each in (first, second))
+        texts, other_texts = ("/".join(each.path.parts[-2:]) for each in (store, other_store))
         raise InputError(
-            f"{one} and {two} have no sample in common: choose a store of the same data"
+            f"{texts} and {other_texts} have no sample in common: choose a store of the same data"
         )
     return pairs.rename(columns={"sample_first": "first", "sample_second": "second"})
 

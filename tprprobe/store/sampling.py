@@ -11,7 +11,7 @@ from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE, SIDES
 from tprprobe.store.reader import Rows
 
-DRAWN, LEAST = 20_000, 2_000  # vectors that a first view is made of
+N_DRAWN, MIN_ROWS = 20_000, 2_000  # vectors that a first view is made of
 NUMBERS = 2_000_000  # in these: wide vectors are fewer
 STRETCHES = 64  # runs of samples that follow one another: a disk is read in few places
 
@@ -52,24 +52,24 @@ def take(store: Store, samples: Integer[np.ndarray, " sample"]) -> Thinned:
     return Thinned(store.path, manifest, store, np.asarray(samples))
 
 
-def thin(store: Store, site: str, most: int, seed: int = 0) -> Store:
+def thin(store: Store, site: str, limit: int, seed: int = 0) -> Store:
     """The store, or stretches of its samples drawn at random, ``most`` vectors of a site in all."""
     tokens = store.tokens_of(site)["sample"].to_numpy()
-    if len(tokens) <= most:
+    if len(tokens) <= limit:
         return store
     samples, counts = np.unique(tokens, return_counts=True)
-    wanted = max(1, int(most / counts.mean()))
-    length = max(1, wanted // STRETCHES)
+    n_samples = max(1, int(limit / counts.mean()))
+    length = max(1, n_samples // STRETCHES)
     starts = np.arange(0, len(samples) - length + 1, length)
     rng = np.random.default_rng(seed)
-    chosen = np.sort(rng.choice(starts, min(len(starts), wanted // length), replace=False))
-    positions = (chosen[:, None] + np.arange(length)).ravel()
-    positions = positions[np.cumsum(counts[positions]) <= most]
-    return take(store, samples[positions if len(positions) else chosen[:1]])
+    stretches = np.sort(rng.choice(starts, min(len(starts), n_samples // length), replace=False))
+    positions = (stretches[:, None] + np.arange(length)).ravel()
+    positions = positions[np.cumsum(counts[positions]) <= limit]
+    return take(store, samples[positions if len(positions) else stretches[:1]])
 
 
 def count_drawn(store: Store, site: str) -> int:
     """How many vectors of a site (or of a head of it) a first view is made of."""
     spec = store.specs[store.select(site)[0]]
     width = int(np.prod(spec.shape)) // (spec.heads or 1)
-    return min(DRAWN, max(LEAST, NUMBERS // max(width, 1)))
+    return min(N_DRAWN, max(MIN_ROWS, NUMBERS // max(width, 1)))

@@ -5,10 +5,10 @@ store holds made safe to show, one line, visible, nothing in it executed.
 import unicodedata
 from collections.abc import Iterable
 
-PIECE, SPACE = "##", "▁"  # before a piece that goes on a word, and before one that begins it
+CONTINUATION, SPACE = "##", "▁"  # before a piece that goes on a word, and before one that begins it
 PRINTED = [*range(33, 127), *range(161, 173), *range(174, 256)]  # bytes that stand for themselves
-OTHERS = [each for each in range(256) if each not in PRINTED]
-BYTES = {chr(n): n for n in PRINTED} | {chr(256 + i): n for i, n in enumerate(OTHERS)}
+UNPRINTED = [each for each in range(256) if each not in PRINTED]
+BYTES = {chr(n): n for n in PRINTED} | {chr(256 + i): n for i, n in enumerate(UNPRINTED)}
 LONGEST = 24
 SIGNS = {"": "∅", " ": "␣", "\n": "↵", "\t": "⇥"}
 HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn")
@@ -18,17 +18,17 @@ JOINERS = "\u200d\ufe0f"  # inside emoji
 def spell(token: object) -> str:
     """A token as text; bytes stand for characters as in GPT-2, and what is no text in these is left as it is."""
     text = str(token).replace(SPACE, " ")
-    if text.startswith(PIECE) and len(text) > len(PIECE):
-        return f"-{text[len(PIECE) :]}"
+    if text.startswith(CONTINUATION) and len(text) > len(CONTINUATION):
+        return f"-{text[len(CONTINUATION) :]}"
     try:
-        return bytes(BYTES[each] for each in text).decode()
+        return bytes(BYTES[char] for char in text).decode()
     except (KeyError, UnicodeDecodeError):
         return text
 
 
 def join(tokens: Iterable[object]) -> str:
     """The text of tokens that follow one another, such as those of a word."""
-    return spell("".join(str(each).removeprefix(PIECE) for each in tokens)).strip()
+    return spell("".join(str(token).removeprefix(CONTINUATION) for token in tokens)).strip()
 
 
 def sign(token: object) -> str:

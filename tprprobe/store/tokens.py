@@ -35,8 +35,8 @@ def samples_of(table: pd.DataFrame, rows: str) -> np.ndarray:
 
 def join_samples(source: pd.DataFrame) -> pd.DataFrame:
     """One row a sample: its last token's, whose ``token`` becomes all of them, with blanks between."""
-    last = source.drop_duplicates("sample", keep="last").reset_index(drop=True)
-    return last.assign(token=pd.Categorical(join_texts(source)))
+    ends = source.drop_duplicates("sample", keep="last").reset_index(drop=True)
+    return ends.assign(token=pd.Categorical(join_texts(source)))
 
 
 def join_texts(source: pd.DataFrame) -> list[str]:
@@ -62,10 +62,10 @@ def encode_block(tokens: pd.DataFrame) -> bytes:
 def write_parquet(blocks: Path, size: int, file: Path) -> None:
     """Writes the first ``size`` bytes of blocks as one Parquet file, the same however they were cut."""
     groups = _groups(_read_blocks(blocks, size))
-    first = next(groups, NO_TOKENS)
+    head = next(groups, NO_TOKENS)
     options: Any = {"compression": "zstd", "dictionary_pagesize_limit": 2**28}
-    with pq.ParquetWriter(file, first.schema, **options) as writer:
-        for group in chain([first], groups):
+    with pq.ParquetWriter(file, head.schema, **options) as writer:
+        for group in chain([head], groups):
             writer.write_table(group)
 
 
@@ -78,15 +78,15 @@ def _read_blocks(file: Path, size: int) -> Iterator[pa.Table]:
 
 def _groups(blocks: Iterator[pa.Table]) -> Iterator[pa.Table]:
     """The rows in tables of ROWS_PER_GROUP rows, whose dictionaries hold only what they use, in order."""
-    held: list[pa.Table] = []
+    pending: list[pa.Table] = []
     for block in blocks:
-        held.append(block)
-        while sum(map(len, held)) >= ROWS_PER_GROUP:
-            table = pa.concat_tables(held)
+        pending.append(block)
+        while sum(map(len, pending)) >= ROWS_PER_GROUP:
+            table = pa.concat_tables(pending)
             yield _compact(table[:ROWS_PER_GROUP])
-            held = [table[ROWS_PER_GROUP:]]
-    if sum(map(len, held)):
-        yield _compact(pa.concat_tables(held))
+            pending = [table[ROWS_PER_GROUP:]]
+    if sum(map(len, pending)):
+        yield _compact(pa.concat_tables(pending))
 
 
 def _compact(table: pa.Table) -> pa.Table:
@@ -94,9 +94,9 @@ def _compact(table: pa.Table) -> pa.Table:
     for index, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type):
             column = table.column(index).chunk(0)
-            used = column.indices.dictionary_encode()
-            names = column.dictionary.take(used.dictionary)
-            compact = pa.DictionaryArray.from_arrays(used.indices, names)
+            encoded = column.indices.dictionary_encode()
+            names = column.dictionary.take(encoded.dictionary)
+            compact = pa.DictionaryArray.from_arrays(encoded.indices, names)
             table = table.set_column(index, field, compact)
     return table
 
@@ -116,38 +116,38 @@ def starts_of(samples: np.ndarray) -> Bounds:
 
 def rows_of(tokens: pd.DataFrame, pool: str) -> Int[np.ndarray, " sample"]:
     """The token of every sample whose vector is the pooled one, of any pool but the mean."""
-    first = starts_of(tokens["sample"].to_numpy())
+    starts = starts_of(tokens["sample"].to_numpy())
     if pool == FIRST:
-        return first
-    return np.append(first[1:], len(tokens)) - 1 if pool == LAST else _marks(tokens, pool)
+        return starts
+    return np.append(starts[1:], len(tokens)) - 1 if pool == LAST else _marks(tokens, pool)
 
 
 def pool_spans(
-    values: Float[np.ndarray, "token ..."], first: Bounds, state: str
+    values: Float[np.ndarray, "token ..."], starts: Bounds, state: str
 ) -> Float[np.ndarray, "span ..."]:
     """The mean, first or last vector of spans that follow one another; sums are of double precision."""
-    if state == FIRST or not len(first):
-        return values[first]
-    ends = np.append(first[1:], len(values))
+    if state == FIRST or not len(starts):
+        return values[starts]
+    ends = np.append(starts[1:], len(values))
     if state == LAST:
         return values[ends - 1]
-    sums = np.add.reduceat(values, first, axis=0, dtype=np.float64)
-    return (sums / (ends - first).reshape(-1, *[1] * (values.ndim - 1))).astype(values.dtype)
+    sums = np.add.reduceat(values, starts, axis=0, dtype=np.float64)
+    return (sums / (ends - starts).reshape(-1, *[1] * (values.ndim - 1))).astype(values.dtype)
 
 
 def _marks(tokens: pd.DataFrame, mark: str) -> Int[np.ndarray, " sample"]:
     """The last token of every sample that reads as the mark."""
     symbols = tokens["token"].astype("category").cat
-    read = symbols.categories.astype(str)
+    spelling = symbols.categories.astype(str)
     for affix in AFFIXES:
-        read = read.str.removeprefix(affix)
-    found = np.isin(symbols.codes, np.flatnonzero(read == mark))
+        spelling = spelling.str.removeprefix(affix)
+    is_mark = np.isin(symbols.codes, np.flatnonzero(spelling == mark))
     samples = tokens["sample"].to_numpy()
-    lacking = np.setdiff1d(samples, samples[found])
+    lacking = np.setdiff1d(samples, samples[is_mark])
     if len(lacking):
         raise InputError(
             f"sample {lacking[0]} has no token {mark!r} to pool by: leave it out, or pool by {MEAN}, "
             f"{FIRST} or {LAST}"
         )
-    at = np.flatnonzero(found)
-    return at[np.append(np.diff(samples[at]) != 0, True)]
+    rows = np.flatnonzero(is_mark)
+    return rows[np.append(np.diff(samples[rows]) != 0, True)]

@@ -39,16 +39,16 @@ def check_store(path: Path, manifest: Manifest) -> None:
     with undamaged(path):
         if not is_as_written(manifest):
             raise _damage(path / MANIFEST, CHANGED)
-        for part in manifest.files.parts():
-            if part.rows is None and (fault := _change_of(path, part, manifest)):
-                raise _damage(path / part.file, fault)
+        for entry in manifest.files.parts():
+            if entry.rows is None and (fault := _change_of(path, entry, manifest)):
+                raise _damage(path / entry.file, fault)
         _check_metadata(path / ARRAYS, manifest)
         if TOKENS not in manifest.checksums:
             import pyarrow.parquet as pq
 
             rows, lengths = pq.read_metadata(path / TOKENS).num_rows, manifest.lengths
-            if rows != (wanted := sum(lengths.get(side, 0) for side in SIDES)):
-                raise _damage(path / TOKENS, f"has {rows} rows where the manifest says {wanted}")
+            if rows != (expected := sum(lengths.get(side, 0) for side in SIDES)):
+                raise _damage(path / TOKENS, f"has {rows} rows where the manifest says {expected}")
 
 
 def check_twin(path: Path, manifest: Manifest, kind: str, twin: Manifest) -> None:
@@ -58,13 +58,13 @@ def check_twin(path: Path, manifest: Manifest, kind: str, twin: Manifest) -> Non
     """
     if "files" not in manifest.model.model_fields_set:
         return
-    made, name = twin.model, str(twin.model.name)
-    is_bound = made.twin_of == manifest.model.sha256 and name.startswith(f"{kind}:")
-    data, read = (each.data.model_copy(update={"n": None}) for each in (manifest, twin))
-    if not is_bound or data != read:
-        said = f"{name} on {read.name}"
+    twin_model, name = twin.model, str(twin.model.name)
+    is_bound = twin_model.twin_of == manifest.model.sha256 and name.startswith(f"{kind}:")
+    data, twin_data = (each.data.model_copy(update={"n": None}) for each in (manifest, twin))
+    if not is_bound or data != twin_data:
+        description = f"{name} on {twin_data.name}"
         raise InputError(
-            f"{path / kind} is no control of {path} (it is of {said}, or of other files): extract it again"
+            f"{path / kind} is no control of {path} (it is of {description}, or of other files): extract it again"
         )
 
 
@@ -73,14 +73,14 @@ def check_tokens(path: Path, manifest: Manifest, table: "pd.DataFrame") -> "pd.D
     for name, kinds in COLUMNS.items() if manifest.samples else ():
         if name not in table:
             raise _damage(path, f"lacks the column {name}")
-        held = getattr(table[name].dtype, "categories", table[name]).dtype
-        if held.kind not in kinds:
-            raise _damage(path, f"has {held} in the column {name}")
-    wanted = {side: manifest.lengths.get(side, 0) for side in SIDES}
-    wanted |= {"rows": sum(wanted.values()), "samples": manifest.samples}
+        kind = getattr(table[name].dtype, "categories", table[name]).dtype
+        if kind.kind not in kinds:
+            raise _damage(path, f"has {kind} in the column {name}")
+    expected = {side: manifest.lengths.get(side, 0) for side in SIDES}
+    expected |= {"rows": sum(expected.values()), "samples": manifest.samples}
     count = {"rows": len(table), "samples": table["sample"].nunique()}
     count |= {side: int((table["side"] == side).sum()) for side in SIDES}
-    for name, number in wanted.items():
+    for name, number in expected.items():
         if count[name] != number:
             raise _damage(path, f"has {count[name]} {name} where the manifest says {number}")
     keys = table["sample"].to_numpy() * len(SIDES) + (table["side"] == SIDES[1]).to_numpy()
@@ -95,10 +95,10 @@ def _check_metadata(root: Path, manifest: Manifest) -> None:
     group = parse_json((root / METADATA).read_bytes(), root / METADATA)
     inline = group["consolidated_metadata"]["metadata"]
     if inline.keys() != arrays.keys():
-        other = ", ".join(sorted(inline.keys() ^ arrays.keys()))
-        raise _damage(root / METADATA, f"has other arrays than the manifest ({other})")
+        different = ", ".join(sorted(inline.keys() ^ arrays.keys()))
+        raise _damage(root / METADATA, f"has other arrays than the manifest ({different})")
     for name, (spec, rows) in arrays.items():
-        wanted = {
+        expected = {
             "shape": [rows, *spec.shape],
             "dtype": disk_type(spec.dtype).newbyteorder("=").name,
             "chunks": [max(1, min(rows, spec.chunk_rows)), *spec.shape],
@@ -109,9 +109,11 @@ def _check_metadata(root: Path, manifest: Manifest) -> None:
         documents = {file: parse_json(file.read_bytes(), file), root / METADATA: inline[name]}
         for place, document in documents.items():
             for key, value in _facts(document).items():
-                if value != wanted[key]:
-                    said, known = json.dumps(value), json.dumps(wanted[key])
-                    raise _damage(place, f"says {key} {said} of {name}, the manifest {known}")
+                if value != expected[key]:
+                    stored_value, expected_value = json.dumps(value), json.dumps(expected[key])
+                    raise _damage(
+                        place, f"says {key} {stored_value} of {name}, the manifest {expected_value}"
+                    )
 
 
 def _facts(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,14 +133,14 @@ def _damage(file: Path, fault: str) -> InputError:
 
 def is_as_written(manifest: Manifest) -> bool:
     """True unless a manifest contradicts its checksum."""
-    written = manifest.checksums.get(MANIFEST)
-    return written is None or written == sum_manifest(manifest.content)
+    digest = manifest.checksums.get(MANIFEST)
+    return digest is None or digest == sum_manifest(manifest.content)
 
 
-def _change_of(path: Path, part: Part, manifest: Manifest) -> str | None:
+def _change_of(path: Path, entry: Part, manifest: Manifest) -> str | None:
     """What a file's checksum says against it, if one was kept."""
-    written = manifest.checksums.get(part.file)
-    return CHANGED if written not in (None, sum_file(path / part.file)) else None
+    digest = manifest.checksums.get(entry.file)
+    return CHANGED if digest not in (None, sum_file(path / entry.file)) else None
 
 
 @dataclass(frozen=True)
@@ -151,10 +153,10 @@ class Damage:
     rows: tuple[int, int] | None = None
 
     def __str__(self) -> str:
-        named = f"{self.file} {self.fault}"
+        description = f"{self.file} {self.fault}"
         if self.rows is None:
-            return named
-        return f"{self.site}, rows {self.rows[0]} to {self.rows[1] - 1} ({named})"
+            return description
+        return f"{self.site}, rows {self.rows[0]} to {self.rows[1] - 1} ({description})"
 
 
 @dataclass(frozen=True)
@@ -177,11 +179,13 @@ def verify(path: Path) -> Verification:
         if kind:
             check_twin(path, read_complete(path), kind, manifest)
         with undamaged(store):
-            found = list(find_damage(store, manifest))
-            names = [MANIFEST, *(part.file for part in manifest.files.parts())]
+            damaged = list(find_damage(store, manifest))
+            names = [MANIFEST, *(entry.file for entry in manifest.files.parts())]
             unchecked += len({*names} - manifest.checksums.keys())
         files += len(names)
-        damage += [replace(each, file=f"{kind}/{each.file}") if kind else each for each in found]
+        damage += [
+            replace(fault, file=f"{kind}/{fault.file}") if kind else fault for fault in damaged
+        ]
     return Verification(path, files, unchecked, damage)
 
 
@@ -189,6 +193,6 @@ def find_damage(path: Path, manifest: Manifest) -> Iterator[Damage]:
     """The damaged files of a store, its twins' left out; every file is read once."""
     if not is_as_written(manifest):
         yield Damage(MANIFEST, CHANGED)
-    for part in manifest.files.parts():
-        if fault := fault_of(path, part) or _change_of(path, part, manifest):
-            yield Damage(part.file, fault, part.site, part.rows)
+    for entry in manifest.files.parts():
+        if fault := fault_of(path, entry) or _change_of(path, entry, manifest):
+            yield Damage(entry.file, fault, entry.site, entry.rows)

@@ -57,13 +57,13 @@ class StoreWriter:
         """
         path = Path(path)
         begun = manifests.read_begun(path, resume)
-        wanted = manifests.describe(sites, settings)
+        description = manifests.describe(sites, settings)
         if begun is not None:
-            manifests.check_same(path, begun.content, wanted)
+            manifests.check_same(path, begun.content, description)
             manifests.check_files(path, begun, growing=True)
             return cls(path, begun)
         start: Progress = {"complete": False, "samples": 0, "lengths": {}, "token_bytes": 0}
-        content = {**wanted, **start, **Ledger({}, {}).progress()}
+        content = {**description, **start, **Ledger({}, {}).progress()}
         writer = cls(path, Manifest.of(content, path))
         with writer._explained():
             path.mkdir(parents=True, exist_ok=True)
@@ -136,10 +136,10 @@ class StoreWriter:
                 tokens.write_parquet(
                     self.path / layout.TOKENS_BEGUN, self._journal.token_bytes, table
                 )
-                done: Progress = {"complete": True, "token_bytes": table.stat().st_size}
-                content = {**self._journal.content, **done, **ledger.progress()}
+                end: Progress = {"complete": True, "token_bytes": table.stat().st_size}
+                content = {**self._journal.content, **end, **ledger.progress()}
                 sealed = Manifest.of(content, self.path)
-                self._commit({**done, **with_checksums(self.path, sealed)})
+                self._commit({**end, **with_checksums(self.path, sealed)})
             if not manifests.is_finished(self.path):
                 for file in (self.path / layout.ARRAYS).glob(f"*/*{layout.BEGUN}"):
                     file.unlink()
@@ -186,8 +186,8 @@ class StoreWriter:
     def _count(self, rows: Mapping[str, np.ndarray], table: pd.DataFrame) -> dict[str, int]:
         """Rows that a block adds along each axis, after all its arrays have agreed on them."""
         has_maps = any(self._arrays[name].is_attention for name in rows)
-        needed = {n for n, spec in self._sites.items() if has_maps or not spec.is_attention}
-        if missing := needed - rows.keys():
+        required = {n for n, spec in self._sites.items() if has_maps or not spec.is_attention}
+        if missing := required - rows.keys():
             raise ValueError(f"a block lacks {', '.join(sorted(missing))}")
         added = {side: int(np.sum(table["side"] == side)) for side in SIDES}
         if SAMPLE in {spec.rows for spec in self._sites.values()}:

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from tprprobe.estimators.bindings.block_products import Grams, shape_of
 from tprprobe.estimators.bindings.pairs import Flags, select_units
 from tprprobe.estimators.bindings.ridge import Regression
-from tprprobe.store.dask_workers import PART, each_part, parts_of
+from tprprobe.store.dask_workers import ROWS_PER_PART, each_part, parts_of
 
 FittedUnits = tuple[csr_array, Flags]  # the counts of units, and which of them are fitted to
 
@@ -33,7 +33,7 @@ class UnitVectors:
 
     def parts(self) -> list[slice]:
         """The units in parts of whole blocks, over which workers may be spread."""
-        return parts_of(self.n, self.step * max(1, PART // self.step))
+        return parts_of(self.n, self.step * max(1, ROWS_PER_PART // self.step))
 
     def blocks(
         self, span: slice = slice(None)

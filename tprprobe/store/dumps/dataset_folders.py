@@ -34,8 +34,8 @@ def write_dataset(store: Store, specs: Mapping[str, SiteSpec], path: Path) -> No
         str(path / DATA), schema.with_metadata({"huggingface": metadata})
     ) as writer:
         sizes = [_counts(store, name) * spec.row_bytes for name, spec in specs.items()]
-        for first, last in spans(np.sum(sizes, 0)):
-            writer.write_batch(_batch(store, specs, schema, first, last))
+        for start, end in spans(np.sum(sizes, 0)):
+            writer.write_batch(_batch(store, specs, schema, start, end))
     info = {"citation": "", "description": "", "features": features, "homepage": "", "license": ""}
     state = {"_data_files": [{"filename": DATA}], "_fingerprint": store.fingerprint[:16]}
     state |= {"_format_columns": None, "_format_kwargs": {}, "_format_type": None}
@@ -52,8 +52,8 @@ def _columns(tokens: pd.DataFrame) -> list[pa.Field]:
         kind = plain.field(name).type
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind
         kind = pa.string() if pa.types.is_large_string(kind) or pa.types.is_null(kind) else kind
-        whole = name not in LISTED and _is_of_samples(tokens, name)
-        fields.append(pa.field(name, kind if whole else pa.list_(kind)))
+        is_of_samples = name not in LISTED and _is_of_samples(tokens, name)
+        fields.append(pa.field(name, kind if is_of_samples else pa.list_(kind)))
     return fields
 
 
@@ -90,16 +90,16 @@ def _counts(store: Store, name: str) -> np.ndarray:
 
 
 def _batch(
-    store: Store, specs: Mapping[str, SiteSpec], schema: pa.Schema, first: int, last: int
+    store: Store, specs: Mapping[str, SiteSpec], schema: pa.Schema, start: int, end: int
 ) -> pa.RecordBatch:
     samples = store.tokens["sample"].to_numpy()
-    edges = np.searchsorted(samples, np.arange(first, last + 1))
+    edges = np.searchsorted(samples, np.arange(start, end + 1))
     table = store.tokens.iloc[edges[0] : edges[-1]]
     starts = edges - edges[0]
 
     def column(name: str, kind: Any) -> pa.Array:
         if name in specs:
-            return _vectors(store, name, specs[name], first, last)
+            return _vectors(store, name, specs[name], start, end)
         if pa.types.is_list(kind):
             values = pa.array(table[name], from_pandas=True).cast(kind.value_type)
             return pa.ListArray.from_arrays(pa.array(starts, pa.int32()), values)
@@ -108,20 +108,20 @@ def _batch(
     return pa.record_batch([column(field.name, field.type) for field in schema], schema=schema)
 
 
-def _vectors(store: Store, name: str, spec: SiteSpec, first: int, last: int) -> pa.Array:
+def _vectors(store: Store, name: str, spec: SiteSpec, start: int, end: int) -> pa.Array:
     """The vectors or maps of samples as nested lists."""
     ends = np.concatenate([[0], np.cumsum(_counts(store, name))])
-    rows = store.read(name, slice(int(ends[first]), int(ends[last])))
+    rows = store.read(name, slice(int(ends[start]), int(ends[end])))
     array: Any = pa.array(as_stored(rows, spec.dtype).reshape(-1))
     for size in reversed(spec.shape):
         array = pa.FixedSizeListArray.from_arrays(array, size)
     if spec.rows == SAMPLE:
         return array
     if not spec.is_attention:
-        return _lists(np.diff(ends[first : last + 1]), array)
+        return _lists(np.diff(ends[start : end + 1]), array)
     # lists of queries of keys; null for samples behind the last that has maps
-    queries, keys = store.map_shapes(name)[first:last].T
-    lacking = np.arange(last - first) >= len(queries)
+    queries, keys = store.map_shapes(name)[start:end].T
+    lacking = np.arange(end - start) >= len(queries)
     by_sample = np.append(queries, np.zeros(lacking.sum(), int))
     return _lists(by_sample, _lists(np.repeat(keys, queries), array), pa.array(lacking))
 

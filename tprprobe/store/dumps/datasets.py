@@ -42,12 +42,12 @@ class Column:
         self.kind = self.views[0].dtype.name
 
     def __getitem__(self, rows: slice) -> np.ndarray:
-        pieces = []
+        blocks = []
         for view, end in zip(self.views, self.ends, strict=True):
             before = end - len(view)
             if rows.start < end and before < rows.stop:
-                pieces.append(view[max(0, rows.start - before) : rows.stop - before])
-        return pieces[0] if len(pieces) == 1 else np.concatenate([self.views[0][:0], *pieces])
+                blocks.append(view[max(0, rows.start - before) : rows.stop - before])
+        return blocks[0] if len(blocks) == 1 else np.concatenate([self.views[0][:0], *blocks])
 
 
 def is_dataset(path: Path) -> bool:
@@ -60,7 +60,7 @@ def open_dataset(path: Path, tokens: Path | None, _layers: object = None) -> Tok
     with as_input_error(f"{path} cannot be read as a datasets folder"):
         streams = [pa.ipc.open_stream(pa.memory_map(str(file))) for file in _files(path)]
         table = pa.concat_tables(
-            [each.read_all().replace_schema_metadata(None) for each in streams]
+            [stream.read_all().replace_schema_metadata(None) for stream in streams]
         )
         table.validate(full=True)  # offsets: PyArrow follows wrong ones out of the file's memory
         if not table.num_rows:
@@ -69,14 +69,14 @@ def open_dataset(path: Path, tokens: Path | None, _layers: object = None) -> Tok
         vectors = [
             n for n, (depth, numeric, fixed) in kinds.items() if numeric and depth + fixed > 1
         ]
-        others = table.drop_columns(vectors)
+        token_columns = table.drop_columns(vectors)
         chunks = {
             name: [c.storage if isinstance(c, pa.ExtensionArray) else c for c in table[name].chunks]
             for name in vectors
         }
-        maps = {n: _maps(n, each) for n, each in chunks.items() if n.endswith(ATTENTION)}
-        arrays = {n: Column(n, each) for n, each in chunks.items() if n not in maps}
-        symbols = _tokens(path, others, tokens)
+        maps = {n: _maps(n, stream) for n, stream in chunks.items() if n.endswith(ATTENTION)}
+        arrays = {n: Column(n, stream) for n, stream in chunks.items() if n not in maps}
+        symbols = _tokens(path, token_columns, tokens)
         for name in [name for name in arrays if kinds[name][0] > 1]:
             _check_lengths(path, name, chunks[name], symbols)
         return TokenArrays(path, arrays, symbols, maps)
@@ -85,7 +85,9 @@ def open_dataset(path: Path, tokens: Path | None, _layers: object = None) -> Tok
 def _folders(path: Path) -> list[Path]:
     if (path / STATE).is_file():
         return [path]
-    return sorted((each for each in path.glob("shard_*") if (each / STATE).is_file()), key=natural)
+    return sorted(
+        (child for child in path.glob("shard_*") if (child / STATE).is_file()), key=natural
+    )
 
 
 def _files(path: Path) -> Iterator[Path]:
@@ -141,37 +143,37 @@ def _flat(name: str, array: Any) -> Any:
 
 def _maps(name: str, chunks: Sequence[Any]) -> Maps:
     """The attention maps of a column: lists [query][key][head], null behind the first samples."""
-    held = np.concatenate([each.is_valid().to_numpy(zero_copy_only=False) for each in chunks])
-    if np.any(held[1:] & ~held[:-1]):
+    is_valid = np.concatenate([chunk.is_valid().to_numpy(zero_copy_only=False) for chunk in chunks])
+    if np.any(is_valid[1:] & ~is_valid[:-1]):
         raise ValueError(f"{name} lacks the maps of a sample before others")
-    lists = [each.flatten() for each in chunks]  # of keys, a list a query
-    queries = np.concatenate([pc.list_value_length(each.drop_null()) for each in chunks])
-    found = np.concatenate([pc.list_value_length(each) for each in lists])
-    keys = found[np.cumsum(queries) - queries] if queries.all() else queries
-    if not np.array_equal(np.repeat(keys, queries), found):
+    lists = [chunk.flatten() for chunk in chunks]  # of keys, a list a query
+    queries = np.concatenate([pc.list_value_length(chunk.drop_null()) for chunk in chunks])
+    n_keys = np.concatenate([pc.list_value_length(chunk) for chunk in lists])
+    keys = n_keys[np.cumsum(queries) - queries] if queries.all() else queries
+    if not np.array_equal(np.repeat(keys, queries), n_keys):
         raise ValueError(f"{name} has a map whose queries have unlike numbers of keys")
-    pairs = Column(name, [each.flatten() for each in lists])
+    pairs = Column(name, [chunk.flatten() for chunk in lists])
     return Maps(pairs, np.stack([queries, keys], 1).astype(np.int64))
 
 
 def _check_lengths(path: Path, name: str, chunks: list[Any], table: pd.DataFrame) -> None:
-    found = np.concatenate([pc.list_value_length(each).to_numpy() for each in chunks])
-    count = count_rows(table, side_of(name), len(found))
-    if len(count) != len(found):
-        raise InputError(f"{path}: {name} has {len(found)} samples, the table {len(count)}")
-    if (count != found).any():
-        sample = int((count != found).argmax())
+    n_vectors = np.concatenate([pc.list_value_length(chunk).to_numpy() for chunk in chunks])
+    count = count_rows(table, side_of(name), len(n_vectors))
+    if len(count) != len(n_vectors):
+        raise InputError(f"{path}: {name} has {len(n_vectors)} samples, the table {len(count)}")
+    if (count != n_vectors).any():
+        sample = int((count != n_vectors).argmax())
         raise InputError(
-            f"{path}, sample {sample}: {name} has {found[sample]} vectors for {count[sample]} "
+            f"{path}, sample {sample}: {name} has {n_vectors[sample]} vectors for {count[sample]} "
             f"{side_of(name)} tokens"
         )
 
 
-def _tokens(path: Path, table: pa.Table, given: Path | None) -> pd.DataFrame:
+def _tokens(path: Path, table: pa.Table, tokenizer: Path | None) -> pd.DataFrame:
     """The token table: from lists and values a sample, or the table given."""
     ids = TOKEN_IDS in table.column_names
     if not ids and "token" not in table.column_names:
-        return read_table(find_table(path, given))
+        return read_table(find_table(path, tokenizer))
     lists = [name for name in table.column_names if _is_list(table.schema.field(name).type)]
     lead = TOKEN_IDS if ids else "token"
     lengths = pc.list_value_length(table.column(lead)).to_numpy()
@@ -187,7 +189,7 @@ def _tokens(path: Path, table: pa.Table, given: Path | None) -> pd.DataFrame:
             columns[name] = column.to_pandas().to_numpy()[sample]
     if ids:
         codes, numbers = pd.factorize(columns.pop(TOKEN_IDS))
-        pieces = np.array(read_pieces(given)(numbers.tolist()), object)
-        token = pd.Categorical(pieces[codes])
+        spellings = np.array(read_pieces(tokenizer)(numbers.tolist()), object)
+        token = pd.Categorical(spellings[codes])
         columns |= {"id": numbers[codes].astype(np.int32), "token": token}
     return complete_table(pd.DataFrame(columns), path)

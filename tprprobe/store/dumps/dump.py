@@ -61,14 +61,14 @@ def count_rows(table: pd.DataFrame, rows: str, samples: int) -> Integer[np.ndarr
     return np.bincount(table["sample"][(table["side"] == rows).to_numpy()], minlength=samples)
 
 
-def spans(sizes: Integer[np.ndarray, " sample"], first: int = 0) -> Iterator[tuple[int, int]]:
+def spans(sizes: Integer[np.ndarray, " sample"], start: int = 0) -> Iterator[tuple[int, int]]:
     """Ranges of samples of these bytes, from ``first`` on: at most BLOCK_BYTES, or one sample."""
     ends = np.cumsum(sizes)
-    while first < len(sizes):
-        before = ends[first - 1] if first else 0
-        last = max(first + 1, int(np.searchsorted(ends, before + BLOCK_BYTES, "right")))
-        yield first, last
-        first = last
+    while start < len(sizes):
+        before = ends[start - 1] if start else 0
+        end = max(start + 1, int(np.searchsorted(ends, before + BLOCK_BYTES, "right")))
+        yield start, end
+        start = end
 
 
 def sequence_table(
@@ -77,15 +77,15 @@ def sequence_table(
     """The token table of sequences of symbols, the samples from ``first`` on; ``columns`` have a
     value a sample.
     """
-    lengths = np.array([len(each) for each in sequences], int)
+    lengths = np.array([len(sequence) for sequence in sequences], int)
     sample = np.repeat(np.arange(len(sequences)), lengths)
-    texts = np.array([" ".join(each) for each in sequences], object)
+    texts = np.array([" ".join(sequence) for sequence in sequences], object)
     table = {
         "side": pd.Categorical([SIDES[0]] * len(sample), categories=list(SIDES)),
         "sample": first + sample,
         "position": np.arange(len(sample)) - np.repeat(np.cumsum(lengths) - lengths, lengths),
-        "id": np.array([each for row in ids for each in row], np.int32),
-        "token": pd.Categorical([each for row in sequences for each in row]),
+        "id": np.array([sequence for row in ids for sequence in row], np.int32),
+        "token": pd.Categorical([sequence for row in sequences for sequence in row]),
         "question": pd.Categorical(texts[sample]),
     }
     return pd.DataFrame(table | {k: np.asarray(v)[sample] for k, v in columns.items()})
@@ -116,19 +116,19 @@ class LayeredDump(Dump):
 
     def __init__(self, path: Path, layers: Sequence[int] | None):
         self.path = path
-        first = next(self.samples(), None)
-        if first is None:
+        head = next(self.samples(), None)
+        if head is None:
             raise InputError(f"{path} holds no samples")
-        _check(first, first)
-        self.first = first
-        numbers = list(range(first.shape[0]) if layers is None else layers)
-        if len({*numbers}) != first.shape[0]:
+        _check(head, head)
+        self.first = head
+        numbers = list(range(head.shape[0]) if layers is None else layers)
+        if len({*numbers}) != head.shape[0]:
             raise InputError(
-                f"{path} has {first.shape[0]} layers, --layers {','.join(map(str, numbers))} names "
+                f"{path} has {head.shape[0]} layers, --layers {','.join(map(str, numbers))} names "
                 f"{len({*numbers})}"
             )
         self.specs = {
-            name: vector_spec(name, SIDES[0], first.shape[2:], first.kind, path)
+            name: vector_spec(name, SIDES[0], head.shape[2:], head.kind, path)
             for name in (f"layers.{number}.hidden" for number in numbers)
         }
 
@@ -138,32 +138,35 @@ class LayeredDump(Dump):
 
     def blocks(self, first: int) -> Iterator[Block]:
         ids: dict[str, int] = {}
-        held: list[Sample] = []
+        pending: list[Sample] = []
         size = 0
         for number, sample in enumerate(self.samples()):
             _check(sample, self.first)
             if sample.ids is None:
-                known = [ids.setdefault(symbol, len(ids)) for symbol in sample.symbols]
-                sample = sample._replace(ids=known)
-            if held and size + sample.bytes > BLOCK_BYTES:
-                yield self._block(held, first)
-                first, held, size = number, [], 0
+                ids_of_sample = [ids.setdefault(symbol, len(ids)) for symbol in sample.symbols]
+                sample = sample._replace(ids=ids_of_sample)
+            if pending and size + sample.bytes > BLOCK_BYTES:
+                yield self._block(pending, first)
+                first, pending, size = number, [], 0
             if number >= first:
-                held.append(sample)
+                pending.append(sample)
                 size += sample.bytes
-        if held:
-            yield self._block(held, first)
+        if pending:
+            yield self._block(pending, first)
 
-    def _block(self, held: Sequence[Sample], first: int) -> Block:
-        columns = {key: [each.columns[key] for each in held] for key in held[0].columns}
+    def _block(self, samples: Sequence[Sample], first: int) -> Block:
+        columns = {key: [sample.columns[key] for sample in samples] for key in samples[0].columns}
         table = sequence_table(
-            [each.symbols for each in held], [each.ids or [] for each in held], first, **columns
+            [sample.symbols for sample in samples],
+            [sample.ids or [] for sample in samples],
+            first,
+            **columns,
         )
-        layers = zip(*(each.read() for each in held), strict=True)
+        layers = zip(*(sample.read() for sample in samples), strict=True)
         return Block(dict(zip(self.specs, map(np.concatenate, layers), strict=True)), table)
 
 
-def _check(sample: Sample, first: Sample) -> None:
+def _check(sample: Sample, head: Sample) -> None:
     shape = sample.shape
     if len(shape) != 3 or not all(shape):
         raise InputError(
@@ -173,16 +176,15 @@ def _check(sample: Sample, first: Sample) -> None:
         raise InputError(
             f"{sample.where} has {len(sample.symbols)} tokens and vectors of {shape[1]}"
         )
-    if (shape[::2], sample.kind) != (first.shape[::2], first.kind):
-        has, other = (
-            f"{s.shape[0]} layers of {s.shape[2]} {s.kind} numbers" for s in (sample, first)
+    if (shape[::2], sample.kind) != (head.shape[::2], head.kind):
+        has, expected = (
+            f"{s.shape[0]} layers of {s.shape[2]} {s.kind} numbers" for s in (sample, head)
         )
-        raise InputError(f"{sample.where} has {has}, the first ({first.where}) {other}")
+        raise InputError(f"{sample.where} has {has}, the first ({head.where}) {expected}")
 
 
 def natural(path: Path) -> list[Any]:
     """The key that sorts files by the numbers in their names: 2 before 10."""
     return [
-        (0, int(each), "") if each.isdigit() else (1, 0, each)
-        for each in re.split(r"(\d+)", path.name)
+        (0, int(run), "") if run.isdigit() else (1, 0, run) for run in re.split(r"(\d+)", path.name)
     ]

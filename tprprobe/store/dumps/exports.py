@@ -62,14 +62,14 @@ def export_store(
     if not names:
         raise InputError("no site to export: give one or several, or leave them out for all")
     specs = {name: store.specs[name] for name in names}
-    with alone(out), ExitStack() as written:
+    with alone(out), ExitStack() as stack:
         refuse_existing(out)
-        file = written.enter_context(whole(out))  # the last one that appears
+        file = stack.enter_context(whole(out))  # the last one that appears
         if out.suffix:
             table = out.with_name(f"{out.stem}.parquet")
             if not table.is_file() or not filecmp.cmp(table, store.path / TOKENS, shallow=False):
                 refuse_existing(table)  # unless a killed export left it
-            shutil.copyfile(store.path / TOKENS, written.enter_context(whole(table)))
+            shutil.copyfile(store.path / TOKENS, stack.enter_context(whole(table)))
         WRITERS[out.suffix](store, specs, file)
     return out
 
@@ -84,14 +84,14 @@ class Array(NamedTuple):
 
 def _arrays(store: Store, specs: Mapping[str, SiteSpec]) -> dict[str, Array]:
     """The arrays of sites, and those that say the shapes of attention maps."""
-    found = {}
+    arrays = {}
     for name, spec in specs.items():
         shape = (store.count_rows(name), *spec.shape)
-        found[name] = Array(spec.dtype, shape, _blocks(store, name, spec))
+        arrays[name] = Array(spec.dtype, shape, _blocks(store, name, spec))
         if spec.is_attention:
             shapes = store.map_shapes(name).astype("<i8")
-            found[spec.rows + SHAPE] = Array("int64", shapes.shape, [shapes])
-    return found
+            arrays[spec.rows + SHAPE] = Array("int64", shapes.shape, [shapes])
+    return arrays
 
 
 def _blocks(store: Store, name: str, spec: SiteSpec) -> Iterator[np.ndarray]:
@@ -117,8 +117,8 @@ def _write_safetensors(store: Store, specs: Mapping[str, SiteSpec], path: Path) 
     for name, array in arrays.items():
         width = 2 if array.dtype == BFLOAT16 else disk_type(array.dtype).itemsize
         end = start + math.prod(array.shape) * width
-        about = {"dtype": SAFE[array.dtype], "shape": array.shape}
-        header[name] = about | {"data_offsets": [start, end]}
+        facts = {"dtype": SAFE[array.dtype], "shape": array.shape}
+        header[name] = facts | {"data_offsets": [start, end]}
         start = end
     text = json.dumps(header).encode()
     text = text.ljust(-(-len(text) // 8) * 8)

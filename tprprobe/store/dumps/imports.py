@@ -135,8 +135,8 @@ def import_store(
 
 def _recognize(path: Path) -> str:
     formats = FORMATS | plugins.load_all("formats")
-    for name, each in formats.items():
-        if each.reads(path):
+    for name, dump in formats.items():
+        if dump.reads(path):
             return name
     if path.suffix in PICKLES:
         raise InputError(
@@ -144,7 +144,7 @@ def _recognize(path: Path) -> str:
             "safetensors.torch.save_file({'layers.0.hidden': tensor}, 'acts.safetensors'), with a table of tokens "
             "acts.csv beside it, and import that"
         )
-    listed = "; ".join(f"{name}: {each.title}" for name, each in formats.items())
+    listed = "; ".join(f"{name}: {dump.title}" for name, dump in formats.items())
     raise InputError(f"{path} is in no format that is known here ({listed}): give --format")
 
 
@@ -152,7 +152,12 @@ def _check_finite(path: Path, specs: Mapping[str, SiteSpec], block: Block) -> No
     bad = {site: first_infinite(rows) for site, rows in block.rows.items()}
     for site, maps in block.maps.items():
         bad[site] = next(
-            (i for i, each in enumerate(maps) if first_infinite(each) is not None), None
+            (
+                i
+                for i, attention_map in enumerate(maps)
+                if first_infinite(attention_map) is not None
+            ),
+            None,
         )
     for site, row in bad.items():
         if row is not None:

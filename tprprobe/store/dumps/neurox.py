@@ -21,7 +21,7 @@ from tprprobe.files.jsonfiles import parse_json
 from tprprobe.store.dumps.dump import LayeredDump, Sample
 
 INDEX = "sentence_to_index"
-AGAIN = re.compile(r" \(Occurrence \d+\)$")  # behind a sentence that NeuroX met before
+OCCURRENCE = re.compile(r" \(Occurrence \d+\)$")  # behind a sentence that NeuroX met before
 LAYER = re.compile(r"-layer(\d+)$")  # of a file with one layer
 LONGEST = 2**30  # characters of a line
 
@@ -32,8 +32,8 @@ class Sentences(LayeredDump):
     def __init__(self, path: Path, _tokens: object, layers: Sequence[int] | None):
         if not self.reads(path):
             raise InputError(f"{path} is no .hdf5 or .json file of NeuroX")
-        own = LAYER.search(path.stem)
-        super().__init__(path, [int(own[1])] if own and layers is None else layers)
+        layer = LAYER.search(path.stem)
+        super().__init__(path, [int(layer[1])] if layer and layers is None else layers)
 
     @staticmethod
     def reads(path: Path) -> bool:
@@ -55,7 +55,7 @@ class Sentences(LayeredDump):
             values: Any = file[number]
             claimed = f"{self.path}, sentence {number} of shape {values.shape}"
             check_claim(values.nbytes, values.id.get_storage_size(), claimed)
-            words = AGAIN.sub("", sentence).split(" ")
+            words = OCCURRENCE.sub("", sentence).split(" ")
             where, kind = f"{self.path}, sentence {number}", values.dtype.newbyteorder("=").name
             yield Sample(where, words, None, values.shape, kind, partial(values.__getitem__, ()))
 

@@ -57,10 +57,10 @@ class Requests(LayeredDump):
             numbers = ids.tolist()
             if not 0 <= min(numbers, default=0) <= max(numbers, default=0) <= LARGEST:
                 raise InputError(f"{file}: {IDS} holds numbers that are no ids of tokens")
-            about = str(file), self.symbols(numbers), numbers
+            facts = str(file), self.symbols(numbers), numbers
             tokens, layers, width = states.shape
-            shape, read = (layers, tokens, width), partial(_read, states)
-            yield Sample(*about, shape, states.kind, read, {"request": file.stem})
+            shape, reader = (layers, tokens, width), partial(_read, states)
+            yield Sample(*facts, shape, states.kind, reader, {"request": file.stem})
 
 
 def _read(states: Tensor) -> np.ndarray:

@@ -19,7 +19,7 @@ SEQUENCE = "sequence"
 TEXTS = ("token", SEQUENCE)  # columns that are texts whatever they look like
 NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?", re.IGNORECASE)
 TOKENIZER = "tokenizer.json"
-WANTED = (
+ACCEPTED = (
     "a table of tokens has one row for every token, with the columns sample and token, or one row for every "
     "sample, with the column sequence (symbols separated by blanks)"
 )
@@ -39,10 +39,10 @@ def read_pieces(tokenizer: Path | None) -> Callable[[Iterable[int]], list[str]]:
     from tokenizers import Tokenizer
 
     with as_input_error(f"{file} is no tokenizer"):
-        known = Tokenizer.from_file(str(file))
+        vocabulary = Tokenizer.from_file(str(file))
 
     def name(ids: Iterable[int]) -> list[str]:
-        pieces: list[Any] = [known.id_to_token(int(each)) for each in ids]
+        pieces: list[Any] = [vocabulary.id_to_token(int(each)) for each in ids]
         if None in pieces:
             raise InputError(f"{file} has no token of id {list(ids)[pieces.index(None)]}")
         return pieces
@@ -50,25 +50,27 @@ def read_pieces(tokenizer: Path | None) -> Callable[[Iterable[int]], list[str]]:
     return name
 
 
-def find_table(source: Path, given: Path | None) -> Path:
+def find_table(source: Path, table: Path | None) -> Path:
     """The token table that is given, or that lies beside the arrays under their name or as ``tokens``."""
-    if given is not None:
-        if given.suffix not in SUFFIXES or not given.is_file():
-            raise InputError(f"no token table {given}: give a {', '.join(SUFFIXES)} file; {WANTED}")
-        return given
+    if table is not None:
+        if table.suffix not in SUFFIXES or not table.is_file():
+            raise InputError(
+                f"no token table {table}: give a {', '.join(SUFFIXES)} file; {ACCEPTED}"
+            )
+        return table
     near = [source.with_name(stem + end) for stem in (source.stem, "tokens") for end in SUFFIXES]
-    found = next((path for path in near if path.is_file()), None)
-    if found is None:
+    nearest = next((path for path in near if path.is_file()), None)
+    if nearest is None:
         raise InputError(
             f"{source} has no tokens: put {source.stem}.parquet or .csv beside it, or give --tokens "
-            f"FILE; {WANTED}"
+            f"FILE; {ACCEPTED}"
         )
-    return found
+    return nearest
 
 
 def read_table(path: Path) -> pd.DataFrame:
     """The tokens of a table: side, sample (from 0), position, id, token, question, and its own columns."""
-    with as_input_error(f"{path} cannot be read as a table", WANTED):
+    with as_input_error(f"{path} cannot be read as a table", ACCEPTED):
         table = pd.read_parquet(path) if path.suffix == ".parquet" else _read_texts(path)
     return complete_table(table, path)
 
@@ -100,7 +102,7 @@ def complete_table(table: pd.DataFrame, path: Path) -> pd.DataFrame:
         table = table.drop(columns=SEQUENCE).assign(sample=range(len(table)), token=symbols)
         table = table.explode("token", ignore_index=True)
     if lacking := {"sample", "token"} - {*table}:
-        raise InputError(f"{path} has no column {', '.join(sorted(lacking))}: {WANTED}")
+        raise InputError(f"{path} has no column {', '.join(sorted(lacking))}: {ACCEPTED}")
     side = table["side"] if "side" in table else pd.Series(SIDES[0], table.index)
     if unknown := set(side.unique()) - {*SIDES}:
         raise InputError(
@@ -123,8 +125,8 @@ def complete_table(table: pd.DataFrame, path: Path) -> pd.DataFrame:
         "token": token,
         "question": table["sample"].map(texts).fillna("").astype("category"),
     }
-    kept = {name: table[name] for name in table if name not in ("side", "sample", "token")}
-    return pd.DataFrame(filled | kept)
+    further = {name: table[name] for name in table if name not in ("side", "sample", "token")}
+    return pd.DataFrame(filled | further)
 
 
 def _are_categories(column: pd.Series) -> bool:

@@ -56,10 +56,10 @@ def open_arrays(path: Path, tokens: Path | None, _layers: object = None) -> Toke
 def read_tensors(path: Path) -> Mapping[str, Tensor]:
     """The arrays of a file by name, mapped into memory; those of a compressed file are read."""
     with as_input_error(f"{path} cannot be read as arrays"):
-        found = READERS[path.suffix](path)
-    if not found:
+        tensors = READERS[path.suffix](path)
+    if not tensors:
         raise InputError(f"{path} holds no arrays")
-    return found
+    return tensors
 
 
 def _read_npz(path: Path) -> dict[str, Tensor]:
@@ -75,10 +75,10 @@ def _member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.n
             check_claim(info.file_size, info.compress_size, info.filename)
             return np.lib.format.read_array(stream, allow_pickle=False)
         form = np.lib.format
-        read: Any = form.read_array_header_2_0
+        read_header: Any = form.read_array_header_2_0
         if form.read_magic(stream) == (1, 0):
-            read = form.read_array_header_1_0
-        shape, fortran, dtype = read(stream)
+            read_header = form.read_array_header_1_0
+        shape, fortran, dtype = read_header(stream)
         header = stream.tell()
     if dtype.hasobject:
         raise ValueError(f"{info.filename} holds Python objects")
@@ -98,22 +98,22 @@ def _read_safetensors(path: Path) -> dict[str, Tensor]:
             raise ValueError("its header is cut short")
         header = parse_json(file.read(size), "its header")
     header.pop("__metadata__", None)
-    return {name: _tensor(path, name, about, 8 + size) for name, about in header.items()}
+    return {name: _tensor(path, name, facts, 8 + size) for name, facts in header.items()}
 
 
-def _tensor(path: Path, name: str, about: Mapping[str, Any], start: int) -> Tensor:
-    known = TYPES | IDS
-    if about["dtype"] not in known:
-        raise ValueError(f"{name} holds {about['dtype']}; vectors are {', '.join(TYPES)}")
-    dtype, shape = np.dtype(known[about["dtype"]]), tuple(map(int, about["shape"]))
-    begin, end = about["data_offsets"]
+def _tensor(path: Path, name: str, facts: Mapping[str, Any], start: int) -> Tensor:
+    types = TYPES | IDS
+    if facts["dtype"] not in types:
+        raise ValueError(f"{name} holds {facts['dtype']}; vectors are {', '.join(TYPES)}")
+    dtype, shape = np.dtype(types[facts["dtype"]]), tuple(map(int, facts["shape"]))
+    begin, end = facts["data_offsets"]
     if min(shape, default=0) < 0 or end - begin != math.prod(shape) * dtype.itemsize:
         raise ValueError(f"{name} of shape {shape} does not take {end - begin} bytes")
     if start + end > path.stat().st_size or begin < 0:
         raise ValueError(f"{name} ends after the end of the file")
     is_empty = not math.prod(shape)
     data = np.empty(shape, dtype) if is_empty else np.memmap(path, dtype, "r", start + begin, shape)
-    return Tensor(data, about["dtype"] == "BF16")
+    return Tensor(data, facts["dtype"] == "BF16")
 
 
 READERS: dict[str, Callable[[Path], Mapping[str, Tensor]]] = {

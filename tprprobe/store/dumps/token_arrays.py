@@ -83,7 +83,10 @@ def spec_of_maps(path: Path, name: str, maps: Maps, table: pd.DataFrame) -> Site
     tokens = np.stack(counts, 1)[: len(maps.shapes)]
     wrong = np.flatnonzero((maps.shapes != tokens).any(1))
     if len(wrong):
-        sizes = [" × ".join(map(str, each[wrong[0]])) for each in (maps.shapes, tokens)]
+        sizes = [
+            " × ".join(map(str, sizes_of_sample[wrong[0]]))
+            for sizes_of_sample in (maps.shapes, tokens)
+        ]
         raise InputError(
             f"{path}: {name}, sample {wrong[0]} has a map of {sizes[0]}, its tokens are {sizes[1]}: maps are of "
             "the first samples, with a query and a key a token"
@@ -117,9 +120,11 @@ class TokenArrays(Dump):
                     f"{path}: {name!r} is no name of a site: give one like layers.0.hidden"
                 )
         specs = {name: self._spec(name) for name in arrays}
-        specs |= {name: spec_of_maps(path, name, each, table) for name, each in maps.items()}
+        specs |= {
+            name: spec_of_maps(path, name, site_maps, table) for name, site_maps in maps.items()
+        }
         self.specs = specs
-        if len({len(each.shapes) for each in maps.values()}) > 1:
+        if len({len(site_maps.shapes) for site_maps in maps.values()}) > 1:
             raise InputError(f"{path}: its attention maps are not all of the same samples")
 
     def _spec(self, name: str) -> SiteSpec:
