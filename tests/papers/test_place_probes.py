@@ -47,6 +47,7 @@ def test_controls_know_nothing(rows):
         assert rows.loc[name, "accuracy"] < rows.loc["majority", "accuracy"] + 0.1
 
 
+@pytest.mark.soak
 def test_free_vectors_of_places_and_labels_are_no_bilinear_form(tmp_path):
     store = plant_bindings(tmp_path / "store", left, n=150, noise=0.1, width=24, ranks=(8, 6))
     assert real(store, rank="2x2") < real(store, form="linear")
