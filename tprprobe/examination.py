@@ -142,7 +142,7 @@ def _examine(
     lines = [_about(model, data, sites, pool, words), *sentences]
     run.finish({f"{name}.csv": table for name, table in tables.items()}, {"lines": lines})
     sections = [SECTIONS[name](table) for name, table in tables.items()]
-    write_report(folder, f"{model.name}, examined", " ".join(lines), sections)
+    write_report(folder, f"{model.name}, examined", "\n".join(lines), sections)
     return Examination(folder, lines, tables)
 
 

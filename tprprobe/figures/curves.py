@@ -51,4 +51,9 @@ def learning_scene(runs: Mapping[str, pd.DataFrame]) -> Grid:
         title="Training loss",
     )
     matches = Lines(scores, x="step", limits=(0, 1.02), title="Exact match")
-    return Grid([curve, matches], 2) if len(scores) else Grid([curve], 1)
+    scenes = [scene for scene in (curve, matches) if len(scene.rows)]
+    if not scenes:
+        raise InputError(
+            f"the log of {next(iter(runs))} has neither loss nor exact_match: train some steps first"
+        )
+    return Grid(scenes, len(scenes))

@@ -44,7 +44,7 @@ REFERENCE = re.compile(r'(\bid="|href="#|url\(#)')
 def write_report(
     out: str | os.PathLike[str], title: str, lead: str, sections: Sequence[Section]
 ) -> Path:
-    """``OUT/report.html``, or ``OUT`` where that is an .html file: a title, a first paragraph, and the sections.
+    """``OUT/report.html``, or ``OUT`` where that is an .html file: a title, the first paragraphs (lines of ``lead``), and the sections.
 
     Raises:
         InputError: it cannot be written.
