@@ -4,6 +4,7 @@
 """
 
 import csv
+import gzip
 import io
 import json
 import os
@@ -279,8 +280,10 @@ def _contents(place: Path) -> dict[str, Any]:
 
 def _content(path: Path, place: Path) -> Any:
     """The bytes of a file, the same wherever its folder lies; of tables without what the clock says."""
-    if path.suffix == ".csv":
-        rows = csv.DictReader(io.StringIO(path.read_text()))
+    if path.name.endswith((".csv", ".csv.gz")):
+        content = path.read_bytes()
+        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
+        rows = csv.DictReader(io.StringIO(text, newline=""))
         return [{name: row[name] for name in row if name not in CLOCKED} for row in rows]
     if path.name.endswith(".done.json"):
         return {**json.loads(path.read_text()), "seconds": 0, "command": ""}

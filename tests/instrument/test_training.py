@@ -124,9 +124,9 @@ def test_a_state_that_is_being_written_never_takes_the_old_ones_place(
     settings, save = recipe(), torch.save
     killed_at(9, monkeypatch, settings, tmp_path / "run")
 
-    def half(content: Any, path: Path) -> None:
-        save(content, path)
-        path.write_bytes(path.read_bytes()[:1000])
+    def half(content: Any, stream: Any) -> None:
+        save(content, stream)
+        stream.truncate(1000)
         raise Killed
 
     with monkeypatch.context() as patch:

@@ -51,8 +51,8 @@ def _shorter(pool: Pool, vocabulary: Codec, longest: int | None) -> Pool:
 def _write(path: Path, pool: Pool) -> None:
     source, target = pool.pairs.source, pool.pairs.target
     parts = [source.values, source.offsets, target.values, target.offsets]
-    with whole(path) as partial:
-        torch.save([part.clone() for part in (*parts, pool.indices, pool.lengths)], partial)
+    with whole(path) as partial, open(partial, "wb") as stream:  # a path would be named in the file
+        torch.save([part.clone() for part in (*parts, pool.indices, pool.lengths)], stream)
 
 
 def _read(path: Path, device: torch.device) -> Pool:

@@ -177,8 +177,8 @@ class Run:
             "model": self.model.state_dict(),
             "optimizers": [optimizer.state_dict() for optimizer, _ in self.optimizers],
         }
-        with whole(path) as partial:
-            torch.save(state, partial)
+        with whole(path) as partial, open(partial, "wb") as stream:
+            torch.save(state, stream)
 
     def load(self, path: Path) -> None:
         state = _read_state(path, self.recipe, self.worker.device)
