@@ -33,7 +33,7 @@ GROUP = re.compile(r"<g id=\"[\w.-]+\">")
 
 
 def compact_svg(text: str) -> str:
-    """The same drawing in fewer bytes."""
+    """Returns an SVG of the same drawing with fewer bytes."""
     text = FONTS.sub("", UNSEEN.sub("", text))
     text = text.replace("<svg ", '<svg font-family="DejaVu Sans, sans-serif" ', 1)
     text = ATTRIBUTES.sub(lambda match: _round_numbers(match[0]), text)

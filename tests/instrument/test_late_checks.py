@@ -1,4 +1,4 @@
-"""What an option says wrong is told before a model's weights are read."""
+"""Wrong options are refused before the weights of a model are read."""
 
 import pytest
 

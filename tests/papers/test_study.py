@@ -503,6 +503,14 @@ def test_the_figure_is_drawn_from_the_folder(finished, tmp_path):
         catalogue.write_figure("matched-study", sources=[tmp_path], out=tmp_path / "n.pdf")
 
 
+def test_a_run_that_stands_twice_is_refused(finished, tmp_path):
+    folder = Path(shutil.copytree(finished, tmp_path / "study"))
+    lines = (folder / "runs.csv").read_text().splitlines(keepends=True)
+    (folder / "runs.csv").write_text("".join([*lines, lines[-1]]))
+    with pytest.raises(InputError, match="twice"):
+        load_study(folder)
+
+
 def test_the_page_has_a_verdict_for_every_comparison(finished, plan_file):
     page = write_page(load_study(finished), read_plan(plan_file))
     lines = [line for line in page.splitlines() if "“" in line]

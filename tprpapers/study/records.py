@@ -173,6 +173,8 @@ def load_study(folder: str | os.PathLike[str]) -> Study:
     named = runs["variant"] + "-" + runs["seed"].astype(str)
     if runs.empty or examples.empty or (named != runs["run"]).any():
         raise InputError(f"{folder} has runs that are not named as its variants and seeds: {AGAIN}")
+    if repeated := [*runs.loc[runs["run"].duplicated(), "run"]]:
+        raise InputError(f"{paths[FILES[0]]} has the run {repeated[0]!r} twice: {AGAIN}")
     if missing := [name for name in runs["run"] if name not in examples]:
         raise InputError(f"{paths[FILES[2]]} lacks the run {missing[0]!r}: {AGAIN}")
     known = set(runs["run"])

@@ -224,7 +224,7 @@ def line_colors(n: int) -> list[tuple[float, float, float]]:
 
 
 def value_colors(names: Sequence[str]) -> list[tuple[float, float, float]]:
-    """A color a value: from dark to light where all are numbers, else hues that are told apart."""
+    """One color for each value: from dark to light if all values are numbers, else distinct hues."""
     if len(names) < 2 or not all(name.lstrip("-").isdecimal() for name in names):
         return palette(len(names))
     ranks = np.argsort(np.argsort([int(name) for name in names])) / (len(names) - 1)

@@ -82,7 +82,7 @@ class Design:
         return units if self.control == AS_IS else units[:1]
 
     def divide_to_choose(self, units: int) -> tuple[Flags, Flags]:
-        """Of fitted units those that candidates are fitted to, and those of other documents that judge them."""
+        """Splits the fitted units by document: one part fits candidates, the other selects among them."""
         documents, is_fitted = self.origin.documents, self.fitted[units]
         fitted = is_fitted & ~self.judged
         judged = is_fitted & ~np.isin(documents, documents[fitted])

@@ -152,7 +152,7 @@ def search_roles(
 
 
 def make_controls(data: SearchData, rng: np.random.Generator) -> dict[str, SearchData]:
-    """The same units with the fields of other tokens, and with normal vectors of the same covariance."""
+    """Two controls: the units with shuffled fields of their tokens, and with normal vectors of the same covariance."""
     order = rng.permutation(len(data.fillers))
     fields = {name: codes[order] for name, codes in data.fields.items()}
     n, width = data.vectors.shape
