@@ -1,5 +1,6 @@
 """An extraction: the model's store and those of its twins, written together, block by block."""
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -282,11 +283,19 @@ class Extraction:
     def _origin(self) -> dict[str, Any]:
         return describe_origin(self.model)
 
+    def _origin_of(self, model: Readable, is_control: bool) -> dict[str, Any]:
+        """What is known of a model; weights of a control that are the model's in another order are not read for it."""
+        origin, digest = self._origin, self._origin["sha256"]
+        if not is_control:
+            return origin
+        if model is self.model:
+            sha256 = hashlib.sha256(f"{model.name} {digest}".encode()).hexdigest()
+            return origin | {"name": model.name, "sha256": sha256, "twin_of": digest}
+        return describe_origin(model) | {"twin_of": digest}
+
     def _settings(self, model: Readable, samples: int, is_control: bool) -> dict[str, Any]:
-        twin = {"twin_of": self._origin["sha256"]} if is_control else {}
-        origin = describe_origin(model) if is_control else self._origin
         return {
-            "model": origin | twin | getattr(model, "notes", {}),
+            "model": self._origin_of(model, is_control) | getattr(model, "notes", {}),
             "data": self.data.origin | {"n": samples},
             "target": self.target,
             "labels": {k: v for labeller in self.labellers for k, v in labeller.describe().items()},
