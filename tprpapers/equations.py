@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from tprprobe.models.attention import TPAttention, split_heads
 from tprprobe.models.protocol import Model
-from tprprobe.models.sublayers import SubLayer
+from tprpapers.architectures.sublayers import SubLayer
 from tprprobe.models.transformer import Embedding
 from tprprobe.site.hooks import capture, find_sites
 

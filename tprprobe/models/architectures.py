@@ -19,8 +19,6 @@ from tprprobe.files.checksums import sum_bytes
 from tprprobe.models.listing import list_presets
 from tprprobe.models.placement import read_weights
 from tprprobe.models.protocol import Model
-from tprprobe.models.tpgn import TPGN
-from tprprobe.models.tpt import TPT
 from tprprobe.models.transformer import Transformer
 
 LARGEST, DEEPEST = 2**24, 2**8  # of a size, and of what is computed one after another
@@ -31,9 +29,6 @@ DRAWN = (Tensor.normal_, Tensor.uniform_)  # what fills a tensor with random num
 ARCHITECTURES: dict[str, tuple[type[Model], dict[str, Any]]] = {
     "transformer": (Transformer, {}),
     "tp-transformer": (Transformer, {"roles": "continuous", "embedding_binding": True}),
-    "tpt": (TPT, {}),
-    "t5": (TPT, {"roles": "none"}),
-    "tpgn": (TPGN, {}),
 }
 
 
@@ -43,7 +38,8 @@ def find_architecture(name: object) -> tuple[type[Model], dict[str, Any]]:
         raise unknown("architecture", name, list_architectures())
     if name in ARCHITECTURES:
         return ARCHITECTURES[name]
-    return plugins.find("models")[name].load(), {}
+    loaded = plugins.find("models")[name].load()
+    return loaded if isinstance(loaded, tuple) else (loaded, {})
 
 
 def list_architectures() -> tuple[str, ...]:

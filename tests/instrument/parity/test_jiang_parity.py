@@ -15,9 +15,9 @@ from parity.publishedbeam import published_beam
 from parity.singlesoftmax import attend_singly, single_softmax
 
 from tprpapers.jiang.adafactor import Adafactor
-from tprprobe.models import sublayers
+from tprpapers.architectures import sublayers
 from tprprobe.models.decoding.generation import generate
-from tprprobe.models.tpt import CROSS_HIDDEN, SELF_HIDDEN, additive
+from tprpapers.architectures.tpt import CROSS_HIDDEN, SELF_HIDDEN, additive
 from tprprobe.training.loop import relative_step
 from tprprobe.training.losses import summed_loss
 

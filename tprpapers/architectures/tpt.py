@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from tprprobe.models.caches import Cache, KeyValues, Memory
 from tprprobe.models.protocol import Model
-from tprprobe.models.sublayers import SubLayer
-from tprprobe.models.tptconfig import TPTConfig
+from tprpapers.architectures.sublayers import SubLayer
+from tprpapers.architectures.tptconfig import TPTConfig
 from tprprobe.site.site import per_position
 
 MAX_DISTANCE = 128  # distances from here on share the last bucket
@@ -163,6 +163,9 @@ class TPT(Model[TPTConfig, Memory, Cache]):
         if self.config.cross_position_bias:
             cross = cross + self.cross_bias(past, n, memory.mask.shape[-1])
         return own + additive(causal, SELF_HIDDEN, own), cross
+
+
+T5 = TPT, {"roles": "none"}
 
 
 def position_bias(config: TPTConfig, bound: bool, bidirectional: bool) -> RelativeBias:

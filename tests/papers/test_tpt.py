@@ -8,7 +8,7 @@ import torch
 
 from tprprobe.errors import InputError
 from tprprobe.models import build, count_parameters
-from tprprobe.models.tpt import buckets
+from tprpapers.architectures.tpt import buckets
 from tprprobe.site.hooks import capture, intervene, sites
 
 SMALL = {
