@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import tprprobe as tp
-from tprprobe.models.decoding.hypotheses import Rows, Rules
+from tprprobe.models.decoding.hypotheses import BeamState, Rules
 from tprprobe.site.cached_prefix import hold
 from tprprobe.site.hooks import find_sites
 
@@ -24,7 +24,7 @@ def test_a_hook_that_hands_its_output_on_reads_nothing(make_model):
     for site in find_sites(model).values():
         site.register_forward_hook(lambda module, inputs, output: None)
         assert not site.is_read
-    assert not Rows(model, SOURCE, 1, Rules(4)).is_read
+    assert not BeamState(model, SOURCE, 1, Rules(4)).is_read
     seen = []
     handle = model.get_submodule(MAP).register_forward_hook(lambda *given: seen.append(given[2]))
     assert model.get_submodule(MAP).is_read

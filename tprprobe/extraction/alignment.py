@@ -28,13 +28,13 @@ Columns = Mapping[str, Sequence[Any]]
 PLAIN = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")  # words of a text that nobody annotated
 
 
-def label_words(example: Example, written: str | None) -> tuple[Labelled, Labelled]:
+def label_words(example: Example, answer: str | None) -> tuple[Labelled, Labelled]:
     """The labelled words of a source, and of its target or of the text written instead.
 
     Of texts that are not labelled not even the words are known.
     """
-    source, target = example.labels(written)
-    text = example.target if written is None else written
+    source, target = example.labels(answer)
+    text = example.target if answer is None else answer
     return source or Labelled("", "", (), example.source), target or Labelled("", "", (), text)
 
 
@@ -56,8 +56,8 @@ def place_written(vocabulary: Codec, ids: Sequence[int], n: int) -> list[Span]:
     for n_read in range(1, len(ids) + 1):
         beginning = vocabulary.decode(ids[:n_read])
         if text.startswith(beginning):  # otherwise its last character is not complete
-            piece = text[start : len(beginning)]
-            place = (start + len(piece) - len(piece.lstrip()), len(beginning))
+            segment = text[start : len(beginning)]
+            place = (start + len(segment) - len(segment.lstrip()), len(beginning))
             places += [place] * (n_read - len(places))
             start = len(beginning)
     return places[:n]

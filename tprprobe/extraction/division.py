@@ -116,7 +116,7 @@ def join_ranges(out: Path, ranges: Sequence[range], ranks: Ranks) -> None:
         for rank, rank_range in enumerate(ranges)
         if rank_range
     ]
-    ranks.wait(lambda: all((part / MANIFEST).exists() for part in stores))
+    ranks.wait(lambda: all((store / MANIFEST).exists() for store in stores))
     joined = part_of(out, "joined")
     concatenate(stores, joined, resume=True)
     for kind in TWINS:

@@ -58,7 +58,7 @@ class Prepared(NamedTuple):
 
     pairs: Pairs
     table: pd.DataFrame
-    kept: pd.DataFrame  # the token table as it is stored
+    stored: pd.DataFrame  # the token table as it is stored
     counts: Mapping[str, int]
     block: Block | None  # the examined model's vectors, where its answers needed them
 
@@ -105,7 +105,7 @@ class Extraction:
         self, model: Readable, out: Path, samples: int, resume: bool, is_control: bool = False
     ) -> StoreWriter:
         settings = self._settings(model, samples, is_control)
-        return StoreWriter.create(out, self.kept, settings, resume)
+        return StoreWriter.create(out, self.stored_specs, settings, resume)
 
     def write(self, passes: Sequence[Pass], samples: range) -> None:
         """Extracts what the stores lack of these samples and finishes them, the last one last.
@@ -141,7 +141,7 @@ class Extraction:
                     block = shared_block or read_block(model, shared.pairs, names, pad, size)
                 block.check(shared.pairs, start)
                 rows = self.pooling.rows(block.rows, self.specs, shared.table)
-                writer.append(rows, shared.kept, block.maps, shared.counts)
+                writer.append(rows, shared.stored, block.maps, shared.counts)
         if passes[-1].control:
             self.prepared[start] = shared
 
@@ -228,7 +228,7 @@ class Extraction:
         return align_words(examples, pairs, self.vocabulary, tasks, decoder_ids, self.labellers)
 
     @property
-    def kept(self) -> dict[str, SiteSpec]:
+    def stored_specs(self) -> dict[str, SiteSpec]:
         """The sites as they lie on disk."""
         pooled = {name: self.pooling.kept_as(spec) for name, spec in self.specs.items()}
         return {name: spec.kept_as(*self.storage) for name, spec in pooled.items()}
@@ -261,7 +261,7 @@ class Extraction:
         }
         lengths[SAMPLE] = torch.ones_like(lengths["target"])
         sizes = {}
-        for name, spec in self.kept.items():
+        for name, spec in self.stored_specs.items():
             n_read = min(samples, self.attention_samples) if spec.is_attention else samples
             counts = torch.stack([lengths[side] for side in spec.rows.split("_")]).prod(0)[:n_read]
             rows = round(counts.double().mean().item() * n_read) if n_read else 0
