@@ -106,9 +106,7 @@ def part_of(out: Path, name: str) -> Path:
 
 
 def join_ranges(out: Path, ranges: Sequence[range], ranks: Ranks) -> None:
-    """Waits for the parts of all processes, and for the first of them to join these to the store,
-    which is there whole or not at all.
-    """
+    """Waits for the parts of all processes; the first joins these to the store, which is there whole or not at all."""
     if ranks.rank:
         return ranks.wait((out / MANIFEST).exists)
     stores = [

@@ -26,7 +26,7 @@ from tprprobe.extraction.division import (
 from tprprobe.extraction.passes import Block, decoder_inputs, known_spec, read_block, spec_of
 from tprprobe.extraction.pooling import Pooling
 from tprprobe.gold.labellers import Labeller
-from tprprobe.models.answers import exact_matches, write_answers
+from tprprobe.models.answers import continue_sources, exact_matches, write_answers
 from tprprobe.models.origins import describe_origin
 from tprprobe.models.protocol import Language, Readable, require_head
 from tprprobe.site.hooks import find_sites
@@ -95,7 +95,7 @@ class Extraction:
         for kind, control in controls.items() if samples.start < n_control else ():
             with control() as model:
                 writer = self._open(model, out / kind, n_control, resume, is_control=True)
-                if self._has_answers:
+                if self._is_asked or self.target == "generated":
                     passes.append(Pass(control, writer, n_control))
                 else:  # one pass after another, so that weights are permuted once
                     self.write([Pass(partial(nullcontext, model), writer, n_control)], samples)
@@ -108,10 +108,7 @@ class Extraction:
         return StoreWriter.create(out, self.stored_specs, settings, resume)
 
     def write(self, passes: Sequence[Pass], samples: range) -> None:
-        """Extracts what the stores lack of these samples and finishes them, the last one last.
-
-        The last pass has most samples; what those before it lack, it lacks too.
-        """
+        """Extracts what the stores lack of these samples and finishes them, the last one, which has most samples, last."""
         main = passes[-1].writer
         sizes = block_sizes(self.data, self.vocabulary, self.specs)
         numbers = range(samples.start, min(samples.stop, passes[-1].end))
@@ -149,16 +146,27 @@ class Extraction:
         """The ids and the token table of a block, and what the model answers."""
         pairs, block, answers = self._encode(examples), None, None
         n_cut = {f"{side}.texts_cut": n for side, n in zip(SIDES, pairs.cut, strict=True)}
-        if self.target == "generated":
+        n_read = pairs.source.lengths.tolist()
+        if self._continues:
+            pairs = continue_sources(
+                require_head(self.model, "a text"), pairs, self.limits["max_new_tokens"]
+            )
+        elif self.target == "generated":
             correct, _ = exact_matches(require_head(self.model, "an answer"), pairs)
             answers = correct, write_answers(self.model, pairs, correct)
             pairs = Pairs(pairs.source, Ragged.from_lists(answers[1]))
         if self._has_answers:
             size = self.limits.get("batch_tokens")
-            block = read_block(self.model, pairs, names, self.vocabulary.pad, size)
+            block = read_block(self.model, pairs, names, self.vocabulary.pad, size, True)
             answers = answers or self._answers(examples, pairs, block.correct)
         columns = self._columns(examples, answers)
         words, counts = self._words(examples, pairs, answers[1] if answers else [])
+        if self._continues:
+            is_written = [
+                np.arange(n) >= start
+                for n, start in zip(pairs.source.lengths.tolist(), n_read, strict=True)
+            ]
+            words["source"] = words["source"].assign(written=np.concatenate(is_written))
         table = token_table(examples, pairs, columns, start, self.vocabulary, words)
         stored_table = self.pooling.table(table, self.vocabulary)
         return Prepared(pairs, table, stored_table, {**counts, **n_cut}, block)
@@ -182,15 +190,18 @@ class Extraction:
         return bool(writes) and writes != "masked" and self._has_targets
 
     @property
+    def _continues(self) -> bool:
+        """Whether the model reads what it wrote behind the text."""
+        return self.target == "generated" and not self.vocabulary.target_frame[1]
+
+    @property
     def _has_answers(self) -> bool:
-        return self._is_asked or self.target == "generated"
+        return self._is_asked or (self.target == "generated" and not self._continues)
 
     def _answers(
         self, examples: Sequence[Example], pairs: Pairs, correct: Any
     ) -> tuple[Any, list[list[int]]] | None:
-        """Which answers are right, and what the model writes; None where it is not asked. The pass for the sites does
-        not ask a model that goes on with the text.
-        """
+        """Which answers are right, and what the model writes; None where it is not asked."""
         if not self._is_asked:
             return None
         if not self.vocabulary.target_frame[1]:
@@ -219,7 +230,7 @@ class Extraction:
     ) -> tuple[dict[str, pd.DataFrame], Mapping[str, int]]:
         if not self.vocabulary.has_words:
             return {}, {}
-        decoder_ids = answer_ids if self.target == "generated" else None
+        decoder_ids = answer_ids if self.target == "generated" and not self._continues else None
         of_data = dict.fromkeys(self.data.tasks)
         tasks = [
             *of_data,
@@ -251,14 +262,13 @@ class Extraction:
         return self._encode(list(self.data[:CONTROL_SAMPLES]))
 
     def sizes(self, samples: int) -> dict[str, tuple[int, int]]:
-        """Rows and bytes of every site on so many samples, reckoned from shapes and the first samples' symbols.
-
-        A word counts as many rows as it has symbols, and compression only as bfloat16's, which takes 2 bytes a number.
-        """
+        """Rows and bytes of every site on so many samples, by shapes and the first samples' symbols; a word has a row a symbol."""
         lengths = {
             "source": self.sample.source.lengths,
             "target": decoder_inputs(self.sample).diff(),
         }
+        if self._continues:
+            lengths["source"] = lengths["source"] + self.limits["max_new_tokens"]
         lengths[SAMPLE] = torch.ones_like(lengths["target"])
         sizes = {}
         for name, spec in self.stored_specs.items():

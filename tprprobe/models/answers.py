@@ -18,6 +18,7 @@ from jaxtyping import Bool, Int
 
 from tprprobe import plugins
 from tprprobe.console import track
+from tprprobe.data.batching import Ragged
 from tprprobe.data.dataset import Dataset, Example
 from tprprobe.data.pairs import Pairs, encode_answers, encode_sources
 from tprprobe.data.vocabularies.codecs import Codec
@@ -112,6 +113,22 @@ def write_answers(
     return answers
 
 
+@torch.no_grad()
+def continue_sources(model: Language, pairs: Pairs, max_length: int) -> Pairs:
+    """The pairs whose sources end with what the model writes behind them greedily, an end symbol included."""
+    offsets, values = pairs.source.offsets.tolist(), pairs.source.ids.tolist()
+    sources = [values[start:end] for start, end in pairwise(offsets)]
+    ends = {*getattr(model.config, "ends", ()), model.config.eos}
+    for indices in pairs.by_length(DECODED_AT_ONCE, model):
+        source = pairs.source.padded(indices, model.config.pad).to(model.device)
+        generated = generate(model, source, max_length).tolist()
+        for sample, ids in zip(indices.tolist(), generated, strict=True):
+            ids = [symbol for symbol in ids if symbol != model.config.pad]  # of a full window
+            end = next((i + 1 for i, symbol in enumerate(ids) if symbol in ends), len(ids))
+            sources[sample] += ids[:end]
+    return Pairs(Ragged.from_lists(sources), pairs.target, pairs.cut)
+
+
 def evaluate(
     model: Readable, data: Dataset, vocabulary: Codec | None = None, **options: Any
 ) -> pd.DataFrame:
@@ -182,8 +199,7 @@ def save_evaluation(
     out: str | Path,
     options: Mapping[str, Any] = MappingProxyType({}),
 ) -> Path:
-    """The summary in a folder (JSON); beside it every prediction, for figures and tables: Parquet
-    of questions, JSONL of documents. ``options`` are those the summaries were written with."""
+    """The summary in a folder (JSON), beside it every prediction: Parquet of questions, JSONL of documents."""
     folder = Path(out)
     stem = f"{model.name}.{data.name}.{data.split}".replace(":", "-").replace("/", "-")
     metadata = {

@@ -3,7 +3,6 @@
 import dataclasses
 import hashlib
 import math
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, get_args, get_origin
@@ -16,6 +15,7 @@ from torch.overrides import TorchFunctionMode
 from tprprobe import plugins
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.checksums import sum_bytes
+from tprprobe.files.file_errors import physical_memory
 from tprprobe.models.listing import list_presets
 from tprprobe.models.placement import read_weights
 from tprprobe.models.protocol import Model
@@ -112,9 +112,7 @@ def expand(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def typed_option(field: dataclasses.Field, value: Any, label: str) -> Any:
-    """The value of an option, which the user calls ``said``; a single number of layers counts for both stacks,
-    and an encoder may have none: of an empty source, a decoder makes a language model.
-    """
+    """The value of an option, called ``label`` in errors; one number of layers counts for both stacks, an encoder may have 0."""
     options, sized = get_args(field.type), field.name.startswith(("d_", "n_", "vocab", "max_"))
     if get_origin(field.type) is Literal:
         if value not in options:
@@ -161,11 +159,7 @@ def _check_memory(module_class: type[Model], config: Any) -> None:
     with sketched():
         model = module_class(config)
     weight_bytes = sum(tensor.nbytes for tensor in (*model.parameters(), *model.buffers()))
-    try:
-        memory_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError):  # systems that do not say
-        return
-    if weight_bytes > memory_bytes:
+    if weight_bytes > (memory_bytes := physical_memory()):
         raise InputError(
             f"a model of these sizes has {weight_bytes:,} bytes of weights, this machine {memory_bytes:,} of memory: "
             "give smaller sizes"
@@ -191,10 +185,7 @@ def count_parameters(settings: dict[str, Any]) -> int:
 
 @contextmanager
 def sketched() -> Iterator[None]:
-    """A block in which modules are made without values.
-
-    PyTorch would draw them on the device "meta" in Python, for which it loads its compiler: two seconds.
-    """
+    """A block in which modules have no values; on the device "meta" PyTorch loads its compiler for drawing them (2 s)."""
     with torch.device("meta"), _SkipRandomFills():
         yield
 

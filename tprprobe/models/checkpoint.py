@@ -186,9 +186,7 @@ def _weights(state: dict[str, torch.Tensor]) -> bytes:
 
 
 def _sum(state: Mapping[str, torch.Tensor]) -> str:
-    """The checksum (CRC-32C) of tensors, their names, types and shapes; those of a library that writes
-    them anew have none.
-    """
+    """The checksum (CRC-32C) of tensors, their names, types and shapes; files that a library wrote anew have none."""
     checksum = 0
     for name, tensor in sorted(state.items()):
         header = f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode()

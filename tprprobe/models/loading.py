@@ -131,9 +131,7 @@ def find_twins(
 def find_controls(
     model: Readable, kinds: Sequence[str] | None = None, seed: int = 0
 ) -> dict[str, Callable[[], AbstractContextManager[Readable]]]:
-    """The twins of a model by kind, each in a block; the permuted one of an attached model is that model itself, whose
-    weights are in another order during the block.
-    """
+    """The twins by kind, each in a block; the permuted one of an attached model is that model, permuted during the block."""
     return {
         kind: partial(permuted, model, seed)
         if kind == PERMUTED and isinstance(model, Attached)

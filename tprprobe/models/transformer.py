@@ -171,11 +171,7 @@ class Layer(nn.Module):
 
 
 def attention(config: TransformerConfig) -> TPAttention:
-    """One attention, initialized as the configuration says.
-
-    The authors' TP-attention keeps torch's default, as its Xavier reset is never called; their
-    baseline's is called. ``xavier`` is that reset for both: W_r ~ N(0, 1/√d_r), the others Xavier.
-    """
+    """One attention; ``xavier`` is the authors' reset, W_r ~ N(0, 1/√d_r), which they call for the baseline alone."""
     module = TPAttention(
         config.d_model, config.n_heads, config.roles, config.binding, config.dropout
     )

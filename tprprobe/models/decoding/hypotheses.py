@@ -54,9 +54,7 @@ class BeamState:
         self._ends = torch.tensor(getattr(model.config, "ends", (model.config.eos,)), device=device)
 
     def _fit(self, source: Tensor, rules: Rules) -> tuple[Int[Tensor, " sample"], Rules]:
-        """The most symbols that are written behind every source, and the rules for the longest; while a site is read,
-        rows that are full stay, so that all have the room of the longest source.
-        """
+        """The most symbols behind every source, and the rules for the longest; sites need one length of all."""
         limits = torch.full((len(source),), rules.max_length, device=source.device)
         if (room := self.model.room(source)) is None or bool((room >= limits).all()):
             return limits, rules
@@ -117,10 +115,7 @@ class BeamState:
 
 
 def encode_by_length(model: SequenceModel, source: Shaped[Tensor, "batch seq"]) -> Any:
-    """The memory of a batch, encoded in parts of like length, so that few pads are computed.
-
-    Sources that are no ids but vectors have no pads: they are encoded at once.
-    """
+    """The memory of a batch, encoded in chunks of like length, so that few pads are computed; vectors have no pads."""
     if source.is_floating_point():
         return model.encode(source)
     real, width = source != model.config.pad, source.shape[1]

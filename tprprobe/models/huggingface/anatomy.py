@@ -143,9 +143,7 @@ def looks_back(before: Tensor | None, after: Tensor | None) -> bool:
 
 
 def find_stacks(module: nn.Module, calls: Sequence[Call]) -> dict[str, Stack]:
-    """The stacks of a model: of the lists of modules in which each reads what the one before it returned, those
-    with most weights.
-    """
+    """The stacks: of the lists of modules in which each reads what the one before returned, those with most weights."""
     largest: dict[str, tuple[int, Stack]] = {}
     outer: list[str] = []
     for path, submodule, members in _lists(module, calls):

@@ -129,9 +129,7 @@ def check_ties(path: str, slices: list[Slice], module: Any) -> None:
 
 
 def check_weights(path: str, module: Any) -> None:
-    """Checks that weights in memory are finite, and that few lie in rows of zeros, as an interrupted download leaves
-    them. The length of a row tells both, in a tenth of the time that a look at every number takes.
-    """
+    """Checks by the lengths of rows that weights are finite, and that few lie in rows of zeros (interrupted downloads)."""
     total = empty = 0
     for name, weights in module.named_parameters():
         if weights.is_meta or not weights.is_floating_point():

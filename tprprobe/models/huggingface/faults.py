@@ -49,9 +49,7 @@ SLACK = 2  # how many times fewer weights a file may hold than the least that it
 
 @contextmanager
 def refusing(prefix: str) -> Iterator[None]:
-    """A block in which libraries read a stranger's files or run a stranger's model for the first time: whatever
-    they raise is an InputError that begins with ``said``. What they write is shown if :data:`VERBOSE` is set.
-    """
+    """A block in which what libraries raise is an InputError after ``prefix``; :data:`VERBOSE` shows their output."""
     try:
         with held_back():
             yield

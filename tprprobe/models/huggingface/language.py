@@ -90,11 +90,9 @@ class Pretrained(Attached, Language):
                 callers.clear()
                 passes.close()
 
-        modules = {
-            id(module): module for module in (wrapper, self.module) if isinstance(module, nn.Module)
-        }
+        modules = {self.module, wrapper} if isinstance(wrapper, nn.Module) else {self.module}
         with ExitStack() as hooks:
-            for module in modules.values():
+            for module in modules:
                 hooks.callback(module.register_forward_pre_hook(begin, with_kwargs=True).remove)
                 hooks.callback(module.register_forward_hook(end, always_call=True).remove)
             yield
@@ -124,16 +122,13 @@ class Pretrained(Attached, Language):
             arguments[TEXT] = self.read(arguments[TEXT])
             arguments = self._arguments(arguments.pop(TEXT), arguments.pop(MASK, None)) | arguments
         if self.two_stacks and not any(name.startswith("decoder_") for name in arguments):
-            start = torch.full_like(arguments[TEXT][:, :1], self.config.sos)
-            arguments[DECODER_IDS] = start
-        takes_any = any(
-            parameter.kind is parameter.VAR_KEYWORD for parameter in self.named.values()
-        )
+            arguments[DECODER_IDS] = torch.full_like(arguments[TEXT][:, :1], self.config.sos)
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in self.named.values())
         for name in (DECODER_IDS, "token_type_ids"):  # which it may not have
             if not (self.two_stacks or takes_any or name in self.named):
                 arguments.pop(name, None)
         self._begin()
-        return _first_of(self._pass(self.module, arguments))
+        return self._pass(self.module, arguments)
 
     def describe(self) -> dict[str, Any]:
         """Sizes, head, tokenizer, and what can be asked of the model."""
@@ -146,24 +141,29 @@ class Pretrained(Attached, Language):
             "width": self.config.d_model,
             "heads": getattr(config, "num_attention_heads", "none"),
             "head": self.head or "none: it returns states",
-            "tokenizer": f"{type(vocabulary.tokenizer).__name__}, {len(vocabulary.tokenizer)} symbols, texts of {vocabulary.limit or 'any length'}",
+            "tokenizer": f"{type(vocabulary.tokenizer).__name__}, {len(vocabulary.tokenizer)} symbols, "
+            f"texts of {vocabulary.limit or 'any length'}",
             "commands": COMMANDS[self.head],
             **self.notes,
         }
 
     def run(self, source: Int[Tensor, "batch seq"], target: Int[Tensor, "batch target_seq"]) -> Any:
-        """One pass for its sites: logits of an encoder-decoder; else None, and the pass ends behind the last layer that
-        somebody reads.
-        """
+        """One pass for its sites: logits of an encoder-decoder, else None."""
+        if not self.two_stacks:
+            return self.run_for_sites(source, target)
+        self._begin()
+        arguments = self._arguments(source) | {DECODER_IDS: target.clamp(min=0)}
+        return self._pass(self.module, arguments)
+
+    def run_for_sites(self, source: Tensor, target: Tensor) -> None:
+        """One pass that ends behind the last layer that is read."""
         self._begin()
         arguments = self._arguments(source)
         if self.two_stacks:
             arguments[DECODER_IDS] = target.clamp(min=0)
-            return _first_of(self._pass(self.module, arguments))
         is_read = [site.is_read for site in self.taps.sites.values()]
         of_texts = self.texts is not None and bool(self.get_submodule(ENCODING).is_read)
         self._pass(self.module.base_model, arguments, is_whole=of_texts or not any(is_read))
-        return None
 
     def encode(self, source: Int[Tensor, "batch seq"]) -> Memory:
         """The memory of sources: one pass over them."""
@@ -172,9 +172,7 @@ class Pretrained(Attached, Language):
         arguments, mask = self._arguments(source), self._real(source)
         memory = Memory(arguments[TEXT], mask)
         if self.head == SEQ2SEQ:
-            return replace(
-                memory, states=_first_of(self._pass(self.module.get_encoder(), arguments))
-            )
+            return replace(memory, states=self._pass(self.module.get_encoder(), arguments))
         if self.head == MASKED:
             return replace(memory, logits=self._at_masks(source, arguments))
         places = torch.arange(source.shape[1], device=source.device)
@@ -255,7 +253,7 @@ class Pretrained(Attached, Language):
             raise InputError(
                 f"{self.name} fills masks, and a text has none: write {symbol} for the missing word"
             )
-        logits = _first_of(self._pass(self.module, arguments))
+        logits = self._pass(self.module, arguments)
         order = torch.argsort((~is_mask).int(), dim=1, stable=True)[:, : int(is_mask.sum(1).max())]
         return logits.gather(1, order[..., None].expand(-1, -1, logits.shape[-1]))
 
@@ -278,9 +276,7 @@ class Pretrained(Attached, Language):
         return self._masked(ids.clamp(min=0), self._real(ids) if mask is None else mask)
 
     def _masked(self, ids: Tensor, mask: Tensor) -> dict[str, Any]:
-        """What the model is called with: ids, the mask of those that are no padding, and their positions
-        where padding stands before them.
-        """
+        """The arguments of a call: ids, their mask, and their positions where padding stands before them."""
         arguments: dict[str, Any] = {TEXT: ids}
         if not mask.all():
             arguments[MASK] = mask.long()
@@ -307,22 +303,20 @@ class Pretrained(Attached, Language):
         if cache is not None:
             arguments = {**arguments, self.cache: cache, "use_cache": True}
         if columns is None:
-            return _first_of(self._pass(self.module, arguments))
+            return self._pass(self.module, arguments)
         if "logits_to_keep" in self.named:
-            return _first_of(self._pass(self.module, {**arguments, "logits_to_keep": columns}))
-        return _first_of(self._pass(self.module, arguments))[:, columns]
+            return self._pass(self.module, {**arguments, "logits_to_keep": columns})
+        return self._pass(self.module, arguments)[:, columns]
 
     def _pass(self, module: Any, arguments: dict[str, Any], is_whole: bool = True) -> Any:
-        """What a module returns for these arguments, while the tensors of its parts pass the sites; if not ``whole``, the
-        pass ends behind the last layer that is read, and returns nothing.
-        """
+        """Logits or states of a module whose tensors pass the sites; if not whole, it ends behind the last layer read."""
         if "use_cache" in inspect.signature(module.forward).parameters:
             arguments = {"use_cache": False, **arguments}
         output = None
         with self.taps.opened(self.module, _lengths(arguments), is_whole):
-            output = module(**arguments)
+            output = _first_of(module(**arguments))
         if self.texts is not None and self.get_submodule(ENCODING).is_read:
-            self.get_submodule(ENCODING)(self.texts(_first_of(output), arguments.get(MASK)))
+            self.get_submodule(ENCODING)(self.texts(output, arguments.get(MASK)))
         return output
 
     def _new_cache(self) -> Any:
@@ -331,7 +325,7 @@ class Pretrained(Attached, Language):
         return DynamicCache() if self.cache else None
 
     def _check_window(self, mask: Tensor) -> None:
-        """Checks that no sliding window would count padding between a text and what is written behind it."""
+        """A sliding window would count padding between a text and what is written behind it."""
         window = getattr(self.module.config.get_text_config(), "sliding_window", None)
         if window and mask.shape[1] > window and not mask.all():
             raise InputError(

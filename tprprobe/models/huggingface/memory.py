@@ -33,9 +33,7 @@ class Memory:
 
 
 def find_cache(module: Any) -> str:
-    """The argument by which a decoder goes on from keys and values alone; "" of one that must read the whole text
-    again (Mamba).
-    """
+    """The argument by which a decoder goes on from keys and values alone; "" if it must read the whole text again (Mamba)."""
     from transformers import DynamicCache
     from transformers.cache_utils import DynamicLayer
 

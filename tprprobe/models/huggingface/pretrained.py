@@ -49,9 +49,7 @@ PLAIN = Placement()
 def read_transformers(
     path: str, local_files_only: bool, seed: int | None, placement: Placement = PLAIN
 ) -> Pretrained:
-    """The attached model with its vocabulary, of a hub's ID or ID@REVISION; randomly initialized where there is a
-    seed.
-    """
+    """The attached model with its vocabulary, of a folder, file, hub ID or ID@REVISION; with a seed randomly initialized."""
     check_extra("transformers", "huggingface", f"{TRANSFORMERS}{path}")
     if seed is not None:
         placement.check_own(f"a model without weights ({path})")
@@ -218,9 +216,7 @@ def _classes(table: Any, config: Any) -> tuple[Any, ...]:
 
 
 def _model_class(path: str, config: Any, is_gguf: bool = False, is_sentences: bool = False) -> Any:
-    """The class that config.json names. A head of another task is left out, and so is that of a model of
-    sentence-transformers. Where a folder does not say, an encoder-decoder has one, and so has what a GGUF file holds.
-    """
+    """The class that config.json names, without heads of other tasks; unnamed, encoder-decoders and GGUF files have a head."""
     import transformers
 
     saved, classes = config.architectures or (), ()
@@ -246,9 +242,7 @@ def _model_class(path: str, config: Any, is_gguf: bool = False, is_sentences: bo
 
 
 def _named_class(name: str, config: Any) -> Any:
-    """The class of this name; None where transformers has none for the configuration, or it has a head of another
-    task. One that a model was pretrained with is read with its head of masked words, if that is part of it.
-    """
+    """The class of this name, None for others' or other tasks'; of a pretraining class its masked head, if that is part of it."""
     import transformers
 
     kind: Any = getattr(transformers, name, None)
@@ -292,11 +286,7 @@ def find_gguf(path: str) -> Path | None:
 
 @contextmanager
 def read_once(file: Path | None) -> Iterator[dict[str, str]]:
-    """A block in which the file's fields, and the names of tensors, are read once, not three and 400 times.
-
-    It yields notes on how the weights lie in the file, "dequantized from Q4_1, F32 (FILE)", the commonest
-    type first, and on layers that its fields do not count; without a file nothing.
-    """
+    """A block in which a GGUF file is parsed once, not three and 400 times; yields notes on its types and unread layers."""
     if file is None:
         yield {}
         return

@@ -47,9 +47,7 @@ class Tap:
 
 
 class Watched(TorchFunctionMode):
-    """A block in which ``around`` is called for every product and softmax: it gets its letters, a function that
-    computes it of its factors, and these.
-    """
+    """A block in which ``around(letters, compute, factors)`` is called for every product and softmax."""
 
     def __init__(self, around: Callable[[tuple[str, ...], Callable[..., Tensor], Any], Tensor]):
         self.around = around

@@ -1,6 +1,4 @@
-"""What a folder of sentence-transformers says beside its model: how long its texts are, and how the vectors of a
-text become one (``modules.json``: pooling, dense layers, length one).
-"""
+"""Lengths of texts and poolings that a folder of sentence-transformers has beside its model (``modules.json``)."""
 
 import inspect
 import os

@@ -13,9 +13,7 @@ STEPS = 10
 
 @torch.no_grad()
 def settle(model: Pretrained) -> dict[str, str]:
-    """Takes away the sites that a run does not reach, and finds out whether a text may stand beside longer ones;
-    what there is to say of both.
-    """
+    """Removes the sites that no run reaches and tests whether padding changes states; notes on both."""
     pad = model.config.pad
     size = model.module.get_input_embeddings().weight.shape[0]
     symbols = [i for i in range(1, min(size, 30)) if i != pad]

@@ -15,6 +15,7 @@ from tprprobe.site.attachment import Attached, pass_through, place_site
 from tprprobe.site.patterns import layer_of
 from tprprobe.site.site import FOREIGN, Site
 
+STACKS = ("encoder", "decoder", "layers")  # in the order in which they run
 EAGER = "eager"  # the implementation of attention that has maps
 ATTENTION_SITES = ("query", "key", "value", "attention", "filler")
 
@@ -60,9 +61,7 @@ class Taps:
 
     @contextmanager
     def opened(self, module: Any, lengths: Sequence[int], is_whole: bool = True) -> Iterator[None]:
-        """A block in which the model runs once, on sources and targets of these lengths; if not ``whole``, up to the
-        last layer of its only stack that somebody reads.
-        """
+        """A block of one run on texts of these lengths; if not whole, it ends behind the last layer that is read."""
         self.passed.clear()
         self.attended.clear()
         self.running.clear()
@@ -71,9 +70,7 @@ class Taps:
         names = [name for name, site in self.sites.items() if site.is_read]
         maps = any(name.endswith(".attention") for name in names)
         parts_read = {name.rsplit(".", 1)[-1] for name in names} & {*ATTENTION_SITES}
-        self.end = (
-            "" if is_whole else f"{next(iter(self.orders))}.{max(layer_of(n) or 0 for n in names)}"
-        )
+        self.end = "" if is_whole else self._last_layer(names)
         with (
             attending(module, EAGER)
             if (maps and self.kinds) or (parts_read and self.has_computed)
@@ -87,6 +84,12 @@ class Taps:
                 pass
             finally:
                 self.is_open = False
+
+    def _last_layer(self, names: Sequence[str]) -> str:
+        """The layer that the last of these sites belongs to."""
+        last_stack = max((name.split(".")[0] for name in names), key=STACKS.index)
+        layers = (layer_of(name) or 0 for name in names if name.startswith(f"{last_stack}."))
+        return f"{last_stack}.{max(layers)}"
 
     def drop(self, attached: Attached, names: Iterable[str]) -> None:
         """Takes sites away, which no pass reaches."""
