@@ -70,7 +70,7 @@ def extract(
         out: The folder of the store.
         attention_samples: How many samples get attention maps, from the first on.
         target: The decoder's input: the reference (teacher forcing), or what the model itself writes (generated). A causal
-            model writes behind its text: these tokens are ``written`` in the token table.
+            model writes after its text: these tokens are ``written`` in the token table.
         control: Whether twins are read.
         resume: Resume an interrupted run; the store is identical to that of an uninterrupted one.
         vocabulary: What makes ids of texts, for an attached module, which has nothing of its own: a tokenizer of
@@ -91,7 +91,7 @@ def extract(
         pack: Longer texts are not cut but divided at blanks: each part is a sample, a text the document of its parts.
         batch_tokens: The most symbols of a batch, padding included; default: batches of 64 samples. A model on disk is read
             once for every batch.
-        max_new_tokens: The most symbols that a causal model writes behind a text (``target="generated"``).
+        max_new_tokens: The most symbols that a causal model writes after a text (``target="generated"``).
 
     Returns:
         The complete store.

@@ -16,7 +16,7 @@ from tprprobe.extraction.blocks import plan, plan_controls
 from tprprobe.extraction.division import BLOCK_BYTES
 from tprprobe.extraction.extractions import CONTROL_SAMPLES, Extraction
 
-N_WARM_UP, N_TRIAL = 16, 128  # samples of the trials; the first one warms up
+N_FEW, N_TRIAL = 16, 128  # samples of the trials
 UNIT = 1 if sys.platform == "darwin" else 1024  # bytes of the kernel's figure of memory
 
 
@@ -93,7 +93,8 @@ def forecast(
     samples = len(run.data)
     kinds = plan_controls(run, control, twins, control_samples)
     controls = dict.fromkeys(kinds, min(samples, control_samples))
-    _try(run, N_WARM_UP)
+    _try(run, N_FEW)  # warms up
+    seconds_of_few, n_few, _ = _try(run, N_FEW)
     seconds, n_trial, memory = _try(run, N_TRIAL)
     counts = [samples, *controls.values()]
     sizes = run.sizes(samples)
@@ -106,11 +107,18 @@ def forecast(
     held_bytes = [
         min(BLOCK_BYTES, sum(size for _, size in run.sizes(n).values())) for n in (samples, n_trial)
     ]
-    tokens = run.sample.source.lengths.double().mean().item()
-    trial_tokens = run.sample.source.lengths[:n_trial].double().mean().item()
+    lengths = run.sample.source.lengths.double()
+    tokens, trial_tokens = lengths.mean().item(), max(1, lengths[:n_trial].sum().item())
+    fraction = lengths[:n_few].sum().item() / trial_tokens
+    rate = (
+        seconds / trial_tokens
+    )  # seconds a token; of two trials without what a store takes in any case
+    if fraction < 1:
+        rate = max(0, seconds - seconds_of_few) / (1 - fraction) / trial_tokens
+    start_up = max(0, seconds - rate * trial_tokens)
     return Forecast(
         table, samples, controls, sum(counts), round(tokens * samples), total,
-        seconds / n_trial * sum(counts) * tokens / max(1, trial_tokens), memory + max(0, held_bytes[0] - held_bytes[1]),
+        start_up * len(counts) + rate * tokens * sum(counts), memory + max(0, held_bytes[0] - held_bytes[1]),
     )  # fmt: skip
 
 
