@@ -107,18 +107,17 @@ def forecast(
     held_bytes = [
         min(BLOCK_BYTES, sum(size for _, size in run.sizes(n).values())) for n in (samples, n_trial)
     ]
-    lengths = run.sample.source.lengths.double()
-    tokens, trial_tokens = lengths.mean().item(), max(1, lengths[:n_trial].sum().item())
+    lengths = (run.sample.source.lengths + run.sample.target.lengths).double()
+    trial_tokens = lengths[:n_trial].sum().item()
     fraction = lengths[:n_few].sum().item() / trial_tokens
-    rate = (
-        seconds / trial_tokens
-    )  # seconds a token; of two trials without what a store takes in any case
+    rate = seconds / trial_tokens  # seconds a token, without what a store takes in any case
     if fraction < 1:
         rate = max(0, seconds - seconds_of_few) / (1 - fraction) / trial_tokens
     start_up = max(0, seconds - rate * trial_tokens)
+    tokens = run.sample.source.lengths.double().mean().item()
     return Forecast(
         table, samples, controls, sum(counts), round(tokens * samples), total,
-        start_up * len(counts) + rate * tokens * sum(counts), memory + max(0, held_bytes[0] - held_bytes[1]),
+        start_up * len(counts) + rate * lengths.mean().item() * sum(counts), memory + max(0, held_bytes[0] - held_bytes[1]),
     )  # fmt: skip
 
 
