@@ -117,11 +117,9 @@ def inspect(
 
 
 def _verify(given: str, as_json: bool) -> None:
-    from tprprobe.cli.remaking import describe_damage, making_command
     from tprprobe.files.hub import locate_dataset, verify_cached
     from tprprobe.files.kinds import finished_in, verify_run
     from tprprobe.store.kinds import STORE
-    from tprprobe.store.manifests import read_complete
     from tprprobe.store.verification import verify
 
     if given.startswith(HF):
@@ -135,13 +133,10 @@ def _verify(given: str, as_json: bool) -> None:
         text = f"{given}: {listed} can be read, {run['files']} tables are undamaged"
         return common.show(as_json, run, lambda: text)
     found = verify(folder)
-    command = making_command(folder, read_complete(folder))
     if as_json:
         facts = {"store": str(folder), "files": found.files, "checksums": not found.unchecked}
         facts |= {"unchecked": found.unchecked, "damage": [asdict(each) for each in found.damage]}
-        common.print_json(facts | {"command": command if found.damage else None})
+        common.print_json(facts)
     if found.damage:
-        raise InputError(describe_damage(found, command))
-    if not as_json:
-        typer.echo(describe_damage(found, command))
-    return None
+        raise InputError(str(found))
+    return None if as_json else typer.echo(str(found))

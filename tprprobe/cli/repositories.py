@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tprprobe.cli.remaking import making_command
 from tprprobe.errors import InputError
 from tprprobe.files import hub
 from tprprobe.files.jsonfiles import read_json
@@ -119,7 +118,6 @@ def _text_of_store(store: Store, repo_id: str) -> str:
         "| site | axes | shape | type | compression |\n|---|---|---|---|---|",
         *sites,
         f"\nThe vectors of twins, which are controls, are in {twins}.\n" if twins else "\n\n",
-        f"Made by `{making_command(store.path, facts).replace(str(store.path), name)}`.\n",
     ]
     return "\n".join(lines)
 

@@ -9,18 +9,19 @@ import math
 import os
 import shutil
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tprprobe import plugins
 from tprprobe.errors import InputError
 from tprprobe.files.locks import alone
 from tprprobe.files.writing import refuse_existing, whole
 from tprprobe.store.dtypes import BFLOAT16, as_stored, disk_type
-from tprprobe.store.dumps.dataset_folders import write_dataset
+from tprprobe.store.dumps.dump import Format, Writer
 from tprprobe.store.dumps.token_arrays import SHAPE
 from tprprobe.store.layout import TOKENS, SiteSpec
 from tprprobe.store.reader import Store, takes_paths
@@ -55,7 +56,9 @@ def export_store(
     """
     out = Path(out)
     names = store.select("*" if sites is None else sites)
-    if out.suffix not in WRITERS:
+    formats: list[Format] = [*plugins.load_all("formats").values()]
+    writers = {ending: w for form in formats for ending, w in form.writers.items()} | WRITERS
+    if out.suffix not in writers:
         raise InputError(
             f"{out} ends in {out.suffix}: give a .npz or .safetensors file, or a folder (no ending)"
         )
@@ -70,7 +73,7 @@ def export_store(
             if not table.is_file() or not filecmp.cmp(table, store.path / TOKENS, shallow=False):
                 refuse_existing(table)  # unless a killed export left it
             shutil.copyfile(store.path / TOKENS, stack.enter_context(whole(table)))
-        WRITERS[out.suffix](store, specs, file)
+        writers[out.suffix](store, specs, file)
     return out
 
 
@@ -132,8 +135,4 @@ def _write_safetensors(store: Store, specs: Mapping[str, SiteSpec], path: Path) 
                 stream.write(numbers.view(np.uint8).data)
 
 
-WRITERS: dict[str, Callable[[Store, Mapping[str, SiteSpec], Path], None]] = {
-    ".npz": _write_npz,
-    ".safetensors": _write_safetensors,
-    "": write_dataset,
-}
+WRITERS: dict[str, Writer] = {".npz": _write_npz, ".safetensors": _write_safetensors}

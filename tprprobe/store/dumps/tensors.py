@@ -17,6 +17,7 @@ from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error, check_claim
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.store.dtypes import BFLOAT16
+from tprprobe.store.dumps.dump import Format
 from tprprobe.store.dumps.symbols import find_table, read_table
 from tprprobe.store.dumps.token_arrays import Numbers, TokenArrays, take_maps
 
@@ -121,3 +122,10 @@ READERS: dict[str, Callable[[Path], Mapping[str, Tensor]]] = {
     ".npy": lambda path: {path.stem: Tensor(np.load(path, mmap_mode="r", allow_pickle=False))},
     ".safetensors": _read_safetensors,
 }
+
+FORMAT = Format(
+    ".npz, .npy or .safetensors with a token table",
+    lambda path: path.is_file() and path.suffix in READERS,
+    open_arrays,
+    frozenset({"tokens"}),
+)
