@@ -11,8 +11,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tprpapers import hubsets
 from tprprobe.data import load_data
-from tprprobe.data.documents import articlefiles, hubsets
+from tprprobe.data.documents import articlefiles
 from tprprobe.data.pairs import encode_mix, encode_pairs
 from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.errors import InputError
