@@ -473,7 +473,7 @@ def test_after_a_full_disk_the_same_writer_can_go_on(tmp_path):
 
 
 def test_refuses_a_complete_store(store):
-    with pytest.raises(InputError, match="already holds a complete store; give another folder"):
+    with pytest.raises(InputError, match="holds a store, complete: give another folder"):
         extract(store.path)
 
 
