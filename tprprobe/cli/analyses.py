@@ -105,11 +105,11 @@ def intervene(
     **edit_options: Any,
 ) -> None:
     """Edit or exchange vectors while a model runs, and score its answers, by a recipe or on minimal pairs."""
-    ways = "minimal pairs are --data pairs:FRAME, a text is --text TEXT --exchange WORD,WORD"
+    ways = "--data pairs:FRAME, or --text TEXT --exchange WORD,WORD"
     if [recipe, data, text].count(None) != 2:
-        raise InputError(f"give one of a recipe (FILE.toml), pairs and a text; {ways}")
+        raise InputError(f"give one of a recipe (FILE.toml), {ways}")
     if recipe and not recipe.is_file():
-        raise InputError(f"no recipe {str(recipe)!r} here; {ways}")
+        raise InputError(f"no recipe {str(recipe)!r} here; minimal pairs are {ways}")
     pair_options = {"--exchange": exchange, "--answers": answers, "-n": n}
     pair_options |= {"--edit": edit_options.get("edits"), "--sites": edit_options.get("sites")}
     if recipe and (names := [name for name, value in pair_options.items() if value]):
