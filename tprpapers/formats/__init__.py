@@ -1,1 +1,1 @@
-"""Dumps of vLLM, SAELens and NeuroX, and folders of `datasets`: formats of `tprprobe import` and `export`."""
+"""Dumps: files of vectors that other programs write, formats of `tprprobe import` and `export`."""

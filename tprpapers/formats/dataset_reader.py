@@ -17,13 +17,13 @@ import pyarrow.compute
 
 from tprpapers.formats.dataset_writer import write_dataset
 from tprpapers.formats.samples import natural, read_pieces
+from tprpapers.formats.token_arrays import Maps, TokenArrays
+from tprpapers.formats.token_tables import complete_table, find_table, read_table
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.site.patterns import ATTENTION, side_of
 from tprprobe.store.dumps.dump import Format, count_rows
-from tprprobe.store.dumps.symbols import complete_table, find_table, read_table
-from tprprobe.store.dumps.token_arrays import Maps, TokenArrays
 
 STATE = "state.json"
 TOKEN_IDS = "token_ids"

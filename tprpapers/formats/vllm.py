@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from tprpapers.formats.samples import LayeredDump, Sample, natural, read_pieces
+from tprpapers.formats.tensors import Tensor, read_tensors
 from tprprobe.errors import InputError
 from tprprobe.store.dumps.dump import Format
-from tprprobe.store.dumps.tensors import Tensor, read_tensors
 
 STATES, IDS = "hidden_states", "token_ids"
 ENDING, PACKED = ".safetensors", ".zst"

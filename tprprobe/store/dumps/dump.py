@@ -34,11 +34,7 @@ class Dump(ABC):
 
     @abstractmethod
     def blocks(self, first: int) -> Iterator[Block]:
-        """Rows and tokens from sample ``first`` on, in blocks of whole samples.
-
-        Raises:
-            InputError: a file is damaged, or its parts do not fit together.
-        """
+        """Rows and tokens from sample ``first`` on, in blocks of whole samples."""
 
 
 def vector_spec(name: str, rows: str, shape: Sequence[int], dtype: str, source: Path) -> SiteSpec:
