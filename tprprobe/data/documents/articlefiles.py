@@ -37,18 +37,10 @@ COLUMNS = (
 class Article:
     """A document and its summary."""
 
-    document: str
-    summary: str
+    source: str
+    target: str
     document_name: str | None = None
     has_one_answer, module = False, ""
-
-    @property
-    def source(self) -> str:
-        return self.document
-
-    @property
-    def target(self) -> str:
-        return self.summary
 
     def labels(self, _written: str | None) -> Labels:
         """No labels: the words of an article are not known."""

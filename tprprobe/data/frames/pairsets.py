@@ -30,24 +30,16 @@ TYPED = "text"  # the frame of a text that somebody typed
 
 @dataclass(frozen=True)
 class PairText:
-    """One text of an item, with its answer."""
+    """One text of an item of a frame (``module``), with its answer."""
 
     sentence: Labelled
-    answer: str
-    frame: str
+    target: str
+    module: str
     has_one_answer = True
 
     @property
     def source(self) -> str:
         return self.sentence.text
-
-    @property
-    def target(self) -> str:
-        return self.answer
-
-    @property
-    def module(self) -> str:
-        return self.frame
 
     @property
     def document_name(self) -> str:
