@@ -108,12 +108,12 @@ def intervene(
     ways = "--data pairs:FRAME, or --text TEXT --exchange WORD,WORD"
     if [recipe, data, text].count(None) != 2:
         raise InputError(f"give one of a recipe (FILE.toml), {ways}")
-    if recipe and not recipe.is_file():
-        raise InputError(f"no recipe {str(recipe)!r} here; minimal pairs are {ways}")
     pair_options = {"--exchange": exchange, "--answers": answers, "-n": n}
     pair_options |= {"--edit": edit_options.get("edits"), "--sites": edit_options.get("sites")}
     if recipe and (names := [name for name, value in pair_options.items() if value]):
         raise InputError(f"{', '.join(names)}: of minimal pairs, not of a recipe; leave either out")
+    if recipe and not recipe.is_file():
+        raise InputError(f"no recipe {str(recipe)!r} here; minimal pairs are {ways}")
     from tprprobe.data.frames.pairsets import find_pairs, pair_of_text
     from tprprobe.figures.behavior import behavior_table
     from tprprobe.interventions import run_recipe

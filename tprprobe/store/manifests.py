@@ -101,7 +101,7 @@ class Manifest(Document):
 
 
 def read_manifest(path: Path, advice: str = "give the folder of a store") -> Manifest | None:
-    """The manifest of the store at ``path`` so far; None where there is nothing. ``advice`` ends the error where there is something else."""
+    """The manifest of the store at ``path`` so far; None if there is nothing; ``advice`` ends the error."""
     for name in (MANIFEST, JOURNAL):
         if (path / name).is_file():
             return _read(path / name)
@@ -148,9 +148,8 @@ def _read(file: Path) -> Manifest:
         raise InputError(f"{file.parent} is not a store: its {file.name} is of something else")
     if manifest.get("version") not in (PLAIN, COMPRESSED):
         raise InputError(
-            f"{file.parent} has version {manifest.get('version')} of the store's format, this "
-            f"tprprobe reads versions {PLAIN} and {COMPRESSED}: extract again, or use the tprprobe that "
-            "wrote it"
+            f"{file.parent} has version {manifest.get('version')} of the store's format, which this tprprobe does "
+            "not read: extract again, or use the tprprobe that wrote it"
         )
     return Manifest.of(manifest, f"{where} cannot be read, extract it again")
 

@@ -130,7 +130,7 @@ def _in_turn(frames: dict[str, Frame], seed: int) -> Iterator[Item]:
 def find_pairs(spec: str, n: int | None, seed: int, default: int) -> MinimalPairs:
     """The pairs of a name, asked; without n the first ``default`` texts of them."""
     if not is_pairs(spec):
-        raise unknown("minimal pairs", spec, [f"{PREFIX}{name}" for name in list_frames()])
+        raise InputError(f"{spec}: give pairs:FRAME, of {', '.join(list_frames())}")
     pairs = replace(draw_pairs(Request(spec, None, n, seed, 0)), asked=True)
     return pairs if n else replace(pairs, rows=pairs.rows[:default])
 
