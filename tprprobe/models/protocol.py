@@ -113,9 +113,9 @@ class Language(SequenceModel):
         logs = logs.gather(-1, target.clamp(min=0)[..., None])[..., 0]
         return logs.masked_fill(target == self.config.pad, 0.0).sum(1)
 
-    def _after(self, source: Tensor, written: Tensor) -> Tensor:
+    def _after(self, source: Tensor, continuation: Tensor) -> Tensor:
         start = torch.full((len(source), 1), self.config.sos, device=source.device)
-        return self.decode(torch.cat([start, written], 1), self.encode(source))[0].float()
+        return self.decode(torch.cat([start, continuation], 1), self.encode(source))[0].float()
 
     def generate(
         self,
