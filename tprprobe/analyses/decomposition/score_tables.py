@@ -8,8 +8,7 @@ from typing import Any
 import pandas as pd
 
 from tprprobe.estimators.bindings.families import BELOW
-from tprprobe.evaluation.results import COLUMNS as RESULTS
-from tprprobe.evaluation.results import FILE, Results, complete, number, tabulate
+from tprprobe.evaluation.results import Results, load_long, number, tabulate
 from tprprobe.files.tables import Columns, columns, read_table
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import read_interval
@@ -136,11 +135,6 @@ def load_operations(folder: str | os.PathLike[str]) -> pd.DataFrame:
         columns_read = columns(text="site roles operation", number="r2 r2_low r2_high behind")
         return load_table(folder, "operations.csv", columns_read, "compare again")
     return view_operations(load_long(folder))
-
-
-def load_long(folder: str | os.PathLike[str]) -> Results:
-    """The long table of a finished run alone, not of the folders in its folder."""
-    return Results(complete(read_table(Path(folder) / FILE, RESULTS, "make it again")))
 
 
 def load_table(
