@@ -138,7 +138,8 @@ def melt(
     """
     listed = metrics or [str(name) for name in table if f"{name}_low" in table and name != "beyond"]
     common = table[[*names]].rename(columns=dict(names))
-    common = common.join(table[[name for name in table if name in NUMBERS and name != "value"]])
+    further = [name for name in table if name in NUMBERS and name not in ("value", *listed)]
+    common = common.join(table[further])
     parts = []
     for metric in listed:
         part = common.assign(metric=metric, value=table[metric])

@@ -14,7 +14,7 @@ from .operation_tables import summarize_operations as summarize_operations
 from .role_findings import RoleSearch as RoleSearch
 from .role_findings import search_roles as search_roles
 from .score_tables import load_operations as load_operations
+from .score_tables import load_roles as load_roles
 from .score_tables import load_scores as load_scores
 from .score_tables import view_operations as view_operations
 from .score_tables import view_scores as view_scores
-from .search_tables import load_roles as load_roles

@@ -13,8 +13,11 @@ from tprprobe.analyses.decomposition.operation_tables import compare_operations
 from tprprobe.analyses.decomposition.role_findings import RoleSearch, read_searched, search_roles
 from tprprobe.analyses.decomposition.role_schemes import read_scheme
 from tprprobe.analyses.decomposition.scheme_scores import Report, no_report
-from tprprobe.analyses.decomposition.score_tables import tabulate_operations
-from tprprobe.analyses.decomposition.search_tables import tabulate_searches, view_searches
+from tprprobe.analyses.decomposition.score_tables import (
+    tabulate_operations,
+    tabulate_searches,
+    view_searches,
+)
 from tprprobe.analyses.kinds import DECOMPOSITIONS, OPERATIONS, ROLES
 from tprprobe.evaluation.results import Results
 from tprprobe.evaluation.runner import Progress, run_jobs

@@ -1,4 +1,4 @@
-"""Tables of decompositions and of binding operations: views of the one long table, and what folders hold."""
+"""Tables of decompositions, of binding operations and of searches of roles: views of the one long table, and what folders hold."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -7,8 +7,9 @@ from typing import Any
 
 import pandas as pd
 
+from tprprobe.analyses.decomposition.role_findings import NOTHING, RoleSearch
 from tprprobe.estimators.bindings.families import BELOW
-from tprprobe.evaluation.results import Results, load_long, number, tabulate
+from tprprobe.evaluation.results import Results, load_long, melt, number, tabulate
 from tprprobe.files.tables import Columns, columns, read_table
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import read_interval
@@ -25,6 +26,9 @@ SIZES = ("n_fit", "n_fillers", "n_roles", "pairs", "parameters")
 COUNTS = ("n", "n_withheld", "n_fit", "groups", *SIZES[1:])
 COLUMNS = (*TEXTS, *(f"{name}{end}" for name in MEASURES for end in ENDS), *COUNTS, "penalty")
 OPERATIONS = ("site", "roles", "operation", "form", "r2", "r2_low", "r2_high", "behind", "behind_low", "behind_high", "is_named", "n_fillers", "n_roles", "pairs")  # fmt: skip
+SEARCHED = {"site": "site", "layer": "layer", "roles": "task", "control": "control", "merged": "merged"}  # fmt: skip
+SEARCHED_SIZES = ("n_roles", "pairs", "n", "groups")
+SEARCHED_NUMBERS = ("is_found", *SEARCHED_SIZES, "bits", "longer", "is_near", "stability", "r2")
 
 
 def tabulate_scores(
@@ -121,6 +125,28 @@ def view_operations(results: Results) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(OPERATIONS))
 
 
+def tabulate_searches(searches: Sequence[RoleSearch]) -> pd.DataFrame:
+    """The long table of searches: the numbers of every scheme that was tried, beside controls."""
+    tables = [s.schemes.assign(site=s.site, layer=layer_of(s.site)) for s in searches]
+    table = pd.concat(tables, ignore_index=True)
+    return melt(table, SEARCHED, SEARCHED_NUMBERS, with_missing=True).assign(estimator="search")
+
+
+def view_searches(results: Results) -> list[RoleSearch]:
+    """The searches of a long table, site by site."""
+    wide = results.wide().rename(columns={"task": "roles"}).drop(columns=["layer", "estimator"])
+    wide = wide.astype(
+        dict.fromkeys(("is_found", "is_near"), bool) | dict.fromkeys(SEARCHED_SIZES, int)
+    )
+    return [_search(str(site), rows) for site, rows in wide.groupby("site", sort=False)]
+
+
+def _search(site: str, rows: pd.DataFrame) -> RoleSearch:
+    found = rows.loc[rows["is_found"], "roles"]
+    schemes = rows.drop(columns=["site", "found"], errors="ignore").reset_index(drop=True)
+    return RoleSearch(site, str(found.iloc[0]) if len(found) else NOTHING, schemes)
+
+
 def load_scores(folder: str | os.PathLike[str]) -> pd.DataFrame:
     """The scores of a finished run, read from its folder."""
     if (Path(folder) / "scores.csv").is_file():  # of version 0.3 and before
@@ -135,6 +161,15 @@ def load_operations(folder: str | os.PathLike[str]) -> pd.DataFrame:
         columns_read = columns(text="site roles operation", number="r2 r2_low r2_high behind")
         return load_table(folder, "operations.csv", columns_read, "compare again")
     return view_operations(load_long(folder))
+
+
+def load_roles(folder: str | os.PathLike[str]) -> list[RoleSearch]:
+    """What a finished run found, site by site, read from its folder."""
+    if not (Path(folder) / "schemes.csv").is_file():
+        return view_searches(load_long(folder))
+    names = columns(text="site found roles control merged", number="bits longer stability r2")
+    table = load_table(folder, "schemes.csv", names, "search again")  # of version 0.3 and before
+    return [_search(str(site), rows) for site, rows in table.groupby("site", sort=False)]
 
 
 def load_table(

@@ -4,7 +4,7 @@ A part of the run is a clustering, or a field that all clusterings are compared 
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib.metadata import version
@@ -18,7 +18,7 @@ from jaxtyping import Int
 
 from tprprobe.analyses.clustering.kmeans import run_all
 from tprprobe.analyses.kinds import NAMES
-from tprprobe.analyses.naming.long_tables import list_results
+from tprprobe.analyses.naming.long_tables import stack_tables, view_table
 from tprprobe.analyses.naming.names import Gold, decide, read_gold, score_candidates
 from tprprobe.analyses.naming.partition_agreement import agreement
 from tprprobe.analyses.naming.vector_sets import (
@@ -31,6 +31,8 @@ from tprprobe.analyses.naming.vector_sets import (
     list_missing,
 )
 from tprprobe.errors import InputError
+from tprprobe.evaluation.results import FILE, load_long
+from tprprobe.evaluation.runner import Progress
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.notebook import as_html
 from tprprobe.files.runs import KeptRun, Part, Tables, join_parts, kept
@@ -42,18 +44,10 @@ from tprprobe.store import Store
 FORMAT = "tprprobe-names"
 MANIFEST, LABELS = NAMES.file, "labels.parquet"
 COLUMNS = columns(text="model vectors site", whole="k", number="layer head")  # of all tables
-TABLES = {
-    "names": columns(text="name candidate", whole="cluster size", number="precision recall f05"),
-    "agreement": columns(text="field measure null", number="value null_mean p_value"),
-    "decoding": columns(text="subset predictor", number="n accuracy gain"),
-    "ones": columns(text="polarity", number="precision n"),
-    "summary": columns(whole="clusters named", number="coverage stability accuracy"),
-}
-
 MADE = ("names", "agreement", "decoding", "ones")  # part by part
+TABLES = (*MADE, "summary")
 SEEDS = 3  # of k-means
 
-Progress = Callable[[Sequence[Part]], Iterable[Part]]
 Clustering = tuple[NamingTarget, int]  # and into how many
 
 
@@ -137,7 +131,7 @@ def name_all(
         raw: Cluster raw vectors, without standardizing dimensions.
         seed: Seed of random choices.
         baseline: A store of a Transformer on the same questions, as a baseline.
-        out: A new folder for the tables (CSV), the labels (Parquet) and, until then, the parts of the run.
+        out: A new folder for the long table, the labels and, until then, the parts of the run.
         resume: Resume an interrupted run.
         progress: What shows the parts of the run as they are done.
         projections: How many random projections of LN(z) are a control; default: as many as there are heads.
@@ -170,8 +164,8 @@ def name_all(
             decided = (tables["names"], tables["agreement"], tables["decoding"])
             tables["summary"], facts = find_structure().summarize(*decided, golds[TRAINED].tokens)
             facts["missing"] = list_missing(targets, golds)
-            files = {f"{name}.csv": tables[name] for name in TABLES} | list_results(tables)
-            run.finish(files | {LABELS: plan.labels()}, {"facts": facts})
+            files = {FILE: stack_tables(tables), LABELS: plan.labels()}
+            run.finish(files, {"facts": facts})
         return load_names(folder)
 
 
@@ -182,23 +176,17 @@ def load_names(folder: str | os.PathLike[str]) -> Naming:
         InputError: the folder holds no finished run, or one of an earlier version.
     """
     folder = Path(folder)
-    manifest = read_json(folder / MANIFEST)
-    again = "name again"
-    tables = {
-        name: read_table(folder / f"{name}.csv", COLUMNS | more, again)
-        for name, more in TABLES.items()
-    }
-    heads = {name: _with_heads(each, folder / f"{name}.csv") for name, each in tables.items()}
-    if not isinstance(facts := manifest.get("facts"), dict):
-        raise InputError(f"{folder / MANIFEST} has no facts: {again}")
-    return Naming(**heads, facts=facts)
-
-
-def _with_heads(table: pd.DataFrame, file: Path) -> pd.DataFrame:
-    try:
-        return table.astype({"head": "Int64"})
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{file}: a head is no whole number: name again") from None
+    facts = read_json(folder / MANIFEST).get("facts")
+    if not isinstance(facts, dict):
+        raise InputError(f"{folder / MANIFEST} has no facts: name again")
+    if (folder / "names.csv").is_file():  # of version 0.3 and before
+        files = {name: folder / f"{name}.csv" for name in TABLES}
+        return Naming(
+            **{name: read_table(file, COLUMNS, "name again") for name, file in files.items()},
+            facts=facts,
+        )
+    results = load_long(folder)
+    return Naming(**{name: view_table(results, name) for name in TABLES}, facts=facts)
 
 
 @dataclass(frozen=True, eq=False)
