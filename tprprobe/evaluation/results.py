@@ -12,16 +12,17 @@ Any further column (side, seed, k, step of a training, …) names a row, as do t
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from tprprobe.errors import InputError
-from tprprobe.evaluation.intervals import FEW_GROUPS
+from tprprobe.evaluation.intervals import FEW_GROUPS, NO_INTERVAL
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import SETTINGS
 from tprprobe.files.notebook import as_html
@@ -34,6 +35,7 @@ DIFFERENCES = ("beyond", "beyond_low", "beyond_high", "rival", "rival_value", "p
 NUMBERS = ("value", "low", "high", *DIFFERENCES, "n", "n_groups", "note")
 TEXTS = ("site", "estimator", "control", "rival", "note")
 INTEGERS = ("layer", "head", "seed")
+View = TypeVar("View")
 COLUMNS = columns(
     text="task estimator control metric note",
     number="value low high beyond beyond_low beyond_high p",
@@ -87,7 +89,7 @@ class Results:
         for metric, rows in self.table.groupby("metric", sort=False):
             numbers = rows.set_index(row[rows.index])
             view[metric] = numbers["value"]
-            if (numbers["low"].notna() | (numbers["note"] == FEW_GROUPS)).any():
+            if (numbers["low"].notna() | numbers["note"].str.startswith(NO_INTERVAL)).any():
                 view[[f"{metric}_low", f"{metric}_high"]] = numbers[["low", "high"]]
         return view
 
@@ -145,7 +147,7 @@ def melt(
         part = common.assign(metric=metric, value=table[metric])
         if f"{metric}_low" in table:
             part = part.assign(low=table[f"{metric}_low"], high=table[f"{metric}_high"])
-            part["note"] = part["low"].isna().map({True: FEW_GROUPS, False: ""})
+            part["note"] = part["low"].isna().map({True: NO_INTERVAL, False: ""})
         parts.append(part if with_missing else part.dropna(subset="value"))
     return complete(pd.concat(parts, ignore_index=True))
 
@@ -184,6 +186,13 @@ def load_results(folder: str | os.PathLike[str]) -> Results:
 def load_long(folder: str | os.PathLike[str]) -> Results:
     """The long table of a finished run alone, not of the folders in its folder."""
     return Results(complete(read_table(Path(folder) / FILE, COLUMNS, REMEDY)))
+
+
+def load_view(folder: str | os.PathLike[str], view: Callable[[Results], View]) -> View:
+    """What people read of the long table of a finished run."""
+    results = load_long(folder)
+    with as_input_error(f"{Path(folder) / FILE} is damaged", REMEDY):
+        return view(results)
 
 
 def join_tables(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:

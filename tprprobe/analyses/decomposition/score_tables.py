@@ -9,7 +9,7 @@ import pandas as pd
 
 from tprprobe.analyses.decomposition.role_findings import NOTHING, RoleSearch
 from tprprobe.estimators.bindings.families import BELOW
-from tprprobe.evaluation.results import Results, load_long, melt, number, tabulate
+from tprprobe.evaluation.results import Results, load_view, melt, number, tabulate
 from tprprobe.files.tables import Columns, columns, read_table
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import read_interval
@@ -152,7 +152,7 @@ def load_scores(folder: str | os.PathLike[str]) -> pd.DataFrame:
     if (Path(folder) / "scores.csv").is_file():  # of version 0.3 and before
         columns_read = columns(text="site roles family control rank rank_withheld", number="r2")
         return load_table(folder, "scores.csv", columns_read, "decompose again")
-    return view_scores(load_long(folder))
+    return load_view(folder, view_scores)
 
 
 def load_operations(folder: str | os.PathLike[str]) -> pd.DataFrame:
@@ -160,13 +160,13 @@ def load_operations(folder: str | os.PathLike[str]) -> pd.DataFrame:
     if (Path(folder) / "operations.csv").is_file():  # of version 0.3 and before
         columns_read = columns(text="site roles operation", number="r2 r2_low r2_high behind")
         return load_table(folder, "operations.csv", columns_read, "compare again")
-    return view_operations(load_long(folder))
+    return load_view(folder, view_operations)
 
 
 def load_roles(folder: str | os.PathLike[str]) -> list[RoleSearch]:
     """What a finished run found, site by site, read from its folder."""
     if not (Path(folder) / "schemes.csv").is_file():
-        return view_searches(load_long(folder))
+        return load_view(folder, view_searches)
     names = columns(text="site found roles control merged", number="bits longer stability r2")
     table = load_table(folder, "schemes.csv", names, "search again")  # of version 0.3 and before
     return [_search(str(site), rows) for site, rows in table.groupby("site", sort=False)]

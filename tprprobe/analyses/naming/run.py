@@ -31,8 +31,9 @@ from tprprobe.analyses.naming.vector_sets import (
     list_missing,
 )
 from tprprobe.errors import InputError
-from tprprobe.evaluation.results import FILE, load_long
+from tprprobe.evaluation.results import FILE, load_view
 from tprprobe.evaluation.runner import Progress
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.notebook import as_html
 from tprprobe.files.runs import KeptRun, Part, Tables, join_parts, kept
@@ -180,13 +181,16 @@ def load_names(folder: str | os.PathLike[str]) -> Naming:
     if not isinstance(facts, dict):
         raise InputError(f"{folder / MANIFEST} has no facts: name again")
     if (folder / "names.csv").is_file():  # of version 0.3 and before
-        files = {name: folder / f"{name}.csv" for name in TABLES}
-        return Naming(
-            **{name: read_table(file, COLUMNS, "name again") for name, file in files.items()},
-            facts=facts,
-        )
-    results = load_long(folder)
-    return Naming(**{name: view_table(results, name) for name in TABLES}, facts=facts)
+        tables = {name: _read_old(folder / f"{name}.csv") for name in TABLES}
+    else:
+        tables = load_view(folder, lambda run: {name: view_table(run, name) for name in TABLES})
+    return Naming(**tables, facts=facts)
+
+
+def _read_old(file: Path) -> pd.DataFrame:
+    table = read_table(file, COLUMNS, "name again")
+    with as_input_error(f"{file}: a head is no whole number", "name again"):
+        return table.astype({"head": "Int64"})
 
 
 @dataclass(frozen=True, eq=False)

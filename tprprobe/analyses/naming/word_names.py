@@ -13,7 +13,7 @@ from tprprobe.analyses.kinds import WORD_NAMES
 from tprprobe.analyses.naming.long_tables import stack_tables, view_table
 from tprprobe.analyses.naming.names import name_roles
 from tprprobe.analyses.naming.vector_sets import TRAINED
-from tprprobe.evaluation.results import load_long
+from tprprobe.evaluation.results import load_view
 from tprprobe.evaluation.runner import Progress, run_jobs
 from tprprobe.files.tables import columns, read_table
 from tprprobe.site.patterns import layer_of
@@ -68,7 +68,7 @@ def load_word_names(folder: str | os.PathLike[str]) -> pd.DataFrame:
         InputError: there is no such table, or it is damaged.
     """
     if not (Path(folder) / TABLE).is_file():
-        return view_table(load_long(folder), "names")
+        return load_view(folder, partial(view_table, task="names"))
     table = read_table(Path(folder) / TABLE, COLUMNS, "name again")
     return table.astype({"layer": "Int64", "head": "Int64"})
 
