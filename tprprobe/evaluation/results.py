@@ -142,14 +142,14 @@ def melt(
     common = table[[*names]].rename(columns=dict(names))
     further = [name for name in table if name in NUMBERS and name not in ("value", *listed)]
     common = common.join(table[further])
-    parts = []
+    tables = []
     for metric in listed:
-        part = common.assign(metric=metric, value=table[metric])
+        numbers = common.assign(metric=metric, value=table[metric])
         if f"{metric}_low" in table:
-            part = part.assign(low=table[f"{metric}_low"], high=table[f"{metric}_high"])
-            part["note"] = part["low"].isna().map({True: NO_INTERVAL, False: ""})
-        parts.append(part if with_missing else part.dropna(subset="value"))
-    return complete(pd.concat(parts, ignore_index=True))
+            numbers = numbers.assign(low=table[f"{metric}_low"], high=table[f"{metric}_high"])
+            numbers["note"] = numbers["low"].isna().map({True: NO_INTERVAL, False: ""})
+        tables.append(numbers if with_missing else numbers.dropna(subset="value"))
+    return complete(pd.concat(tables, ignore_index=True))
 
 
 def load_results(folder: str | os.PathLike[str]) -> Results:

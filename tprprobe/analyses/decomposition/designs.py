@@ -84,22 +84,22 @@ class Design:
     def divide_to_choose(self, units: int) -> tuple[Flags, Flags]:
         """Splits the fitted units by document: one part fits candidates, the other selects among them."""
         documents, is_fitted = self.origin.documents, self.fitted[units]
-        fitted = is_fitted & ~self.judged
-        judged = is_fitted & ~np.isin(documents, documents[fitted])
-        return leave_untested(fitted, judged, self.origin), judged
+        is_candidate = is_fitted & ~self.judged
+        is_judged = is_fitted & ~np.isin(documents, documents[is_candidate])
+        return leave_untested(is_candidate, is_judged, self.origin), is_judged
 
 
-def leave_untested(fitted: Flags, tested: Flags, origin: Provenance) -> Flags:
+def leave_untested(is_fitted: Flags, tested: Flags, origin: Provenance) -> Flags:
     """The fitted units that have no sequence in common with a tested one.
 
     Raises:
         InputError: There are none.
     """
-    untested = leave_out(fitted, tested, origin.sequences)
+    untested = leave_out(is_fitted, tested, origin.sequences)
     if not untested.any():
         n = len(np.unique(origin.sequences, axis=0))
         raise InputError(
-            f"no sequence is left to fit to: {len(fitted)} samples have {n} different sequences, and all are tested "
+            f"no sequence is left to fit to: {len(is_fitted)} samples have {n} different sequences, and all are tested "
             "on; give more different texts, or a model that knows more of their symbols"
         )
     return untested

@@ -182,8 +182,8 @@ def select(data: SearchData, fields: Sequence[str], seed: int) -> tuple[str, pd.
     if not beats_shuffled(data, schemes[i_chosen], seed):
         unbound = (i for i, s in enumerate(schemes) if shuffle_roles(data, s, seed) is None)
         i_chosen = next(unbound)
-    found = schemes[i_chosen].name if low[i_chosen] > 0 else NOTHING
-    rows = [("", s.name, s.name == found, s.n_roles, s.n_pairs, s.bits) for s in schemes]
+    best_name = schemes[i_chosen].name if low[i_chosen] > 0 else NOTHING
+    rows = [("", s.name, s.name == best_name, s.n_roles, s.n_pairs, s.bits) for s in schemes]
     names = ["control", "roles", "is_found", "n_roles", "pairs", "bits"]
     table = pd.DataFrame(rows, columns=names)
     table = table.assign(
@@ -200,7 +200,7 @@ def select(data: SearchData, fields: Sequence[str], seed: int) -> tuple[str, pd.
         groups=len(sums),
     )
     table.loc[i_chosen, "merged"] = merge_values(data, schemes[i_chosen])
-    return found, table
+    return best_name, table
 
 
 def read_searched(

@@ -115,8 +115,8 @@ def is_bare(term: Term) -> bool:
 def name_terms(terms: Terms) -> str:
     """``left*right+pos``, ``bag``, ``(length)`` for roles without fillers, ``mean`` without any term."""
     names = ["*".join(fields_of(term)) or "bag" for term in terms]
-    named = (f"({n})" if is_bare(term) else n for n, term in zip(names, terms, strict=True))
-    return "+".join(named) or "mean"
+    texts = (f"({n})" if is_bare(term) else n for n, term in zip(names, terms, strict=True))
+    return "+".join(texts) or "mean"
 
 
 def score_roles(
@@ -127,16 +127,16 @@ def score_roles(
     if not roles:
         return SchemeScore(terms, 0, 0, 0.0, 0.0, 0.0, data.mean_errors)
     bare = map(is_bare, terms)
-    counts = csr_array(hstack([_count(data, *of) for of in zip(roles, bare, strict=True)]))
-    fitted = csr_array(counts[data.fitting])
-    n_pairs = len(np.unique(fitted.indices))
+    counts = csr_array(hstack([_count(data, *term) for term in zip(roles, bare, strict=True)]))
+    fit_counts = csr_array(counts[data.fitting])
+    n_pairs = len(np.unique(fit_counts.indices))
     if is_control and n_pairs > MAX_PAIRS:
         n_pairs = MAX_PAIRS
-        common = np.argsort(-np.asarray(fitted.sum(0)).reshape(-1), kind="stable")[:n_pairs]
-        counts, fitted = counts[:, common], csr_array(fitted[:, common])
+        common = np.argsort(-np.asarray(fit_counts.sum(0)).reshape(-1), kind="stable")[:n_pairs]
+        counts, fit_counts = counts[:, common], csr_array(fit_counts[:, common])
     if n_pairs > MAX_PAIRS:
         return SchemeScore(terms, n_roles, n_pairs, np.inf, np.inf, 0.0, data.mean_errors)
-    vectors, bias, price, shrunk = encode_shortest(fitted, data.vectors[data.fitting])
+    vectors, bias, price, shrunk = encode_shortest(fit_counts, data.vectors[data.fitting])
     errors = data.sum_errors(counts @ vectors + bias)
     rss, tss = (np.sum(by_group[~data.tested]) for by_group in (errors, data.mean_errors))
     bits = float(measure_bits(data, rss + shrunk, tss, price))
@@ -197,8 +197,8 @@ def search(data: SearchData, fields: Sequence[str]) -> list[SchemeScore]:
 
     def by_bits(scheme: SchemeScore) -> tuple[float, int, list[int]]:
         """Shorter first; of schemes that are the same partition, the one of the first fields."""
-        used = [order[name] for term in scheme.terms for name in term]
-        return round(scheme.bits, 6), scheme.n_pairs, [len(used), *used]
+        fields_used = [order[name] for term in scheme.terms for name in term]
+        return round(scheme.bits, 6), scheme.n_pairs, [len(fields_used), *fields_used]
 
     def attempt(terms: Terms) -> SchemeScore:
         name = name_terms(terms)
@@ -233,9 +233,9 @@ def _order(fields: Sequence[str]) -> dict[str, int]:
 def _grow(terms: Terms, fields: Sequence[str]) -> list[Terms]:
     """The schemes with one field more, in the order of the fields."""
     order = _order(fields)
-    used = set(chain.from_iterable(terms))
+    fields_used = set(chain.from_iterable(terms))
     grown: list[Terms] = []
-    for field in (name for name in fields if name not in used):
+    for field in (name for name in fields if name not in fields_used):
         for i, term in enumerate(terms):
             longer = tuple(sorted((*term, field), key=order.__getitem__))
             grown.append((*terms[:i], longer, *terms[i + 1 :]))
@@ -263,13 +263,13 @@ def _shrink(terms: Terms) -> list[Terms]:
     """The schemes with one field less, or without the bag."""
     fewer: list[Terms] = []
     for i, term in enumerate(terms):
-        others = (*terms[:i], *terms[i + 1 :])
+        without_term = (*terms[:i], *terms[i + 1 :])
         for field in fields_of(term):
             shorter = tuple(name for name in term if name != field)
-            if fields_of(shorter) or (shorter == () and all(map(is_bare, others))):
+            if fields_of(shorter) or (shorter == () and all(map(is_bare, without_term))):
                 fewer.append((*terms[:i], shorter, *terms[i + 1 :]))
-        if others and len(fields_of(term)) <= 1:
-            fewer.append(others)
+        if without_term and len(fields_of(term)) <= 1:
+            fewer.append(without_term)
     return fewer
 
 
@@ -340,15 +340,15 @@ def merge_values(data: SearchData, scheme: SchemeScore) -> str:
         merged.append(["*".join(data.values[f][int(data.fields[f][i])] for f in term)])
     while len(merged) > 1:
         attempts = []
-        for role, other in _likest(data, roles)[:4]:
-            joined = np.where(roles == other, role, roles)
-            joined -= joined > other
-            attempts.append((score_roles(data, scheme.terms, [joined]).bits, joined, role, other))
-        shortest, joined, role, other = min(attempts, key=lambda attempt: attempt[0])
+        for role, second in _likest(data, roles)[:4]:
+            joined = np.where(roles == second, role, roles)
+            joined -= joined > second
+            attempts.append((score_roles(data, scheme.terms, [joined]).bits, joined, role, second))
+        shortest, joined, role, second = min(attempts, key=lambda attempt: attempt[0])
         if shortest >= bits:
             break
         bits, roles = shortest, joined
-        merged[role] += merged.pop(other)
+        merged[role] += merged.pop(second)
     return "; ".join(" = ".join(names) for names in merged if len(names) > 1)
 
 

@@ -49,9 +49,9 @@ def compare_symbols(
     return symbols, flat @ flat.T
 
 
-def _commonest(names: pd.Index, symbols: Int[np.ndarray, " pair"], most: int) -> list[str]:
+def _commonest(names: pd.Index, symbols: Int[np.ndarray, " pair"], n: int) -> list[str]:
     """The names of the symbols of most pairs, words before numbers."""
-    order = np.argsort(-np.bincount(symbols, minlength=len(names)), kind="stable")[:most]
+    order = np.argsort(-np.bincount(symbols, minlength=len(names)), kind="stable")[:n]
     return sorted(map(str, names[order]), key=lambda name: (name.isdecimal(), name.zfill(9)))
 
 
@@ -68,8 +68,8 @@ class SampleStates:
     @property
     def residual(self) -> Float64[np.ndarray, " unit"]:
         """|e − ê|² / |e − ē|² of every unit; 1 is what the mean leaves."""
-        left = np.sum((self.vectors - self.encoded) ** 2, 1)
-        return left / np.maximum(np.sum((self.vectors - self.mean) ** 2, 1), 1e-12)
+        errors = np.sum((self.vectors - self.encoded) ** 2, 1)
+        return errors / np.maximum(np.sum((self.vectors - self.mean) ** 2, 1), 1e-12)
 
     def change(self, position: int, filler: str) -> Float64[np.ndarray, "unit d_model"]:
         """What the vectors gain if the sample is encoded again with another filler at a token."""

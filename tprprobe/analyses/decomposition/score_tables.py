@@ -142,9 +142,9 @@ def view_searches(results: Results) -> list[RoleSearch]:
 
 
 def _search(site: str, rows: pd.DataFrame) -> RoleSearch:
-    found = rows.loc[rows["is_found"], "roles"]
+    found_names = rows.loc[rows["is_found"], "roles"]
     schemes = rows.drop(columns=["site", "found"], errors="ignore").reset_index(drop=True)
-    return RoleSearch(site, str(found.iloc[0]) if len(found) else NOTHING, schemes)
+    return RoleSearch(site, str(found_names.iloc[0]) if len(found_names) else NOTHING, schemes)
 
 
 def load_scores(folder: str | os.PathLike[str]) -> pd.DataFrame:

@@ -16,20 +16,24 @@ WHOLE = ("k", "cluster", "size", "predicates", "clusters", "named")
 
 def stack_tables(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """The long table of tables, whose names are its tasks; other models and vectors than the first are controls."""
-    first = next(iter(tables.values()))
-    return join_tables([_stack(name, table, first) for name, table in tables.items() if len(table)])
+    main = next(iter(tables.values()))
+    return join_tables([_stack(name, table, main) for name, table in tables.items() if len(table)])
 
 
-def _stack(task: str, table: pd.DataFrame, first: pd.DataFrame) -> pd.DataFrame:
+def _stack(task: str, table: pd.DataFrame, main: pd.DataFrame) -> pd.DataFrame:
     names = [name for name in KEYS if name in table]
-    numbers = [name for name in table if name not in names and not name.endswith(("_low", "_high"))]
+    numbers = [
+        name
+        for name in map(str, table)
+        if name not in names and not name.endswith(("_low", "_high"))
+    ]
     control = table["model"].where(table["model"] != TRAINED, "")
     if "vectors" in table:
-        is_other = (table["model"] == TRAINED) & (table["vectors"] != first["vectors"].iloc[0])
+        is_other = (table["model"] == TRAINED) & (table["vectors"] != main["vectors"].iloc[0])
         control = table["vectors"].where(is_other, control)
-    named = table.assign(task=task, estimator=ESTIMATOR, control=control)
+    labelled = table.assign(task=task, estimator=ESTIMATOR, control=control)
     names = [*names, "task", "estimator", "control"]
-    return melt(named, {name: name for name in names}, numbers, with_missing=True)
+    return melt(labelled, {name: name for name in names}, numbers, with_missing=True)
 
 
 def view_table(results: Results, task: str) -> pd.DataFrame:
@@ -37,5 +41,5 @@ def view_table(results: Results, task: str) -> pd.DataFrame:
     wide = results.select(task=task).wide()
     names = [name for name in KEYS if name in wide and (name in PLACE or wide[name].notna().any())]
     numbers = [name for name in wide if name not in (*KEYS, "task", "estimator", "control")]
-    whole = {name: int for name in WHOLE if name in [*names, *numbers]}
-    return wide[[*names, *numbers]].astype(whole) if len(wide) else pd.DataFrame()
+    integers = {name: int for name in WHOLE if name in [*names, *numbers]}
+    return wide[[*names, *numbers]].astype(integers) if len(wide) else pd.DataFrame()

@@ -42,10 +42,11 @@ def agreement(
     if given:
         stratum = described.loc[is_known].groupby(list(given), observed=True).ngroup().to_numpy()
     crossed = [
-        pd.factorize(each[is_known])[0] * (stratum.max() + 1) + stratum for each in nulls.values()
+        pd.factorize(null_strata[is_known])[0] * (stratum.max() + 1) + stratum
+        for null_strata in nulls.values()
     ]
     classes = _permute(values, crossed, permutations, seed)
-    inside = [np.flatnonzero(stratum == each) for each in np.unique(stratum)]
+    inside = [np.flatnonzero(stratum == null_strata) for null_strata in np.unique(stratum)]
     classes_by_stratum = [(rows, classes[:, rows]) for rows in inside]
     columns = {"field": field, "measure": "ami" + (f" given {', '.join(given)}" if given else "")}
     rows = []
@@ -53,7 +54,10 @@ def agreement(
         gains = [
             measure_gain(count_tables(column[of], permuted)) for of, permuted in classes_by_stratum
         ]
-        gained, possible = np.sum([each[0] for each in gains], 0), sum(each[1] for each in gains)
+        gained, possible = (
+            np.sum([null_strata[0] for null_strata in gains], 0),
+            sum(null_strata[1] for null_strata in gains),
+        )
         if possible <= 0:
             continue
         value, *null_gains = gained / possible
@@ -93,5 +97,5 @@ def _permute(values: pd.Series, nulls: Sequence[Strata], n: int, seed: int) -> C
     rng = np.random.default_rng(seed)
     classes = pd.factorize(values)[0].astype(np.int16)
     strata = [pd.factorize(null)[0] for null in nulls]
-    orders = (order for each in strata for order in permutations_within(each, n, rng))
+    orders = (order for stratum_ids in strata for order in permutations_within(stratum_ids, n, rng))
     return np.stack([classes, *(classes[order] for order in orders)])

@@ -89,13 +89,13 @@ class Naming:
         return self._asked(self.names)
 
     def _asked(self, table: pd.DataFrame) -> pd.DataFrame:
-        asked = self.summary["vectors"].iloc[0]
-        return table.loc[(table["vectors"] == asked) & (table["model"] == TRAINED)]
+        kind = self.summary["vectors"].iloc[0]
+        return table.loc[(table["vectors"] == kind) & (table["model"] == TRAINED)]
 
     def _repr_html_(self) -> str:
-        shown = ["site", "head", "k", "named", "clusters", "coverage", "stability"]
+        columns = ["site", "head", "k", "named", "clusters", "coverage", "stability"]
         note = "Controls stand in .summary, the names in .clusters."
-        return as_html("Names of role clusters, by head", self.heads[shown], note)
+        return as_html("Names of role clusters, by head", self.heads[columns], note)
 
     def as_dict(self) -> dict[str, Any]:
         """Facts, summary and names in JSON types; what is missing is None.
@@ -151,16 +151,16 @@ def name_all(
         "seed": seed,
         "projections": projections,
     }
-    identities = {model: each.fingerprint for model, each in stores.items()}
+    identities = {model: model_store.fingerprint for model, model_store in stores.items()}
     settings |= {"stores": identities, "tprprobe": version("tprprobe")}
     with kept(out) as folder:
         run = KeptRun.open(folder, settings, resume, MANIFEST)
         if not run.is_done:
             targets = find_targets(store, patterns, baseline, seed, projections)
-            golds = {model: read_gold(each) for model, each in stores.items()}
+            golds = {model: read_gold(model_store) for model, model_store in stores.items()}
             plan = NamingPlan(targets, ks, settings["sites"], golds, raw, seed, run)
-            for part in progress(plan.parts()):
-                part.finish()
+            for job in progress(plan.parts()):
+                job.finish()
             tables = plan.tables()
             decided = (tables["names"], tables["agreement"], tables["decoding"])
             tables["summary"], facts = find_structure().summarize(*decided, golds[TRAINED].tokens)
@@ -225,10 +225,10 @@ class NamingPlan:
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """The MADE tables, from all parts once they are finished; names are corrected in families."""
-        found = {name: join_parts(self.parts(), name) for name in MADE}
-        families = found["names"].groupby(["model", "vectors"], sort=False)
-        found["names"] = pd.concat([decide(each) for _, each in families], ignore_index=True)
-        return found
+        tables = {name: join_parts(self.parts(), name) for name in MADE}
+        families = tables["names"].groupby(["model", "vectors"], sort=False)
+        tables["names"] = pd.concat([decide(names) for _, names in families], ignore_index=True)
+        return tables
 
     def labels(self) -> pd.DataFrame:
         """The cluster of every token, one column per clustering of the site's own vectors."""
@@ -241,39 +241,39 @@ class NamingPlan:
         )
 
     def _is_meant(self, target: NamingTarget) -> bool:
-        own = target.model == TRAINED and target.vectors != RANDOM
-        return own and target.source.site in self.meant
+        is_trained = target.model == TRAINED and target.vectors != RANDOM
+        return is_trained and target.source.site in self.meant
 
     @cached_property
     def _clustered(self) -> dict[Clustering, Part]:
         """The part of every clustering."""
         return {
-            (of, k): self.run.part(
-                f"{of.model}.{of.source.site}.{of.vectors}.{of.head}.{k}",
-                partial(self._cluster, of, k),
+            (target, k): self.run.part(
+                f"{target.model}.{target.source.site}.{target.vectors}.{target.head}.{k}",
+                partial(self._cluster, target, k),
             )
-            for of, k in product(self.targets, self.ks)
+            for target, k in product(self.targets, self.ks)
         }
 
     @cached_property
     def _labels(self) -> dict[Clustering, Int[np.ndarray, " token"]]:
         """The labels of all clusterings, once these are found."""
-        parts = self._clustered.items()
-        return {each: part.read("labels")["label"].to_numpy() for each, part in parts}
+        jobs = self._clustered.items()
+        return {clustering: job.read("labels")["label"].to_numpy() for clustering, job in jobs}
 
     def _cluster(self, target: NamingTarget, k: int) -> Tables:
         """The labels of one clustering, and what can be said of it alone."""
-        found, runs = run_all(target.source, k, self.seed, self.raw, SEEDS)
+        clusters, runs = run_all(target.source, k, self.seed, self.raw, SEEDS)
         place = {**target.place, "k": k}
-        tables = self._read(found.labels, runs, place | {"stability": found.stability})
+        tables = self._read(clusters.labels, runs, place | {"stability": clusters.stability})
         if self._is_meant(target):
             rng = np.random.default_rng(self.seed)
             order = permute_within(self.golds[TRAINED].questions, rng)
             shuffled = self._read(
-                found.labels[order], runs[:, order], place | {"vectors": SHUFFLED}
+                clusters.labels[order], runs[:, order], place | {"vectors": SHUFFLED}
             )
             tables = {name: pd.concat([tables[name], shuffled[name]]) for name in tables}
-        return {**tables, "labels": pd.DataFrame({"label": found.labels})}
+        return {**tables, "labels": pd.DataFrame({"label": clusters.labels})}
 
     def _read(
         self,
@@ -286,11 +286,11 @@ class NamingPlan:
         runs = runs.astype(int)
         groups = gold.questions, self.seed, gold.origin.sequences
         names = score_candidates(labels.astype(int), gold.lattice, *groups)
-        found = {
+        tables = {
             "names": names,
             **find_structure().decode(runs, gold.tokens, gold.questions, self.seed),
         }
-        return {name: _placed(table, [place] * len(table)) for name, table in found.items()}
+        return {name: _placed(table, [place] * len(table)) for name, table in tables.items()}
 
     def _compare(self, model: str, field: str, given: Sequence[str]) -> Tables:
         """The agreement of all clusterings of a model with one field, given other fields."""
@@ -302,12 +302,12 @@ class NamingPlan:
             nulls = {"given": np.zeros(len(labels), int), **of_question}
         else:
             nulls = {**of_question, "character": gold.characters}
-        found = agreement(labels, gold.described, field, nulls, given, seed=self.seed)
-        if found.empty:
+        table = agreement(labels, gold.described, field, nulls, given, seed=self.seed)
+        if table.empty:
             return {}
         places = [{**target.place, "k": k} for target, k in clusterings]
-        at = [places[i] for i in found.pop("clustering")]
-        return {"agreement": _placed(found, at)}
+        rows = [places[i] for i in table.pop("clustering")]
+        return {"agreement": _placed(table, rows)}
 
 
 def _placed(table: pd.DataFrame, places: Sequence[Mapping[str, object]]) -> pd.DataFrame:

@@ -58,12 +58,12 @@ def find_targets(
             raise InputError(f"{site}: gold structure is of the vectors of source tokens only")
     controls = list(dict.fromkeys(_beside(site, kind) for site in sites for kind in CONTROLS))
     controls = [site for site in controls if site not in sites]
-    found = [*_find(store, sites, TRAINED), *_find(store, controls, TRAINED)]
-    found += [target for site in sites for target in _project(store, site, seed, projections)]
+    targets = [*_find(store, sites, TRAINED), *_find(store, controls, TRAINED)]
+    targets += [target for site in sites for target in _project(store, site, seed, projections)]
     for kind, twin in store.twins.items():
-        found += _find(twin, sites, kind)
+        targets += _find(twin, sites, kind)
     if baseline is None:
-        return found
+        return targets
     asked, others = (
         each.tokens.drop_duplicates("sample")["question"].astype(str).tolist()
         for each in (store, baseline)
@@ -72,9 +72,9 @@ def find_targets(
         raise InputError(
             f"{baseline.path} holds other questions than {store.path}: extract the same for both"
         )
-    if not (beside := _find(baseline, controls, BASELINE)):
+    if not (rivals := _find(baseline, controls, BASELINE)):
         raise InputError(f"{baseline.path} has none of the sites to compare with: {controls[0]} …")
-    return found + beside
+    return targets + rivals
 
 
 def _beside(site: str, kind: str) -> str:

@@ -51,12 +51,15 @@ def name_words(
     targets = find_heads(store, patterns)
     stores = {TRAINED: store, **store.twins}
     settings = {"sites": list(dict.fromkeys(site for site, _ in targets)), "k": k, "raw": raw}
-    settings |= {"seed": seed, "stores": {name: each.fingerprint for name, each in stores.items()}}
+    settings |= {
+        "seed": seed,
+        "stores": {name: model_store.fingerprint for name, model_store in stores.items()},
+    }
     jobs = {
-        f"{model}.{site}.{head}": partial(_name, model, each, site, head, k, raw, seed)
+        f"{model}.{site}.{head}": partial(_name, model, model_store, site, head, k, raw, seed)
         for site, head in targets
-        for model, each in stores.items()
-        if site in each.specs
+        for model, model_store in stores.items()
+        if site in model_store.specs
     }
     return view_table(run_jobs(WORD_NAMES, settings, jobs, out, resume, progress), "names")
 

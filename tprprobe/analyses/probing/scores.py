@@ -155,10 +155,10 @@ def _add_seeds(scores: Sequence[Score]) -> list[Score]:
 def _pairs(scores: Sequence[Score]) -> Iterator[Pair]:
     real = [score for score in scores if score.is_real]
     controls = [score for score in scores if not score.is_real]
-    for i, first in enumerate(real):
+    for i, score in enumerate(real):
         for second in (*real[i + 1 :], *controls):
-            if _are_compared(first, second):
-                yield Pair(first, second, first.counts.compare(second.counts))
+            if _are_compared(score, second):
+                yield Pair(score, second, score.counts.compare(second.counts))
 
 
 def _are_compared(first: Score, second: Score) -> bool:
@@ -304,12 +304,14 @@ def _by_document(
     scores: Sequence[Score], names: Mapping[tuple[str, str], Sequence[str]]
 ) -> pd.DataFrame:
     """The counts of every row by document, with which runs on the same documents are compared."""
-    parts = [(score, score.counts.sums[0]) for score in scores if isinstance(score.counts, Counts)]
-    is_tested = [sums[:, N] > 0 for _, sums in parts]
+    counted = [
+        (score, score.counts.sums[0]) for score in scores if isinstance(score.counts, Counts)
+    ]
+    is_tested = [sums[:, N] > 0 for _, sums in counted]
     table = _repeat(
-        [score.names for score, _ in parts], [int(tested.sum()) for tested in is_tested]
+        [score.names for score, _ in counted], [int(tested.sum()) for tested in is_tested]
     )
-    rows = list(zip(parts, is_tested, strict=True))
+    rows = list(zip(counted, is_tested, strict=True))
     documents = [np.array(names[score.key(SIDE)], object)[tested] for (score, _), tested in rows]
     counts = [sums[tested] for (_, sums), tested in rows]
     table["document"] = np.concatenate([*documents, np.empty(0, object)])

@@ -150,7 +150,7 @@ def list_results(table: pd.DataFrame) -> pd.DataFrame:
 
 def view_results(results: Results) -> pd.DataFrame:
     """The rows of :func:`reconstruct` of a long table."""
-    names = {new: old for old, new in NAMES.items()} | {"n_train": "n"}
+    names = {name: column for column, name in NAMES.items()} | {"n_train": "n"}
     view = results.wide().rename(columns=names)
     view = view.assign(untrained=view.pop("control") == "untrained")
     return view.astype(dict.fromkeys(("width", "positions"), int))
@@ -162,9 +162,13 @@ def load_reconstruction(folder: str | os.PathLike[str]) -> pd.DataFrame:
     Raises:
         InputError: There are none, or they are damaged.
     """
-    old = Path(folder) / "reconstruction.csv"  # of version 0.3 and before
-    is_old = old.is_file()
-    rows = read_table(old, {}, "reconstruct again") if is_old else load_view(folder, view_results)
+    table_file = Path(folder) / "reconstruction.csv"  # of version 0.3 and before
+    is_old = table_file.is_file()
+    rows = (
+        read_table(table_file, {}, "reconstruct again")
+        if is_old
+        else load_view(folder, view_results)
+    )
     if rows.empty:
         raise InputError(f"{folder} holds no rows: reconstruct again")
     return rows
@@ -246,8 +250,8 @@ def _bounds(
     sums = np.column_stack([errors, dimensions])[dimensions > 0]
     *_, n = totals = replicate_totals(sums).T
     lost, mean = totals[:-1].T, totals[[0]].T
-    parts = (lost / n[:, None], 1 - lost / mean, (lost[:, scored.rivals] - lost) / mean)
-    return np.concatenate([bounds(part, len(sums)) for part in parts])
+    scores = (lost / n[:, None], 1 - lost / mean, (lost[:, scored.rivals] - lost) / mean)
+    return np.concatenate([bounds(replicates, len(sums)) for replicates in scores])
 
 
 def _errors_by_question(
@@ -264,16 +268,16 @@ def _errors_by_question(
 
 
 def _part_errors(
-    layer: Layer, scored: Sequence[Scored], questions: Int[np.ndarray, " row"], part: slice
+    layer: Layer, scored: Sequence[Scored], questions: Int[np.ndarray, " row"], span: slice
 ) -> tuple[Int[np.ndarray, " asked"], Float64[np.ndarray, "asked predictor"]]:
     """The questions that a part of the rows has, and what it adds to their errors."""
-    question_ids, numbers = np.unique(questions[part], return_inverse=True)
+    question_ids, numbers = np.unique(questions[span], return_inverse=True)
     lines = [
         (scored_set, predictor) for scored_set in scored for predictor in scored_set.predictors
     ]
     totals = np.zeros((len(question_ids), len(lines)))
-    for rows, vectors in layer.blocks(part):
-        of_rows = numbers[rows.start - part.start : rows.stop - part.start]
+    for rows, vectors in layer.blocks(span):
+        of_rows = numbers[rows.start - span.start : rows.stop - span.start]
         errors_of = cache(lambda affine, vectors=vectors: affine.errors(vectors))
         for total, (scored_set, predictor) in zip(totals.T, lines, strict=True):
             if scored_set.training.has_interval:

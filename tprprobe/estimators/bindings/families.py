@@ -162,8 +162,10 @@ class RoleFit:
     @property
     def n_dimensions(self) -> int:
         """The dimensions that its predictions can have: of its bindings, where these are limited."""
-        width, first = len(self.bias), self.parts[0]
-        return min(width, int(np.prod(first.ranks)) if first.bases else self.n_parameters // width)
+        width, part_fit = len(self.bias), self.parts[0]
+        return min(
+            width, int(np.prod(part_fit.ranks)) if part_fit.bases else self.n_parameters // width
+        )
 
     def predict(self, counts: csr_array) -> Float64[np.ndarray, "unit d_model"]:
         """X V + b of counts of the pairs of all parts; only V of pairs that these have is made."""
