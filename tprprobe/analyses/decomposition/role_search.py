@@ -10,19 +10,14 @@ from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Bool, Float64, Int
 from scipy.sparse import csr_array, hstack
-
-from tprprobe.evaluation.intervals import REPLICATES
-from tprprobe.statistics import bounds, permute_within, replicate_totals
 
 MAX_PAIRS = 1200  # of a scheme that is tried
 MAX_MERGED = 64  # roles of a scheme whose values are merged
 PENALTIES = np.logspace(-4, 3, 15)  # that are tried, of the mean variance of a count
 BEAM, MAX_FIELDS = 2, 3
 N_SYNONYMS = 8  # schemes whose other names are tried
-NEGLIGIBLE = 0.01  # of the shortest description: what a scheme may be longer
 
 BARE = ""  # before the fields of a term whose roles have no fillers
 Term = tuple[str, ...]  # fields whose product is a partition of the tokens
@@ -32,7 +27,6 @@ BAG: Terms = ((),)
 
 Roles = Int[np.ndarray, " token"]
 Errors = Float64[np.ndarray, " group"]
-Draws = Float64[np.ndarray, "replicate scheme"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,62 +265,6 @@ def _shrink(terms: Terms) -> list[Terms]:
         if without_term and len(fields_of(term)) <= 1:
             fewer.append(without_term)
     return fewer
-
-
-def measure_stability(
-    schemes: Sequence[SchemeScore], draws: Draws, data: SearchData
-) -> Float64[np.ndarray, " scheme"]:
-    """The share of the draws in which the partition of a scheme is the shortest, whatever its name."""
-
-    def key(term: Term) -> tuple[bool, bytes]:
-        return is_bare(term), pd.factorize(data.cells(term))[0].tobytes()
-
-    keys = [tuple(sorted(map(key, scheme.terms))) for scheme in schemes]
-    partition = pd.factorize(pd.Series(keys, dtype=object))[0]
-    share = np.bincount(partition[draws.round(6).argmin(1)], minlength=len(schemes)) / len(draws)
-    return share[partition]
-
-
-def draw_bits(schemes: Sequence[SchemeScore], data: SearchData, seed: int) -> Draws:
-    """The description length of every scheme if other groups had been drawn, its fit as it is."""
-    sums = np.stack([data.mean_errors, *(scheme.errors for scheme in schemes)], 1)
-    tss, *rss = replicate_totals(sums[~data.tested], REPLICATES, seed).T
-    bits = [
-        measure_bits(data, r + s.shrunk, tss, s.price) for r, s in zip(rss, schemes, strict=True)
-    ]
-    return np.stack(bits, 1)
-
-
-def shuffle_roles(data: SearchData, scheme: SchemeScore, seed: int) -> list[Roles] | None:
-    """The roles of fillers, shuffled within sequences; None where that changes nothing."""
-    order = permute_within(data.sequences, np.random.default_rng((seed, 4)))
-    is_bound = [fields_of(term) != () and not is_bare(term) for term in scheme.terms]
-    roles = data.roles(scheme.terms)
-    shuffled = [r[order] if bound else r for r, bound in zip(roles, is_bound, strict=True)]
-    is_same = all(np.array_equal(*pair) for pair in zip(roles, shuffled, strict=True))
-    return None if is_same else shuffled
-
-
-def beats_shuffled(data: SearchData, scheme: SchemeScore, seed: int) -> bool:
-    """True if a scheme errs less on held-out documents than with its roles shuffled, paired, or nothing can be shuffled."""
-    if (roles := shuffle_roles(data, scheme, seed)) is None:
-        return True
-    errors = score_roles(data, scheme.terms, roles, is_control=True).errors
-    sums = np.stack([errors - scheme.errors, data.mean_errors], 1)[data.tested]
-    difference, variation = replicate_totals(sums, REPLICATES, seed).T
-    return bool(bounds(difference / variation, len(sums))[0] > 0)
-
-
-def choose_cheapest(
-    schemes: Sequence[SchemeScore], draws: Draws, n_groups: int
-) -> tuple[int, Bool[np.ndarray, " scheme"], Float64[np.ndarray, "2 scheme"]]:
-    """The scheme of fewest pairs near the shortest, which ones are near, and intervals of differences."""
-    low, high = bounds(draws - draws[:, [0]], n_groups)
-    longer = np.array([scheme.bits for scheme in schemes]) - schemes[0].bits
-    is_near = (low <= 0) | (longer <= NEGLIGIBLE * abs(schemes[0].bits))
-    prices = [(scheme.n_pairs, round(scheme.bits, 6)) for scheme in schemes]
-    cheapest = min(np.flatnonzero(is_near).tolist(), key=lambda i: (*prices[i], i))
-    return cheapest, is_near, np.stack([low, high])
 
 
 def merge_values(data: SearchData, scheme: SchemeScore) -> str:

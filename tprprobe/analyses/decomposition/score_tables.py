@@ -14,8 +14,6 @@ from tprprobe.files.tables import Columns, columns, read_table
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import read_interval
 
-Numbers = dict[str, dict[str, Any]]  # by metric, as of evaluation.results.number
-
 NAMES = {"site": "site", "roles": "task", "family": "estimator", "control": "control", "design": "design"}  # fmt: skip
 ENDS = ("", "_low", "_high")
 SHARES = ("share", "share_by_length", "share_shuffled", "share_learned")
@@ -31,37 +29,6 @@ SEARCHED_SIZES = ("n_roles", "pairs", "n", "groups")
 SEARCHED_NUMBERS = ("is_found", *SEARCHED_SIZES, "bits", "longer", "is_near", "stability", "r2")
 
 
-def tabulate_scores(
-    numbers: Mapping[tuple[str, str], Numbers],
-    shares: Mapping[tuple[str, str], Mapping[str, Any]],
-    families: Sequence[str],
-    site: str,
-    roles: str,
-    design: str,
-) -> pd.DataFrame:
-    """The long table of a scheme: the families, then controls.
-
-    Args:
-        numbers: By family and control.
-        shares: Shares of variance with their intervals, by family and control.
-        families: In the order of their rows.
-        site: The site.
-        roles: The scheme, the task of its rows.
-        design: What was decomposed, in words.
-    """
-    keys = [(family, "") for family in families]
-    rows = []
-    for family, control in (*keys, *(key for key in numbers if key not in keys)):
-        of_shares = shares.get((family, control), {})
-        measured = [
-            number(name, read_interval(of_shares, name)) for name in SHARES if name in of_shares
-        ]
-        names = {"site": site, "layer": layer_of(site), "task": roles, "estimator": family}
-        names |= {"control": control, "design": design}
-        rows += [names | row for row in (*measured, *numbers[family, control].values())]
-    return tabulate(rows)
-
-
 def view_scores(results: Results) -> pd.DataFrame:
     """The table of scores with a row a site, scheme, family and control; see [columns](columns.md#decompositions)."""
     groups: Any = results.table.groupby(list(NAMES.values()), sort=False, dropna=False)
@@ -74,7 +41,7 @@ def view_scores(results: Results) -> pd.DataFrame:
     return table.fillna(dict.fromkeys(texts, "")).astype(kinds)
 
 
-def _by_metric(rows: pd.DataFrame) -> Numbers:
+def _by_metric(rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
     records: Any = rows.to_dict("records")
     return {row["metric"]: row for row in records}
 
