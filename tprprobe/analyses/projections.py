@@ -52,17 +52,17 @@ def project(
     seed: int = 0,
     fit: Bool[np.ndarray, " token"] | None = None,
     progress: Blocks = iter,
-    most: int = 20_000,
+    max_fitted: int = 20_000,
 ) -> Projection:
     """The vectors' places in the plane, by a :class:`PlaneProjection`.
 
-    Axes are found on the rows ``fit`` (default: all), or on ``most`` of these, drawn at random;
+    Axes are found on the rows ``fit`` (default: all), or on ``max_fitted`` of these, drawn at random;
     ``progress`` wraps the list of blocks of rows that are then placed. Axes that part classes part
     those they were found on best: what other rows show is what counts.
     """
     if method not in METHODS:
         raise unknown("projection", method, METHODS)
-    is_fitted = _choose(len(vectors), fit, most, seed)
+    is_fitted = _choose(len(vectors), fit, max_fitted, seed)
     plane = PlaneProjection(method, seed)
     plane.fit(_finite(vectors[is_fitted]), None if labels is None else labels[is_fitted])
     points = np.empty((len(vectors), 2), np.float32)
@@ -74,12 +74,14 @@ def project(
     return Projection(points, method, plane.axes_, plane.explained_, is_fitted, plane.transform)
 
 
-def _choose(n: int, fit: np.ndarray | None, most: int, seed: int) -> Bool[np.ndarray, " token"]:
+def _choose(
+    n: int, fit: np.ndarray | None, max_fitted: int, seed: int
+) -> Bool[np.ndarray, " token"]:
     rows = np.arange(n) if fit is None else np.flatnonzero(fit)
     if len(rows) < 3:
         raise InputError(f"{len(rows)} vectors to find axes on: give 3 or more")
-    if len(rows) > most:
-        rows = np.random.default_rng(seed).choice(rows, most, replace=False)
+    if len(rows) > max_fitted:
+        rows = np.random.default_rng(seed).choice(rows, max_fitted, replace=False)
     return np.isin(np.arange(n), rows)
 
 

@@ -180,13 +180,17 @@ def build_scene(
 
 
 def stack_layers(
-    scene: Cloud, sites: Sequence[str], method: str = "pca", seed: int = 0, most: int = N_DRAWN
+    scene: Cloud,
+    sites: Sequence[str],
+    method: str = "pca",
+    seed: int = 0,
+    max_vectors: int = N_DRAWN,
 ) -> Cloud:
     """The scene's tokens in every layer, placed together; the column ``layer`` tells them apart.
 
-    ``sites`` are the same site of each layer; of more than ``most`` vectors, every so many tokens.
+    ``sites`` are the same site of each layer; of more than ``max_vectors``, every so many tokens.
     """
-    token_ids = np.arange(0, len(scene.rows), -(-len(scene.rows) * len(sites) // most))
+    token_ids = np.arange(0, len(scene.rows), -(-len(scene.rows) * len(sites) // max_vectors))
     vectors = [read_vectors(scene.drawn, site, scene.roles.head)[token_ids] for site in sites]
     tokens = [scene.tokens.iloc[token_ids].assign(layer=layer_of(site)) for site in sites]
     stacked = np.concatenate(vectors)
@@ -200,15 +204,15 @@ def stack_layers(
     return replace(scene, roles=roles, plane=plane, tokens=table, rows=rows, layers=len(sites))
 
 
-def fill(scene: Cloud, most: int = MOST_NUMBERS) -> Cloud:
+def fill(scene: Cloud, max_numbers: int = MOST_NUMBERS) -> Cloud:
     """The scene with every token of the store: those that were left out get their nearest cluster, and
     a place on the same axes.
 
-    The scene itself, if it is whole, of UMAP, or the vectors are more than ``most`` numbers.
+    The scene itself, if it is whole, of UMAP, or the vectors are more than ``max_numbers`` numbers.
     """
     store, roles = scene.store, scene.roles
     total = store.facts.lengths.get(scene.side, 0)
-    is_large = total * roles.centers.shape[1] > most
+    is_large = total * roles.centers.shape[1] > max_numbers
     if len(scene.rows) == total or scene.plane.method == "umap" or is_large:
         return scene
     labels, points = np.full(total, -1, np.int32), np.zeros((total, 2), np.float32)

@@ -27,7 +27,7 @@ from tprprobe.store import Store
 FORMAT, VERSION = "tprprobe-clusters", 1
 RUNS = CLUSTERS.file
 TABLE, LABELS = "clusters.parquet", "labels.parquet"
-AGAIN = "cluster again"
+REMEDY = "cluster again"
 SUMMARY = columns(
     text="site top", whole="run cluster size", number="share mean_position entropy"
 ) | {"center": object}
@@ -215,8 +215,8 @@ def load_clusters(folder: str | os.PathLike[str]) -> list[Clusters]:
     if (document.get("format"), document.get("version")) != (FORMAT, VERSION):
         raise InputError(f"{folder} holds no clusters of version {VERSION}: cluster again")
     runs = parse(_Document, document, folder / RUNS).runs
-    tables = read_table(folder / TABLE, SUMMARY, AGAIN)
-    labels = read_table(folder / LABELS, columns(whole="run row label"), AGAIN)
+    tables = read_table(folder / TABLE, SUMMARY, REMEDY)
+    labels = read_table(folder / LABELS, columns(whole="run row label"), REMEDY)
     return [
         _restore(run, tables.loc[tables["run"] == i], labels.loc[labels["run"] == i], folder)
         for i, run in enumerate(runs)
@@ -228,12 +228,12 @@ def _restore(run: "_Run", table: pd.DataFrame, labels: pd.DataFrame, folder: Pat
     try:
         centers = np.stack([np.asarray(numbers, np.float32) for numbers in table["center"]])
     except (ValueError, TypeError) as error:
-        raise InputError(f"{folder / TABLE}: centers of unlike lengths: {AGAIN}") from error
+        raise InputError(f"{folder / TABLE}: centers of unlike lengths: {REMEDY}") from error
     label, n = labels["label"].to_numpy(np.int32), len(centers)
     if centers.ndim != 2 or not len(mean) == len(scale) == centers.shape[1]:
-        raise InputError(f"{folder}: {RUNS} and {TABLE} are not of the same clusters: {AGAIN}")
+        raise InputError(f"{folder}: {RUNS} and {TABLE} are not of the same clusters: {REMEDY}")
     if len(label) and not 0 <= label.min() <= label.max() < n:
-        raise InputError(f"{folder / LABELS} has labels that are not among {n} clusters: {AGAIN}")
+        raise InputError(f"{folder / LABELS} has labels that are not among {n} clusters: {REMEDY}")
     repeated = ["center", "run", "site", "head"]
     summary = table.drop(columns=repeated, errors="ignore").reset_index(drop=True)
     return Clusters(

@@ -145,13 +145,15 @@ class Source:
         return total, product
 
 
-def _merge(left: Moments, right: Moments) -> Moments:
+def _merge(moments: Moments, further: Moments) -> Moments:
     """Count, mean and variance of the vectors of both."""
-    n, difference = left[0] + right[0], right[1] - left[1]
+    n, difference = moments[0] + further[0], further[1] - moments[1]
     scatter = (
-        left[0] * left[2] + right[0] * right[2] + left[0] * right[0] / n * np.square(difference)
+        moments[0] * moments[2]
+        + further[0] * further[2]
+        + moments[0] * further[0] / n * np.square(difference)
     )
-    return n, left[1] + difference * (right[0] / n), scatter / n
+    return n, moments[1] + difference * (further[0] / n), scatter / n
 
 
 @takes_paths

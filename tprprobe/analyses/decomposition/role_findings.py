@@ -131,7 +131,7 @@ def search_roles(
         raise InputError(
             f"{store.path}: the vectors of {site} are all alike: roles describe nothing"
         )
-    found, table = select(data, names, seed)
+    best_name, table = select(data, names, seed)
     rng, tables = np.random.default_rng((seed, 2)), [table]
     for control, control_data in make_controls(data, rng).items():
         tables.append(_select_control(control, control_data, names, seed))
@@ -139,7 +139,7 @@ def search_roles(
         baseline, _ = read_searched(store.control, units.site, names, **options)
         control_data = gather_data(baseline, names, seed)
         tables.append(_select_control("untrained", control_data, names, seed))
-    return RoleSearch(units.site, found, pd.concat(tables, ignore_index=True))
+    return RoleSearch(units.site, best_name, pd.concat(tables, ignore_index=True))
 
 
 def make_controls(data: SearchData, rng: np.random.Generator) -> dict[str, SearchData]:

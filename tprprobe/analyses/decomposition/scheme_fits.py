@@ -35,7 +35,7 @@ from tprprobe.site.patterns import side_of
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE, SIDES
 
-PRINCIPAL, OTHERS = 48, 16  # directions that choices are made in: principal ones, random ones
+PRINCIPAL, N_RANDOM = 48, 16  # directions that choices are made in: principal ones, random ones
 TABLE = (
     families.FILLER,
     families.ROLE,
@@ -81,10 +81,10 @@ class SchemeFits:
         n_seen = np.asarray(regression.grams.counts.power(2).sum(0)).reshape(-1) + 1
         axes = np.linalg.eigh((centered / n_seen[:, None]).T @ centered)[1][:, ::-1]
         principal, minor = axes[:, :PRINCIPAL], axes[:, PRINCIPAL:]
-        if (n := minor.shape[1]) <= OTHERS:
+        if (n := minor.shape[1]) <= N_RANDOM:
             return axes
-        random = np.random.default_rng(0).normal(size=(n, OTHERS))
-        return np.hstack([principal, minor @ np.linalg.qr(random)[0] * np.sqrt(n / OTHERS)])
+        random = np.random.default_rng(0).normal(size=(n, N_RANDOM))
+        return np.hstack([principal, minor @ np.linalg.qr(random)[0] * np.sqrt(n / N_RANDOM)])
 
     @functools.cached_property
     def sketch(self) -> Float64[np.ndarray, "unit d"]:
@@ -132,7 +132,11 @@ class SchemeFits:
         self, family: str, units: int, choice: Candidate, names: Sequence[str]
     ) -> families.RoleFit:
         """The chosen blocks of these names fitted to units."""
-        regression, parts, bases = self.regressions[units], self.design.parts, dict[int, Any]()
+        regression, pairs_by_part, bases = (
+            self.regressions[units],
+            self.design.parts,
+            dict[int, Any](),
+        )
         blocks, penalties = list[Block](), list[float]()
         for choice_block, penalty in zip(choice.blocks, choice.penalties, strict=True):
             name, part_id = choice_block.name, choice_block.part_id
@@ -141,10 +145,12 @@ class SchemeFits:
             if name == families.BINDING:
                 bases[part_id] = self._sweep(units, blocks, penalties, part_id, choice)
             blocks.append(
-                families.make_block(name, part_id, parts, self.embedding, bases.get(part_id))
+                families.make_block(
+                    name, part_id, pairs_by_part, self.embedding, bases.get(part_id)
+                )
             )
             penalties.append(penalty)
-        coefficients: list[dict[str, Any]] = [{} for _ in parts]
+        coefficients: list[dict[str, Any]] = [{} for _ in pairs_by_part]
         for block, values in zip(blocks, regression.solve(blocks, penalties), strict=True):
             coefficients[block.part_id][block.name] = values
         regression.grams.clear_cache()
@@ -152,7 +158,9 @@ class SchemeFits:
             families.PartFit(
                 pairs, len(regression.mean), of_part, bases.get(part_id), self.embedding
             )
-            for part_id, (pairs, of_part) in enumerate(zip(parts, coefficients, strict=True))
+            for part_id, (pairs, of_part) in enumerate(
+                zip(pairs_by_part, coefficients, strict=True)
+            )
         ]
         by_name = {f"{b.name}{b.part_id or ''}": p for b, p in zip(blocks, penalties, strict=True)}
         fit = families.RoleFit(family, fits, regression.mean, by_name)

@@ -130,9 +130,9 @@ def predict_families(
     fits: SchemeFits,
     families: Sequence[str],
     report: Callable[[str], object] = str,
-    first: int = 0,
+    start: int = 0,
 ) -> list[Prediction]:
-    """The predictions of families, numbered from ``first``, the family below first; of no control also those
+    """The predictions of families, numbered from ``start``, the family below first; of no control also those
     without withheld pairs.
     """
     predictions: list[Prediction] = []
@@ -143,14 +143,14 @@ def predict_families(
         tested.append((UNSEEN, UNWITHHELD, unseen))
     for family in (name for name in FAMILIES if name in families):
         report(family)
-        for suffix, fitted, units in tested:
-            fit, regression = fits.fit(family, fitted), fits.regressions[fitted]
+        for suffix, fitted_units, units in tested:
+            fit, regression = fits.fit(family, fitted_units), fits.regressions[fitted_units]
             below = index.get((BELOW.get(family, ""), suffix))
             facts = {} if suffix else describe(fit, regression)
             if fit.rank:
                 size = int(np.prod(fit.parts[0].ranks))
                 facts |= {f"rank{suffix}": number(f"rank{suffix}", size, note=fit.rank)}
-            index[family, suffix] = first + len(predictions)
+            index[family, suffix] = start + len(predictions)
             predict = predictor(fit, design.counts)
             how = (predict, regression.mean, units, below, suffix, facts)
             predictions.append(Prediction(family, design.control, *how))
@@ -179,13 +179,13 @@ def predictor(fit: RoleFit, counts: csr_array) -> Predict:
 
 
 def measure_covariance(
-    units: Units, fitted: Bool[np.ndarray, " unit"]
+    units: Units, is_fitted: Bool[np.ndarray, " unit"]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean and covariance of the vectors that are fitted to (of the first COVARIANCE_UNITS)."""
     width = units.vectors.width
     second, total, n = np.zeros((width, width)), np.zeros(width), 0
     for block, vectors in units.vectors.blocks():
-        rows = vectors[fitted[block]]
+        rows = vectors[is_fitted[block]]
         second, total, n = second + rows.T @ rows, total + rows.sum(0), n + len(rows)
         if n >= COVARIANCE_UNITS:
             break
@@ -204,7 +204,7 @@ def draw_normal(
         rng = np.random.default_rng((seed, units.start))
         return mean + rng.normal(size=(units.stop - units.start, len(mean))) @ scaled.T
 
-    return replace(vectors, read=read)
+    return replace(vectors, read_block=read)
 
 
 @in_one_thread
@@ -230,7 +230,7 @@ def decompose_scheme(
     begin("shuffled pairs")
     compared = [name for name in (BELOW.get(family), family) if name]
     for control in shuffled:
-        predictions += predict_families(control, compared, first=len(predictions))
+        predictions += predict_families(control, compared, start=len(predictions))
     mean, covariance = measure_covariance(units, design.fitting)
     if 0 < (rank := fits.fit(family).n_dimensions) < len(covariance):
         width, facts = len(covariance), {"rank": number("rank", rank, note=str(rank))}

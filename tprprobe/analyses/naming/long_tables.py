@@ -11,7 +11,7 @@ from tprprobe.evaluation.results import Results, join_tables, melt
 PLACE = ("model", "vectors", "site", "layer", "head", "k")  # columns of every table
 KEYS = (*PLACE, "cluster", "name", "candidate", "commonest", "field", "measure", "null", "subset")
 KEYS = (*KEYS, "predictor", "polarity")  # columns that name a row; all others are numbers
-WHOLE = ("k", "cluster", "size", "predicates", "clusters", "named")
+INTEGERS = ("k", "cluster", "size", "predicates", "clusters", "named")
 
 
 def stack_tables(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -41,5 +41,5 @@ def view_table(results: Results, task: str) -> pd.DataFrame:
     wide = results.select(task=task).wide()
     names = [name for name in KEYS if name in wide and (name in PLACE or wide[name].notna().any())]
     numbers = [name for name in wide if name not in (*KEYS, "task", "estimator", "control")]
-    integers = {name: int for name in WHOLE if name in [*names, *numbers]}
+    integers = {name: int for name in INTEGERS if name in [*names, *numbers]}
     return wide[[*names, *numbers]].astype(integers) if len(wide) else pd.DataFrame()

@@ -24,7 +24,7 @@ def agreement(
     described: pd.DataFrame,
     field: str,
     nulls: Mapping[str, Strata],
-    given: Sequence[str] = (),
+    conditions: Sequence[str] = (),
     permutations: int = PERMUTATIONS,
     seed: int = 0,
 ) -> pd.DataFrame:
@@ -35,12 +35,14 @@ def agreement(
     for nothing. Only tokens count of which all these fields say something. A null, e.g. `question`, permutes
     the field's values among the tokens of the same stratum and combination; p is one-sided.
     """
-    is_known = described[[field, *given]].notna().all(axis=1).to_numpy()
+    is_known = described[[field, *conditions]].notna().all(axis=1).to_numpy()
     values, stratum = described.loc[is_known, field], np.zeros(is_known.sum(), int)
     if values.nunique() < 2:
         return pd.DataFrame()
-    if given:
-        stratum = described.loc[is_known].groupby(list(given), observed=True).ngroup().to_numpy()
+    if conditions:
+        stratum = (
+            described.loc[is_known].groupby(list(conditions), observed=True).ngroup().to_numpy()
+        )
     crossed = [
         pd.factorize(null_strata[is_known])[0] * (stratum.max() + 1) + stratum
         for null_strata in nulls.values()
@@ -48,11 +50,15 @@ def agreement(
     classes = _permute(values, crossed, permutations, seed)
     inside = [np.flatnonzero(stratum == null_strata) for null_strata in np.unique(stratum)]
     classes_by_stratum = [(rows, classes[:, rows]) for rows in inside]
-    columns = {"field": field, "measure": "ami" + (f" given {', '.join(given)}" if given else "")}
+    columns = {
+        "field": field,
+        "measure": "ami" + (f" given {', '.join(conditions)}" if conditions else ""),
+    }
     rows = []
     for clustering, column in enumerate(labels[is_known].T):
         gains = [
-            measure_gain(count_tables(column[of], permuted)) for of, permuted in classes_by_stratum
+            measure_gain(count_tables(column[rows_of_stratum], permuted))
+            for rows_of_stratum, permuted in classes_by_stratum
         ]
         gained, possible = (
             np.sum([null_strata[0] for null_strata in gains], 0),

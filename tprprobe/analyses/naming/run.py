@@ -45,8 +45,8 @@ from tprprobe.store import Store
 FORMAT = "tprprobe-names"
 MANIFEST, LABELS = NAMES.file, "labels.parquet"
 COLUMNS = columns(text="model vectors site", whole="k", number="layer head")  # of all tables
-MADE = ("names", "agreement", "decoding", "ones")  # part by part
-TABLES = (*MADE, "summary")
+PART_TABLES = ("names", "agreement", "decoding", "ones")  # part by part
+TABLES = (*PART_TABLES, "summary")
 SEEDS = 3  # of k-means
 
 Clustering = tuple[NamingTarget, int]  # and into how many
@@ -197,13 +197,13 @@ def _read_old(file: Path) -> pd.DataFrame:
 class NamingPlan:
     """The plan of a run of naming: vectors to cluster, numbers of clusters, and the run that has the parts.
 
-    ``golds`` has the gold structure of every model's store; labels of the vectors that are ``meant``
+    ``golds`` has the gold structure of every model's store; labels of the ``asked_sites``
     are also named and decoded after they are shuffled within questions.
     """
 
     targets: Sequence[NamingTarget]
     ks: Sequence[int]
-    meant: Sequence[str]
+    asked_sites: Sequence[str]
     golds: Mapping[str, Gold]
     raw: bool
     seed: int
@@ -213,19 +213,20 @@ class NamingPlan:
         """All parts, in an order in which each finds what it needs."""
         compared = [
             self.run.part(
-                ".".join([model, field, *given]), partial(self._compare, model, field, given)
+                ".".join([model, field, *conditions]),
+                partial(self._compare, model, field, conditions),
             )
             for model, gold in self.golds.items()
-            for field, given in (
-                *((str(each), ()) for each in gold.described),
+            for field, conditions in (
+                *((str(column), ()) for column in gold.described),
                 *find_structure().conditions,
             )
         ]
         return [*self._clustered.values(), *compared]
 
     def tables(self) -> dict[str, pd.DataFrame]:
-        """The MADE tables, from all parts once they are finished; names are corrected in families."""
-        tables = {name: join_parts(self.parts(), name) for name in MADE}
+        """The PART_TABLES tables, from all parts once they are finished; names are corrected in families."""
+        tables = {name: join_parts(self.parts(), name) for name in PART_TABLES}
         families = tables["names"].groupby(["model", "vectors"], sort=False)
         tables["names"] = pd.concat([decide(names) for _, names in families], ignore_index=True)
         return tables
@@ -236,13 +237,13 @@ class NamingPlan:
             {
                 f"{target.source.site} {target.head} {k}": labels
                 for (target, k), labels in self._labels.items()
-                if self._is_meant(target)
+                if self._is_asked(target)
             }
         )
 
-    def _is_meant(self, target: NamingTarget) -> bool:
+    def _is_asked(self, target: NamingTarget) -> bool:
         is_trained = target.model == TRAINED and target.vectors != RANDOM
-        return is_trained and target.source.site in self.meant
+        return is_trained and target.source.site in self.asked_sites
 
     @cached_property
     def _clustered(self) -> dict[Clustering, Part]:
@@ -266,7 +267,7 @@ class NamingPlan:
         clusters, runs = run_all(target.source, k, self.seed, self.raw, SEEDS)
         place = {**target.place, "k": k}
         tables = self._read(clusters.labels, runs, place | {"stability": clusters.stability})
-        if self._is_meant(target):
+        if self._is_asked(target):
             rng = np.random.default_rng(self.seed)
             order = permute_within(self.golds[TRAINED].questions, rng)
             shuffled = self._read(
@@ -292,17 +293,17 @@ class NamingPlan:
         }
         return {name: _placed(table, [place] * len(table)) for name, table in tables.items()}
 
-    def _compare(self, model: str, field: str, given: Sequence[str]) -> Tables:
+    def _compare(self, model: str, field: str, conditions: Sequence[str]) -> Tables:
         """The agreement of all clusterings of a model with one field, given other fields."""
         gold = self.golds[model]
-        clusterings = [each for each in self._clustered if each[0].model == model]
-        labels = np.stack([self._labels[each] for each in clusterings], 1)
+        clusterings = [clustering for clustering in self._clustered if clustering[0].model == model]
+        labels = np.stack([self._labels[clustering] for clustering in clusterings], 1)
         of_question = {"question": gold.questions}
-        if given:
+        if conditions:
             nulls = {"given": np.zeros(len(labels), int), **of_question}
         else:
             nulls = {**of_question, "character": gold.characters}
-        table = agreement(labels, gold.described, field, nulls, given, seed=self.seed)
+        table = agreement(labels, gold.described, field, nulls, conditions, seed=self.seed)
         if table.empty:
             return {}
         places = [{**target.place, "k": k} for target, k in clusterings]

@@ -64,11 +64,11 @@ def find_targets(
         targets += _find(twin, sites, kind)
     if baseline is None:
         return targets
-    asked, others = (
-        each.tokens.drop_duplicates("sample")["question"].astype(str).tolist()
-        for each in (store, baseline)
+    questions, baseline_questions = (
+        asked_store.tokens.drop_duplicates("sample")["question"].astype(str).tolist()
+        for asked_store in (store, baseline)
     )
-    if asked != others:
+    if questions != baseline_questions:
         raise InputError(
             f"{baseline.path} holds other questions than {store.path}: extract the same for both"
         )
@@ -111,7 +111,7 @@ def _project(store: Store, site: str, seed: int, count: int | None) -> list[Nami
     heads = len(find_heads(store, site)) if count is None else count
     rng = np.random.default_rng((seed, layer_of(site) or 0))
     maps = rng.normal(size=(heads, source.width, shape[-1])) / np.sqrt(source.width)
-    images = [source.project(each.astype(np.float32)) for each in maps]
+    images = [source.project(matrix.astype(np.float32)) for matrix in maps]
     return [NamingTarget(TRAINED, RANDOM, head, image) for head, image in enumerate(images)]
 
 

@@ -22,7 +22,7 @@ from tprprobe.evaluation.runner import Fold
 from tprprobe.evaluation.splits import DEV, LEFT_OUT, TEST, TRAIN
 from tprprobe.gold.labels import WITHOUT_TOKEN, Target, decode_cell
 
-MOST = 1024  # targets of a batch, or those of one sample that has more
+MAX_TARGETS = 1024  # targets of a batch, or those of one sample that has more
 FRACTIONS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0)
 LABELS = ("control", "prefix", "shuffled")  # the controls that are other labels
 
@@ -117,11 +117,11 @@ class Examples:
         return _members(start, stop)[0]
 
     def batches(self, order: Order, size: int) -> Iterator[Places]:
-        """The examples of ``size`` samples at a time, in that order, at most MOST where possible."""
+        """The examples of ``size`` samples at a time, in that order, at most MAX_TARGETS where possible."""
         start, stop = (np.searchsorted(self.sample, order, side) for side in ("left", "right"))
         ranges, n_targets = [], 0
         for start_id, stop_id in zip(start[stop > start], stop[stop > start], strict=True):
-            if len(ranges) == size or (ranges and n_targets + stop_id - start_id > MOST):
+            if len(ranges) == size or (ranges and n_targets + stop_id - start_id > MAX_TARGETS):
                 yield np.concatenate(ranges)
                 ranges, n_targets = [], 0
             ranges.append(np.arange(start_id, stop_id))
@@ -134,7 +134,10 @@ class Examples:
         of the chosen ones every state is."""
         center, owner = _members(*self.states[ids, span].T)
         rows = center[:, None] + np.array(self.window)
-        start_row, end_row = self.corpus.first[center][:, None], self.corpus.last[center][:, None]
+        start_row, end_row = (
+            self.corpus.first_row[center][:, None],
+            self.corpus.last_row[center][:, None],
+        )
         return np.where((rows >= start_row) & (rows <= end_row), rows, -1), owner
 
     def rows_read(self, ids: Places) -> Int[np.ndarray, " row"]:
@@ -209,7 +212,7 @@ def _states(rows: Spans, corpus: Corpus, mode: SpanMode) -> Spans:
     states = rows.copy()
     if corpus.side == "target":
         first_row = states[..., 0]
-        none = corpus.first[first_row] == first_row
+        none = corpus.first_row[first_row] == first_row
         states -= 1
         states[none] = -1
     if mode == "first_state":

@@ -27,7 +27,7 @@ from tprprobe.gold.labels import LAST_WORD, WORD
 from tprprobe.store import Store
 
 FEWEST = 10
-SAME = {"validation": DEV, "valid": DEV}
+SPLIT_NAMES = {"validation": DEV, "valid": DEV}
 
 Order = Int[np.ndarray, " sample"]
 Marks = Bool[np.ndarray, "target label"]
@@ -72,8 +72,8 @@ class Corpus:
         np.ndarray, ...
     ]  # turns that test every document once; one, where the store has it
     sample: Int[np.ndarray, " row"]
-    first: Int[np.ndarray, " row"]  # the first row of the row's sample
-    last: Int[np.ndarray, " row"]
+    first_row: Int[np.ndarray, " row"]  # the first row of the row's sample
+    last_row: Int[np.ndarray, " row"]
     previous: Int[np.ndarray, " row"]  # a hash of the word before that which the row is asked about
 
     @property
@@ -151,7 +151,7 @@ def read_words(tokens: pd.DataFrame, tasks: Sequence[Task]) -> Words:
 
 def _stored_split(per_sample: pd.DataFrame) -> np.ndarray:
     names = per_sample["split"].astype(str)
-    split = names.map(lambda name: SAME.get(str(name), name)).to_numpy(object)
+    split = names.map(lambda name: SPLIT_NAMES.get(str(name), name)).to_numpy(object)
     if lacking := {TRAIN, DEV, TEST} - {*split}:
         raise InputError(
             f"the column split of this store has no {', '.join(sorted(lacking))}: extract all "

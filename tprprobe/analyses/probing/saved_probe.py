@@ -307,9 +307,11 @@ def predict_held_out(store: Store, trained: TrainedProbe) -> pd.DataFrame:
     return predictions.reset_index(drop=True)
 
 
-def list_errors(store: Store, found: pd.DataFrame) -> pd.DataFrame:
+def list_errors(store: Store, predictions: pd.DataFrame) -> pd.DataFrame:
     """Wrong predictions, the surest first: the sample's words with the span in ⟨⟩, label, predicted, probability."""
-    wrong = found[found["label"] != found["predicted"]].nlargest(ERRORS, "probability")
+    wrong = predictions[predictions["label"] != predictions["predicted"]].nlargest(
+        ERRORS, "probability"
+    )
     tokens = store.tokens[store.tokens["side"] == "source"]
     words_table = tokens[(tokens[WORD] >= 0) & tokens["sample"].isin(wrong["sample"])]
     words = words_table.groupby(["sample", WORD])["token"].agg(join)

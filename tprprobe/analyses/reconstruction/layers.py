@@ -21,10 +21,10 @@ SITES = {"input": "encoder.{}.self.input", "hidden": "encoder.{}.hidden"}
 
 Block = tuple[slice, Float64[np.ndarray, "_row width"]]  # which rows, and their vectors
 Labels = Int[np.ndarray, " row"]  # the part that a row belongs to, −1 for none
-Parts = dict[tuple[str, int], Moments]  # by the name of a partition of the rows, and label
+MomentsByPart = dict[tuple[str, int], Moments]  # by the name of a partition of the rows, and label
 
 
-def merge(first_parts: Parts, second_parts: Parts) -> Parts:
+def merge(first_parts: MomentsByPart, second_parts: MomentsByPart) -> MomentsByPart:
     """The moments of every part of the rows of both."""
     return first_parts | {
         key: first_parts[key] + moments if key in first_parts else moments
@@ -99,9 +99,9 @@ class Layer:
             yield rows, np.concatenate([flat, inputs @ self.projections, target], axis=1)
 
 
-def gather(layer: Layer, partitions: Mapping[str, Labels], span: slice) -> Parts:
+def gather(layer: Layer, partitions: Mapping[str, Labels], span: slice) -> MomentsByPart:
     """The moments of every part of every partition of some rows, in one pass over the blocks."""
-    moments_by_part: Parts = {}
+    moments_by_part: MomentsByPart = {}
     for rows, vectors in layer.blocks(span):
         for name, labels in partitions.items():
             of_block = labels[rows]
