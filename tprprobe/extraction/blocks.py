@@ -96,7 +96,7 @@ def extract(
         pack: Longer texts are not cut but divided at blanks: each part is a sample, a text the document of its parts.
         batch_tokens: The most symbols of a batch, padding included; default: batches of 64 samples. A model on disk is read
             once for every batch.
-        max_new_tokens: The most symbols that a causal model writes behind a text (``target="generated"``).
+        max_new_tokens: The most symbols that a causal model writes after a text (``target="generated"``).
 
     Returns:
         The complete store.
