@@ -1,6 +1,7 @@
 """What an extraction will take: bytes by the shapes of its sites, time and memory by a trial on a few samples."""
 
 import json
+import math
 import resource
 import sys
 import time
@@ -126,7 +127,8 @@ def forecast(
 
 def _try(run: Extraction, samples: int, controls: Mapping[str, Control]) -> tuple[float, int, int]:
     """The seconds of an extraction of the first samples, how many there are, and the most memory."""
-    trial = replace(run, data=run.data[:samples], prepared={})
+    n_maps = math.ceil(run.attention_samples * min(1, samples / len(run.data)))  # the share of all
+    trial = replace(run, data=run.data[:samples], attention_samples=n_maps, prepared={})
     began = time.perf_counter()
     with TemporaryDirectory(prefix="tprprobe-") as folder:
         trial.extract(
