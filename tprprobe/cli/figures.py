@@ -77,16 +77,16 @@ def figure(
     from tprprobe.figures import catalogue
 
     if name is None:
-        known = catalogue.list_figures() if store is None else catalogue.list_drawable(store)
+        entries = catalogue.list_figures() if store is None else catalogue.list_drawable(store)
         if store is not None:
             can = (
-                f"{len(known)} figures can be drawn: give a name"
-                if known
+                f"{len(entries)} figures can be drawn: give a name"
+                if entries
                 else "no figure can be drawn"
             )
             common.say(f"{store}: of this store {can}")
-        width = max((len(entry.name) for entry in known), default=0)
-        for entry in known:
+        width = max((len(entry.name) for entry in entries), default=0)
+        for entry in entries:
             typer.echo(f"{entry.name:{width}}  {entry.title}")
         return
     options = {"layer": layer, "head": head, "k": k, "sample": sample, "seed": seed}

@@ -106,8 +106,8 @@ def _extract(
     from tprprobe.extraction import extract
     from tprprobe.site.hooks import find_sites
 
-    needed = needed_sites(sites, list(find_sites(model)))
-    return extract(model, data, needed, out / "store", 0, resume=resume)
+    site_names = needed_sites(sites, list(find_sites(model)))
+    return extract(model, data, site_names, out / "store", 0, resume=resume)
 
 
 def _probe(

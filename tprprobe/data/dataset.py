@@ -41,8 +41,8 @@ class Example(Protocol):
         """True if an answer is right or wrong; other texts have many good answers."""
         ...
 
-    def labels(self, written: str | None, /) -> Labels:
-        """The labelled words of the source, and of the target or of the text written instead."""
+    def labels(self, generated: str | None, /) -> Labels:
+        """The labelled words of the source, and of the target or of the text generated instead."""
         ...
 
 
@@ -225,11 +225,13 @@ def no_data(spec: str, names: Iterable[str] = ()) -> InputError:
         reason = "a JSON array is read as JSON lines, an object a line (jq -c '.[]' FILE.json > FILE.jsonl)"
     elif path.is_file():
         reason = "the file is there, but its ending says no format that is read"
-    known = [
+    names_here = [
         *names,
         *([] if path.exists() else (sibling.name for sibling in path.parent.glob("*"))),
     ]
     near = [
-        n for word in (path.name, spec.partition(":")[0]) for n in get_close_matches(word, known, 1)
+        n
+        for word in (path.name, spec.partition(":")[0])
+        for n in get_close_matches(word, names_here, 1)
     ]
     return InputError(f"no data {spec!r}: {reason}{f', but {near[0]!r}' if near else ''}; {WAYS}")

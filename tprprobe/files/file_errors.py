@@ -21,8 +21,8 @@ MAX_RATIO = 1000  # how many times smaller compression may make numbers
 
 
 @contextmanager
-def as_input_error(said: str, remedy: str = "") -> Iterator[None]:
-    """A block in which libraries read a file, and nothing else: whatever they raise is an InputError, ``said`` with their reason."""
+def as_input_error(message: str, remedy: str = "") -> Iterator[None]:
+    """A block in which libraries read a file, and nothing else: whatever they raise is an InputError, ``message`` with their reason."""
     try:
         yield
     except InputError:
@@ -32,7 +32,7 @@ def as_input_error(said: str, remedy: str = "") -> Iterator[None]:
             raise
         if lacks_memory(error, claims=True):
             raise too_little_memory(error) from error
-        line = f"{said} ({reason(error)}): {remedy}" if remedy else f"{said}: {reason(error)}"
+        line = f"{message} ({reason(error)}): {remedy}" if remedy else f"{message}: {reason(error)}"
         raise InputError(line) from error
 
 

@@ -67,7 +67,7 @@ class Kind:
 def list_kinds() -> dict[str, Kind]:
     """Every kind by name; those that lie beside other results come last."""
     kinds: dict[str, Kind] = plugins.load_all("kinds")
-    return dict(sorted(kinds.items(), key=lambda each: each[1].is_beside))
+    return dict(sorted(kinds.items(), key=lambda item: item[1].is_beside))
 
 
 def finished_in(folder: Source) -> dict[str, str]:

@@ -50,9 +50,9 @@ class Part:
             return pd.read_parquet(file) if file.is_file() else pd.DataFrame()
 
 
-def join_parts(parts: Sequence[Part], name: str) -> pd.DataFrame:
-    """The tables of that name of finished parts, one after another."""
-    return pd.concat([part.read(name) for part in parts], ignore_index=True)
+def join_parts(jobs: Sequence[Part], name: str) -> pd.DataFrame:
+    """The tables of that name of finished jobs, one after another."""
+    return pd.concat([job.read(name) for job in jobs], ignore_index=True)
 
 
 @dataclass(frozen=True)

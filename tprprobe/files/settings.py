@@ -59,7 +59,7 @@ def parse(kind: type[SettingsT], settings: Mapping[str, Any], where: object) -> 
     try:
         return kind.model_validate(settings)
     except ValidationError as error:
-        fault = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
+        fault = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
         location, message = fault["loc"], fault["msg"].removeprefix("Value error, ")
         place = ".".join(map(str, location))
         if fault["type"] == "extra_forbidden":

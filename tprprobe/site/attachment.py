@@ -75,7 +75,9 @@ class Attached(nn.Module):
     def forward(self, *batch: Any) -> Any:
         """What the module returns for a batch."""
         module, self.calls = self.get_submodule(FOREIGN), self.calls + 1
-        has_reader = any(isinstance(part, Site) and part.is_read for part in self.modules())
+        has_reader = any(
+            isinstance(submodule, Site) and submodule.is_read for submodule in self.modules()
+        )
         with _padded(module) if has_reader else contextlib.nullcontext():
             return self._call(module, batch) if self._call else module(*batch)
 
@@ -147,7 +149,7 @@ def attach(
         torch.Size([1, 3, 2, 4])
     """
     attached = Attached(module, forward)
-    attached.attach_again = lambda other: attach(other, mapping, heads, forward)
+    attached.attach_again = lambda copied_module: attach(copied_module, mapping, heads, forward)
     submodules = dict(module.named_modules())
     for name, where in mapping.items():
         path, _, end = where.partition(":")

@@ -176,7 +176,7 @@ def without_progress(content: Content) -> Content:
 
 def check_same(path: Path, begun: Content, content: Content) -> None:
     """Checks that two manifests are of the same model, data and sites."""
-    settings = [flatten(without_progress(each)) for each in (begun, content)]
+    settings = [flatten(without_progress(manifest)) for manifest in (begun, content)]
     for key in (key for values in reversed(settings) for key in values):
         before, now = (json.dumps(values.get(key), ensure_ascii=False) for values in settings)
         if before == now or key == "version":  # which follows from the sites

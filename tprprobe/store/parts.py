@@ -21,7 +21,7 @@ def concatenate(paths: Sequence[str | Path], out: str | Path, resume: bool = Fal
     Raises:
         InputError: the parts differ in their settings, or do not follow one another.
     """
-    stores = [open_store(part) for part in paths]
+    stores = [open_store(path) for path in paths]
     header = without_progress(stores[0].manifest)
     for store in stores[1:]:
         check_same(store.path, store.manifest, stores[0].manifest)

@@ -35,10 +35,10 @@ class Annotated:
     def document_name(self) -> str:
         return self.sentence.document
 
-    def labels(self, written: str | None) -> Labels:
+    def labels(self, generated: str | None) -> Labels:
         """The labels of the sentence, for the sides that read the sentence itself."""
         source = self.sentence if self.source == self.target else None
-        return source, self.sentence if written is None else None
+        return source, self.sentence if generated is None else None
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ class Article:
     has_one_answer: bool = False
     module = ""
 
-    def labels(self, _written: str | None) -> Labels:
+    def labels(self, _generated: str | None) -> Labels:
         """No labels: the words of an article are not known."""
         return None, None
 

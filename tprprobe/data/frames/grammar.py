@@ -96,8 +96,8 @@ class Text:
 
     @property
     def exchanged(self) -> tuple[Filled, Filled]:
-        first, second = (next(w for w in self.filled if w.slot == slot) for slot in EXCHANGED)
-        return first, second
+        word_a, word_b = (next(w for w in self.filled if w.slot == slot) for slot in EXCHANGED)
+        return word_a, word_b
 
 
 @dataclass(frozen=True)

@@ -61,9 +61,9 @@ def import_store(
     if not path.exists():
         raise InputError(f"no file or folder {path} to import")
     name = format or _recognize(path)
-    if name not in (known := plugins.find("formats")):
-        raise unknown("format", name, known)
-    form: Format = known[name].load()
+    if name not in (formats := plugins.find("formats")):
+        raise unknown("format", name, formats)
+    form: Format = formats[name].load()
     for option, value in {"tokens": tokens, "layers": layers}.items():
         if value is not None and option not in form.options:
             raise InputError(f"{path} of the format {name} takes no --{option}")
