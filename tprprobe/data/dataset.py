@@ -1,7 +1,7 @@
 """The protocol of data sets: examples in a fixed order, counted, sliced and read again at will."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from hashlib import blake2b
@@ -216,7 +216,7 @@ WAYS = (
 )
 
 
-def no_data(spec: str, names: Iterable[str] = ()) -> InputError:
+def no_data(spec: str, names: Sequence[str] = ()) -> InputError:
     """The error for what is no data: whether there is such a file, what is near, the likeliest ways."""
     path, reason = Path(spec), "there is no such file here"
     if path.is_dir():
@@ -225,13 +225,8 @@ def no_data(spec: str, names: Iterable[str] = ()) -> InputError:
         reason = "a JSON array is read as JSON lines, an object a line (jq -c '.[]' FILE.json > FILE.jsonl)"
     elif path.is_file():
         reason = "the file is there, but its ending says no format that is read"
-    names_here = [
-        *names,
-        *([] if path.exists() else (sibling.name for sibling in path.parent.glob("*"))),
-    ]
-    near = [
-        n
-        for word in (path.name, spec.partition(":")[0])
-        for n in get_close_matches(word, names_here, 1)
-    ]
+    siblings = [] if path.exists() else [sibling.name for sibling in path.parent.glob("*")]
+    near = get_close_matches(path.name, siblings, 1) or get_close_matches(
+        spec.partition(":")[0], names, 1
+    )
     return InputError(f"no data {spec!r}: {reason}{f', but {near[0]!r}' if near else ''}; {WAYS}")

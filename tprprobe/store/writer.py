@@ -200,8 +200,8 @@ class StoreWriter:
         except (PermissionError, NotADirectoryError) as error:
             raise InputError(f"cannot write {self.path}: {error.strerror}") from error
         except (OSError, InputError) as error:
-            cause = error if isinstance(error, OSError) else error.__cause__
-            if getattr(cause, "errno", None) not in (errno.ENOSPC, errno.EDQUOT):
+            codes = {getattr(each, "errno", None) for each in (error, error.__cause__)}
+            if not codes & {errno.ENOSPC, errno.EDQUOT}:
                 raise
             raise InputError(
                 f"the disk of {self.path} is full: its first {self.samples_done} samples are kept; "
