@@ -79,12 +79,8 @@ def figure(
     if name is None:
         entries = catalogue.list_figures() if store is None else catalogue.list_drawable(store)
         if store is not None:
-            can = (
-                f"{len(entries)} figures can be drawn: give a name"
-                if entries
-                else "no figure can be drawn"
-            )
-            common.say(f"{store}: of this store {can}")
+            count = f"{len(entries)} figures" if entries else "no figure"
+            common.say(f"{store}: of this store {count} can be drawn")
         width = max((len(entry.name) for entry in entries), default=0)
         for entry in entries:
             typer.echo(f"{entry.name:{width}}  {entry.title}")

@@ -113,7 +113,7 @@ def _flat(value: Any) -> str:
 
 def _rows(table: "pd.DataFrame") -> Rows:
     """The rows of a table; None where it has nothing."""
-    rows = table.rename(columns=str).astype(object).where(table.notna(), None)
+    rows: Any = table.rename(columns=str).astype(object).where(table.notna(), None)
     return rows.to_dict("records")
 
 

@@ -44,16 +44,13 @@ def open_list(texts: Sequence[Any], request: Request) -> Articles:
     """The texts of a list; its name tells one list from another."""
     if not texts:
         raise InputError("the list has no texts: give at least one")
-    for number, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise InputError(f"text {number} of the list is {text!r:.60}; give a list of strings")
+    if wrong := [i for i, text in enumerate(texts) if not isinstance(text, str)]:
+        value = texts[wrong[0]]
+        raise InputError(f"text {wrong[0]} of the list is {value!r:.60}; give a list of strings")
     key = hashlib.sha256("\n".join(texts).encode()).hexdigest()[:12]
-    return _in_memory(texts, replace(request, spec=f"texts {key}"))
-
-
-def _in_memory(texts: Sequence[str], request: Request) -> Articles:
+    request = replace(request, spec=f"texts {key}")
     return Articles.of(
-        request, len(texts), lambda rows: (Article(texts[row], texts[row]) for row in rows)
+        request, len(texts), lambda rows: (Article(texts[i], texts[i]) for i in rows)
     )
 
 
