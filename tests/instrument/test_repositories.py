@@ -106,6 +106,7 @@ def test_a_finished_run_is_pushed_with_its_tables_and_loaded(hub, store, tmp_pat
     roles = tp.cluster(store, ROLE, head=0, k=3, n_seeds=2)
     save_clusters([roles], tmp_path / "run" / "clusters", store)
     (tmp_path / "run" / "scores").mkdir()
+    (tmp_path / "run" / "scores" / "reconstruction.json").write_text("{}")
     pd.DataFrame({"r2": [0.5]}).to_csv(
         tmp_path / "run" / "scores" / "reconstruction.csv", index=False
     )

@@ -41,7 +41,7 @@ class Annotated:
         return source, self.sentence if generated is None else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AnnotatedFile(Dataset[Annotated]):
     """The sentences of a file; the encoder reads the sentence itself (same), its document, or nothing (empty)."""
 

@@ -99,7 +99,7 @@ WRITE_AGAIN = "write it again"
 ROWS = 1024  # of a Parquet file, that are decoded at a time
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Articles(Dataset[Article]):
     """Articles, which a function reads by their rows; ``about`` says what of their file is not read."""
 

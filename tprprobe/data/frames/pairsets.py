@@ -49,7 +49,7 @@ class PairText:
         return self.sentence, None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MinimalPairs(Dataset[PairText]):
     """Rows 2i and 2i + 1 are the texts of item i, which end with their question if ``asked``; with ``one_token`` the two
     words that change places are one token each for a model (:meth:`suited_to`).
