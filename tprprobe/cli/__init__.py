@@ -51,12 +51,8 @@ def _common(
             help="Show the versions of tprprobe, Python and torch, and the devices, and exit.",
         ),
     ] = False,
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Ask no hub: models and data are those here.")
-    ] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", help="Show what libraries write while a model is read.")
-    ] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Ask no hub, only the disk.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show what libraries write.")] = False,
 ) -> None:
     """See and test the roles and fillers inside Tensor-Product-Representation networks."""
     if offline:

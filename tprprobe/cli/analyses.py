@@ -77,23 +77,13 @@ def reconstruct(
 def intervene(
     ckpt: common.Ckpt,
     recipe: Annotated[
-        Path | None,
-        typer.Argument(help="A recipe of edits or swaps (TOML), see docs/interventions.md."),
+        Path | None, typer.Argument(help="A recipe (TOML), see `tprprobe docs interventions`.")
     ] = None,
-    data: Annotated[
-        str | None, typer.Option(help="Instead of a recipe: minimal pairs, pairs:FRAME.")
-    ] = None,
-    text: Annotated[
-        str | None, typer.Option(help="Instead of a recipe: a text to continue.")
-    ] = None,
-    exchange: Annotated[
-        str | None, typer.Option(help="The two words of the text to exchange: Paris,Rome.")
-    ] = None,
+    data: Annotated[str | None, typer.Option(help="Minimal pairs instead: pairs:FRAME.")] = None,
+    text: Annotated[str | None, typer.Option(help="A text to continue instead.")] = None,
+    exchange: Annotated[str | None, typer.Option(help="The words to exchange: Paris,Rome.")] = None,
     answers: Annotated[
-        str | None,
-        typer.Option(
-            help="The answers to the text and to the exchanged text: Italy,France; default: those of the model."
-        ),
+        str | None, typer.Option(help="The answers to both texts; default: the model's.")
     ] = None,
     n: common.Number = None,
     seed: common.Seed = 0,
@@ -196,10 +186,7 @@ def name(
 @common.of_model
 @options_of("examination:examine", without=["tokenizer", "data", "n", "out"])
 def examine(
-    model: Annotated[
-        str,
-        typer.Argument(help="The model: a shipped name, a folder, a hub id, or hf:PATH."),
-    ],
+    model: Annotated[str, typer.Argument(help="The model: a name, a folder, a hub id, hf:PATH.")],
     data: common.Data = None,
     n: common.Number = None,
     out: common.Out = None,

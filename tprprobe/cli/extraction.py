@@ -41,9 +41,7 @@ def extract(
             help="Labels of words: TASK=FILE for an annotated file; pos,dep,nel=spacy:PIPELINE and srl=rules for any text."
         ),
     ] = None,
-    no_control: Annotated[
-        bool, typer.Option("--no-control", help="The same as --twin none.")
-    ] = False,
+    no_control: Annotated[bool, typer.Option("--no-control", help="As --twin none.")] = False,
     out: common.Out = None,
     device: common.Device = "cpu",
     dry_run: Annotated[

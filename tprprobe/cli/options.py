@@ -25,10 +25,7 @@ Ckpt = Annotated[
     ),
 ]
 Data = Annotated[
-    str | None,
-    typer.Option(
-        help="The data: mathematics:MODULE (a+b, all), english, scenes, a folder or a file."
-    ),
+    str | None, typer.Option(help="The data: mathematics:MODULE, english, a folder, a file …")
 ]
 StoreFolder = Annotated[Path, typer.Argument(help="A store, as `tprprobe extract` writes it.")]
 Split = Annotated[str | None, typer.Option(help="The split of the data.")]

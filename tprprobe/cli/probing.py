@@ -32,9 +32,7 @@ PROBES, MODEL = "Probes", "Without a store"
     controls="control",
 )
 def probe(
-    task: Annotated[
-        str, typer.Argument(help="A task: a folder of probes/ (pos dep srl nel …), or all.")
-    ],
+    task: Annotated[str, typer.Argument(help="A task of probes/ (pos dep srl …), or all.")],
     store: Annotated[Path | None, typer.Argument(help="A store with labels.")] = None,
     ckpt: Annotated[
         str | None,
@@ -134,23 +132,17 @@ def _probe(
 @common.of_model
 def predict(
     what: Annotated[
-        str,
-        typer.Argument(
-            help="A text, with --ckpt; or a probe: a folder of OUT/probes that `tprprobe probe --out OUT` wrote."
-        ),
+        str, typer.Argument(help="A text (with --ckpt), or a probe: a folder of OUT/probes.")
     ],
     store: Annotated[
-        Path | None,
-        typer.Argument(help="With a probe: a store of the same model, labeled or not."),
+        Path | None, typer.Argument(help="With a probe: a store of the same model, labeled or not.")
     ] = None,
     ckpt: Annotated[
         str | None, typer.Option(help="The model that reads the text: a name, a folder or hf:PATH.")
     ] = None,
     k: Annotated[int, typer.Option("-k", help="The number of next words to print.")] = 10,
     device: common.Device = "cpu",
-    out: Annotated[
-        Path | None, typer.Option(help="The table to write: a .csv or .parquet file.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="A .csv or .parquet file to write.")] = None,
     as_json: common.Json = False,
     loading: common.Loading = None,
 ) -> None:
