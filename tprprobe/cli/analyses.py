@@ -82,9 +82,7 @@ def intervene(
     data: Annotated[str | None, typer.Option(help="Minimal pairs instead: pairs:FRAME.")] = None,
     text: Annotated[str | None, typer.Option(help="A text to continue instead.")] = None,
     exchange: Annotated[str | None, typer.Option(help="The words to exchange: Paris,Rome.")] = None,
-    answers: Annotated[
-        str | None, typer.Option(help="The answers to both texts; default: the model's.")
-    ] = None,
+    answers: Annotated[str | None, typer.Option(help="The answers; default: the model's.")] = None,
     n: common.Number = None,
     seed: common.Seed = 0,
     out: common.Out = None,
@@ -121,9 +119,7 @@ def intervene(
         pair_options |= {"seed": seed, "data": data, "text": text}
         out = common.default_folder("text" if text else "pairs", ckpt, **pair_options)
     common.check_folder(out, resume)
-    model = require_head(
-        load_model(ckpt, device=device, **loading or {}), "an intervention on answers"
-    )
+    model = require_head(load_model(ckpt, device=device, **loading or {}), "an intervention")
     if pairs is None:
         rows = run_recipe(Path(str(recipe)), model, out, resume)
         columns = [name for name in map(str, rows) if not name.endswith(("_low", "_high"))]

@@ -132,9 +132,8 @@ def _verify(name: str, as_json: bool) -> None:
         return common.show(as_json, run, lambda: text)
     result = verify(folder)
     if as_json:
-        common.print_json(
-            asdict(result) | {"store": str(folder), "checksums": not result.unchecked}
-        )
+        facts = {"store": str(folder), "checksums": not result.unchecked}
+        common.print_json(asdict(result) | facts)
     if result.damage:
         raise InputError(str(result))
     return None if as_json else typer.echo(str(result))

@@ -40,7 +40,7 @@ def figure(
     name: Annotated[str | None, typer.Argument(help="The name of the figure.")] = None,
     store: Annotated[Path | None, typer.Option(help="The store to read.")] = None,
     ckpt: Annotated[
-        list[str] | None, typer.Option(help="Folders of results, or shipped checkpoints.")
+        list[str] | None, typer.Option(help="Folders of results, or checkpoints.")
     ] = None,
     layer: Annotated[int | None, typer.Option(help="A layer; -1 is the last.")] = None,
     head: Annotated[int | None, typer.Option(help="A head.")] = None,
@@ -95,9 +95,7 @@ def report(
 
 
 def open_app(
-    runs: Annotated[Path, typer.Argument(help="A folder with runs in it, or one run.")] = Path(
-        "runs"
-    ),
+    runs: Annotated[Path, typer.Argument(help="A folder with runs, or one run.")] = Path("runs"),
     port: Annotated[int | None, typer.Option(help="Default: the first free from 8501.")] = None,
 ) -> None:
     """Open the dashboard for the stores and results in a folder, on this machine only."""

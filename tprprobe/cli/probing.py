@@ -36,9 +36,7 @@ def probe(
     store: Annotated[Path | None, typer.Argument(help="A store with labels.")] = None,
     ckpt: Annotated[
         str | None,
-        typer.Option(
-            help="A checkpoint to extract from, instead of a store.", rich_help_panel=MODEL
-        ),
+        typer.Option(help="A model to extract from.", rich_help_panel=MODEL),
     ] = None,
     data: common.Data = None,
     split: common.Split = None,
@@ -131,9 +129,7 @@ def _probe(
 
 @common.of_model
 def predict(
-    what: Annotated[
-        str, typer.Argument(help="A text (with --ckpt), or a probe: a folder of OUT/probes.")
-    ],
+    what: Annotated[str, typer.Argument(help="A text, with --ckpt; or a folder of OUT/probes.")],
     store: Annotated[
         Path | None, typer.Argument(help="With a probe: a store of the same model, labeled or not.")
     ] = None,
@@ -160,9 +156,7 @@ def predict(
         from tprprobe.models.answers import next_words
         from tprprobe.models.protocol import require_head
 
-        model = require_head(
-            load_model(ckpt, device=device, **loading or {}), "a prediction of words"
-        )
+        model = require_head(load_model(ckpt, device=device, **loading or {}), "a prediction")
         predictions = next_words(model, what, k)
     else:
         from tprprobe.analyses.probing import load_probe

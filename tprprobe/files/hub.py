@@ -164,9 +164,7 @@ def verify_cached(name: str) -> int:
             while data := file.read(2**20):
                 digest.update(data)
         if digest.hexdigest() != path.resolve().name:
-            raise InputError(
-                f"{path} is not what the hub recorded: remove {path.resolve()} and get it again"
-            )
+            raise InputError(f"{path} is not what the hub recorded: remove {path.resolve()}")
     return len(files)
 
 

@@ -53,9 +53,7 @@ class Kind:
     def load(self, folder: Source) -> Any:
         path = Path(folder) / self.file
         if not path.is_file():
-            raise InputError(
-                f"{folder} holds no {self.file}: make one with `tprprobe {self.command}`"
-            )
+            raise InputError(f"{folder} holds no {self.file}: see `tprprobe {self.command}`")
         if self.loader:
             return pkgutil.resolve_name(self.loader)(folder)
         table = read_table(path, self.columns, f"make it again with `tprprobe {self.command}`")
@@ -136,9 +134,8 @@ def load_run(folder: Source) -> RunContents:
     """
     path = hub.locate_dataset(folder)
     kind_of_place = {place: list_kinds()[name] for place, name in finished_in(path).items()}
-    contents = {
-        place: kind.load(path / place) for place, kind in kind_of_place.items() if kind.is_read
-    }
+    readable = {place: kind for place, kind in kind_of_place.items() if kind.is_read}
+    contents = {place: kind.load(path / place) for place, kind in readable.items()}
     if not contents:
         raise InputError(f"{folder} holds no finished result: give the folder of a command (--out)")
     return RunContents(contents)

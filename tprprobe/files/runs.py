@@ -147,9 +147,7 @@ class KeptRun:
                 "write to another place"
             )
         if not resume:
-            raise InputError(
-                f"{self.folder} holds this run: --resume goes on with it, or write to another place"
-            )
+            raise InputError(f"{self.folder} holds this run: give --resume, or another place")
 
 
 def _has(value: Any, stored: Any) -> bool:

@@ -44,9 +44,7 @@ def read_toml(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> di
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
     if len(content) > LARGEST or any(line.count(b".") > DOTS for line in content.splitlines()):
-        raise InputError(
-            f"{path} is too large: settings have at most {LARGEST:,} bytes and {DOTS:,} dots a line"
-        )
+        raise InputError(f"{path} is too large: at most {LARGEST:,} bytes, {DOTS:,} dots a line")
     with as_input_error(f"{path} is not TOML"):
         settings = tomllib.loads(content.decode("utf-8"))
     for override in overrides:

@@ -75,9 +75,7 @@ class Attached(nn.Module):
     def forward(self, *batch: Any) -> Any:
         """What the module returns for a batch."""
         module, self.calls = self.get_submodule(FOREIGN), self.calls + 1
-        has_reader = any(
-            isinstance(submodule, Site) and submodule.is_read for submodule in self.modules()
-        )
+        has_reader = any(isinstance(site, Site) and site.is_read for site in self.modules())
         with _padded(module) if has_reader else contextlib.nullcontext():
             return self._call(module, batch) if self._call else module(*batch)
 
@@ -192,9 +190,7 @@ def _through(site: Site, where: str, heads: int | None, tensor: Tensor) -> Tenso
     if heads is None:
         return site(tensor)
     if tensor.shape[-1] % heads:
-        raise InputError(
-            f"{where!r} has width {tensor.shape[-1]}, which {heads} heads do not divide"
-        )
+        raise InputError(f"{where!r}: {heads} heads do not divide {tensor.shape[-1]}")
     return site(tensor.unflatten(-1, (heads, -1))).flatten(-2)
 
 

@@ -130,9 +130,7 @@ def dimension_names(arrays: Mapping[str, SiteSpec]) -> dict[str, tuple[str, ...]
     def named(axis: str, size: int) -> str:
         return axis if sizes.setdefault(axis, size) == size else f"{axis}_{size}"
 
-    return {
-        name: (spec.rows, *map(named, spec.axes[1:], spec.shape)) for name, spec in arrays.items()
-    }
+    return {k: (s.rows, *map(named, s.axes[1:], s.shape)) for k, s in arrays.items()}
 
 
 @dataclass(frozen=True)

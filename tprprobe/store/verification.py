@@ -128,9 +128,7 @@ def verify(path: Path) -> Verification:
             names = [MANIFEST, *(entry.file for entry in manifest.files.parts())]
             unchecked += len({*names} - manifest.checksums.keys())
         files += len(names)
-        damage += [
-            replace(fault, file=f"{kind}/{fault.file}") if kind else fault for fault in damaged
-        ]
+        damage += [replace(d, file=f"{kind}/{d.file}") if kind else d for d in damaged]
     return Verification(path, files, unchecked, damage)
 
 

@@ -125,9 +125,8 @@ class StoreWriter:
                 ledger = Ledger.of(self._journal)
                 arrays.seal(self.path / layout.ARRAYS, self._journal.files.arrays, ledger)
                 table = self.path / layout.TOKENS
-                tokens.write_parquet(
-                    self.path / layout.TOKENS_BEGUN, self._journal.token_bytes, table
-                )
+                blocks = self.path / layout.TOKENS_BEGUN
+                tokens.write_parquet(blocks, self._journal.token_bytes, table)
                 end: Progress = {"complete": True, "token_bytes": table.stat().st_size}
                 content = {**self._journal.content, **end, **ledger.progress()}
                 sealed = Manifest.of(content, self.path)

@@ -92,9 +92,7 @@ class AnnotatedFile(Dataset[Annotated]):
         return facts, tables
 
     def _count(self, task: str) -> dict[str, Any]:
-        labels = Counter(
-            t.label for sentence in self.sentences for t in sentence.targets.get(task, ())
-        )
+        labels = Counter(t.label for s in self.sentences for t in s.targets.get(task, ()))
         common = ", ".join(f"{label} {count:,}" for label, count in labels.most_common(COMMON))
         return {"task": task, "targets": labels.total(), "labels": len(labels), "commonest": common}
 
@@ -140,7 +138,5 @@ def join_labels(data: Dataset, labels: Mapping[str, str]) -> AnnotatedFile:
 
 def _annotated(data: Dataset, option: str) -> AnnotatedFile:
     if not isinstance(data, AnnotatedFile):
-        raise InputError(
-            f"{option} is for annotated files (CoNLL-U, IOB2, edge-probing JSONL), not {data.name}"
-        )
+        raise InputError(f"{option} is for annotated files (.conllu, .iob2 …), not {data.name}")
     return data

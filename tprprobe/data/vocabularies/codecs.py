@@ -60,9 +60,7 @@ class Codec(ABC):
 
     def limited(self, max_tokens: int) -> "Codec":
         """The vocabulary with shorter sources."""
-        raise InputError(
-            f"max_tokens = {max_tokens}: {type(self).__name__} cuts no texts; leave it out"
-        )
+        raise InputError(f"max_tokens = {max_tokens}: {type(self).__name__} cuts no texts")
 
     def encode_sources(self, texts: Sequence[str]) -> Flat:
         """The ids of sources as a model reads them: enclosed, and cut to what it allows."""

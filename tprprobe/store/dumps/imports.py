@@ -86,9 +86,7 @@ def import_store(
                 _check_finite(path, dump.specs, block)
                 writer.append(*block)
         except MemoryError as error:
-            raise InputError(
-                f"{path}: one sample is larger than the memory of this machine"
-            ) from error
+            raise InputError(f"{path}: one sample is larger than this memory") from error
         writer.finish()
     return open_store(out)
 
