@@ -18,11 +18,7 @@ from tprprobe.cli.signals import ENDED, Stopped, stop_by_signals
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import lacks_memory, too_little_memory
 
-app = typer.Typer(
-    cls=Commands,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
+app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
 def _print_version(is_asked: bool) -> bool:

@@ -54,14 +54,11 @@ def options_of(
     def read() -> dict[str, inspect.Parameter]:
         options = {}
         module, _, target = function.partition(":")
-        for name, annotation, written, text in _read(
-            PACKAGE / f"{module.replace('.', '/')}.py", target
-        ):
+        path = PACKAGE / f"{module.replace('.', '/')}.py"
+        for name, annotation, written, text in _read(path, target):
             if text and name not in without and (not only or name in only):
-                default = None if unset else _value(written)
-                options[name] = _option(
-                    name, names.get(name, name), annotation, default, text, panel
-                )
+                default, flag = None if unset else _value(written), names.get(name, name)
+                options[name] = _option(name, flag, annotation, default, text, panel)
         return _constructor_options(group, options) | options if group else options
 
     return lambda command: Generated(command, read, every, into)
@@ -83,11 +80,8 @@ class Generated:
 
     def __call__(self, **options: Any) -> None:
         generated = {} if self.every else self.read()
-        changed = {
-            name: value
-            for name, value in options.items()
-            if name not in generated or value != generated[name].default
-        }
+        defaults = [(name, option.default) for name, option in generated.items()]
+        changed = {name: v for name, v in options.items() if (name, v) not in defaults}
         if self.into:
             changed[self.into] = {name: changed.pop(name) for name in generated if name in changed}
         self.command(**changed)
@@ -128,11 +122,10 @@ def _constructor_options(group: str, reserved: Collection[str]) -> dict[str, ins
                     text = f"Of {name}: {argument.text} {default}".replace("  ", " ")
                     texts.setdefault(argument.name, []).append(text)
                     annotations.setdefault(argument.name, argument.annotation)
+    texts_by_name = {name: " ".join(listed) for name, listed in texts.items()}
     return {
-        name: _option(
-            name, name, annotations[name], None, " ".join(of_name), "Parameters of probes"
-        )
-        for name, of_name in texts.items()
+        name: _option(name, name, annotations[name], None, text, "Parameters of probes")
+        for name, text in texts_by_name.items()
     }
 
 

@@ -113,10 +113,8 @@ class Dataset(ABC, Generic[E]):
     def describe(self, n: int) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
         """Facts by name and tables (lists of rows) by title, of the first ``n`` examples: lengths of texts."""
         examples = list(self[:n])
-        texts = {
-            "source": [example.source for example in examples],
-            "target": [example.target for example in examples],
-        }
+        sides = ("source", "target")
+        texts = {side: [getattr(example, side) for example in examples] for side in sides}
         if texts["source"] == texts["target"]:
             texts = {"text": texts["source"]}
         documents = {example.document_name for example in examples} - {None}

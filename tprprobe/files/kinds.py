@@ -108,10 +108,8 @@ class RunContents(dict[str, Any]):
     def _repr_html_(self) -> str:
         import pandas as pd
 
-        rows = [
-            (place, type(result).__name__, len(result) if hasattr(result, "__len__") else None)
-            for place, result in self.items()
-        ]
+        sizes = [len(result) if hasattr(result, "__len__") else None for result in self.values()]
+        rows = [(p, type(r).__name__, n) for (p, r), n in zip(self.items(), sizes, strict=True)]
         table = pd.DataFrame(rows, columns=["folder", "holds", "rows"])
         return as_html(f"{len(self)} results", table)
 

@@ -37,10 +37,7 @@ def _transformers_sites(n_layers: int) -> list[str]:
     attention = [f"{kind}.{tensor}" for kind in ("self", "cross") for tensor in ATTENTION_PARTS]
     layers = [f"{n}.{tensor}" for n in range(n_layers) for tensor in ("hidden", "mlp", *attention)]
     stacks = ("encoder", "decoder", "layers")
-    return [
-        "encoding",
-        *(f"{stack}.{tensor}" for stack in stacks for tensor in ("embedding", *layers)),
-    ]
+    return ["encoding", *(f"{stack}.{site}" for stack in stacks for site in ("embedding", *layers))]
 
 
 def match(pattern: str, names: Sequence[str]) -> list[str]:

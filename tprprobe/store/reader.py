@@ -214,8 +214,7 @@ class Store(StoreContents):
             shapes, starts = (self._read(key, (slice(None),)) for key in keys)
             if not np.array_equal(starts, np.cumsum(shapes.prod(1)) - shapes.prod(1)):
                 raise InputError(
-                    f"{self.path} is damaged: attention maps of {rows} do not follow one another; "
-                    "extract it again"
+                    f"{self.path} is damaged: attention maps of {rows} do not follow one another; extract it again"
                 )
             places[rows] = shapes, starts
         return places
@@ -283,7 +282,6 @@ def _reopen(path: str, fingerprint: str) -> Store:
     store = open_store(path)
     if store.fingerprint != fingerprint:
         raise InputError(
-            f"{path} is another store here than where the run was started: give a path that all "
-            "processes share"
+            f"{path} is another store here than where the run was started: give a path that all processes share"
         )
     return store

@@ -135,10 +135,7 @@ class Tokens(Codec):
             filled = [self._filled(*pair) for pair in zip(sources, targets, strict=True)]
             answers = [[self.sos, *answer] for answer in filled]
             return self.encode_sources(sources), Flat.of(self._checked(answers))
-        joined = [
-            text + _blank(text, answer) + answer
-            for text, answer in zip(sources, targets, strict=True)
-        ]
+        joined = [_join(*pair) for pair in zip(sources, targets, strict=True)]
         pairs = list(map(_split, self._opened(sources), self._opened(joined)))
         texts = [self._fitted(*pair) for pair in pairs]
         n_cut = sum(len(text) < len(before) for text, (before, _) in zip(texts, pairs, strict=True))
@@ -241,8 +238,10 @@ def _leading(marks: Sequence[int]) -> int:
     return sum(1 for _ in takewhile(bool, marks))
 
 
-def _blank(text: str, answer: str) -> str:
-    return "" if not answer or text[-1:].isspace() or answer[0].isspace() else " "
+def _join(text: str, answer: str) -> str:
+    """A text and its answer, with a blank between if there is none."""
+    has_blank = not answer or text[-1:].isspace() or answer[0].isspace()
+    return text + answer if has_blank else f"{text} {answer}"
 
 
 def _split(text_ids: list[int], ids: list[int]) -> tuple[list[int], list[int]]:
