@@ -139,9 +139,7 @@ def intervene(
         pair_options |= {"seed": seed, "data": data, "text": text}
         out = common.default_folder("text" if text else "pairs", ckpt, **pair_options)
     common.check_folder(out, resume)
-    model = require_head(
-        load_model(ckpt, device=device, **loading or {}), "an intervention on answers"
-    )
+    model = require_head(load_model(ckpt, device=device, **loading or {}), "an intervention")
     if text is not None and against is not None:
         expected = answers.split(",") if answers else None
         sites = edit_options.get("sites")
@@ -227,10 +225,7 @@ def name(
 @common.of_model
 @options_of("examination:examine", without=["tokenizer", "data", "n", "out"])
 def examine(
-    model: Annotated[
-        str,
-        typer.Argument(help="The model: a shipped name, a folder, a hub id, or hf:PATH."),
-    ],
+    model: Annotated[str, typer.Argument(help="The model: a name, a folder, a hub id, hf:PATH.")],
     data: common.Data = None,
     n: common.Number = None,
     out: common.Out = None,

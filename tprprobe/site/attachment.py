@@ -95,7 +95,7 @@ class Attached(nn.Module):
             What the module returns.
         """
         module, self.calls = self.get_submodule(FOREIGN), self.calls + 1
-        has_reader = any(isinstance(part, Site) and part.is_read for part in self.modules())
+        has_reader = any(isinstance(site, Site) and site.is_read for site in self.modules())
         with _padded(module) if has_reader else contextlib.nullcontext():
             return self._call(module, batch) if self._call else module(*batch)
 
@@ -178,7 +178,7 @@ def attach(
         torch.Size([1, 3, 2, 4])
     """
     attached = Attached(module, forward)
-    attached.attach_again = lambda other: attach(other, mapping, heads, forward)
+    attached.attach_again = lambda copied_module: attach(copied_module, mapping, heads, forward)
     submodules = dict(module.named_modules())
     for name, where in mapping.items():
         path, _, end = where.partition(":")
@@ -221,9 +221,7 @@ def _through(site: Site, where: str, heads: int | None, tensor: Tensor) -> Tenso
     if heads is None:
         return site(tensor)
     if tensor.shape[-1] % heads:
-        raise InputError(
-            f"{where!r} has width {tensor.shape[-1]}, which {heads} heads do not divide"
-        )
+        raise InputError(f"{where!r}: {heads} heads do not divide {tensor.shape[-1]}")
     return site(tensor.unflatten(-1, (heads, -1))).flatten(-2)
 
 

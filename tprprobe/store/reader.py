@@ -123,9 +123,7 @@ class Store(StoreContents):
         if head is None:
             return self._read(name, index)
         if spec.heads is None:
-            raise InputError(
-                f"{name} holds {' × '.join(spec.axes)}: it has no heads to choose from"
-            )
+            raise InputError(f"{name} holds {' × '.join(spec.axes)}: it has no heads")
         if not -spec.heads <= head < spec.heads:
             raise InputError(f"{name} has no head {head}: it has heads 0 to {spec.heads - 1}")
         return self._read(name, (*index, head % spec.heads))
@@ -236,13 +234,11 @@ class Store(StoreContents):
         """The shape of every sample's maps and the row they start at, by the rows of a map's site."""
         places = {}
         for rows in {spec.rows for spec in self.specs.values() if spec.is_attention}:
-            shapes, starts = (
-                self._read(f"{rows}.{kind}", (slice(None),)) for kind in ("shape", "offset")
-            )
+            keys = (f"{rows}.shape", f"{rows}.offset")
+            shapes, starts = (self._read(key, (slice(None),)) for key in keys)
             if not np.array_equal(starts, np.cumsum(shapes.prod(1)) - shapes.prod(1)):
                 raise InputError(
-                    f"{self.path} is damaged: attention maps of {rows} do not follow one another; "
-                    "extract it again"
+                    f"{self.path} is damaged: attention maps of {rows} do not follow one another; extract it again"
                 )
             places[rows] = shapes, starts
         return places
@@ -310,7 +306,6 @@ def _reopen(path: str, fingerprint: str) -> Store:
     store = open_store(path)
     if store.fingerprint != fingerprint:
         raise InputError(
-            f"{path} is another store here than where the run was started: give a path that all "
-            "processes share"
+            f"{path} is another store here than where the run was started: give a path that all processes share"
         )
     return store
