@@ -97,6 +97,10 @@ class Clusters:
         scaled = (vectors - self.mean) / self.scale
         return pairwise_distances_argmin(scaled, self.centers).astype(np.int32)
 
+    def __repr__(self) -> str:
+        place = self.site if self.head is None else f"{self.site}, head {self.head}"
+        return f"Clusters({self.k} of {len(self.labels):,} vectors at {place}; stability {self.stability:.2f})"
+
     def _repr_html_(self) -> str:
         place = self.site if self.head is None else f"{self.site}, head {self.head}"
         agreement = f"agreement of {self.n_seeds} seeds (ARI) {self.stability:.2f}"
