@@ -91,11 +91,7 @@ def leave_out(train: Flags, tested: Flags, sequences: Sequences) -> Flags:
 
 
 def count_documents(documents: Documents, fewest: int, source: object) -> int:
-    """How many documents there are.
-
-    Raises:
-        InputError: Fewer than ``fewest``.
-    """
+    """How many documents there are."""
     if (n := len(np.unique(documents))) < fewest:
         raise InputError(
             f"{source} has {n} different documents (samples without a document count as one if their sequence "

@@ -136,10 +136,6 @@ def name_all(
         resume: Resume an interrupted run.
         progress: What shows the parts of the run as they are done.
         projections: How many random projections of LN(z) are a control; default: as many as there are heads.
-
-    Raises:
-        InputError: no arithmetic, no such site, a folder of something else, a baseline of other
-            questions or without the sites to compare with.
     """
     stores = {TRAINED: store, **store.twins} | ({BASELINE: baseline} if baseline else {})
     ks = [k] if isinstance(k, int) else list(dict.fromkeys(k))
@@ -171,11 +167,7 @@ def name_all(
 
 
 def load_names(folder: str | os.PathLike[str]) -> Naming:
-    """The result of a finished run, read from its folder.
-
-    Raises:
-        InputError: the folder holds no finished run, or one of an earlier version.
-    """
+    """The result of a finished run, read from its folder."""
     folder = Path(folder)
     facts = read_json(folder / MANIFEST).get("facts")
     if not isinstance(facts, dict):

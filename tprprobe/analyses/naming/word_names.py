@@ -44,9 +44,6 @@ def name_words(
     (its commonest tokens), then those of ``name_roles``: names are exact labels (tag, relation, role, entity),
     chosen on one half of the documents and scored on the other. ``out`` is a new folder for them, where a run
     that was cut off goes on with ``resume``.
-
-    Raises:
-        InputError: no such site, no exact labels, fewer distinct vectors than k, a folder of something else.
     """
     targets = find_heads(store, patterns)
     stores = {TRAINED: store, **store.twins}
@@ -65,11 +62,7 @@ def name_words(
 
 
 def load_word_names(folder: str | os.PathLike[str]) -> pd.DataFrame:
-    """The rows of a finished run, read from its folder.
-
-    Raises:
-        InputError: there is no such table, or it is damaged.
-    """
+    """The rows of a finished run, read from its folder."""
     if not (Path(folder) / TABLE).is_file():
         return load_view(folder, partial(view_table, task="names"))
     table = read_table(Path(folder) / TABLE, COLUMNS, "name again")

@@ -9,11 +9,7 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Bool, Int
 
-from tprprobe.analyses.probing.labelled_words import (
-    Corpus,
-    Marks,
-    Order,
-)
+from tprprobe.analyses.probing.labelled_words import Corpus, Marks, Order
 from tprprobe.analyses.probing.settings import ProbeSettings, SpanMode
 from tprprobe.analyses.probing.task import Task
 from tprprobe.errors import InputError

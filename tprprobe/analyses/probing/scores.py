@@ -12,20 +12,10 @@ from tprprobe.analyses.probing.block_scores import BlockScores
 from tprprobe.analyses.probing.counts import Counts, count_baselines
 from tprprobe.analyses.probing.examples import Splits
 from tprprobe.analyses.probing.settings import ProbeSettings
-from tprprobe.analyses.probing.trials import (
-    CURVE,
-    NAMES,
-    TrialResult,
-)
+from tprprobe.analyses.probing.trials import CURVE, NAMES, TrialResult
 from tprprobe.evaluation.controls import BASELINES, IDENTITY, REAL
 from tprprobe.evaluation.intervals import Comparison
-from tprprobe.evaluation.metrics import (
-    TERMS,
-    N,
-    codelength,
-    compression,
-    constant_bits,
-)
+from tprprobe.evaluation.metrics import TERMS, N, codelength, compression, constant_bits
 from tprprobe.evaluation.results import number, tabulate
 from tprprobe.statistics import adjust
 from tprprobe.store.layout import TWINS
