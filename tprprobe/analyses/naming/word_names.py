@@ -38,12 +38,8 @@ def name_words(
     resume: bool = False,
     progress: Progress = iter,
 ) -> pd.DataFrame:
-    """One row per cluster of every head of the sites that match, in the model and its twins.
-
-    Columns: model (trained, or the kind of twin: untrained, permuted …), site, layer, head, stability of k-means over seeds, commonest
-    (its commonest tokens), then those of ``name_roles``: names are exact labels (tag, relation, role, entity),
-    chosen on one half of the documents and scored on the other. ``out`` is a new folder for them, where a run
-    that was cut off goes on with ``resume``.
+    """One row per cluster of every head of the sites that match, in the model (``trained``) and its twins: its stability over
+    seeds, its commonest tokens, and the columns of ``name_roles``. ``out`` and ``resume`` are those of ``name_all``.
     """
     targets = find_heads(store, patterns)
     stores = {TRAINED: store, **store.twins}

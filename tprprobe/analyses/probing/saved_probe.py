@@ -40,7 +40,6 @@ from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
 from tprprobe.store.token_texts import join, visible
 
-MEASURES = ("f1", "f1_low", "f1_high", "accuracy")
 UNKNOWN = "?"  # the label of words of unlabelled text: of no inventory
 COLUMNS = ("sample", "span1", "span2", "label", "predicted", "probability")
 SAVED = "probes"  # the folder of a run's probes
@@ -224,9 +223,8 @@ def _measure(result: TrialResult) -> dict[str, float]:
     """The scores of a probe on held-out documents, for its card."""
     counts: Any = result.counts
     sums = counts.sums[0][counts.sums[0][:, N] > 0]
-    f1 = interval_of(sums, micro_f1)
-    values = (f1.value, f1.low, f1.high, float(accuracy(sums.sum(0, keepdims=True))[0]))
-    return dict(zip(MEASURES, values, strict=True))
+    is_right = accuracy(sums.sum(0, keepdims=True))
+    return interval_of(sums, micro_f1).columns("f1") | {"accuracy": float(is_right[0])}
 
 
 def _card(config: ProbeFile) -> str:

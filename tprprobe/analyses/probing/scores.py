@@ -25,10 +25,7 @@ SIDE = ("task", "side")
 VECTOR = ("task", "side", "site", "head", "seed")
 OVER_SEEDS = ("task", "side", "site", "head", "control")
 OF_ALL = ("static", "previous", *BASELINES)  # controls that every vector is compared with
-SELECTIVITY = {
-    "selectivity": "control",
-    "prefix_selectivity": "prefix",
-}  # and the control that it is to
+SELECTIVITY = {"selectivity": "control", "prefix_selectivity": "prefix"}  # to which control
 PARTNER = {"role": "filler", "filler": "role"}  # of a sub-layer
 
 
@@ -93,7 +90,10 @@ def gather(
         if score.is_real:
             of_score[settings.metric] |= _beyond_controls(score, pairs, p_values)
     _add_selectivity(scores, numbers)
-    _add_information(scores, numbers, results)
+    information = dict(measure_information(results))
+    for score, of_score in zip(scores, numbers, strict=True):
+        bits = information.get(score.key(VECTOR), {}) if score.is_real else {}
+        of_score |= {name: number(name, value) for name, value in bits.items()}
     names = {targets.name: targets.tested.corpus.names for targets in splits}
     return {
         "results": tabulate(
@@ -229,18 +229,6 @@ def _add_selectivity(scores: Sequence[Score], numbers: Sequence[dict[str, dict[s
                 of_score[name] = number(name, of_score[metric]["value"] - rival[metric]["value"])
 
 
-def _add_information(
-    scores: Sequence[Score],
-    numbers: Sequence[dict[str, dict[str, Any]]],
-    results: Sequence[TrialResult],
-) -> None:
-    """Adds what :func:`measure_information` finds of the vectors of real labels."""
-    information = dict(measure_information(results))
-    for score, of_score in zip(scores, numbers, strict=True):
-        bits = information.get(score.key(VECTOR), {}) if score.is_real else {}
-        of_score |= {name: number(name, value) for name, value in bits.items()}
-
-
 def measure_information(
     results: Sequence[TrialResult],
 ) -> Iterator[tuple[tuple[Any, ...], dict[str, float]]]:
@@ -264,15 +252,12 @@ def measure_information(
         sizes = [len(result.trial.splits.folds[0].train) for result in (*portions, complete)]
         length = codelength(min(sizes), n_labels, [result.nats for result in portions])
         prior = constant_bits(splits.examples.labels[fold.train], splits.tested.labels[fold.test])
-        yield (
-            key,
-            {
-                "codelength": length,
-                "compression": compression(length, len(fold.train), n_labels),
-                "information": prior - bits[key],
-                "added": _added(key, bits),
-            },
-        )
+        numbers = {
+            "codelength": length,
+            "information": prior - bits[key],
+            "added": _added(key, bits),
+        }
+        yield key, numbers | {"compression": compression(length, len(fold.train), n_labels)}
 
 
 def _bits(result: TrialResult) -> float:
