@@ -180,19 +180,15 @@ class RoleScheme:
         if not any(relative) or centers is None:
             samples = tokens["sample"].to_numpy()
             return RoleAssignments(members, np.arange(len(tokens)), samples, self.label(tokens))
-        token = np.concatenate([members_of_part.indices for members_of_part in members])
-        unit = np.concatenate(
-            [np.repeat(np.arange(len(centers)), np.diff(m.indptr)) for m in members]
-        )
-        ends = np.cumsum([0, *(members_of_part.nnz for members_of_part in members)])
-        entries = np.split(np.arange(ends[-1]), ends[1:-1])
+        token = np.concatenate([m.indices for m in members])
+        units = [np.repeat(np.arange(len(centers)), np.diff(m.indptr)) for m in members]
+        unit, starts = np.concatenate(units), np.cumsum([0, *(m.nnz for m in members)])
         spread = [
-            csr_array((members_of_part.data, ids, members_of_part.indptr), (len(centers), ends[-1]))
-            for members_of_part, ids in zip(members, entries, strict=True)
+            csr_array((m.data, start + np.arange(m.nnz), m.indptr), (len(centers), starts[-1]))
+            for m, start in zip(members, starts, strict=False)
         ]
-        return RoleAssignments(
-            spread, token, unit, self.label(tokens, token, token - centers[unit])
-        )
+        labels = self.label(tokens, token, token - centers[unit])
+        return RoleAssignments(spread, token, unit, labels)
 
     def label(
         self, tokens: pd.DataFrame, token: Any = slice(None), offset: Any = None

@@ -145,10 +145,9 @@ def name_all(
         "k": ks,
         "raw": raw,
         "seed": seed,
-        "projections": projections,
     }
-    identities = {model: model_store.fingerprint for model, model_store in stores.items()}
-    settings |= {"stores": identities, "tprprobe": version("tprprobe")}
+    settings |= {"projections": projections, "tprprobe": version("tprprobe")}
+    settings["stores"] = {model: of_model.fingerprint for model, of_model in stores.items()}
     with kept(out) as folder:
         run = KeptRun.open(folder, settings, resume, MANIFEST)
         if not run.is_done:
@@ -225,13 +224,12 @@ class NamingPlan:
 
     def labels(self) -> pd.DataFrame:
         """The cluster of every token, one column per clustering of the site's own vectors."""
-        return pd.DataFrame(
-            {
-                f"{target.source.site} {target.head} {k}": labels
-                for (target, k), labels in self._labels.items()
-                if self._is_asked(target)
-            }
-        )
+        labels = {
+            f"{target.source.site} {target.head} {k}": labels
+            for (target, k), labels in self._labels.items()
+            if self._is_asked(target)
+        }
+        return pd.DataFrame(labels)
 
     def _is_asked(self, target: NamingTarget) -> bool:
         is_trained = target.model == TRAINED and target.vectors != RANDOM
@@ -275,14 +273,11 @@ class NamingPlan:
         place: Mapping[str, object],
     ) -> Tables:
         """The candidates of the best run's clusters, and what those of all runs tell of polarity."""
-        gold = self.golds[str(place["model"])]
-        runs = runs.astype(int)
+        gold, runs = self.golds[str(place["model"])], runs.astype(int)
         groups = gold.questions, self.seed, gold.origin.sequences
         names = score_candidates(labels.astype(int), gold.lattice, *groups)
-        tables = {
-            "names": names,
-            **find_structure().decode(runs, gold.tokens, gold.questions, self.seed),
-        }
+        decoded = find_structure().decode(runs, gold.tokens, gold.questions, self.seed)
+        tables = {"names": names, **decoded}
         return {name: _placed(table, [place] * len(table)) for name, table in tables.items()}
 
     def _compare(self, model: str, field: str, conditions: Sequence[str]) -> Tables:
@@ -290,11 +285,9 @@ class NamingPlan:
         gold = self.golds[model]
         clusterings = [clustering for clustering in self._clustered if clustering[0].model == model]
         labels = np.stack([self._labels[clustering] for clustering in clusterings], 1)
-        of_question = {"question": gold.questions}
+        nulls = {"question": gold.questions, "character": gold.characters}
         if conditions:
-            nulls = {"given": np.zeros(len(labels), int), **of_question}
-        else:
-            nulls = {**of_question, "character": gold.characters}
+            nulls = {"given": np.zeros(len(labels), int), "question": gold.questions}
         table = agreement(labels, gold.described, field, nulls, conditions, seed=self.seed)
         if table.empty:
             return {}

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from tprprobe.analyses.probing.block_scores import BlockScores
-from tprprobe.analyses.probing.counts import Counts, count_baselines
+from tprprobe.analyses.probing.counts import BlockScores, Counts, count_baselines
 from tprprobe.analyses.probing.examples import Splits
 from tprprobe.analyses.probing.settings import ProbeSettings
 from tprprobe.analyses.probing.trials import CURVE, NAMES, TrialResult
