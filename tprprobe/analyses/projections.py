@@ -147,13 +147,8 @@ def _kept(
     is_fitted = np.zeros(len(vectors), bool)
     rng = np.random.default_rng(seed)
     is_fitted[rng.permutation(len(vectors))[:NEIGHBORS]] = True
-    projection = project(
-        vectors,
-        "umap",
-        seed=seed,
-        fit=is_fitted,
-        progress=lambda each: track(each, "UMAP", len(each)),
-    )
+    show: Blocks = lambda blocks: track(blocks, "UMAP", len(blocks))  # noqa: E731
+    projection = project(vectors, "umap", seed=seed, fit=is_fitted, progress=show)
     points = pd.DataFrame(projection.points, columns=["x", "y"]).assign(fitted=projection.fitted)
     with contextlib.suppress(InputError), whole(file) as begun:  # else computed again next time
         points.to_parquet(begun)

@@ -10,7 +10,6 @@ import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -98,20 +97,18 @@ def _svo(tokens: pd.DataFrame) -> Values:
     return relations.map(ARGUMENTS).fillna(NONE).to_numpy(object)
 
 
-BUILT_IN: Mapping[str, Field] = MappingProxyType(
-    {
-        "bag": lambda tokens: np.full(len(tokens), "any", object),  # one role for all
-        "left": lambda tokens: _by_sample(tokens).cumcount().to_numpy(),
-        "right": lambda tokens: _by_sample(tokens).cumcount(ascending=False).to_numpy(),
-        "length": lambda tokens: _by_sample(tokens)["sample"].transform("size").to_numpy(),
-        "before": lambda tokens: _neighbor(tokens, 1),
-        "after": lambda tokens: _neighbor(tokens, -1),
-        "wickel": lambda tokens: pair_up(_neighbor(tokens, 1), _neighbor(tokens, -1)),
-        "tree": sequence_field(join_smallest),
-        "expression": lambda tokens: pair_up(*(_column(tokens, name) for name in EXPRESSION)),
-        "svo": _svo,
-    }
-)  # Sources: Wickelgren 1969; McCoy et al. 2019
+BUILT_IN: Mapping[str, Field] = {
+    "bag": lambda tokens: np.full(len(tokens), "any", object),  # one role for all
+    "left": lambda tokens: _by_sample(tokens).cumcount().to_numpy(),
+    "right": lambda tokens: _by_sample(tokens).cumcount(ascending=False).to_numpy(),
+    "length": lambda tokens: _by_sample(tokens)["sample"].transform("size").to_numpy(),
+    "before": lambda tokens: _neighbor(tokens, 1),
+    "after": lambda tokens: _neighbor(tokens, -1),
+    "wickel": lambda tokens: pair_up(_neighbor(tokens, 1), _neighbor(tokens, -1)),
+    "tree": sequence_field(join_smallest),
+    "expression": lambda tokens: pair_up(*(_column(tokens, name) for name in EXPRESSION)),
+    "svo": _svo,
+}  # Sources: Wickelgren 1969; McCoy et al. 2019
 
 
 def is_relative(name: str) -> bool:

@@ -202,16 +202,17 @@ class NamingPlan:
 
     def parts(self) -> list[Part]:
         """All parts, in an order in which each finds what it needs."""
+        conditional = find_structure().conditions
+        comparisons = [
+            (model, field, conditions)
+            for model, gold in self.golds.items()
+            for field, conditions in (*((str(name), ()) for name in gold.described), *conditional)
+        ]
         compared = [
             self.run.part(
-                ".".join([model, field, *conditions]),
-                partial(self._compare, model, field, conditions),
+                ".".join([model, field, *given]), partial(self._compare, model, field, given)
             )
-            for model, gold in self.golds.items()
-            for field, conditions in (
-                *((str(column), ()) for column in gold.described),
-                *find_structure().conditions,
-            )
+            for model, field, given in comparisons
         ]
         return [*self._clustered.values(), *compared]
 

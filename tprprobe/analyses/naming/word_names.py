@@ -43,11 +43,9 @@ def name_words(
     """
     targets = find_heads(store, patterns)
     stores = {TRAINED: store, **store.twins}
-    settings = {"sites": list(dict.fromkeys(site for site, _ in targets)), "k": k, "raw": raw}
-    settings |= {
-        "seed": seed,
-        "stores": {name: model_store.fingerprint for name, model_store in stores.items()},
-    }
+    settings = {"sites": list(dict.fromkeys(site for site, _ in targets)), "k": k}
+    settings |= {"raw": raw, "seed": seed}
+    settings["stores"] = {model: of_model.fingerprint for model, of_model in stores.items()}
     jobs = {
         f"{model}.{site}.{head}": partial(_name, model, model_store, site, head, k, raw, seed)
         for site, head in targets

@@ -12,25 +12,24 @@ from tprprobe.evaluation.results import Results
 from tprprobe.evaluation.runner import SCORE
 from tprprobe.statistics import interval_text, read_interval
 
+PROBE = [
+    "task",
+    "side",
+    "site",
+    "layer",
+    "head",
+    "seed",
+    "control",
+    "probe",
+    "n_train",
+    "labels",
+    "lost",
+    "validations",
+]
 SCORES = [
     f"{metric}{end}" for metric in ("f1", "macro_f1", "accuracy") for end in ("", "_low", "_high")
 ]
-COLUMNS = (
-    *(
-        "task",
-        "side",
-        "site",
-        "layer",
-        "head",
-        "seed",
-        "control",
-        "probe",
-        "n_train",
-        "labels",
-        "lost",
-    ),
-    *("validations", *SCORES, "precision", "recall", "n_test"),
-)
+COLUMNS = (*PROBE, *SCORES, "precision", "recall", "n_test")
 ENDS = ("selectivity", "prefix_selectivity", "beyond_identity")
 INFORMATION = ("codelength", "compression", "information", "added")
 BEST = ("best_control", "best_control_f1", "beyond")
