@@ -2,6 +2,7 @@
 store holds made safe to show, one line, visible, nothing in it executed.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterable
 
@@ -12,6 +13,7 @@ BYTES = {chr(n): n for n in PRINTED} | {chr(256 + i): n for i, n in enumerate(UN
 LONGEST = 24
 SIGNS = {"": "∅", " ": "␣", "\n": "↵", "\t": "⇥"}
 HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn")
+SPECIAL = re.compile(r"\[[A-Z]+\d*\]|<\|?/?\w+\|?>")  # tokens that no text holds
 JOINERS = "\u200d\ufe0f"  # inside emoji
 
 
@@ -24,6 +26,11 @@ def spell(token: object) -> str:
         return bytes(BYTES[char] for char in text).decode()
     except (KeyError, UnicodeDecodeError):
         return text
+
+
+def is_special(token: object) -> bool:
+    """True of tokens that mark starts, ends and masks."""
+    return bool(SPECIAL.fullmatch(str(token)))
 
 
 def join(tokens: Iterable[object]) -> str:

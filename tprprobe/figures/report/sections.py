@@ -14,7 +14,8 @@ from tprprobe.figures.tables import Table
 class Section:
     """A heading, a text (its line breaks are kept), figures by caption, and tables.
 
-    ``folded`` are tables that open when their line is clicked.
+    ``folded`` are tables that open when their line is clicked, ``lack`` is what was not found or measured, in one line, and
+    ``deeper`` a command that tells more. Figures of a section with a ``name`` are also files in a folder beside the page.
     """
 
     heading: str
@@ -22,6 +23,9 @@ class Section:
     figures: Mapping[str, Figure] = field(default_factory=dict)
     tables: Sequence[pd.DataFrame | Table] = ()
     folded: Mapping[str, pd.DataFrame | Table] = field(default_factory=dict)
+    lack: str = ""
+    deeper: str = ""
+    name: str = ""
 
 
 def clusters_section(heads: Sequence[Clusters], figures: Mapping[str, Figure]) -> Section:

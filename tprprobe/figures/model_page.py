@@ -1,0 +1,321 @@
+"""The page of one model: a section a question, with a sentence, a figure, its control, and the command that goes deeper."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.analyses.decomposition import binds
+from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.probing.rows import name_score
+from tprprobe.figures.behavior import behavior_scene
+from tprprobe.figures.clusters import list_tokens
+from tprprobe.figures.dots import render
+from tprprobe.figures.labels import site_label
+from tprprobe.figures.probes import tabulate_probes
+from tprprobe.figures.report.sections import Section
+from tprprobe.figures.scenes import Shares, Squares
+from tprprobe.figures.strips import Strip, Strips
+from tprprobe.figures.style import palette
+from tprprobe.statistics import interval_text, read_interval
+from tprprobe.store.token_texts import visible
+
+PLACE, EXACT = (
+    "left",
+    "exact table",
+)  # the roles that are places; the control where V[token, place] is known
+STEPS = {  # the row of a step, its column, and its name in figures
+    "words": ("bag", "share"),
+    "places": ("additive", "share"),
+    "words × length": ("additive", "share_by_length"),
+    "bindings of words to places": ("factored", "share"),
+}
+REST = "rest"
+N_TEXTS, MAX_TOKENS, N_LISTED = 6, 60, 6
+QUESTIONS = {
+    "nested": "What are its states made of?",
+    "heads": "What do its heads look at?",
+    "clusters": "What does a late layer hold together?",
+    "probes": "What can be read from its states?",
+    "behavior": "What changes its answer when two words change places?",
+}
+DRAWN = {
+    "nested": "shares",
+    "heads": "heads",
+    "clusters": "clusters",
+    "probes": "probes",
+    "behavior": "behavior",
+}
+
+
+def describe_run(subject: Any) -> str:
+    """What was read, in what order, and what numbers in brackets and the baseline model are."""
+    state = {"mean": "the mean of its tokens’ vectors", "last": "the vector of its last token"}
+    unit = state.get(subject.unit, "one vector")
+    baseline = ", ".join(subject.store.twins)
+    labels = "".join(
+        f" {', '.join(sorted(labeller.describe()))} of the words were labeled by {next(iter(labeller.describe().values()))['source']}."
+        for labeller in subject.labellers
+    )
+    n_sites = len(subject.sites)
+    return (
+        f"{subject.model.name} read {len(subject.data):,} texts ({subject.data.name}); {n_sites} of its sites were recorded, from "
+        f"{site_label(subject.sites[0])} to {site_label(subject.sites[-1])}. The state of a text is {unit}.{labels}\n"
+        f"In brackets: 95 % intervals over texts. Baseline model: the same network with {baseline} weights (the numbers of every "
+        "matrix in random order), which shows what the architecture alone does."
+    )
+
+
+def explain_lack(name: str, reason: str) -> Section:
+    """The section of a question that cannot be asked of this model or these texts, in one grey line."""
+    return Section(QUESTIONS[name], lack=f"Not measured: {reason}.")
+
+
+def _section(
+    name: str, text: str, figure: Any, deeper: str, note: str = "", lack: str = ""
+) -> Section:
+    return Section(
+        QUESTIONS[name], text, {note: figure}, lack=lack, deeper=deeper, name=DRAWN[name]
+    )
+
+
+def _percent(row: Any, name: str, digits: int = 0) -> str:
+    return interval_text(read_interval(row, name), f".{digits}f", 100, " %")
+
+
+def show_states(table: pd.DataFrame, subject: Any) -> Section:
+    """Stacked shares of variance by layer, of the model beside its baseline."""
+    is_place = (table["roles"] == PLACE) & (table["control"] != EXACT)
+    controls = ["", *subject.store.twins]
+    parts = [
+        {
+            "panel": control or subject.model.name,
+            "name": site_label(site),
+            "part": part,
+            "value": value,
+        }
+        for control in controls
+        for site in subject.sites
+        for part, value in _list_parts(
+            table[is_place & (table["control"] == control) & (table["site"] == site)]
+        )
+    ]
+    rows = pd.DataFrame(parts)
+    rows["panel"] = rows["panel"].replace(dict.fromkeys(controls[1:], "baseline model"))
+    figure = render(Shares(rows, "share of the variance of states over texts"))
+    last = subject.sites[-1]
+    words, baseline = (_find(table, last, PLACE, "bag", control) for control in ("", controls[-1]))
+    text = (
+        f"At {site_label(last)}, which words a text has explains {_percent(words, 'share')} of the variance of its states "
+        f"({_percent(baseline, 'share')} in the baseline model)."
+    )
+    bound, unbound = _list_bindings(table)
+    note = " ".join(
+        [
+            "Shares are estimated without bias, so that a share that is not there is 0 on average.",
+            *_calibrate(table),
+        ]
+    )
+    deeper = (
+        f"tprprobe decompose {subject.store.path} --site {last} --roles left --unit {subject.unit}"
+    )
+    return _section("nested", " ".join([text, *bound]), figure, deeper, note, " ".join(unbound))
+
+
+def _list_parts(rows: pd.DataFrame) -> Iterator[tuple[str, float]]:
+    """The shares of a bar; the rest is what the others leave."""
+    shares = [
+        (part, float(np.nan_to_num(rows.loc[rows["family"] == family, column].sum())))
+        for part, (family, column) in STEPS.items()
+    ]
+    yield from shares
+    yield REST, max(0.0, 1 - sum(max(0.0, share) for _, share in shares))
+
+
+def _find(table: pd.DataFrame, site: str, roles: str, family: str, control: str = "") -> Any:
+    names = {"site": site, "roles": roles, "family": family, "control": control}
+    rows = table[(table[[*names]] == [*names.values()]).all(axis=1)]
+    return rows.iloc[0] if len(rows) else pd.Series(dtype=float)
+
+
+def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
+    """Sentences on the schemes of roles that states bind words to, and on those that they do not."""
+    bound_texts, unbound_texts = [], []
+    is_real = (table["family"] == "factored") & (table["control"] == "")
+    for roles, rows in table[is_real].groupby("roles", sort=False):
+        name = "places (counted from the left)" if roles == PLACE else f"‘{roles}’"
+        records: list[Any] = rows.to_dict("records")
+        bound = [row for row in records if binds(row)]
+        best = max(bound or records, key=lambda row: row["share"])
+        where, share = site_label(best["site"]), _percent(best, "share", 1)
+        learned = (
+            f", {_percent(best, 'share_learned', 1)} more than in the baseline model"
+            if "share_learned" in best
+            else ""
+        )
+        if bound:
+            sites = f"{len(bound)} of {len(records)} sites bind words to {name}"
+            bound_texts.append(
+                f"{sites}, most at {where}: {share} of the variance is which word has which{learned}."
+            )
+        else:
+            unbound_texts.append(
+                f"No binding of words to {name} was found; the largest share is {share}, at {where}."
+            )
+    return bound_texts, unbound_texts
+
+
+def _calibrate(table: pd.DataFrame) -> Iterator[str]:
+    """Whether the bindings at the input embeddings, which have no context, agree with their exact table."""
+    for _, exact in table[table["control"] == EXACT].iterrows():
+        row = _find(table, exact["site"], PLACE, "factored")
+        values = f"bindings {_percent(row, 'share', 1)}, by their exact table {exact['share']:.2%}"
+        if binds(row) and row["share_low"] > exact["share"]:
+            yield f"ERROR in calibration: the input embeddings have no context, but bindings are claimed there ({values}): trust no claim of bindings."
+        else:
+            yield f"Check at the input embeddings, which have no context: {values}."
+
+
+def show_heads(table: pd.DataFrame, subject: Any) -> Section:
+    """A grid of layers and heads, each square in the color of the relation that the head follows."""
+    follows = table["beyond_low"] > 0
+    columns = range(int(table["head"].max()) + 1)
+    shown = table.assign(
+        relation=table["relation"].where(follows, ""), beyond=table["value"].where(follows)
+    )
+    groups, values = (
+        shown.pivot(index="site", columns="head", values=name).reindex(
+            table["site"].unique(), columns=columns
+        )
+        for name in ("relation", "beyond")
+    )
+    texts = values.map(lambda value: "" if np.isnan(value) else f"{100 * value:.0f}").to_numpy(
+        object
+    )
+    rows = [site_label(site) for site in values.index]
+    scene = Squares(
+        values.to_numpy(float), rows, [*map(str, columns)], ("", "head"), texts, groups=groups.fillna("").to_numpy(object)
+    )  # fmt: skip
+    counts = table.loc[follows, "relation"].value_counts()
+    listed = ", ".join(f"{relation} ({n})" for relation, n in counts.iloc[:N_LISTED].items())
+    lack = f"{(~follows).sum()} heads follow none of the relations." if (~follows).any() else ""
+    text = ""
+    if follows.any():
+        best = table.loc[table["beyond"].where(follows).idxmax()]
+        text = (
+            f"{follows.sum()} of {len(table)} heads follow a relation more often than chance: {listed}. Clearest is "
+            f"{site_label(best['site'], best['head'])}: from {_percent(best, 'value')} of the words or tokens it looks most at that relation’s "
+            f"({best['relation']}; a random choice: {best['chance']:.0%})."
+        )
+    note = (
+        "Percent of the words or tokens from which a head looks most at the related one, on texts on which its relation was not chosen. "
+        "Special tokens and the token itself do not count. Empty: no relation beyond chance."
+    )
+    deeper = f"tprprobe app {subject.folder}    (page Attention)"
+    return _section("heads", text, render(scene), deeper, note, lack)
+
+
+def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
+    """Texts whose tokens have the color of their cluster, and what the clusters are called."""
+    roles, site = subject.clusters, subject.sites[-1]
+    names = table.get("name", pd.Series(UNNAMED, table.index)).fillna(UNNAMED)
+    named = table[names != UNNAMED]
+    commonest = [visible(list_tokens(top), 34) for top in table["top"]]
+    labels = [
+        f"{cluster}: {top}" if name == UNNAMED else f"{cluster}: {visible(name, 40)}"
+        for cluster, name, top in zip(table["cluster"], names, commonest, strict=True)
+    ]
+    colors = palette(roles.k)
+    tokens = subject.store.tokens_of(site).assign(label=roles.labels)
+    samples = [rows.head(MAX_TOKENS) for _, rows in tokens.groupby("sample") if len(rows) > 1]
+    step = max(1, len(samples) // N_TEXTS)
+    strips = [
+        Strip(
+            rows["token"].astype(str).tolist(),
+            [colors[i] for i in rows["label"]],
+            rows["label"].astype(str).tolist(),
+        )
+        for rows in samples[::step][:N_TEXTS]
+    ]
+    key = [
+        (colors[int(cluster)], label)
+        for cluster, label in zip(table["cluster"], labels, strict=True)
+    ]
+    text = (
+        f"k-means divides the tokens at {site_label(site)} into {roles.k} groups; from other random starts it finds nearly the same ones to "
+        f"{roles.stability:.2f} (adjusted Rand index; 1: the same, 0: chance)."
+    )
+    lack = ""
+    if len(named):
+        best = named.loc[named["precision"].idxmax()]
+        text += (
+            f" {len(named)} of them have a name in terms of labels that holds on texts on which it was not chosen, such as "
+            f"‘{best['name']}’ (precision {_percent(best, 'precision')})."
+        )
+    else:
+        lack = "No group has a name: " + (
+            "none holds on other texts."
+            if "name" in table
+            else "the words of these texts have no labels to name them by."
+        )
+    deeper = f"tprprobe cluster {subject.store.path} --site {site} --k 20"
+    figure = render(Strips(strips, key))
+    return _section(
+        "clusters",
+        text,
+        figure,
+        deeper,
+        "The number below a token is its group; a group without a name is described by its most frequent tokens.",
+        lack,
+    )
+
+
+def show_probes(table: pd.DataFrame, subject: Any) -> Section:
+    """Scores of probes by layer beside the strongest control."""
+    real = table[table["control"] == "real"]
+    clauses, unread = [], []
+    for task, rows in real.groupby("task", sort=False):
+        best = rows.loc[rows["f1"].idxmax()]
+        clause = f"{task} best at {site_label(best['site'])}, {name_score(rows)} {_percent(best, 'f1', 1)} (control: {best['best_control']} {100 * best['best_control_f1']:.1f} %)"
+        is_read = best["f1_low"] > best["best_control_f1"]
+        (clauses if is_read else unread).append(clause)
+    text = f"Linear probes on held-out texts read {'; '.join(clauses)}." if clauses else ""
+    lack = f"Not read better than from a control: {'; '.join(unread)}." if unread else ""
+    scene = tabulate_probes(table.assign(model=subject.model.name)).scene
+    deeper = f"tprprobe probe {real['task'].iloc[0]} {subject.store.path}"
+    note = "Band: the strongest control (the baseline model, or the most frequent label of the word). Filled marks and lines: the model."
+    return _section("probes", text, render(scene), deeper, note, lack)
+
+
+def show_behavior(table: pd.DataFrame, subject: Any) -> Section:
+    """How far the answer moves when two words' states change places, by layer, beside controls."""
+    rows = table[(table["edit"] == "exchange") & (table["control"].isin(["", "real"]))]
+    best = rows.loc[rows["change"].idxmax()]
+    change, beyond = (
+        interval_text(read_interval(best, name), "+.2f") for name in ("change", "beyond")
+    )
+    where = site_label(best["site"])
+    numbers = f"the log-odds of the other answer change by {change}, {beyond} beyond the strongest control"
+    moves = best["change_low"] > 0 and best["beyond_low"] > 0
+    text = (
+        f"The states of two words exchanged move the answer most at {where}: {numbers}."
+        if moves
+        else ""
+    )
+    lack = (
+        ""
+        if moves
+        else f"Exchanging two words’ states is not shown to move the answer; largest at {where}: {numbers}."
+    )
+    deeper = f"tprprobe intervene --data {subject.data.name} --ckpt {subject.model.name}"
+    return _section("behavior", text, render(behavior_scene(table)), deeper, "", lack)
+
+
+SECTIONS: dict[str, Callable[[pd.DataFrame, Any], Section]] = {
+    "nested": show_states,
+    "heads": show_heads,
+    "clusters": show_clusters,
+    "probes": show_probes,
+    "behavior": show_behavior,
+}
