@@ -16,12 +16,15 @@ from tprprobe.analyses.attention.head_patterns import score_heads
 from tprprobe.analyses.clustering import Clusters, cluster, load_clusters, save_clusters
 from tprprobe.analyses.decomposition import measure_exact_gain
 from tprprobe.analyses.decomposition.state_shares import score_shares
-from tprprobe.analyses.naming.names import name_roles
+from tprprobe.analyses.naming.fields import Field, describe, label_words
+from tprprobe.analyses.naming.names import name_clusters, name_roles
 from tprprobe.analyses.probing import probe
 from tprprobe.data import as_data, load_data
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.frames.pairsets import MinimalPairs
 from tprprobe.errors import InputError
+from tprprobe.estimators.clusters.predicates import build_lattice
+from tprprobe.evaluation.splits import read_provenance
 from tprprobe.extraction import extract
 from tprprobe.figures.model_page import EXACT, PLACE, SECTIONS, describe_run, explain_lack
 from tprprobe.figures.report.page import Page
@@ -43,7 +46,7 @@ from tprprobe.store.layout import SAMPLE, TWINS
 PAIRS = "pairs:active+passive+relative+cleft"  # what a model reads if nothing is asked for
 MANIFEST, LAYERS, TEXTS, N_BEHAVIOR = "examination.json", 6, 600, 60
 ROLES = ("role", "pos")  # schemes of roles beside places, where words have these labels
-PROBED, MAX_TASKS = ("role", "pos", "dep", "nel", "srl"), 4
+PROBED = ("role", "pos", "dep", "nel", "srl")
 GUESSED = "pos,dep"  # what a pipeline labels
 N_MAPS, N_CLUSTERS = 64, 12  # texts whose attention is read; clusters of tokens
 SOURCE = "source"
@@ -155,6 +158,11 @@ class Subject:
         return [task for task in tasks if task in self.store.tokens]
 
     @property
+    def probed(self) -> list[str]:
+        """The tasks that are probed, and that name clusters."""
+        return [task for task in PROBED if task in self.tasks]
+
+    @property
     def unit(self) -> str:
         """What the state of a text is: the mean over its tokens, or the last one's."""
         if self.store.side(self.sites[-1]) == SAMPLE:
@@ -224,20 +232,32 @@ def measure_clusters(subject: Subject) -> pd.DataFrame:
     """The clusters of the last site's tokens with their most frequent tokens, and names where words are labelled."""
     summary = subject.clusters.summary.drop(columns=["center"], errors="ignore")
     try:
-        names = name_roles(subject.store, subject.clusters, subject.seed)
+        names = name_by_labels(subject)
     except InputError:  # nothing to name them by
         return summary
     return summary.merge(names.drop(columns=["size"], errors="ignore"), on="cluster")
 
 
+def name_by_labels(subject: Subject) -> pd.DataFrame:
+    """The names of clusters by the labels of words, exact or guessed; without labels by the structure of arithmetic."""
+    store, clusters = subject.store, subject.clusters
+    if not subject.probed:
+        return name_roles(store, clusters, subject.seed)
+    tokens = store.tokens_of(clusters.site).reset_index(drop=True)
+    labels = {task: label_words(tokens, task) for task in subject.probed}
+    described = describe(tokens.assign(**labels), {task: Field((task,)) for task in labels})
+    origin = read_provenance(tokens)
+    options = (origin.documents, subject.seed, origin.sequences)
+    return name_clusters(clusters.labels, build_lattice(described), *options)
+
+
 def measure_probes(subject: Subject) -> pd.DataFrame:
     """Probes of the labels of words at all sites, beside probes of the baseline model."""
-    tasks = [task for task in PROBED if task in subject.tasks][:MAX_TASKS]
-    if not tasks:
+    if not subject.probed:
         raise InputError(UNLABELLED)
-    controls, out = (TWINS[0],), subject.folder / "probes"
-    sites = tuple(subject.sites)
-    return probe(subject.store, tasks, sites=sites, controls=controls, out=out, resume=True)
+    options: dict[str, Any] = {"sites": tuple(subject.sites), "controls": (TWINS[0],)}
+    out = subject.folder / "probes"
+    return probe(subject.store, subject.probed, out=out, resume=True, **options)
 
 
 def measure_behavior(subject: Subject) -> pd.DataFrame:

@@ -1,6 +1,7 @@
 """The page of one model: a section a question, with a sentence, a figure, its control, and the command that goes deeper."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,11 @@ STEPS = {  # the row of a step, its column, and its name in figures
     "bindings of words to places": ("factored", "share"),
 }
 REST = "rest"
+CONTROLS = {
+    "permuted": "baseline model",
+    "majority": "most frequent label",
+    "identity": "most frequent label of the word",
+}
 N_TEXTS, MAX_TOKENS, N_LISTED = 6, 60, 6
 QUESTIONS = {
     "nested": "What are its states made of?",
@@ -103,7 +109,7 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     ]
     rows = pd.DataFrame(parts)
     rows["panel"] = rows["panel"].replace(dict.fromkeys(controls[1:], "baseline model"))
-    figure = render(Shares(rows, "share of the variance of states over texts"))
+    figure = render(Shares(rows, "share of the variance of states"))
     last = subject.sites[-1]
     words, baseline = (_find(table, last, PLACE, "bag", control) for control in ("", controls[-1]))
     text = (
@@ -203,10 +209,10 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     text = ""
     if follows.any():
         best = table.loc[table["beyond"].where(follows).idxmax()]
+        where, share = site_label(best["site"], best["head"]), _percent(best, "value")
         text = (
-            f"{follows.sum()} of {len(table)} heads follow a relation more often than chance: {listed}. Clearest is "
-            f"{site_label(best['site'], best['head'])}: from {_percent(best, 'value')} of the words or tokens it looks most at that relation’s "
-            f"({best['relation']}; a random choice: {best['chance']:.0%})."
+            f"{follows.sum()} of {len(table)} heads follow a relation more often than chance: {listed}. Clearest is {where}: it looks most at the "
+            f"{best['relation']} in {share} of the cases, against {best['chance']:.0%} if it chose at random."
         )
     note = (
         "Percent of the words or tokens from which a head looks most at the related one, on texts on which its relation was not chosen. "
@@ -277,12 +283,13 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
     clauses, unread = [], []
     for task, rows in real.groupby("task", sort=False):
         best = rows.loc[rows["f1"].idxmax()]
-        clause = f"{task} best at {site_label(best['site'])}, {name_score(rows)} {_percent(best, 'f1', 1)} (control: {best['best_control']} {100 * best['best_control_f1']:.1f} %)"
+        clause = f"{task} best at {site_label(best['site'])}, {name_score(rows)} {_percent(best, 'f1', 1)} ({CONTROLS.get(best['best_control'], best['best_control'])}: {100 * best['best_control_f1']:.1f} %)"
         is_read = best["f1_low"] > best["best_control_f1"]
         (clauses if is_read else unread).append(clause)
     text = f"Linear probes on held-out texts read {'; '.join(clauses)}." if clauses else ""
     lack = f"Not read better than from a control: {'; '.join(unread)}." if unread else ""
     scene = tabulate_probes(table.assign(model=subject.model.name)).scene
+    scene = replace(scene, label=name_score(real))
     deeper = f"tprprobe probe {real['task'].iloc[0]} {subject.store.path}"
     note = "Band: the strongest control (the baseline model, or the most frequent label of the word). Filled marks and lines: the model."
     return _section("probes", text, render(scene), deeper, note, lack)

@@ -115,7 +115,7 @@ def draw_strips(
 ) -> Any:
     """A figure with one strip below the other, a title above, and below the key of the colors and a caption."""
     scene = strips if isinstance(strips, Strips) else Strips(strips, title=title, note=caption)
-    columns = max(strip.columns for strip in scene.strips)
+    columns = COLUMNS if scene.key else max(strip.columns for strip in scene.strips)
     rows = sum(strip.height for strip in scene.strips)
     figure, axes = (ax.figure, ax) if ax else _open_page(scene, columns, rows)
     axes.set(xlim=(0, columns), ylim=(rows, 0))
@@ -138,8 +138,12 @@ def draw_strips(
 def _open_page(scene: Strips, columns: int, rows: float) -> tuple[Any, Axes]:
     """A figure whose axes have squares of CELL inches, with title and caption."""
     width = max(columns * CELL + 2 * MARGIN, NARROWEST)
-    foot = FOOT + 0.11 * scene.note.count("\n") + KEY_LINE * math.ceil(len(scene.key) / KEY_COLUMNS)
-    height = rows * CELL + HEAD + foot
+    foot = (
+        (FOOT if scene.note else MARGIN)
+        + 0.11 * scene.note.count("\n")
+        + KEY_LINE * math.ceil(len(scene.key) / KEY_COLUMNS)
+    )
+    height = rows * CELL + (HEAD if scene.title else MARGIN) + foot
     figure = drawing(width, height)
     figure.set_layout_engine(None)
     left = MARGIN / width
