@@ -148,8 +148,12 @@ class Subject:
             return []
         pipelines = [] if self.labels else sorted(entry_points(group="spacy_models").names)
         source = self.labels or next((f"{SPACY}{name}" for name in pipelines), None)
-        has_words = getattr(self.model.vocabulary, "has_words", True)
-        return find_labellers({GUESSED: source}) if source and has_words else []
+        return find_labellers({GUESSED: source}) if source and self.has_words else []
+
+    @property
+    def has_words(self) -> bool:
+        """Whether the model's tokens are words, or parts of them."""
+        return bool(getattr(self.model.vocabulary, "has_words", True))
 
     @cached_property
     def tasks(self) -> list[str]:
@@ -253,6 +257,8 @@ def name_by_labels(subject: Subject) -> pd.DataFrame:
 
 def measure_probes(subject: Subject) -> pd.DataFrame:
     """Probes of the labels of words at all sites, beside probes of the baseline model."""
+    if not subject.has_words:
+        raise InputError("the model reads characters, of which no label is known")
     if not subject.probed:
         raise InputError(UNLABELLED)
     options: dict[str, Any] = {"sites": tuple(subject.sites), "controls": (TWINS[0],)}

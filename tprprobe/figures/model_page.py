@@ -87,7 +87,7 @@ def _section(
 
 
 def _percent(row: Any, name: str, digits: int = 0) -> str:
-    return interval_text(read_interval(row, name), f".{digits}f", 100, " %")
+    return interval_text(read_interval(row, name), f".{digits}f", 100, "\u00a0%")
 
 
 def show_states(table: pd.DataFrame, subject: Any) -> Section:
@@ -113,13 +113,13 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
     last = subject.sites[-1]
     words, baseline = (_find(table, last, PLACE, "bag", control) for control in ("", controls[-1]))
     text = (
-        f"At {site_label(last)}, which words a text has explains {_percent(words, 'share')} of the variance of its states "
+        f"At {site_label(last)}, which words (tokens) a text has explains {_percent(words, 'share')} of the variance of its states "
         f"({_percent(baseline, 'share')} in the baseline model)."
     )
     bound, unbound = _list_bindings(table)
     note = " ".join(
         [
-            "Shares are estimated without bias, so that a share that is not there is 0 on average.",
+            "Shares are estimated without bias: one that is not there is 0 on average, and a large one may come out above 100\u00a0%.",
             *_calibrate(table),
         ]
     )
@@ -211,8 +211,8 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
         best = table.loc[table["beyond"].where(follows).idxmax()]
         where, share = site_label(best["site"], best["head"]), _percent(best, "value")
         text = (
-            f"{follows.sum()} of {len(table)} heads follow a relation more often than chance: {listed}. Clearest is {where}: it looks most at the "
-            f"{best['relation']} in {share} of the cases, against {best['chance']:.0%} if it chose at random."
+            f"{follows.sum()} of {len(table)} heads follow a relation more often than chance: {listed}. Clearest is {where} ({best['relation']}): "
+            f"it looks most at the related one in {share} of the cases, against {best['chance']:.0%} for a random choice."
         )
     note = (
         "Percent of the words or tokens from which a head looks most at the related one, on texts on which its relation was not chosen. "
@@ -249,8 +249,8 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
         for cluster, label in zip(table["cluster"], labels, strict=True)
     ]
     text = (
-        f"k-means divides the tokens at {site_label(site)} into {roles.k} groups; from other random starts it finds nearly the same ones to "
-        f"{roles.stability:.2f} (adjusted Rand index; 1: the same, 0: chance)."
+        f"k-means divides the tokens at {site_label(site)} into {roles.k} groups. From other random starts it finds groups that agree with "
+        f"these to {roles.stability:.2f} (adjusted Rand index; 1: the same, 0: chance)."
     )
     lack = ""
     if len(named):
