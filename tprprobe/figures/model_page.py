@@ -142,7 +142,7 @@ def _list_parts(rows: pd.DataFrame) -> Iterator[tuple[str, float]]:
 def _find(table: pd.DataFrame, site: str, roles: str, family: str, control: str = "") -> Any:
     names = {"site": site, "roles": roles, "family": family, "control": control}
     rows = table[(table[[*names]] == [*names.values()]).all(axis=1)]
-    return rows.iloc[0] if len(rows) else pd.Series(dtype=float)
+    return next(iter(rows.to_dict("records")), {})
 
 
 def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
@@ -186,6 +186,10 @@ def _calibrate(table: pd.DataFrame) -> Iterator[str]:
 def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     """A grid of layers and heads, each square in the color of the relation that the head follows."""
     follows = table["beyond_low"] > 0
+    deeper = f"tprprobe app {subject.folder}    (page Attention)"
+    if not follows.any():
+        lack = f"None of {len(table)} heads follows a relation more often than chance."
+        return Section(QUESTIONS["heads"], lack=lack, deeper=deeper)
     columns = range(int(table["head"].max()) + 1)
     shown = table.assign(
         relation=table["relation"].where(follows, ""), beyond=table["value"].where(follows)
@@ -206,19 +210,16 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     counts = table.loc[follows, "relation"].value_counts()
     listed = ", ".join(f"{relation} ({n})" for relation, n in counts.iloc[:N_LISTED].items())
     lack = f"{(~follows).sum()} heads follow none of the relations." if (~follows).any() else ""
-    text = ""
-    if follows.any():
-        best = table.loc[table["beyond"].where(follows).idxmax()]
-        where, share = site_label(best["site"], best["head"]), _percent(best, "value")
-        text = (
-            f"{follows.sum()} of {len(table)} heads follow a relation more often than chance: {listed}. Clearest is {where} ({best['relation']}): "
-            f"it looks most at the related one in {share} of the cases, against {best['chance']:.0%} for a random choice."
-        )
+    best = table.loc[table["beyond"].where(follows).idxmax()]
+    where, share = site_label(best["site"], best["head"]), _percent(best, "value")
+    text = (
+        f"{follows.sum()} of {len(table)} heads follow a relation more often than chance: {listed}. Clearest is {where} ({best['relation']}): "
+        f"it looks most at the related one in {share} of the cases, against {best['chance']:.0%} for a random choice."
+    )
     note = (
         "Percent of the words or tokens from which a head looks most at the related one, on texts on which its relation was not chosen. "
         "Special tokens and the token itself do not count. Empty: no relation beyond chance."
     )
-    deeper = f"tprprobe app {subject.folder}    (page Attention)"
     return _section("heads", text, render(scene), deeper, note, lack)
 
 
