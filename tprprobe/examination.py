@@ -28,6 +28,7 @@ from tprprobe.evaluation.splits import read_provenance
 from tprprobe.extraction import extract
 from tprprobe.figures.model_page import EXACT, PLACE, SECTIONS, describe_run, explain_lack
 from tprprobe.figures.report.page import Page
+from tprprobe.figures.report.sections import Section
 from tprprobe.files.locks import alone
 from tprprobe.files.runs import KeptRun
 from tprprobe.gold.labellers import SPACY, Labeller, find_labellers
@@ -193,7 +194,7 @@ def _examine(subject: Subject, resume: bool) -> Examination:
     settings |= {"labels": subject.labels or "", "tprprobe": version("tprprobe")}
     run = KeptRun.open(folder, settings, resume, MANIFEST)
     page = Page(folder, model.name, describe_run(subject), n_sections=len(MEASURES))
-    tables, lines = dict[str, pd.DataFrame](), []
+    tables, sections = dict[str, pd.DataFrame](), list[Section]()
     for name, measure in MEASURES.items():
         try:
             tables[name] = _measure(run, name, measure, subject)
@@ -201,8 +202,10 @@ def _examine(subject: Subject, resume: bool) -> Examination:
         except InputError as error:
             section = explain_lack(name, str(error))
         page.add(section)
-        lines.append(section.text or section.lack)
-    run.finish({f"{name}.csv": table for name, table in tables.items()}, {"lines": lines})
+        sections.append(section)
+    lines = [section.text or section.lack for section in sections]
+    facts = {"lines": lines, "sections": [section.as_dict() for section in sections]}
+    run.finish({f"{name}.csv": table for name, table in tables.items()}, facts)
     return Examination(folder, lines, tables)
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Patch
-from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, PercentFormatter
+from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator, PercentFormatter
 
 from tprprobe.figures.maps import Points, draw_points
 from tprprobe.figures.scenes import Dots, Grid, Lines, Scene, Shares, Squares
@@ -93,17 +93,20 @@ def _draw_shares(shares: Shares, ax: Axes | None) -> Any:
     colors = dict(zip(parts, [*palette(len(parts) - 1), to_rgb(FAINT)], strict=True))
     for panel, title in zip(axes.flat, panels, strict=True):
         table = rows[rows["panel"] == title].pivot(index="name", columns="part", values="value")
-        widths = table.loc[names, parts].clip(lower=0)
+        values = table.loc[names, parts].clip(lower=0)
+        widths = values.div(values.sum(axis=1).clip(lower=1), axis=0)  # estimates may exceed 100 %
         starts = widths.cumsum(axis=1) - widths
         for part in parts:
             panel.barh(
                 range(len(names)), widths[part], 0.72, starts[part], color=colors[part], label=part
             )
-            for y, (start, width) in enumerate(zip(starts[part], widths[part], strict=True)):
+            for y, (start, width, value) in enumerate(
+                zip(starts[part], widths[part], values[part], strict=True)
+            ):
                 if width >= LEGIBLE:
                     look: Any = {"ha": "center", "va": "center", "fontsize": 6.5}
-                    text = f"{width:.0%}"
-                    panel.text(start + width / 2, y, text, color=text_color(colors[part]), **look)
+                    look |= {"color": text_color(colors[part])}
+                    panel.text(start + width / 2, y, f"{value:.0%}", **look)
         panel.set(xlim=(0, 1), ylim=(len(names) - 0.4, -0.6), xlabel=shares.label)
         panel.set_yticks(range(len(names)), names, parse_math=False)
         panel.xaxis.set_major_formatter(PercentFormatter(1))
@@ -178,7 +181,11 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Any]) 
         panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         panel.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x >= 1000 else f"{x:g}")
     elif lines.x == "layer":
-        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+        one_layer = lines.rows["x"].nunique() == 1
+        locator: Any = (
+            FixedLocator(lines.rows["x"].unique()) if one_layer else MaxNLocator(integer=True)
+        )
+        panel.xaxis.set_major_locator(locator)
         panel.xaxis.set_major_formatter(lambda x, _: "emb" if x == EMBEDDING else f"{x:g}")
     if lines.log_value:
         panel.set_yscale("log")

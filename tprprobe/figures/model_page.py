@@ -39,6 +39,7 @@ CONTROLS = {
     "identity": "most frequent label of the word",
 }
 N_TEXTS, MAX_TOKENS, N_LISTED = 6, 60, 6
+MAX_ROWS = 16  # layers whose squares have numbers
 QUESTIONS = {
     "nested": "What are its states made of?",
     "heads": "What do its heads look at?",
@@ -64,10 +65,14 @@ def describe_run(subject: Any) -> str:
         f" {', '.join(sorted(labeller.describe()))} of the words were labeled by {next(iter(labeller.describe().values()))['source']}."
         for labeller in subject.labellers
     )
-    n_sites = len(subject.sites)
+    first, last = site_label(subject.sites[0]), site_label(subject.sites[-1])
+    sites = (
+        f"{len(subject.sites)} sites were recorded, from {first} to {last}"
+        if first != last
+        else f"the site {last} was recorded"
+    )
     return (
-        f"{subject.model.name} read {len(subject.data):,} texts ({subject.data.name}); {n_sites} of its sites were recorded, from "
-        f"{site_label(subject.sites[0])} to {site_label(subject.sites[-1])}. The state of a text is {unit}.{labels}\n"
+        f"{subject.model.name} read {len(subject.data):,} texts ({subject.data.name}); {sites}. The state of a text is {unit}.{labels}\n"
         f"In brackets: 95 % intervals over texts. Baseline model: the same network with {baseline} weights (the numbers of every "
         "matrix in random order), which shows what the architecture alone does."
     )
@@ -130,13 +135,14 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
 
 
 def _list_parts(rows: pd.DataFrame) -> Iterator[tuple[str, float]]:
-    """The shares of a bar; the rest is what the others leave."""
+    """The shares of a bar; the rest is what the others leave, nothing where all states are the same."""
     shares = [
         (part, float(np.nan_to_num(rows.loc[rows["family"] == family, column].sum())))
         for part, (family, column) in STEPS.items()
     ]
     yield from shares
-    yield REST, max(0.0, 1 - sum(max(0.0, share) for _, share in shares))
+    left = max(0.0, 1 - sum(max(0.0, share) for _, share in shares))
+    yield REST, left if rows["share"].notna().any() else 0.0
 
 
 def _find(table: pd.DataFrame, site: str, roles: str, family: str, control: str = "") -> Any:
@@ -151,7 +157,9 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
     is_real = (table["family"] == "factored") & (table["control"] == "")
     for roles, rows in table[is_real].groupby("roles", sort=False):
         name = "places (counted from the left)" if roles == PLACE else f"‘{roles}’"
-        records: list[Any] = rows.to_dict("records")
+        records: list[Any] = rows.dropna(subset="share").to_dict("records")
+        if not records:
+            continue
         bound = [row for row in records if binds(row)]
         best = max(bound or records, key=lambda row: row["share"])
         where, share = site_label(best["site"]), _percent(best, "share", 1)
@@ -163,7 +171,7 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
         if bound:
             sites = f"{len(bound)} of {len(records)} sites bind words to {name}"
             bound_texts.append(
-                f"{sites}, most at {where}: {share} of the variance is which word has which{learned}."
+                f"{sites}, most at {where}: {share} of the variance depends on which word has which{learned}."
             )
         else:
             unbound_texts.append(
@@ -205,7 +213,7 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     )
     rows = [site_label(site) for site in values.index]
     scene = Squares(
-        values.to_numpy(float), rows, [*map(str, columns)], ("", "head"), texts, groups=groups.fillna("").to_numpy(object)
+        values.to_numpy(float), rows, [*map(str, columns)], ("", "head"), texts if len(rows) <= MAX_ROWS else None, groups=groups.fillna("").to_numpy(object)
     )  # fmt: skip
     counts = table.loc[follows, "relation"].value_counts()
     listed = ", ".join(f"{relation} ({n})" for relation, n in counts.iloc[:N_LISTED].items())
@@ -217,7 +225,7 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
         f"it looks most at the related one in {share} of the cases, against {best['chance']:.0%} for a random choice."
     )
     note = (
-        "Percent of the words or tokens from which a head looks most at the related one, on texts on which its relation was not chosen. "
+        "Number and depth of color: percent of the words or tokens from which a head looks most at the related one, on texts on which its relation was not chosen. "
         "Special tokens and the token itself do not count. Empty: no relation beyond chance."
     )
     return _section("heads", text, render(scene), deeper, note, lack)

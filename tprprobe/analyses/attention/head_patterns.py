@@ -38,7 +38,7 @@ class Tally:
 def score_heads(store: Store, seed: int = 0) -> pd.DataFrame:
     """One row per head of the source's self-attention: the relation that it follows farthest beyond chance.
 
-    Relations: the previous and the next token, the same token elsewhere, and, where the data tell them, words with labels of
+    Relations: the previous, the next and the first token, the same token elsewhere, and, where the data tell them, words with labels of
     roles, words in a dependency and the '/' of a denominator. Words take the place of tokens where they are numbered; special
     tokens and the query itself do not count.
 
@@ -100,11 +100,13 @@ def find_targets(
     texts[rows["unit"]] = (
         tokens["token"].astype(str).groupby(units).agg("".join).reindex(rows["unit"])
     )
+    others = ~np.eye(n, dtype=bool)
     targets = {
         f"previous {kind}": np.eye(n, k=-1, dtype=bool),
         f"next {kind}": np.eye(n, k=1, dtype=bool),
+        f"first {kind}": others & (np.arange(n) == 0),
+        f"same {kind}": others & (texts[:, None] == texts) & (texts != ""),
     }
-    targets[f"same {kind}"] = (texts[:, None] == texts) & (texts != "") & ~np.eye(n, dtype=bool)
     pairs = [
         *_relate_roles(tokens, units),
         *_relate_words(tokens),

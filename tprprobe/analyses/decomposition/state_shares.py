@@ -10,7 +10,7 @@ from tprprobe.analyses.decomposition.scheme_fits import plan_decomposition
 from tprprobe.analyses.decomposition.sequence_units import TOKEN
 from tprprobe.analyses.decomposition.variance_shares import compare_shares, measure_shares
 from tprprobe.errors import InputError
-from tprprobe.estimators.bindings.components import BINDINGS
+from tprprobe.estimators.bindings.components import BINDINGS, STEPS
 from tprprobe.estimators.bindings.families import FACTORED
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import FEWEST_GROUPS
@@ -20,7 +20,8 @@ from tprprobe.store import Store
 def score_shares(
     store: Store, sites: Sequence[str], schemes: Sequence[str], unit: str = TOKEN, seed: int = 0
 ) -> pd.DataFrame:
-    """A row a site, scheme of roles, step (family: bag, additive, factored) and control.
+    """A row a site, scheme of roles, step (family: bag, additive, factored) and control; of all schemes but the first
+    the step of bindings alone.
 
     Args:
         store: A store, with those of its baseline models.
@@ -38,7 +39,8 @@ def score_shares(
     rows: list[dict[str, Any]] = []
     for site in sites:
         for scheme in schemes:
-            scored = _score_scheme(store, site, scheme, unit, seed)
+            steps = STEPS if scheme == schemes[0] else [BINDINGS]  # fillers' share has no scheme
+            scored = _score_scheme(store, site, scheme, steps, unit, seed)
             place = {"site": site, "layer": layer_of(site), "roles": scheme}
             rows += [
                 place | {"family": family, "control": control} | columns
@@ -53,7 +55,7 @@ def score_shares(
 
 
 def _score_scheme(
-    store: Store, site: str, scheme: str, unit: str, seed: int
+    store: Store, site: str, scheme: str, steps: Sequence[str], unit: str, seed: int
 ) -> dict[str, dict[str, dict[str, Any]]]:
     """By control and family the columns of shares."""
     scored = {}
@@ -61,7 +63,7 @@ def _score_scheme(
         plan = plan_decomposition(source, site, [scheme], unit=unit, seed=seed)
         units = plan.read(source, site)
         fits, shuffled = plan.begin(units, plan.schemes[0], control, 2)
-        scored[control] = measure_shares(units, fits.design, seed)
+        scored[control] = measure_shares(units, fits.design, seed, steps)
         if not control:
             scored[SHUFFLED_ROLES] = measure_shares(units, shuffled.design, seed, [BINDINGS])
     bindings = {

@@ -20,7 +20,7 @@ from tprprobe.analyses.kinds import CLUSTERS, NAMES
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.figures.kinds import REPORT
-from tprprobe.figures.report.sections import Section, clusters_section
+from tprprobe.figures.report.sections import FIGURES, Section, clusters_section
 from tprprobe.figures.style import save
 from tprprobe.figures.tables import Table, write_minus
 from tprprobe.files.kinds import Kind
@@ -73,7 +73,7 @@ class Page:
         caption, figure = item
         svg, links = draw_svg(figure), {}
         if section.name:
-            stem = Path("figures") / (section.name + f"-{number}" * bool(number))
+            stem = Path(FIGURES) / (section.name + f"-{number}" * bool(number))
             links = {kind: f"{stem}.{kind}" for kind in ("svg", "pdf", "png")}
             write_file(self.out / links["svg"], svg)
             for kind in ("pdf", "png"):

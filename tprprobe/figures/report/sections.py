@@ -9,6 +9,8 @@ from matplotlib.figure import Figure
 from tprprobe.analyses.clustering import Clusters
 from tprprobe.figures.tables import Table
 
+FIGURES = "figures"  # the folder of figures beside a page
+
 
 @dataclass(frozen=True)
 class Section:
@@ -26,6 +28,12 @@ class Section:
     lack: str = ""
     deeper: str = ""
     name: str = ""
+
+    def as_dict(self) -> dict[str, str]:
+        """The texts, and the picture beside the page."""
+        names = ("heading", "text", "lack", "deeper")
+        picture = f"{FIGURES}/{self.name}.png" if self.figures and self.name else ""
+        return {name: getattr(self, name) for name in names} | {"picture": picture}
 
 
 def clusters_section(heads: Sequence[Clusters], figures: Mapping[str, Figure]) -> Section:
