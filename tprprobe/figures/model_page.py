@@ -39,6 +39,7 @@ CONTROLS = {
     "identity": "most frequent label of the word",
 }
 N_TEXTS, MAX_TOKENS, N_LISTED = 6, 60, 6
+OTHER = "another relation"
 MAX_ROWS = 16  # layers whose squares have numbers
 QUESTIONS = {
     "nested": "What are its states made of?",
@@ -198,9 +199,11 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     if not follows.any():
         lack = f"None of {len(table)} heads follows a relation more often than chance."
         return Section(QUESTIONS["heads"], lack=lack, deeper=deeper)
+    counts = table.loc[follows, "relation"].value_counts()
     columns = range(int(table["head"].max()) + 1)
+    relations = table["relation"].where(table["relation"].isin(counts.index[:N_LISTED]), OTHER)
     shown = table.assign(
-        relation=table["relation"].where(follows, ""), beyond=table["value"].where(follows)
+        relation=relations.where(follows, ""), beyond=table["value"].where(follows)
     )
     groups, values = (
         shown.pivot(index="site", columns="head", values=name).reindex(
@@ -215,7 +218,6 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     scene = Squares(
         values.to_numpy(float), rows, [*map(str, columns)], ("", "head"), texts if len(rows) <= MAX_ROWS else None, groups=groups.fillna("").to_numpy(object)
     )  # fmt: skip
-    counts = table.loc[follows, "relation"].value_counts()
     listed = ", ".join(f"{relation} ({n})" for relation, n in counts.iloc[:N_LISTED].items())
     lack = f"{(~follows).sum()} heads follow none of the relations." if (~follows).any() else ""
     best = table.loc[table["beyond"].where(follows).idxmax()]
