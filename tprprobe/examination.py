@@ -139,7 +139,7 @@ class Subject:
         options: dict[str, Any] = {"twins": [TWINS[0]], "control_samples": len(self.data)}
         options |= {"attention_samples": N_MAPS, "labellers": self.labellers, "resume": True}
         return extract(
-            self.model, self.data, [*self.sites, *maps], self.folder / "tokens", **options
+            self.model, self.data, [*self.sites, *maps], self.folder / "store", **options
         )
 
     @cached_property

@@ -7,6 +7,7 @@ import widgets
 import tprprobe as tp
 
 MAX_STORES = 24  # in the table
+PICTURE = 760  # pixels
 
 
 def _show_sizes(store) -> None:
@@ -39,7 +40,7 @@ def _show_examination(sections) -> None:
         st.subheader(section["heading"])
         st.markdown(state.escape(section["text"]))
         if section["picture"]:
-            st.image(str(section["picture"]))
+            st.image(str(section["picture"]), width=PICTURE)
         st.caption(state.escape(section["lack"]))
 
 
