@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import LogFormatter
 
 from tprprobe.analyses.decomposition import RoleSearch, binds
 from tprprobe.errors import InputError
@@ -176,12 +177,14 @@ def withheld_dots(decompositions: pd.DataFrame) -> Dots:
 
 
 def operation_dots(operations: pd.DataFrame) -> Dots:
-    """R² of the vectors of unseen pairs by every operation, a group a site and scheme; a named one is marked."""
-    marks = operations["is_named"].map({True: " (named)", False: ""})
-    groups = operations["site"].map(site_label) + ", " + operations["roles"] + marks
+    """R² of the vectors of unseen pairs by every operation, a group a site and scheme; the note says which one is named."""
+    groups = operations["site"].map(site_label) + ", " + operations["roles"]
     rows = operations.assign(group=groups, name=operations["operation"]).dropna(subset="r2")
-    title = "Which operation binds? 95 % intervals over fillers and roles"
-    return _r2_dots(measured(rows, "r2"), title, "R² of the vectors of unseen pairs")
+    named = rows[rows["is_named"].astype(bool)]
+    claims = [f"{row['group']}: {row['operation']}" for row in named.to_dict("records")]
+    note = f"Named, beyond every other one: {'; '.join(claims) or 'none'}. 95 % intervals over fillers and roles."
+    title, label = "Which operation binds?", "R² of the vectors of unseen pairs"
+    return replace(_r2_dots(measured(rows, "r2"), title, label), note=note)
 
 
 def _r2_dots(rows: pd.DataFrame, title: str, label: str) -> Dots:
@@ -200,8 +203,16 @@ def search_curves(roles: Sequence[tuple[str, RoleSearch]]) -> Drawing:
     panels = np.atleast_1d(figure.subplots(len(roles), 1))
     for axes, (name, search) in zip(panels, roles, strict=True):
         _draw_search(axes, search)
-        tidy(axes, f"{name} {search.site}: {search.found}", grid="y")
+        place = " ".join(filter(None, [name, site_label(search.site)]))
+        tidy(axes, f"{place}, shortest description: {search.found}", grid="y")
+    figure.put_below([_describe_controls(search) for _, search in roles])
     return figure
+
+
+def _describe_controls(search: RoleSearch) -> str:
+    pairs = zip(search.controls["control"], search.controls["roles"], strict=True)
+    found = "; ".join(f"of {control}: {roles}" for control, roles in pairs)
+    return f"Lower is shorter; 0: no structure. Markers: the shortest descriptions. What the same search finds {found}."
 
 
 def _draw_search(axes: Axes, search: RoleSearch) -> None:
@@ -213,10 +224,9 @@ def _draw_search(axes: Axes, search: RoleSearch) -> None:
     axes.axhline(0, color=MUTED, linewidth=0.8, linestyle=":")
     for marker, (x, y, text, color) in zip(MARKERS, _list_places(schemes), strict=False):
         axes.plot(x, y, marker, color=color, markersize=6, linestyle="", label=text)
-    pairs = zip(search.controls["control"], search.controls["roles"], strict=True)
-    controls = "; ".join(f"{control}: {roles}" for control, roles in pairs)
-    label = f"pairs of filler and role\ncontrols find {controls}"
-    axes.set(xscale="log", xlabel=label, ylabel="bits a vector")
+    axes.set(xscale="log", xlabel="pairs of filler and role", ylabel="bits per vector")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.xaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.4)))
     axes.legend(fontsize=6.5, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
