@@ -26,9 +26,10 @@ from tprprobe.errors import InputError
 from tprprobe.estimators.clusters.predicates import build_lattice
 from tprprobe.evaluation.splits import read_provenance
 from tprprobe.extraction import extract
-from tprprobe.figures.model_page import EXACT, PLACE, SECTIONS, describe_run, explain_lack
+from tprprobe.figures.model_page import EXACT, SECTIONS, describe_run, explain_lack
 from tprprobe.figures.report.page import Page
 from tprprobe.figures.report.sections import Section
+from tprprobe.figures.state_shares import PLACE
 from tprprobe.files.locks import alone
 from tprprobe.files.runs import KeptRun
 from tprprobe.gold.labellers import SPACY, Labeller, find_labellers

@@ -4,56 +4,36 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.decomposition import binds
 from tprprobe.analyses.naming.names import UNNAMED
 from tprprobe.analyses.probing.rows import name_score
 from tprprobe.figures.behavior import behavior_scene
-from tprprobe.figures.clusters import list_tokens
+from tprprobe.figures.clusters import text_strips
 from tprprobe.figures.dots import render
+from tprprobe.figures.heads import relation_squares
 from tprprobe.figures.labels import site_label
 from tprprobe.figures.probes import tabulate_probes
 from tprprobe.figures.report.sections import Section
-from tprprobe.figures.scenes import Shares, Squares
-from tprprobe.figures.strips import Strip, Strips
-from tprprobe.figures.style import palette
+from tprprobe.figures.state_shares import PLACE, share_bars
 from tprprobe.statistics import interval_text, read_interval
 from tprprobe.store.token_texts import visible
 
-PLACE, EXACT = (
-    "left",
-    "exact table",
-)  # the roles that are places; the control where V[token, place] is known
-STEPS = {  # the row of a step, its column, and its name in figures
-    "words": ("bag", "share"),
-    "places": ("additive", "share"),
-    "words × length": ("additive", "share_by_length"),
-    "bindings of words to places": ("factored", "share"),
-}
-REST = "rest"
+EXACT = "exact table"  # the control at the input embeddings, where V[token, place] is known
 CONTROLS = {
     "permuted": "baseline model",
     "majority": "most frequent label",
     "identity": "most frequent label of the word",
 }
-N_TEXTS, MAX_TOKENS, N_LISTED = 6, 60, 6
-OTHER = "another relation"
-MAX_ROWS = 16  # layers whose squares have numbers
+UNBIASED = "Shares are estimated without bias: one that is not there is 0 on average, and a large one may come out above 100\u00a0%."
+N_LISTED, MAX_NAME = 6, 40  # relations of a sentence, characters of a name
 QUESTIONS = {
     "nested": "What are its states made of?",
     "heads": "What do its heads look at?",
     "clusters": "What does a late layer hold together?",
     "probes": "What can be read from its states?",
     "behavior": "What changes its answer when two words change places?",
-}
-DRAWN = {
-    "nested": "shares",
-    "heads": "heads",
-    "clusters": "clusters",
-    "probes": "probes",
-    "behavior": "behavior",
 }
 
 
@@ -87,9 +67,7 @@ def explain_lack(name: str, reason: str) -> Section:
 def _section(
     name: str, text: str, figure: Any, deeper: str, note: str = "", lack: str = ""
 ) -> Section:
-    return Section(
-        QUESTIONS[name], text, {note: figure}, lack=lack, deeper=deeper, name=DRAWN[name]
-    )
+    return Section(QUESTIONS[name], text, {note: figure}, lack=lack, deeper=deeper, name=name)
 
 
 def _percent(row: Any, name: str, digits: int = 0) -> str:
@@ -98,24 +76,8 @@ def _percent(row: Any, name: str, digits: int = 0) -> str:
 
 def show_states(table: pd.DataFrame, subject: Any) -> Section:
     """Stacked shares of variance by layer, of the model beside its baseline."""
-    is_place = (table["roles"] == PLACE) & (table["control"] != EXACT)
     controls = ["", *subject.store.twins]
-    parts = [
-        {
-            "panel": control or subject.model.name,
-            "name": site_label(site),
-            "part": part,
-            "value": value,
-        }
-        for control in controls
-        for site in subject.sites
-        for part, value in _list_parts(
-            table[is_place & (table["control"] == control) & (table["site"] == site)]
-        )
-    ]
-    rows = pd.DataFrame(parts)
-    rows["panel"] = rows["panel"].replace(dict.fromkeys(controls[1:], "baseline model"))
-    figure = render(Shares(rows, "share of the variance of states"))
+    figure = render(share_bars(table, subject.sites, subject.model.name))
     last = subject.sites[-1]
     words, baseline = (_find(table, last, PLACE, "bag", control) for control in ("", controls[-1]))
     text = (
@@ -123,27 +85,11 @@ def show_states(table: pd.DataFrame, subject: Any) -> Section:
         f"({_percent(baseline, 'share')} in the baseline model)."
     )
     bound, unbound = _list_bindings(table)
-    note = " ".join(
-        [
-            "Shares are estimated without bias: one that is not there is 0 on average, and a large one may come out above 100\u00a0%.",
-            *_calibrate(table),
-        ]
-    )
+    note = " ".join([UNBIASED, *_calibrate(table)])
     deeper = (
         f"tprprobe decompose {subject.store.path} --site {last} --roles left --unit {subject.unit}"
     )
     return _section("nested", " ".join([text, *bound]), figure, deeper, note, " ".join(unbound))
-
-
-def _list_parts(rows: pd.DataFrame) -> Iterator[tuple[str, float]]:
-    """The shares of a bar; the rest is what the others leave, nothing where all states are the same."""
-    shares = [
-        (part, float(np.nan_to_num(rows.loc[rows["family"] == family, column].sum())))
-        for part, (family, column) in STEPS.items()
-    ]
-    yield from shares
-    left = max(0.0, 1 - sum(max(0.0, share) for _, share in shares))
-    yield REST, left if rows["share"].notna().any() else 0.0
 
 
 def _find(table: pd.DataFrame, site: str, roles: str, family: str, control: str = "") -> Any:
@@ -164,15 +110,11 @@ def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
         bound = [row for row in records if binds(row)]
         best = max(bound or records, key=lambda row: row["share"])
         where, share = site_label(best["site"]), _percent(best, "share", 1)
-        learned = (
-            f", {_percent(best, 'share_learned', 1)} more than in the baseline model"
-            if "share_learned" in best
-            else ""
-        )
+        learned = _percent(best, "share_learned", 1) if "share_learned" in best else "–"
         if bound:
             sites = f"{len(bound)} of {len(records)} sites bind words to {name}"
             bound_texts.append(
-                f"{sites}, most at {where}: {share} of the variance depends on which word has which{learned}."
+                f"{sites}, most at {where}: {share} of the variance depends on which word has which ({learned} more than in the baseline model)."
             )
         else:
             unbound_texts.append(
@@ -200,24 +142,7 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
         lack = f"None of {len(table)} heads follows a relation more often than chance."
         return Section(QUESTIONS["heads"], lack=lack, deeper=deeper)
     counts = table.loc[follows, "relation"].value_counts()
-    columns = range(int(table["head"].max()) + 1)
-    relations = table["relation"].where(table["relation"].isin(counts.index[:N_LISTED]), OTHER)
-    shown = table.assign(
-        relation=relations.where(follows, ""), beyond=table["value"].where(follows)
-    )
-    groups, values = (
-        shown.pivot(index="site", columns="head", values=name).reindex(
-            table["site"].unique(), columns=columns
-        )
-        for name in ("relation", "beyond")
-    )
-    texts = values.map(lambda value: "" if np.isnan(value) else f"{100 * value:.0f}").to_numpy(
-        object
-    )
-    rows = [site_label(site) for site in values.index]
-    scene = Squares(
-        values.to_numpy(float), rows, [*map(str, columns)], ("", "head"), texts if len(rows) <= MAX_ROWS else None, groups=groups.fillna("").to_numpy(object)
-    )  # fmt: skip
+    scene = relation_squares(table.assign(relation=table["relation"].where(follows, "")))
     listed = ", ".join(f"{relation} ({n})" for relation, n in counts.iloc[:N_LISTED].items())
     lack = f"{(~follows).sum()} heads follow none of the relations." if (~follows).any() else ""
     best = table.loc[table["beyond"].where(follows).idxmax()]
@@ -238,54 +163,34 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     roles, site = subject.clusters, subject.sites[-1]
     names = table.get("name", pd.Series(UNNAMED, table.index)).fillna(UNNAMED)
     named = table[names != UNNAMED]
-    commonest = [visible(list_tokens(top), 34) for top in table["top"]]
-    labels = [
-        f"{cluster}: {top}" if name == UNNAMED else f"{cluster}: {visible(name, 40)}"
-        for cluster, name, top in zip(table["cluster"], names, commonest, strict=True)
-    ]
-    colors = palette(roles.k)
-    tokens = subject.store.tokens_of(site).assign(label=roles.labels)
-    samples = [rows.head(MAX_TOKENS) for _, rows in tokens.groupby("sample") if len(rows) > 1]
-    step = max(1, len(samples) // N_TEXTS)
-    strips = [
-        Strip(
-            rows["token"].astype(str).tolist(),
-            [colors[i] for i in rows["label"]],
-            rows["label"].astype(str).tolist(),
-        )
-        for rows in samples[::step][:N_TEXTS]
-    ]
-    key = [
-        (colors[int(cluster)], label)
-        for cluster, label in zip(table["cluster"], labels, strict=True)
-    ]
+    labels = (
+        {
+            int(cluster): f"{cluster}: {visible(name, MAX_NAME)}"
+            for cluster, name in zip(named["cluster"], named["name"], strict=True)
+        }
+        if len(named)
+        else {}
+    )
     text = (
         f"k-means divides the tokens at {site_label(site)} into {roles.k} groups. From other random starts it finds groups that agree with "
         f"these to {roles.stability:.2f} (adjusted Rand index; 1: the same, 0: chance)."
     )
-    lack = ""
+    reason = (
+        "none holds on other texts"
+        if "name" in table
+        else "the words have no labels to name them by"
+    )
+    lack = "" if len(named) else f"No group has a name: {reason}."
     if len(named):
         best = named.loc[named["precision"].idxmax()]
         text += (
             f" {len(named)} of them have a name in terms of labels that holds on texts on which it was not chosen, such as "
             f"‘{best['name']}’ (precision {_percent(best, 'precision')})."
         )
-    else:
-        lack = "No group has a name: " + (
-            "none holds on other texts."
-            if "name" in table
-            else "the words of these texts have no labels to name them by."
-        )
     deeper = f"tprprobe cluster {subject.store.path} --site {site} --k 20"
-    figure = render(Strips(strips, key))
-    return _section(
-        "clusters",
-        text,
-        figure,
-        deeper,
-        "The number below a token is its group; a group without a name is described by its most frequent tokens.",
-        lack,
-    )
+    note = "The number below a token is its group; a group without a name is described by its most frequent tokens."
+    figure = render(text_strips(subject.store, roles, labels))
+    return _section("clusters", text, figure, deeper, note, lack)
 
 
 def show_probes(table: pd.DataFrame, subject: Any) -> Section:
@@ -294,7 +199,10 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
     clauses, unread = [], []
     for task, rows in real.groupby("task", sort=False):
         best = rows.loc[rows["f1"].idxmax()]
-        clause = f"{task} best at {site_label(best['site'])}, {name_score(rows)} {_percent(best, 'f1', 1)} ({CONTROLS.get(best['best_control'], best['best_control'])}: {100 * best['best_control_f1']:.1f} %)"
+        control = CONTROLS.get(best["best_control"], best["best_control"])
+        score = f"{name_score(rows)} {_percent(best, 'f1', 1)}"
+        beside = f"{control}: {100 * best['best_control_f1']:.1f}\u00a0%"
+        clause = f"{task} best at {site_label(best['site'])}, {score} ({beside})"
         is_read = best["f1_low"] > best["best_control_f1"]
         (clauses if is_read else unread).append(clause)
     text = f"Linear probes on held-out texts read {'; '.join(clauses)}." if clauses else ""
@@ -316,16 +224,9 @@ def show_behavior(table: pd.DataFrame, subject: Any) -> Section:
     where = site_label(best["site"])
     numbers = f"the log-odds of the other answer change by {change}, {beyond} beyond the strongest control"
     moves = best["change_low"] > 0 and best["beyond_low"] > 0
-    text = (
-        f"The states of two words exchanged move the answer most at {where}: {numbers}."
-        if moves
-        else ""
-    )
-    lack = (
-        ""
-        if moves
-        else f"Exchanging two words’ states is not shown to move the answer; largest at {where}: {numbers}."
-    )
+    claim = f"The states of two words exchanged move the answer most at {where}: {numbers}."
+    null = f"Exchanging two words’ states is not shown to move the answer; largest at {where}: {numbers}."
+    text, lack = (claim, "") if moves else ("", null)
     deeper = f"tprprobe intervene --data {subject.data.name} --ckpt {subject.model.name}"
     return _section("behavior", text, render(behavior_scene(table)), deeper, "", lack)
 

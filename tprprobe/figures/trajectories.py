@@ -7,7 +7,7 @@ from tprprobe.figures.scenes import Lines
 from tprprobe.statistics import measured
 
 KEYS = ["run", "metric", "row"]
-NOTE = "Filled: from its onset on, where a score stays above its strongest control."
+NOTE = "Dashed: the strongest control of the line of that color. Filled: from the onset on, where a score stays above it."
 
 
 def trajectory_scene(curves: pd.DataFrame, onsets: pd.DataFrame) -> Lines:
@@ -17,6 +17,7 @@ def trajectory_scene(curves: pd.DataFrame, onsets: pd.DataFrame) -> Lines:
     columns = {"panel": panels, "group": names, "x": curves["step"]}
     rows = measured(curves, "value", line=names, sure=curves["step"].to_numpy() >= onset, **columns)
     ends = {"value": curves["control"], "low": np.nan, "high": np.nan, "sure": False}
-    controls = curves.assign(line=names + ", control", **columns, **ends)
+    # matplotlib lists no label that begins with _
+    controls = curves.assign(line="_control of " + names, **columns, **ends)
     scene_rows = pd.concat([rows, controls], ignore_index=True)
     return Lines(scene_rows, x="step", percent=False, log=True, note=NOTE)
