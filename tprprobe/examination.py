@@ -33,7 +33,6 @@ from tprprobe.figures.state_shares import PLACE
 from tprprobe.files.locks import alone
 from tprprobe.files.runs import KeptRun
 from tprprobe.gold.labellers import SPACY, Labeller, find_labellers
-from tprprobe.interventions.behavior import measure_pairs
 from tprprobe.models.architectures import fingerprint
 from tprprobe.models.checkpoint import default_data
 from tprprobe.models.loading import load_model
@@ -274,6 +273,8 @@ def measure_behavior(subject: Subject) -> pd.DataFrame:
     """What the model expects next after two words' states have changed places."""
     if not isinstance(subject.data, MinimalPairs) or getattr(subject.model, "head", None) is None:
         raise InputError(HEADLESS)
+    from tprprobe.interventions.behavior import measure_pairs  # not for models without a head
+
     data, out = replace(subject.data, asked=True)[:N_BEHAVIOR], subject.folder / "behavior"
     sites = [site for site in subject.sites if side_of(site) == SOURCE]
     return measure_pairs(subject.model, data, sites, out=out, resume=True, seed=subject.seed)

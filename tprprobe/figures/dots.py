@@ -35,6 +35,7 @@ SQUARE, CELL, MIN_CELLS = (
     0.13,
     20,
 )  # inches of a square with and without text; the fewest cells of a side
+LEGEND_ROW = 0.16  # inches
 LEGIBLE = 0.05  # the smallest share that a number is written on
 MAX_MARKERS, MAX_TICKS = 16, 8  # points of a line with markers, and of an axis with a tick each
 
@@ -121,7 +122,11 @@ def _draw_lines(lines: Lines, ax: Axes | None) -> Any:
     panels = lines.rows["panel"].unique().tolist()
     across = min(lines.across, len(panels))
     down = -(-len(panels) // across)
-    figure, axes = open_panels(max(2.4 * across + 0.8, 4.6), 1.9 * down + 0.8, down, across, ax)
+    names = [name for name in lines.rows["line"].unique() if not name.startswith("_")]
+    width = max(2.4 * across + 0.8, 4.6)
+    legend_rows = len(names) // count_columns(width, names)
+    height = 1.9 * down + 0.8 + LEGEND_ROW * max(0, legend_rows - 2)
+    figure, axes = open_panels(width, height, down, across, ax)
     for panel in axes.flat[len(panels) :]:
         panel.set_visible(False)
     styles = style_lines(lines.rows)
