@@ -17,6 +17,7 @@ from tprprobe.figures.labels import site_label
 from tprprobe.figures.probes import tabulate_probes
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.state_shares import PLACE, share_bars
+from tprprobe.figures.tables import write_minus
 from tprprobe.statistics import interval_text, read_interval
 from tprprobe.store.token_texts import visible
 
@@ -127,7 +128,7 @@ def _calibrate(table: pd.DataFrame) -> Iterator[str]:
     """Whether the bindings at the input embeddings, which have no context, agree with their exact table."""
     for _, exact in table[table["control"] == EXACT].iterrows():
         row = _find(table, exact["site"], PLACE, "factored")
-        values = f"bindings {_percent(row, 'share', 1)}, by their exact table {exact['share']:.2%}"
+        values = f"bindings {_percent(row, 'share', 1)}, by their exact table {100 * exact['share']:.2f}\u00a0%"
         if binds(row) and row["share_low"] > exact["share"]:
             yield f"ERROR in calibration: the input embeddings have no context, but bindings are claimed there ({values}): trust no claim of bindings."
         else:
@@ -149,7 +150,7 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     where, share = site_label(best["site"], best["head"]), _percent(best, "value")
     text = (
         f"{follows.sum()} of {len(table)} heads follow a relation more often than chance: {listed}. Clearest is {where} ({best['relation']}): "
-        f"it looks most at the related one in {share} of the cases, against {best['chance']:.0%} for a random choice."
+        f"it looks most at the related one in {share} of the cases, against {100 * best['chance']:.0f}\u00a0% for a random choice."
     )
     note = (
         "Number and depth of color: percent of the words or tokens from which a head looks most at the related one, on texts on which its relation was not chosen. "
