@@ -49,7 +49,8 @@ def test_recipe_of_a_file_is_read_again_and_fits_its_texts(tmp_path, blank):
     recipe = read_recipe(tmp_path / "run" / RECIPE)
     counts = [int(count) for count in re.findall(r"(\d+) pairs to", summary)]
     assert sum(counts) == 400
-    assert recipe.seed == 3 and recipe.units == ("symbols" if blank else "characters")
+    assert recipe.seed == 3
+    assert recipe.units == ("symbols" if blank else "characters")
     assert recipe.model["max_length"] > 6
 
 
