@@ -68,7 +68,8 @@ def explain_lack(name: str, reason: str) -> Section:
 def _section(
     name: str, text: str, figure: Any, deeper: str, note: str = "", lack: str = ""
 ) -> Section:
-    return Section(QUESTIONS[name], text, {note: figure}, lack=lack, deeper=deeper, name=name)
+    texts = {"lack": write_minus(lack), "deeper": deeper, "name": name}
+    return Section(QUESTIONS[name], write_minus(text), {write_minus(note): figure}, **texts)
 
 
 def _percent(row: Any, name: str, digits: int = 0) -> str:
