@@ -22,7 +22,7 @@ from tprprobe.figures.role_fits import (
     operation_dots,
     scheme_table,
     search_curves,
-    step_bars,
+    step_shares,
     withheld_dots,
 )
 from tprprobe.figures.scenes import Grid, Squares
@@ -98,7 +98,7 @@ MAKERS = {
     "behavior": Maker(behavior_scene),
     "patching": Maker(patching_squares),
     "decomposition": Maker(scheme_table),
-    "decomposition-steps": Maker(step_bars),
+    "decomposition-steps": Maker(step_shares),
     "operations": Maker(operation_dots),
     "withheld": Maker(withheld_dots),
     "role-search": Maker(search_curves),
