@@ -69,7 +69,7 @@ def test_an_image_is_cut_in_its_middle(tmp_path):
 
 
 def test_a_run_that_was_cut_off_goes_on(network, images, tmp_path, monkeypatch):
-    monkeypatch.setattr(resnet, "PART", 2)
+    monkeypatch.setattr(resnet, "WRITE_SIZE", 2)
     whole, out = tmp_path / "whole.parquet", tmp_path / "f.parquet"
     compute_features(images, whole, network)
     encode, calls = resnet._encode, []

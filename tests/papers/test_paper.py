@@ -43,7 +43,7 @@ def test_a_paper_has_all_of_its_figures_and_what_they_need(paper):
     assert {
         each for each in read.commands if each not in used and f"made/{each}" not in made
     } == set()
-    asked = {name for name, line in read.commands.items() if contents.RECIPE in line}
+    asked = {name for name, line in read.commands.items() if contents.RECIPE_FILE in line}
     assert asked == read.recipes.keys()
 
 
@@ -83,7 +83,7 @@ def test_a_paper_is_made_and_goes_on(small, tmp_path, monkeypatch, capsys):
     claims = about["schlag-sec6.2"]["claims"]
     assert [each["verdict"] for each in claims] == ["holds"] * 6
     judged = [each["judged_on"] for each in claims]  # on this item, and on the results pages
-    assert judged == [judgements.HERE] * 3 + [judgements.PAGES] * 3
+    assert judged == [judgements.ON_FIGURE] * 3 + [judgements.ON_PAGES] * 3
     assert all(each["quotation"] and each["rule"] and each["here"] for each in claims)
     for name in ("schlag-sec6.2", "matched-study"):
         for kind in ("pdf", "svg", "csv"):
@@ -130,7 +130,9 @@ def test_a_paper_is_made_and_goes_on(small, tmp_path, monkeypatch, capsys):
 
 def test_the_least_favourable_claim_is_the_verdict():
     def of(*outcomes, made=True):
-        return judgements.sum_up([{"verdict": each, "decides": True} for each in outcomes], made)
+        return judgements.combine_verdicts(
+            [{"verdict": each, "decides": True} for each in outcomes], made
+        )
 
     assert of("holds", "undecided", "fails") == "fails"
     assert of("holds", "not decidable here") == "undecided"
@@ -149,11 +151,14 @@ def test_what_is_shown_decides_then_the_pages_on_these_models_then_the_others():
         rows = judgements.list_judgements([name], *given)
         assert [each["decides"] for each in rows] == decided
     assert (
-        judgements.sum_up(judgements.list_judgements([name], [own], ["tpgn-scenes"]), True)
+        judgements.combine_verdicts(
+            judgements.list_judgements([name], [own], ["tpgn-scenes"]), True
+        )
         == "fails"
     )
     assert (
-        judgements.sum_up(judgements.list_judgements([name], [], ["tpgn-scenes"]), True) == "holds"
+        judgements.combine_verdicts(judgements.list_judgements([name], [], ["tpgn-scenes"]), True)
+        == "holds"
     )
 
 

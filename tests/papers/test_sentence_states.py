@@ -11,9 +11,9 @@ from tprpapers.huang.unbinding.sentence_states import (
     BEHIND,
     BEST,
     CENTERS,
+    CURRENT,
     ELSEWHERE,
     GAUSSIAN,
-    OWN,
     RANDOM,
     SHARED,
     STATE,
@@ -70,19 +70,19 @@ def test_a_plan_holds_the_words_to_come_and_not_those_before(found):
     assert share(found, BEHIND, 1)["share_high"] < 0.1
     assert share(found, AHEAD, 1)["share"] > 2 * share(found, BEHIND, 1)["share"]
     assert share(found, f"{AHEAD} − {BEHIND}", 1)["share_low"] > 0
-    assert share(found, f"{OWN} − {ELSEWHERE}", 1)["share_low"] > 0
+    assert share(found, f"{CURRENT} − {ELSEWHERE}", 1)["share_low"] > 0
 
 
 def test_duals_of_clusters_are_exact_and_those_of_a_cloud_are_not(found):
     rows = found.duals.set_index(["vectors", "clusters"])
-    assert rows.loc[(OWN, M), "error_high"] < 0.1 < rows.loc[(OWN, M), "constant"]
-    assert rows.loc[(GAUSSIAN, M), "error"] > 3 * rows.loc[(OWN, M), "error"]
+    assert rows.loc[(CURRENT, M), "error_high"] < 0.1 < rows.loc[(CURRENT, M), "constant"]
+    assert rows.loc[(GAUSSIAN, M), "error"] > 3 * rows.loc[(CURRENT, M), "error"]
 
 
 def test_the_figure_says_what_holds_the_state(planted, tmp_path):
     table = catalogue.make("huang-states", store=planted.store)
     assert isinstance(table, Table)
-    assert table.cells["roles"].tolist()[0] == OWN
+    assert table.cells["roles"].tolist()[0] == CURRENT
     assert CENTERS in table.cells["roles"].tolist()
     bare = plant_captions(tmp_path / "bare", 8)
     with pytest.raises(InputError, match=f"has no {STATE}: extract it with"):

@@ -22,17 +22,17 @@ from tprpapers.swaps.erasures import Eraser
 from tprpapers.swaps.exchanges import (
     ALIKE,
     ELSEWHERE,
-    Way,
-    exchanges_at,
-    list_ways,
+    Exchange,
+    has_positions,
+    list_encoder_exchanges,
     measure_swaps,
     positions,
 )
-from tprpapers.swaps.number_pairs import CHANGING, HARMLESS, KINDS, exchanged, find_swaps
+from tprpapers.swaps.number_pairs import CHANGING, HARMLESS, KINDS, exchange_symbols, find_swaps
 from tprpapers.swaps.shifts import (
-    OWN,
-    RANDOM,
-    WRONG,
+    DIFFERENCE,
+    RANDOM_DIRECTION,
+    WRONG_SIGN,
     class_differences,
     measure_shifts,
     random_directions,
@@ -60,7 +60,7 @@ def test_a_swap_predicts_what_exact_arithmetic_says(seed):
     assert set(swaps["kind"]) == set(KINDS)
     for row in swaps.to_dict("records"):
         assert row["text"] == QUESTIONS[row["question"]]
-        assert exchanged(row["counterfactual"], row["first"], row["second"]) == row["text"]
+        assert exchange_symbols(row["counterfactual"], row["first"], row["second"]) == row["text"]
         assert row["answer"] == str(evaluate(row["text"]))
         assert row["predicted"] == str(evaluate(row["counterfactual"]))
         assert (row["answer"] == row["predicted"]) == (row["kind"] in HARMLESS)
@@ -92,7 +92,7 @@ def test_elsewhere_is_within_the_expression_and_other_symbols():
     assert (swaps["elsewhere"] != 0).any()
     for row in swaps[swaps["elsewhere"] != 0].to_dict("records"):
         moved = [[at + row["elsewhere"] for at in row[side]] for side in ("first", "second")]
-        assert exchanged(row["text"], *moved) != row["text"]
+        assert exchange_symbols(row["text"], *moved) != row["text"]
         kinds = arithmetic(row["text"])["kind"].iloc[moved[0] + moved[1]]
         assert "template" not in set(kinds)
         assert {*row["first"], *row["second"]}.isdisjoint(moved[0] + moved[1])
@@ -114,7 +114,7 @@ def test_a_pair_alike_stands_as_the_pair_does_and_does_not_touch_it(seed):
     for row in with_one.to_dict("records"):
         gold, own = arithmetic(row["text"]), {*row["first"], *row["second"]}
         assert own.isdisjoint(row["alike"][0] + row["alike"][1])
-        assert exchanged(row["text"], *row["alike"]) != row["text"]
+        assert exchange_symbols(row["text"], *row["alike"]) != row["text"]
         if row["kind"] == "place":
             assert [gold["place"].iloc[side[0]] for side in row["alike"]] == [0, 1]
             continue
@@ -127,12 +127,12 @@ def test_a_pair_alike_stands_as_the_pair_does_and_does_not_touch_it(seed):
 
 def test_a_question_without_a_pair_alike_exchanges_nothing_there(make_model):
     swaps = find_swaps(["12/34", "2/6 - 66/18"], ["polarity"])
-    assert exchanges_at(swaps, ALIKE).tolist() == [False, True]
+    assert has_positions(swaps, ALIKE).tolist() == [False, True]
     order = positions(swaps, 13, ALIKE, 1)
     assert order[0].tolist() == list(range(13))
     (first, *_), (second, *_) = swaps["alike"].iloc[1]
     assert order[1, first + 1] == second + 1
-    found = measure_swaps(make_model(), swaps, [Way("role"), Way("role", at=ALIKE)])
+    found = measure_swaps(make_model(), swaps, [Exchange("role"), Exchange("role", place=ALIKE)])
     assert found["at"].value_counts()[ALIKE] == 1
 
 
@@ -163,7 +163,13 @@ def test_planted_roles_are_swapped_exactly(pairs):
     model, swaps = PlantedRoles(), find_swaps([f"{a}/{b}" for a, b in pairs], CHANGING)
     if swaps.empty:
         return
-    ways = [Way("role"), Way("filler"), Way("binding"), Way("role", 0, 0), Way("role", 0, 1)]
+    ways = [
+        Exchange("role"),
+        Exchange("filler"),
+        Exchange("binding"),
+        Exchange("role", 0, 0),
+        Exchange("role", 0, 1),
+    ]
     found = measure_swaps(model, swaps, ways)
     assert find_answered(found.assign(model="planted")).all()
     for (vectors, head), rows in found.groupby(["vectors", "head"]):
@@ -208,12 +214,12 @@ def test_queries_do_what_fillers_do_and_values_what_keys_do(make_model):
 def measured(make_model) -> pd.DataFrame:
     model = make_model(n_layers=(2, 1))
     swaps = find_swaps(QUESTIONS)
-    return measure_swaps(model, swaps, list_ways(model)).assign(model="tiny")
+    return measure_swaps(model, swaps, list_encoder_exchanges(model)).assign(model="tiny")
 
 
 def test_ways_cover_layers_heads_and_controls(make_model):
-    ways = list_ways(make_model(n_layers=(2, 1)))
-    assert {(w.layer, w.head) for w in ways if w.vectors == "role" and w.at == "pair"} == {
+    ways = list_encoder_exchanges(make_model(n_layers=(2, 1)))
+    assert {(w.layer, w.head) for w in ways if w.vectors == "role" and w.place == "pair"} == {
         (-1, -1), (0, -1), (1, -1), (0, 0), (0, 1), (1, 0), (1, 1),
     }  # fmt: skip
     assert {w.vectors for w in ways} == {
@@ -225,7 +231,7 @@ def test_ways_cover_layers_heads_and_controls(make_model):
         "embedding role",
     }
     assert len({*ways}) == len(ways)
-    plain = list_ways(make_model(architecture="transformer"))
+    plain = list_encoder_exchanges(make_model(architecture="transformer"))
     assert {w.vectors for w in plain} == {"filler", "key", "hidden"}
 
 
@@ -297,12 +303,16 @@ def test_the_planted_part_of_a_role_that_says_the_polarity_is_shifted_alone():
     model, swaps = PlantedRoles(), find_swaps(["7/3", "9/2", "5/8"], ["polarity"])
     digits = read_digits(model, [f"{a}/{a * 7 % 10}" for a in range(1, 10)], ["role"])
     own = class_differences(digits)
-    directions = {OWN: own, WRONG: {k: -v for k, v in own.items()}, RANDOM: random_directions(own)}
+    directions = {
+        DIFFERENCE: own,
+        WRONG_SIGN: {k: -v for k, v in own.items()},
+        RANDOM_DIRECTION: random_directions(own),
+    }
     found = measure_shifts(model, swaps, directions, [1.0]).groupby("at")["counterfactual"].mean()
-    assert found[f"{OWN} × 1"] == 1
-    assert found[f"{WRONG} × 1"] == 0
-    assert found[f"{RANDOM} × 1"] == 0
-    for site, each in directions[RANDOM].items():
+    assert found[f"{DIFFERENCE} × 1"] == 1
+    assert found[f"{WRONG_SIGN} × 1"] == 0
+    assert found[f"{RANDOM_DIRECTION} × 1"] == 0
+    for site, each in directions[RANDOM_DIRECTION].items():
         assert torch.allclose(each.norm(dim=-1), own[site].norm(dim=-1))
 
 

@@ -15,14 +15,14 @@ from tprpapers.huang.unbinding import (
     compare_ks,
     find_clusters,
     interpret,
-    load_learnt,
+    load_fitted_clusters,
     measure_conformity,
-    part_space,
+    partition_space,
     read_words,
     summarize_subjects,
 )
 from tprpapers.huang.unbinding.categories import SIDES, TAGS, categorize
-from tprpapers.huang.unbinding.conformity import PRINTED, TOTAL, share_whole, split_initial
+from tprpapers.huang.unbinding.conformity import PRINTED, TOTAL, share_one_cluster, split_initial
 from tprpapers.huang.unbinding.ten_clusters import (
     dominant_kind,
     find_position,
@@ -133,8 +133,8 @@ def test_first_words_of_both_clusters_are_counted(words):
 
 
 def test_clusters_of_captions_are_told_from_clusters_of_words(words):
-    assert share_whole(words, words.table["sample"].to_numpy() % 2) == 1
-    assert share_whole(words, by_side(words)) < 0.2
+    assert share_one_cluster(words, words.table["sample"].to_numpy() % 2) == 1
+    assert share_one_cluster(words, by_side(words)) < 0.2
 
 
 def test_clusters_are_named_and_told_as_what_was_planted(words, labels):
@@ -188,7 +188,7 @@ def test_hybrid_roles_are_beyond_chance_only_where_they_are(words, labels):
 
 @pytest.fixture(scope="module")
 def regions(words):
-    return part_space(words)
+    return partition_space(words)
 
 
 def test_planted_regions_are_purer_than_permuted_ones_and_the_twins(regions):
@@ -228,7 +228,7 @@ def test_centers_of_another_store_count_its_words(words, tmp_path):
     folder = tmp_path / "two"
     assert CliRunner().invoke(app, [*given, "--out", str(folder)]).exit_code == 0
     learnt = find_clusters(words, [2], learnt_on=other)[2]
-    kept = load_learnt(words, folder, 2)
+    kept = load_fitted_clusters(words, folder, 2)
     assert kept.labels.tolist() == learnt.labels.tolist()
     vectors = words.store.read(words.site, slice(None))
     distances = ((vectors[:, None] - learnt.centers[None]) ** 2).sum(-1)
@@ -239,7 +239,7 @@ def test_centers_of_another_store_count_its_words(words, tmp_path):
     n = len(other.tokens_of(words.site))
     assert f"Centers: k-means of {n:,} vectors of other captions" in out.read_text()
     with pytest.raises(InputError, match=r"has no 10 clusters of raw word\.unbinding"):
-        load_learnt(words, folder, 10)
+        load_fitted_clusters(words, folder, 10)
 
 
 def test_subjects_are_told_beyond_place_only_where_vectors_tell_them(words, tmp_path):
@@ -256,7 +256,7 @@ def test_subjects_are_told_beyond_place_only_where_vectors_tell_them(words, tmp_
 def test_what_holds_whatever_the_model_does_is_not_decided(words, labels):
     whole = words.table["sample"].to_numpy() % 2  # clusters that tell captions apart
     for two, decided in ((whole, False), (by_side(words), True)):
-        void = huang.void_of_two(words, two)
+        void = huang.explain_void_two(words, two)
         (verdict,) = judge_cases({"huang-initial-word": EVEN}, "document", 100, void)
         assert (verdict.outcome == "not decidable here") != decided
         assert ("100.0% of captions lie in one cluster" in verdict.reason) != decided
@@ -265,7 +265,7 @@ def test_what_holds_whatever_the_model_does_is_not_decided(words, labels):
         rows = np.flatnonzero(few == "spatial")[:others:2]
         told = few.copy()
         told[rows] = "other"
-        void = huang.void_of_ten(replace(words, table=words.table.assign(spatial=told)))
+        void = huang.explain_void_ten(replace(words, table=words.table.assign(spatial=told)))
         (verdict,) = judge_cases({"huang-spatial-prepositions": EVEN}, "document", 100, void)
         assert (verdict.outcome == "not decidable here") != decided
         assert ("100.0% of the prepositions are spatial" in verdict.reason) != decided
