@@ -548,7 +548,7 @@ def test_an_image_is_its_facts_mixed_and_noise():
     assert 0.1 < np.abs(noisy - plain).mean() < 0.3
     other = render(a_scene(main=Group("cat", 2, "orange", "old")), np.random.default_rng(0), 0)
     assert 0.5 < np.corrcoef(plain, other)[0, 1] < 0.95
-    assert len(facts(a_scene(other=None, relation="", manner=""))) == 6
+    assert len(facts(a_scene(second=None, relation="", manner=""))) == 6
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def test_extrapolation_partners():
     assert names == [f"{MIXED}_longer", "numbers__place_value_big", "measurement__conversion"]
     everything = load_data("mathematics:all", "extrapolate", n=15)
     assert isinstance(everything, Generated)
-    assert {module for module, _ in everything.parts} == set(samplers("extrapolate"))
+    assert {module for module, _ in everything.module_splits} == set(samplers("extrapolate"))
 
 
 def test_slices_and_indices_are_of_the_same_questions():

@@ -36,7 +36,7 @@ class Captioned:
     def target(self) -> str:
         return self.captions[0]
 
-    def labels(self, written: str | None) -> Labels:
+    def labels(self, text: str | None) -> Labels:
         """None: captions that people wrote have no labels."""
         return None, None
 
