@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 from tprpapers.schlag.binding_drawings import binding_accuracy, binding_table, demonstration_table
 from tprpapers.schlag.binding_problem import demonstrate, draw_network, measure_degrees
-from tprpapers.schlag.binding_problem.networks import FIRST, SECOND, UNEQUAL, UpperHead
+from tprpapers.schlag.binding_problem.networks import (
+    FIRST_BINDING,
+    SECOND_BINDING,
+    UNEQUAL,
+    UpperHead,
+)
 from tprpapers.swaps.fractions import ask_pairs, binding_probe, choose
 from tprprobe.errors import InputError
 
@@ -51,7 +56,7 @@ def test_difference_is_the_printed_one(seed):
     bound = 0.5 * head.output @ ((head.value @ network.output @ moved) * r["e"])
     ones = replace(network, roles={**r, "e": np.ones_like(r["e"])})
     for made, expected in ((ones, printed), (network, bound)):
-        found = made.represent(FIRST) - made.represent(SECOND)
+        found = made.represent(FIRST_BINDING) - made.represent(SECOND_BINDING)
         assert np.array_equal(found, expected)
         assert np.array_equal(made.difference(), expected)
 
@@ -66,11 +71,13 @@ def test_standard_attention_tells_by_the_difference_of_its_weights(seed):
     standard = replace(network, roles=ones, upper=(head,))
     moved = network.output @ network.value @ (network.cells["b"] - network.cells["d"])
     expected = (UNEQUAL[0] - UNEQUAL[1]) * head.output @ head.value @ moved
-    assert np.array_equal(standard.represent(FIRST) - standard.represent(SECOND), expected)
+    assert np.array_equal(
+        standard.represent(FIRST_BINDING) - standard.represent(SECOND_BINDING), expected
+    )
     even = UpperHead(head.value, head.output, (0.5, 0.5))
     assert np.array_equal(
-        replace(standard, upper=(even,)).represent(FIRST),
-        replace(standard, upper=(even,)).represent(SECOND),
+        replace(standard, upper=(even,)).represent(FIRST_BINDING),
+        replace(standard, upper=(even,)).represent(SECOND_BINDING),
     )
 
 

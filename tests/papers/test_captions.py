@@ -428,7 +428,7 @@ def a_scene(**changes: Any) -> Scene:
         "action": "sitting",
         "manner": "quietly",
         "relation": "under",
-        "other": Group("table", 1, "red", ""),
+        "second": Group("table", 1, "red", ""),
         "place": "park",
     }
     return Scene(**fields | changes)

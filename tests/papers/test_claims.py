@@ -248,12 +248,12 @@ def test_what_is_too_near_to_the_threshold_decides_nothing(counts, value, low, h
 
 def test_two_estimates_of_the_error_that_decide_otherwise_decide_nothing():
     pooled, alone = Interval(0.021, 0.008, 0.034), Interval(0.021, -0.0005, 0.042)
-    found = judge(claim(), Evidence({"a": pooled}, "question", 9, beside={"a": alone}))
+    found = judge(claim(), Evidence({"a": pooled}, "question", 9, alternatives={"a": alone}))
     assert found.outcome == "undecided"
     assert found.reason.endswith(
         "; by the spread of the compared variants alone a 0.021 [-0.001, 0.042]: the two decide otherwise"
     )
-    same = judge(claim(), Evidence({"a": pooled}, "question", 9, beside={"a": pooled}))
+    same = judge(claim(), Evidence({"a": pooled}, "question", 9, alternatives={"a": pooled}))
     assert same == judge(claim(), Evidence({"a": pooled}, "question", 9))
     assert same.outcome == "holds"
 

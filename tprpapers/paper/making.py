@@ -19,7 +19,7 @@ from tprpapers.paper.drawn_numbers import tabulate_drawn
 from tprpapers.paper.items import Item, Paper
 from tprpapers.paper.judgements import describe, list_judgements
 from tprpapers.paper.page import write_pages
-from tprpapers.verdicts import CLAIMS, OWN, add_verdicts, verdicts_of
+from tprpapers.verdicts import CLAIMS, OWN_CLAIMS, add_verdicts, verdicts_of
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.figures.style import Drawing, save
@@ -97,7 +97,7 @@ def _item(
         except InputError as error:
             missing = str(error)
     figure_verdicts = verdicts_of(table) or verdicts_of(figure)
-    claims = (*CLAIMS.get(name, ()), *OWN.get(name, ()))
+    claims = (*CLAIMS.get(name, ()), *OWN_CLAIMS.get(name, ()))
     judgement = describe(list_judgements(claims, figure_verdicts, checkpoints), not missing)
     title = catalogue.find_figure(name).title
     content = {"name": name, "title": title, **judgement, "commands": lines}

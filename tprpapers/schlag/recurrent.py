@@ -43,9 +43,9 @@ class LSTMState:
         return LSTMState(self.h[rows], self.c[rows])
 
     @staticmethod
-    def join(parts: Sequence["LSTMState"]) -> "LSTMState":
+    def join(states: Sequence["LSTMState"]) -> "LSTMState":
         """The rows of all states."""
-        return LSTMState(torch.cat([p.h for p in parts]), torch.cat([p.c for p in parts]))
+        return LSTMState(torch.cat([p.h for p in states]), torch.cat([p.c for p in states]))
 
 
 class Layer(nn.Module):

@@ -68,7 +68,7 @@ def _choose(
         return {}
     sides = [*zip(row["first"], row["second"], strict=True)]
     tokens: dict[int, int | None] = {}
-    for position, partner in [*sides, *((second, first) for first, second in sides)]:
+    for position, partner in [*sides, *((b, a) for a, b in sides)]:
         mark = marks.loc[position]
         digit = marks.loc[partner if changes_digit else position, "char"]
         polarity = POLARITIES[(mark["polarity"] == POLARITIES[0]) == changes_polarity]

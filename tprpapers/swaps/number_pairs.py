@@ -135,23 +135,18 @@ def _pairs(kind: str, numbers: list[Number]) -> Iterator[Pair]:
             if len(number["positions"]) > 1
         )
         return
-    for first, second in combinations(numbers, 2):
-        alike = (
-            len(first["positions"]) == len(second["positions"]) and first["neg"] == second["neg"]
-        )
-        if alike and _relates(kind, first, second):
-            yield first["positions"], second["positions"]
+    for a, b in combinations(numbers, 2):
+        alike = len(a["positions"]) == len(b["positions"]) and a["neg"] == b["neg"]
+        if alike and _relates(kind, a, b):
+            yield a["positions"], b["positions"]
 
 
-def _relates(kind: str, first: Number, second: Number) -> bool:
-    term = first["term"] == second["term"]
+def _relates(kind: str, a: Number, b: Number) -> bool:
+    term = a["term"] == b["term"]
     if kind in ("polarity", "same polarity"):
-        return term and (first["polarity"] == second["polarity"]) == (kind == "same polarity")
-    siblings = (
-        first["parent_position"] is not None
-        and first["parent_position"] == second["parent_position"]
-    )
-    return siblings and first["parent"] == {"argument": "-", "sum": "+"}[kind]
+        return term and (a["polarity"] == b["polarity"]) == (kind == "same polarity")
+    siblings = a["parent_position"] is not None and a["parent_position"] == b["parent_position"]
+    return siblings and a["parent"] == {"argument": "-", "sum": "+"}[kind]
 
 
 def exchange_symbols(text: str, positions_a: Sequence[int], positions_b: Sequence[int]) -> str:

@@ -121,7 +121,7 @@ def _draw(words: Tensor, ends: set[int], seed: int) -> list[tuple[int, int, int]
     for caption, row in enumerate(words.tolist()):
         real = [position for position, word in enumerate(row) if word not in ends]
         for position in rng.permutation(real):
-            partners = [other for other in real if row[other] != row[position]]
+            partners = [partner for partner in real if row[partner] != row[position]]
             if partners:
                 pairs.append((caption, int(position), int(rng.choice(partners))))
                 break

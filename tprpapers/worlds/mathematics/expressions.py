@@ -100,8 +100,7 @@ def annotate(questions: Iterable[str]) -> pd.DataFrame:
 
 
 def _read(texts: Sequence[str]) -> tuple[np.ndarray, list[tuple], list[tuple]]:
-    """A row (kind outside the expression, template, start, stop) a question; all numbers and
-    operators, the question and their number in it before their FIELDS."""
+    """A row (kind, template, start, stop) a question; numbers and operators, FIELDS behind question and number."""
     spans, numbers, operators = np.zeros((len(texts), 4), int), [], []
     for question, text in enumerate(texts):
         spans[question, 0] = UNPARSED
