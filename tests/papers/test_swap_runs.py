@@ -68,8 +68,8 @@ def test_swaps_by_a_recipe_and_their_figure(model, data, tmp_path):
     places = set(table.query("kind == 'polarity'")["at"])
     assert set(DONORS) < places
     shifted = {
-        f"{each} × {dose}"
-        for each in (DIFFERENCE, WRONG_SIGN, RANDOM_DIRECTION, LEARNED_DIRECTION)
+        f"{direction} × {dose}"
+        for direction in (DIFFERENCE, WRONG_SIGN, RANDOM_DIRECTION, LEARNED_DIRECTION)
         for dose in (1, 2)
     }
     assert shifted < places
@@ -93,8 +93,8 @@ def test_examples_without_a_pair_are_one_line(model, make_data, tmp_path):
 def test_a_recipe_of_swaps_exchanges_numbers_in_decompositions(make_model, make_data, tmp_path):
     pairs = [(f"{a}-{b}", str(a - b)) for a in range(2, 10) for b in range(2, 10) if a != b]
     recipe = SwapRecipe(n=12, reference=40, swaps=["argument"], whole=True, surgery="left")
-    found = run_swaps(make_model(fluent=True), make_data(pairs[::-1]), recipe, tmp_path / "out")
-    surgeries = found[found["at"].str.startswith(SURGERY)]
+    summary = run_swaps(make_model(fluent=True), make_data(pairs[::-1]), recipe, tmp_path / "out")
+    surgeries = summary[summary["at"].str.startswith(SURGERY)]
     assert set(surgeries["at"]) == {SURGERY, DIRECTION, ROLE}
     assert set(surgeries["layer"]) == {-1, 0, 1}
     assert set(surgeries["vectors"]) == {"hidden"}
