@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from tprpapers.successors.fast_weights import FastWeightConfig, FastWeightMemory
+from tprpapers.successors.fast_weights import FastWeightConfig, FastWeightMemory, split_role
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class Dictionary(nn.Module):
         self.values = nn.Parameter(torch.empty(config.n_entries, config.d_value))
         nn.init.normal_(self.values, std=config.d_value**-0.5)
 
-    def forward(self, query: Float[Tensor, "batch d_key"]) -> Float[Tensor, "batch d_value"]:
+    def forward(self, query: Float[Tensor, "*batch d_key"]) -> Float[Tensor, "*batch d_value"]:
         scores, entries = (query @ F.normalize(self.keys, dim=-1).T).topk(self.n_chosen, -1)
-        return (scores.softmax(-1)[..., None] * self.values[entries]).sum(1)
+        return (scores.softmax(-1)[..., None] * self.values[entries]).sum(-2)
 
 
 class DiscreteDictionaries(FastWeightMemory):
@@ -66,17 +66,17 @@ class DiscreteDictionaries(FastWeightMemory):
         self.to_component = nn.Linear(config.d_value, config.d_role)
 
     def look_up(
-        self, query: Float[Tensor, "batch d_queries"], dictionaries: list[int]
-    ) -> Float[Tensor, "batch d_components"]:
+        self, query: Float[Tensor, "batch seq d_queries"], dictionaries: list[int]
+    ) -> Float[Tensor, "batch seq d_components"]:
         """The components of all queries of a step, one for every dictionary that is named."""
-        queries = self.dropout(self.norm(query.unflatten(1, (len(dictionaries), -1))))
-        values = [self.dictionaries[n](queries[:, i]) for i, n in enumerate(dictionaries)]
-        components = self.to_component(torch.stack(values, 1) + self.from_query(queries))
-        return components.tanh().flatten(1)
+        queries = self.dropout(self.norm(query.unflatten(-1, (len(dictionaries), -1))))
+        values = [self.dictionaries[n](queries[..., i, :]) for i, n in enumerate(dictionaries)]
+        components = self.to_component(torch.stack(values, -2) + self.from_query(queries))
+        return components.tanh().flatten(-2)
 
-    def decompose(self, h: Tensor) -> tuple[Tensor, Tensor]:
-        components = self.look_up(self.binding_query(h), [0, 1, 2])
-        return components[:, : 2 * self.config.d_role], components[:, 2 * self.config.d_role :]
+    def decompose(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        components = self.look_up(self.binding_query(hidden), [0, 1, 2])
+        return split_role(components, self.config.d_role)
 
-    def query(self, h: Tensor) -> Float[Tensor, "batch d_unbinding"]:
-        return self.look_up(self.reasoning_query(h), [0] + [1] * self.config.n_reads)
+    def query(self, hidden: Tensor) -> Float[Tensor, "batch seq d_unbinding"]:
+        return self.look_up(self.reasoning_query(hidden), [0] + [1] * self.config.n_reads)

@@ -11,6 +11,7 @@ Source: Schlag, Munkhdalai & Schmidhuber 2021 (ICLR, arXiv:2011.07831), Sec. 3, 
 (ischlag/Fast-Weight-Memory-public, catbAbI), since only parts of the paper's text were at hand.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,13 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from tprpapers.successors.stepwise import StepModel, StepState
+from tprpapers.successors.stepwise import (
+    StepModel,
+    StepState,
+    accumulate,
+    flat_outer,
+    recall,
+)
 
 
 @dataclass(frozen=True)
@@ -39,41 +46,20 @@ class FastWeightConfig:
 
 @dataclass(frozen=True)
 class FastWeightState(StepState):
-    """The LSTM's state and the memory, whose axes (s, r, v) are flattened."""
+    """The memory, whose axes (s, r, v) are flattened, and the LSTM's state."""
 
     h: Float[Tensor, "batch *part d_model"]
     c: Float[Tensor, "batch *part d_model"]
-    tpr: Float[Tensor, "batch d_tpr"]
-
-
-def bind(
-    memory: Float[Tensor, "batch d_tpr"],
-    role: Float[Tensor, "batch two_d_role"],
-    filler: Float[Tensor, "batch d_role"],
-    gate: Float[Tensor, "batch 1"],
-) -> Float[Tensor, "batch d_tpr"]:
-    """What is added to a memory so that its keys recall the filler: the delta rule."""
-    key = flat_outer(*role.chunk(2, -1))
-    recalled = (key[:, None] @ memory.unflatten(1, (key.shape[1], -1)))[:, 0]
-    return flat_outer(key, gate * (filler - recalled) / filler.shape[1])
 
 
 def unbind(
-    memory: Float[Tensor, "batch d_tpr"], unbinding: Float[Tensor, "batch d_unbinding"], d: int
-) -> Float[Tensor, "batch d_role"]:
+    memories: Float[Tensor, "*batch d_tpr"], unbinding: Float[Tensor, "*batch d_unbinding"], d: int
+) -> Float[Tensor, "*batch d_role"]:
     """What is recalled by a chain of reads, each with the last result and a further key."""
     vector, *keys = unbinding.split(d, -1)
     for key in keys:
-        query = flat_outer(vector, key)
-        read = query[:, None] @ memory.unflatten(1, (query.shape[1], -1))
-        vector = F.layer_norm(read[:, 0], (d,))
+        vector = F.layer_norm(recall(memories, flat_outer(vector, key)), (d,))
     return vector
-
-
-def flat_outer(
-    left: Float[Tensor, "batch left"], right: Float[Tensor, "batch right"]
-) -> Float[Tensor, "batch left_right"]:
-    return (left[:, :, None] * right[:, None]).flatten(1)
 
 
 def limit_norm(memory: Float[Tensor, "batch d_tpr"]) -> Float[Tensor, "batch d_tpr"]:
@@ -101,8 +87,13 @@ class FastWeightMemory(StepModel[FastWeightConfig, FastWeightState]):
         )
 
     @property
+    def part_shape(self) -> tuple[int, ...]:
+        """The shape of the LSTM's state."""
+        return (self.config.d_model,)
+
+    @property
     def d_hidden(self) -> int:
-        return self.config.d_model
+        return math.prod(self.part_shape)
 
     def build_recurrence(self, config: Any) -> None:
         self.lstm = nn.LSTMCell(config.d_embedding, config.d_model)
@@ -117,44 +108,66 @@ class FastWeightMemory(StepModel[FastWeightConfig, FastWeightState]):
             nn.init.uniform_(linear.weight, -bound, bound)
 
     def start(self, source: Int[Tensor, "batch seq"]) -> FastWeightState:
-        h = self.to_gate.weight.new_zeros(len(source), *self.hidden_shape)
-        return FastWeightState(h, h, h.new_zeros(len(source), self.config.d_role**3))
+        h = self.to_gate.weight.new_zeros(len(source), *self.part_shape)
+        return FastWeightState(h.new_zeros(len(source), self.config.d_role**3), h, h)
 
-    @property
-    def hidden_shape(self) -> tuple[int, ...]:
-        return (self.config.d_model,)
+    def split_input(self, vectors: Tensor) -> Float[Tensor, "batch seq *part d_part"]:
+        """What the LSTM reads of the embeddings."""
+        return vectors
 
-    def recur(
-        self, symbols: Int[Tensor, " batch"], state: FastWeightState
-    ) -> tuple[Float[Tensor, "batch d_model"], Float[Tensor, "batch d_model"]]:
-        return self.lstm(self.dropout(self.embedding(symbols)), (state.h, state.c))
+    def decompose(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        """The role and the filler that every step binds."""
+        return split_role(self.to_written(hidden).tanh(), self.config.d_role)
 
-    def decompose(self, h: Tensor) -> tuple[Tensor, Tensor]:
-        """The role and the filler that a step binds."""
-        written = self.to_written(h.flatten(1)).tanh()
-        return written[:, : 2 * self.config.d_role], written[:, 2 * self.config.d_role :]
+    def query(self, hidden: Tensor) -> Float[Tensor, "batch seq d_unbinding"]:
+        """What every step unbinds: the first vector as it is, the keys of all reads through tanh."""
+        unbinding, d = self.to_unbinding(hidden), self.config.d_role
+        return torch.cat([unbinding[..., :d], unbinding[..., d:].tanh()], -1)
 
-    def query(self, h: Tensor) -> Float[Tensor, "batch d_unbinding"]:
-        """What a step unbinds: the first vector as it is, the keys of all reads through tanh."""
-        unbinding, d = self.to_unbinding(h.flatten(1)), self.config.d_role
-        return torch.cat([unbinding[:, :d], unbinding[:, d:].tanh()], -1)
-
-    def summarize(self, h: Tensor) -> Float[Tensor, "batch d_model"]:
+    def summarize(self, hidden: Tensor) -> Float[Tensor, "batch seq d_model"]:
         """What of the recurrent state goes into the answer, past the memory."""
-        return h
+        return hidden
 
-    def read_symbol(
-        self, symbols: Int[Tensor, " batch"], state: FastWeightState, sites: Any
-    ) -> FastWeightState:
-        h, c = self.recur(symbols, state)
-        h = sites.hidden(h.flatten(1)).view_as(h)
-        role, filler = self.decompose(h)
-        gate = torch.sigmoid(self.to_gate(h.flatten(1)) + 1)
-        binding = bind(state.tpr, sites.role(role), sites.filler(filler), gate)
-        tpr = sites.tpr(limit_norm(state.tpr + sites.binding(binding)))
-        return FastWeightState(h, c, tpr)
+    def read_symbols(
+        self, ids: Int[Tensor, "batch seq"], state: FastWeightState, sites: Any
+    ) -> tuple[Float[Tensor, "batch seq d_hidden"], Float[Tensor, "batch seq d_tpr"], Any]:
+        is_symbol = (ids != self.config.pad)[..., None]
+        hidden, h, c = self._recur(ids, is_symbol, state, sites)
+        role, filler = self.decompose(hidden)
+        gate = torch.sigmoid(self.to_gate(hidden) + 1) * is_symbol
+        key, filler = flat_outer(*sites.role(role).chunk(2, -1)), sites.filler(filler)
 
-    def answer(self, state: FastWeightState, sites: Any) -> Float[Tensor, "batch vocab"]:
-        unbinding = sites.unbinding(self.query(state.h))
-        recalled = unbind(state.tpr, unbinding, self.config.d_role)
-        return self.output(self.summarize(state.h) + self.from_memory(recalled))
+        def change(step: int, memory: Tensor) -> Tensor:
+            missing = filler[:, step] - recall(memory, key[:, step])
+            return flat_outer(key[:, step], gate[:, step] * missing / self.config.d_role)
+
+        memories = accumulate(state.tpr, ids.shape[1], change, limit_norm, sites)
+        return hidden, memories, FastWeightState(memories[:, -1], h, c)
+
+    def _recur(
+        self, ids: Tensor, is_symbol: Tensor, state: FastWeightState, sites: Any
+    ) -> tuple[Float[Tensor, "batch seq d_hidden"], Tensor, Tensor]:
+        inputs, (h, c), hidden = (
+            self.split_input(self.dropout(self.embedding(ids))),
+            (state.h, state.c),
+            [],
+        )
+        for step in range(ids.shape[1]):
+            after = self.lstm(inputs[:, step].flatten(0, -2), (h.flatten(0, -2), c.flatten(0, -2)))
+            output = sites.hidden(after[0].view_as(h).flatten(1))
+            hidden.append(output)
+            is_new = is_symbol[:, step].view(-1, *[1] * (h.ndim - 1))
+            h = torch.where(is_new, output.view_as(h), h)
+            c = torch.where(is_new, after[1].view_as(c), c)
+        return torch.stack(hidden, 1), h, c
+
+    def answer(
+        self, hidden: Tensor, memories: Tensor, state: FastWeightState, sites: Any
+    ) -> Float[Tensor, "batch seq vocab"]:
+        recalled = unbind(memories, sites.unbinding(self.query(hidden)), self.config.d_role)
+        return self.output(self.summarize(hidden) + self.from_memory(recalled))
+
+
+def split_role(components: Float[Tensor, "*batch d_components"], d: int) -> tuple[Tensor, Tensor]:
+    """The role, which is two keys, and the filler behind it."""
+    return components[..., : 2 * d], components[..., 2 * d :]

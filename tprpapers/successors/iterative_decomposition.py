@@ -19,10 +19,10 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from tprpapers.successors.fast_weights import FastWeightConfig, FastWeightMemory, FastWeightState
+from tprpapers.successors.fast_weights import FastWeightConfig, FastWeightMemory, split_role
 
 EPSILON = 1e-8
 
@@ -52,14 +52,16 @@ class SlotCompetition(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(
-        self, first: Float[Tensor, "batch slot d_role"], parts: Float[Tensor, "batch part d_model"]
-    ) -> Float[Tensor, "batch slot d_role"]:
+        self,
+        first: Float[Tensor, "*batch slot d_role"],
+        parts: Float[Tensor, "*batch part d_model"],
+    ) -> Float[Tensor, "*batch slot d_role"]:
         key, value = F.elu(self.to_key(parts)) + 1, self.to_value(parts)
         slots, d = first, first.shape[-1]
         for _ in range(self.n_iterations):
             query = F.elu((self.to_query(slots) + first) * d**-0.5) + 1
             shares = (key @ query.mT).softmax(-1) + EPSILON
-            update = (shares / shares.sum(1, keepdim=True)).mT @ value
+            update = (shares / shares.sum(-2, keepdim=True)).mT @ value
             slots = slots + self.mlp(self.norm(update)) / d
         return self.project(torch.cat([self.dropout(first), slots], -1)).tanh()
 
@@ -71,12 +73,8 @@ class IterativeDecomposition(FastWeightMemory):
     config: AIDConfig
 
     @property
-    def hidden_shape(self) -> tuple[int, ...]:
+    def part_shape(self) -> tuple[int, ...]:
         return (self.config.n_parts, self.config.d_model)
-
-    @property
-    def d_hidden(self) -> int:
-        return self.config.n_parts * self.config.d_model
 
     def build_recurrence(self, config: AIDConfig) -> None:
         self.to_parts = nn.Linear(config.d_embedding, config.n_parts * config.d_part)
@@ -88,21 +86,21 @@ class IterativeDecomposition(FastWeightMemory):
         self.first_reasoning = nn.Linear(self.d_hidden, (1 + config.n_reads) * config.d_role)
         self.competition = SlotCompetition(config)
 
-    def recur(
-        self, symbols: Int[Tensor, " batch"], state: FastWeightState
-    ) -> tuple[Float[Tensor, "batch part d_model"], Float[Tensor, "batch part d_model"]]:
-        parts = self.to_parts(self.embedding(symbols)).view(-1, self.config.d_part)
-        h, c = self.lstm(parts, (state.h.flatten(0, 1), state.c.flatten(0, 1)))
-        return h.view_as(state.h), c.view_as(state.c)
+    def split_input(self, vectors: Tensor) -> Float[Tensor, "batch seq part d_part"]:
+        return self.to_parts(vectors).unflatten(-1, (self.config.n_parts, -1))
 
-    def decompose(self, h: Tensor) -> tuple[Tensor, Tensor]:
-        first = self.first_binding(h.flatten(1)).unflatten(1, (3, -1))
-        slots = self.competition(first, h)
-        return slots[:, :2].flatten(1), slots[:, 2]
+    def compete(
+        self, first: Float[Tensor, "batch seq d_slots"], hidden: Float[Tensor, "batch seq d_hidden"]
+    ) -> Float[Tensor, "batch seq d_slots"]:
+        slots = first.unflatten(-1, (-1, self.config.d_role))
+        return self.competition(slots, hidden.unflatten(-1, self.part_shape)).flatten(-2)
 
-    def query(self, h: Tensor) -> Float[Tensor, "batch d_unbinding"]:
-        first = self.first_reasoning(h.flatten(1)).unflatten(1, (1 + self.config.n_reads, -1))
-        return self.competition(first, h).flatten(1)
+    def decompose(self, hidden: Tensor) -> tuple[Tensor, Tensor]:
+        slots = self.compete(self.first_binding(hidden), hidden)
+        return split_role(slots, self.config.d_role)
 
-    def summarize(self, h: Tensor) -> Float[Tensor, "batch d_model"]:
-        return self.dropout(self.from_hidden(h.flatten(1)))
+    def query(self, hidden: Tensor) -> Float[Tensor, "batch seq d_unbinding"]:
+        return self.compete(self.first_reasoning(hidden), hidden)
+
+    def summarize(self, hidden: Tensor) -> Float[Tensor, "batch seq d_model"]:
+        return self.dropout(self.from_hidden(hidden))

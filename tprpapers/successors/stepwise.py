@@ -1,15 +1,17 @@
 """Models that read one symbol a step and carry a tensor-product memory from step to step.
 
-Sites are passed once a step, so an edit at one step goes on to all later ones.
+A pass has two loops: the recurrent state (site ``hidden``), and then the memory (sites ``binding`` and ``tpr``), whose roles and
+fillers are computed between them for all steps. Sites inside a loop are passed once a step, so an edit at one step goes on to all
+later ones.
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Generic, TypeVar
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from tprprobe.models.protocol import Model
@@ -23,11 +25,10 @@ S = TypeVar("S", bound="StepState")
 class StepState:
     """What goes on to the next step: tensors with a row for every sample."""
 
+    tpr: Float[Tensor, "batch d_tpr"]
+
     def __getitem__(self: S, rows: Int[Tensor, " row"]) -> S:
         return replace(self, **{name: tensor[rows] for name, tensor in vars(self).items()})
-
-    def __len__(self) -> int:
-        return len(getattr(self, fields(self)[0].name))
 
     @staticmethod
     def join(parts: Sequence[S]) -> S:
@@ -35,18 +36,6 @@ class StepState:
         names = [field.name for field in fields(parts[0])]
         joined = {name: torch.cat([getattr(part, name) for part in parts]) for name in names}
         return replace(parts[0], **joined)
-
-    def choose(self: S, is_new: Bool[Tensor, " batch"], previous: S) -> S:
-        """This state where a symbol was read, the previous one where there was a pad."""
-        if is_new.all():
-            return self
-        chosen = {
-            name: torch.where(is_new.view(-1, *[1] * (tensor.ndim - 1)), tensor, old)
-            for (name, tensor), old in zip(
-                vars(self).items(), vars(previous).values(), strict=True
-            )
-        }
-        return replace(self, **chosen)
 
 
 class StepSites(nn.Module):
@@ -77,29 +66,59 @@ class StepModel(Model[K, S, S], Generic[K, S]):
         """The state before the first symbol."""
 
     @abstractmethod
-    def read_symbol(self, symbols: Int[Tensor, " batch"], state: S, sites: Any) -> S:
-        """The state after one more symbol."""
+    def read_symbols(
+        self, ids: Int[Tensor, "batch seq"], state: S, sites: Any
+    ) -> tuple[Float[Tensor, "batch seq d_hidden"], Float[Tensor, "batch seq d_tpr"], S]:
+        """The recurrent states and memories after every symbol, and what goes on; pads change nothing."""
 
     @abstractmethod
-    def answer(self, state: S, sites: Any) -> Float[Tensor, "batch vocab"]:
-        """The logits of the next symbol, unbound from the memory."""
+    def answer(
+        self,
+        hidden: Float[Tensor, "batch seq d_hidden"],
+        memories: Float[Tensor, "batch seq d_tpr"],
+        state: S,
+        sites: Any,
+    ) -> Float[Tensor, "batch seq vocab"]:
+        """The logits of the next symbol after every step, unbound from the memory."""
 
     def encode(self, source: Int[Tensor, "batch seq"]) -> S:
         """The state after the last symbol of every source."""
-        state, is_symbol = self.start(source), source != self.config.pad  # pyright: ignore
-        for step in range(source.shape[1]):
-            after = self.read_symbol(source[:, step], state, self.encoder[0])
-            state = after.choose(is_symbol[:, step], state)
-        return state
+        return self.read_symbols(source, self.start(source), self.encoder[0])[2]
 
     def decode(
         self, target: Int[Tensor, "batch seq"], memory: S, cache: S | None = None
     ) -> tuple[Float[Tensor, "batch seq vocab"], S]:
         """Logits and the state after ``target``; with a cache, ``target`` continues from it."""
         rows = torch.arange(len(target), device=target.device)  # several may share a memory
-        state = cache if cache is not None else memory[rows // (len(target) // len(memory))]
-        logits = []
-        for step in range(target.shape[1]):
-            state = self.read_symbol(target[:, step], state, self.decoder[0])
-            logits.append(self.answer(state, self.decoder[0]))
-        return torch.stack(logits, 1), state
+        state = cache if cache is not None else memory[rows // (len(target) // len(memory.tpr))]
+        hidden, memories, after = self.read_symbols(target, state, self.decoder[0])
+        return self.answer(hidden, memories, after, self.decoder[0]), after
+
+
+def accumulate(
+    memory: Float[Tensor, "batch d_tpr"],
+    n_steps: int,
+    change: Callable[[int, Tensor], Tensor],
+    limit: Callable[[Tensor], Tensor],
+    sites: Any,
+) -> Float[Tensor, "batch seq d_tpr"]:
+    """The memories after all steps, each changed by what ``change(step, memory)`` gives."""
+    memories = []
+    for step in range(n_steps):
+        memory = sites.tpr(limit(memory + sites.binding(change(step, memory))))
+        memories.append(memory)
+    return torch.stack(memories, 1)
+
+
+def recall(
+    memory: Float[Tensor, "*batch d_tpr"], key: Float[Tensor, "*batch d_key"]
+) -> Float[Tensor, "*batch d_role"]:
+    """F · key, of a memory whose axes are flattened."""
+    return (key[..., None, :] @ memory.unflatten(-1, (key.shape[-1], -1)))[..., 0, :]
+
+
+def flat_outer(
+    left: Float[Tensor, "*batch left"], right: Float[Tensor, "*batch right"]
+) -> Float[Tensor, "*batch left_right"]:
+    """left ⊗ right, its axes flattened."""
+    return (left[..., :, None] * right[..., None, :]).flatten(-2)

@@ -19,7 +19,18 @@ from tprprobe.data.dataset import Request
 from tprprobe.errors import InputError
 
 PERSONS = ("mary", "john", "anna", "paul", "lena", "omar", "ruth", "ivan")
-PLACES = ("hall", "office", "garden", "kitchen", "attic", "cellar", "school", "park", "shop", "barn")
+PLACES = (
+    "hall",
+    "office",
+    "garden",
+    "kitchen",
+    "attic",
+    "cellar",
+    "school",
+    "park",
+    "shop",
+    "barn",
+)
 THINGS = ("milk", "apple", "book", "lamp")
 VERBS = ("goes", "takes", "where", "is")
 

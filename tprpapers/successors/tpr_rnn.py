@@ -25,8 +25,14 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from tprpapers.successors.fast_weights import flat_outer
-from tprpapers.successors.stepwise import StepModel, StepState
+from tprpapers.successors.stepwise import (
+    StepModel,
+    StepState,
+    accumulate,
+    flat_outer,
+    recall,
+)
+from tprprobe.errors import InputError
 
 NEVER = -1e9  # the logit of what is not written
 
@@ -50,7 +56,6 @@ class TPRRNNConfig:
 class SentenceState(StepState):
     """The memory, the sentence up to now, how many symbols were read, and how many the source has."""
 
-    tpr: Float[Tensor, "batch d_tpr"]
     sentence: Float[Tensor, "batch d_embedding"]
     n_read: Int[Tensor, " batch"]
     length: Int[Tensor, " batch"]
@@ -76,41 +81,75 @@ class TPRRNN(StepModel[TPRRNNConfig, SentenceState]):
         )
 
     def start(self, source: Int[Tensor, "batch seq"]) -> SentenceState:
-        tpr = self.places.new_zeros(len(source), self.config.d_role**3)
+        """The empty memory.
+
+        Raises:
+            InputError: A source is not made of whole sentences.
+        """
         lengths = (source != self.config.pad).sum(1)
+        if (lengths % self.config.sentence_length).any():
+            raise InputError(
+                f"a source of {int(lengths.max())} symbols: this model reads sentences of "
+                f"{self.config.sentence_length}, the question last"
+            )
+        tpr = self.places.new_zeros(len(source), self.config.d_role**3)
         sentence = tpr.new_zeros(len(source), self.config.d_embedding)
         return SentenceState(tpr, sentence, torch.zeros_like(lengths), lengths)
 
-    def read_symbol(
-        self, symbols: Int[Tensor, " batch"], state: SentenceState, sites: Any
-    ) -> SentenceState:
-        size, n_read = self.config.sentence_length, state.n_read
-        place = n_read % size
-        word = self.embedding(symbols) * self.places[place]
-        sentence = torch.where((place == 0)[:, None], word, state.sentence + word)
-        is_source = (n_read < state.length)[:, None]  # the answer is no sentence
-        sentence = sites.hidden(torch.where(is_source, sentence, state.sentence))
-        e1, e2, *relations = (network(sentence) for network in self.to_components)
+    def read_symbols(
+        self, ids: Int[Tensor, "batch seq"], state: SentenceState, sites: Any
+    ) -> tuple[Float[Tensor, "batch seq d_embedding"], Float[Tensor, "batch seq d_tpr"], Any]:
+        n_read, is_last = self._count(ids, state)
+        sentences = self._sum_words(ids, n_read, state, sites)
+        e1, e2, *relations = (network(sentences) for network in self.to_components)
         role, filler = sites.role(torch.cat([e1, *relations], -1)), sites.filler(e2)
-        is_written = (place == size - 1) & (n_read < state.length - size)
-        change = write(state.tpr, role, filler) * is_written[:, None]
-        tpr = sites.tpr(state.tpr + sites.binding(change))
-        return SentenceState(tpr, sentence, n_read + 1, state.length)
 
-    def answer(self, state: SentenceState, sites: Any) -> Float[Tensor, "batch vocab"]:
-        unbound = torch.cat([network(state.sentence) for network in self.to_unbinding], -1)
-        vector, *relations = sites.unbinding(unbound).split(self.config.d_role, -1)
+        def change(step: int, memory: Tensor) -> Tensor:
+            return is_last[:, step, None] * write(memory, role[:, step], filler[:, step])
+
+        memories = accumulate(state.tpr, ids.shape[1], change, lambda memory: memory, sites)
+        after = SentenceState(memories[:, -1], sentences[:, -1], n_read[:, -1] + 1, state.length)
+        return sentences, memories, after
+
+    def _count(self, ids: Tensor, state: SentenceState) -> tuple[Tensor, Tensor]:
+        """How many symbols stand before every one, and which of them end a sentence that is written."""
+        size = self.config.sentence_length
+        is_counted = (ids != self.config.pad) | (state.n_read >= state.length)[:, None]
+        n_before = state.n_read[:, None] + is_counted.cumsum(1) - is_counted.long()
+        is_last = (n_before % size == size - 1) & (n_before < state.length[:, None] - size)
+        return n_before, is_last & is_counted
+
+    def _sum_words(
+        self, ids: Tensor, n_before: Tensor, state: SentenceState, sites: Any
+    ) -> Float[Tensor, "batch seq d_embedding"]:
+        """The sentence up to every symbol; behind the source it remains the question."""
+        place = n_before % self.config.sentence_length
+        words, sentence, sentences = self.embedding(ids) * self.places[place], state.sentence, []
+        is_source = n_before < state.length[:, None]
+        for step in range(ids.shape[1]):
+            is_first, word = place[:, step, None] == 0, words[:, step]
+            longer = torch.where(is_first, word, sentence + word)
+            sentence = sites.hidden(torch.where(is_source[:, step, None], longer, sentence))
+            sentences.append(sentence)
+        return torch.stack(sentences, 1)
+
+    def answer(
+        self, hidden: Tensor, memories: Tensor, state: SentenceState, sites: Any
+    ) -> Float[Tensor, "batch seq vocab"]:
+        unbinding = torch.cat([network(hidden) for network in self.to_unbinding], -1)
+        vector, *relations = sites.unbinding(unbinding).split(self.config.d_role, -1)
         total = torch.zeros_like(vector)
         for relation, gain, bias in zip(relations, self.gains, self.biases, strict=True):
-            read = recall(state.tpr, vector, relation)
+            read = recall(memories, flat_outer(vector, relation))
             vector = F.layer_norm(read, read.shape[-1:], eps=1e-7) * gain + bias
             total = total + vector
-        special = [self.config.pad, self.config.sos, self.config.eos]
-        logits = self.output(total).index_fill(1, torch.tensor(special).to(total.device), NEVER)
+        special = torch.tensor([self.config.pad, self.config.sos, self.config.eos])
+        logits = self.output(total).index_fill(-1, special.to(total.device), NEVER)
         ended = torch.full_like(logits, NEVER)
-        ended[:, self.config.eos] = 0
-        is_answer = state.n_read == state.length + 1  # the start symbol was read, no answer
-        return torch.where(is_answer[:, None], logits, ended)
+        ended[..., self.config.eos] = 0
+        n_behind = torch.arange(hidden.shape[1]).to(hidden.device) - hidden.shape[1]
+        is_start = state.n_read[:, None] + n_behind == state.length[:, None]
+        return torch.where(is_start[..., None], logits, ended)
 
 
 def perceptron(config: TPRRNNConfig) -> nn.Sequential:
@@ -122,16 +161,6 @@ def perceptron(config: TPRRNNConfig) -> nn.Sequential:
     return nn.Sequential(layers[0], nn.Tanh(), layers[1], nn.Tanh())
 
 
-def recall(
-    memory: Float[Tensor, "batch d_tpr"],
-    entity: Float[Tensor, "batch d_role"],
-    relation: Float[Tensor, "batch d_role"],
-) -> Float[Tensor, "batch d_role"]:
-    """F · (entity ⊗ relation)."""
-    key = flat_outer(entity, relation)
-    return (key[:, None] @ memory.unflatten(1, (key.shape[1], -1)))[:, 0]
-
-
 def write(
     memory: Float[Tensor, "batch d_tpr"],
     role: Float[Tensor, "batch four_d_role"],
@@ -139,10 +168,8 @@ def write(
 ) -> Float[Tensor, "batch d_tpr"]:
     """The change that a sentence makes: it writes e2 to (e1, r1), moves what was there to r2, and links e2 back to e1."""
     e1, r1, r2, r3 = role.chunk(4, -1)
-    written, moved, linked = (
-        recall(memory, e1, r1),
-        recall(memory, e1, r2),
-        recall(memory, filler, r3),
-    )
+    written = recall(memory, flat_outer(e1, r1))
+    moved = recall(memory, flat_outer(e1, r2))
+    linked = recall(memory, flat_outer(filler, r3))
     of_e1 = flat_outer(r1, filler - written) + flat_outer(r2, written - moved)
     return flat_outer(e1, of_e1) + flat_outer(filler, flat_outer(r3, e1 - linked))
