@@ -99,8 +99,8 @@ class TPRRNN(StepModel[TPRRNNConfig, SentenceState]):
     def read_symbols(
         self, ids: Int[Tensor, "batch seq"], state: SentenceState, sites: Any
     ) -> tuple[Float[Tensor, "batch seq d_embedding"], Float[Tensor, "batch seq d_tpr"], Any]:
-        n_read, is_last = self._count(ids, state)
-        sentences = self._sum_words(ids, n_read, state, sites)
+        n_before, n_read, is_last = self._count(ids, state)
+        sentences = self._sum_words(ids, n_before, state, sites)
         e1, e2, *relations = (network(sentences) for network in self.to_components)
         role, filler = sites.role(torch.cat([e1, *relations], -1)), sites.filler(e2)
 
@@ -108,16 +108,17 @@ class TPRRNN(StepModel[TPRRNNConfig, SentenceState]):
             return is_last[:, step, None] * write(memory, role[:, step], filler[:, step])
 
         memories = accumulate(state.tpr, ids.shape[1], change, lambda memory: memory, sites)
-        after = SentenceState(memories[:, -1], sentences[:, -1], n_read[:, -1] + 1, state.length)
+        after = SentenceState(memories[:, -1], sentences[:, -1], n_read, state.length)
         return sentences, memories, after
 
-    def _count(self, ids: Tensor, state: SentenceState) -> tuple[Tensor, Tensor]:
-        """How many symbols stand before every one, and which of them end a sentence that is written."""
+    def _count(self, ids: Tensor, state: SentenceState) -> tuple[Tensor, Tensor, Tensor]:
+        """How many symbols stand before every one, and in all, and which of them end a sentence that is written."""
         size = self.config.sentence_length
         is_counted = (ids != self.config.pad) | (state.n_read >= state.length)[:, None]
-        n_before = state.n_read[:, None] + is_counted.cumsum(1) - is_counted.long()
+        n_after = state.n_read[:, None] + is_counted.cumsum(1)
+        n_before = n_after - is_counted.long()
         is_last = (n_before % size == size - 1) & (n_before < state.length[:, None] - size)
-        return n_before, is_last & is_counted
+        return n_before, n_after[:, -1], is_last & is_counted
 
     def _sum_words(
         self, ids: Tensor, n_before: Tensor, state: SentenceState, sites: Any
