@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +54,9 @@ class Training:
 
 
 def list_trainings() -> Iterator[Training]:
-    """Seed by seed, so that a study that is cut off has whole seeds."""
-    for seed in PLAN["seeds"]:
-        for task, settings in PLAN["tasks"].items():
-            yield from (Training(task, model, seed) for model in settings["models"])
+    """Task by task and seed by seed, so that a study that is cut off has whole seeds."""
+    for (task, settings), seed in product(PLAN["tasks"].items(), PLAN["seeds"]):
+        yield from (Training(task, model, seed) for model in settings["models"])
 
 
 def train_all(runs: Path) -> None:
