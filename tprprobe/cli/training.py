@@ -8,6 +8,7 @@ import typer
 
 from tprprobe.cli import options as common
 from tprprobe.cli.generated_options import options_of
+from tprprobe.errors import InputError
 
 
 def models(as_json: common.Json = False) -> None:
@@ -25,21 +26,36 @@ def models(as_json: common.Json = False) -> None:
 
 
 def train(
-    recipe: Annotated[Path, typer.Argument(help="A recipe of a run, or a study's plan (TOML).")],
+    recipe: Annotated[
+        Path | None,
+        typer.Argument(help="A recipe of a run, or a study's plan (TOML); or give --data."),
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            help="Pairs to train on instead of a recipe, which is then made: a .tsv, .csv, .jsonl or .parquet file "
+            "with the columns source and target, or a folder with train, dev and test."
+        ),
+    ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", help="Change a key of the recipe: batch_size=64. May be repeated."),
     ] = None,
+    seed: common.Seed = 0,
     out: common.Out = None,
     resume: common.Resume = False,
     device: common.Device = "cpu",
 ) -> None:
-    """Train a model by a recipe, or all runs of a study's plan; under torchrun, on all its processes."""
+    """Train a model by a recipe or on pairs, or all runs of a study's plan; under torchrun, on all its processes."""
     from tprprobe import plugins
     from tprprobe.files.settings import read_toml
     from tprprobe.training.loop import train as run
     from tprprobe.training.recipes import read_recipe
 
+    if (recipe is None) == (data is None):
+        raise InputError("give a recipe (TOML), or --data with pairs of texts: one of the two")
+    if recipe is None or data is not None:
+        return _train_on_pairs(str(data), set_ or [], seed, out, resume, device)
     content = read_toml(recipe)
     plugged = next((each for key, each in plugins.find("recipes").items() if key in content), None)
     if plugged:
@@ -48,6 +64,25 @@ def train(
     return common.say(
         f"trained: {run(settings, out or Path('runs') / settings.name, resume, device)}"
     )
+
+
+def _train_on_pairs(
+    data: str, overrides: list[str], seed: int, out: Path | None, resume: bool, device: str
+) -> None:
+    """Trains by a recipe that is made for the data, scores the model on its test pairs, and names the next command."""
+    from tprprobe.training.loop import train as run
+    from tprprobe.training.pair_recipes import RECIPE, score_pairs, write_recipe
+    from tprprobe.training.recipes import read_recipe
+
+    out = out or Path("runs") / Path(data).name.split(".")[0]
+    path = out / RECIPE
+    if not (resume and path.exists()):
+        common.check_folder(out, resume)
+        common.say(write_recipe(data, path, seed))
+    folder = run(read_recipe(path, overrides), out, resume, device)
+    common.say(f"trained: {folder}")
+    common.say(score_pairs(folder, data, seed, device))
+    common.say(f"next: tprprobe examine {folder} --data {data} --out {out / 'examined'}")
 
 
 def convert(

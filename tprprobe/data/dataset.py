@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, overload, runtime_
 
 from tprprobe.data.origins import digest_named
 from tprprobe.errors import InputError
+from tprprobe.files.notebook import as_html
 from tprprobe.gold.labels import Labelled
 
 Labels = tuple[Labelled | None, Labelled | None]
@@ -47,10 +48,11 @@ class Example(Protocol):
 
 
 E = TypeVar("E", bound=Example)
+SHOWN = 5  # examples in a notebook
 ALL = "all"  # the split of what has none
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Dataset(ABC, Generic[E]):
     """Examples in a fixed order: ``len(data)``, ``data[i]``, ``data[a:b]`` (again a data set), iteration.
 
@@ -152,6 +154,15 @@ class Dataset(ABC, Generic[E]):
         """
         del vocabulary
         return self
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, split {self.split!r}: {len(self):,} examples)"
+
+    def _repr_html_(self) -> str:
+        import pandas as pd  # which commands that only read texts do without
+
+        shown = [(example.source, example.target) for example in self[:SHOWN]]
+        return as_html(repr(self), pd.DataFrame(shown, columns=["source", "target"]))
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -19,7 +19,7 @@ AT_ONCE = 256  # texts
 BLANK = re.compile(r"\s")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Contexts(Dataset[Article]):
     """The parts of texts as samples; the document of a part is its text's, or its text."""
 

@@ -4,6 +4,7 @@ An interrupted run that is resumed equals an uninterrupted one: batches, learnin
 are functions of the step, and everything else is in ``state.pt``.
 """
 
+import dataclasses
 import math
 import os
 import shutil
@@ -29,6 +30,7 @@ from tprprobe.files.locks import alone
 from tprprobe.files.writing import whole
 from tprprobe.models import build
 from tprprobe.models.answers import CAPTIONS, exact_matches, find_scores
+from tprprobe.models.architectures import expand, find_architecture
 from tprprobe.models.checkpoint import check_vocabulary, save_pretrained
 from tprprobe.models.protocol import CaptionModel, Model
 from tprprobe.training.logs import Log
@@ -103,8 +105,9 @@ class Run:
         self.load_pool = load_pool
         self.tokens = 0
         self.vocabulary = make_codec(recipe)
-        sizes = {"vocab_size": len(self.vocabulary)}
-        self.model = build(sizes | recipe.model, seed=recipe.seed).to(worker.device)
+        self.model = build(_with_ids(recipe.model, self.vocabulary), seed=recipe.seed).to(
+            worker.device
+        )
         if recipe.words or isinstance(self.model, CaptionModel):
             find_scores(CAPTIONS).prepare(self.model, self.vocabulary, recipe.words)
         check_vocabulary(
@@ -187,6 +190,14 @@ class Run:
             optimizer.load_state_dict(saved)
         for name in PROGRESS:
             setattr(self, name, state[name])
+
+
+def _with_ids(settings: dict[str, Any], vocabulary: Codec) -> dict[str, Any]:
+    """The settings of a model with the vocabulary's size and special ids, where they do not set them."""
+    architecture, _ = find_architecture(expand(settings)["architecture"])
+    options = {field.name for field in dataclasses.fields(architecture.config_class)}
+    ids = {name: getattr(vocabulary, name) for name in ("pad", "sos", "eos") if name in options}
+    return {"vocab_size": len(vocabulary)} | ids | settings
 
 
 def _read_state(path: Path, recipe: Recipe, device: torch.device) -> dict[str, Any]:

@@ -97,12 +97,16 @@ class Clusters:
         scaled = (vectors - self.mean) / self.scale
         return pairwise_distances_argmin(scaled, self.centers).astype(np.int32)
 
+    def __repr__(self) -> str:
+        place = self.site if self.head is None else f"{self.site}, head {self.head}"
+        return f"Clusters({self.k} of {len(self.labels):,} vectors at {place}; stability {self.stability:.2f})"
+
     def _repr_html_(self) -> str:
-        of = self.site if self.head is None else f"{self.site}, head {self.head}"
+        place = self.site if self.head is None else f"{self.site}, head {self.head}"
         agreement = f"agreement of {self.n_seeds} seeds (ARI) {self.stability:.2f}"
         vectors = "raw" if self.raw else "standardized"
         note = f"{vectors} vectors; {agreement}"
-        return as_html(f"{self.k} clusters of {of}", self.summary, note)
+        return as_html(f"{self.k} clusters of {place}", self.summary, note)
 
     def as_dict(self) -> dict[str, Any]:
         """Settings, measures and the summary, in JSON types; no labels and no centers.

@@ -47,7 +47,7 @@ class Annotated:
         return source, self.sentence if written is None else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AnnotatedFile(Dataset[Annotated]):
     """The sentences of a file; ``context`` is what the encoder reads.
 

@@ -1,6 +1,6 @@
 """Articles in files: JSON lines, lines of a `.source` and a `.target` file, columns of a Parquet table."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -31,6 +31,7 @@ COLUMNS = (
     ("sentence", LABEL),  # GLUE
     ("text", "text"),
 )
+ONE_ANSWER = {("source", "target"), ("question", "answer")}  # the target is right or wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,8 @@ class Article:
     document: str
     summary: str
     document_name: str | None = None
-    has_one_answer, module = False, ""
+    has_one_answer: bool = False
+    module = ""
 
     @property
     def source(self) -> str:
@@ -58,6 +60,11 @@ class Article:
 Columns = tuple[
     str, str
 ]  # of a text and of what it should become: twice the same where it is its own target
+
+
+def make_article(columns: Columns, texts: Iterable[str]) -> Article:
+    """The article of a row of a table, whose columns say whether a target is right or wrong."""
+    return Article(*texts, has_one_answer=columns in ONE_ANSWER)
 
 
 def find_columns(names: Collection[str], where: str, column: str | None = None) -> Columns:
@@ -107,7 +114,7 @@ WRITE_AGAIN = "write it again"
 ROWS = 1024  # of a Parquet file, that are decoded at a time
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Articles(Dataset[Article]):
     """Articles, which a function reads by their rows; ``about`` says what of their file is not read."""
 
@@ -151,7 +158,7 @@ def open_jsonl(path: Path, request: Request) -> Articles:
                 raise InputError(
                     f"{where} has {keys}, but no {lacking[0]!r}, which the first line has"
                 )
-            yield Article(*(as_text(row[name], name, where) for name in columns))
+            yield make_article(columns, (as_text(row[name], name, where) for name in columns))
 
     return Articles.of(request, len(lines), read, report)
 
@@ -215,7 +222,9 @@ def open_parquet(path: Path, request: Request) -> Articles:
                         texts = batch.take(pa.array(indices, pa.int64())).to_pylist()
                     for i, row in zip(indices, texts, strict=True):
                         where = f"{path}, row {start + i + 1}"
-                        yield Article(*(as_text(row[name], name, where) for name in columns))
+                        yield make_article(
+                            columns, (as_text(row[name], name, where) for name in columns)
+                        )
                     start += len(batch)
 
     return Articles.of(request, metadata.num_rows, read, report)

@@ -22,6 +22,7 @@ from tprprobe.data.documents.articlefiles import (
     Articles,
     describe_columns,
     find_columns,
+    make_article,
     open_jsonl,
     open_parquet,
     open_two,
@@ -116,7 +117,7 @@ def open_table(path: Path, request: Request) -> Articles:
                 f"{path}, line {number}: {len(row)} fields, but {len(names)} columns ({', '.join(names)}): "
                 f"{QUOTING[_suffix(path)]}"
             )
-        articles.append(Article(*(row[place] for place in places)))
+        articles.append(make_article(columns, (row[place] for place in places)))
     report = describe_columns(names, columns)
     if _suffix(path) == ".tsv":
         texts = [text for article in articles for text in {article.source, article.target}]

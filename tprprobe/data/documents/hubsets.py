@@ -17,6 +17,7 @@ from tprprobe.data.documents.articlefiles import (
     as_text,
     describe_columns,
     find_columns,
+    make_article,
 )
 from tprprobe.data.documents.corpora import SPLITS, choose, find_split
 from tprprobe.errors import InputError, check_extra
@@ -52,7 +53,8 @@ def open_hub_set(request: Request) -> Dataset:
             texts = table[list(row_range)]
             for row, *pair in zip(row_range, *(texts[name] for name in columns), strict=True):
                 where = f"{request.spec} {split}, row {row + 1}"
-                yield Article(*(as_text(*cell, where) for cell in zip(pair, columns, strict=True)))
+                cells = zip(pair, columns, strict=True)
+                yield make_article(columns, (as_text(*cell, where) for cell in cells))
 
     dataset = replace(Articles.of(request, len(table), read, report), split=split)
     return choose(dataset, request, divided=len(tables) == 1)

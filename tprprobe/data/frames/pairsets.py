@@ -57,7 +57,7 @@ class PairText:
         return self.sentence, None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MinimalPairs(Dataset[PairText]):
     """Rows 2i and 2i + 1 are the texts of item i.
 
