@@ -66,9 +66,9 @@ def measure_accuracy(model: Model, data: str, split: str) -> float:
 def measure_shares(model: Model, sample: Sample, site: str) -> Iterator[dict[str, Any]]:
     """The shares of fillers, roles and bindings in a site's states, after every filler from the second on."""
     pairs = sample.encode(model)
-    rows = torch.arange(len(sample.sources))
+    sample_ids = torch.arange(len(sample.sources))
     with tp.capture(model, [site]) as captured:
-        model.encode(pairs.batch(rows, model.config.pad)[0])
+        model.encode(pairs.batch(sample_ids, model.config.pad)[0])
     states = captured[site].double().numpy()
     for n_bound in range(2, sample.n_bound + 1):
         step = sample.step_of(n_bound)
@@ -77,14 +77,14 @@ def measure_shares(model: Model, sample: Sample, site: str) -> Iterator[dict[str
             for row, symbols in enumerate(sample.sources)
             if len(symbols) > step
         }
-        chosen = list(prefixes.values())
-        bindings = [sample.bindings(row)[:n_bound] for row in chosen]
+        rows = list(prefixes.values())
+        bindings = [sample.bindings(row)[:n_bound] for row in rows]
         try:
-            shares = BindingComponents(random_state=SHARE_SEED).fit(bindings, states[chosen, step])
+            shares = BindingComponents(random_state=SHARE_SEED).fit(bindings, states[rows, step])
         except InputError:  # too few sequences
             continue
         for share in shares.shares_.to_dict("records"):
-            yield {"step": n_bound, "part": share.pop("step"), "n": len(chosen), **share}
+            yield {"step": n_bound, "part": share.pop("step"), "n": len(rows), **share}
 
 
 @dataclass(frozen=True)
@@ -103,24 +103,24 @@ class RoleSwap:
             bindings = self.sample.bindings(row)
             places = [i for i, (filler, _) in enumerate(bindings)]
             if self.sample.task == "recall":
-                asked = next(i for i, (_, cue) in enumerate(bindings) if cue == symbols[-1])
-                others = [i for i in places if i != asked]
-                chosen = [asked, int(rng.choice(others))] if self.is_asked else others[:2]
+                query_index = next(i for i, (_, cue) in enumerate(bindings) if cue == symbols[-1])
+                remaining = [i for i in places if i != query_index]
+                pair = [query_index, int(rng.choice(remaining))] if self.is_asked else remaining[:2]
             else:
-                chosen = [int(i) for i in rng.permutation(len(places))[:2]]
-            differ = len(chosen) == 2 and bindings[chosen[0]][0] != bindings[chosen[1]][0]
-            exchanged.append((chosen[0], chosen[1]) if differ else (0, 0))
+                pair = [int(i) for i in rng.permutation(len(places))[:2]]
+            differ = len(pair) == 2 and bindings[pair[0]][0] != bindings[pair[1]][0]
+            exchanged.append((pair[0], pair[1]) if differ else (0, 0))
         return exchanged
 
     @cached_property
     def is_used(self) -> np.ndarray:
-        return np.array([first != second for first, second in self.exchanged])
+        return np.array([i != j for i, j in self.exchanged])
 
     def expected(self, row: int) -> list[str]:
         """The answer to the sequence with both fillers exchanged."""
-        bindings, (first, second) = self.sample.bindings(row), self.exchanged[row]
+        bindings, (i, j) = self.sample.bindings(row), self.exchanged[row]
         fillers = [filler for filler, _ in bindings]
-        fillers[first], fillers[second] = fillers[second], fillers[first]
+        fillers[i], fillers[j] = fillers[j], fillers[i]
         if self.sample.task == "recall":
             cue = self.sample.sources[row][-1]
             return [f for f, (_, c) in zip(fillers, bindings, strict=True) if c == cue]
@@ -130,8 +130,8 @@ class RoleSwap:
         """The roles of all steps, those of the two fillers exchanged."""
         order = torch.arange(roles.shape[1]).repeat(len(roles), 1)
         for row, pair in enumerate(self.exchanged):
-            first, second = (self.sample.step_of(n + 1) for n in pair)
-            order[row, first], order[row, second] = second, first
+            i, j = (self.sample.step_of(n + 1) for n in pair)
+            order[row, i], order[row, j] = j, i
         return roles.gather(1, order[..., None].expand_as(roles))
 
 

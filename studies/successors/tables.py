@@ -83,8 +83,8 @@ def _share_rows(
 
 
 def _measure_swaps(model: Model, sample: Sample) -> dict[str, Any]:
-    asked = measure_swap(model, RoleSwap(sample, is_asked=True))
-    row = {"algebra": asked["algebra"], "stays": asked["stays"], "n_swaps": asked["n"]}
+    swapped = measure_swap(model, RoleSwap(sample, is_asked=True))
+    row = {"algebra": swapped["algebra"], "stays": swapped["stays"], "n_swaps": swapped["n"]}
     if sample.task == "recall":
         row["elsewhere"] = measure_swap(model, RoleSwap(sample, is_asked=False))["stays"]
     return row
@@ -96,15 +96,18 @@ def _search(training: Training, model: Model) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         data = tp.load_data(training.data, split="dev", n=N_SEARCHED)
         store = tp.extract(model, data, [MEMORY], out=Path(folder) / "store", control=False)
-        found = tp.search_roles(store, MEMORY, unit=unit).found
-        row: dict[str, Any] = {"roles": found, "is_designed": names_role(training.task, found)}
-        is_first = training.task == "reverse" and training.seed == PLAN["seeds"][0]
-        if is_first or (training.task, training.model) in OPERATIONS:
+        scheme = tp.search_roles(store, MEMORY, unit=unit).found
+        row: dict[str, Any] = {"roles": scheme, "is_designed": names_role(training.task, scheme)}
+        is_first_seed = training.task == "reverse" and training.seed == PLAN["seeds"][0]
+        if is_first_seed or (training.task, training.model) in OPERATIONS:
             table = tp.compare_operations(store, MEMORY, "left", unit=unit)
             best = table.loc[table["r2"].idxmax()]
-            named = table.loc[table["is_named"], "operation"]
+            operations = table.loc[table["is_named"], "operation"]
             outer = table.set_index("operation").loc["outer product"]
-            row |= {"operation": named.iloc[0] if len(named) else "", "best": best["operation"]}
+            row |= {
+                "operation": operations.iloc[0] if len(operations) else "",
+                "best": best["operation"],
+            }
             row |= {"best_r2": best["r2"], "outer_r2": outer["r2"], "outer_behind": outer["behind"]}
     return row
 

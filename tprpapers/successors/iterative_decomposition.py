@@ -53,17 +53,17 @@ class SlotCompetition(nn.Module):
 
     def forward(
         self,
-        first: Float[Tensor, "*batch slot d_role"],
-        parts: Float[Tensor, "*batch part d_model"],
+        initial: Float[Tensor, "*batch slot d_role"],
+        segments: Float[Tensor, "*batch part d_model"],
     ) -> Float[Tensor, "*batch slot d_role"]:
-        key, value = F.elu(self.to_key(parts)) + 1, self.to_value(parts)
-        slots, d = first, first.shape[-1]
+        key, value = F.elu(self.to_key(segments)) + 1, self.to_value(segments)
+        slots, d = initial, initial.shape[-1]
         for _ in range(self.n_iterations):
-            query = F.elu((self.to_query(slots) + first) * d**-0.5) + 1
+            query = F.elu((self.to_query(slots) + initial) * d**-0.5) + 1
             shares = (key @ query.mT).softmax(-1) + EPSILON
             update = (shares / shares.sum(-2, keepdim=True)).mT @ value
             slots = slots + self.mlp(self.norm(update)) / d
-        return self.project(torch.cat([self.dropout(first), slots], -1)).tanh()
+        return self.project(torch.cat([self.dropout(initial), slots], -1)).tanh()
 
 
 class IterativeDecomposition(FastWeightMemory):
@@ -90,9 +90,11 @@ class IterativeDecomposition(FastWeightMemory):
         return self.to_parts(vectors).unflatten(-1, (self.config.n_parts, -1))
 
     def compete(
-        self, first: Float[Tensor, "batch seq d_slots"], hidden: Float[Tensor, "batch seq d_hidden"]
+        self,
+        initial: Float[Tensor, "batch seq d_slots"],
+        hidden: Float[Tensor, "batch seq d_hidden"],
     ) -> Float[Tensor, "batch seq d_slots"]:
-        slots = first.unflatten(-1, (-1, self.config.d_role))
+        slots = initial.unflatten(-1, (-1, self.config.d_role))
         return self.competition(slots, hidden.unflatten(-1, self.part_shape)).flatten(-2)
 
     def decompose(self, hidden: Tensor) -> tuple[Tensor, Tensor]:

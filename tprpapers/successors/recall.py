@@ -46,11 +46,11 @@ def draw_recall(request: Request) -> SymbolSet:
 
     def draw(rng: np.random.Generator, is_test: bool) -> SymbolPair:
         usable = cues[settings.size :] if is_test else cues
-        chosen = choose(rng, usable, settings.pairs)
-        bound = [values[_value_of(cues.index(cue), settings, rng, is_test)] for cue in chosen]
-        asked = int(rng.integers(settings.pairs))
-        words = [word for pair in zip(chosen, bound, strict=True) for word in pair]
-        return SymbolPair(" ".join([*words, ASK, chosen[asked]]), bound[asked])
+        sampled_cues = choose(rng, usable, settings.pairs)
+        bound = [values[_value_of(cues.index(cue), settings, rng, is_test)] for cue in sampled_cues]
+        query_index = int(rng.integers(settings.pairs))
+        words = [word for pair in zip(sampled_cues, bound, strict=True) for word in pair]
+        return SymbolPair(" ".join([*words, ASK, sampled_cues[query_index]]), bound[query_index])
 
     return draw_split(request, World(draw, (*cues, *values, ASK)))
 

@@ -31,11 +31,11 @@ class StepState:
         return replace(self, **{name: tensor[rows] for name, tensor in vars(self).items()})
 
     @staticmethod
-    def join(parts: Sequence[S]) -> S:
+    def join(states: Sequence[S]) -> S:
         """The rows of all states."""
-        names = [field.name for field in fields(parts[0])]
-        joined = {name: torch.cat([getattr(part, name) for part in parts]) for name in names}
-        return replace(parts[0], **joined)
+        names = [field.name for field in fields(states[0])]
+        joined = {name: torch.cat([getattr(state, name) for state in states]) for name in names}
+        return replace(states[0], **joined)
 
 
 class StepSites(nn.Module):
@@ -57,8 +57,8 @@ class StepModel(Model[K, S, S], Generic[K, S]):
 
     def add_sites(self, **widths: int) -> None:
         """Gives encoder and decoder their sites; the encoder unbinds nothing."""
-        written = {name: width for name, width in widths.items() if name != "unbinding"}
-        self.encoder = nn.ModuleList([StepSites(written)])
+        encoder_widths = {name: width for name, width in widths.items() if name != "unbinding"}
+        self.encoder = nn.ModuleList([StepSites(encoder_widths)])
         self.decoder = nn.ModuleList([StepSites(widths)])
 
     @abstractmethod
@@ -118,7 +118,7 @@ def recall(
 
 
 def flat_outer(
-    left: Float[Tensor, "*batch left"], right: Float[Tensor, "*batch right"]
-) -> Float[Tensor, "*batch left_right"]:
-    """left ⊗ right, its axes flattened."""
-    return (left[..., :, None] * right[..., None, :]).flatten(-2)
+    u: Float[Tensor, "*batch m"], v: Float[Tensor, "*batch n"]
+) -> Float[Tensor, "*batch m_n"]:
+    """u ⊗ v, its axes flattened."""
+    return (u[..., :, None] * v[..., None, :]).flatten(-2)

@@ -31,7 +31,7 @@ PLACES = (
     "shop",
     "barn",
 )
-THINGS = ("milk", "apple", "book", "lamp")
+OBJECTS = ("milk", "apple", "book", "lamp")
 VERBS = ("goes", "takes", "where", "is")
 
 
@@ -63,14 +63,14 @@ def draw_stories(request: Request) -> SymbolSet:
         cast = [persons[i] for i in rng.permutation(len(persons))[: settings.persons]]
         while True:
             story, places, holders = _tell(rng, cast, settings, is_test)
-            asked = [thing for thing, person in holders.items() if person in places]
+            candidates = [item for item, person in holders.items() if person in places]
             if not is_test:
-                asked += list(places)
-            if asked:
-                name = asked[int(rng.integers(len(asked)))]
+                candidates += list(places)
+            if candidates:
+                name = candidates[int(rng.integers(len(candidates)))]
                 return SymbolPair(f"{story} where is {name}", places[holders.get(name, name)])
 
-    return draw_split(request, World(draw, (*PERSONS, *PLACES, *THINGS, *VERBS)))
+    return draw_split(request, World(draw, (*PERSONS, *PLACES, *OBJECTS, *VERBS)))
 
 
 def _tell(
@@ -82,9 +82,9 @@ def _tell(
         person = cast[int(rng.integers(len(cast)))]
         may_take = is_test or person in PERSONS[: len(PERSONS) // 2]
         if may_take and rng.random() < 0.4:
-            thing = THINGS[int(rng.integers(len(THINGS)))]
-            holders[thing] = person
-            sentences.append(f"{person} takes {thing}")
+            item = OBJECTS[int(rng.integers(len(OBJECTS)))]
+            holders[item] = person
+            sentences.append(f"{person} takes {item}")
         else:
             places[person] = PLACES[int(rng.integers(len(PLACES)))]
             sentences.append(f"{person} goes {places[person]}")

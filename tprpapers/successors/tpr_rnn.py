@@ -169,8 +169,8 @@ def write(
 ) -> Float[Tensor, "batch d_tpr"]:
     """The change that a sentence makes: it writes e2 to (e1, r1), moves what was there to r2, and links e2 back to e1."""
     e1, r1, r2, r3 = role.chunk(4, -1)
-    written = recall(memory, flat_outer(e1, r1))
+    recalled = recall(memory, flat_outer(e1, r1))
     moved = recall(memory, flat_outer(e1, r2))
     linked = recall(memory, flat_outer(filler, r3))
-    of_e1 = flat_outer(r1, filler - written) + flat_outer(r2, written - moved)
+    of_e1 = flat_outer(r1, filler - recalled) + flat_outer(r2, recalled - moved)
     return flat_outer(e1, of_e1) + flat_outer(filler, flat_outer(r3, e1 - linked))
