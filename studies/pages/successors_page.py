@@ -17,6 +17,7 @@ from tprprobe.files.settings import read_toml
 
 IMAGE = "images/successors.svg"
 PREDICTIONS = Path(tprpapers.successors.__file__).with_name("predictions.toml")
+RECALLED = ("systematic test", "other swaps change nothing")  # columns of recall alone
 TITLES = {
     "fast-weight-memory": "Fast Weight Memory",
     "tpr-rnn": "TPR-RNN",
@@ -34,10 +35,8 @@ def make_page(_runs: Path) -> str:
     return fill(
         Path(__file__).parent,
         "successors.md.j2",
-        recall=table([row for row in rows if row["task"] == "recall"]).replace(
-            "| recall ", "| recall "
-        ),
-        reverse=table([row for row in rows if row["task"] == "reverse"]),
+        recall=table([row for task, row in rows if task == "recall"]),
+        reverse=table([row for task, row in rows if task == "reverse"]),
         seeds=table(list_seeds(models)),
         operations=table(list_operations(models)),
         steps=table(list_steps(shares)),
@@ -59,15 +58,16 @@ def is_second_site(shares: pd.DataFrame) -> pd.Series:
     return has_memory & shares["site"].str.endswith(".hidden")
 
 
-def summarize_models(models: pd.DataFrame, shares: pd.DataFrame) -> Iterator[dict[str, str]]:
-    """A row for every task and model: the mean of its seeds, and where it helps the least and the most."""
+def summarize_models(
+    models: pd.DataFrame, shares: pd.DataFrame
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """For every task and model a row: the mean of its seeds, the least and the most."""
     last = last_shares(shares)
     for (task, model), of in models.groupby(["task", "model"], sort=False):
         chosen = last[(last["task"] == task) & (last["model"] == model)]
         trained = chosen.loc[chosen["weights"] == "trained", "share"]
         learned, half = measure_learned(chosen)
-        yield {
-            "task": str(task),
+        row = {
             "model": TITLES[str(model)],
             "seeds": str(len(of)),
             "parameters": f"{of['parameters'].iloc[0]:,}",
@@ -78,6 +78,10 @@ def summarize_models(models: pd.DataFrame, shares: pd.DataFrame) -> Iterator[dic
             "swap obeys algebra": spread(of["algebra"]),
             "other swaps change nothing": spread(of["elsewhere"]),
         }
+        yield (
+            str(task),
+            {name: text for name, text in row.items() if task == "recall" or name not in RECALLED},
+        )
 
 
 def measure_learned(chosen: pd.DataFrame) -> tuple[float, float]:
@@ -110,7 +114,9 @@ def list_seeds(models: pd.DataFrame) -> Iterator[dict[str, str]]:
             "seed": str(row["seed"]),
             "roles that are found": f"`{row['roles']}`",
             "has a designed role": "yes" if row["is_designed"] else "no",
-            "held out": f"{row['dev']:.3f}",
+            "role vectors: variance between designed roles": f"{row['role_by_role']:.3f}",
+            "between fillers": f"{row['role_by_filler']:.3f}",
+            "systematic test": spread(pd.Series([row["test"]])).partition(" ")[0],
             "swap obeys algebra": f"{row['algebra']:.3f}",
         }
 
@@ -199,6 +205,8 @@ def _beyond(rival: str) -> Callable[[pd.DataFrame, pd.DataFrame, Any], Case]:
 
 
 def _outer(models: pd.DataFrame, _shares: pd.DataFrame, prediction: Any) -> Case:
+    if "best" not in models:
+        return {}
     asked = models[models["model"].isin(prediction["models"]) & models["best"].notna()]
     is_outer = (asked["best"] == "outer product") | (asked["operation"] == "outer product")
     return is_outer.groupby(asked["model"]).mean().to_dict()

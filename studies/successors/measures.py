@@ -87,6 +87,41 @@ def measure_shares(model: Model, sample: Sample, site: str) -> Iterator[dict[str
             yield {"step": n_bound, "part": share.pop("step"), "n": len(rows), **share}
 
 
+@torch.no_grad()
+def measure_role_sources(model: Model, sample: Sample) -> dict[str, float]:
+    """The shares of the variance of designed role vectors that lie between designed roles, and between fillers."""
+    source = sample.encode(model).batch(torch.arange(len(sample.sources)), model.config.pad)[0]
+    with tp.capture(model, ["encoder.0.role"]) as captured:
+        model.encode(source)
+    vectors, fillers, roles = [], [], []
+    for row in range(len(sample.sources)):
+        for n_bound, (filler, role) in enumerate(sample.bindings(row), 1):
+            vectors.append(
+                captured["encoder.0.role"][row, sample.step_of(n_bound)].double().numpy()
+            )
+            fillers.append(filler)
+            roles.append(role)
+    return {
+        "role_by_role": measure_between(np.array(vectors), roles),
+        "role_by_filler": measure_between(np.array(vectors), fillers),
+    }
+
+
+def measure_between(vectors: np.ndarray, labels: Sequence[str]) -> float:
+    """The share of variance between labels, from products of different vectors of one label, so that noise has share 0.
+
+    >>> measure_between(np.array([[1.0], [1.0], [-1.0], [-1.0]]), list("aabb"))
+    1.0
+    """
+    centered = vectors - vectors.mean(0)
+    labels_of_rows, between = np.array(labels), 0.0
+    for label in np.unique(labels_of_rows):
+        rows = centered[labels_of_rows == label]
+        products = (rows.sum(0) ** 2).sum() - (rows**2).sum()
+        between += products / max(1, len(rows) - 1)
+    return float(between / (centered**2).sum())
+
+
 @dataclass(frozen=True)
 class RoleSwap:
     """The roles of two fillers' steps exchanged, and the answers that the algebra then expects."""

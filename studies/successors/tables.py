@@ -14,6 +14,7 @@ from studies.successors.measures import (
     RoleSwap,
     Sample,
     measure_accuracy,
+    measure_role_sources,
     measure_shares,
     measure_swap,
 )
@@ -40,11 +41,16 @@ def find_sites(model: str) -> list[str]:
 
 
 def measure_all(runs: Path) -> None:
-    """Measures what is trained and not yet measured, and writes both tables."""
+    """Measures what is trained and not yet measured, and writes both tables after each model."""
     for training in list_trainings():
         folder = runs / training.name
         if (folder / MODEL).exists() and not (folder / MEASURED).exists():
             write_file(folder / MEASURED, json.dumps(measure(training, runs), indent=1))
+            write_tables(runs)
+
+
+def write_tables(runs: Path) -> None:
+    """Writes both tables of what is measured."""
     measured = [
         (training, json.loads((runs / training.name / MEASURED).read_text("utf-8")))
         for training in list_trainings()
@@ -69,7 +75,8 @@ def measure(training: Training, runs: Path) -> dict[str, Any]:
             untrained = training.build_untrained(runs, seed)
             shares += _share_rows(training, untrained, sample, "untrained", seed)
     if MEMORY in find_sites(training.model):
-        row |= _measure_swaps(model, sample) | _search(training, model)
+        row |= measure_role_sources(model, sample) | _measure_swaps(model, sample)
+        row |= _search(training, model)
     return {"model": row, "shares": shares}
 
 
