@@ -142,7 +142,12 @@ def list_steps(shares: pd.DataFrame) -> Iterator[dict[str, str]]:
     keys = ["task", "model", "site", "weights"]
     for (task, model, site, weights), of in bound.groupby(keys, sort=False):
         steps = of.groupby("step")["share"].mean()
-        row = {"task": task, "model": TITLES[model], "site": f"`{site}`", "weights": weights}
+        row = {
+            "task": str(task),
+            "model": TITLES[str(model)],
+            "site": f"`{site}`",
+            "weights": weights,
+        }
         yield row | {f"after {n}": f"{steps[n]:.3f}" if n in steps else "–" for n in range(2, 7)}
 
 
@@ -209,7 +214,8 @@ def _outer(models: pd.DataFrame, _shares: pd.DataFrame, prediction: Any) -> Case
         return {}
     asked = models[models["model"].isin(prediction["models"]) & models["best"].notna()]
     is_outer = (asked["best"] == "outer product") | (asked["operation"] == "outer product")
-    return is_outer.groupby(asked["model"]).mean().to_dict()
+    means = is_outer.groupby(asked["model"]).mean()
+    return {str(model): float(mean) for model, mean in means.items()}
 
 
 STATISTICS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Any], Case]] = {

@@ -83,8 +83,9 @@ def measure_shares(model: Model, sample: Sample, site: str) -> Iterator[dict[str
             shares = BindingComponents(random_state=SHARE_SEED).fit(bindings, states[rows, step])
         except InputError:  # too few sequences
             continue
-        for share in shares.shares_.to_dict("records"):
-            yield {"step": n_bound, "part": share.pop("step"), "n": len(rows), **share}
+        for part, share, low, high in shares.shares_[["step", "share", "low", "high"]].to_numpy():
+            values = {"share": float(share), "low": float(low), "high": float(high)}
+            yield {"step": n_bound, "part": part, "n": len(rows), **values}
 
 
 @torch.no_grad()
@@ -176,7 +177,7 @@ def measure_swap(model: Model, swap: RoleSwap) -> dict[str, float]:
     answers = write_answers(model, swap.sample)
     with tp.intervene(model, {"encoder.0.role": swap.edit}):
         edited = write_answers(model, swap.sample)
-    rows = np.flatnonzero(swap.is_used)
+    rows = np.flatnonzero(swap.is_used).tolist()
     expected = [swap.expected(row) for row in rows]
     return {
         "algebra": float(np.mean([edited[r] == e for r, e in zip(rows, expected, strict=True)])),

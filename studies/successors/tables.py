@@ -66,7 +66,7 @@ def write_tables(runs: Path) -> None:
 def measure(training: Training, runs: Path) -> dict[str, Any]:
     """The rows of a trained model; with the first seed also the shares of models with random weights."""
     model, sample = training.load(runs), Sample.load(training.task, training.data, "dev")
-    row = {"parameters": sum(weights.numel() for weights in model.parameters())}
+    row: dict[str, Any] = {"parameters": sum(weights.numel() for weights in model.parameters())}
     for split in PLAN["tasks"][training.task]["tests"]:
         row[split] = measure_accuracy(model, training.data, split)
     shares = list(_share_rows(training, model, sample, "trained", training.seed))
@@ -108,7 +108,7 @@ def _search(training: Training, model: Model) -> dict[str, Any]:
         is_first_seed = training.task == "reverse" and training.seed == PLAN["seeds"][0]
         if is_first_seed or (training.task, training.model) in OPERATIONS:
             table = tp.compare_operations(store, MEMORY, "left", unit=unit)
-            best = table.loc[table["r2"].idxmax()]
+            best = table.iloc[int(table["r2"].argmax())]
             operations = table.loc[table["is_named"], "operation"]
             outer = table.set_index("operation").loc["outer product"]
             row |= {
