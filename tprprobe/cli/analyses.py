@@ -82,7 +82,9 @@ def intervene(
     data: Annotated[str | None, typer.Option(help="Minimal pairs instead: pairs:FRAME.")] = None,
     text: Annotated[str | None, typer.Option(help="A text to continue instead.")] = None,
     exchange: Annotated[str | None, typer.Option(help="The words to exchange: Paris,Rome.")] = None,
-    answers: Annotated[str | None, typer.Option(help="The answers; default: the model's.")] = None,
+    answers: Annotated[
+        str | None, typer.Option(help="Answers to both texts: Italy,France; default: the model's.")
+    ] = None,
     n: common.Number = None,
     seed: common.Seed = 0,
     out: common.Out = None,
