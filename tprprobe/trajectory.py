@@ -15,7 +15,8 @@ from tprprobe.console import note
 from tprprobe.errors import InputError
 from tprprobe.evaluation.onsets import find_curves, find_onsets, pair_controls
 from tprprobe.evaluation.results import FILE, join_tables
-from tprprobe.figures.trajectories import draw_trajectory
+from tprprobe.figures.dots import render
+from tprprobe.figures.trajectories import trajectory_scene
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.locks import alone
 from tprprobe.files.runs import PARTS_FOLDER, KeptRun
@@ -142,7 +143,7 @@ def _measure_all(
     pairs = [pair_controls(rows, str(name)) for name, rows in results.groupby("run", sort=False)]
     paired = pd.concat(pairs, ignore_index=True)
     curves, onsets = find_curves(paired), find_onsets(paired)
-    draw_trajectory(curves, onsets).savefig(run.folder / FIGURE)
+    render(trajectory_scene(curves, onsets)).savefig(run.folder / FIGURE)
     files = dict(zip(TABLES.values(), (results, curves, onsets), strict=True))
     run.finish(files, {"checkpoints": checkpoints, "identical": identical})
 

@@ -61,7 +61,7 @@ def list_self_maps(store: Store) -> list[str]:
 def _score(
     store: Store, sites: list[str], sample: int, tokens: pd.DataFrame, backward: bool
 ) -> pd.DataFrame:
-    edges = list(_edges(tokens))
+    edges = list(find_edges(tokens))
     if not edges:
         return pd.DataFrame()
     of_word, token = tokens[WORD].to_numpy(), tokens.iloc[0]
@@ -80,7 +80,7 @@ def _score(
     return pd.DataFrame(rows)
 
 
-def _edges(tokens: pd.DataFrame) -> Iterator[tuple[str, int, int]]:
+def find_edges(tokens: pd.DataFrame) -> Iterator[tuple[str, int, int]]:
     """Relation, dependent and head of every word that has one, in tokens of their own.
 
     Words that share tokens go by the number of the first of them.
@@ -161,7 +161,9 @@ def pair_words(tokens: pd.DataFrame) -> list[tuple[int, int]]:
     """The first tokens of every word of a sample and of the word that it depends on, as positions in the table."""
     words = tokens[tokens[WORD] >= 0].drop_duplicates(WORD)
     place_of_word = dict(zip(words[WORD].tolist(), words.index.tolist(), strict=True))
-    return [(place_of_word[word], place_of_word[related]) for _, word, related in _edges(tokens)]
+    return [
+        (place_of_word[word], place_of_word[related]) for _, word, related in find_edges(tokens)
+    ]
 
 
 def score_sharpness(store: Store) -> pd.DataFrame:
