@@ -61,7 +61,9 @@ def _paint_groups(panel: Axes, squares: Squares) -> Any:
     assert squares.groups is not None
     names = [name for name in pd.unique(squares.groups.ravel()) if name]
     hues = np.array([*palette(len(names)), (1, 1, 1)])
-    codes = pd.Index(names).get_indexer(squares.groups.ravel()).reshape(squares.groups.shape)
+    codes = (
+        pd.Index(names).get_indexer(pd.Index(squares.groups.ravel())).reshape(squares.groups.shape)
+    )
     strength = np.nan_to_num(np.asarray(squares.values, float))[..., None]
     colors = 1 - strength * (1 - hues[codes])
     image = panel.imshow(colors, interpolation="nearest")
