@@ -44,9 +44,10 @@ def describe_run(subject: Any) -> str:
     state = {"mean": "the mean of its tokens’ vectors", "last": "the vector of its last token"}
     unit = state.get(subject.unit, "one vector")
     baseline = ", ".join(subject.store.twins)
+    guessed = [labeller.describe() for labeller in subject.labellers]
     labels = "".join(
-        f" {', '.join(sorted(labeller.describe()))} of the words were labeled by {next(iter(labeller.describe().values()))['source']}."
-        for labeller in subject.labellers
+        f" {next(iter(tasks.values()))['source']} labeled the words ({', '.join(tasks)})."
+        for tasks in guessed
     )
     first, last = site_label(subject.sites[0]), site_label(subject.sites[-1])
     sites = (
