@@ -56,9 +56,6 @@ class Analysis(NamedTuple):
 def find_checkpoints(paths: Sequence[str]) -> list[Checkpoint]:
     """The checkpoints: a folder of steps is a series, and all others together are one, by the numbers that end
     their names, or in their order where one has none.
-
-    Raises:
-        InputError: A step occurs twice in a series.
     """
     steps_by_path = {path: _list_steps(path) for path in paths}
     single = [path for path, steps in steps_by_path.items() if not steps]

@@ -14,12 +14,7 @@ from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.strangers import ACCEPTED, read_codec
 from tprprobe.errors import InputError
 from tprprobe.extraction.contexts import Contexts
-from tprprobe.extraction.division import (
-    cut_ranges,
-    join_ranges,
-    part_of,
-    stride_of,
-)
+from tprprobe.extraction.division import cut_ranges, join_ranges, part_of, stride_of
 from tprprobe.extraction.extractions import CONTROL_SAMPLES, Control, Extraction, Target
 from tprprobe.extraction.pooling import Pooling
 from tprprobe.files.locks import alone

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 CONTINUATION, SPACE = "##", "▁"  # before a piece that goes on a word, and before one that begins it
 PRINTED = [*range(33, 127), *range(161, 173), *range(174, 256)]  # bytes that stand for themselves
-UNPRINTED = [each for each in range(256) if each not in PRINTED]
+UNPRINTED = [byte for byte in range(256) if byte not in PRINTED]
 BYTES = {chr(n): n for n in PRINTED} | {chr(256 + i): n for i, n in enumerate(UNPRINTED)}
 LONGEST = 24
 SIGNS = {"": "∅", " ": "␣", "\n": "↵", "\t": "⇥"}

@@ -149,11 +149,7 @@ def _commonest(shares: pd.Series, n: int = 5) -> str:
 def save_clusters(
     results: Sequence[Clusters], folder: str | os.PathLike[str], store: Store
 ) -> Path:
-    """The new folder with the clusters of a store: clusters.json, and clusters and labels as Parquet tables.
-
-    Raises:
-        InputError: the folder exists already.
-    """
+    """The new folder with the clusters of a store: clusters.json, and clusters and labels as Parquet tables."""
     runs = [
         {key: getattr(result, key) for key in SCALARS}
         | {"mean": result.mean.tolist(), "scale": result.scale.tolist()}
@@ -209,11 +205,7 @@ def _join(tables: Sequence[pd.DataFrame], runs: Sequence[dict[str, Any]]) -> byt
 
 
 def load_clusters(folder: str | os.PathLike[str]) -> list[Clusters]:
-    """The clusters that :func:`save_clusters` wrote.
-
-    Raises:
-        InputError: the folder holds no clusters.
-    """
+    """The clusters that :func:`save_clusters` wrote."""
     folder = Path(folder)
     document = read_json(folder / RUNS)
     if (document.get("format"), document.get("version")) != (FORMAT, VERSION):

@@ -15,6 +15,7 @@ from tprprobe.figures.catalogue.inputs import Maker
 from tprprobe.figures.clusters import cluster_strips
 from tprprobe.figures.curves import learning_scene
 from tprprobe.figures.heads import heads_table
+from tprprobe.figures.patching import patching_squares
 from tprprobe.figures.probes import probe_table
 from tprprobe.figures.reconstruction import reconstruction_scene, reconstruction_table
 from tprprobe.figures.role_fits import (
@@ -95,6 +96,7 @@ MAKERS = {
     "reconstruction": Maker(draw_reconstruction, VALUES),
     "reconstruction-table": Maker(tabulate_reconstruction, VALUES),
     "behavior": Maker(behavior_scene),
+    "patching": Maker(patching_squares),
     "decomposition": Maker(scheme_table),
     "decomposition-steps": Maker(step_shares),
     "operations": Maker(operation_dots),

@@ -29,16 +29,10 @@ from tprprobe.models.huggingface.faults import (
     read_report,
     refusing,
 )
-from tprprobe.models.huggingface.language import (
-    CAUSAL,
-    MASKED,
-    SEQ2SEQ,
-    TEXT,
-    Pretrained,
-)
+from tprprobe.models.huggingface.language import TEXT, Pretrained
 from tprprobe.models.huggingface.sentences import MODULES, Encoding, Folder
 from tprprobe.models.huggingface.settling import settle
-from tprprobe.models.huggingface.symbols import has_two_stacks
+from tprprobe.models.huggingface.symbols import CAUSAL, MASKED, SEQ2SEQ, has_two_stacks
 from tprprobe.models.huggingface.taps import EAGER, attending
 from tprprobe.models.placement import AUTO, Placement, input_device
 
