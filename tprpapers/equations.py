@@ -8,9 +8,9 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
+from tprpapers.architectures.sublayers import SubLayer
 from tprprobe.models.attention import TPAttention, split_heads
 from tprprobe.models.protocol import Model
-from tprprobe.models.sublayers import SubLayer
 from tprprobe.models.transformer import Embedding
 from tprprobe.site.hooks import capture, find_sites
 

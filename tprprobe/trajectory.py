@@ -105,7 +105,9 @@ def run_trajectory(
         run = KeptRun.open(folder, settings, resume, MANIFEST)
         if not run.is_done:
             _measure_all(run, checkpoints, analyses, write_store, device)
-        elif read_json(folder / MANIFEST)["checkpoints"] != [[*each] for each in checkpoints]:
+        elif read_json(folder / MANIFEST)["checkpoints"] != [
+            [*checkpoint] for checkpoint in checkpoints
+        ]:
             raise InputError(f"{folder} holds other checkpoints: write to another place")
     return {name: read_table(folder / file, {}, "run it again") for name, file in TABLES.items()}
 
@@ -130,11 +132,11 @@ def _measure_all(
         store = run.folder / PARTS_FOLDER / f"store-{weights}"
         for analysis in analyses:
             write = partial(write_store, model, store) if write_store else None
-            part = run.part(
+            job = run.part(
                 f"{analysis.name}-{weights}", partial(_measure, analysis, name, store, write)
             )
-            part.finish()
-            tables.append(part.read(TABLE).assign(run=analysis.name, step=step, seed=seed))
+            job.finish()
+            tables.append(job.read(TABLE).assign(run=analysis.name, step=step, seed=seed))
         shutil.rmtree(store, ignore_errors=True)
     identical = [names for names in names_by_weights.values() if len(names) > 1]
     if identical:

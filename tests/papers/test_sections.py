@@ -11,6 +11,7 @@ import tprprobe as tp
 from tprpapers.schlag.hadamard.variance import capture_variance
 from tprpapers.schlag.hadamard_drawings import capture_table
 from tprpapers.schlag.reconstruction_drawings import reconstruction_curves, reconstruction_table
+from tprprobe.analyses.reconstruction import load_reconstruction
 from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
@@ -63,7 +64,7 @@ def test_reconstruct_command(stores, tmp_path):
     done = run("reconstruct", stores[0].path, "--baseline", stores[1].path, "--out", out)
     assert done.exit_code == 0, done.output
     assert "| tp, untrained" in done.output
-    written = pd.read_csv(out / "reconstruction.csv")
+    written = load_reconstruction(out)
     assert set(written["model"]) == {"tp", "plain"}
     assert written["layer"].nunique() == LAYERS
     assert (out / "reconstruction.md").read_text().strip() == done.output.strip()

@@ -12,7 +12,7 @@ import typer
 
 from tprprobe.cli.allocator import keep_freed_memory
 from tprprobe.cli.commands import COMMANDS as COMMANDS
-from tprprobe.cli.commands import Commands, find_commands
+from tprprobe.cli.commands import Commands
 from tprprobe.cli.options import say
 from tprprobe.cli.signals import ENDED, Stopped, stop_by_signals
 from tprprobe.errors import InputError
@@ -26,22 +26,18 @@ app = typer.Typer(
 
 
 def _print_version(is_asked: bool) -> bool:
+    """Prints the versions of tprprobe, Python and torch, and the devices that torch finds, and exits."""
     if is_asked:
-        typer.echo(_describe_versions())
+        import torch  # here, as other commands need it later or never
+
+        graphics = [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())]
+        devices = ", ".join([f"cpu ({torch.get_num_threads()} threads)", *graphics])
+        typer.echo(
+            f"tprprobe {version('tprprobe')}, Python {platform.python_version()}, "
+            f"torch {torch.__version__}; devices: {devices}"
+        )
         raise typer.Exit
-    return is_asked
-
-
-def _describe_versions() -> str:
-    """The versions of tprprobe, Python and torch, and the devices that torch finds, for reports of errors."""
-    import torch  # here, as other commands need it later or never
-
-    graphics = [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())]
-    devices = ", ".join([f"cpu ({torch.get_num_threads()} threads)", *graphics])
-    return (
-        f"tprprobe {version('tprprobe')}, Python {platform.python_version()}, "
-        f"torch {torch.__version__}; devices: {devices}"
-    )
+    return False
 
 
 @app.callback()
@@ -76,14 +72,13 @@ def main() -> None:
     try:
         app()
     except Stopped as stopped:
-        say(f"tprprobe: {stopped.advice(sys.argv[1:], find_commands(sys.argv[1:]))}")
+        say(f"tprprobe: {stopped}")
         sys.exit(ENDED + stopped.number)
     except InputError as error:
         say(f"tprprobe: {error}")
         sys.exit(2)
     except OSError as error:
-        where = error.filename or "input or output"
-        say(f"tprprobe: {InputError(f'{where}: {error.strerror or error}')}")
+        say(f"tprprobe: {error.filename or 'input or output'}: {error.strerror or error}")
         sys.exit(2)
     except (MemoryError, RuntimeError) as error:
         if not lacks_memory(error):

@@ -86,8 +86,8 @@ def probe(
             )
         seed, out = settings.get("seed", 0), out or common.default_folder("probe", ckpt or PROBED)
         common.check_folder(out, resume)
-        read = common.model_and_data(ckpt or PROBED, data, split, n, seed, device, loading)
-        opened = _extract(*read, settings.get("sites", SITES), out, resume)
+        inputs = common.model_and_data(ckpt or PROBED, data, split, n, seed, device, loading)
+        opened = _extract(*inputs, settings.get("sites", SITES), out, resume)
     else:
         of_model = {"--ckpt": ckpt, "--data": data, "--split": split, "-n": n}
         if names := ", ".join(name for name, value in of_model.items() if value is not None):
@@ -123,12 +123,12 @@ def _probe(
     if refine:
         settings["estimator"] = LINEAR
     rows = probe(store, task, out=out, **settings)
-    if refine and (worth := worth_refining(rows)):
-        further = None if out is None else out / "span-conv"
-        settings |= {"sites": worth, "out": further, "estimator": SPAN_CONV, **steps}
+    if refine and (sites := worth_refining(rows)):
+        folder = None if out is None else out / "span-conv"
+        settings |= {"sites": sites, "out": folder, "estimator": SPAN_CONV, **steps}
         rows = pd.concat([rows, probe(store, task, **settings)], ignore_index=True)
-    shown = screen(rows)
-    return rows, f"{NOTE}{TIES if TIED in shown else ''}\n{shown.to_string(index=False)}"
+    table = screen(rows)
+    return rows, f"{NOTE}{TIES if TIED in table else ''}\n{table.to_string(index=False)}"
 
 
 @common.of_model
@@ -171,13 +171,13 @@ def predict(
         model = require_head(
             load_model(ckpt, device=device, **loading or {}), "a prediction of words"
         )
-        found = next_words(model, what, k)
+        predictions = next_words(model, what, k)
     else:
         from tprprobe.analyses.probing import load_probe
         from tprprobe.store import open_store
 
-        found = load_probe(Path(what)).predict(open_store(Path(str(store))))
+        predictions = load_probe(Path(what)).predict(open_store(Path(str(store))))
     if out is not None:
-        write_table(out, found)
+        write_table(out, predictions)
     if as_json or out is None:
-        common.show(as_json, found, lambda: found.to_string(index=False))
+        common.show(as_json, predictions, lambda: predictions.to_string(index=False))

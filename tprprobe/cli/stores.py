@@ -68,6 +68,6 @@ def push(
 
 def _numbers(layers: str) -> list[int]:
     try:
-        return [int(each) for each in layers.split(",")]
+        return [int(number) for number in layers.split(",")]
     except ValueError as error:
         raise InputError(f"--layers {layers}: give whole numbers with commas, 1,2,3") from error

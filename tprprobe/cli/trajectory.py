@@ -102,11 +102,7 @@ def _read_line(context: Any, line: str, number: int) -> Any:
 
 
 def _run_command(command: Any, words: list[str], source: list[str]) -> Any:
-    """The long table that a command writes, which prints nothing.
-
-    Raises:
-        InputError: It writes none.
-    """
+    """The long table that a command writes, which prints nothing."""
     from tprprobe.evaluation.results import load_results
 
     with TemporaryDirectory() as scratch, redirect_stdout(None):

@@ -19,10 +19,7 @@ from tprprobe.errors import InputError
 
 
 class Spool:
-    """A temporary file of encoded texts: written as they come, read from disk.
-
-    The file has no name and is gone with its readers. It lies where `TMPDIR` says.
-    """
+    """A temporary file of encoded texts (in `TMPDIR`), written as they come, mapped, and gone with its readers."""
 
     def __init__(self):
         self.file = TemporaryFile()  # noqa: SIM115 (closed by `__exit__`)

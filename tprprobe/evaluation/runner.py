@@ -1,19 +1,27 @@
-"""Fits, tests and counts: the loop over folds, controls and seeds, for any estimator."""
+"""Jobs of a run, which resumes where it was cut off; and fits, tests and counts of any estimator, fold by fold."""
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from tprprobe import plugins
 from tprprobe.errors import InputError, unknown
 from tprprobe.evaluation.metrics import Marks, Predictions, predict_one_label
+from tprprobe.evaluation.results import FILE, Results, load_long
+from tprprobe.files.kinds import Kind
+from tprprobe.files.runs import KeptRun, Part, kept
 
 METHODS = ("fit", "get_params")
 SCORE = "score"  # the metric of an estimator that predicts nothing
 UNIFORM = 0.01  # of all probabilities is uniform: a label that was not seen would cost infinitely many bits
 
+Progress = Callable[[Sequence[Part]], Iterable[Part]]  # what shows jobs as they are done
 Rows = Int[np.ndarray, " row"]
 Labels = Bool[np.ndarray, "estimator target label"]
 HeldOut = Bool[np.ndarray, "estimator held_out label"]
@@ -33,6 +41,31 @@ class CrossFit(NamedTuple):
 
     estimators: list[Any]
     sums: Float[np.ndarray, "estimator *count"]
+
+
+def run_jobs(
+    kind: Kind,
+    settings: Mapping[str, Any],
+    jobs: Mapping[str, Callable[[], pd.DataFrame]],
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: Progress = iter,
+) -> Results:
+    """The long table of a run, whose jobs make rows of it.
+
+    Args:
+        kind: What the folder of the run holds.
+        settings: What the run is of: another one does not resume it.
+        jobs: By name what makes rows; a job that an earlier run finished is not done again.
+        out: A new folder for the run; None: nothing is written.
+        resume: Resume an interrupted run.
+        progress: What shows the jobs as they are done.
+    """
+    settings = {"format": f"tprprobe-{Path(kind.file).stem}", **settings}
+    with kept(out) as folder:
+        run = KeptRun.open(folder, settings | {"tprprobe": version("tprprobe")}, resume, kind.file)
+        run.make_table(FILE, jobs, progress)
+        return load_long(folder)
 
 
 def find_estimator(name: str, parameters: dict[str, Any]) -> Any:

@@ -21,9 +21,8 @@ Source = str | os.PathLike[str]
 class Kind:
     """A folder that ``tprprobe COMMAND`` makes: the first of ``files`` is there when it is finished.
 
-    ``loader`` is the function that reads the folder, "MODULE:NAME" of the room that registers the kind, so
-    that a list of kinds imports nothing; without one the first file is a table, which has at least these
-    ``columns``. A kind that ``is_beside`` others names a folder only where no other does.
+    ``loader`` ("MODULE:NAME") reads it; without one the first file is a table with at least these ``columns``. A kind
+    that ``is_beside`` others names a folder only where no other does.
     """
 
     files: tuple[str, ...]
@@ -84,9 +83,7 @@ def finished_in(folder: Source) -> dict[str, str]:
 
 
 def verify_run(folder: Source) -> dict[str, Any]:
-    """What of a folder could be read: its finished results (``kinds``, by place), and the number of
-    ``files`` whose checksums were kept, all as they were written.
-    """
+    """What could be read: finished results (``kinds``, by place), and the number of ``files`` that equal their checksums."""
     from tprprobe.files.runs import check_tables  # a store is verified without pandas
 
     path, kind_of_place = Path(folder), finished_in(folder)
@@ -97,12 +94,8 @@ def verify_run(folder: Source) -> dict[str, Any]:
         kind = list_kinds()[name]
         if kind.loader:
             kind.load(path / place)
-        manifests = [
-            path / place / file_name
-            for file_name in (*kind.files, SETTINGS)
-            if file_name.endswith(".json")
-        ]
-        files += sum(check_tables(file) for file in manifests if file.is_file())
+        manifests = [path / place / name for name in (*kind.files, SETTINGS)]
+        files += sum(check_tables(m) for m in manifests if m.suffix == ".json" and m.is_file())
     return {"run": str(folder), "kinds": kind_of_place, "files": files}
 
 

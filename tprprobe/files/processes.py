@@ -29,14 +29,13 @@ class Ranks:
         for names in STARTERS:
             if all(name in environment for name in names[:2]):
                 values = [environment.get(name, "0") for name in names]
-                if not all(value.isdecimal() for value in values) or int(values[0]) >= int(
-                    values[1]
-                ):
+                try:
+                    return cls(*map(int, values))
+                except ValueError:
                     raise InputError(
                         f"{names[0]}={values[0]!r} of {names[1]}={values[1]!r} is no place among processes: "
                         "start them with torchrun or srun, or unset these variables"
-                    )
-                return cls(*map(int, values))
+                    ) from None
         return cls()
 
     def place(self, device: str) -> str:

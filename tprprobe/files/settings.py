@@ -20,11 +20,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def refuse(self, names: Sequence[str], reason: str) -> None:
-        """Checks that these settings have their defaults.
-
-        Raises:
-            ValueError: one is not, which would change nothing, for that reason.
-        """
+        """Raises a ValueError if one of these settings, which change nothing for that reason, is no default."""
         for name in names:
             default = type(self).model_fields[name].get_default(call_default_factory=True)
             if getattr(self, name) != default:

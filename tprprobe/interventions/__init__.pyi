@@ -11,6 +11,7 @@ from .edits import shift as shift
 from .edits import snap as snap
 from .edits import swap as swap
 from .edits import zero as zero
+from .logit_lens import logit_lens as logit_lens
 from .placement import Chain as Chain
 from .surgeries import surgery as surgery
 from .sweep_recipes import Recipe as Recipe

@@ -25,7 +25,7 @@ class Preset(NamedTuple):
 def list_presets() -> dict[str, Preset]:
     """Every preset by name, as plug-ins register them."""
     plugged = plugins.load_all("presets").values()
-    return {name: Preset(*each) for presets in plugged for name, each in presets.items()}
+    return {name: Preset(*row) for presets in plugged for name, row in presets.items()}
 
 
 def list_models() -> dict[str, list[dict[str, Any]]]:
@@ -41,8 +41,8 @@ def list_models() -> dict[str, list[dict[str, Any]]]:
         }
         for name, preset in list_presets().items()
     ]
-    found = [_describe(name, folder) for name, folder in assets.available("models").items()]
-    return {"presets": presets, "checkpoints": [row for row in found if row]}
+    checkpoints = [_describe(name, folder) for name, folder in assets.available("models").items()]
+    return {"presets": presets, "checkpoints": [row for row in checkpoints if row]}
 
 
 def _describe(name: str, folder: Path) -> dict[str, Any]:

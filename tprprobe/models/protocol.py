@@ -16,9 +16,11 @@ from torch import Tensor, nn
 from tprprobe.data.pairs import encode_sources
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
+from tprprobe.files.notebook import as_html
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.decoding.sequence_model import SequenceModel
 from tprprobe.site.attachment import Attached
+from tprprobe.site.hooks import sites
 from tprprobe.site.site import device_of
 
 K = TypeVar("K")  # a configuration: vocab_size, d_model, dropout, the ids pad, sos and eos, …
@@ -48,6 +50,10 @@ class Language(SequenceModel):
     vocabulary: Codec | None = None
     folder: Path | None = None
     run: Callable[..., Any]  # its logits of a source and a target, as of an attached module
+
+    def _repr_html_(self) -> str:
+        n_weights = sum(weights.numel() for weights in self.parameters())
+        return as_html(f"{self.name}: {n_weights:,} parameters", sites(self))
 
     @property
     def device(self) -> torch.device:
@@ -113,9 +119,9 @@ class Language(SequenceModel):
         logs = logs.gather(-1, target.clamp(min=0)[..., None])[..., 0]
         return logs.masked_fill(target == self.config.pad, 0.0).sum(1)
 
-    def _after(self, source: Tensor, written: Tensor) -> Tensor:
+    def _after(self, source: Tensor, continuation: Tensor) -> Tensor:
         start = torch.full((len(source), 1), self.config.sos, device=source.device)
-        return self.decode(torch.cat([start, written], 1), self.encode(source))[0].float()
+        return self.decode(torch.cat([start, continuation], 1), self.encode(source))[0].float()
 
     def generate(
         self,

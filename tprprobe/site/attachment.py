@@ -21,15 +21,9 @@ ENCODING = "encoding"  # the name of a site with one vector a sample
 
 
 class Attached(nn.Module):
-    """A module of another library with sites, called as ``attached(source, target)``.
-
-    Args:
-        module: The module.
-        forward: How it is called, see :func:`attach`.
+    """A module of another library with sites (see :func:`attach`), called as ``attached(source, target)``.
 
     Attributes:
-        architecture: Always None.
-        folder: Always None.
         config: The configuration of the module; None if it has none.
         name: Its name, by default that of its class.
         vocabulary: What makes ids of texts; None until it is set.
@@ -60,22 +54,16 @@ class Attached(nn.Module):
         self.attach_again: Callable[[nn.Module], Attached] | None = None
 
     def copied(self) -> "Attached":
-        """A copy of the module with the same sites; hooks on the copy do not act on the original.
-
-        Returns:
-            The copy.
-
-        Raises:
-            InputError: The module cannot be copied.
-        """
-        if self.attach_again is None:
-            raise InputError(f"{self.name} cannot be copied with its sites: call tp.attach again")
+        """A copy of the module with the same sites; hooks on the copy do not act on the original."""
         try:
-            copied = self.attach_again(copy.deepcopy(self.get_submodule(FOREIGN)))
+            module = copy.deepcopy(self.get_submodule(FOREIGN))
         except (RuntimeError, TypeError) as error:
             raise InputError(
                 f"{self.name} cannot be copied, so it has no twin (go on with control=False): {error}"
             ) from error
+        if self.attach_again is None:
+            raise InputError(f"{self.name} cannot be copied with its sites: call tp.attach again")
+        copied = self.attach_again(module)
         copied.vocabulary, copied.name = self.vocabulary, self.name
         return copied
 
@@ -85,38 +73,18 @@ class Attached(nn.Module):
         return device_of(self)
 
     def forward(self, *batch: Any) -> Any:
-        """The result of the module's own call.
-
-        Args:
-            *batch: What the module takes.
-
-        Returns:
-            What the module returns.
-        """
+        """What the module returns for a batch."""
         module, self.calls = self.get_submodule(FOREIGN), self.calls + 1
-        has_reader = any(
-            isinstance(submodule, Site) and submodule.is_read for submodule in self.modules()
-        )
+        has_reader = any(isinstance(part, Site) and part.is_read for part in self.modules())
         with _padded(module) if has_reader else contextlib.nullcontext():
             return self._call(module, batch) if self._call else module(*batch)
 
     def describe(self) -> dict[str, Any]:
-        """Facts about the module by name, in JSON types.
-
-        Returns:
-            The class of the module as its architecture, and ``notes``.
-        """
+        """The class of the module as its ``architecture``, and ``notes``, in JSON types."""
         return {"architecture": type(self.get_submodule(FOREIGN)).__name__, **self.notes}
 
     def run(self, source: Any, target: Any) -> Any:
-        """A forward pass for the sake of the sites, as an extraction makes it.
-
-        Args:
-            source: The ids that the module reads.
-            target: The decoder's ids.
-
-        Returns:
-            What the module returns.
+        """What the module returns for the ids of a source and of a target, as an extraction calls it.
 
         Raises:
             InputError: The module's own ``forward`` does not take both.
@@ -136,17 +104,15 @@ class Attached(nn.Module):
 @contextlib.contextmanager
 def _padded(module: nn.Module) -> Iterator[None]:
     """A block in which torch's encoders pass on [batch, seq, …], not nested tensors without pads."""
-    stacks = [
-        submodule for submodule in module.modules() if isinstance(submodule, nn.TransformerEncoder)
-    ]
-    settings = [stack.use_nested_tensor for stack in stacks]
+    stacks = [stack for stack in module.modules() if isinstance(stack, nn.TransformerEncoder)]
+    nested_stacks = [stack for stack in stacks if stack.use_nested_tensor]
     try:
-        for stack in stacks:
+        for stack in nested_stacks:
             stack.use_nested_tensor = False
         yield
     finally:
-        for stack, uses_nested in zip(stacks, settings, strict=True):
-            stack.use_nested_tensor = uses_nested
+        for stack in nested_stacks:
+            stack.use_nested_tensor = True
 
 
 def attach(
@@ -243,8 +209,8 @@ def pass_through(
     passed: Callable[[Tensor], Tensor],
     otherwise: Callable[[Any], Any] = lambda values: values,
 ) -> None:
-    """Leads the first tensor that a submodule is given (``input``) or returns through a function; where that
-    returns the same tensor, nothing is replaced. What begins with no tensor goes through ``otherwise``.
+    """Leads the first tensor that a submodule is given (``input``) or returns through a function, which may return the same.
+    What begins with no tensor goes through ``otherwise``.
     """
 
     def replaced(values: Any) -> Any:

@@ -27,11 +27,7 @@ def select(patterns: str | Iterable[str], names: Sequence[str]) -> list[str]:
 
 
 def check_possible(patterns: Iterable[str]) -> None:
-    """Checks shell globs before a model of transformers is read, which takes long.
-
-    Raises:
-        InputError: no such model has a site that one of them matches.
-    """
+    """Checks that a model of transformers can have sites that shell globs match, before it is read, which takes long."""
     for pattern in patterns:
         if not match(pattern, _transformers_sites(MOST_LAYERS)):
             raise unknown("site", pattern, _transformers_sites(1))

@@ -32,6 +32,8 @@ Rows = slice | Integer[np.ndarray, "row"] | Bool[np.ndarray, "token"]
 class Store(StoreContents):
     """A complete store: the vectors of a model's sites on a data set, and what it says of itself.
 
+    A method's ``site`` is a name or a pattern of one site; layer -1 is the last.
+
     Examples:
         >>> store.read("encoder.-1.self.role", rows=slice(0, 2), head=0).shape
         (2, 24)
@@ -44,9 +46,8 @@ class Store(StoreContents):
         """One row per token, by sample, source before target; see [columns](stores.md#columns-of-tokens)."""
         from tprprobe.store.tokens import read_parquet
 
-        file = self.path / layout.TOKENS
         with manifests.undamaged(self.path):
-            return verification.check_tokens(file, self.facts, read_parquet(file))
+            return read_parquet(self.path / layout.TOKENS)
 
     @functools.cached_property
     def arrays(self) -> "xr.Dataset":
@@ -64,12 +65,6 @@ class Store(StoreContents):
         twins = {kind: open_store(path) for kind, path in layout.twins_in(self.path).items()}
         for kind, twin in twins.items():
             verification.check_twin(self.path, self.facts, kind, twin.facts)
-            for site, spec in twin.specs.items():
-                own_spec = self.specs.get(site)
-                if own_spec is None or (own_spec.axes, own_spec.shape) != (spec.axes, spec.shape):
-                    raise InputError(
-                        f"{twin.path} is no twin of {self.path}: its {site} has another shape; extract it again"
-                    )
         return twins
 
     @property
@@ -78,14 +73,9 @@ class Store(StoreContents):
         return next(iter(self.twins.values()), None)
 
     def tokens_of(self, site: str) -> "pd.DataFrame":
-        """The tokens that the rows of a site belong to.
+        """The tokens that the rows of a site belong to, in their order.
 
-        Args:
-            site: A site; layer -1 is the last.
-
-        Returns:
-            One row per row of the site, in the same order. Where a site has one vector a sample, ``token`` is the sample's whole
-            text and ``position`` that of its last token.
+        If a site has one vector a sample, ``token`` is the sample's whole text, ``position`` that of its last token.
         """
         from tprprobe.store.tokens import join_samples
 
@@ -95,12 +85,7 @@ class Store(StoreContents):
     def sequences_of(self, site: str) -> "pd.DataFrame":
         """All tokens from which the vectors of a site were made.
 
-        Args:
-            site: A site; layer -1 is the last.
-
-        Returns:
-            One row per token. For a site of tokens these are :meth:`tokens_of`; where there is one vector a sample, vector n is
-            of the tokens of the n-th different ``sample``.
+        If a site has one vector a sample, vector n is made of the tokens of the n-th different ``sample``.
         """
         side = self.side(site)
         if side == layout.SAMPLE:
@@ -136,14 +121,7 @@ class Store(StoreContents):
         return self._read(name, (*index, head % spec.heads))
 
     def read_finite(self, site: str, rows: slice | np.ndarray) -> Shaped[np.ndarray, "row ..."]:
-        """Vectors of a site, checked to be finite.
-
-        Args:
-            site: A site; layer -1 is the last.
-            rows: Which rows, as numbers or a slice.
-
-        Returns:
-            The vectors, as of :meth:`read`.
+        """Vectors of a site as of :meth:`read`.
 
         Raises:
             InputError: A number is not finite; the line names its site and sample.
@@ -194,14 +172,7 @@ class Store(StoreContents):
         return any(map(str, self.tokens["prediction"].dropna().unique()))
 
     def map_shapes(self, site: str) -> Integer[np.ndarray, "sample 2"]:
-        """The sizes of attention maps.
-
-        Args:
-            site: A site of attention maps; layer -1 is the last.
-
-        Returns:
-            The numbers of queries and keys of every sample that has a map [sample, 2].
-        """
+        """The numbers of queries and keys of every sample that has an attention map at a site [sample, 2]."""
         return self._places[self._spec(site)[1].rows][0]
 
     def attention(self, site: str, sample: int) -> Float[np.ndarray, "head query key"]:

@@ -1,6 +1,4 @@
-"""Texts as readers know them: pieces of words spelled (`Ġthe` and `▁the` are ` the`, `##ing` is `-ing`), and whatever a
-store holds made safe to show, one line, visible, nothing in it executed.
-"""
+"""Tokens as readers know them (`Ġthe` and `▁the` are ` the`, `##ing` is `-ing`), safe to show in one line."""
 
 import unicodedata
 from collections.abc import Iterable
@@ -37,9 +35,7 @@ def sign(token: object) -> str:
 
 
 def visible(text: object, longest: int = LONGEST) -> str:
-    """The text with a visible sign for each character that cannot be seen or would turn other text
-    around.
-    """
+    """The text with a visible sign for each character that cannot be seen or would turn other text around."""
     text = str(text)
     if text in SIGNS:
         return SIGNS[text]

@@ -98,9 +98,9 @@ class Source:
         """The rows in parts, over which workers may be spread."""
         return parts_of(self.rows)
 
-    def blocks(self, part: slice = slice(None)) -> Iterator[Float32[np.ndarray, "_row width"]]:
+    def blocks(self, span: slice = slice(None)) -> Iterator[Float32[np.ndarray, "_row width"]]:
         """The vectors (of a part of the rows) in blocks."""
-        for rows, block in self.store.iterate(self.site, self.head, part=part):
+        for rows, block in self.store.iterate(self.site, self.head, part=span):
             yield self._typed(block, rows.start)
 
     def _read(self, rows: slice) -> Float32[np.ndarray, "_row width"]:
@@ -130,28 +130,30 @@ class Source:
         varies = variance > rounding * variance + np.square(rounding * mean)
         return mean.astype(np.float32), np.where(varies, np.sqrt(variance), 1).astype(np.float32)
 
-    def _moments(self, part: slice) -> Moments:
+    def _moments(self, span: slice) -> Moments:
         scaler = StandardScaler()
-        for block in self.blocks(part):
+        for block in self.blocks(span):
             scaler.partial_fit(block)
-        return part.stop - part.start, np.asarray(scaler.mean_), np.asarray(scaler.var_)
+        return span.stop - span.start, np.asarray(scaler.mean_), np.asarray(scaler.var_)
 
-    def _sums(self, part: slice) -> tuple[np.ndarray, np.ndarray]:
+    def _sums(self, span: slice) -> tuple[np.ndarray, np.ndarray]:
         """Σ v and Σ v vᵀ."""
         total, product = np.zeros(self.width), np.zeros((self.width, self.width))
-        for block in self.blocks(part):
+        for block in self.blocks(span):
             wide = block.astype(np.float64)
             total, product = total + wide.sum(0), product + wide.T @ wide
         return total, product
 
 
-def _merge(left: Moments, right: Moments) -> Moments:
+def _merge(moments: Moments, further: Moments) -> Moments:
     """Count, mean and variance of the vectors of both."""
-    n, difference = left[0] + right[0], right[1] - left[1]
+    n, difference = moments[0] + further[0], further[1] - moments[1]
     scatter = (
-        left[0] * left[2] + right[0] * right[2] + left[0] * right[0] / n * np.square(difference)
+        moments[0] * moments[2]
+        + further[0] * further[2]
+        + moments[0] * further[0] / n * np.square(difference)
     )
-    return n, left[1] + difference * (right[0] / n), scatter / n
+    return n, moments[1] + difference * (further[0] / n), scatter / n
 
 
 @takes_paths
@@ -253,7 +255,7 @@ def _scaled(vectors: np.ndarray, scaling: Scaling) -> np.ndarray:
 
 
 def _assign_part(
-    source: Source, scaling: Scaling, centers: Sequence[np.ndarray], part: slice
+    source: Source, scaling: Scaling, centers: Sequence[np.ndarray], span: slice
 ) -> Assigned:
     """What ``assign`` gives for a part of the rows, read a block at a time."""
-    return assign((_scaled(block, scaling) for block in source.blocks(part)), centers)
+    return assign((_scaled(block, scaling) for block in source.blocks(span)), centers)

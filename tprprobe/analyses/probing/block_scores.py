@@ -35,9 +35,11 @@ class BlockScores(NamedTuple):
         return cls(flat[:-2], int(flat[-2]), int(flat[-1]))
 
     @classmethod
-    def join(cls, parts: Sequence[Any]) -> "BlockScores":
+    def join(cls, seeds: Sequence[Any]) -> "BlockScores":
         """The mean over seeds."""
-        return parts[0]._replace(scores=np.mean([part.scores for part in parts], axis=0))
+        return seeds[0]._replace(
+            scores=np.mean([scores_of_seed.scores for scores_of_seed in seeds], axis=0)
+        )
 
     def compare(self, reference: Any) -> Comparison:
         """The score minus the reference's, on the same blocks."""

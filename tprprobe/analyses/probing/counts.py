@@ -55,9 +55,9 @@ class Counts(NamedTuple):
         return cls(sums, flat[-n_outcomes:].reshape(-1, n_labels, 3))
 
     @classmethod
-    def join(cls, parts: Sequence[Any]) -> "Counts":
+    def join(cls, seeds: Sequence[Any]) -> "Counts":
         """The counts of all seeds together."""
-        return cls(*(np.sum(arrays, axis=0) for arrays in zip(*parts, strict=True)))
+        return cls(*(np.sum(arrays, axis=0) for arrays in zip(*seeds, strict=True)))
 
     def compare(self, reference: Any) -> Comparison:
         """F1 minus the reference's, on the documents of both."""

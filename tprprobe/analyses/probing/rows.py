@@ -130,7 +130,7 @@ def _tied(rows: pd.DataFrame, row: pd.Series, metric: str) -> str:
 
 def _vector(site: str) -> str:
     """A site without its layer: ``encoder.0.self.role`` is ``encoder.self.role``."""
-    return ".".join(part for part in str(site).split(".") if not part.isdigit())
+    return ".".join(word for word in str(site).split(".") if not word.isdigit())
 
 
 def worth_refining(rows: pd.DataFrame) -> list[str]:

@@ -121,10 +121,10 @@ class SavedProbe:
         return kind.from_tensors(dict(self.weights), self.shape, self.loss)
 
     def _repr_html_(self) -> str:
-        of = self.site if self.head is None else f"{self.site}, head {self.head}"
+        place = self.site if self.head is None else f"{self.site}, head {self.head}"
         scores = pd.DataFrame({"score": list(self.metrics), "value": list(self.metrics.values())})
         labels = f"{len(self.labels)} labels: {' '.join(self.labels)}"
-        return as_html(f"Probe of {self.task.name} in {of}", scores, note=labels)
+        return as_html(f"Probe of {self.task.name} in {place}", scores, note=labels)
 
     def _with_targets(self, tokens: pd.DataFrame) -> pd.DataFrame:
         """The token table with the targets to predict: those that it has, or else every word."""
@@ -158,8 +158,8 @@ class SavedProbe:
         spans = [[f"[{a},{b})" for a, b in spans] for spans in examples.words.tolist()]
         columns = (
             examples.sample,
-            [first for first, *_ in spans],
-            ["".join(others) for _, *others in spans],
+            [first_span for first_span, *_ in spans],
+            ["".join(second_span) for _, *second_span in spans],
             [" ".join(labels[marks]) for marks in examples.labels],
             labels[best.indices.numpy()],
             best.values.numpy(),
@@ -252,10 +252,10 @@ def load_probe(name: str | os.PathLike[str]) -> SavedProbe:
         )
     try:
         weights = load((folder / WEIGHTS).read_bytes())
-        task = Task(**{part: config["task"][part] for part in Task.model_fields})
+        task = Task(**{name: config["task"][name] for name in Task.model_fields})
         mean, scale = weights.pop("mean"), weights.pop("scale")
         shape, window = Shape(**config["shape"]), range(*config["window"])
-        if {part: tuple(weight.shape[1:]) for part, weight in weights.items()} != shape.sizes():
+        if {name: tuple(weight.shape[1:]) for name, weight in weights.items()} != shape.sizes():
             raise InputError("its weights are of another shape")
         as_written = {name: config[name] for name in AS_WRITTEN}
         labels = tuple(config["labels"])
@@ -277,16 +277,20 @@ def list_probes(folders: Mapping[str, Path], task: str) -> dict[str, TrainedProb
     """The trained probes of a task of these runs, by the site that they read, the best first; of runs that test on the store
     itself.
     """
-    found = {}
+    probes = {}
     for run in folders.values():
-        about = read_json(run / SETTINGS)
-        for folder in sorted((run / SAVED).glob("*")) if about.get("test") is None else ():
+        settings = read_json(run / SETTINGS)
+        for folder in sorted((run / SAVED).glob("*")) if settings.get("test") is None else ():
             probe = read_json(folder / CONFIG)
-            of = probe.get("task")
-            if (of.get("name") if isinstance(of, dict) else of) == task:
+            task_of_probe = probe.get("task")
+            if (
+                task_of_probe.get("name") if isinstance(task_of_probe, dict) else task_of_probe
+            ) == task:
                 f1 = float(probe.get("metrics", {}).get("f1", -1))
-                found[str(probe["site"])] = TrainedProbe(folder, f1, int(about["settings"]["seed"]))
-    return dict(sorted(found.items(), key=lambda each: -each[1].f1))
+                probes[str(probe["site"])] = TrainedProbe(
+                    folder, f1, int(settings["settings"]["seed"])
+                )
+    return dict(sorted(probes.items(), key=lambda item: -item[1].f1))
 
 
 def predict_held_out(store: Store, trained: TrainedProbe) -> pd.DataFrame:
@@ -295,26 +299,28 @@ def predict_held_out(store: Store, trained: TrainedProbe) -> pd.DataFrame:
     """
     probe = load_probe(trained.folder)
     corpus = read_corpus(store, store.tokens, probe.side, [probe.task], trained.seed)
-    found = probe.predict(store)  # of the run's first turn: it did not see its test documents
-    is_tested = corpus.splits[0][found["sample"].to_numpy()] == TEST
-    found = found[is_tested & (found["label"].astype(str) != "")]
-    if found.empty:
+    predictions = probe.predict(store)  # of the run's first turn: it did not see its test documents
+    is_tested = corpus.splits[0][predictions["sample"].to_numpy()] == TEST
+    predictions = predictions[is_tested & (predictions["label"].astype(str) != "")]
+    if predictions.empty:
         raise InputError(f"{trained.folder.name}: none of its held-out documents is in this store")
-    return found.reset_index(drop=True)
+    return predictions.reset_index(drop=True)
 
 
-def list_errors(store: Store, found: pd.DataFrame) -> pd.DataFrame:
+def list_errors(store: Store, predictions: pd.DataFrame) -> pd.DataFrame:
     """Wrong predictions, the surest first: the sample's words with the span in ⟨⟩, label, predicted, probability."""
-    wrong = found[found["label"] != found["predicted"]].nlargest(ERRORS, "probability")
+    wrong = predictions[predictions["label"] != predictions["predicted"]].nlargest(
+        ERRORS, "probability"
+    )
     tokens = store.tokens[store.tokens["side"] == "source"]
-    known = tokens[(tokens[WORD] >= 0) & tokens["sample"].isin(wrong["sample"])]
-    words = known.groupby(["sample", WORD])["token"].agg(join)
+    words_table = tokens[(tokens[WORD] >= 0) & tokens["sample"].isin(wrong["sample"])]
+    words = words_table.groupby(["sample", WORD])["token"].agg(join)
     places = zip(wrong["sample"], wrong["span1"].astype(str), strict=True)
-    wrong = wrong.assign(**{"in": [_mark(words[at].tolist(), span) for at, span in places]})
+    wrong = wrong.assign(**{"in": [_mark(words[place].tolist(), span) for place, span in places]})
     return wrong[["in", "label", "predicted", "probability", "sample"]]
 
 
 def _mark(words: list[str], span: str) -> str:
-    first, last = (int(each) for each in span.strip("[)").split(","))
-    signs = [f"⟨{word}⟩" if first <= i < last else word for i, word in enumerate(words)]
-    return visible(" ".join(signs[max(first - AROUND, 0) : last + AROUND]), 120)
+    start, stop = (int(edge) for edge in span.strip("[)").split(","))
+    signs = [f"⟨{word}⟩" if start <= i < stop else word for i, word in enumerate(words)]
+    return visible(" ".join(signs[max(start - AROUND, 0) : stop + AROUND]), 120)

@@ -92,8 +92,8 @@ class ProbeSettings:
     @property
     def with_codelength(self) -> bool:
         """True if codelengths and usable information are asked for."""
-        wanted = self.is_iterative if self.information is None else self.information
-        return wanted and self.has_predictions
+        is_asked = self.is_iterative if self.information is None else self.information
+        return is_asked and self.has_predictions
 
     @property
     def has_predictions(self) -> bool:

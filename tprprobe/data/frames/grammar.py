@@ -1,8 +1,7 @@
 """A frame: sentences with slots, lists of words for them, and the items that fill them.
 
-The words of slots ``a`` and ``b`` (their first in the text) change places in an item's other text, whose
-answer is another. ``{slot.form}`` is a form of a slot's word, ``{slot}`` its first form; labels are of a slot,
-or of ``slot.form``.
+The words of slots ``a`` and ``b`` change places in an item's other text. ``{slot.form}`` is a form of a slot's word,
+``{slot}`` its first; labels are of a slot, or of ``slot.form``.
 """
 
 import math

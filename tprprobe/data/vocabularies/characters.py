@@ -19,11 +19,7 @@ CHARACTERS = " !'()*+,-./0123456789:<=>?ACDEFGHILMPRSTWabcdefghijklmnopqrstuvwxy
 
 @dataclass(frozen=True)
 class Vocabulary(Listed):
-    """The symbols of a character model; a symbol's place is its id.
-
-    Four of them are special (`<unk> <pad> <sos> <eos>`), the others single characters.
-    Raises: InputError if a special symbol is missing, or a symbol is there twice.
-    """
+    """The symbols of a character model: `<unk> <pad> <sos> <eos>`, and single characters; a symbol's place is its id."""
 
     symbols: tuple[str, ...]
     source_start = True
@@ -115,10 +111,7 @@ class Separated(Listed):
 
 @dataclass(frozen=True)
 class SymbolTable(Separated):
-    """A vocabulary of texts that are symbols with blanks between; no symbol has a blank in it.
-
-    A source is its symbols and nothing else, so that roles are counted from its first and last one.
-    """
+    """A vocabulary of texts that are symbols with blanks between; a source is these alone, without start and end."""
 
     file = "symbols.json"
 

@@ -18,10 +18,7 @@ L = TypeVar("L", bound="Listed")
 
 
 class Codec(ABC):
-    """A vocabulary: the base of all codecs. A symbol's place is its id.
-
-    Of these `pad` fills up, `sos` starts and `eos` ends a text.
-    """
+    """A vocabulary. A symbol's place is its id; `pad` fills up, `sos` starts and `eos` ends a text."""
 
     pad: int
     sos: int
@@ -109,10 +106,7 @@ class Codec(ABC):
         return [self.offsets(text) for text in texts]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of ids up to the first end symbol, without start and padding.
-
-        A start symbol that ends texts, too, ends none where it is the first.
-        """
+        """The text of ids up to the first end symbol that is not the first id, without start and padding."""
         symbols = [*map(int, ids)]
         symbols = takewhile(lambda i: i != self.eos, symbols[symbols[:1] == [self.sos] :])
         return self.spell([i for i in symbols if i not in self.silent])

@@ -27,16 +27,23 @@ def read_symbols(module: Any, vocabulary: Any) -> Symbols:
     """The sizes and special ids of a module: its vocabulary's or, without one, its configuration's."""
     config = module.config.get_text_config()
     settings = getattr(module, "generation_config", None) or config
-    own = getattr(settings, "eos_token_id", None)
+    end_ids = getattr(settings, "eos_token_id", None)
     if vocabulary is None:
         start = "decoder_start_token_id" if has_two_stacks(module) else "bos_token_id"
-        named = (
+        special_ids = (
             getattr(module.config, name, None) for name in ("pad_token_id", start, "eos_token_id")
         )
-        pad, sos, eos = (NO_PAD if each is None else int(np.ravel(each)[0]) for each in named)
+        pad, sos, eos = (
+            NO_PAD if symbol_id is None else int(np.ravel(symbol_id)[0])
+            for symbol_id in special_ids
+        )
     else:
         pad, sos, eos = vocabulary.pad, vocabulary.sos, vocabulary.eos
-    ends = tuple(own) if isinstance(own, list | tuple) else (eos if own is None else own,)
+    ends = (
+        tuple(end_ids)
+        if isinstance(end_ids, list | tuple)
+        else (eos if end_ids is None else end_ids,)
+    )
     width = getattr(config, "hidden_size", 0)
     forced = getattr(vocabulary, "forced", None)
     return Symbols(int(config.vocab_size), width, pad, sos, eos, ends, forced)

@@ -17,6 +17,7 @@ from tprprobe.data.documents.articlefiles import (
     as_text,
     describe_columns,
     find_columns,
+    make_article,
 )
 from tprprobe.data.documents.corpora import SPLITS, choose, find_split
 from tprprobe.errors import InputError, check_extra
@@ -31,12 +32,9 @@ ANY = "datasets"  # the prefix of an id
 ROWS = 256  # that are decoded at a time
 
 
-def is_hub_set(spec: str) -> bool:
-    return spec.partition(":")[0] in (ANY, *HUB)
-
-
-def open_hub_set(request: Request) -> Dataset:
+def load(spec: str, **options: Any) -> Dataset:
     """The articles of a split (of `test` where none is named), or the first n."""
+    request = Request(spec, **options)
     name, _, path = request.spec.partition(":")
     place, _, column = path.partition(":") if name == ANY else (path, "", "")
     tables, split = _tables(name, place), request.split or "test"
@@ -52,7 +50,8 @@ def open_hub_set(request: Request) -> Dataset:
             texts = table[list(row_range)]
             for row, *pair in zip(row_range, *(texts[name] for name in columns), strict=True):
                 where = f"{request.spec} {split}, row {row + 1}"
-                yield Article(*(as_text(*cell, where) for cell in zip(pair, columns, strict=True)))
+                cells = zip(pair, columns, strict=True)
+                yield make_article(columns, (as_text(*cell, where) for cell in cells))
 
     dataset = replace(Articles.of(request, len(table), read, report), split=split)
     return choose(dataset, request, divided=len(tables) == 1)

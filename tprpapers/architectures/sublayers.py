@@ -3,10 +3,10 @@
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from tprpapers.architectures.roles import Joining, Reduction, RoleDictionary
+from tprpapers.architectures.tptconfig import TPTConfig
 from tprprobe.models.attention import attend, split_heads
 from tprprobe.models.caches import KeyValues
-from tprprobe.models.roles import Joining, Reduction, RoleDictionary
-from tprprobe.models.tptconfig import TPTConfig
 from tprprobe.site.site import Site, attention_map, per_head, per_position
 
 Vector = Float[Tensor, "batch seq ..."]
