@@ -85,7 +85,7 @@ def main() -> None:
         where = error.filename or "input or output"
         say(f"tprprobe: {InputError(f'{where}: {error.strerror or error}')}")
         sys.exit(2)
-    except (MemoryError, RuntimeError) as error:
+    except (MemoryError, RuntimeError, ImportError) as error:
         if not lacks_memory(error):
             raise
         say(f"tprprobe: {too_little_memory(error)}")

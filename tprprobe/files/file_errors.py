@@ -18,6 +18,7 @@ NO_MEMORY = (
     "out of memory",
     "cannot allocate",
     "bad_alloc",
+    "failed to map segment",  # of a library that is imported
 )
 ALLOCATION = re.compile(r"allocate ([\d.]+) (bytes|[kmgtpe]ib)")
 SMALL, GAIN = 2**28, 100  # bytes of an archive that is no bomb, and how far archives shrink files
