@@ -14,12 +14,12 @@ class SymbolPair:
     target: str
     has_one_answer, document_name, module = True, None, ""
 
-    def labels(self, _written: str | None) -> Labels:
+    def labels(self, _text: str | None) -> Labels:
         """No labels: a symbol is what it is."""
         return None, None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SymbolSet(Dataset[SymbolPair]):
     """All sequences of a split, in memory, and the symbols that they are made of."""
 

@@ -14,7 +14,7 @@ from tprprobe.errors import InputError, unknown
 NAME, VERSION = "english", "version"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DrawnReports(Dataset[Report]):
     """Reports drawn when they are read; row i is `sample(i, seed, split, **knobs)`."""
 
@@ -61,8 +61,8 @@ def with_version(spec: str) -> str:
 
 
 def _knobs(spec: str) -> dict[str, object]:
-    given = spec.removeprefix(NAME).removeprefix(":")
-    return dict(map(_knob, filter(None, given.split(","))))
+    assignments = spec.removeprefix(NAME).removeprefix(":")
+    return dict(map(_knob, filter(None, assignments.split(","))))
 
 
 def _knob(text: str) -> tuple[str, object]:
