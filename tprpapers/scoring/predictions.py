@@ -14,7 +14,7 @@ from tprprobe.data.pairs import encode_texts
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.models.answers import Scores
 from tprprobe.models.decoding.generation import generate
-from tprprobe.models.protocol import Model
+from tprprobe.models.protocol import Language
 
 READ_AT_ONCE, WRITTEN_AT_ONCE = 1024, 64  # documents
 TEXTS = ("source", "target", "prediction")
@@ -22,7 +22,7 @@ TEXTS = ("source", "target", "prediction")
 
 @torch.no_grad()
 def write_summaries(
-    model: Model, sources: list[str], targets: list[str], vocabulary: Codec, **options: Any
+    model: Language, sources: list[str], targets: list[str], vocabulary: Codec, **options: Any
 ) -> list[str]:
     """The summary that the model writes for every source; options are those of `generate`.
 
@@ -41,7 +41,7 @@ def write_summaries(
 
 
 def evaluate_summaries(
-    model: Model, data: Dataset, vocabulary: Codec, **options: Any
+    model: Language, data: Dataset, vocabulary: Codec, **options: Any
 ) -> pd.DataFrame:
     """One row per document: source, target, prediction, and the scores of `score_summaries`."""
     tables = []
