@@ -224,7 +224,7 @@ def _evidence(
                 len(seeds),
                 gates,
                 frozenset({ALIKE} if alike else ()),
-                beside={case: found.difference(variant, other, pooled=False)},
+                alternatives={case: found.difference(variant, other, pooled=False)},
             )
             if len(seeds)
             else None

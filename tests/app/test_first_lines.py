@@ -1,5 +1,6 @@
 """What pages say in their first lines, and what they start; no browser."""
 
+import json
 import shlex
 
 import pandas as pd
@@ -147,3 +148,24 @@ def test_steps_are_told_with_gains_and_controls_of_the_same_fit():
     )
     assert told.text.endswith("The same fit (factored) of controls: shuffled roles 0.400.")
     assert told.links[0].query == {"of": "s", "scheme": "left"}
+
+
+def test_the_overview_has_the_questions_of_examine_and_refuses_a_damaged_file(tmp_path):
+    from planted.questions import plant
+
+    from tprprobe.dashboard.contents import read_examination
+    from tprprobe.errors import InputError
+
+    store = plant(tmp_path / "run" / "store", 4)
+    assert read_examination(store) == []
+    file, picture = tmp_path / "run" / "examination.json", tmp_path / "run/figures/heads.png"
+    picture.parent.mkdir()
+    picture.write_bytes(b"")
+    names = ("heading", "text", "lack", "picture")
+    section = dict.fromkeys(names, "What?") | {"picture": "figures/heads.png"}
+    other = section | {"picture": "../../secret.png"}
+    file.write_text(json.dumps({"lines": [], "sections": [section, other]}))
+    assert [path for _, path in read_examination(store)] == [picture, None]
+    file.write_text(json.dumps({"sections": [1]}))
+    with pytest.raises(InputError, match="examination"):
+        read_examination(store)

@@ -1,6 +1,7 @@
 """The dashboard's server as `tprprobe app` starts it: alone on this machine, deaf to other pages, its files shut."""
 
 import http.client
+import random
 import socket
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from planted import soaked
@@ -91,6 +93,41 @@ def test_no_page_may_frame_it_and_its_metrics_are_closed(port):
         assert _ask(port, path)[0] in (403, 404)
 
 
+BUTTONS = {"start-names": "true", "start-probes": "true", "link": "1", "Write a report of this run": "true"}  # fmt: skip
+ENDPOINTS = [
+    *(STREAM, "/_stcore/host-config", "/_stcore/upload_file/a/b", "/component/tprprobe_page/index.html"),
+    *("/media/a.png", "/", *(f"/{page}" for page in PAGES)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_request_of_another_origin_presses_a_button(port, runs, seed, soaking):
+    """Nothing is answered but a page that an address opens, and nothing is made in the folder."""
+    before = sorted(runs.rglob("*"))
+    count, seed_ = soaking(40)
+    for number in range(count):
+        rng = random.Random(f"buttons {seed} {seed_} {number}")
+        origin = rng.choice(ELSEWHERE).format(port + 1, port)
+        pressed = urlencode(rng.sample([*BUTTONS.items()], rng.randint(0, 3)))
+        path = f"{rng.choice(ENDPOINTS)}?{pressed}"
+        method = rng.choice(["GET", "POST", "PUT", "DELETE", "OPTIONS", "HEAD", "PATCH"])
+        upgrade = HANDSHAKE if rng.random() < 0.4 else {}
+        site = {"Sec-Fetch-Site": rng.choice(["cross-site", "same-site", "none", "same-origin"])}
+        protocol = {"Sec-WebSocket-Protocol": "streamlit, token, session"} if upgrade else {}
+        given = {**upgrade, **protocol, **site, "Origin": origin, "Cookie": "_streamlit_xsrf=a"}
+        status, content = _ask(port, path, method, **given)
+        assert status in (0, 400, 403, 404, 405), (method, path, given)
+        assert SECRET.encode() not in content
+    assert sorted(runs.rglob("*")) == before
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_an_address_presses_no_button(port, runs, page):
+    before = sorted(runs.rglob("*"))
+    _visit(port, page, urlencode(BUTTONS))
+    assert sorted(runs.rglob("*")) == before
+
+
 def test_an_upload_without_the_token_is_refused(port):
     for method in ("PUT", "POST", "DELETE"):
         status, _ = _ask(port, "/_stcore/upload_file/a/b", method, Origin="http://evil.example")
@@ -119,8 +156,8 @@ def test_no_address_leads_out_of_the_dashboard(port, path):
 # ---------------------------------------------------------------- many visits
 
 
-def _visit(port: int, page: str) -> int:
-    """The bytes that a session was sent for a page, until its script had ended.
+def _visit(port: int, page: str, query: str = "") -> int:
+    """The bytes that a session was sent for a page, until its script had ended; ``query`` is of its address.
 
     Raises:
         AssertionError: the page shows an error.
@@ -137,7 +174,7 @@ def _visit(port: int, page: str) -> int:
         max_size=None,
     ) as session:
         asked = BackMsg()
-        asked.rerun_script.page_name = page
+        asked.rerun_script.page_name, asked.rerun_script.query_string = page, query
         session.send(asked.SerializeToString())
         while True:
             content = session.recv(timeout=WAIT)
