@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from tprprobe.models.attention import TPAttention, split_heads
+from tprpapers.architectures.attention import TPAttention, split_heads
+from tprpapers.architectures.sublayers import SubLayer
+from tprpapers.architectures.transformer import Embedding
 from tprprobe.models.protocol import Model
-from tprprobe.models.sublayers import SubLayer
-from tprprobe.models.transformer import Embedding
 from tprprobe.site.hooks import capture, find_sites
 
 Batch = tuple[Int[Tensor, "batch seq"], Int[Tensor, "batch target_seq"]]

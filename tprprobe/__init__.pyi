@@ -17,6 +17,7 @@ from .analyses.probing import load_probe as load_probe
 from .analyses.probing import probe as probe
 from .analyses.reconstruction import reconstruct as reconstruct
 from .cli.repositories import push_to_hub as push_to_hub
+from .console import quiet as quiet
 from .data import load_data as load_data
 from .errors import InputError as InputError
 from .evaluation.results import load_results as load_results

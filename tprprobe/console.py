@@ -18,6 +18,24 @@ def note(line: str) -> None:
     stderr.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No notes and no progress bars while it is open.
+
+    Yields:
+        Nothing.
+
+    Examples:
+        >>> with tp.quiet():
+        ...     texts = tp.load_data(["Dogs chase cats."])
+    """
+    was_quiet, stderr.quiet = stderr.quiet, True
+    try:
+        yield
+    finally:
+        stderr.quiet = was_quiet
+
+
 def format_table(table: Any) -> str:
     """A table as text, its numbers with DECIMALS, a dash where there is none."""
     return table.to_string(index=False, na_rep="–", float_format=f"{{:.{DECIMALS}f}}".format)

@@ -16,6 +16,7 @@ SECTIONS = {
         "export_store",
         "push_to_hub",
         "load_run",
+        "quiet",
     ),
     "Roles": ("cluster", "name_roles", "reconstruct"),
     "Probes": ("probe", "load_probe", "load_results"),

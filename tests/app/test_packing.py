@@ -85,7 +85,7 @@ def test_every_token_of_a_thinned_store_gets_its_place_and_cluster(store, scene)
     assert np.array_equal(filled.roles.labels[index], sampled.roles.labels)
     assert filled.note == f"clusters and axes are those of {len(sampled.rows)} tokens"
     assert token_maps.fill(scene) is scene
-    assert token_maps.fill(sampled, most=10) is sampled
+    assert token_maps.fill(sampled, max_numbers=10) is sampled
 
 
 def test_umap_places_no_more_vectors(store, scene):

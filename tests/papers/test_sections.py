@@ -11,6 +11,7 @@ import tprprobe as tp
 from tprpapers.schlag.hadamard.variance import capture_variance
 from tprpapers.schlag.hadamard_drawings import capture_table
 from tprpapers.schlag.reconstruction_drawings import reconstruction_curves, reconstruction_table
+from tprprobe.analyses.reconstruction import load_reconstruction
 from tprprobe.cli import app
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
@@ -67,7 +68,7 @@ def test_reconstruct_command(stores, tmp_path):
     result = run("reconstruct", stores[0].path, "--baseline", stores[1].path, "--out", out)
     assert result.exit_code == 0, result.output
     assert "| tp, untrained" in result.output
-    table = pd.read_csv(out / "reconstruction.csv")
+    table = load_reconstruction(out)
     assert set(table["model"]) == {"tp", "plain"}
     assert table["layer"].nunique() == LAYERS
     assert (out / "reconstruction.md").read_text().strip() == result.output.strip()

@@ -68,10 +68,10 @@ class Words(Separated):
     def offsets(self, text: str) -> list[tuple[int, int]]:
         return [span for _, span in _found(text)]
 
-    def encode_images(self, parts: Iterable[Iterable[Any]], first: bool) -> "Pairs":
+    def encode_images(self, datasets: Iterable[Iterable[Any]], first: bool) -> "Pairs":
         from tprpapers.captions.encoded_images import encode_captions  # words need no torch
 
-        return encode_captions(parts, self, first)
+        return encode_captions(datasets, self, first)
 
     @staticmethod
     def of(datasets: Iterable[Dataset], threshold: int) -> "Words":

@@ -22,7 +22,7 @@ PREFIX = "captions:"
 OPTIONS = ("features", "held")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Images(Dataset[Captioned]):
     """Images with their feature vectors, in these rows of a file."""
 
@@ -36,7 +36,7 @@ class Images(Dataset[Captioned]):
             yield Captioned(image.image, self.features.read(self.places[row]), image.captions)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class HeldOut(Dataset[Captioned]):
     """Held-out captions, each with a vector made of its image's other captions."""
 

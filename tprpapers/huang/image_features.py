@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import zarr
 from jaxtyping import Float32
 
+from tprpapers.formats.hdf5 import open_hdf5
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.file_errors import as_input_error, check_claim
-from tprprobe.files.hdf5 import open_hdf5
 
 ARRAY, NAMES = "features", "image_id"
 CHECKED = 1024  # vectors that are looked through at a time

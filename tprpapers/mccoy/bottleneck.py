@@ -6,7 +6,6 @@ how many symbols to write, and a tree decoder the tree of the source. It never r
 Source: McCoy et al. 2019 (arXiv:1812.08718), Sec. 2 and App. A; code tommccoy1/tpdn.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -74,18 +73,6 @@ class Encoding:
 
     def __getitem__(self, rows: Tensor) -> "Encoding":
         return Encoding(self.vector[rows], self.lengths[rows], self.joins[rows])
-
-    @staticmethod
-    def join(encodings: Sequence["Encoding"]) -> "Encoding":
-        """The rows of all encodings."""
-        n_joins = max(encoding.joins.shape[1] for encoding in encodings)
-        joins = [
-            F.pad(encoding.joins, (0, n_joins - encoding.joins.shape[1])) for encoding in encodings
-        ]
-        vector, lengths = (
-            torch.cat([getattr(p, k) for p in encodings]) for k in ("vector", "lengths")
-        )
-        return Encoding(vector, lengths, torch.cat(joins))
 
 
 @dataclass

@@ -9,10 +9,10 @@ from typing import Any
 
 from torch import Tensor
 
+from tprpapers.architectures.transformer import sinusoids
 from tprpapers.published.containers import PublishedFile
 from tprpapers.published.weights import Options, Rebuilt, count_layers, fill, settle, shape_of
 from tprprobe.errors import InputError
-from tprprobe.models.transformer import sinusoids
 
 SCHLAG_KEYS = re.compile(r"(encoder|decoder)\.layers\.\d|embedding\.")
 POSITIONS = "embedding.pe"

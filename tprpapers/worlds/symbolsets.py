@@ -19,7 +19,7 @@ class SymbolPair:
         return None, None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SymbolSet(Dataset[SymbolPair]):
     """All sequences of a split, in memory, and the symbols that they are made of."""
 

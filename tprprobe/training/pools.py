@@ -8,11 +8,12 @@ from itertools import chain, islice
 import torch
 from torch import Tensor
 
+from tprprobe.console import quiet
 from tprprobe.data import load_data
 from tprprobe.data.batching import buckets
 from tprprobe.data.dataset import Dataset
 from tprprobe.data.pairs import Pairs, encode_mix, encode_pairs
-from tprprobe.data.vocabularies.characters import SPECIALS, SymbolTable, characters
+from tprprobe.data.vocabularies.characters import SPECIALS, SymbolTable, Vocabulary, characters
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.subwords import load_subwords, train_subwords
 from tprprobe.models.answers import CAPTIONS, find_scores
@@ -29,7 +30,7 @@ class Pool:
 
     @classmethod
     def load(cls, mixes: list[Mix], vocabulary: Codec, device: torch.device) -> "Pool":
-        pairs = encode_mix(map(_data, mixes), vocabulary)
+        pairs = encode_mix(map(open_mix, mixes), vocabulary)
         starts = torch.tensor([0, *pairs.parts]).cumsum(0)
         repeated = [
             torch.arange(size).add(start).repeat(mix.repeat)
@@ -50,27 +51,45 @@ class Pool:
 
 
 def make_codec(recipe: Recipe) -> Codec:
-    """The vocabulary of a recipe: words or sub-words, from a file or its first mix; else the symbols
-    of its data; else characters.
+    """The vocabulary of a recipe: words or sub-words, from a file or its first mix; symbols or characters of all
+    its texts; else the symbols that its data name; else the characters of the Mathematics Dataset.
     """
     settings = recipe.subwords
     if recipe.words is not None:
-        datasets = map(_data, recipe.stages[0].mix)
+        datasets = map(_reopen, recipe.stages[0].mix)
         return find_scores(CAPTIONS).codec.of(datasets, recipe.words.threshold)
+    if recipe.units is not None:
+        return _collect_units(recipe)
     if settings is None:
-        symbols = _data(recipe.stages[0].mix[0]).symbols
+        symbols = _reopen(recipe.stages[0].mix[0]).symbols
         return SymbolTable(SPECIALS + symbols) if symbols else characters()
     if settings.file:
         codec = load_subwords(settings.file)
         return replace(codec, max_source=settings.max_source, max_target=settings.max_target)
-    examples = islice(_data(recipe.stages[0].mix[0]), settings.texts // 2)
+    examples = islice(_reopen(recipe.stages[0].mix[0]), settings.texts // 2)
     texts = chain.from_iterable((example.source, example.target) for example in examples)
     return train_subwords(texts, settings.size, settings.max_source, settings.max_target)
 
 
+def _collect_units(recipe: Recipe) -> SymbolTable | Vocabulary:
+    """The symbols or the characters of all texts that are trained on or evaluated."""
+    mixes = [mix.model_copy(update={"n": None}) for mix in recipe.mixes]
+    examples = chain.from_iterable(map(_reopen, mixes))
+    texts = (text for example in examples for text in (example.source, example.target))
+    is_spaced = recipe.units == "symbols"
+    units = set().union(*(text.split() if is_spaced else text for text in texts))
+    return (SymbolTable if is_spaced else Vocabulary)(SPECIALS + tuple(sorted(units)))
+
+
 def load_pairs(mix: Mix, vocabulary: Codec) -> Pairs:
-    return encode_pairs(_data(mix), vocabulary)
+    return encode_pairs(_reopen(mix), vocabulary)
 
 
-def _data(mix: Mix) -> Dataset:
+def open_mix(mix: Mix) -> Dataset:
     return load_data(mix.data, split=mix.split, n=mix.n, seed=mix.seed, workers=os.cpu_count() or 1)
+
+
+def _reopen(mix: Mix) -> Dataset:
+    """The data of a mix without the notes that its pool prints."""
+    with quiet():
+        return open_mix(mix)

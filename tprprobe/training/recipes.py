@@ -118,7 +118,9 @@ class Recipe(Settings):
     optimizer: Optimizer = Optimizer()
     label_smoothing: Share = 0.0
     subwords: SubwordSettings | None = None
-    words: WordSettings | None = None  # of images' captions; without either: symbols, or characters
+    words: WordSettings | None = None  # of images' captions
+    # of the texts of all mixes; by default the symbols that the data name, else the characters of the Mathematics Dataset
+    units: Literal["symbols", "characters"] | None = None
     evaluate: list[Mix] = Field(default_factory=list)
     evaluate_every: Annotated[int, Field(gt=0)] = 1000
     save_every: Annotated[int, Field(gt=0)] = 1000
@@ -128,7 +130,9 @@ class Recipe(Settings):
     @model_validator(mode="after")
     def _used(self) -> "Recipe":
         if self.words is not None:
-            self.refuse(["subwords"], "beside [words]")
+            self.refuse(["subwords", "units"], "beside [words]")
+        if self.subwords is not None:
+            self.refuse(["units"], "beside [subwords]")
         for mix in self.evaluate:
             mix.refuse(["repeat"], "in what is evaluated")
         return self
@@ -149,12 +153,16 @@ class Recipe(Settings):
         """All settings with their defaults but those that change nothing of what is trained."""
         return self.model_dump(mode="json", exclude={"keep_every", "keep_spaced"})
 
+    @property
+    def mixes(self) -> list[Mix]:
+        """All data that are trained on or evaluated."""
+        return [*(mix for stage in self.stages for mix in stage.mix), *self.evaluate]
+
     @cached_property
     def files(self) -> dict[str, str]:
         """The sha256 of every file that the data, the sub-words and the words are read from."""
-        mixes = [*(mix for stage in self.stages for mix in stage.mix), *self.evaluate]
         paths = self.subwords and self.subwords.file, self.words and self.words.glove
-        names = {*(mix.data for mix in mixes), *filter(None, paths)}
+        names = {*(mix.data for mix in self.mixes), *filter(None, paths)}
         digests = {name: digest_named(name).items() for name in sorted(names)}
         return {f"{file} of {name}": digest for name in digests for file, digest in digests[name]}
 

@@ -14,7 +14,7 @@ from tprprobe.errors import InputError, unknown
 NAME, VERSION = "english", "version"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DrawnReports(Dataset[Report]):
     """Reports drawn when they are read; row i is `sample(i, seed, split, **knobs)`."""
 

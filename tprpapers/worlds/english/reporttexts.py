@@ -32,7 +32,7 @@ class ReportText:
         return None, label_sentences(self.sentences) if text is None else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReportTexts(Dataset[ReportText]):
     """The first ``most`` sentences of drawn reports; all of them for None."""
 

@@ -47,7 +47,7 @@ class Stretch:
     files: tuple[File, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Published(Dataset[Question]):
     """The questions of published files, one from each file in turn until it ends."""
 

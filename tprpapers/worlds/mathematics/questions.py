@@ -79,7 +79,7 @@ NAME = "mathematics"
 SPLITS = (*LEVELS, "train", "interpolate", "extrapolate", "small", "small-test")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Generated(Dataset[Question]):
     """Questions generated when they are read; row i is number i // k of part i % k of the k parts."""
 

@@ -64,7 +64,7 @@ class Pictured(Captioned):
         return None, Labelled("", "", words, text, {"pos": tags})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DrawnScenes(Dataset[Pictured]):
     """Scenes drawn when they are read; row i is `sample(i, seed, split, knobs)`."""
 

@@ -1,6 +1,6 @@
 """Articles in files: JSON lines, lines of a `.source` and a `.target` file, columns of a Parquet table."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -31,33 +31,30 @@ COLUMNS = (
     ("sentence", LABEL),  # GLUE
     ("text", "text"),
 )
+ONE_ANSWER = {("source", "target"), ("question", "answer")}  # the target is right or wrong
 
 
 @dataclass(frozen=True, slots=True)
 class Article:
     """A document and its summary."""
 
-    document: str
-    summary: str
+    source: str
+    target: str
     document_name: str | None = None
-    has_one_answer, module = False, ""
+    has_one_answer: bool = False
+    module = ""
 
-    @property
-    def source(self) -> str:
-        return self.document
-
-    @property
-    def target(self) -> str:
-        return self.summary
-
-    def labels(self, _written: str | None) -> Labels:
+    def labels(self, _generated: str | None) -> Labels:
         """No labels: the words of an article are not known."""
         return None, None
 
 
-Columns = tuple[
-    str, str
-]  # of a text and of what it should become: twice the same where it is its own target
+Columns = tuple[str, str]  # of a text and of its target, twice the same if it is its own
+
+
+def make_article(columns: Columns, texts: Iterable[str]) -> Article:
+    """The article of a row of a table, whose columns say whether a target is right or wrong."""
+    return Article(*texts, has_one_answer=columns in ONE_ANSWER)
 
 
 def find_columns(names: Collection[str], where: str, column: str | None = None) -> Columns:
@@ -67,9 +64,7 @@ def find_columns(names: Collection[str], where: str, column: str | None = None) 
             return columns
     present = ", ".join(map(repr, names)) or "nothing"
     missing = "'text' (and no 'document' with 'summary')" if column is None else repr(column)
-    raise InputError(
-        f"{where} has {present}, but no {missing}: name the column of texts, FILE:COLUMN"
-    )
+    raise InputError(f"{where} has {present}, but no {missing}: give FILE:COLUMN")
 
 
 def describe_columns(names: Collection[str], columns: Columns) -> dict[str, Any]:
@@ -81,16 +76,11 @@ def describe_columns(names: Collection[str], columns: Columns) -> dict[str, Any]
 def report_columns(source: str, count: int, report: Mapping[str, Any]) -> str:
     """The line that reports the reading of a table of so many rows."""
     text, *target = report["columns"]
-    unread, quoted = report["columns_not_read"], report.get("quoted", 0)
-    clauses = [
-        f"rows {count:,}",
-        f"read: {text}" + (f" (target: {target[0]})" if target else ""),
-        f"not read: {', '.join(unread)}" if unread else "",
-        f"{quoted:,} texts keep the quotes around them (a .tsv file has no quotes)"
-        if quoted
-        else "",
-    ]
-    return f"{source}: {'; '.join(filter(None, clauses))}"
+    unread = ", ".join(report["columns_not_read"])
+    target_note = f" (target: {target[0]})" if target else ""
+    return f"{source}: rows {count:,}; read: {text}{target_note}" + (
+        f"; not read: {unread}" if unread else ""
+    )
 
 
 def as_text(value: object, kind: str, where: str) -> str:
@@ -107,7 +97,7 @@ WRITE_AGAIN = "write it again"
 ROWS = 1024  # of a Parquet file, that are decoded at a time
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Articles(Dataset[Article]):
     """Articles, which a function reads by their rows; ``about`` says what of their file is not read."""
 
@@ -147,11 +137,8 @@ def open_jsonl(path: Path, request: Request) -> Articles:
             where = f"{path}, line {number}"
             row = _parse_row(line, where)
             if lacking := [name for name in columns if name not in row]:
-                keys = ", ".join(map(repr, row))
-                raise InputError(
-                    f"{where} has {keys}, but no {lacking[0]!r}, which the first line has"
-                )
-            yield Article(*(as_text(row[name], name, where) for name in columns))
+                raise InputError(f"{where} has no {lacking[0]!r}, which the first line has")
+            yield make_article(columns, (as_text(row[name], name, where) for name in columns))
 
     return Articles.of(request, len(lines), read, report)
 
@@ -167,10 +154,8 @@ def _parse_row(line: str, where: str) -> dict[str, Any]:
 
 def open_two(path: Path, request: Request) -> Articles:
     """The articles of a `.source` and a `.target` file, on lines of the same number."""
-    source, target = (
-        path.with_name(path.name.replace(ending, replacement))
-        for ending, replacement in ((".target", ".source"), (".source", ".target"))
-    )
+    source = path.with_name(path.name.replace(".target", ".source"))
+    target = path.with_name(path.name.replace(".source", ".target"))
     for file in (source, target):
         if not file.is_file():
             raise InputError(f"no {file.name} beside {path}; both files are needed")
@@ -215,7 +200,9 @@ def open_parquet(path: Path, request: Request) -> Articles:
                         texts = batch.take(pa.array(indices, pa.int64())).to_pylist()
                     for i, row in zip(indices, texts, strict=True):
                         where = f"{path}, row {start + i + 1}"
-                        yield Article(*(as_text(row[name], name, where) for name in columns))
+                        yield make_article(
+                            columns, (as_text(row[name], name, where) for name in columns)
+                        )
                     start += len(batch)
 
     return Articles.of(request, metadata.num_rows, read, report)

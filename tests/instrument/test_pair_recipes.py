@@ -1,0 +1,77 @@
+"""Training on pairs of one's own: what is chosen for a file, and the whole way from a file to a scored model."""
+
+import random
+import re
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from tprprobe.cli import app
+from tprprobe.errors import InputError
+from tprprobe.training.pair_recipes import RECIPE, choose_units, write_recipe
+from tprprobe.training.recipes import read_recipe
+
+
+def _pairs(n: int, blank: str) -> list[str]:
+    rng = random.Random(0)
+    words = [[rng.choice("abcdef") for _ in range(rng.randint(3, 6))] for _ in range(n)]
+    return [f"{blank.join(word)}\t{blank.join(reversed(word))}" for word in words]
+
+
+def cli(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+@pytest.fixture
+def pairs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "pairs.tsv"
+    path.write_text("\n".join(["source\ttarget", *_pairs(400, " ")]) + "\n")
+    return path.name
+
+
+def test_units_fit_the_texts():
+    assert choose_units([row for pair in _pairs(400, " ") for row in pair.split("\t")]) == "symbols"
+    assert (
+        choose_units([row for pair in _pairs(400, "") for row in pair.split("\t")]) == "characters"
+    )
+    assert (
+        choose_units([f"report {n} says {n * n} at length " * 9 for n in range(2000)])
+        == "sub-words"
+    )
+
+
+@pytest.mark.parametrize("blank", [" ", ""])
+def test_recipe_of_a_file_is_read_again_and_fits_its_texts(tmp_path, blank):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("\n".join(["source\ttarget", *_pairs(400, blank)]) + "\n")
+    summary = write_recipe(str(path), tmp_path / "run" / RECIPE, seed=3)
+    recipe = read_recipe(tmp_path / "run" / RECIPE)
+    counts = [int(count) for count in re.findall(r"(\d+) pairs to", summary)]
+    assert sum(counts) == 400
+    assert recipe.seed == 3
+    assert recipe.units == ("symbols" if blank else "characters")
+    assert recipe.model["max_length"] > 6
+
+
+def test_train_on_pairs_ends_with_a_score_and_the_next_command(pairs):
+    options = ["--set", "stages.0.steps=4", "--set", "batch_size=8", "--set", "model.d_model=16"]
+    result = cli("train", "--data", pairs, "--out", "run", *options)
+    assert result.exit_code == 0, result.output
+    assert re.search(r"exact match on \d+ test pairs: 0?\.\d+ \[.*control, always", result.stderr)
+    assert "next: tprprobe examine run/model --data pairs.tsv" in result.stderr
+    again = cli("train", "--data", pairs, "--out", "run", "--resume", *options)
+    assert again.exit_code == 0, again.output
+    assert isinstance(cli("train", "--data", pairs, "--out", "run").exception, InputError)
+
+
+def test_texts_without_targets_are_refused(tmp_path):
+    path = tmp_path / "texts.txt"
+    path.write_text("\n".join(f"text number {n}" for n in range(200)))
+    with pytest.raises(InputError, match="columns source and target"):
+        write_recipe(str(path), tmp_path / RECIPE)
+
+
+def test_a_recipe_or_data_not_both():
+    for arguments in ([], ["recipe.toml", "--data", "pairs.tsv"]):
+        assert "one of the two" in str(cli("train", *arguments).exception)

@@ -1,0 +1,158 @@
+"""Our checkpoints in transformers' Auto classes, and back."""
+
+import json
+
+import pytest
+import torch
+
+import tprprobe as tp
+from tprprobe.data.pairs import encode_sources
+from tprprobe.errors import InputError
+from tprprobe.models import load_model
+from tprprobe.models.checkpoint import save_pretrained
+from tprprobe.models.decoding.generation import generate
+
+transformers = pytest.importorskip("transformers")
+pytest.importorskip("tokenizers")
+own = pytest.importorskip("tprpapers.architectures.auto_classes")
+pytestmark = pytest.mark.filterwarnings("ignore")
+TEXT = {
+    "tpt-d-english": "english:version=1,depth=1,sentences=4-6",
+    "tpt-c-arithmetic": "mathematics:arithmetic__mixed",
+}
+OPTIONS = [
+    ({}, {}),
+    ({"num_beams": 3, "length_penalty": 2.0}, {"beam": 3, "length_penalty": 2.0}),
+    ({"no_repeat_ngram_size": 2, "min_new_tokens": 4}, {"no_repeat": 2, "min_length": 4}),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=["tpt-d-english", "tpt-c-arithmetic"])
+def pair(request, root):
+    folder = root / "models" / request.param
+    return load_model(folder), transformers.AutoModelForSeq2SeqLM.from_pretrained(folder)
+
+
+def questions(model, root, n):
+    if model.name == "tpt-d-english":
+        return [e.source for e in tp.load_data(TEXT[model.name], split="test", n=n)]
+    return [
+        f"Calculate {a}/({b}/{a + b})."
+        for a, b in zip(range(1, n + 1), range(2, n + 2), strict=True)
+    ]
+
+
+def batch(texts, folder):
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    return tokenizer(
+        texts, return_tensors="pt", padding=True, truncation=True, return_token_type_ids=False
+    )
+
+
+def check_generation(pair, texts, options):
+    """Token for token what ours writes, from ids that are ours."""
+    ours, theirs = pair
+    given = batch(texts, ours.folder)
+    source = (
+        encode_sources(texts, ours.vocabulary)
+        .ragged()
+        .padded(torch.arange(len(texts)), ours.config.pad)
+    )
+    assert torch.equal(given["input_ids"], source)
+    found = theirs.generate(**given, max_new_tokens=20, **options[0])
+    assert (found[:, 0] == ours.config.sos).all()
+    assert torch.equal(found[:, 1:], generate(ours, source, 20, **options[1]))
+    assert len({tuple(row.tolist()) for row in found}) > 1
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_what_they_generate_is_what_ours_writes(pair, root, options):
+    check_generation(pair, questions(pair[0], root, 6), options)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("options", OPTIONS)
+def test_what_they_generate_for_200_inputs_is_what_ours_writes(pair, root, options):
+    check_generation(pair, questions(pair[0], root, 200), options)
+
+
+def test_logits_loss_and_states_are_the_models(pair, root):
+    ours, theirs = pair
+    given = batch(questions(ours, root, 3), ours.folder)
+    target = torch.tensor([[5, 6, 7, 8]] * 3)
+    start = torch.full_like(target[:, :1], ours.config.sos)
+    wanted = ours(given["input_ids"], torch.cat([start, target[:, :-1]], 1))
+    labels = target.clone()
+    labels[0, 3] = -100
+    found = theirs(**given, labels=labels)
+    assert torch.equal(found.logits, wanted)
+    losses = torch.nn.functional.cross_entropy(
+        wanted.flatten(0, 1), target.flatten(), reduction="none"
+    )
+    kept = torch.ones(12, dtype=torch.bool).index_fill(0, torch.tensor([3]), False)
+    torch.testing.assert_close(found.loss, losses[kept].mean())
+    encoder = transformers.AutoModel.from_pretrained(ours.folder)
+    with tp.capture(ours, "encoder.-1.hidden") as acts:
+        ours.encode(given["input_ids"])
+    assert torch.equal(encoder(**given).last_hidden_state, next(iter(acts.values())))
+
+
+def test_folders_make_the_round_trip(pair, tmp_path):
+    ours, theirs = pair
+    assert isinstance(theirs, own.TPRForSeq2SeqLM)
+    config = transformers.AutoConfig.from_pretrained(ours.folder)
+    assert (config.model_type, config.architectures) == ("tprprobe", ["TPRForSeq2SeqLM"])
+    theirs.save_pretrained(tmp_path / "theirs")
+    for again in (
+        load_model(tmp_path / "theirs"),
+        load_model(save_pretrained(ours, tmp_path / "ours")),
+    ):
+        assert again.config == ours.config
+        assert again.architecture == ours.architecture
+        assert again.vocabulary.symbols == ours.vocabulary.symbols
+        state = again.state_dict()
+        assert all(torch.equal(state[key], tensor) for key, tensor in ours.state_dict().items())
+    config.save_pretrained(tmp_path / "config")
+    assert transformers.AutoConfig.from_pretrained(tmp_path / "config").settings == config.settings
+    written = json.loads((tmp_path / "config" / "config.json").read_text())
+    assert written == json.loads((tmp_path / "ours" / "config.json").read_text())
+    again = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "ours", dtype="bfloat16")
+    assert {weights.dtype for weights in again.parameters()} == {torch.bfloat16}
+    theirs.save_pretrained(tmp_path / "theirs")  # as theirs do, over what is there
+    fresh = transformers.AutoModelForSeq2SeqLM.from_config(config)
+    assert sum(p.numel() for p in fresh.parameters()) == sum(p.numel() for p in ours.parameters())
+
+
+def test_pipelines_write_and_read(pair, root):
+    ours, _ = pair
+    (text, other) = questions(ours, root, 2)
+    writer = transformers.pipeline("seq2seq", model=str(ours.folder))
+    found = writer([text, other], max_new_tokens=30)
+    source = encode_sources([text], ours.vocabulary).ragged().padded(torch.arange(1), 0)
+    wanted = ours.vocabulary.decode(generate(ours, source, 30)[0].tolist())
+    assert found[0][0]["generated_text"] == wanted.strip()
+    assert len(found) == 2
+    reader = transformers.pipeline("feature-extraction", model=str(ours.folder))
+    assert len(reader(text)[0][0]) == ours.config.d_model
+
+
+def test_every_shipped_folder_names_its_type(root):
+    for folder in sorted((root / "models").iterdir()):
+        if (folder / "config.json").is_file():
+            settings = json.loads((folder / "config.json").read_text())
+            assert settings["model_type"] == "tprprobe"
+            pictures = settings["architecture"] in ("tpgn", "cnn-lstm")
+            assert settings.get("architectures") == (None if pictures else ["TPRForSeq2SeqLM"])
+
+
+def test_what_they_cannot_do_is_one_line(pair, root):
+    _, theirs = pair
+    ids = torch.tensor([[5, 6]])
+    with pytest.raises(InputError, match="generate does not have do_sample; it has max_new_tokens"):
+        theirs.generate(ids, do_sample=True)
+    with pytest.raises(InputError, match="give input_ids"):
+        theirs.generate()
+    with pytest.raises(InputError, match="give decoder_input_ids or labels"):
+        theirs(ids)
+    with pytest.raises(InputError, match="reads features of images"):
+        transformers.AutoModelForSeq2SeqLM.from_pretrained(root / "models" / "tpgn-scenes")

@@ -1,0 +1,229 @@
+"""jiang's models: sizes, sites, masks, cache, initialization, and settings that cannot be."""
+
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from tprpapers.architectures.tpt import buckets
+from tprprobe.errors import InputError
+from tprprobe.models import build, count_parameters
+from tprprobe.site.hooks import capture, intervene, sites
+
+SMALL = {
+    "architecture": "tpt",
+    "vocab_size": 23,
+    "d_model": 16,
+    "n_heads": 4,
+    "d_head": 4,
+    "n_layers": (2, 2),
+    "d_ff": 20,
+    "n_roles": 5,
+}
+SOURCE = torch.tensor([[5, 6, 7, 8, 9], [4, 3, 0, 0, 0]])
+TARGET = torch.tensor([[0, 5, 6, 7], [0, 7, 0, 8]])
+
+
+def small(seed: int = 0, **options: Any) -> Any:
+    return build(SMALL | options, seed=seed).eval()
+
+
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [
+        ({"preset": "tpt-d"}, 64_258_080),
+        ({"preset": "tpt-d", "n_roles": 20}, 62_007_360),
+        ({"preset": "tpt-d", "after_residual": False}, 64_258_080),
+        ({"preset": "tpt-d", "after_residual": False, "shared_roles": False}, 64_661_280),
+        ({"preset": "tpt-d", "multi_head": False}, 61_429_380),
+        ({"preset": "tpt-c-t5"}, 65_234_688),
+        ({"preset": "t5"}, 60_506_880),
+    ],
+)
+def test_parameter_counts_of_the_published_code(options, count):
+    assert count_parameters(options) == count
+
+
+def test_default_roles_are_jiangs():
+    config = build({"preset": "tpt-d"} | {k: SMALL[k] for k in ("vocab_size", "d_ff")}).config
+    assert (config.n_roles, config.d_head, config.n_heads, config.d_model) == (50, 64, 8, 512)
+
+
+def test_sites_after_the_residual():
+    table = sites(small()).set_index("site")
+    assert len(table) == 2 * 11 + 2 * 21
+    expected = {
+        "encoder.1.self.input": ("batch × seq × d_model", 16),
+        "encoder.1.self.query": ("batch × seq × head × d_head", 4),
+        "encoder.1.self.attention": ("batch × head × query × key", None),
+        "decoder.0.cross.filler": ("batch × seq × d_model", 16),
+        "decoder.0.cross.role_weights": ("batch × seq × head × n_roles", 5),
+        "decoder.0.cross.role": ("batch × seq × head × d_head", 4),
+        "decoder.0.cross.binding": ("batch × seq × d_model", 16),
+        "decoder.0.cross.tpr": ("batch × seq × d_model", 16),
+        "decoder.1.hidden": ("batch × seq × d_model", 16),
+    }
+    for site, (axes, width) in expected.items():
+        assert table.loc[site, "axes"] == axes
+        assert table.loc[site, "width"] is not None
+        assert width is None or table.loc[site, "width"] == width
+
+
+@pytest.mark.parametrize(
+    ("options", "shapes"),
+    [
+        ({}, {"role": (2, 5, 4, 4), "filler": (2, 5, 16), "role_weights": (2, 5, 4, 5)}),
+        ({"multi_head": False}, {"role": (2, 5, 1, 16), "role_weights": (2, 5, 1, 5)}),
+        ({"after_residual": False}, {"role": (2, 5, 4, 4), "tpr": (2, 5, 4, 4)}),
+        ({"roles": "continuous"}, {"role": (2, 5, 4, 4), "binding": (2, 5, 16)}),
+        ({"roles": "continuous", "after_residual": False}, {"filler": (2, 5, 4, 4)}),
+        ({"roles": "none"}, {"filler": (2, 5, 16), "attention": (2, 4, 5, 5)}),
+    ],
+)
+def test_shapes_at_sites(options, shapes):
+    model = small(**options)
+    with torch.no_grad(), capture(model, "encoder.0.*") as found:
+        model(SOURCE, TARGET)
+    assert {part: tuple(found[f"encoder.0.self.{part}"].shape) for part in shapes} == shapes
+    has_roles = options.get("roles") != "none"
+    assert all((f"encoder.0.self.{part}" in found) == has_roles for part in ("role", "tpr"))
+    discrete = options.get("roles", "discrete") == "discrete"
+    assert ("encoder.0.self.role_weights" in found) == discrete
+
+
+def test_roles_in_one_stack_only():
+    model = small(role_stacks=(False, True))
+    names = set(sites(model)["site"])
+    assert "encoder.0.self.role" not in names
+    assert {"decoder.0.self.role", "decoder.1.cross.role"} <= names
+
+
+@pytest.mark.parametrize("roles", ["discrete", "continuous", "none"])
+@pytest.mark.parametrize("after_residual", [True, False])
+def test_cached_decoding_equals_a_whole_pass(roles, after_residual):
+    model = small(roles=roles, after_residual=after_residual)
+    with torch.no_grad():
+        whole, memory = model(SOURCE, TARGET), model.encode(SOURCE)
+        cache, parts = None, []
+        for columns in ([0], [1, 2], [3]):
+            logits, cache = model.decode(TARGET[:, columns], memory, cache)
+            parts.append(logits)
+        swap = torch.tensor([1, 0])
+        _, cache = model.decode(TARGET[:, :3], memory)
+        swapped, _ = model.decode(TARGET[swap][:, 3:], memory[swap], cache[swap])
+    assert torch.cat(parts, 1).allclose(whole, atol=1e-6)
+    assert swapped[:, 0].allclose(whole[swap][:, 3], atol=1e-6)
+
+
+def test_roles_read_at_heads_look_ahead_as_published():
+    """The published view of [head, seq] as [seq, head]: a later symbol changes an earlier row."""
+    changed = TARGET.clone()
+    changed[:, -1] = 11
+    for role_input, looks_ahead in (("input", False), ("query", True), ("v_bar_2", True)):
+        model = small(after_residual=False, role_input=role_input)
+        with torch.no_grad():
+            early = [model(SOURCE, target)[:, 0] for target in (TARGET, changed)]
+        assert early[0].allclose(early[1], atol=1e-6) != looks_ahead
+
+
+def test_pads_are_masked_in_the_source_and_read_in_the_target():
+    model = small()
+    longer = torch.cat([SOURCE, torch.zeros(2, 3, dtype=torch.long)], 1)
+    started = TARGET.clone()
+    started[:, 0] = 4
+    with torch.no_grad():
+        assert model(longer, TARGET).allclose(model(SOURCE, TARGET), atol=1e-5)
+        later = [model(SOURCE, target)[:, 2] for target in (TARGET, started)]
+        nothing = model(torch.zeros(1, 4, dtype=torch.long), TARGET[:1])
+    assert not later[0].allclose(later[1], atol=1e-4)  # the start symbol is the pad id
+    assert nothing.isfinite().all()
+
+
+def test_one_hot_roles_take_an_entry_of_the_dictionary():
+    model = small()
+    part = model.encoder[1].self
+    with torch.no_grad(), capture(model, "encoder.1.self.role") as found:
+
+        def snap(weights):
+            return torch.nn.functional.one_hot(weights.argmax(-1), 5).to(weights.dtype)
+
+        with intervene(model, {"encoder.1.self.role_weights": snap}):
+            model(SOURCE, TARGET)
+    entries = torch.nn.functional.normalize(part.roles.role_embedding, dim=1)
+    distances = (found["encoder.1.self.role"][..., None, :] - entries).abs().amax(-1)
+    assert distances.amin(-1).max() < 1e-6
+
+
+def test_dropout_is_active_in_training_only():
+    model = small(dropout=0.5)
+    assert model(SOURCE, TARGET).equal(model(SOURCE, TARGET))
+    model.train()
+    assert not model(SOURCE, TARGET).allclose(model(SOURCE, TARGET), atol=1e-3)
+
+
+def spread(model: Any, part: str) -> float:
+    return model.get_parameter(part).std().item()
+
+
+@pytest.mark.parametrize(
+    ("options", "query", "key", "table"),
+    [
+        ({"roles": "none"}, (64 * 16) ** -0.5, 64**-0.5, 64**-0.5),
+        ({"after_residual": False}, (64 * 16) ** -0.5, 64**-0.5, 64**-0.5),
+        ({}, (3 * 64) ** -0.5, (3 * 64) ** -0.5, 1.0),  # torch's default: T5's scale is lost
+    ],
+)
+def test_initialization_is_the_authors(options, query, key, table):
+    sizes = {"d_model": 64, "d_head": 16, "n_buckets": 256, "vocab_size": 300, "d_ff": 128}
+    model = small(**sizes, **options)
+    expected = {
+        "embedding.weight": 1.0,
+        "encoder.0.self.to_query.weight": query,
+        "decoder.1.cross.to_key.weight": key,
+        "encoder_bias.table.weight": table,
+        "cross_bias.table.weight": table,
+        "encoder.0.feed_forward.expand.weight": 64**-0.5,
+        "decoder.0.feed_forward.contract.weight": 128**-0.5,
+    }
+    for part, deviation in expected.items():
+        assert spread(model, part) == pytest.approx(deviation, rel=0.1), part
+    if not options:
+        bound = 1.414 * math.sqrt(6 / (5 + 16))  # Xavier, uniform
+        entries = model.get_parameter("decoder.0.cross.roles.role_embedding")
+        assert entries.abs().max() <= bound
+        assert entries.std().item() == pytest.approx(bound / math.sqrt(3), rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"binding": "full_tensor_product"}, "after the residual"),
+        ({"d_head": 3}, "4 heads of 3"),
+        ({"d_model": 12, "d_head": 3, "output": "concat"}, "8 divides"),
+        (
+            {"roles": "continuous", "after_residual": False, "binding": "full_tensor_product"},
+            "continuous",
+        ),
+        ({"after_residual": False, "role_input": "v_bar", "d_head": 3}, "v_bar"),
+        ({"n_buckets": 2}, "n_buckets"),
+        ({"role_input": "q"}, "query"),
+        ({"n_layers": (1, 0)}, "n_layers"),
+    ],
+)
+def test_settings_that_the_authors_code_cannot_run(options, says):
+    with pytest.raises(InputError, match=says):
+        small(**options)
+
+
+def test_buckets_of_distances():
+    two_sided = buckets(torch.arange(-300, 301)[None], 32, bidirectional=True)[0]
+    assert two_sided[300] == 0
+    assert two_sided[299].item() == 1  # one behind
+    assert two_sided[301].item() == 17  # one ahead
+    assert (two_sided.min(), two_sided.max()) == (0, 31)
+    one_sided = buckets(torch.arange(-300, 301)[None], 32, bidirectional=False)[0]
+    assert (one_sided[300:] == 0).all()  # everything ahead shares the first bucket
+    assert one_sided[284:301].tolist() == list(range(16, -1, -1))
+    assert (one_sided.diff() <= 0).all()
+    assert one_sided[:173].unique().tolist() == [31]  # 128 behind and more

@@ -1,0 +1,172 @@
+"""A recipe for a file of pairs: a vocabulary, a small TP-Transformer and a schedule that fit the data."""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from tprprobe.console import quiet
+from tprprobe.data import load_data
+from tprprobe.errors import InputError
+from tprprobe.files.writing import write_file
+from tprprobe.models import load_model
+from tprprobe.models.answers import evaluate
+from tprprobe.statistics import interval_text, wilson
+
+MAX_EXAMPLES = 50_000  # that are read to choose
+MAX_SYMBOLS, MIN_OCCURRENCES = 1000, 20  # of a table of symbols; how often each occurs on average
+MAX_CHARACTERS, MAX_CHARACTER_LENGTH = 200, 160  # of a vocabulary of characters, and of its texts
+MAX_SUBWORDS, MIN_SUBWORDS, MAX_SUBWORD_LENGTH = 8000, 400, 512
+MIN_LENGTH = 64  # of the table of positions: wrong answers are written up to 32 symbols
+BATCH, EPOCHS, MIN_STEPS, MAX_STEPS = 64, 20, 1500, 10_000
+SMALL = 20_000  # training pairs below which dropout is used
+SPLITS = ("train", "dev", "test")
+RECIPE = "recipe.toml"
+MAX_WATCHED, MAX_TESTED = 500, 1000  # pairs that are scored during training, and after it
+
+Units = Literal["symbols", "characters", "sub-words"]
+
+TEMPLATE = """\
+# {n_train:,} training pairs; made for {data}. Change what you like, then run `tprprobe train {path}`.
+name = "{name}"
+batch_size = {batch}
+seed = {seed}
+evaluate_every = {evaluate_every}
+save_every = {evaluate_every}
+{vocabulary}
+[model]
+architecture = "tp-transformer"
+d_model = 128
+n_heads = 4
+n_layers = [2, 2]
+d_ff = 512
+max_length = {max_length}
+dropout = {dropout}
+
+[optimizer]
+betas = [0.9, 0.98]
+clip = 1.0
+
+[[stages]]
+steps = {steps}
+learning_rate = 0.001
+warmup = {warmup}
+decay = "cosine"
+mix = [{{ data = {quoted}, split = "train", seed = {seed} }}]
+
+[[evaluate]]
+data = {quoted}
+split = "dev"
+n = {n_dev}
+seed = {seed}
+
+[[evaluate]]
+data = {quoted}
+split = "test"
+n = {n_test}
+seed = {seed}
+"""
+
+
+def choose_units(texts: Sequence[str]) -> Units:
+    """What texts are cut into: symbols between blanks if these are few and frequent, characters of short
+    texts, else sub-words.
+    """
+    counts = Counter(symbol for text in texts for symbol in text.split())
+    n_tokens = sum(counts.values())
+    if (
+        len(counts) <= MAX_SYMBOLS
+        and n_tokens >= MIN_OCCURRENCES * len(counts)
+        and n_tokens > 2 * len(texts)
+    ):
+        return "symbols"
+    characters = set().union(*texts)
+    length = np.quantile([len(text) for text in texts], 0.99)
+    if len(characters) <= MAX_CHARACTERS and length <= MAX_CHARACTER_LENGTH:
+        return "characters"
+    return "sub-words"
+
+
+def write_recipe(data: str, path: Path, seed: int = 0) -> str:
+    """Writes a recipe for the pairs of a file, or of a folder with the splits train, dev and test.
+
+    Args:
+        data: The name of the data, as :func:`load_data` takes it.
+        path: The TOML file to write.
+        seed: The seed of the division into splits, of the initial weights and of the order of batches.
+
+    Returns:
+        One line that says what was chosen.
+
+    Raises:
+        InputError: no such data, texts without targets, or a split without pairs.
+    """
+    with quiet():
+        parts = {split: load_data(data, split=split, seed=seed) for split in SPLITS}
+    for split, part in parts.items():
+        if not len(part):
+            raise InputError(
+                f"{data}: the split {split} has no pairs: give more pairs, 100 or more"
+            )
+    if not parts["train"].has_targets:
+        raise InputError(
+            f"{data} has texts without targets: give a table with the columns source and target"
+        )
+    n_train = len(parts["train"])
+    examples = [*islice(parts["train"], MAX_EXAMPLES)]
+    texts = [text for example in examples for text in (example.source, example.target)]
+    units = choose_units(texts)
+    words = [len(text.split()) for text in texts]
+    longest = {
+        "symbols": max(words),
+        "characters": max(map(len, texts)),
+        "sub-words": min(3 * max(words), MAX_SUBWORD_LENGTH),
+    }[units]
+    if units == "sub-words":
+        size = min(max(len({word for text in texts for word in text.split()}), MIN_SUBWORDS), MAX_SUBWORDS)  # fmt: skip
+        vocabulary = (
+            f"\n[subwords]\nsize = {size}\nmax_source = {longest}\nmax_target = {longest}\n"
+        )
+    else:
+        vocabulary = f'units = "{units}"   # of the vocabulary, which is made of all texts\n'
+    steps = int(np.clip(EPOCHS * n_train // BATCH, MIN_STEPS, MAX_STEPS))
+    text = TEMPLATE.format(
+        n_train=n_train,
+        n_dev=min(len(parts["dev"]), MAX_WATCHED),
+        n_test=min(len(parts["test"]), MAX_WATCHED),
+        data=data,
+        path=path,
+        name=path.parent.name,
+        batch=BATCH,
+        seed=seed,
+        evaluate_every=max(steps // 5, 1),
+        vocabulary=vocabulary,
+        max_length=max(2 * longest, MIN_LENGTH),
+        dropout=0.1 if n_train < SMALL else 0.0,
+        steps=steps,
+        warmup=steps // 10,
+        quoted="'" + data + "'",
+    )
+    write_file(path, text)
+    return (
+        f"{data}: {', '.join(f'{len(part):,} pairs to {split}' for split, part in parts.items())}; texts are cut into "
+        f"{units}; tp-transformer of 2 + 2 layers, {steps:,} steps of {BATCH} pairs. Recipe: {path}"
+    )
+
+
+def score_pairs(folder: Path, data: str, seed: int = 0, device: str = "cpu") -> str:
+    """One line: how many test pairs a trained model answers right, beside always the most frequent training target."""
+    with quiet():
+        train, test = (load_data(data, split=split, seed=seed) for split in ("train", "test"))
+        rows = evaluate(load_model(folder, device=device), test[:MAX_TESTED])
+    targets = Counter(example.target for example in islice(train, MAX_EXAMPLES))
+    [(frequent, _)] = targets.most_common(1)
+    scores = (rows["correct"], rows["answer"] == frequent)
+    accuracy, control = (wilson(int(correct.sum()), len(rows)) for correct in scores)
+    return (
+        f"exact match on {len(rows):,} test pairs: {interval_text(accuracy)}; "
+        f"control, always the most frequent target: {interval_text(control)}"
+    )
