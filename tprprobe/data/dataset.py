@@ -79,7 +79,14 @@ class Dataset(ABC, Generic[E]):
 
     @abstractmethod
     def read(self, rows: range) -> Iterator[E]:
-        """The examples of these numbers, in this order."""
+        """The examples in some rows.
+
+        Args:
+            rows: The numbers of the examples.
+
+        Returns:
+            An iterator over the examples.
+        """
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -111,7 +118,14 @@ class Dataset(ABC, Generic[E]):
         return {}
 
     def describe(self, n: int) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
-        """Facts by name and tables (lists of rows) by title, of the first ``n`` examples: lengths of texts."""
+        """Facts and tables for a reader: lengths of the first texts.
+
+        Args:
+            n: The number of examples that are read.
+
+        Returns:
+            Facts by name, and tables (a list of rows) by title.
+        """
         examples = list(self[:n])
         sides = ("source", "target")
         texts = {side: [getattr(example, side) for example in examples] for side in sides}
@@ -127,7 +141,14 @@ class Dataset(ABC, Generic[E]):
         return facts, {"lengths": lengths}
 
     def suited_to(self, vocabulary: Any) -> "Dataset[E]":
-        """The same data; with other words if these must fit a model's vocabulary."""
+        """The data for a model of a vocabulary.
+
+        Args:
+            vocabulary: The vocabulary.
+
+        Returns:
+            The same data; other words only where these must fit the vocabulary.
+        """
         del vocabulary
         return self
 
@@ -157,13 +178,27 @@ class Dataset(ABC, Generic[E]):
         return next(self.read(range(row, row + 1)))
 
     def examples(self, size: int = 8192) -> Iterator[list[E]]:
-        """All examples, in lists of ``size``."""
+        """All examples in lists.
+
+        Args:
+            size: The number of examples in a list.
+
+        Yields:
+            A list of examples.
+        """
         examples = iter(self)
         while block := list(islice(examples, size)):
             yield block
 
     def blocks(self, size: int = 8192) -> Iterator[tuple[list[str], list[str]]]:
-        """The sources and the targets of all examples, in lists of ``size``."""
+        """The texts of all examples in lists.
+
+        Args:
+            size: The number of examples in a list.
+
+        Yields:
+            The sources and the targets of a list of examples.
+        """
         for block in self.examples(size):
             yield [example.source for example in block], [example.target for example in block]
 

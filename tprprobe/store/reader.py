@@ -73,9 +73,14 @@ class Store(StoreContents):
         return next(iter(self.twins.values()), None)
 
     def tokens_of(self, site: str) -> "pd.DataFrame":
-        """The tokens that the rows of a site belong to, in their order.
+        """The tokens that the rows of a site belong to.
 
-        If a site has one vector a sample, ``token`` is the sample's whole text, ``position`` that of its last token.
+        Args:
+            site: A site; layer -1 is the last.
+
+        Returns:
+            One row per row of the site, in the same order. Where a site has one vector a sample, ``token`` is the sample's whole
+            text and ``position`` that of its last token.
         """
         from tprprobe.store.tokens import join_samples
 
@@ -85,7 +90,12 @@ class Store(StoreContents):
     def sequences_of(self, site: str) -> "pd.DataFrame":
         """All tokens from which the vectors of a site were made.
 
-        If a site has one vector a sample, vector n is made of the tokens of the n-th different ``sample``.
+        Args:
+            site: A site; layer -1 is the last.
+
+        Returns:
+            One row per token. For a site of tokens these are :meth:`tokens_of`; where there is one vector a sample, vector n is
+            of the tokens of the n-th different ``sample``.
         """
         side = self.side(site)
         if side == layout.SAMPLE:
@@ -119,7 +129,14 @@ class Store(StoreContents):
         return self._read(name, (*index, head % spec.heads))
 
     def read_finite(self, site: str, rows: slice | np.ndarray) -> Shaped[np.ndarray, "row ..."]:
-        """Vectors of a site as of :meth:`read`.
+        """Vectors of a site, checked to be finite.
+
+        Args:
+            site: A site; layer -1 is the last.
+            rows: Which rows, as numbers or a slice.
+
+        Returns:
+            The vectors, as of :meth:`read`.
 
         Raises:
             InputError: A number is not finite; the line names its site and sample.
@@ -170,7 +187,14 @@ class Store(StoreContents):
         return any(map(str, self.tokens["prediction"].dropna().unique()))
 
     def map_shapes(self, site: str) -> Integer[np.ndarray, "sample 2"]:
-        """The numbers of queries and keys of every sample that has an attention map at a site [sample, 2]."""
+        """The sizes of attention maps.
+
+        Args:
+            site: A site of attention maps; layer -1 is the last.
+
+        Returns:
+            The numbers of queries and keys of every sample that has a map [sample, 2].
+        """
         return self._places[self._spec(site)[1].rows][0]
 
     def attention(self, site: str, sample: int) -> Float[np.ndarray, "head query key"]:
