@@ -340,10 +340,15 @@ WORDS = ("the", "dog", "sees", "cats", "a")
 QUESTIONS = [(" ".join(words), " cat") for words in itertools.permutations(WORDS, 3)][:48]
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "llama", "t5"])
-def test_answers_are_evaluated_swept_and_substituted(headed, make_data, tmp_path, kind):
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [("gpt2", "float32"), ("llama", "float32"), ("t5", "float32"), ("llama", "bfloat16")],
+)
+def test_answers_are_evaluated_swept_and_substituted(headed, make_data, tmp_path, kind, dtype):
     """eval, sweeps, substitutions and surgery of a model with a head are those of ours."""
     model, _ = headed(kind)
+    if dtype != "float32":
+        model = tp.load_model(f"hf:{model.source}", dtype=dtype)
     stack, data = KINDS[kind].stacks[0], make_data(QUESTIONS)
     rows = evaluate(model, data)
     vocabulary = model.vocabulary

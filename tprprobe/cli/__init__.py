@@ -72,7 +72,7 @@ def main() -> None:
     except OSError as error:
         say(f"tprprobe: {error.filename or 'input or output'}: {error.strerror or error}")
         sys.exit(2)
-    except (MemoryError, RuntimeError) as error:
+    except (MemoryError, RuntimeError, ImportError) as error:
         if not lacks_memory(error):
             raise
         say(f"tprprobe: {too_little_memory(error)}")

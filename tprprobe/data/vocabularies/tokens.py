@@ -185,7 +185,7 @@ class Tokens(Codec):
     def all_offsets(self, texts: Sequence[str]) -> list[list[Span]]:
         """The offsets of several texts, from one call of the tokenizer."""
         if self.tokenizer.is_fast:
-            options = {"add_special_tokens": False, "return_offsets_mapping": True}
+            options: dict[str, Any] = {"add_special_tokens": False, "return_offsets_mapping": True}
             return self._read(texts, **options)["offset_mapping"]
         encoded = self._read(texts, add_special_tokens=False)["input_ids"]
         return [self._placed(t, ids, [0] * len(ids)) for t, ids in zip(texts, encoded, strict=True)]
