@@ -275,7 +275,8 @@ def measure_behavior(subject: Subject) -> pd.DataFrame:
         raise InputError(HEADLESS)
     from tprprobe.interventions.behavior import measure_pairs  # not for models without a head
 
-    data, out = replace(subject.data, asked=True)[:N_BEHAVIOR], subject.folder / "behavior"
+    data: Any = replace(subject.data, asked=True)[:N_BEHAVIOR]
+    out = subject.folder / "behavior"
     sites = [site for site in subject.sites if side_of(site) == SOURCE]
     return measure_pairs(subject.model, data, sites, out=out, resume=True, seed=subject.seed)
 
@@ -295,7 +296,7 @@ def choose_data(model: Any, n: int, seed: int) -> Dataset:
         name, split = default_data(model) if getattr(model, "folder", None) else (PAIRS, None)
     except InputError:
         name, split = PAIRS, None
-    options = {} if split is None else {"split": split}
+    options: dict[str, Any] = {} if split is None else {"split": split}
     return load_data(name, n=n, seed=seed, **options)
 
 

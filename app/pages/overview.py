@@ -34,14 +34,14 @@ def _list_stores(names) -> None:
     st.caption(f"Chosen: {state.escape(state.store_name())}.{note}")
 
 
-def _show_examination(sections) -> None:
+def _show_examination(questions) -> None:
     """The model on one page, as `tprprobe examine` wrote it."""
-    for section in sections:
-        st.subheader(section["heading"])
-        st.markdown(state.escape(section["text"]))
-        if section["picture"]:
-            st.image(str(section["picture"]), width=PICTURE)
-        st.caption(state.escape(section["lack"]))
+    for question, picture in questions:
+        st.subheader(state.escape(question.heading))
+        st.markdown(state.escape(question.text))
+        if picture:
+            st.image(str(picture), width=PICTURE)
+        st.caption(state.escape(question.lack))
 
 
 @state.page("Overview")

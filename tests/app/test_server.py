@@ -40,10 +40,10 @@ def port(server, runs) -> int:
 def _ask(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes]:
     """The status and the content of an answer; status 0 if it is cut off."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT)
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    header_values = {name.replace("_", "-"): value for name, value in headers.items()}
     try:
-        connection.putrequest(method, path, skip_host="Host" in named)
-        for name, value in named.items():
+        connection.putrequest(method, path, skip_host="Host" in header_values)
+        for name, value in header_values.items():
             connection.putheader(name, value)
         connection.endheaders()
         answer = connection.getresponse()
@@ -58,8 +58,8 @@ def test_it_answers_this_machine_under_its_own_name_alone(port):
     assert _ask(port, "/_stcore/health")[0] == 200
     assert _ask(port, "/", Host=f"127.0.0.1:{port}")[0] == 200
     assert _ask(port, STREAM, **HANDSHAKE, Origin=f"http://127.0.0.1:{port}")[0] == 101
-    others = {each[4][0] for each in socket.getaddrinfo(socket.gethostname(), None)}
-    for address in others - {"127.0.0.1", "::1"}:
+    addresses = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None)}
+    for address in addresses - {"127.0.0.1", "::1"}:
         with socket.socket() as probe:
             probe.settimeout(2)
             assert probe.connect_ex((address, port)) != 0
@@ -71,10 +71,10 @@ ELSEWHERE = ("http://evil.example", "http://127.0.0.1:{0}", "http://127.0.0.1", 
 
 @pytest.mark.parametrize("origin", [*ELSEWHERE, None])
 def test_a_page_of_another_origin_gets_no_session(port, origin):
-    given = {} if origin is None else {"Origin": origin.format(port + 1, port)}
-    assert _ask(port, STREAM, **HANDSHAKE, **given)[0] in (400, 403)
-    if given:
-        assert _ask(port, "/", **given)[0] == 403
+    origin_header = {} if origin is None else {"Origin": origin.format(port + 1, port)}
+    assert _ask(port, STREAM, **HANDSHAKE, **origin_header)[0] in (400, 403)
+    if origin_header:
+        assert _ask(port, "/", **origin_header)[0] == 403
 
 
 @pytest.mark.parametrize("host", ["evil.example", "localhost:{}", "127.0.0.1", "evil.example:{}"])
@@ -173,9 +173,9 @@ def _visit(port: int, page: str, query: str = "") -> int:
         origin=f"http://{address}",
         max_size=None,
     ) as session:
-        asked = BackMsg()
-        asked.rerun_script.page_name, asked.rerun_script.query_string = page, query
-        session.send(asked.SerializeToString())
+        rerun = BackMsg()
+        rerun.rerun_script.page_name, rerun.rerun_script.query_string = page, query
+        session.send(rerun.SerializeToString())
         while True:
             content = session.recv(timeout=WAIT)
             size += len(content)
@@ -204,16 +204,16 @@ def test_twenty_sessions_at_once_and_hundreds_of_pages_leave_no_memory_behind(ru
             sent = list(pool.map(partial(_visit, port), [PAGES[i % len(PAGES)] for i in range(20)]))
         assert min(sent) > 1000
         soaked.add("dashboard", "sessions at once", soaked.Tried(20))
-        held = [_memory(process.pid)]
+        megabytes = [_memory(process.pid)]
         for loads in soaked.ahead("dashboard", "page loads", LOADS, LOADS // 5):
             for number in loads:
                 _visit(port, PAGES[number % len(PAGES)])
-            held.append(_memory(process.pid))
+            megabytes.append(_memory(process.pid))
             soaked.add("dashboard", "page loads", soaked.Tried(len(loads)))
     finally:
         process.kill()
         process.wait()
     with capsys.disabled():
-        told = ", ".join(f"{each:.0f}" for each in held)
-        print(f"20 sessions at once, then MB after every {LOADS // 5} page loads: {told}")
-    assert held[-1] < 1.2 * held[1]
+        text = ", ".join(f"{value:.0f}" for value in megabytes)
+        print(f"20 sessions at once, then MB after every {LOADS // 5} page loads: {text}")
+    assert megabytes[-1] < 1.2 * megabytes[1]

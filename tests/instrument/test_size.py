@@ -111,11 +111,11 @@ def test_states_of_what_a_causal_model_writes_are_stored(folders, tmp_path):
     )
     ids_read = [model.read(text)[0].tolist() for text in TEXTS]
     start, ends = 0, {*model.config.ends}
-    tokens_by_sample = dict(iter(store.tokens.query("side == 'source'").groupby("sample")))
     for sample, ids in enumerate(ids_read):
         written = model.generate(torch.tensor([ids]), 5)[0].tolist()
         written = written[: next((i + 1 for i, symbol in enumerate(written) if symbol in ends), 5)]
-        tokens = tokens_by_sample[sample]
+        is_sample = (store.tokens["side"] == "source") & (store.tokens["sample"] == sample)
+        tokens = store.tokens[is_sample]
         assert tokens["id"].tolist() == ids + written
         assert tokens["written"].tolist() == [False] * len(ids) + [True] * len(written)
         assert (tokens.loc[tokens["written"], "word"] < 0).all()

@@ -234,7 +234,7 @@ def examine(
     loading: common.Loading = None,
     **options: Any,
 ) -> None:
-    """Examine a model layer by layer: what its states represent, what training added, and what the model uses."""
+    """Put a model on one page: its states, heads, clusters, probes, and what changes its answer."""
     from tprprobe.data import load_data
     from tprprobe.examination import TEXTS, examine
     from tprprobe.models import load_model

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from tprprobe.analyses.naming.fields import LABELS, list_exact
 from tprprobe.dashboard.statements import Statement
 from tprprobe.dashboard.view import View
 from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.settings import Document, parse
 from tprprobe.gold.labels import WORD
 from tprprobe.site.patterns import first_role as first_role
 from tprprobe.site.patterns import like as like
@@ -111,13 +113,28 @@ def summarize_store(store: Store) -> Statement:
     return Statement(". ".join([text, *sentences]) + ".")
 
 
-def read_examination(store: Store) -> list[dict[str, Any]]:
-    """The sections of the page that `tprprobe examine` made of a store's model: texts, and the file of the picture."""
+class ExaminedQuestion(Document):
+    """A section of the page of `tprprobe examine`."""
+
+    heading: str
+    text: str
+    lack: str
+    picture: str
+
+
+class _Examination(Document):
+    sections: tuple[ExaminedQuestion, ...] = ()
+
+
+def read_examination(store: Store) -> list[tuple[ExaminedQuestion, Path | None]]:
+    """The questions that `tprprobe examine` asked of a store's model, each with the file of its picture."""
     folder = store.path.parent
     file = folder / EXAMINATION
-    sections = read_json(file).get("sections", []) if file.is_file() else []
+    if not file.is_file():
+        return []
     pictures = {f"figures/{path.name}": path for path in folder.glob("figures/*.png")}
-    return [section | {"picture": pictures.get(section["picture"])} for section in sections]
+    questions = parse(_Examination, read_json(file), file).sections
+    return [(question, pictures.get(question.picture)) for question in questions]
 
 
 def show_sites(store: Store) -> View:

@@ -70,7 +70,7 @@ def extract(
         out: The folder of the store.
         attention_samples: How many samples get attention maps, from the first on.
         target: The decoder's input: the reference (teacher forcing), or what the model itself writes (generated). A causal
-            model writes behind its text: these tokens are ``written`` in the token table.
+            model writes after its text: these tokens are ``written`` in the token table.
         control: Whether twins are read.
         resume: Resume an interrupted run; the store is identical to that of an uninterrupted one.
         vocabulary: What makes ids of texts, for an attached module, which has nothing of its own: a tokenizer of

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.decomposition import binds
@@ -43,9 +44,10 @@ def describe_run(subject: Any) -> str:
     state = {"mean": "the mean of its tokens’ vectors", "last": "the vector of its last token"}
     unit = state.get(subject.unit, "one vector")
     baseline = ", ".join(subject.store.twins)
+    guessed = [labeller.describe() for labeller in subject.labellers]
     labels = "".join(
-        f" {', '.join(sorted(labeller.describe()))} of the words were labeled by {next(iter(labeller.describe().values()))['source']}."
-        for labeller in subject.labellers
+        f" {next(iter(tasks.values()))['source']} labeled the words ({', '.join(tasks)})."
+        for tasks in guessed
     )
     first, last = site_label(subject.sites[0]), site_label(subject.sites[-1])
     sites = (
@@ -68,8 +70,13 @@ def explain_lack(name: str, reason: str) -> Section:
 def _section(
     name: str, text: str, figure: Any, deeper: str, note: str = "", lack: str = ""
 ) -> Section:
-    texts = {"lack": write_minus(lack), "deeper": deeper, "name": name}
-    return Section(QUESTIONS[name], write_minus(text), {write_minus(note): figure}, **texts)
+    figures, lack = {write_minus(note): figure}, write_minus(lack)
+    return Section(QUESTIONS[name], write_minus(text), figures, lack=lack, deeper=deeper, name=name)
+
+
+def top(rows: pd.DataFrame, name: str) -> Any:
+    """The row with the largest value of a column."""
+    return rows.iloc[int(np.nanargmax(rows[name].to_numpy(float)))]
 
 
 def _percent(row: Any, name: str, digits: int = 0) -> str:
@@ -147,7 +154,7 @@ def show_heads(table: pd.DataFrame, subject: Any) -> Section:
     scene = relation_squares(table.assign(relation=table["relation"].where(follows, "")))
     listed = ", ".join(f"{relation} ({n})" for relation, n in counts.iloc[:N_LISTED].items())
     lack = f"{(~follows).sum()} heads follow none of the relations." if (~follows).any() else ""
-    best = table.loc[table["beyond"].where(follows).idxmax()]
+    best = top(table[follows], "beyond")
     where, share = site_label(best["site"], best["head"]), _percent(best, "value")
     text = (
         f"{follows.sum()} of {len(table)} heads follow a relation more often than chance: {listed}. Clearest is {where} ({best['relation']}): "
@@ -184,13 +191,13 @@ def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
     )
     lack = "" if len(named) else f"No group has a name: {reason}."
     if len(named):
-        best = named.loc[named["precision"].idxmax()]
+        best = top(named, "precision")
         text += (
             f" {len(named)} of them have a name in terms of labels that holds on texts on which it was not chosen, such as "
             f"‘{best['name']}’ (precision {_percent(best, 'precision')})."
         )
     deeper = f"tprprobe cluster {subject.store.path} --site {site} --k 20"
-    note = "The number below a token is its group; a group without a name is described by its most frequent tokens."
+    note = "The number of its group stands under every token; a group without a name is described by its most frequent tokens."
     figure = render(text_strips(subject.store, roles, labels))
     return _section("clusters", text, figure, deeper, note, lack)
 
@@ -200,7 +207,7 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
     real = table[table["control"] == "real"]
     clauses, unread = [], []
     for task, rows in real.groupby("task", sort=False):
-        best = rows.loc[rows["f1"].idxmax()]
+        best = top(rows, "f1")
         control = CONTROLS.get(best["best_control"], best["best_control"])
         score = f"{name_score(rows)} {_percent(best, 'f1', 1)}"
         beside = f"{control}: {100 * best['best_control_f1']:.1f}\u00a0%"
@@ -219,7 +226,7 @@ def show_probes(table: pd.DataFrame, subject: Any) -> Section:
 def show_behavior(table: pd.DataFrame, subject: Any) -> Section:
     """How far the answer moves when two words' states change places, by layer, beside controls."""
     rows = table[(table["edit"] == "exchange") & (table["control"].isin(["", "real"]))]
-    best = rows.loc[rows["change"].idxmax()]
+    best = top(rows, "change")
     change, beyond = (
         interval_text(read_interval(best, name), "+.2f") for name in ("change", "beyond")
     )

@@ -1,13 +1,14 @@
 """The list of presets and checkpoints, with exact parameter counts; no model is built for it."""
 
 import math
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tprprobe import plugins
 from tprprobe.files import assets, hub
 from tprprobe.files.file_errors import as_input_error
-from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.jsonfiles import parse_json, read_json
 
 BUFFERS = ("mean", "positions")  # tensors of a checkpoint that are no parameters
 
@@ -55,10 +56,10 @@ def _describe(name: str, folder: Path) -> dict[str, Any]:
 
 
 def _count(weights: Path) -> int:
-    """The number of parameters in a safetensors file, read from its header."""
-    from safetensors import safe_open
-
-    damage = f"{weights} is damaged or no safetensors file"
-    with as_input_error(damage), safe_open(weights, "np") as tensors:
-        names = [name for name in tensors.keys() if name.split(".")[-1] not in BUFFERS]  # noqa: SIM118
-        return sum(math.prod(tensors.get_slice(name).get_shape()) for name in names)
+    """The number of parameters in a safetensors file, read from its header without the library, which needs numpy."""
+    with as_input_error(f"{weights} is damaged or no safetensors file"), weights.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = parse_json(file.read(min(size, os.fstat(file.fileno()).st_size)), "its header")
+        shapes = {name: tensor["shape"] for name, tensor in header.items() if "shape" in tensor}
+        names = [name for name in shapes if name.split(".")[-1] not in BUFFERS]
+        return sum(math.prod(shapes[name]) for name in names)

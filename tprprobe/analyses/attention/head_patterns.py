@@ -144,14 +144,14 @@ def _relate_divisors(
     gold = None if WORD in tokens or not store.has_questions else gold_tokens(store, [sample])
     if gold is not None and len(gold) == len(tokens):
         slashes = find_divisions(gold)
-        for digit in np.flatnonzero(slashes >= 0):
-            yield "denominator → its ‘/’", units[digit], units[slashes[digit]]
+        for digit in np.flatnonzero(slashes >= 0).tolist():
+            yield "denominator → its ‘/’", int(units[digit]), int(units[slashes[digit]])
 
 
 def count_hits(maps: Float[np.ndarray, "head query key"], targets: Targets, document: int) -> Tally:
     """Which heads look most at a target, of the queries that see one."""
     others = np.where(np.eye(maps.shape[1], dtype=bool), -1, maps)
-    visible = (others > 0).any(0)
+    visible: Targets = np.any(others > 0, axis=0)
     reachable = (targets & visible).sum(1)
     queries = np.flatnonzero(reachable)
     keys = others[:, queries].argmax(-1)  # [head, query]

@@ -70,10 +70,8 @@ def _score(
         "sample": sample,
         "document": token["origin"],
         "sequence": token["sequence"],
-        "relation": [edge[0] for edge in edges],
-        "at": place,
-        "of": related,
     }
+    rows |= {"relation": [edge[0] for edge in edges], "at": place, "of": related}
     rows |= {f"{OFFSET}{offset}": place + offset == related for offset in OFFSETS}
     for site in sites:
         for head, weights in enumerate(join_words(store.attention(site, sample), of_word)):

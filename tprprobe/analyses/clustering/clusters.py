@@ -131,12 +131,9 @@ def summarize(labels: Int[np.ndarray, "token"], tokens: pd.DataFrame, k: int) ->
     summary = {
         "size": sizes,
         "share": sizes / len(labels),
-        "top": [_commonest(words_of_cluster) for words_of_cluster in shares],
+        "top": [_commonest(shares_of_words) for shares_of_words in shares],
         "mean_position": tokens["position"].groupby(labels).mean(),
-        "entropy": [
-            entr(words_of_cluster.to_numpy()).sum() / np.log(2) if len(words_of_cluster) else np.nan
-            for words_of_cluster in shares
-        ],
+        "entropy": [entr(s.to_numpy()).sum() / np.log(2) if len(s) else np.nan for s in shares],
     }
     return pd.DataFrame(summary, index=pd.RangeIndex(k, name="cluster")).reset_index()
 

@@ -210,22 +210,10 @@ def run_all(
     labels, inertia = zip(*assigned, strict=True)
     runs, total = np.concatenate(labels, 1), np.maximum(0, sum(inertia))
     best = choose_run(runs, total, centers)
-    clusters = Clusters(
-        site=source.site,
-        head=source.head,
-        k=k,
-        seed=seed,
-        raw=raw,
-        n_seeds=n_seeds,
-        inertia=best.inertia,
-        stability=best.stability,
-        labels=best.labels,
-        centers=best.centers,
-        mean=scaling[0],
-        scale=scaling[1],
-        summary=summarize(best.labels, source.store.tokens_of(source.site), k),
-    )
-    return clusters, runs
+    summary = summarize(best.labels, source.store.tokens_of(source.site), k)
+    settings = {"site": source.site, "head": source.head, "k": k, "seed": seed, "raw": raw}
+    settings |= {"n_seeds": n_seeds, "mean": scaling[0], "scale": scaling[1]}
+    return Clusters(**settings, **vars(best), summary=summary), runs
 
 
 def cluster_all(

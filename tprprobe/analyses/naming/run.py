@@ -139,14 +139,8 @@ def name_all(
     """
     stores = {TRAINED: store, **store.twins} | ({BASELINE: baseline} if baseline else {})
     ks = [k] if isinstance(k, int) else list(dict.fromkeys(k))
-    settings = {
-        "format": FORMAT,
-        "sites": store.select(patterns),
-        "k": ks,
-        "raw": raw,
-        "seed": seed,
-    }
-    settings |= {"projections": projections, "tprprobe": version("tprprobe")}
+    settings = {"format": FORMAT, "sites": store.select(patterns), "k": ks, "raw": raw}
+    settings |= {"seed": seed, "projections": projections, "tprprobe": version("tprprobe")}
     settings["stores"] = {model: of_model.fingerprint for model, of_model in stores.items()}
     with kept(out) as folder:
         run = KeptRun.open(folder, settings, resume, MANIFEST)

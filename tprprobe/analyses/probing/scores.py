@@ -185,11 +185,7 @@ def _beyond_controls(
     if not rivals:
         return {}
     best = max((pair for pair, _ in rivals), key=lambda pair: pair.comparison.reference)
-    difference = best.comparison.difference
-    return {
-        "beyond": difference.value,
-        "beyond_low": difference.low,
-        "beyond_high": difference.high,
+    return best.comparison.difference.columns("beyond") | {
         "rival": best.reference.names["control"],
         "rival_value": best.comparison.reference,
         "p": max(p if pair.comparison.difference.value > 0 else 1.0 for pair, p in rivals),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 from scipy import stats
+from scipy.linalg import solve
 from scipy.sparse import csr_array, diags_array, hstack
 
 from tprprobe.statistics import Interval
@@ -16,7 +17,7 @@ N_TRACES, TRACED_UNITS = (
     500_000,
 )  # random vectors of every component, fewer of many units
 TOLERANCE = 1e-8  # of eigenvalues of columns that depend on each other
-LEVERAGE = 1 - 1e-6  # of a block, at most
+LEVERAGE = 1e-6  # that a block lacks of 1, at least
 SHRINKAGE = 10.0
 
 Columns = csr_array | Float64[np.ndarray, "unit column"]
@@ -83,26 +84,32 @@ class Component:
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """P S, the basis Q, and (I − Q_b Q_bᵀ)⁻¹ (P S)_b: the residuals of each block from the fit to all other blocks."""
+    """P S, the basis Q, and (I − Q_b Q_bᵀ)⁻¹ (P S)_b: the residuals of each block from the fit to all other blocks; ``fits``
+    and ``left_out_fits`` are Q_bᵀ times both.
+    """
 
     basis: Float64[np.ndarray, "unit axis"]
     states: States
     left_out: States
     blocks: Sequence[slice]
+    fits: list[Float64[np.ndarray, "axis d"]]
+    left_out_fits: list[Float64[np.ndarray, "axis d"]]
 
     @classmethod
     def project(cls, states: States, basis: Basis, blocks: Sequence[slice]) -> "Residuals":
         """(I − Q_b Q_bᵀ)⁻¹ (P S)_b = (P S)_b + Q_b (I − Q_bᵀ Q_b)⁻¹ Q_bᵀ (P S)_b."""
         rows = basis.all_rows()
         residuals = states - rows @ (rows.T @ states)
-        left_out = residuals.copy()
+        left_out, fits, left_out_fits = residuals.copy(), [], []
         for units in blocks:
             q = rows[units]
-            values, axes = np.linalg.eigh(q.T @ q)
-            scale = 1 / (1 - values.clip(0, LEVERAGE))
-            correction = axes @ (scale[:, None] * (axes.T @ (q.T @ residuals[units])))
+            inner, fit = q.T @ q, q.T @ residuals[units]
+            others = (1 + LEVERAGE) * np.eye(len(inner)) - inner
+            correction = solve(others, fit, assume_a="pos")
             left_out[units] += q @ correction
-        return cls(rows, residuals, left_out, blocks)
+            fits.append(fit)
+            left_out_fits.append(fit + inner @ correction)
+        return cls(rows, residuals, left_out, blocks, fits, left_out_fits)
 
 
 def estimate(
@@ -153,30 +160,36 @@ def _sum_products(
     """The products of each block with the other blocks, for every part of the states; for the first part, the products of all
     pairs of blocks.
 
-    A product is ⟨(P X)_aᵀ r_a, W (P X)_bᵀ r_b⟩ with (P X)_b = X_b − Q_b Lᵀ and L = Xᵀ Q; it is expanded, so that X stays sparse.
+    A product is r_aᵀ (P K P)_ab r_b with K = X W Xᵀ less its diagonal D, so that a unit is never compared with itself:
+    (P K P)_aa = K_aa + Q_a G_a + G_aᵀ Q_aᵀ, G_a = ½ Qᵀ K Q Q_aᵀ − (Qᵀ K)_a, and X stays sparse.
     """
     columns, root = component.columns, np.sqrt(component.weights)
     x = columns @ diags_array(root) if isinstance(columns, csr_array) else columns * root
-    loadings = x.T @ residuals.basis
-    with_loadings, between = x @ loadings, loadings.T @ loadings
+    own = np.asarray((x * x).sum(1)).reshape(-1, 1)
     q, r, left_out = residuals.basis, residuals.states, residuals.left_out
-    everywhere = x @ (x.T @ r)
-    shared = loadings.T @ (x.T @ r)
-    moments, rows, width = [], [], ends[1]
-    for units in residuals.blocks:
-        block, crossed = x[units], with_loadings[units].T
-        inner, inner_left_out = block.T @ r[units], block.T @ left_out[units]
-        fit, fit_left_out = q[units].T @ r[units], q[units].T @ left_out[units]
-        product = (r[units] * everywhere[units]).sum(0) - (fit * shared).sum(0)
-        product -= (inner * inner_left_out).sum(0) - (fit * (crossed @ left_out[units])).sum(0)
-        product += ((crossed @ r[units]) * fit_left_out).sum(0)
-        product -= (fit * (between @ fit_left_out)).sum(0)
+    of_basis = x @ (x.T @ q) - own * q
+    g = q @ (q.T @ of_basis) / 2 - of_basis
+    everywhere = x @ (x.T @ r) - own * r
+    shared, width = q.T @ everywhere, ends[1]
+    moments, rows = [], []
+    for units, fit, fit_left_out in zip(residuals.blocks, residuals.fits, residuals.left_out_fits, strict=True):  # fmt: skip
+        beside, block = g[units].T @ r[units], _drop_empty(x[units])
+        inside = block @ (block.T @ left_out[units]) - own[units] * left_out[units]
+        product = (r[units] * (everywhere[units] - inside)).sum(0)
+        product -= (fit * (shared + g[units].T @ left_out[units]) + beside * fit_left_out).sum(0)
         moments.append(np.add.reduceat(product, ends[:-1]))
-        matrices = (inner, fit, crossed @ r[units], between @ fit)
-        rows.append([matrix[:, :width].ravel() for matrix in matrices])
-    inner, fit, crossed, between_fit = (np.array(vectors) for vectors in zip(*rows, strict=True))
-    cross = fit @ crossed.T
-    return np.array(moments).T, inner @ inner.T - cross - cross.T + fit @ between_fit.T
+        matrices = (x[units].T @ r[units, :width], fit[:, :width], beside[:, :width])
+        rows.append([matrix.ravel() for matrix in matrices])
+    inner, fit, beside = (np.array(vectors) for vectors in zip(*rows, strict=True))
+    cross = fit @ beside.T
+    return np.array(moments).T, inner @ inner.T + cross + cross.T
+
+
+def _drop_empty(columns: Columns) -> Columns:
+    """The columns that are not empty."""
+    if isinstance(columns, csr_array):
+        return csr_array(columns[:, np.unique(columns.indices)])
+    return columns
 
 
 def _standard_error(influence: np.ndarray, gram: np.ndarray) -> float:
