@@ -42,6 +42,7 @@ def make_page(_runs: Path) -> str:
         steps=table(list_steps(shares)),
         predictions=table(decide(models, shares)),
         n_models=len(models),
+        shuffled=[f"{value:+.3f}" for value in models["shuffled"].agg(["min", "max"])],
         plan=PLAN,
     )
 
