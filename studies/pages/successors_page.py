@@ -263,7 +263,7 @@ def draw_figures() -> dict[str, Drawing]:
     right.set_ylabel("new combinations: right answers")
     right.legend(frameon=False, fontsize=6.5, loc="upper left")
     tidy(left, "How much the state binds")
-    tidy(right, "Who uses it generalizes")
+    tidy(right, "Swaps and new combinations")
     return {IMAGE: figure}
 
 
