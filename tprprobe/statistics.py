@@ -147,14 +147,20 @@ def bounds(
         return np.nanquantile(replicates, [tail, 1 - tail], axis=0)
 
 
+def interval_of_replicates(
+    values: Float[np.ndarray, " value_and_replicate"], n_groups: int
+) -> Interval:
+    """A value with its interval over so many groups; its replicates stand behind it."""
+    low, high = bounds(values[1:], n_groups)
+    return Interval(float(values[0]), float(low), float(high), replicates=values[1:])
+
+
 def bootstrap(
     sums: Sums, statistic: Statistic, replicates: int = REPLICATES, seed: int = 0
 ) -> Interval:
     """A statistic of totals over groups, with its interval by drawing groups."""
-    values = statistic(replicate_totals(sums, replicates, seed))
-    low, high = bounds(values, len(sums))
-    value = statistic(sums.sum(0, keepdims=True))[0]
-    return Interval(float(value), float(low), float(high), replicates=values)
+    drawn = (sums.sum(0, keepdims=True), replicate_totals(sums, replicates, seed))
+    return interval_of_replicates(np.concatenate([*map(statistic, drawn)]), len(sums))
 
 
 def bootstrap_ratio(

@@ -15,7 +15,8 @@ from tprprobe.console import note
 from tprprobe.errors import InputError
 from tprprobe.evaluation.onsets import find_curves, find_onsets, pair_controls
 from tprprobe.evaluation.results import FILE, join_tables
-from tprprobe.figures.trajectories import draw_trajectory
+from tprprobe.figures.dots import render
+from tprprobe.figures.trajectories import trajectory_scene
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.locks import alone
 from tprprobe.files.runs import PARTS_FOLDER, KeptRun
@@ -55,9 +56,6 @@ class Analysis(NamedTuple):
 def find_checkpoints(paths: Sequence[str]) -> list[Checkpoint]:
     """The checkpoints: a folder of steps is a series, and all others together are one, by the numbers that end
     their names, or in their order where one has none.
-
-    Raises:
-        InputError: A step occurs twice in a series.
     """
     steps_by_path = {path: _list_steps(path) for path in paths}
     single = [path for path, steps in steps_by_path.items() if not steps]
@@ -105,7 +103,9 @@ def run_trajectory(
         run = KeptRun.open(folder, settings, resume, MANIFEST)
         if not run.is_done:
             _measure_all(run, checkpoints, analyses, write_store, device)
-        elif read_json(folder / MANIFEST)["checkpoints"] != [[*each] for each in checkpoints]:
+        elif read_json(folder / MANIFEST)["checkpoints"] != [
+            [*checkpoint] for checkpoint in checkpoints
+        ]:
             raise InputError(f"{folder} holds other checkpoints: write to another place")
     return {name: read_table(folder / file, {}, "run it again") for name, file in TABLES.items()}
 
@@ -130,11 +130,11 @@ def _measure_all(
         store = run.folder / PARTS_FOLDER / f"store-{weights}"
         for analysis in analyses:
             write = partial(write_store, model, store) if write_store else None
-            part = run.part(
+            job = run.part(
                 f"{analysis.name}-{weights}", partial(_measure, analysis, name, store, write)
             )
-            part.finish()
-            tables.append(part.read(TABLE).assign(run=analysis.name, step=step, seed=seed))
+            job.finish()
+            tables.append(job.read(TABLE).assign(run=analysis.name, step=step, seed=seed))
         shutil.rmtree(store, ignore_errors=True)
     identical = [names for names in names_by_weights.values() if len(names) > 1]
     if identical:
@@ -143,7 +143,7 @@ def _measure_all(
     pairs = [pair_controls(rows, str(name)) for name, rows in results.groupby("run", sort=False)]
     paired = pd.concat(pairs, ignore_index=True)
     curves, onsets = find_curves(paired), find_onsets(paired)
-    draw_trajectory(curves, onsets).savefig(run.folder / FIGURE)
+    render(trajectory_scene(curves, onsets)).savefig(run.folder / FIGURE)
     files = dict(zip(TABLES.values(), (results, curves, onsets), strict=True))
     run.finish(files, {"checkpoints": checkpoints, "identical": identical})
 

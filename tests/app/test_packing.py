@@ -81,7 +81,7 @@ def test_every_token_of_a_thinned_store_gets_its_place_and_cluster(store, scene)
     assert np.array_equal(whole.roles.labels[drawn], few.roles.labels)
     assert whole.note == f"clusters and axes are those of {len(few.rows)} tokens"
     assert token_maps.fill(scene) is scene
-    assert token_maps.fill(few, most=10) is few
+    assert token_maps.fill(few, max_numbers=10) is few
 
 
 def test_umap_places_no_more_vectors(store, scene):

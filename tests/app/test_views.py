@@ -76,7 +76,7 @@ def test_a_map_of_all_layers_has_every_token_in_each(store, scene):
     assert shown.title == "encoder.*.self.role, head 0, colored by layer"
     assert len(shown.data) == len(scene.rows) * len(sites)
     assert shown.export("pdf").startswith(b"%PDF")
-    few = tp.dashboard.scene.stack_layers(scene, sites, most=len(scene.rows))
+    few = tp.dashboard.scene.stack_layers(scene, sites, max_vectors=len(scene.rows))
     assert len(few.rows) <= len(scene.rows) + len(sites)
     assert f"of {len(scene.rows):,} tokens" in few.note
 

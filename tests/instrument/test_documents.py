@@ -11,8 +11,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tprpapers import hubsets
 from tprprobe.data import load_data
-from tprprobe.data.documents import articlefiles, hubsets
+from tprprobe.data.documents import articlefiles
 from tprprobe.data.pairs import encode_mix, encode_pairs
 from tprprobe.data.vocabularies.subwords import train_subwords
 from tprprobe.errors import InputError
@@ -104,7 +105,7 @@ def test_lines_are_found_anywhere(tmp_path_factory, starts, step):
 
 
 BAD = {
-    "no summary": (b'{"document": "d", "title": "t"}', "line 3 has 'document', 'title', but no"),
+    "no summary": (b'{"document": "d", "title": "t"}', "line 3 has no 'summary'"),
     "number": (b'{"document": 7, "summary": "s"}', "line 3: the document is 7, not a text"),
     "no JSON": (b'{"document": "d",', "line 3 is not JSON"),
     "no object": (b"[1, 2]", "line 3 is no JSON object, but list"),

@@ -18,7 +18,6 @@ from safetensors.torch import load_file, save_file
 import tprprobe as tp
 from tprpapers.mccoy import tpdn_files
 from tprprobe.cli import app
-from tprprobe.cli.remaking import making_command
 from tprprobe.dashboard.scene import build_scene
 from tprprobe.errors import InputError
 from tprprobe.store import SiteSpec, StoreWriter, concatenate
@@ -236,14 +235,11 @@ def test_one_vector_a_sample_is_read_by_all_that_reads_stores(tmp_path):
     assert (joined == np.concatenate([each.read("encoding") for each in halves])).all()
 
 
-def test_the_command_line_imports_and_says_how_to_import_again(tmp_path, capsys):
+def test_the_command_line_imports(tmp_path, capsys):
     source = write_tpdn(tmp_path / "dev.txt")
     app(["import", str(source), str(tmp_path / "store"), "--json"], standalone_mode=False)
     told = json.loads(capsys.readouterr().out)
     assert told == {"samples": 4, "sites": ["encoding"], "store": str(tmp_path / "store")}
-    again = f"tprprobe import '…/dev.txt' {tmp_path / 'store'} --format tpdn"
-    command = making_command(tmp_path / "store", tp.open_store(tmp_path / "store").facts)
-    assert command == again
 
 
 # ---------------------------------------------------------------- vLLM, SAELens, NeuroX

@@ -10,13 +10,11 @@ from tprprobe.errors import InputError
 LEAST = 57
 
 
-@pytest.fixture(scope="module", params=["with checksums", "without checksums"])
-def planted(request, tmp_path_factory):
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
     """The folder of two stores, and what the first holds."""
     folder = tmp_path_factory.mktemp("stores")
     store, _ = exchanges.plant_two(folder)
-    if request.param == "without checksums":
-        exchanges.without_checksums(store)
     return folder, exchanges.contents(store)
 
 

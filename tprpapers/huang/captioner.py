@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from tprpapers.architectures.tpgn import State, check_features
 from tprprobe.models.protocol import CaptionModel
-from tprprobe.models.tpgn import State, check_features
 from tprprobe.site.site import per_position
 
 

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import zarr
 from jaxtyping import Float32
 
+from tprpapers.formats.hdf5 import open_hdf5
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.file_errors import as_input_error, check_claim
-from tprprobe.files.hdf5 import open_hdf5
 
 ARRAY, NAMES = "features", "image_id"
 CHECKED = 1024  # vectors that are looked through at a time
@@ -116,13 +116,13 @@ def _size(folder: Path) -> int:
 
 
 def _zarr(path: Path) -> tuple[Any, Any]:
-    found: Any = zarr.open(path, mode="r")
-    if isinstance(found, zarr.Array):
-        check_claim(found.nbytes, _size(path), str(path))
-        return found, None
-    for name in {ARRAY, NAMES} & set(found):
-        check_claim(found[name].nbytes, _size(path), f"{path}: {name}")
-    return found[ARRAY], np.asarray(found[NAMES]) if NAMES in found else None
+    group: Any = zarr.open(path, mode="r")
+    if isinstance(group, zarr.Array):
+        check_claim(group.nbytes, _size(path), str(path))
+        return group, None
+    for name in {ARRAY, NAMES} & set(group):
+        check_claim(group[name].nbytes, _size(path), f"{path}: {name}")
+    return group[ARRAY], np.asarray(group[NAMES]) if NAMES in group else None
 
 
 def _parquet(path: Path) -> tuple[Any, Any]:

@@ -12,7 +12,11 @@ WORD_NAMES = Kind(
     ("word_names.json",), "name STORE --out", "tprprobe.analyses.naming:load_word_names"
 )
 PROBES = Kind(("rows.parquet",), "probe all STORE --out", "tprprobe.analyses.probing:load_rows")
-RECONSTRUCTION = Kind(("reconstruction.csv",), "reconstruct STORE --out")
+RECONSTRUCTION = Kind(
+    ("reconstruction.json",),
+    "reconstruct STORE --out",
+    "tprprobe.analyses.reconstruction:load_reconstruction",
+)
 DECOMPOSITIONS = Kind(
     ("decomposition.json",),
     "decompose STORE --site SITE --out",
@@ -24,7 +28,5 @@ OPERATIONS = Kind(
     "tprprobe.analyses.decomposition:load_operations",
 )
 ROLES = Kind(
-    ("roles.json",),
-    "roles STORE --site SITE --out",
-    "tprprobe.analyses.decomposition:load_roles",
+    ("roles.json",), "roles STORE --site SITE --out", "tprprobe.analyses.decomposition:load_roles"
 )

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Float32, Shaped
 
 from tprprobe.analyses.clustering import Clusters
 from tprprobe.console import track
-from tprprobe.errors import InputError, unknown
+from tprprobe.errors import InputError
 from tprprobe.estimators.projections import PlaneProjection
 from tprprobe.files.writing import whole
 from tprprobe.store import Store
@@ -52,34 +52,34 @@ def project(
     seed: int = 0,
     fit: Bool[np.ndarray, " token"] | None = None,
     progress: Blocks = iter,
-    most: int = 20_000,
+    max_fitted: int = 20_000,
 ) -> Projection:
     """The vectors' places in the plane, by a :class:`PlaneProjection`.
 
-    Axes are found on the rows ``fit`` (default: all), or on ``most`` of these, drawn at random;
+    Axes are found on the rows ``fit`` (default: all), or on ``max_fitted`` of these, drawn at random;
     ``progress`` wraps the list of blocks of rows that are then placed. Axes that part classes part
     those they were found on best: what other rows show is what counts.
     """
-    if method not in METHODS:
-        raise unknown("projection", method, METHODS)
-    fitted = _choose(len(vectors), fit, most, seed)
+    is_fitted = _choose(len(vectors), fit, max_fitted, seed)
     plane = PlaneProjection(method, seed)
-    plane.fit(_finite(vectors[fitted]), None if labels is None else labels[fitted])
+    plane.fit(_finite(vectors[is_fitted]), None if labels is None else labels[is_fitted])
     points = np.empty((len(vectors), 2), np.float32)
-    points[fitted] = plane.embedding_
-    others = np.flatnonzero(~fitted)
-    blocks = [slice(start, start + ROWS) for start in range(0, len(others), ROWS)]
+    points[is_fitted] = plane.embedding_
+    unfitted = np.flatnonzero(~is_fitted)
+    blocks = [slice(start, start + ROWS) for start in range(0, len(unfitted), ROWS)]
     for block in progress(blocks):
-        points[others[block]] = plane.transform(_finite(vectors[others[block]]))
-    return Projection(points, method, plane.axes_, plane.explained_, fitted, plane.transform)
+        points[unfitted[block]] = plane.transform(_finite(vectors[unfitted[block]]))
+    return Projection(points, method, plane.axes_, plane.explained_, is_fitted, plane.transform)
 
 
-def _choose(n: int, fit: np.ndarray | None, most: int, seed: int) -> Bool[np.ndarray, " token"]:
+def _choose(
+    n: int, fit: np.ndarray | None, max_fitted: int, seed: int
+) -> Bool[np.ndarray, " token"]:
     rows = np.arange(n) if fit is None else np.flatnonzero(fit)
     if len(rows) < 3:
         raise InputError(f"{len(rows)} vectors to find axes on: give 3 or more")
-    if len(rows) > most:
-        rows = np.random.default_rng(seed).choice(rows, most, replace=False)
+    if len(rows) > max_fitted:
+        rows = np.random.default_rng(seed).choice(rows, max_fitted, replace=False)
     return np.isin(np.arange(n), rows)
 
 
@@ -138,17 +138,18 @@ def _kept(
     head = "all" if roles.head is None else roles.head
     file = store.path / FOLDER / f"umap-{roles.site}-{head}-{seed}-{digest}.parquet"
     if file.is_file():
-        kept = pd.read_parquet(file)
-        points = kept[["x", "y"]].to_numpy(np.float32)
+        places = pd.read_parquet(file)
+        points = places[["x", "y"]].to_numpy(np.float32)
         nothing = (float("nan"), float("nan"))
-        return Projection(points, "umap", ("UMAP 1", "UMAP 2"), nothing, kept["fitted"].to_numpy())
-    chosen = np.zeros(len(vectors), bool)
+        return Projection(
+            points, "umap", ("UMAP 1", "UMAP 2"), nothing, places["fitted"].to_numpy()
+        )
+    is_fitted = np.zeros(len(vectors), bool)
     rng = np.random.default_rng(seed)
-    chosen[rng.permutation(len(vectors))[:NEIGHBORS]] = True
-    found = project(
-        vectors, "umap", seed=seed, fit=chosen, progress=lambda each: track(each, "UMAP", len(each))
-    )
-    points = pd.DataFrame(found.points, columns=["x", "y"]).assign(fitted=found.fitted)
+    is_fitted[rng.permutation(len(vectors))[:NEIGHBORS]] = True
+    show: Blocks = lambda blocks: track(blocks, "UMAP", len(blocks))  # noqa: E731
+    projection = project(vectors, "umap", seed=seed, fit=is_fitted, progress=show)
+    points = pd.DataFrame(projection.points, columns=["x", "y"]).assign(fitted=projection.fitted)
     with contextlib.suppress(InputError), whole(file) as begun:  # else computed again next time
         points.to_parquet(begun)
-    return found
+    return projection

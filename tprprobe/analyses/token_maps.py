@@ -60,19 +60,19 @@ class Cloud:
     def note(self) -> str:
         """A note on how much of the store is drawn; empty if all of it is."""
         total = self.store.facts.lengths.get(self.side, 0)
-        drawn = len(self.rows) if self.layers == 1 else len(np.unique(self.rows))
-        parts = []
-        if drawn < total:
+        n_drawn = len(self.rows) if self.layers == 1 else len(np.unique(self.rows))
+        notes = []
+        if n_drawn < total:
             how = ", whole samples drawn at random" if self.layers == 1 else ""
-            parts.append(f"{drawn:,} of {total:,} tokens{how}")
-        fitted = int(self.plane.fitted.sum())
-        if fitted < len(self.rows) and self.layers == 1 and self.plane.method != "umap":
-            parts.append(f"clusters and axes are those of {fitted:,} tokens")
+            notes.append(f"{n_drawn:,} of {total:,} tokens{how}")
+        n_fitted = int(self.plane.fitted.sum())
+        if n_fitted < len(self.rows) and self.layers == 1 and self.plane.method != "umap":
+            notes.append(f"clusters and axes are those of {n_fitted:,} tokens")
         if self.layers > 1:
-            parts.append(f"in {self.layers} layers; clusters are of {self.roles.site}")
+            notes.append(f"in {self.layers} layers; clusters are of {self.roles.site}")
         if self.left_out:
-            parts.append(f"{self.left_out} samples with vectors that are not finite are left out")
-        return " · ".join(parts)
+            notes.append(f"{self.left_out} samples with vectors that are not finite are left out")
+        return " · ".join(notes)
 
     @functools.cached_property
     def gold(self) -> pd.DataFrame | None:
@@ -89,20 +89,20 @@ class Cloud:
 
     def _name_by_columns(self) -> pd.DataFrame:
         """Names that are a value of a column, such as ``pos NN``."""
-        fields = [each for each in list_fields(self.tokens, self.gold) if each not in PLACES]
-        known = {field.removeprefix("gold "): self.read_field(field) for field in fields}
-        values = {n: (f"{n} " + v).mask(v.isin([NONE, OTHER])) for n, v in known.items()}
+        fields = [field for field in list_fields(self.tokens, self.gold) if field not in PLACES]
+        values_by_field = {field.removeprefix("gold "): self.read_field(field) for field in fields}
+        values = {n: (f"{n} " + v).mask(v.isin([NONE, OTHER])) for n, v in values_by_field.items()}
         described = pd.DataFrame(values).dropna(axis=1, how="all").astype("category")
         lattice = build_lattice(described, longest=1) if len(described.columns) else None
         if lattice is None or not lattice.names:
             raise InputError("no columns to name clusters by")
         origin = read_provenance(self.tokens.reset_index(drop=True))
         groups = origin.documents, 0, origin.sequences
-        found = score_candidates(self.roles.labels, lattice, *groups)
-        holds = (found["f05"] >= SURE) & (
-            found["precision_low"] * found["lift"] > found["precision"]
+        candidates = score_candidates(self.roles.labels, lattice, *groups)
+        holds = (candidates["f05"] >= SURE) & (
+            candidates["precision_low"] * candidates["lift"] > candidates["precision"]
         )
-        return found.assign(name=found["candidate"].where(holds, UNNAMED))
+        return candidates.assign(name=candidates["candidate"].where(holds, UNNAMED))
 
     def list_fields(self) -> list[str]:
         """The fields by which the tokens can be colored; the first is the cluster."""
@@ -116,14 +116,14 @@ class Cloud:
 
     def of(self, samples: list[int]) -> tuple[Thinned, Clusters]:
         """The part of the store with some samples, and their vectors' nearest clusters; −1 of what is not finite."""
-        part = take(self.store, np.array(samples))
-        labels = assign(self.roles, read_vectors(part, self.roles.site, self.roles.head))
-        return part, replace(self.roles, labels=labels)
+        store = take(self.store, np.array(samples))
+        labels = assign(self.roles, read_vectors(store, self.roles.site, self.roles.head))
+        return store, replace(self.roles, labels=labels)
 
     def label(self, samples: pd.Series) -> pd.DataFrame:
         """The cluster of every token of some samples, drawn or not: sample, position, cluster."""
-        part, roles = self.of(samples.tolist())
-        tokens = part.tokens_of(roles.site)[["sample", "position"]].assign(cluster=roles.labels)
+        store, roles = self.of(samples.tolist())
+        tokens = store.tokens_of(roles.site)[["sample", "position"]].assign(cluster=roles.labels)
         return tokens[tokens["cluster"] >= 0]
 
 
@@ -170,43 +170,49 @@ def build_scene(
     """
     thinned = thin(store, store.select(site)[0], most or count_drawn(store, site), seed)
     vectors = read_vectors(thinned, site, head)
-    drawn, left_out = _finite(thinned, site, np.asarray(np.isfinite(vectors).all(1)))
-    rows = drawn.rows(site) if isinstance(drawn, Thinned) else np.arange(len(vectors))
-    roles = cluster(drawn, site, head, min(k, len(rows)), seed, raw, SEEDS)
-    plane = place(drawn, roles, method, seed)
-    return Cloud(store, drawn, roles, plane, drawn.tokens_of(roles.site), rows, left_out)
+    finite_store, left_out = _finite(thinned, site, np.asarray(np.isfinite(vectors).all(1)))
+    rows = finite_store.rows(site) if isinstance(finite_store, Thinned) else np.arange(len(vectors))
+    roles = cluster(finite_store, site, head, min(k, len(rows)), seed, raw, SEEDS)
+    plane = place(finite_store, roles, method, seed)
+    return Cloud(
+        store, finite_store, roles, plane, finite_store.tokens_of(roles.site), rows, left_out
+    )
 
 
 def stack_layers(
-    scene: Cloud, sites: Sequence[str], method: str = "pca", seed: int = 0, most: int = N_DRAWN
+    scene: Cloud,
+    sites: Sequence[str],
+    method: str = "pca",
+    seed: int = 0,
+    max_vectors: int = N_DRAWN,
 ) -> Cloud:
     """The scene's tokens in every layer, placed together; the column ``layer`` tells them apart.
 
-    ``sites`` are the same site of each layer; of more than ``most`` vectors, every so many tokens.
+    ``sites`` are the same site of each layer; of more than ``max_vectors``, every so many tokens.
     """
-    chosen = np.arange(0, len(scene.rows), -(-len(scene.rows) * len(sites) // most))
-    vectors = [read_vectors(scene.drawn, site, scene.roles.head)[chosen] for site in sites]
-    tokens = [scene.tokens.iloc[chosen].assign(layer=layer_of(site)) for site in sites]
+    token_ids = np.arange(0, len(scene.rows), -(-len(scene.rows) * len(sites) // max_vectors))
+    vectors = [read_vectors(scene.drawn, site, scene.roles.head)[token_ids] for site in sites]
+    tokens = [scene.tokens.iloc[token_ids].assign(layer=layer_of(site)) for site in sites]
     stacked = np.concatenate(vectors)
-    known = np.isfinite(stacked).all(1)
-    stacked, table = stacked[known], pd.concat(tokens)[known].reset_index(drop=True)
+    is_finite = np.isfinite(stacked).all(1)
+    stacked, table = stacked[is_finite], pd.concat(tokens)[is_finite].reset_index(drop=True)
     scaled = (stacked - stacked.mean(0)) / (stacked.std(0) + np.finfo(np.float32).tiny)
     plane = project(scaled, method, table["layer"].to_numpy(), seed)
-    both = (scene.roles.labels, scene.rows)
-    labels, rows = (np.tile(each[chosen], len(sites))[known] for each in both)
+    per_token = (scene.roles.labels, scene.rows)
+    labels, rows = (np.tile(values[token_ids], len(sites))[is_finite] for values in per_token)
     roles = replace(scene.roles, labels=labels)
     return replace(scene, roles=roles, plane=plane, tokens=table, rows=rows, layers=len(sites))
 
 
-def fill(scene: Cloud, most: int = MOST_NUMBERS) -> Cloud:
+def fill(scene: Cloud, max_numbers: int = MOST_NUMBERS) -> Cloud:
     """The scene with every token of the store: those that were left out get their nearest cluster, and
     a place on the same axes.
 
-    The scene itself, if it is whole, of UMAP, or the vectors are more than ``most`` numbers.
+    The scene itself, if it is whole, of UMAP, or the vectors are more than ``max_numbers`` numbers.
     """
     store, roles = scene.store, scene.roles
     total = store.facts.lengths.get(scene.side, 0)
-    is_large = total * roles.centers.shape[1] > most
+    is_large = total * roles.centers.shape[1] > max_numbers
     if len(scene.rows) == total or scene.plane.method == "umap" or is_large:
         return scene
     labels, points = np.full(total, -1, np.int32), np.zeros((total, 2), np.float32)
@@ -214,21 +220,21 @@ def fill(scene: Cloud, most: int = MOST_NUMBERS) -> Cloud:
         rows = slice(start, min(start + BLOCK, total))
         vectors = read_vectors(store, roles.site, roles.head, rows)
         labels[rows] = assign(roles, vectors)
-        known = labels[rows] >= 0
-        points[rows][known] = place_more(scene.plane, roles, vectors[known])
-    kept = np.flatnonzero(labels >= 0)
-    tokens = store.tokens_of(roles.site).iloc[kept].reset_index(drop=True)
-    fitted = np.isin(kept, scene.rows[scene.plane.fitted])
-    plane = replace(scene.plane, points=points[kept], fitted=fitted)
-    roles = replace(roles, labels=labels[kept])
-    return replace(scene, roles=roles, plane=plane, tokens=tokens, rows=kept)
+        is_finite = labels[rows] >= 0
+        points[rows][is_finite] = place_more(scene.plane, roles, vectors[is_finite])
+    rows_kept = np.flatnonzero(labels >= 0)
+    tokens = store.tokens_of(roles.site).iloc[rows_kept].reset_index(drop=True)
+    is_fitted = np.isin(rows_kept, scene.rows[scene.plane.fitted])
+    plane = replace(scene.plane, points=points[rows_kept], fitted=is_fitted)
+    roles = replace(roles, labels=labels[rows_kept])
+    return replace(scene, roles=roles, plane=plane, tokens=tokens, rows=rows_kept)
 
 
 def assign(roles: Clusters, vectors: Float32[np.ndarray, "row width"]) -> Int32[np.ndarray, " row"]:
     """The nearest cluster of every vector; −1 for a vector that is not finite."""
-    labels, known = np.full(len(vectors), -1, np.int32), np.isfinite(vectors).all(1)
-    if known.any():
-        labels[known] = roles.assign(vectors[known])
+    labels, is_finite = np.full(len(vectors), -1, np.int32), np.isfinite(vectors).all(1)
+    if is_finite.any():
+        labels[is_finite] = roles.assign(vectors[is_finite])
     return labels
 
 
@@ -241,14 +247,14 @@ def read_vectors(
     return vectors.reshape(len(vectors), width).astype(np.float32)
 
 
-def _finite(store: Store, site: str, known: Bool[np.ndarray, " token"]) -> tuple[Store, int]:
+def _finite(store: Store, site: str, is_finite: Bool[np.ndarray, " token"]) -> tuple[Store, int]:
     """The store without the samples that have a vector that is not finite, and their number."""
-    if known.all():
+    if is_finite.all():
         return store, 0
     samples = store.tokens_of(site)["sample"].to_numpy()
-    bad = np.unique(samples[~known])
+    bad = np.unique(samples[~is_finite])
     good = np.setdiff1d(samples, bad)
     if not len(good):
         raise InputError(f"every sample of {store.path} has vectors of {site} that are not finite")
-    whole = store.whole if isinstance(store, Thinned) else store
-    return take(whole, good), len(bad)
+    complete_store = store.whole if isinstance(store, Thinned) else store
+    return take(complete_store, good), len(bad)

@@ -12,36 +12,28 @@ import typer
 
 from tprprobe.cli.allocator import keep_freed_memory
 from tprprobe.cli.commands import COMMANDS as COMMANDS
-from tprprobe.cli.commands import Commands, find_commands
+from tprprobe.cli.commands import Commands
 from tprprobe.cli.options import say
 from tprprobe.cli.signals import ENDED, Stopped, stop_by_signals
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import lacks_memory, too_little_memory
 
-app = typer.Typer(
-    cls=Commands,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
+app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
 def _print_version(is_asked: bool) -> bool:
+    """Prints the versions of tprprobe, Python and torch, and the devices that torch finds, and exits."""
     if is_asked:
-        typer.echo(_describe_versions())
+        import torch  # here, as other commands need it later or never
+
+        graphics = [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())]
+        devices = ", ".join([f"cpu ({torch.get_num_threads()} threads)", *graphics])
+        typer.echo(
+            f"tprprobe {version('tprprobe')}, Python {platform.python_version()}, "
+            f"torch {torch.__version__}; devices: {devices}"
+        )
         raise typer.Exit
-    return is_asked
-
-
-def _describe_versions() -> str:
-    """The versions of tprprobe, Python and torch, and the devices that torch finds, for reports of errors."""
-    import torch  # here, as other commands need it later or never
-
-    graphics = [torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count())]
-    devices = ", ".join([f"cpu ({torch.get_num_threads()} threads)", *graphics])
-    return (
-        f"tprprobe {version('tprprobe')}, Python {platform.python_version()}, "
-        f"torch {torch.__version__}; devices: {devices}"
-    )
+    return False
 
 
 @app.callback()
@@ -55,12 +47,8 @@ def _common(
             help="Show the versions of tprprobe, Python and torch, and the devices, and exit.",
         ),
     ] = False,
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Ask no hub: models and data are those here.")
-    ] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", help="Show what libraries write while a model is read.")
-    ] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Ask no hub, only the disk.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show what libraries write.")] = False,
 ) -> None:
     """See and test the roles and fillers inside Tensor-Product-Representation networks."""
     if offline:
@@ -76,14 +64,13 @@ def main() -> None:
     try:
         app()
     except Stopped as stopped:
-        say(f"tprprobe: {stopped.advice(sys.argv[1:], find_commands(sys.argv[1:]))}")
+        say(f"tprprobe: {stopped}")
         sys.exit(ENDED + stopped.number)
     except InputError as error:
         say(f"tprprobe: {error}")
         sys.exit(2)
     except OSError as error:
-        where = error.filename or "input or output"
-        say(f"tprprobe: {InputError(f'{where}: {error.strerror or error}')}")
+        say(f"tprprobe: {error.filename or 'input or output'}: {error.strerror or error}")
         sys.exit(2)
     except (MemoryError, RuntimeError) as error:
         if not lacks_memory(error):

@@ -33,15 +33,16 @@ def cluster(
     head = options.pop("head", None)
     targets = [(site, head)] if head is not None else find_heads(opened, site)
     with scheduled(scheduler):
-        found = [run(opened, *at, **options) for at in track(targets, "clustering", len(targets))]
+        tracked = track(targets, "clustering", len(targets))
+        clusters = [run(opened, *target, **options) for target in tracked]
     if out:
-        save_clusters(found, out, opened)
+        save_clusters(clusters, out, opened)
     lines = []
-    for result in found:
-        of = result.site if result.head is None else f"{result.site} head {result.head}"
-        lines += [f"{of}: stability {result.stability:.3f} over {result.n_seeds} seeds"]
+    for result in clusters:
+        name = result.site if result.head is None else f"{result.site} head {result.head}"
+        lines += [f"{name}: stability {result.stability:.3f} over {result.n_seeds} seeds"]
         lines += [result.summary.to_string(index=False)]
-    common.show(as_json, [result.as_dict() for result in found], lambda: "\n".join(lines))
+    common.show(as_json, [result.as_dict() for result in clusters], lambda: "\n".join(lines))
 
 
 @options_of("analyses.reconstruction.fits:reconstruct")
@@ -63,10 +64,9 @@ def reconstruct(
     from tprprobe.store import open_store
     from tprprobe.store.dask_workers import scheduled
 
-    stores = [open_store(each) for each in (store, *(baseline or []))]
+    stores = [open_store(path) for path in (store, *(baseline or []))]
     with scheduled(scheduler):
-        found = [run(each, **options) for each in stores]
-    results = pd.concat(found, ignore_index=True)
+        results = pd.concat([run(opened, **options) for opened in stores], ignore_index=True)
     if out:
         save_reconstruction(results, out, stores)
     common.show(as_json, results, lambda: reconstruction_table(results).markdown())
@@ -89,10 +89,16 @@ def intervene(
     exchange: Annotated[
         str | None, typer.Option(help="The two words of the text to exchange: Paris,Rome.")
     ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="Another text of as many tokens, whose states replace those of the text, one at a time."
+        ),
+    ] = None,
     answers: Annotated[
         str | None,
         typer.Option(
-            help="The answers to the text and to the exchanged text: Italy,France; default: those of the model."
+            help="The answers to the text and to the other one: Italy,France; default: those of the model."
         ),
     ] = None,
     n: common.Number = None,
@@ -102,52 +108,70 @@ def intervene(
     device: common.Device = "cpu",
     as_json: common.Json = False,
     loading: common.Loading = None,
-    **of_edits: Any,
+    **edit_options: Any,
 ) -> None:
     """Edit or exchange vectors while a model runs, and score its answers, by a recipe or on minimal pairs."""
-    if sum(given is not None for given in (recipe, data, text)) != 1:
-        raise InputError(
-            "give one of a recipe (FILE.toml), --data pairs:FRAME, or --text TEXT --exchange WORD,WORD"
-        )
-    of_pairs = {"--exchange": exchange, "--answers": answers, "-n": n}
-    of_pairs |= {"--edit": of_edits.get("edits"), "--sites": of_edits.get("sites")}
-    if recipe and (strange := [name for name, value in of_pairs.items() if value]):
-        raise InputError(
-            f"{', '.join(strange)}: of minimal pairs, not of a recipe; leave either out"
-        )
+    ways = "--data pairs:FRAME, or --text TEXT with --exchange WORD,WORD or --against TEXT"
+    if [recipe, data, text].count(None) != 2:
+        raise InputError(f"give one of a recipe (FILE.toml), {ways}")
+    if against is not None and (text is None or exchange or edit_options.get("edits")):
+        raise InputError("--against goes with --text, and without --exchange and --edit")
+    pair_options = {"--exchange": exchange, "--against": against, "--answers": answers, "-n": n}
+    pair_options |= {"--edit": edit_options.get("edits"), "--sites": edit_options.get("sites")}
+    if recipe and (names := [name for name, value in pair_options.items() if value]):
+        raise InputError(f"{', '.join(names)}: of minimal pairs, not of a recipe; leave either out")
     if recipe and not recipe.is_file():
-        raise InputError(
-            f"no recipe {str(recipe)!r} here; minimal pairs are --data pairs:FRAME, a text is --text TEXT --exchange WORD,WORD"
-        )
+        raise InputError(f"no recipe {str(recipe)!r} here; minimal pairs are {ways}")
     from tprprobe.data.frames.pairsets import find_pairs, pair_of_text
     from tprprobe.figures.behavior import behavior_table
-    from tprprobe.interventions import run_recipe
+    from tprprobe.interventions import patch_positions, run_recipe
     from tprprobe.interventions.behavior import ITEMS, measure_pairs
     from tprprobe.models import load_model
     from tprprobe.models.protocol import require_head
 
     pairs = None if data is None else find_pairs(data, n, seed, 2 * ITEMS)
-    if text is not None:
-        words, expected = (typed.split(",") if typed else [] for typed in (exchange, answers))
+    if text is not None and against is None:
+        words, expected = (line.split(",") if line else [] for line in (exchange, answers))
         pairs = pair_of_text(text, words, expected or ("", ""))
     if out is None and recipe:
         out = common.default_folder(recipe.stem, ckpt)
     elif out is None:
-        of_pairs = of_pairs | {"seed": seed, "data": data, "text": text}
-        out = common.default_folder("text" if text else "pairs", ckpt, **of_pairs)
+        pair_options |= {"seed": seed, "data": data, "text": text}
+        out = common.default_folder("text" if text else "pairs", ckpt, **pair_options)
     common.check_folder(out, resume)
-    model = require_head(
-        load_model(ckpt, device=device, **loading or {}), "an intervention on answers"
-    )
-    if pairs is None:
+    model = require_head(load_model(ckpt, device=device, **loading or {}), "an intervention")
+    if text is not None and against is not None:
+        expected = answers.split(",") if answers else None
+        sites = edit_options.get("sites")
+        rows = patch_positions(model, text, against, expected, sites, seed, out, resume)
+        table = _draw_patching(rows, out)
+    elif pairs is None:
         rows = run_recipe(Path(str(recipe)), model, out, resume)
         columns = [name for name in map(str, rows) if not name.endswith(("_low", "_high"))]
-        shown = rows[columns].round(3).to_string(index=False)
+        table = rows[columns].round(3).to_string(index=False)
     else:
-        rows = measure_pairs(model, pairs, out=out, resume=resume, seed=seed, **of_edits)
+        rows = measure_pairs(model, pairs, out=out, resume=resume, seed=seed, **edit_options)
         _draw_behavior(rows, out)
-        shown = behavior_table(rows)
-    common.show(as_json, rows, lambda: shown)
+        table = behavior_table(rows)
+    common.show(as_json, rows, lambda: table)
+
+
+def _draw_patching(rows: "pd.DataFrame", folder: Path) -> str:
+    """Saves the figure; a line that says where the difference between the two texts is."""
+    from tprprobe.console import format_table
+    from tprprobe.figures.dots import render
+    from tprprobe.figures.labels import site_label
+    from tprprobe.figures.patching import patching_squares
+    from tprprobe.figures.style import save
+
+    for ending in (".pdf", ".svg"):
+        save(render(patching_squares(rows)), folder / f"patching{ending}")
+    common.say(f"{folder / 'patching.pdf'}")
+    best = rows[rows["control"] == ""].groupby("site", sort=False)["recovered"].idxmax()
+    columns = ["site", "position", "token", "other_token", "recovered"]
+    table = rows.loc[best, columns].assign(site=rows.loc[best, "site"].map(site_label))
+    heading = "The token of every site whose state carries most of the difference (1: all of it):"
+    return f"{heading}\n{format_table(table)}"
 
 
 def _draw_behavior(rows: "pd.DataFrame", folder: Path) -> None:
@@ -180,31 +204,28 @@ def name(
     from tprprobe.store.dask_workers import scheduled
 
     opened = open_store(store)
-    of_words = bool(list_exact(opened))
-    options["progress"] = lambda parts: track(parts, "naming", len(parts))
-    if of_words:
-        first, *others = options.pop("k", [20])
-        if others or "baseline" in options:
+    is_labeled = bool(list_exact(opened))
+    options["progress"] = lambda jobs: track(jobs, "naming", len(jobs))
+    if is_labeled:
+        n_clusters = options.pop("k", [20])
+        if len(n_clusters) > 1 or "baseline" in options:
             raise InputError("labeled words are named with one --k, and without --baseline")
-        options["k"] = first
+        options["k"] = n_clusters[0]
     elif "baseline" in options:
         options["baseline"] = open_store(options["baseline"])
     with scheduled(scheduler):
-        named: Any = (name_words if of_words else name_all)(opened, **options)
-    if of_words:
-        shown, tables = named, [naming.word_heads_table(named), naming.words_table(named)]
+        result: Any = (name_words if is_labeled else name_all)(opened, **options)
+    if is_labeled:
+        content, tables = result, [naming.word_heads_table(result), naming.words_table(result)]
     else:
-        shown, tables = named.as_dict(), find_structure().tables(named)
-    common.show(as_json, shown, lambda: "\n".join(table.markdown() for table in tables))
+        content, tables = result.as_dict(), find_structure().tables(result)
+    common.show(as_json, content, lambda: "\n".join(table.markdown() for table in tables))
 
 
 @common.of_model
 @options_of("examination:examine", without=["tokenizer", "data", "n", "out"])
 def examine(
-    model: Annotated[
-        str,
-        typer.Argument(help="The model: a shipped name, a folder, a hub id, or hf:PATH."),
-    ],
+    model: Annotated[str, typer.Argument(help="The model: a name, a folder, a hub id, hf:PATH.")],
     data: common.Data = None,
     n: common.Number = None,
     out: common.Out = None,
@@ -222,7 +243,7 @@ def examine(
     common.check_folder(out, options.get("resume", False))
     if data is not None:
         options["data"] = load_data(data, n=n, seed=options.get("seed", 0))
-    read = load_model(model, device=device, **loading or {})
-    examined = examine(read, n=n or TEXTS, out=out, **options)
-    lines, page = examined.lines, str(examined.page)
+    loaded = load_model(model, device=device, **loading or {})
+    examination = examine(loaded, n=n or TEXTS, out=out, **options)
+    lines, page = examination.lines, str(examination.page)
     common.show(as_json, {"lines": lines, "page": page}, lambda: "\n".join([*lines, page]))

@@ -1,6 +1,6 @@
 """The commands: ours, and those of plug-ins. They are listed by name and title, and made when they are run."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from inspect import cleandoc
 from typing import Any
 
@@ -60,10 +60,8 @@ class Commands(TyperGroup):
         super().__init__(**settings)
         titles = {name: cleandoc(command.__doc__ or "") for name, command in COMMANDS.items()}
         plugin_titles = {name: plugin.title for name, plugin in plugins.find("commands").items()}
-        self.commands = {
-            name: TyperCommand(name, help=title)
-            for name, title in {**plugin_titles, **titles}.items()
-        }
+        titles = {**plugin_titles, **titles}
+        self.commands = {name: TyperCommand(name, help=titles[name]) for name in titles}
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Our commands, then those of plug-ins."""
@@ -87,20 +85,10 @@ class Commands(TyperGroup):
 
 
 def load_command(name: str) -> Any:
-    """The command of that name, made of its function.
-
-    Raises:
-        InputError: it cannot be imported.
-    """
+    """The command of that name, made of its function."""
     function = COMMANDS.get(name) or plugins.find("commands")[name].load()
     group = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
     settings = {"allow_extra_args": True, "ignore_unknown_options": True} if name in OPEN else None
     epilog = EPILOG if name in TABLES else None
     group.command(name, epilog=epilog, context_settings=settings)(function)
     return typer.main.get_command(group)
-
-
-def find_commands(words: Sequence[str]) -> dict[str, Callable[..., Any]]:
-    """Our commands by name, and those of plug-ins that are among the words."""
-    plugged = plugins.find("commands")
-    return COMMANDS | {word: plugged[word].load() for word in words if word in plugged}

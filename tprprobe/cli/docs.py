@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from textwrap import shorten
 from typing import Annotated
 
 import typer
@@ -12,14 +13,13 @@ from tprprobe.errors import unknown
 from tprprobe.files import assets
 
 MAX_HITS = 12  # sections
-AROUND = 40  # characters of a line before the word, and twice as many behind it
+WIDTH = 120  # characters of a line
 HEADING = re.compile(r"^```.*?^```|^#+ +([^\n]*)", re.DOTALL | re.MULTILINE)  # code has no headings
 
 
 def docs(
     words: Annotated[
-        list[str] | None,
-        typer.Argument(help="A page, or words to search for; default: list all pages."),
+        list[str] | None, typer.Argument(help="A page, or words to search for; default: all pages.")
     ] = None,
 ) -> None:
     """Read a page of the documentation in the terminal, or search all pages."""
@@ -31,7 +31,12 @@ def docs(
     elif query not in pages:
         typer.echo("\n".join(search(pages, query)))
     elif sys.stdout.isatty():
-        _show(pages[query].read_text("utf-8"))
+        from rich.console import Console
+        from rich.markdown import Markdown
+
+        console = Console()
+        with console.pager(styles=True):
+            console.print(Markdown(pages[query].read_text("utf-8")))
     else:
         typer.echo(pages[query].read_text("utf-8"), nl=False)
 
@@ -49,50 +54,29 @@ def sections(path: Path) -> Iterator[tuple[str, str]]:
     """The headings of a page, with the text below them."""
     text = path.read_text("utf-8")
     headings = [match for match in HEADING.finditer(text) if match[1]]
-    for heading, end in zip(
-        headings, [*(match.start() for match in headings[1:]), None], strict=True
-    ):
+    ends = [*(match.start() for match in headings[1:]), None]
+    for heading, end in zip(headings, ends, strict=True):
         yield heading[1], text[heading.end() : end]
 
 
 def search(pages: dict[str, Path], query: str) -> list[str]:
-    """The sections that have all words, first those with the words in their heading: page, heading, and a line.
-
-    Raises:
-        InputError: no section has them.
-    """
+    """The sections that have all words, first those with the words in their heading: page, heading, and a line."""
     words = [re.compile(rf"(?<!\w){re.escape(word)}", re.IGNORECASE) for word in query.split()]
     hits = [
-        (name, heading, text)
+        (not all(word.search(heading) for word in words), f"{name}: {heading}{_line(text, words)}")
         for name, path in pages.items()
         for heading, text in sections(path)
         if all(word.search(f"{heading}\n{text}") for word in words)
     ]
     if not hits:
         raise unknown("page or word", query, pages)
-    hits.sort(key=lambda each: not all(word.search(each[1]) for word in words))
-    lines = [f"{name}: {heading}{_line(text, words)}" for name, heading, text in hits[:MAX_HITS]]
-    n_further = len(hits) - len(lines)
-    return [*lines, f"and {n_further} more: add a word"] if n_further else lines
+    lines = [line for _, line in sorted(hits, key=lambda hit: hit[0])]
+    n_further = len(lines) - MAX_HITS
+    return [*lines[:MAX_HITS], *([f"and {n_further} more: add a word"] if n_further > 0 else [])]
 
 
 def _line(text: str, words: Sequence[re.Pattern[str]]) -> str:
-    """The line of a text that has most of the words, cut around the first of them."""
-
-    def find(line: str) -> list[int]:
-        return [hit.start() for word in words if (hit := word.search(line))]
-
-    line = max(text.splitlines(), key=lambda line: len(find(line)), default="")
-    if not (places := find(line)):
-        return ""
-    start, stop = max(0, min(places) - AROUND), min(places) + 2 * AROUND
-    return f"\n    {'…' * (start > 0)}{line[start:stop].strip()}{'…' * (stop < len(line))}"
-
-
-def _show(text: str) -> None:
-    from rich.console import Console
-    from rich.markdown import Markdown
-
-    console = Console()
-    with console.pager(styles=True):
-        console.print(Markdown(text))
+    """The line of a text that has most of the words; empty if none has one."""
+    n_words = {line: sum(bool(w.search(line)) for w in words) for line in text.splitlines()}
+    line = max(n_words, key=n_words.__getitem__, default="")
+    return f"\n    {shorten(line, WIDTH, placeholder='…')}" if n_words.get(line) else ""

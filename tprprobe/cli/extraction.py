@@ -41,9 +41,7 @@ def extract(
             help="Labels of words: TASK=FILE for an annotated file; pos,dep,nel=spacy:PIPELINE and srl=rules for any text."
         ),
     ] = None,
-    no_control: Annotated[
-        bool, typer.Option("--no-control", help="The same as --twin none.")
-    ] = False,
+    no_control: Annotated[bool, typer.Option("--no-control", help="As --twin none.")] = False,
     out: common.Out = None,
     device: common.Device = "cpu",
     dry_run: Annotated[
@@ -87,8 +85,8 @@ def extract(
     if dry_run:
         from tprprobe.extraction.forecasts import forecast
 
-        given = {k: v for k, v in options.items() if k != "resume"}
-        expected = forecast(model, examples, **given)
+        options.pop("resume", None)
+        expected = forecast(model, examples, **options)
         return common.show(as_json, expected.as_dict(), expected.as_text)
     store = run(model, examples, out=out, **options)
     if not ranks.rank:
@@ -116,32 +114,26 @@ def inspect(
     return common.show(as_json, overview.as_dict(), overview.as_text)
 
 
-def _verify(given: str, as_json: bool) -> None:
-    from tprprobe.cli.remaking import describe_damage, making_command
+def _verify(name: str, as_json: bool) -> None:
     from tprprobe.files.hub import locate_dataset, verify_cached
     from tprprobe.files.kinds import finished_in, verify_run
     from tprprobe.store.kinds import STORE
-    from tprprobe.store.manifests import read_complete
     from tprprobe.store.verification import verify
 
-    if given.startswith(HF):
-        files = verify_cached(given.removeprefix(HF))
-        text = f"{given}: all {files} files are as the hub recorded them"
-        return common.show(as_json, {"model": given, "files": files}, lambda: text)
-    folder = locate_dataset(given)
+    if name.startswith(HF):
+        files = verify_cached(name.removeprefix(HF))
+        text = f"{name}: all {files} files are as the hub recorded them"
+        return common.show(as_json, {"model": name, "files": files}, lambda: text)
+    folder = locate_dataset(name)
     if finished_in(folder) and not STORE.is_in(folder):
         run = verify_run(folder)
         listed = ", ".join(f"{place} ({kind})" for place, kind in run["kinds"].items())
-        text = f"{given}: {listed} can be read, {run['files']} tables are undamaged"
+        text = f"{name}: {listed} can be read, {run['files']} tables are undamaged"
         return common.show(as_json, run, lambda: text)
-    found = verify(folder)
-    command = making_command(folder, read_complete(folder))
+    result = verify(folder)
     if as_json:
-        facts = {"store": str(folder), "files": found.files, "checksums": not found.unchecked}
-        facts |= {"unchecked": found.unchecked, "damage": [asdict(each) for each in found.damage]}
-        common.print_json(facts | {"command": command if found.damage else None})
-    if found.damage:
-        raise InputError(describe_damage(found, command))
-    if not as_json:
-        typer.echo(describe_damage(found, command))
-    return None
+        facts = {"store": str(folder), "checksums": not result.unchecked}
+        common.print_json(asdict(result) | facts)
+    if result.damage:
+        raise InputError(str(result))
+    return None if as_json else typer.echo(str(result))

@@ -24,12 +24,7 @@ Ckpt = Annotated[
         help="The model: a shipped name, a folder, a hub id or hf:PATH; or its twin: untrained:NAME, permuted:NAME or rescaled:NAME."
     ),
 ]
-Data = Annotated[
-    str | None,
-    typer.Option(
-        help="The data: mathematics:MODULE (a+b, all), english, scenes, a folder or a file."
-    ),
-]
+Data = Annotated[str | None, typer.Option(help="mathematics:MODULE, english, a folder, a file …")]
 StoreFolder = Annotated[Path, typer.Argument(help="A store, as `tprprobe extract` writes it.")]
 Split = Annotated[str | None, typer.Option(help="The split of the data.")]
 Number = Annotated[int | None, typer.Option("-n", help="How many examples.")]
@@ -87,25 +82,17 @@ def default_folder(command: str, ckpt: str, **question: Any) -> Path:
 
 
 def check_folder(folder: Path, resume: bool) -> None:
-    """Checks that results can be written into a folder, before anything is computed.
-
-    Raises:
-        InputError: it holds something already and nothing is resumed, or another process writes it.
-    """
+    """Checks that results can be written into a folder, before anything is computed."""
     from tprprobe.files.locks import alone
     from tprprobe.files.writing import is_partial
 
     missing = [parent for parent in folder.absolute().parents if not parent.exists()]
     with alone(folder):
-        is_free = not folder.exists() or (
-            folder.is_dir() and all(map(is_partial, folder.iterdir()))
-        )
+        is_free = not folder.exists() or all(map(is_partial, folder.iterdir()))
     for parent in missing:
         parent.rmdir()
     if not resume and not is_free:
-        raise InputError(
-            f"{folder} is not empty: --resume goes on with the run there, or write to another place"
-        )
+        raise InputError(f"{folder} is not empty: give --resume, or another folder")
 
 
 def labelled(examples: "Dataset", labels: list[str]) -> "tuple[Dataset, list[Labeller]]":
@@ -113,9 +100,8 @@ def labelled(examples: "Dataset", labels: list[str]) -> "tuple[Dataset, list[Lab
     from tprprobe.data.annotated.sentencesets import join_labels
     from tprprobe.gold.labellers import find_labellers, is_labeller
 
-    for label in labels:
-        if "=" not in label:
-            raise InputError(f"--labels {label!r}: give TASK=FILE, for example nel=entities.iob2")
+    if wrong := [label for label in labels if "=" not in label]:
+        raise InputError(f"--labels {wrong[0]!r}: give TASK=FILE, for example nel=entities.iob2")
     sources = dict(label.split("=", 1) for label in labels)
     files = {task: source for task, source in sources.items() if not is_labeller(source)}
     labellers = find_labellers({k: v for k, v in sources.items() if k not in files})

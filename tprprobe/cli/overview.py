@@ -1,7 +1,4 @@
-"""An overview of a checkpoint, a store or a corpus, as text and as data.
-
-What reads models and corpora is imported where it is needed: a store is told of without torch and pandas.
-"""
+"""An overview of a checkpoint, a store (without torch and pandas) or a corpus, as text and as data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,13 +58,13 @@ def inspect_data(spec: str) -> Overview:
 
     data = load_data(spec)
     facts = {"data": data.name, "split": data.split, "examples": len(data), "seed": data.seed}
-    more, lengths = data.describe(MEASURED)
+    description, lengths = data.describe(MEASURED)
     tables: dict[str, Rows] = {**lengths}
     for measure in plugins.find("measures").values():
         if (table := measure.load()(data[:MEASURED])) is not None:
             tables[measure.title] = _rows(table)
-    read = {"reading": data.report} if data.report else {}
-    return Overview(facts | more | read, tables)
+    reading = {"reading": data.report} if data.report else {}
+    return Overview(facts | description | reading, tables)
 
 
 def inspect_model(name: str) -> Overview:
@@ -77,13 +74,13 @@ def inspect_model(name: str) -> Overview:
     from tprprobe.site.hooks import sites
 
     model = load_model(name)
-    about = model.describe()  # type: ignore[operator]
+    description = model.describe()  # type: ignore[operator]
     facts = {
         "name": name,
-        "architecture": about.pop("architecture"),
-        "parameters": sum(each.numel() for each in model.parameters()),
+        "architecture": description.pop("architecture"),
+        "parameters": sum(weights.numel() for weights in model.parameters()),
         "vocabulary": "unknown" if model.vocabulary is None else len(model.vocabulary),
-        **about,
+        **description,
     }
     tables = {"sites": _rows(sites(model))}
     for check in plugins.find("checks").values() if isinstance(model, Model) else ():
@@ -110,24 +107,21 @@ def inspect_store(path: str) -> Overview:
 def _flat(value: Any) -> str:
     """A fact in a line; of several, each behind its name."""
     if isinstance(value, dict):
-        return ", ".join(f"{name} {_flat(each)}" for name, each in value.items() if each)
+        return ", ".join(f"{name} {_flat(fact)}" for name, fact in value.items() if fact)
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _rows(table: "pd.DataFrame") -> Rows:
     """The rows of a table; None where it has nothing."""
-    known = table.astype(object).where(table.notna(), None)
-    return [{str(name): value for name, value in row.items()} for row in known.to_dict("records")]
+    rows: Any = table.rename(columns=str).astype(object).where(table.notna(), None)
+    return rows.to_dict("records")
 
 
 def _lines(rows: Rows) -> list[str]:
     """The rows as lines of text under their columns' names."""
     cells = [list(rows[0]), *([_cell(value) for value in row.values()] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return [
-        "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
-        for line in cells
-    ]
+    return ["  ".join(map(str.rjust, line, widths)) for line in cells]
 
 
 def _cell(value: Any) -> str:

@@ -32,15 +32,11 @@ PROBES, MODEL = "Probes", "Without a store"
     controls="control",
 )
 def probe(
-    task: Annotated[
-        str, typer.Argument(help="A task: a folder of probes/ (pos dep srl nel …), or all.")
-    ],
+    task: Annotated[str, typer.Argument(help="A task of probes/ (pos dep srl …), or all.")],
     store: Annotated[Path | None, typer.Argument(help="A store with labels.")] = None,
     ckpt: Annotated[
         str | None,
-        typer.Option(
-            help="A checkpoint to extract from, instead of a store.", rich_help_panel=MODEL
-        ),
+        typer.Option(help="A model to extract from.", rich_help_panel=MODEL),
     ] = None,
     data: common.Data = None,
     split: common.Split = None,
@@ -86,8 +82,8 @@ def probe(
             )
         seed, out = settings.get("seed", 0), out or common.default_folder("probe", ckpt or PROBED)
         common.check_folder(out, resume)
-        read = common.model_and_data(ckpt or PROBED, data, split, n, seed, device, loading)
-        opened = _extract(*read, settings.get("sites", SITES), out, resume)
+        inputs = common.model_and_data(ckpt or PROBED, data, split, n, seed, device, loading)
+        opened = _extract(*inputs, settings.get("sites", SITES), out, resume)
     else:
         of_model = {"--ckpt": ckpt, "--data": data, "--split": split, "-n": n}
         if names := ", ".join(name for name, value in of_model.items() if value is not None):
@@ -106,8 +102,8 @@ def _extract(
     from tprprobe.extraction import extract
     from tprprobe.site.hooks import find_sites
 
-    needed = needed_sites(sites, list(find_sites(model)))
-    return extract(model, data, needed, out / "store", 0, resume=resume)
+    site_names = needed_sites(sites, list(find_sites(model)))
+    return extract(model, data, site_names, out / "store", 0, resume=resume)
 
 
 def _probe(
@@ -123,34 +119,26 @@ def _probe(
     if refine:
         settings["estimator"] = LINEAR
     rows = probe(store, task, out=out, **settings)
-    if refine and (worth := worth_refining(rows)):
-        further = None if out is None else out / "span-conv"
-        settings |= {"sites": worth, "out": further, "estimator": SPAN_CONV, **steps}
+    if refine and (sites := worth_refining(rows)):
+        folder = None if out is None else out / "span-conv"
+        settings |= {"sites": sites, "out": folder, "estimator": SPAN_CONV, **steps}
         rows = pd.concat([rows, probe(store, task, **settings)], ignore_index=True)
-    shown = screen(rows)
-    return rows, f"{NOTE}{TIES if TIED in shown else ''}\n{shown.to_string(index=False)}"
+    table = screen(rows)
+    return rows, f"{NOTE}{TIES if TIED in table else ''}\n{table.to_string(index=False)}"
 
 
 @common.of_model
 def predict(
-    what: Annotated[
-        str,
-        typer.Argument(
-            help="A text, with --ckpt; or a probe: a folder of OUT/probes that `tprprobe probe --out OUT` wrote."
-        ),
-    ],
+    what: Annotated[str, typer.Argument(help="A text, with --ckpt; or a folder of OUT/probes.")],
     store: Annotated[
-        Path | None,
-        typer.Argument(help="With a probe: a store of the same model, labeled or not."),
+        Path | None, typer.Argument(help="With a probe: a store of the same model, labeled or not.")
     ] = None,
     ckpt: Annotated[
         str | None, typer.Option(help="The model that reads the text: a name, a folder or hf:PATH.")
     ] = None,
     k: Annotated[int, typer.Option("-k", help="The number of next words to print.")] = 10,
     device: common.Device = "cpu",
-    out: Annotated[
-        Path | None, typer.Option(help="The table to write: a .csv or .parquet file.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="A .csv or .parquet file to write.")] = None,
     as_json: common.Json = False,
     loading: common.Loading = None,
 ) -> None:
@@ -168,16 +156,14 @@ def predict(
         from tprprobe.models.answers import next_words
         from tprprobe.models.protocol import require_head
 
-        model = require_head(
-            load_model(ckpt, device=device, **loading or {}), "a prediction of words"
-        )
-        found = next_words(model, what, k)
+        model = require_head(load_model(ckpt, device=device, **loading or {}), "a prediction")
+        predictions = next_words(model, what, k)
     else:
         from tprprobe.analyses.probing import load_probe
         from tprprobe.store import open_store
 
-        found = load_probe(Path(what)).predict(open_store(Path(str(store))))
+        predictions = load_probe(Path(what)).predict(open_store(Path(str(store))))
     if out is not None:
-        write_table(out, found)
+        write_table(out, predictions)
     if as_json or out is None:
-        common.show(as_json, found, lambda: found.to_string(index=False))
+        common.show(as_json, predictions, lambda: predictions.to_string(index=False))

@@ -1,8 +1,4 @@
-"""Stores, finished runs and checkpoints on the Hugging Face hub.
-
-A store or a run is a *dataset* repository: its files as they are, a card (README.md), and tables that
-the hub's viewer shows (``viewer/*.parquet``). Checkpoints are model repositories.
-"""
+"""Stores and finished runs (with a card, and tables for the viewer) and checkpoints on the Hugging Face hub."""
 
 import contextlib
 import os
@@ -14,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tprprobe.cli.remaking import making_command
 from tprprobe.errors import InputError
 from tprprobe.files import hub
 from tprprobe.files.jsonfiles import read_json
@@ -68,18 +63,15 @@ def describe(folder: Path, repo_id: str) -> dict[str, bytes]:
         tables, text = _tables_of_runs(folder, runs), _text_of_runs(runs, repo_id)
     else:
         raise InputError(
-            f"{folder} holds nothing to share: give a store, a checkpoint, or the folder of a finished "
-            "command (--out)"
+            f"{folder} holds nothing to share: give a store, a checkpoint, or the --out of a finished command"
         )
-    files, tables_by_file = {}, {}
-    for name, table in tables.items():
-        files[name] = table if isinstance(table, str) else f"{VIEWER}/{name}.parquet"
-        if not isinstance(table, str):
-            tables_by_file[files[name]] = encode(table)
-    return {hub.CARD: _card(files, text).encode(), **tables_by_file}
+    dataframes = {name: table for name, table in tables.items() if not isinstance(table, str)}
+    files = {**tables, **{name: f"{VIEWER}/{name}.parquet" for name in dataframes}}
+    encoded = {str(files[name]): encode(table) for name, table in dataframes.items()}
+    return {hub.CARD: _card(files, text).encode(), **encoded}
 
 
-def _card(files: Mapping[str, str], text: str) -> str:
+def _card(files: Mapping[str, Any], text: str) -> str:
     from huggingface_hub import DatasetCardData
 
     configs = [{"config_name": name, "data_files": file} for name, file in files.items()]
@@ -119,7 +111,6 @@ def _text_of_store(store: Store, repo_id: str) -> str:
         "| site | axes | shape | type | compression |\n|---|---|---|---|---|",
         *sites,
         f"\nThe vectors of twins, which are controls, are in {twins}.\n" if twins else "\n\n",
-        f"Made by `{making_command(store.path, facts).replace(str(store.path), name)}`.\n",
     ]
     return "\n".join(lines)
 

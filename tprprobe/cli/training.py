@@ -15,20 +15,17 @@ def models(as_json: common.Json = False) -> None:
     """List the presets that can be built and the checkpoints that ship, with parameter counts."""
     from tprprobe.models.listing import list_models
 
-    found = list_models()
+    models_by_kind = list_models()
     lines = []
-    for kind, rows in found.items():
-        lines += [f"{kind}:"]
-        lines += [
-            f"  {of['name']:24} {of['architecture']:16} {of['parameters']:>12,}" for of in rows
-        ]
-    common.show(as_json, found, lambda: "\n".join(lines))
+    for kind, rows in models_by_kind.items():
+        line = "  {name:24} {architecture:16} {parameters:>12,}"
+        lines += [f"{kind}:", *(line.format(**row) for row in rows)]
+    common.show(as_json, models_by_kind, lambda: "\n".join(lines))
 
 
 def train(
     recipe: Annotated[
-        Path | None,
-        typer.Argument(help="A recipe of a run, or a study's plan (TOML); or give --data."),
+        Path | None, typer.Argument(help="A recipe or a study's plan (TOML); or give --data.")
     ] = None,
     data: Annotated[
         str | None,
@@ -56,14 +53,14 @@ def train(
         raise InputError("give a recipe (TOML), or --data with pairs of texts: one of the two")
     if recipe is None or data is not None:
         return _train_on_pairs(str(data), set_ or [], seed, out, resume, device)
-    content = read_toml(recipe)
-    plugged = next((each for key, each in plugins.find("recipes").items() if key in content), None)
-    if plugged:
-        return common.say(f"trained: {plugged.load()(recipe, set_ or (), out, resume, device)}")
-    settings = read_recipe(recipe, set_ or ())
-    return common.say(
-        f"trained: {run(settings, out or Path('runs') / settings.name, resume, device)}"
-    )
+    keys = plugins.find("recipes").keys() & read_toml(recipe).keys()
+    if keys:
+        train_plan = plugins.find("recipes")[min(keys)].load()
+        folder = train_plan(recipe, set_ or (), out, resume, device)
+    else:
+        settings = read_recipe(recipe, set_ or ())
+        folder = run(settings, out or Path("runs") / settings.name, resume, device)
+    return common.say(f"trained: {folder}")
 
 
 def _train_on_pairs(
@@ -102,9 +99,9 @@ def convert(
     from tprprobe.models.convert import convert as run
 
     folder = run(source, out, config=config, vocab=vocab)
-    known = any((folder / file).is_file() for file in READERS)
-    unread = "" if known else " (vocabulary: unknown; text needs --vocab, see --help)"
-    common.say(f"converted: {folder}{unread}")
+    has_vocabulary = any((folder / file).is_file() for file in READERS)
+    note = "" if has_vocabulary else " (vocabulary: unknown; text needs --vocab, see --help)"
+    common.say(f"converted: {folder}{note}")
 
 
 @common.of_model
@@ -127,9 +124,7 @@ def evaluate(
     loading: common.Loading = None,
     **options: Any,
 ) -> None:
-    """Score a model: exact match of answers, or scores of summaries and captions, with 95 %
-    intervals.
-    """
+    """Score a model: exact match of answers, or scores of summaries and captions, with 95 % intervals."""
     from tprprobe.evaluation.answers import save_answers
     from tprprobe.models.answers import evaluate as run
     from tprprobe.models.answers import save_evaluation, summarize
@@ -151,10 +146,10 @@ def _score_lines(summary: dict[str, Any]) -> Iterator[str]:
     if "scores" in summary:
         for name, row in summary["scores"].items():
             if row["n"]:
-                found = interval_text(read_interval(row), ".4f")
-                known = "" if row["low"] is not None else " no interval"
-                yield f"{name:16} {found}{known}  n {row['n']}"
+                score = interval_text(read_interval(row), ".4f")
+                note = "" if row["low"] is not None else " no interval"
+                yield f"{name:16} {score}{note}  n {row['n']}"
         return
     for name, row in {**summary["modules"], "all": summary}.items():
-        found = interval_text(Interval(row["exact_match"], *row["exact_match_interval"]))
-        yield f"{name:44} {found}  n {row['n']}"
+        score = interval_text(Interval(row["exact_match"], *row["exact_match_interval"]))
+        yield f"{name:44} {score}  n {row['n']}"

@@ -51,8 +51,8 @@ def trajectory(
     from tprprobe.trajectory import FIGURE, find_checkpoints, run_trajectory
 
     @cache
-    def read(name: str, part: str | None) -> Any:
-        return labelled(load_data(name, split=part, n=n, seed=seed), labels or [])
+    def read(name: str, split_name: str | None) -> Any:
+        return labelled(load_data(name, split=split_name, n=n, seed=seed), labels or [])
 
     def write(model: Any, folder: Path) -> None:
         texts, labellers = read(*((data, split) if data else default_data(model, split)))
@@ -102,11 +102,7 @@ def _read_line(context: Any, line: str, number: int) -> Any:
 
 
 def _run_command(command: Any, words: list[str], source: list[str]) -> Any:
-    """The long table that a command writes, which prints nothing.
-
-    Raises:
-        InputError: It writes none.
-    """
+    """The long table that a command writes, which prints nothing."""
     from tprprobe.evaluation.results import load_results
 
     with TemporaryDirectory() as scratch, redirect_stdout(None):

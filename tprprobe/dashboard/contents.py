@@ -10,6 +10,7 @@ from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.naming.fields import LABELS, list_exact
 from tprprobe.dashboard.statements import Statement
 from tprprobe.dashboard.view import View
+from tprprobe.files.jsonfiles import read_json
 from tprprobe.gold.labels import WORD
 from tprprobe.site.patterns import first_role as first_role
 from tprprobe.site.patterns import like as like
@@ -21,6 +22,8 @@ from tprprobe.store.sample_texts import find_samples as find_samples
 from tprprobe.store.sample_texts import read_texts as read_texts
 from tprprobe.store.sample_texts import score_answers
 from tprprobe.store.token_texts import visible
+
+EXAMINATION = "examination.json"  # of `tprprobe examine`
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,15 @@ def summarize_store(store: Store) -> Statement:
     sentences = [f"{origin}{', '.join(labels)}" for origin, labels in names.items() if labels]
     sentences += [f"Controls: the {twins}"] * bool(contents.twins)
     return Statement(". ".join([text, *sentences]) + ".")
+
+
+def read_examination(store: Store) -> list[dict[str, Any]]:
+    """The sections of the page that `tprprobe examine` made of a store's model: texts, and the file of the picture."""
+    folder = store.path.parent
+    file = folder / EXAMINATION
+    sections = read_json(file).get("sections", []) if file.is_file() else []
+    pictures = {f"figures/{path.name}": path for path in folder.glob("figures/*.png")}
+    return [section | {"picture": pictures.get(section["picture"])} for section in sections]
 
 
 def show_sites(store: Store) -> View:

@@ -8,7 +8,6 @@ from tprprobe import plugins
 from tprprobe.data.annotated.sentencesets import is_annotated_file, open_annotated
 from tprprobe.data.dataset import Dataset, Request, no_data
 from tprprobe.data.documents.corpora import choose, is_corpus, open_corpus, open_list
-from tprprobe.data.documents.hubsets import ANY, HUB, is_hub_set, open_hub_set
 from tprprobe.data.frames.pairsets import draw_pairs, is_pairs
 
 
@@ -35,7 +34,6 @@ SOURCES: tuple[tuple[Callable[[str], bool], Callable[[Request], Dataset]], ...] 
     (is_pairs, draw_pairs),
     (is_plugged, lambda request: _plugged(request.spec)(request.spec, **request.options)),
     (is_annotated_file, open_annotated),
-    (is_hub_set, open_hub_set),
     (is_corpus, open_corpus),
     (
         lambda spec: bool(_reading(spec)),
@@ -81,7 +79,7 @@ def load_data(
     for matches, open_data in SOURCES:
         if matches(spec):
             return open_data(Request(spec, split, n, seed, workers))
-    raise no_data(spec, ["pairs", ANY, *HUB, *plugins.find("data")])
+    raise no_data(spec, ["pairs", *plugins.find("data")])
 
 
 def as_data(data: Dataset | str | os.PathLike[str] | Iterable[str]) -> Dataset:

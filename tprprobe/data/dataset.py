@@ -1,9 +1,9 @@
 """The protocol of data sets: examples in a fixed order, counted, sliced and read again at will."""
 
-import difflib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -42,8 +42,8 @@ class Example(Protocol):
         """True if an answer is right or wrong; other texts have many good answers."""
         ...
 
-    def labels(self, written: str | None, /) -> Labels:
-        """The labelled words of the source, and of the target or of the text written instead."""
+    def labels(self, generated: str | None, /) -> Labels:
+        """The labelled words of the source, and of the target or of the text generated instead."""
         ...
 
 
@@ -127,21 +127,18 @@ class Dataset(ABC, Generic[E]):
             Facts by name, and tables (a list of rows) by title.
         """
         examples = list(self[:n])
-        texts = {
-            "source": [example.source for example in examples],
-            "target": [example.target for example in examples],
-        }
+        sides = ("source", "target")
+        texts = {side: [getattr(example, side) for example in examples] for side in sides}
         if texts["source"] == texts["target"]:
             texts = {"text": texts["source"]}
         documents = {example.document_name for example in examples} - {None}
         facts = {"documents": len(documents)} if documents else {}
-        lengths = {
-            f"words of a {side}": [len(t.split()) for t in numbers]
-            for side, numbers in texts.items()
-        }
-        return facts, {
-            "lengths": [spread(name, numbers) for name, numbers in lengths.items() if numbers]
-        }
+        lengths = [
+            spread(f"words of a {side}", [len(text.split()) for text in listed])
+            for side, listed in texts.items()
+            if listed
+        ]
+        return facts, {"lengths": lengths}
 
     def suited_to(self, vocabulary: Any) -> "Dataset[E]":
         """The data for a model of a vocabulary.
@@ -207,7 +204,7 @@ class Dataset(ABC, Generic[E]):
 
 
 def spread(name: str, numbers: Sequence[int]) -> dict[str, Any]:
-    """The row of a table: the mean of some numbers, what 5 and 95 % are below, the largest, and how many."""
+    """The row of a table: the mean of numbers, their 5 and 95 % quantiles, the largest, and how many."""
     ranked, n = sorted(numbers), len(numbers)
     low, high = (ranked[int(share * (n - 1))] for share in (0.05, 0.95))
     ends = {"low": low, "high": high, "most": ranked[-1]}
@@ -216,10 +213,7 @@ def spread(name: str, numbers: Sequence[int]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Request:
-    """The arguments of `load_data`.
-
-    Raises: InputError for less than one example, or less than no worker.
-    """
+    """The arguments of `load_data`."""
 
     spec: str
     split: str | None = None
@@ -266,16 +260,17 @@ WAYS = (
 )
 
 
-def no_data(spec: str, names: Iterable[str] = ()) -> InputError:
+def no_data(spec: str, names: Sequence[str] = ()) -> InputError:
     """The error for what is no data: whether there is such a file, what is near, the likeliest ways."""
     path, reason = Path(spec), "there is no such file here"
     if path.is_dir():
         reason = "the folder has no file of a split (train.txt, test.jsonl …)"
+    elif path.suffix == ".json" and path.is_file():
+        reason = "a JSON array is read as JSON lines, an object a line (jq -c '.[]' FILE.json > FILE.jsonl)"
     elif path.is_file():
         reason = "the file is there, but its ending says no format that is read"
-        if path.suffix == ".json":
-            reason = "a JSON array is read as JSON lines, an object a line (jq -c '.[]' FILE.json > FILE.jsonl)"
-    siblings = [sibling.name for sibling in path.parent.iterdir()] if path.parent.is_dir() else []
-    near = difflib.get_close_matches(path.name, [*siblings, *names], 1) if not path.exists() else []
-    near = near or difflib.get_close_matches(spec.partition(":")[0], [*names], 1)
+    siblings = [] if path.exists() else [sibling.name for sibling in path.parent.glob("*")]
+    near = get_close_matches(path.name, siblings, 1) or get_close_matches(
+        spec.partition(":")[0], names, 1
+    )
     return InputError(f"no data {spec!r}: {reason}{f', but {near[0]!r}' if near else ''}; {WAYS}")

@@ -19,10 +19,7 @@ from tprprobe.errors import InputError
 
 
 class Spool:
-    """A temporary file of encoded texts: written as they come, read from disk.
-
-    The file has no name and is gone with its readers. It lies where `TMPDIR` says.
-    """
+    """A temporary file of encoded texts (in `TMPDIR`), written as they come, mapped, and gone with its readers."""
 
     def __init__(self):
         self.file = TemporaryFile()  # noqa: SIM115 (closed by `__exit__`)
@@ -104,12 +101,12 @@ class Pairs:
             batch for equal in order.split(counts.tolist()) for batch in equal.split(batch_size)
         )
 
-    def by_tokens(self, most: int, model: Any = None) -> Iterator[Int64[Tensor, " batch"]]:
-        """The indices in batches of like length, each with at most ``most`` symbols, padding included, or one sample."""
+    def by_tokens(self, max_tokens: int, model: Any = None) -> Iterator[Int64[Tensor, " batch"]]:
+        """The indices in batches of like length, each with at most ``max_tokens`` symbols, padding included, or one sample."""
         for group in self.by_length(len(self), model):
             widths, start = self.source.lengths[group] + self.target.lengths[group], 0
             for end, width in enumerate(widths.tolist()):
-                if end > start and (end + 1 - start) * width > most:
+                if end > start and (end + 1 - start) * width > max_tokens:
                     yield group[start:end]
                     start = end
             yield group[start:]

@@ -32,14 +32,14 @@ class Moments:
         centered = vectors - mean
         return cls(len(vectors), mean, centered.T @ centered)
 
-    def __add__(self, other: "Moments") -> "Moments":
-        count = self.count + other.count
+    def __add__(self, right: "Moments") -> "Moments":
+        count = self.count + right.count
         if not count:
             return self
-        difference = other.mean - self.mean
-        scatter = self.scatter + other.scatter
-        scatter += np.outer(difference, difference * (self.count * other.count / count))
-        return Moments(count, self.mean + difference * (other.count / count), scatter)
+        difference = right.mean - self.mean
+        scatter = self.scatter + right.scatter
+        scatter += np.outer(difference, difference * (self.count * right.count / count))
+        return Moments(count, self.mean + difference * (right.count / count), scatter)
 
     def effective_rank(self, columns: slice) -> float:
         """The participation ratio (Σ λ)² / Σ λ² of the eigenvalues of these columns' scatter."""

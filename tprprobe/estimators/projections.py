@@ -66,11 +66,9 @@ class PlaneProjection(TransformerMixin, BaseEstimator):
         if vectors.shape[1] < 2:
             raise InputError("vectors of one dimension have no plane: give wider ones")
         self._model = PCA(2, random_state=self.random_state).fit(vectors)
-        first, second = map(float, self._model.explained_variance_ratio_)
-        self.axes_, self.explained_ = (
-            ("1st principal component", "2nd principal component"),
-            (first, second),
-        )
+        share_1, share_2 = map(float, self._model.explained_variance_ratio_)
+        self.axes_ = ("1st principal component", "2nd principal component")
+        self.explained_ = (share_1, share_2)
         return self._model.transform(vectors)
 
     def _fit_discriminant(
@@ -87,7 +85,7 @@ class PlaneProjection(TransformerMixin, BaseEstimator):
             )
         self._center = vectors.mean(0, dtype=float)
         means = np.stack([vectors[index == i].mean(0, dtype=float) for i in range(len(names))])
-        first, second, *shares = _find_directions(
+        axis_1, axis_2, *shares = _find_directions(
             means[index] - self._center, vectors - means[index]
         )
         self.axes_, self.explained_ = (
@@ -95,12 +93,12 @@ class PlaneProjection(TransformerMixin, BaseEstimator):
             (shares[0], shares[1]),
         )
         if len(names) == 2:
-            first *= np.sign((means[1] - means[0]) @ first)
-            rest: Any = PCA(1).fit(vectors - np.outer(vectors @ first, first))
-            second = rest.components_[0]
+            axis_1 *= np.sign((means[1] - means[0]) @ axis_1)
+            residual_pca: Any = PCA(1).fit(vectors - np.outer(vectors @ axis_1, axis_1))
+            axis_2 = residual_pca.components_[0]
             self.axes_ = f"{names[0]} – {names[1]}", "1st principal component of the rest"
             self.explained_ = (np.nan, np.nan)
-        self._plane = np.stack([first, second], 1)
+        self._plane = np.stack([axis_1, axis_2], 1)
         return self.transform(vectors)
 
     def _fit_umap(self, vectors: Rows, _: Any) -> np.ndarray:
@@ -124,5 +122,5 @@ def _find_directions(
     if not np.trace(spread):  # classes are points
         spread = np.eye(len(spread))
     values, vectors = eigh(between.T @ between / len(between), spread)
-    first, second = (vector / np.linalg.norm(vector) for vector in vectors.T[::-1][:2])
-    return first, second, float(values[-1] / values.sum()), float(values[-2] / values.sum())
+    axis_1, axis_2 = (vector / np.linalg.norm(vector) for vector in vectors.T[::-1][:2])
+    return axis_1, axis_2, float(values[-1] / values.sum()), float(values[-2] / values.sum())

@@ -19,9 +19,9 @@ def save_answers(summary: Mapping[str, Any], names: tuple[str, str, str], folder
     table = tabulate(dict(zip(NAMES, names, strict=True)) | row for row in list_numbers(summary))
     with alone(folder):
         if (folder / FILE).is_file():
-            others = load_results(folder).table
-            is_other = (others[[*NAMES]].astype(str) != [*map(str, names)]).any(axis=1)
-            table = join_tables([others[is_other], table])
+            previous = load_results(folder).table
+            is_other = (previous[[*NAMES]].astype(str) != [*map(str, names)]).any(axis=1)
+            table = join_tables([previous[is_other], table])
         write_table(folder / FILE, table)
 
 

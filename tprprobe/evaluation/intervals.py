@@ -14,7 +14,8 @@ from tprprobe.statistics import FEWEST_GROUPS, Interval, bootstrap, bootstrap_di
 REPLICATES = 1000
 LEVEL = 0.05  # of a corrected test by which a score is beyond a control
 BLOCKS = 20  # of groups, of which a jackknife leaves out one after another
-FEW_GROUPS = f"no interval: fewer than {FEWEST_GROUPS} groups"
+NO_INTERVAL = "no interval"  # how notes begin, where a number lacks its own
+FEW_GROUPS = f"{NO_INTERVAL}: fewer than {FEWEST_GROUPS} groups"
 
 
 @dataclass(frozen=True)

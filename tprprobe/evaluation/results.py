@@ -12,28 +12,30 @@ Any further column (side, seed, k, step of a training, …) names a row, as do t
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from tprprobe.errors import InputError
-from tprprobe.evaluation.intervals import FEW_GROUPS
+from tprprobe.evaluation.intervals import FEW_GROUPS, NO_INTERVAL
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import SETTINGS
 from tprprobe.files.notebook import as_html
 from tprprobe.files.tables import columns, read_table
 from tprprobe.statistics import Interval
 
-FILE = "results.parquet"
+FILE, REMEDY = "results.parquet", "make it again"
 NAMES = ("task", "site", "layer", "head", "estimator", "control")
 DIFFERENCES = ("beyond", "beyond_low", "beyond_high", "rival", "rival_value", "p")
 NUMBERS = ("value", "low", "high", *DIFFERENCES, "n", "n_groups", "note")
 TEXTS = ("site", "estimator", "control", "rival", "note")
 INTEGERS = ("layer", "head", "seed")
+View = TypeVar("View")
 COLUMNS = columns(
     text="task estimator control metric note",
     number="value low high beyond beyond_low beyond_high p",
@@ -83,12 +85,11 @@ class Results:
         """
         names = [name for name in self.table if name not in (*NUMBERS, "metric")]
         row = self.table.groupby(names, dropna=False, sort=False).ngroup()
-        view = self.table[names].groupby(row, sort=False).first()
         view = self.table.loc[~row.duplicated(), names].reset_index(drop=True)
         for metric, rows in self.table.groupby("metric", sort=False):
             numbers = rows.set_index(row[rows.index])
             view[metric] = numbers["value"]
-            if numbers["low"].notna().any():
+            if (numbers["low"].notna() | numbers["note"].str.startswith(NO_INTERVAL)).any():
                 view[[f"{metric}_low", f"{metric}_high"]] = numbers[["low", "high"]]
         return view
 
@@ -123,7 +124,10 @@ def complete(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def melt(
-    table: pd.DataFrame, names: Mapping[str, str], metrics: Sequence[str] = ()
+    table: pd.DataFrame,
+    names: Mapping[str, str],
+    metrics: Sequence[str] = (),
+    with_missing: bool = False,
 ) -> pd.DataFrame:
     """The long table of a table with a column for every metric, and its interval in METRIC_low and METRIC_high.
 
@@ -132,17 +136,20 @@ def melt(
         names: Which of its columns name a row, and as what, for example ``{"family": "estimator"}``.
         metrics: Its metrics; default: all columns with an interval. Columns ``beyond``, ``n`` and others of a long table
             stay what they are.
+        with_missing: Whether a metric that a row lacks is a number, too, so that ``.wide()`` gives the same table back.
     """
-    ends = {"low": "_low", "high": "_high"}
     listed = metrics or [str(name) for name in table if f"{name}_low" in table and name != "beyond"]
     common = table[[*names]].rename(columns=dict(names))
-    common = common.join(table[[name for name in table if name in NUMBERS and name != "value"]])
-    parts = []
+    further = [name for name in table if name in NUMBERS and name not in ("value", *listed)]
+    common = common.join(table[further])
+    tables = []
     for metric in listed:
-        numbers = {"value": table[metric]}
-        numbers |= {name: table.get(f"{metric}{end}", np.nan) for name, end in ends.items()}
-        parts.append(common.assign(metric=metric, **numbers))
-    return complete(pd.concat(parts, ignore_index=True).dropna(subset="value"))
+        numbers = common.assign(metric=metric, value=table[metric])
+        if f"{metric}_low" in table:
+            numbers = numbers.assign(low=table[f"{metric}_low"], high=table[f"{metric}_high"])
+            numbers["note"] = numbers["low"].isna().map({True: NO_INTERVAL, False: ""})
+        tables.append(numbers if with_missing else numbers.dropna(subset="value"))
+    return complete(pd.concat(tables, ignore_index=True))
 
 
 def load_results(folder: str | os.PathLike[str]) -> Results:
@@ -165,7 +172,7 @@ def load_results(folder: str | os.PathLike[str]) -> Results:
     files = [file for file in (path / FILE, *sorted(path.glob(f"*/{FILE}"))) if file.is_file()]
     if not files:
         raise InputError(f"{folder} holds no {FILE}: give the folder of a command (--out)")
-    tables = [read_table(file, COLUMNS, "make it again") for file in files]
+    tables = [read_table(file, COLUMNS, REMEDY) for file in files]
     if len(files) > 1:
         tables = [
             table.assign(run=file.parent.relative_to(path).as_posix())
@@ -174,6 +181,18 @@ def load_results(folder: str | os.PathLike[str]) -> Results:
     settings = path / SETTINGS
     document = read_json(settings) if settings.is_file() else {}
     return Results(join_tables(tables), document)
+
+
+def load_long(folder: str | os.PathLike[str]) -> Results:
+    """The long table of a finished run alone, not of the folders in its folder."""
+    return Results(complete(read_table(Path(folder) / FILE, COLUMNS, REMEDY)))
+
+
+def load_view(folder: str | os.PathLike[str], view: Callable[[Results], View]) -> View:
+    """What people read of the long table of a finished run."""
+    results = load_long(folder)
+    with as_input_error(f"{Path(folder) / FILE} is damaged", REMEDY):
+        return view(results)
 
 
 def join_tables(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:

@@ -1,19 +1,27 @@
-"""Fits, tests and counts: the loop over folds, controls and seeds, for any estimator."""
+"""Jobs of a run, which resumes where it was cut off; and fits, tests and counts of any estimator, fold by fold."""
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from tprprobe import plugins
 from tprprobe.errors import InputError, unknown
 from tprprobe.evaluation.metrics import Marks, Predictions, predict_one_label
+from tprprobe.evaluation.results import FILE, Results, load_long
+from tprprobe.files.kinds import Kind
+from tprprobe.files.runs import KeptRun, Part, kept
 
 METHODS = ("fit", "get_params")
 SCORE = "score"  # the metric of an estimator that predicts nothing
 UNIFORM = 0.01  # of all probabilities is uniform: a label that was not seen would cost infinitely many bits
 
+Progress = Callable[[Sequence[Part]], Iterable[Part]]  # what shows jobs as they are done
 Rows = Int[np.ndarray, " row"]
 Labels = Bool[np.ndarray, "estimator target label"]
 HeldOut = Bool[np.ndarray, "estimator held_out label"]
@@ -35,12 +43,26 @@ class CrossFit(NamedTuple):
     sums: Float[np.ndarray, "estimator *count"]
 
 
-def find_estimator(name: str, parameters: dict[str, Any]) -> Any:
-    """The estimator of that name among ``tprprobe.estimators``, with parameters of its constructor.
-
-    Raises:
-        InputError: There is none, or it has no such parameter.
+def run_jobs(
+    kind: Kind,
+    settings: Mapping[str, Any],
+    jobs: Mapping[str, Callable[[], pd.DataFrame]],
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: Progress = iter,
+) -> Results:
+    """The long table of a run of some ``kind``, whose jobs make rows of it; with ``resume`` jobs that an interrupted run of
+    the same ``settings`` has finished in the folder ``out`` are not done again.
     """
+    settings = {"format": f"tprprobe-{Path(kind.file).stem}", **settings}
+    with kept(out) as folder:
+        run = KeptRun.open(folder, settings | {"tprprobe": version("tprprobe")}, resume, kind.file)
+        run.make_table(FILE, jobs, progress)
+        return load_long(folder)
+
+
+def find_estimator(name: str, parameters: dict[str, Any]) -> Any:
+    """The estimator of that name among ``tprprobe.estimators``, with parameters of its constructor."""
     registered = plugins.find("estimators")
     if name not in registered:
         raise unknown("probe", name, registered)
@@ -57,11 +79,7 @@ def find_estimator(name: str, parameters: dict[str, Any]) -> Any:
 
 
 def check_estimator(estimator: Any) -> Any:
-    """The estimator, if it is one by scikit-learn's protocol.
-
-    Raises:
-        InputError: It is a class, a regressor, or lacks a method.
-    """
+    """The estimator, if it is one by scikit-learn's protocol."""
     if isinstance(estimator, type):
         raise InputError(
             f"{estimator.__name__} is a class: give an instance, {estimator.__name__}()"

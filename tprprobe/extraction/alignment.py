@@ -28,13 +28,10 @@ Columns = Mapping[str, Sequence[Any]]
 PLAIN = re.compile(r"\w+(?:['’]\w+)*|[^\w\s]")  # words of a text that nobody annotated
 
 
-def label_words(example: Example, written: str | None) -> tuple[Labelled, Labelled]:
-    """The labelled words of a source, and of its target or of the text written instead.
-
-    Of texts that are not labelled not even the words are known.
-    """
-    source, target = example.labels(written)
-    text = example.target if written is None else written
+def label_words(example: Example, answer: str | None) -> tuple[Labelled, Labelled]:
+    """The labelled words of a source, and of its target or the text written instead; of unlabelled texts no words."""
+    source, target = example.labels(answer)
+    text = example.target if answer is None else answer
     return source or Labelled("", "", (), example.source), target or Labelled("", "", (), text)
 
 
@@ -56,8 +53,8 @@ def place_written(vocabulary: Codec, ids: Sequence[int], n: int) -> list[Span]:
     for n_read in range(1, len(ids) + 1):
         beginning = vocabulary.decode(ids[:n_read])
         if text.startswith(beginning):  # otherwise its last character is not complete
-            piece = text[start : len(beginning)]
-            place = (start + len(piece) - len(piece.lstrip()), len(beginning))
+            segment = text[start : len(beginning)]
+            place = (start + len(segment) - len(segment.lstrip()), len(beginning))
             places += [place] * (n_read - len(places))
             start = len(beginning)
     return places[:n]
@@ -86,7 +83,11 @@ def align_words(
     n_target = decoder_inputs(pairs).diff().tolist()
     source_places = vocabulary.place_sources([sentence.text for sentence in sides["source"]])
     n_source = pairs.source.lengths.tolist()  # 0 of images
-    places = {"source": [spans[:n] for spans, n in zip(source_places, n_source, strict=True)]}
+    places = {  # what a model wrote behind a text stands nowhere in it
+        "source": [
+            [*spans, *[NOWHERE] * n][:n] for spans, n in zip(source_places, n_source, strict=True)
+        ]
+    }
     if answer_ids:
         places["target"] = list(map(partial(place_written, vocabulary), answer_ids, n_target))
     else:
@@ -138,10 +139,7 @@ def token_table(
     vocabulary: Codec,
     words: Mapping[str, pd.DataFrame],
 ) -> pd.DataFrame:
-    """side, sample (from ``first`` on), position, id, token, question, ``columns`` of samples, …
-
-    ``words`` are further columns by side.
-    """
+    """The rows of tokens by side (sample counted from ``start``), with ``columns`` of samples and ``words``, columns by side."""
     of_sample = {
         "question": as_category([example.source for example in examples]),
         **columns,
@@ -149,7 +147,10 @@ def token_table(
     }
     if examples[0].document_name is not None:
         of_sample["document"] = as_category([str(example.document_name) for example in examples])
-    symbols, sides = pd.Index(vocabulary.symbols), pd.Index(SIDES)
+    codes, symbols = pd.factorize(
+        np.array(vocabulary.symbols, dtype=object)
+    )  # two ids may be one symbol
+    sides = pd.Index(SIDES)
     ids_of_sides = (
         (pairs.source.ids, pairs.source.offsets),
         (_without_last(pairs), decoder_inputs(pairs)),
@@ -163,7 +164,7 @@ def token_table(
             "sample": start + sample,
             "position": np.arange(len(sample)) - np.repeat(offsets[:-1].numpy(), lengths),
             "id": ids,
-            "token": pd.Categorical.from_codes(ids, categories=symbols),
+            "token": pd.Categorical.from_codes(codes[ids], categories=pd.Index(symbols)),
             **{name: values[sample] for name, values in of_sample.items()},
             **words.get(side, {}),
         }

@@ -14,12 +14,7 @@ from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.strangers import ACCEPTED, read_codec
 from tprprobe.errors import InputError
 from tprprobe.extraction.contexts import Contexts
-from tprprobe.extraction.division import (
-    cut_ranges,
-    join_ranges,
-    part_of,
-    stride_of,
-)
+from tprprobe.extraction.division import cut_ranges, join_ranges, part_of, stride_of
 from tprprobe.extraction.extractions import CONTROL_SAMPLES, Control, Extraction, Target
 from tprprobe.extraction.pooling import Pooling
 from tprprobe.files.locks import alone
@@ -38,7 +33,7 @@ from tprprobe.store.dtypes import check_storage
 from tprprobe.store.layout import SIDES
 from tprprobe.store.manifests import is_finished
 
-ATTENTION_SAMPLES = 128
+ATTENTION_SAMPLES, NEW_TOKENS = 128, 32
 
 
 def extract(
@@ -61,6 +56,7 @@ def extract(
     max_tokens: int | None = None,
     pack: bool = False,
     batch_tokens: int | None = None,
+    max_new_tokens: int = NEW_TOKENS,
 ) -> Store:
     """The store of a model's vectors on a data set, written as the model runs.
 
@@ -73,7 +69,8 @@ def extract(
             the states: '*.embedding' and '*.hidden'.
         out: The folder of the store.
         attention_samples: How many samples get attention maps, from the first on.
-        target: The decoder's input: the reference (teacher forcing), or what the model itself writes (generated).
+        target: The decoder's input: the reference (teacher forcing), or what the model itself writes (generated). A causal
+            model writes behind its text: these tokens are ``written`` in the token table.
         control: Whether twins are read.
         resume: Resume an interrupted run; the store is identical to that of an uninterrupted one.
         vocabulary: What makes ids of texts, for an attached module, which has nothing of its own: a tokenizer of
@@ -94,6 +91,7 @@ def extract(
         pack: Longer texts are not cut but divided at blanks: each part is a sample, a text the document of its parts.
         batch_tokens: The most symbols of a batch, padding included; default: batches of 64 samples. A model on disk is read
             once for every batch.
+        max_new_tokens: The most symbols that a causal model writes after a text (``target="generated"``).
 
     Returns:
         The complete store.
@@ -110,6 +108,7 @@ def extract(
     options = {"attention_samples": attention_samples, "target": target, "labellers": labellers}
     options |= {"vocabulary": vocabulary, "pool": pool, "words": words, "pack": pack}
     options |= {"max_tokens": max_tokens, "batch_tokens": batch_tokens}
+    options |= {"max_new_tokens": max_new_tokens}
     run = plan(model, data, sites, store_dtype=store_dtype, compress=compress, **options)
     controls = plan_controls(run, control, twins, control_samples)
     n_control = min(len(run.data), control_samples)
@@ -151,6 +150,7 @@ def plan(
     max_tokens: int | None = None,
     pack: bool = False,
     batch_tokens: int | None = None,
+    max_new_tokens: int = NEW_TOKENS,
 ) -> Extraction:
     """The extraction that arguments of :func:`extract` ask for."""
     if not isinstance(model, Language | Attached):  # in memory, of another library
@@ -160,11 +160,13 @@ def plan(
     if not len(data):
         raise InputError(f"{data.name} has no examples here: give at least one")
     if target == "generated":
-        writer = require_vocabulary(require_head(model, "target='generated'"))
-        if not writer.target_frame[1]:  # it writes a continuation of the text
+        writer = require_head(model, "target='generated'")
+        if getattr(writer, "head", "own") == "masked":
             raise InputError(
-                f"{model.name} has no decoder that reads what it writes: target='reference' (--target)"
+                f"{model.name} fills masks and writes nothing: target='reference' (--target)"
             )
+    if max_new_tokens < 1:
+        raise InputError(f"max_new_tokens {max_new_tokens}: a model writes 1 or more")
     vocabulary = _vocabulary(model, vocabulary, data)
     if max_tokens is not None:
         vocabulary = vocabulary.limited(max_tokens)
@@ -178,6 +180,8 @@ def plan(
     names = pooling.sites(select(patterns, list(find_sites(model))))
     limits = {"max_tokens": max_tokens, "pack": pack, "batch_tokens": batch_tokens}
     limits = {name: limit for name, limit in limits.items() if limit}
+    if target == "generated" and not vocabulary.target_frame[1]:
+        limits["max_new_tokens"] = max_new_tokens
     storage = (store_dtype, compress)
     return Extraction(
         model.eval(), vocabulary, data, names, attention_samples, target, tuple(labellers), storage,

@@ -23,8 +23,8 @@ BLANK = re.compile(r"\s")
 class Contexts(Dataset[Article]):
     """The parts of texts as samples; the document of a part is its text's, or its text."""
 
-    whole: Dataset[Any]
-    parts: np.ndarray  # [part, 3]: the text's number, and the part's start and end in it
+    texts: Dataset[Any]
+    spans: np.ndarray  # [part, 3]: the text's number, and the part's start and end in it
 
     @classmethod
     def of(cls, data: Dataset, vocabulary: Codec) -> "Contexts":
@@ -42,8 +42,8 @@ class Contexts(Dataset[Article]):
         return cls(data.name, data.split, data.seed, range(len(array)), data, array)
 
     def read(self, rows: range) -> Iterator[Article]:
-        for number, spans in groupby((self.parts[row].tolist() for row in rows), itemgetter(0)):
-            example = self.whole[number]
+        for number, spans in groupby((self.spans[row].tolist() for row in rows), itemgetter(0)):
+            example = self.texts[number]
             for _, start, end in spans:
                 text = example.source[start:end].strip()
                 yield Article(text, text, str(example.document_name or f"text {number}"))
@@ -54,7 +54,7 @@ def divide(text: str, vocabulary: Codec) -> list[Span]:
     assert vocabulary.most is not None
     spans, limit = vocabulary.offsets(text), vocabulary.most[0]
     starts = [start for start, _ in spans] + [len(text)]
-    pieces, start = [], 0
+    places, start = [], 0
     while start < len(spans):
         end = min(start + limit, len(spans))
         while end > start + 1 and not _fits(text[starts[start] : starts[end]], vocabulary):
@@ -65,9 +65,9 @@ def divide(text: str, vocabulary: Codec) -> list[Span]:
             if BLANK.search(text[starts[place] - 1 : starts[place] + 1])
         )
         end = end if end == len(spans) else next(blanks, end)
-        pieces.append((starts[start], starts[end]))
+        places.append((starts[start], starts[end]))
         start = end
-    return [(start, end) for start, end in pieces if text[start:end].strip()] or [(0, len(text))]
+    return [(start, end) for start, end in places if text[start:end].strip()] or [(0, len(text))]
 
 
 def _fits(text: str, vocabulary: Codec) -> bool:

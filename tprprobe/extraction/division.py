@@ -106,9 +106,7 @@ def part_of(out: Path, name: str) -> Path:
 
 
 def join_ranges(out: Path, ranges: Sequence[range], ranks: Ranks) -> None:
-    """Waits for the parts of all processes, and for the first of them to join these to the store,
-    which is there whole or not at all.
-    """
+    """Waits for the parts of all processes; the first joins these to the store, which is there whole or not at all."""
     if ranks.rank:
         return ranks.wait((out / MANIFEST).exists)
     stores = [
@@ -116,7 +114,7 @@ def join_ranges(out: Path, ranges: Sequence[range], ranks: Ranks) -> None:
         for rank, rank_range in enumerate(ranges)
         if rank_range
     ]
-    ranks.wait(lambda: all((part / MANIFEST).exists() for part in stores))
+    ranks.wait(lambda: all((store / MANIFEST).exists() for store in stores))
     joined = part_of(out, "joined")
     concatenate(stores, joined, resume=True)
     for kind in TWINS:

@@ -1,5 +1,6 @@
 """An extraction: the model's store and those of its twins, written together, block by block."""
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -18,14 +19,11 @@ from tprprobe.data.dataset import Dataset, Example
 from tprprobe.data.pairs import Pairs, encode_answers, encode_examples, encode_sources
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.extraction.alignment import align_words, as_category, token_table
-from tprprobe.extraction.division import (
-    block_sizes,
-    split_blocks,
-)
+from tprprobe.extraction.division import block_sizes, split_blocks
 from tprprobe.extraction.passes import Block, decoder_inputs, known_spec, read_block, spec_of
 from tprprobe.extraction.pooling import Pooling
 from tprprobe.gold.labellers import Labeller
-from tprprobe.models.answers import exact_matches, write_answers
+from tprprobe.models.answers import continue_sources, exact_matches, write_answers
 from tprprobe.models.origins import describe_origin
 from tprprobe.models.protocol import Language, Readable, require_head
 from tprprobe.site.hooks import find_sites
@@ -57,7 +55,7 @@ class Prepared(NamedTuple):
 
     pairs: Pairs
     table: pd.DataFrame
-    kept: pd.DataFrame  # the token table as it is stored
+    stored: pd.DataFrame  # the token table as it is stored
     counts: Mapping[str, int]
     block: Block | None  # the examined model's vectors, where its answers needed them
 
@@ -94,7 +92,7 @@ class Extraction:
         for kind, control in controls.items() if samples.start < n_control else ():
             with control() as model:
                 writer = self._open(model, out / kind, n_control, resume, is_control=True)
-                if self._has_answers:
+                if self._is_asked or self.target == "generated":
                     passes.append(Pass(control, writer, n_control))
                 else:  # one pass after another, so that weights are permuted once
                     self.write([Pass(partial(nullcontext, model), writer, n_control)], samples)
@@ -104,13 +102,10 @@ class Extraction:
         self, model: Readable, out: Path, samples: int, resume: bool, is_control: bool = False
     ) -> StoreWriter:
         settings = self._settings(model, samples, is_control)
-        return StoreWriter.create(out, self.kept, settings, resume)
+        return StoreWriter.create(out, self.stored_specs, settings, resume)
 
     def write(self, passes: Sequence[Pass], samples: range) -> None:
-        """Extracts what the stores lack of these samples and finishes them, the last one last.
-
-        The last pass has most samples; what those before it lack, it lacks too.
-        """
+        """Extracts what the stores lack of these samples and finishes them, the last one, which has most samples, last."""
         main = passes[-1].writer
         sizes = block_sizes(self.data, self.vocabulary, self.specs)
         numbers = range(samples.start, min(samples.stop, passes[-1].end))
@@ -140,7 +135,7 @@ class Extraction:
                     block = shared_block or read_block(model, shared.pairs, names, pad, size)
                 block.check(shared.pairs, start)
                 rows = self.pooling.rows(block.rows, self.specs, shared.table)
-                writer.append(rows, shared.kept, block.maps, shared.counts)
+                writer.append(rows, shared.stored, block.maps, shared.counts)
         if passes[-1].control:
             self.prepared[start] = shared
 
@@ -148,16 +143,27 @@ class Extraction:
         """The ids and the token table of a block, and what the model answers."""
         pairs, block, answers = self._encode(examples), None, None
         n_cut = {f"{side}.texts_cut": n for side, n in zip(SIDES, pairs.cut, strict=True)}
-        if self.target == "generated":
+        n_read = pairs.source.lengths.tolist()
+        if self._continues:
+            pairs = continue_sources(
+                require_head(self.model, "a text"), pairs, self.limits["max_new_tokens"]
+            )
+        elif self.target == "generated":
             correct, _ = exact_matches(require_head(self.model, "an answer"), pairs)
             answers = correct, write_answers(self.model, pairs, correct)
             pairs = Pairs(pairs.source, Ragged.from_lists(answers[1]))
         if self._has_answers:
             size = self.limits.get("batch_tokens")
-            block = read_block(self.model, pairs, names, self.vocabulary.pad, size)
+            block = read_block(self.model, pairs, names, self.vocabulary.pad, size, True)
             answers = answers or self._answers(examples, pairs, block.correct)
         columns = self._columns(examples, answers)
         words, counts = self._words(examples, pairs, answers[1] if answers else [])
+        if self._continues:
+            is_written = [
+                np.arange(n) >= start
+                for n, start in zip(pairs.source.lengths.tolist(), n_read, strict=True)
+            ]
+            words["source"] = words["source"].assign(written=np.concatenate(is_written))
         table = token_table(examples, pairs, columns, start, self.vocabulary, words)
         stored_table = self.pooling.table(table, self.vocabulary)
         return Prepared(pairs, table, stored_table, {**counts, **n_cut}, block)
@@ -181,15 +187,18 @@ class Extraction:
         return bool(writes) and writes != "masked" and self._has_targets
 
     @property
+    def _continues(self) -> bool:
+        """Whether the model reads what it wrote behind the text."""
+        return self.target == "generated" and not self.vocabulary.target_frame[1]
+
+    @property
     def _has_answers(self) -> bool:
-        return self._is_asked or self.target == "generated"
+        return self._is_asked or (self.target == "generated" and not self._continues)
 
     def _answers(
         self, examples: Sequence[Example], pairs: Pairs, correct: Any
     ) -> tuple[Any, list[list[int]]] | None:
-        """Which answers are right, and what the model writes; None where it is not asked. The pass for the sites does
-        not ask a model that goes on with the text.
-        """
+        """Which answers are right, and what the model writes; None where it is not asked."""
         if not self._is_asked:
             return None
         if not self.vocabulary.target_frame[1]:
@@ -218,7 +227,7 @@ class Extraction:
     ) -> tuple[dict[str, pd.DataFrame], Mapping[str, int]]:
         if not self.vocabulary.has_words:
             return {}, {}
-        decoder_ids = answer_ids if self.target == "generated" else None
+        decoder_ids = answer_ids if self.target == "generated" and not self._continues else None
         of_data = dict.fromkeys(self.data.tasks)
         tasks = [
             *of_data,
@@ -227,7 +236,7 @@ class Extraction:
         return align_words(examples, pairs, self.vocabulary, tasks, decoder_ids, self.labellers)
 
     @property
-    def kept(self) -> dict[str, SiteSpec]:
+    def stored_specs(self) -> dict[str, SiteSpec]:
         """The sites as they lie on disk."""
         pooled = {name: self.pooling.kept_as(spec) for name, spec in self.specs.items()}
         return {name: spec.kept_as(*self.storage) for name, spec in pooled.items()}
@@ -250,17 +259,16 @@ class Extraction:
         return self._encode(list(self.data[:CONTROL_SAMPLES]))
 
     def sizes(self, samples: int) -> dict[str, tuple[int, int]]:
-        """Rows and bytes of every site on so many samples, reckoned from shapes and the first samples' symbols.
-
-        A word counts as many rows as it has symbols, and compression only as bfloat16's, which takes 2 bytes a number.
-        """
+        """Rows and bytes of every site on so many samples, by shapes and the first samples' symbols; a word has a row a symbol."""
         lengths = {
             "source": self.sample.source.lengths,
             "target": decoder_inputs(self.sample).diff(),
         }
+        if self._continues:
+            lengths["source"] = lengths["source"] + self.limits["max_new_tokens"]
         lengths[SAMPLE] = torch.ones_like(lengths["target"])
         sizes = {}
-        for name, spec in self.kept.items():
+        for name, spec in self.stored_specs.items():
             n_read = min(samples, self.attention_samples) if spec.is_attention else samples
             counts = torch.stack([lengths[side] for side in spec.rows.split("_")]).prod(0)[:n_read]
             rows = round(counts.double().mean().item() * n_read) if n_read else 0
@@ -282,11 +290,19 @@ class Extraction:
     def _origin(self) -> dict[str, Any]:
         return describe_origin(self.model)
 
+    def _origin_of(self, model: Readable, is_control: bool) -> dict[str, Any]:
+        """What is known of a model; weights of a control that are the model's in another order are not read for it."""
+        origin, digest = self._origin, self._origin["sha256"]
+        if not is_control:
+            return origin
+        if model is self.model:
+            sha256 = hashlib.sha256(f"{model.name} {digest}".encode()).hexdigest()
+            return origin | {"name": model.name, "sha256": sha256, "twin_of": digest}
+        return describe_origin(model) | {"twin_of": digest}
+
     def _settings(self, model: Readable, samples: int, is_control: bool) -> dict[str, Any]:
-        twin = {"twin_of": self._origin["sha256"]} if is_control else {}
-        origin = describe_origin(model) if is_control else self._origin
         return {
-            "model": origin | twin | getattr(model, "notes", {}),
+            "model": self._origin_of(model, is_control) | getattr(model, "notes", {}),
             "data": self.data.origin | {"n": samples},
             "target": self.target,
             "labels": {k: v for labeller in self.labellers for k, v in labeller.describe().items()},

@@ -99,7 +99,7 @@ def forecast(
     sizes = run.sizes(samples)
     rows = [
         (name, " × ".join(spec.axes), spec.shape, spec.dtype, *sizes[name])
-        for name, spec in run.kept.items()
+        for name, spec in run.stored_specs.items()
     ]
     table = pd.DataFrame(rows, columns=["site", "axes", "shape", "dtype", "rows", "bytes"])
     total = sum(size for count in counts for _, size in run.sizes(count).values())

@@ -94,8 +94,13 @@ def read_block(
     sites: Iterable[str],
     pad: int,
     batch_tokens: int | None = None,
+    needs_answers: bool = False,
 ) -> Block:
-    """The vectors and maps of all samples, from one teacher-forced pass over each."""
+    """The vectors and maps of all samples, from one teacher-forced pass over each, and with ``needs_answers`` what is right.
+
+    Otherwise a model of transformers ends a pass behind the last site.
+    """
+    run = model.run if needs_answers else getattr(model, "run_for_sites", model.run)
     offsets = {  # as lists, which are cheap to index
         "source": pairs.source.offsets.tolist(),
         "target": decoder_inputs(pairs).tolist(),
@@ -108,7 +113,7 @@ def read_block(
         for indices in pairs.by_tokens(size, model) if size else pairs.by_length(BATCH, model):
             acts.clear()
             source, target = (ids.to(model.device) for ids in pairs.batch(indices, pad))
-            logits = model.run(source, target[:, :-1])
+            logits = run(source, target[:, :-1])
             samples = indices.tolist()
             block.correct[samples] = _correct(logits, target, pad)
             for site in sites:

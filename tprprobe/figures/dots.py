@@ -7,10 +7,12 @@ import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, PercentFormatter
+from matplotlib.colors import to_rgb
+from matplotlib.patches import Patch
+from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator, PercentFormatter
 
 from tprprobe.figures.maps import Points, draw_points
-from tprprobe.figures.scenes import Dots, Grid, Lines, Scene, Squares
+from tprprobe.figures.scenes import Dots, Grid, Lines, Scene, Shares, Squares
 from tprprobe.figures.strips import Strips, draw_strips
 from tprprobe.figures.style import (
     FAINT,
@@ -33,6 +35,8 @@ SQUARE, CELL, MIN_CELLS = (
     0.13,
     20,
 )  # inches of a square with and without text; the fewest cells of a side
+LEGEND_ROW = 0.16  # inches
+LEGIBLE = 0.05  # the smallest share that a number is written on
 MAX_MARKERS, MAX_TICKS = 16, 8  # points of a line with markers, and of an axis with a tick each
 
 
@@ -42,7 +46,13 @@ def render(scene: Scene, ax: Axes | None = None) -> Any:
         return draw_strips(scene, ax=ax)
     if isinstance(scene, Points):
         return draw_points(scene, ax)
-    draw: Any = {Dots: _draw_dots, Lines: _draw_lines, Squares: _draw_squares, Grid: _draw_grid}
+    draw: Any = {
+        Dots: _draw_dots,
+        Shares: _draw_shares,
+        Lines: _draw_lines,
+        Squares: _draw_squares,
+        Grid: _draw_grid,
+    }
     figure = draw[type(scene)](scene, ax)
     if scene.note and isinstance(figure, Drawing):
         figure.put_below(scene.note.splitlines())
@@ -75,11 +85,48 @@ def _draw_dots(dots: Dots, ax: Axes | None) -> Any:
     return figure
 
 
+def _draw_shares(shares: Shares, ax: Axes | None) -> Any:
+    """Bars whose parts are side by side; parts of 5 % and more have their number written in them."""
+    rows, panels = shares.rows, shares.rows["panel"].unique().tolist()
+    names, parts = rows["name"].unique().tolist(), rows["part"].unique().tolist()
+    size = 0.6 + 3.2 * len(panels), 0.3 * len(names) + 1.2
+    figure, axes = open_panels(*size, 1, len(panels), ax, sharey=True)
+    colors = dict(zip(parts, [*palette(len(parts) - 1), to_rgb(FAINT)], strict=True))
+    for panel, title in zip(axes.flat, panels, strict=True):
+        table = rows[rows["panel"] == title].pivot(index="name", columns="part", values="value")
+        values = table.loc[names, parts].clip(lower=0)
+        widths = values.div(values.sum(axis=1).clip(lower=1), axis=0)  # estimates may exceed 100 %
+        starts = widths.cumsum(axis=1) - widths
+        for part in parts:
+            panel.barh(
+                range(len(names)), widths[part], 0.72, starts[part], color=colors[part], label=part
+            )
+            for y, (start, width, value) in enumerate(
+                zip(starts[part], widths[part], values[part], strict=True)
+            ):
+                if width >= LEGIBLE:
+                    look: Any = {"ha": "center", "va": "center", "fontsize": 6.5}
+                    look |= {"color": text_color(colors[part])}
+                    panel.text(start + width / 2, y, f"{value:.0%}", **look)
+        panel.set(xlim=(0, 1), ylim=(len(names) - 0.4, -0.6), xlabel=shares.label)
+        panel.set_yticks(range(len(names)), names, parse_math=False)
+        panel.xaxis.set_major_formatter(PercentFormatter(1))
+        tidy(panel, title)
+    if shares.title:
+        headline(figure, shares.title)
+    _explain(figure, axes.flat, ax)
+    return figure
+
+
 def _draw_lines(lines: Lines, ax: Axes | None) -> Any:
     panels = lines.rows["panel"].unique().tolist()
     across = min(lines.across, len(panels))
     down = -(-len(panels) // across)
-    figure, axes = open_panels(max(2.4 * across + 0.8, 4.6), 1.9 * down + 0.8, down, across, ax)
+    names = [name for name in lines.rows["line"].unique() if not name.startswith("_")]
+    width = max(2.4 * across + 0.8, 4.6)
+    legend_rows = len(names) // count_columns(width, names)
+    height = 1.9 * down + 0.8 + LEGEND_ROW * max(0, legend_rows - 2)
+    figure, axes = open_panels(width, height, down, across, ax)
     for panel in axes.flat[len(panels) :]:
         panel.set_visible(False)
     styles = style_lines(lines.rows)
@@ -139,7 +186,11 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Any]) 
         panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         panel.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x >= 1000 else f"{x:g}")
     elif lines.x == "layer":
-        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+        one_layer = lines.rows["x"].nunique() == 1
+        locator: Any = (
+            FixedLocator(lines.rows["x"].unique()) if one_layer else MaxNLocator(integer=True)
+        )
+        panel.xaxis.set_major_locator(locator)
         panel.xaxis.set_major_formatter(lambda x, _: "emb" if x == EMBEDDING else f"{x:g}")
     if lines.log_value:
         panel.set_yscale("log")
@@ -190,20 +241,45 @@ def _paint_squares(panel: Axes, squares: Squares) -> Any:
     values = np.asarray(squares.values, float)
     end = np.nanmax(values, initial=1e-9) if squares.bar and not squares.signed else 1
     colors: Any = matplotlib.colormaps["RdBu_r" if squares.signed else "Blues"]
+    if squares.groups is not None:
+        return _paint_groups(panel, squares)
     image = panel.imshow(
         squares.values, cmap=colors, vmin=-1 if squares.signed else 0, vmax=end, interpolation="nearest",
         aspect="equal" if squares.rows else "auto",
     )  # fmt: skip
+    _write_squares(panel, squares, np.asarray(colors(image.norm(values))))
+    return image
+
+
+def _paint_groups(panel: Axes, squares: Squares) -> Any:
+    """Squares in the colors of their groups, mixed with white; a legend below."""
+    assert squares.groups is not None
+    names = [name for name in pd.unique(squares.groups.ravel()) if name]
+    hues = np.array([*palette(len(names)), (1, 1, 1)])
+    codes = pd.Index(names).get_indexer(squares.groups.ravel()).reshape(squares.groups.shape)
+    strength = np.nan_to_num(np.asarray(squares.values, float))[..., None]
+    colors = 1 - strength * (1 - hues[codes])
+    image = panel.imshow(colors, interpolation="nearest")
+    _write_squares(panel, squares, colors)
+    handles = [Patch(color=hue, label=name) for hue, name in zip(hues, names, strict=False)]
+    width = panel.figure.bbox.width / panel.figure.dpi
+    legend(
+        panel.figure, handles, names, ncols=count_columns(width, names), loc="outside lower center"
+    )
+    return image
+
+
+def _write_squares(panel: Axes, squares: Squares, colors: np.ndarray) -> None:
+    """The texts of squares of these colors, and the names of rows and columns."""
     texts: Any = np.array(()) if squares.texts is None else squares.texts
     for row, column in np.argwhere(texts != "").tolist() if texts.size else ():
-        ink = text_color(np.asarray(colors(image.norm(values[row, column]))).tolist())
+        ink = text_color(colors[row, column].tolist())
         look: Any = {"ha": "center", "va": "center", "fontsize": 6.5, "color": ink}
         panel.text(column, row, texts[row, column], parse_math=False, **look)
     turn: Any = {"rotation": 90} if max(map(len, squares.columns), default=0) > 2 else {}
     panel.set_xticks(range(len(squares.columns)), squares.columns, parse_math=False, **turn)
     panel.set_yticks(range(len(squares.rows)), squares.rows, parse_math=False)
     panel.set(ylabel=squares.titles[0], xlabel=squares.titles[1])
-    return image
 
 
 def _frame(panel: Axes) -> None:

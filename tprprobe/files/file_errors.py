@@ -12,27 +12,15 @@ from tprprobe.errors import InputError
 
 LONGEST = 200  # characters of a reason
 PANIC = "PanicException"  # of libraries in Rust, which derives from BaseException
-NO_MEMORY = (
-    "not enough memory",
-    "can't allocate memory",
-    "out of memory",
-    "cannot allocate",
-    "bad_alloc",
-)
+NO_MEMORY = re.compile("not enough memory|can('t| ?not) allocate|out of memory|bad_alloc")
 ALLOCATION = re.compile(r"allocate ([\d.]+) (bytes|[kmgtpe]ib)")
 SMALL, GAIN = 2**28, 100  # bytes of an archive that is no bomb, and how far archives shrink files
 MAX_RATIO = 1000  # how many times smaller compression may make numbers
 
 
 @contextmanager
-def as_input_error(said: str, remedy: str = "") -> Iterator[None]:
-    """A block in which libraries read a file; what they raise is an InputError, ``said`` with their reason.
-
-    Such files make libraries raise errors of any kind. Only reading belongs in the block.
-
-    Raises:
-        InputError: anything was raised.
-    """
+def as_input_error(message: str, remedy: str = "") -> Iterator[None]:
+    """A block in which libraries read a file, and nothing else: whatever they raise is an InputError, ``message`` with their reason."""
     try:
         yield
     except InputError:
@@ -42,7 +30,7 @@ def as_input_error(said: str, remedy: str = "") -> Iterator[None]:
             raise
         if lacks_memory(error, claims=True):
             raise too_little_memory(error) from error
-        line = f"{said} ({reason(error)}): {remedy}" if remedy else f"{said}: {reason(error)}"
+        line = f"{message} ({reason(error)}): {remedy}" if remedy else f"{message}: {reason(error)}"
         raise InputError(line) from error
 
 
@@ -55,7 +43,7 @@ def lacks_memory(error: BaseException, claims: bool = False) -> bool:
     """True for an allocation that failed; of a file's ``claims`` only if this machine has so much at all."""
     text = str(error).lower()
     is_memory = isinstance(error, MemoryError) or getattr(error, "errno", 0) == errno.ENOMEM
-    if not is_memory and not any(phrase in text for phrase in NO_MEMORY):
+    if not is_memory and not NO_MEMORY.search(text):
         return False
     match = ALLOCATION.search(text)
     n_bytes = float(match[1]) * 1024 ** "bkmgtpe".index(match[2][0]) if match else 0
@@ -76,21 +64,13 @@ def physical_memory() -> int:
 
 
 def check_claim(claimed: int, size: int, where: str) -> None:
-    """Checks that an array of ``claimed`` bytes can lie in the ``held`` bytes of its file.
-
-    Raises:
-        InputError: it cannot, however well it is compressed.
-    """
+    """Checks that an array of ``claimed`` bytes can lie in ``size`` bytes of its file, however well compressed."""
     if claimed > MAX_RATIO * size:
         raise InputError(f"{where} claims {claimed:,} bytes, which its {size:,} do not hold")
 
 
 def check_unpacked(size: int, packed: int, where: object, small: int = SMALL) -> None:
-    """Checks that a compressed file of ``packed`` bytes is no bomb, which unpacks to far more.
-
-    Raises:
-        InputError: it is.
-    """
+    """Checks that a compressed file of ``packed`` bytes is no bomb, which unpacks to far more."""
     if size > max(small, GAIN * packed):
         raise InputError(f"{where} unpacks to more than {GAIN} times its {packed:,} bytes")
 

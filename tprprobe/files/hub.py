@@ -1,15 +1,10 @@
-"""The folder layout of checkpoints: config.json, model.safetensors, README.md and what goes with them.
-
-The layout is the Hugging Face hub's, so a folder can be uploaded and a hub id loaded as it is. Stores
-and runs are dataset repositories there.
-"""
+"""Folders and the Hugging Face hub: checkpoints are model repositories as they are, stores and runs dataset repositories."""
 
 import contextlib
 import difflib
 import hashlib
 import os
 import re
-import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -70,10 +65,7 @@ def _hinted(text: str, error: InputError) -> InputError:
 
 
 def locate_dataset(name: str | os.PathLike[str]) -> Path:
-    """The folder of a store or a run: a path, or ``hub:owner/name``, a dataset repository.
-
-    A prefix says that the hub is meant: ``runs/mixed`` is a folder.
-    """
+    """The folder of a store or a run: a path, or ``hub:owner/name``, a dataset repository."""
     text = str(name)
     if not text.startswith(HUB):
         return Path(name)
@@ -92,11 +84,9 @@ def upload(
     repo_id: str,
     kind: str,
     private: bool = False,
-    beside: Mapping[str, bytes] = MappingProxyType({}),
+    extra_files: Mapping[str, bytes] = MappingProxyType({}),
 ) -> str:
-    """The address of the repository (model or dataset) to which a folder was uploaded, with files
-    ``beside`` it that do not lie there.
-    """
+    """The address of the repository (model or dataset) that got a folder, and further files by name."""
     from huggingface_hub import HfApi
 
     if is_offline():
@@ -104,21 +94,21 @@ def upload(
     api = HfApi()
     with _hub_errors(f"the hub did not take {folder}"), TemporaryDirectory() as folder_of_files:
         url = api.create_repo(repo_id, repo_type=kind, private=private, exist_ok=True)
-        for name, content in beside.items():
+        for name, content in extra_files.items():
             write_file(Path(folder_of_files) / name, content)
-        for path in (str(folder), folder_of_files) if beside else (str(folder),):
+        for path in (str(folder), folder_of_files) if extra_files else (str(folder),):
             api.upload_folder(repo_id=repo_id, folder_path=path, repo_type=kind)
     return str(url)
 
 
 @contextlib.contextmanager
-def _hub_errors(said: str, reason: str = "") -> Iterator[None]:
+def _hub_errors(message: str, reason: str = "") -> Iterator[None]:
     """A block in which an error of the hub's client, whose kinds are dozens, is its first line, or the reason."""
     try:
         yield
     except Exception as error:
         line = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputError(f"{said}: {reason or line}") from error
+        raise InputError(f"{message}: {reason or line}") from error
 
 
 def is_offline() -> bool:
@@ -137,24 +127,15 @@ def answers(address: str) -> bool:
     from urllib.error import HTTPError, URLError
     from urllib.request import Request, urlopen
 
-    answered = threading.Event()
-
-    def ask() -> None:
-        try:
-            urlopen(Request(address, method="HEAD"), timeout=PATIENCE).close()
-        except HTTPError:
-            pass  # whatever the server says, it is there
-        except URLError as error:
-            if not isinstance(error.reason, ssl.SSLError):  # its client may know the certificate
-                return
-        except (OSError, ValueError, HTTPException):  # no answer, no address, or no HTTP
-            return
-        answered.set()
-
-    asking = threading.Thread(target=ask, daemon=True)  # names may take longer than any time limit
-    asking.start()
-    asking.join(PATIENCE)
-    return answered.is_set()
+    try:
+        urlopen(Request(address, method="HEAD"), timeout=PATIENCE).close()
+    except HTTPError:
+        return True  # whatever the server says, it is there
+    except URLError as error:
+        return isinstance(error.reason, ssl.SSLError)  # its client may know the certificate
+    except (OSError, ValueError, HTTPException):  # no answer, no address, or no HTTP
+        return False
+    return True
 
 
 def find_in_cache(repo_id: str, revision: str | None = None) -> Path | None:
@@ -169,17 +150,11 @@ def verify_cached(name: str) -> int:
     """The number of files of a model (``ID`` or ``ID@REVISION``) in the hub's cache, all as the hub recorded them.
 
     The cache names large files by their sha256, others by the digest that Git has of them.
-
-    Raises:
-        InputError: no such model there, or a file is not what its name says.
     """
     repo_id, _, revision = name.partition("@")
     folder = None if Path(name).exists() else find_in_cache(repo_id, revision or None)
     if folder is None:
-        raise InputError(
-            f"{name} is not in the hub's cache, whose records are checked: of a folder that lies elsewhere nothing "
-            "is recorded"
-        )
+        raise InputError(f"{name} is not in the hub's cache, whose records are checked")
     files = [path for path in folder.rglob("*") if DIGEST.fullmatch(path.resolve().name)]
     for path in files:
         with path.open("rb") as file:
@@ -189,9 +164,7 @@ def verify_cached(name: str) -> int:
             while data := file.read(2**20):
                 digest.update(data)
         if digest.hexdigest() != path.resolve().name:
-            raise InputError(
-                f"{path} is not what the hub recorded: remove {path.resolve()} and get it again"
-            )
+            raise InputError(f"{path} is not what the hub recorded: remove {path.resolve()}")
     return len(files)
 
 

@@ -18,15 +18,11 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def parse_json(text: bytes | str, where: object, remedy: str = "") -> Any:
-    """What a JSON text says, which stands at the place ``where``.
-
-    Raises:
-        InputError: it is no JSON, is nested too deep, has a number of thousands of digits or half a
-            character (a lone surrogate).
-    """
+    """What a JSON text says, which stands at the place ``where``."""
     try:
-        content = json.loads(text.decode("utf-8") if isinstance(text, bytes) else text)
-        if "\\u" in (text if isinstance(text, str) else text.decode("utf-8")):
+        text = text.decode("utf-8") if isinstance(text, bytes) else text
+        content = json.loads(text)
+        if "\\u" in text:  # half a character, a lone surrogate, cannot be written
             json.dumps(content, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where} is not JSON ({error}){remedy and f': {remedy}'}") from error

@@ -21,9 +21,8 @@ Source = str | os.PathLike[str]
 class Kind:
     """A folder that ``tprprobe COMMAND`` makes: the first of ``files`` is there when it is finished.
 
-    ``loader`` is the function that reads the folder, "MODULE:NAME" of the room that registers the kind, so
-    that a list of kinds imports nothing; without one the first file is a table, which has at least these
-    ``columns``. A kind that ``is_beside`` others names a folder only where no other does.
+    ``loader`` ("MODULE:NAME") reads it; without one the first file is a table with at least these ``columns``. A kind
+    that ``is_beside`` others names a folder only where no other does.
     """
 
     files: tuple[str, ...]
@@ -54,9 +53,7 @@ class Kind:
     def load(self, folder: Source) -> Any:
         path = Path(folder) / self.file
         if not path.is_file():
-            raise InputError(
-                f"{folder} holds no {self.file}: make one with `tprprobe {self.command}`"
-            )
+            raise InputError(f"{folder} holds no {self.file}: see `tprprobe {self.command}`")
         if self.loader:
             return pkgutil.resolve_name(self.loader)(folder)
         table = read_table(path, self.columns, f"make it again with `tprprobe {self.command}`")
@@ -68,7 +65,7 @@ class Kind:
 def list_kinds() -> dict[str, Kind]:
     """Every kind by name; those that lie beside other results come last."""
     kinds: dict[str, Kind] = plugins.load_all("kinds")
-    return dict(sorted(kinds.items(), key=lambda each: each[1].is_beside))
+    return dict(sorted(kinds.items(), key=lambda item: item[1].is_beside))
 
 
 def finished_in(folder: Source) -> dict[str, str]:
@@ -84,9 +81,7 @@ def finished_in(folder: Source) -> dict[str, str]:
 
 
 def verify_run(folder: Source) -> dict[str, Any]:
-    """What of a folder could be read: its finished results (``kinds``, by place), and the number of
-    ``files`` whose checksums were kept, all as they were written.
-    """
+    """What could be read: finished results (``kinds``, by place), and the number of ``files`` that equal their checksums."""
     from tprprobe.files.runs import check_tables  # a store is verified without pandas
 
     path, kind_of_place = Path(folder), finished_in(folder)
@@ -97,12 +92,8 @@ def verify_run(folder: Source) -> dict[str, Any]:
         kind = list_kinds()[name]
         if kind.loader:
             kind.load(path / place)
-        manifests = [
-            path / place / file_name
-            for file_name in (*kind.files, SETTINGS)
-            if file_name.endswith(".json")
-        ]
-        files += sum(check_tables(file) for file in manifests if file.is_file())
+        manifests = [path / place / name for name in (*kind.files, SETTINGS)]
+        files += sum(check_tables(m) for m in manifests if m.suffix == ".json" and m.is_file())
     return {"run": str(folder), "kinds": kind_of_place, "files": files}
 
 
@@ -117,10 +108,8 @@ class RunContents(dict[str, Any]):
     def _repr_html_(self) -> str:
         import pandas as pd
 
-        rows = [
-            (place, type(result).__name__, len(result) if hasattr(result, "__len__") else None)
-            for place, result in self.items()
-        ]
+        sizes = [len(result) if hasattr(result, "__len__") else None for result in self.values()]
+        rows = [(p, type(r).__name__, n) for (p, r), n in zip(self.items(), sizes, strict=True)]
         table = pd.DataFrame(rows, columns=["folder", "holds", "rows"])
         return as_html(f"{len(self)} results", table)
 
@@ -143,9 +132,8 @@ def load_run(folder: Source) -> RunContents:
     """
     path = hub.locate_dataset(folder)
     kind_of_place = {place: list_kinds()[name] for place, name in finished_in(path).items()}
-    contents = {
-        place: kind.load(path / place) for place, kind in kind_of_place.items() if kind.is_read
-    }
+    readable = {place: kind for place, kind in kind_of_place.items() if kind.is_read}
+    contents = {place: kind.load(path / place) for place, kind in readable.items()}
     if not contents:
         raise InputError(f"{folder} holds no finished result: give the folder of a command (--out)")
     return RunContents(contents)

@@ -66,10 +66,7 @@ class LineReader:
 def scan_lines(
     path: Path, limit: int | None = None, check: Callable[[bytes, int], None] | None = None
 ) -> Lines:
-    """The scanned lines of a file, or the first ones; empty lines after the last text do not count.
-
-    ``check`` gets every line, without a byte order mark, and its number from 1.
-    """
+    """The scanned lines of a file up to its last text, or the first ones; ``check`` gets every line and its number from 1."""
     places, offset, count, texts = [], 0, 0, 0
     with opened(path) as stream:
         for line in islice(_bounded(stream, path), limit):

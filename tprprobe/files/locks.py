@@ -27,12 +27,9 @@ def held(path: Path, wait: bool = True) -> Iterator[bool]:
 
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """A block in which no other process writes the path.
+    """A block in which no other process writes the path: a second one is refused.
 
     The lock lies beside the path and goes with the block; one that a killed process left is taken.
-
-    Raises:
-        InputError: another process is in such a block.
     """
     path = path.resolve()
     lock = path.with_name(f".{path.name}.lock")

@@ -29,21 +29,20 @@ class Ranks:
         for names in STARTERS:
             if all(name in environment for name in names[:2]):
                 values = [environment.get(name, "0") for name in names]
-                if not all(value.isdecimal() for value in values) or int(values[0]) >= int(
-                    values[1]
-                ):
+                try:
+                    return cls(*map(int, values))
+                except ValueError:
                     raise InputError(
                         f"{names[0]}={values[0]!r} of {names[1]}={values[1]!r} is no place among processes: "
                         "start them with torchrun or srun, or unset these variables"
-                    )
-                return cls(*map(int, values))
+                    ) from None
         return cls()
 
     def place(self, device: str) -> str:
         """The device of this process: of several, each has the GPU of its number on its machine."""
         return f"{device}:{self.local}" if device == "cuda" and self.count > 1 else device
 
-    def wait(self, done: Callable[[], bool]) -> None:
+    def wait(self, is_done: Callable[[], bool]) -> None:
         """Waits until something is done that other processes do; if one dies, its starter ends all."""
-        while not done():
+        while not is_done():
             time.sleep(PAUSE)

@@ -50,17 +50,15 @@ class Part:
             return pd.read_parquet(file) if file.is_file() else pd.DataFrame()
 
 
-def join_parts(parts: Sequence[Part], name: str) -> pd.DataFrame:
-    """The tables of that name of finished parts, one after another."""
-    return pd.concat([part.read(name) for part in parts], ignore_index=True)
+def join_parts(jobs: Sequence[Part], name: str) -> pd.DataFrame:
+    """The tables of that name of finished jobs, one after another."""
+    return pd.concat([job.read(name) for job in jobs], ignore_index=True)
 
 
 @dataclass(frozen=True)
 class KeptRun:
-    """The folder of one run and of no other: its settings say of which.
-
-    They lie in the file ``begun`` from the start and in ``manifest`` once all is done; these are one
-    file where a run can always go on.
+    """The folder of one run: its settings are in ``begun`` from the start, in ``manifest`` once all is done (one file
+    if a run can always go on).
     """
 
     folder: Path
@@ -79,13 +77,8 @@ class KeptRun:
         beside: Collection[str] = (),
         growing: Collection[str] = (),
     ) -> "KeptRun":
-        """The run, begun in a new folder or gone on with.
-
-        A new run may lie beside files of the names ``beside``; one that goes on may have more in
-        the lists and tables of its settings that are ``growing``.
-
-        Raises:
-            InputError: the folder holds another run, something else, or this run and no ``resume``.
+        """The run, begun in a new folder (where files named ``beside`` may lie), or gone on with, if ``resume``; lists
+        and tables of its settings that are ``growing`` may then have more.
         """
         run = cls(folder, json.loads(json.dumps(settings)), manifest, begun)
         files = [folder / name for name in (manifest, begun) if (folder / name).is_file()]
@@ -116,7 +109,7 @@ class KeptRun:
         progress: Callable[[Sequence[Part]], Iterable[Part]] = iter,
         views: Callable[[pd.DataFrame], Tables] = lambda _: {},
     ) -> None:
-        """Makes what is left of a run of one table, whose rows are made part by part, and then its file and other ``views``."""
+        """Makes what is left of a run of one table, part by part, and then its file and other ``views``."""
         if not self.is_done:
             name = Path(file).stem
             jobs = [self.part(key, lambda make=make: {name: make()}) for key, make in makes.items()]
@@ -145,24 +138,16 @@ class KeptRun:
             (self.folder / self.begun).unlink(missing_ok=True)
 
     def _check(self, stored: Mapping[str, Any], resume: bool, growing: Collection[str]) -> None:
-        comparisons = {k: _has if k in growing else operator.eq for k in self.settings}
-        changed = {k: v for k, v in self.settings.items() if not comparisons[k](v, stored.get(k))}
-        stored_values = flatten({key: stored.get(key) for key in changed})
-        given_values = flatten(changed)
-        different = [
-            key
-            for key in {**given_values, **stored_values}
-            if given_values.get(key) != stored_values.get(key)
-        ]
-        if different:
+        has = {k: _has if k in growing else operator.eq for k in self.settings}
+        changed = {k: v for k, v in self.settings.items() if not has[k](v, stored.get(k))}
+        now, before = flatten(changed), flatten({key: stored.get(key) for key in changed})
+        if different := [key for key in now | before if now.get(key) != before.get(key)]:
             raise InputError(
                 f"{self.folder} holds another run (its {' and '.join(different)}): give the same, or "
                 "write to another place"
             )
         if not resume:
-            raise InputError(
-                f"{self.folder} holds this run: --resume goes on with it, or write to another place"
-            )
+            raise InputError(f"{self.folder} holds this run: give --resume, or another place")
 
 
 def _has(value: Any, stored: Any) -> bool:
@@ -188,10 +173,7 @@ def keep_table(
     summarize: Callable[[pd.DataFrame], pd.DataFrame],
     views: Callable[[pd.DataFrame], Tables] = lambda _: {},
 ) -> pd.DataFrame:
-    """The summary of what is measured, read from the folder of the run if it was finished there.
-
-    ``names`` are the files of the measurements (Parquet) and of their summary (CSV), of which ``views`` are made, too.
-    """
+    """The summary of what is measured, from the run's folder if it is finished; ``names`` are the files of both."""
     if not run.is_done:
         measured = measure(run)
         summary = summarize(measured)

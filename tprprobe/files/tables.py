@@ -16,10 +16,7 @@ WORDS = {str: "text", float: "numbers", int: "whole numbers", bool: "true or fal
 
 
 def read_table(path: str | os.PathLike[str], columns: Columns, remedy: str) -> "pd.DataFrame":
-    """The table in a Parquet, CSV or JSON-lines file; other columns than those named may stand in it.
-
-    ``remedy`` says what to do about a file that is damaged.
-    """
+    """The table in a Parquet, CSV or JSON-lines file, with at least these columns; ``remedy`` ends an error."""
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path.parent} has no {path.name}: {remedy}")
@@ -51,9 +48,7 @@ def check_columns(
             raise InputError(
                 f"{where}: column {name!r} holds other things than {WORDS[kind]}: {remedy}"
             ) from error
-    for name in [
-        column for column in columns if {f"{column}_low", f"{column}_high"} <= columns.keys()
-    ]:
+    for name in (name for name in columns if {f"{name}_low", f"{name}_high"} <= columns.keys()):
         low, value, high = (table[f"{name}{end}"] for end in ("_low", "", "_high"))
         if ((low > value) | (value > high)).any():
             raise InputError(f"{where}: {name!r} lies outside its interval: {remedy}")

@@ -26,10 +26,6 @@ def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     It is of this process alone: of two that write a file at a time, the last one's stays, whole. What killed
     processes left is removed.
-
-    Raises:
-        InputError: it cannot be written, or another process made that folder meanwhile; what was there before is
-            there still.
     """
     path = Path(path)
     partial = path.with_name(f"{PARTIAL}{_HOST}-{os.getpid()}-{next(_COUNT)}.{path.name}")
@@ -53,22 +49,14 @@ def is_partial(path: Path) -> bool:
 
 
 def write_file(path: str | os.PathLike[str], content: bytes | str) -> Path:
-    """The file with this content (text in UTF-8), written whole or not at all.
-
-    Raises:
-        InputError: it cannot be written.
-    """
+    """The file with this content (text in UTF-8), written whole or not at all."""
     with whole(path) as partial:
         partial.write_bytes(content.encode() if isinstance(content, str) else content)
     return Path(path)
 
 
 def write_folder(folder: str | os.PathLike[str], files: Mapping[str, bytes | str]) -> Path:
-    """The folder with exactly these files.
-
-    Raises:
-        InputError: it exists already, or cannot be written.
-    """
+    """The new folder with exactly these files."""
     refuse_existing(folder)
     with whole(folder) as partial:
         partial.mkdir()

@@ -18,6 +18,7 @@ from jaxtyping import Bool, Int
 
 from tprprobe import plugins
 from tprprobe.console import track
+from tprprobe.data.batching import Ragged
 from tprprobe.data.dataset import Dataset, Example
 from tprprobe.data.pairs import Pairs, encode_answers, encode_sources
 from tprprobe.data.vocabularies.codecs import Codec
@@ -93,9 +94,9 @@ def write_answers(
     writes start symbols only.
     """
     offsets, values = pairs.target.offsets.tolist(), pairs.target.values.tolist()
-    written = [values[start:end] for start, end in pairwise(offsets)]
+    answers = [values[start:end] for start, end in pairwise(offsets)]
     if not isinstance(model, Language) or not getattr(model, "head", "own"):
-        return [ids[:1] for ids in written]
+        return [ids[:1] for ids in answers]
     pad, device = model.config.pad, model.device
     ends = {*getattr(model.config, "ends", ()), model.config.eos}
     has_end = model.vocabulary is None or bool(model.vocabulary.target_frame[1])
@@ -104,12 +105,28 @@ def write_answers(
         longest: dict[str, Any] = {}
         if not has_end:
             longest["max_length"] = max(1, int(pairs.target.lengths[indices].max()) - 1)
-        found = generate(model, source, **longest).tolist()
-        for sample, ids in zip(indices.tolist(), found, strict=True):
-            most = len(ids) if has_end else len(written[sample]) - 1
-            end = next((place + 1 for place, i in enumerate(ids[:most]) if i in ends), most)
-            written[sample] = [model.config.sos, *ids[:end]]
-    return written
+        generated = generate(model, source, **longest).tolist()
+        for sample, ids in zip(indices.tolist(), generated, strict=True):
+            n_ids = len(ids) if has_end else len(answers[sample]) - 1
+            end = next((place + 1 for place, i in enumerate(ids[:n_ids]) if i in ends), n_ids)
+            answers[sample] = [model.config.sos, *ids[:end]]
+    return answers
+
+
+@torch.no_grad()
+def continue_sources(model: Language, pairs: Pairs, max_length: int) -> Pairs:
+    """The pairs whose sources end with what the model writes behind them greedily, an end symbol included."""
+    offsets, values = pairs.source.offsets.tolist(), pairs.source.ids.tolist()
+    sources = [values[start:end] for start, end in pairwise(offsets)]
+    ends = {*getattr(model.config, "ends", ()), model.config.eos}
+    for indices in pairs.by_length(DECODED_AT_ONCE, model):
+        source = pairs.source.padded(indices, model.config.pad).to(model.device)
+        generated = generate(model, source, max_length).tolist()
+        for sample, ids in zip(indices.tolist(), generated, strict=True):
+            ids = [symbol for symbol in ids if symbol != model.config.pad]  # of a full window
+            end = next((i + 1 for i, symbol in enumerate(ids) if symbol in ends), len(ids))
+            sources[sample] += ids[:end]
+    return Pairs(Ragged.from_lists(sources), pairs.target, pairs.cut)
 
 
 def evaluate(
@@ -126,26 +143,26 @@ def evaluate(
     if not data[0].has_one_answer:
         return find_scores(SUMMARIES).evaluate(able, data, vocabulary, **options)
     if options:
-        given = ", ".join(options)
-        raise InputError(f"{given}: answers to questions are written greedily; leave this out")
+        names = ", ".join(options)
+        raise InputError(f"{names}: answers to questions are written greedily; leave this out")
     blocks = track(
         data.examples(EVALUATED_AT_ONCE),
         f"answering {data.name}",
         -(-len(data) // EVALUATED_AT_ONCE),
     )
-    return pd.concat([_answer(able, some, vocabulary) for some in blocks], ignore_index=True)
+    return pd.concat([_answer(able, block, vocabulary) for block in blocks], ignore_index=True)
 
 
 def _answer(model: Language, questions: list[Example], vocabulary: Codec) -> pd.DataFrame:
     pairs = encode_answers(questions, vocabulary)
     correct, _ = exact_matches(model, pairs)
-    written = write_answers(model, pairs, correct)
+    answers = write_answers(model, pairs, correct)
     return pd.DataFrame(
         {
             "module": [question.module for question in questions],
             "question": [question.source for question in questions],
             "answer": [question.target for question in questions],
-            "prediction": [vocabulary.decode(ids).strip() for ids in written],
+            "prediction": [vocabulary.decode(ids).strip() for ids in answers],
             "correct": correct,
         }
     )
@@ -170,9 +187,9 @@ def next_words(model: Language, text: str, k: int = 10) -> pd.DataFrame:
 
 def exact_match(rows: pd.DataFrame) -> dict[str, Any]:
     """The share of right answers, its Wilson 95 % interval and the number of questions."""
-    found = wilson(int(rows["correct"].to_numpy().sum()), len(rows))
-    interval = [found.low, found.high]
-    return {"exact_match": found.value, "exact_match_interval": interval, "n": len(rows)}
+    estimate = wilson(int(rows["correct"].to_numpy().sum()), len(rows))
+    interval = [estimate.low, estimate.high]
+    return {"exact_match": estimate.value, "exact_match_interval": interval, "n": len(rows)}
 
 
 def save_evaluation(
@@ -182,11 +199,10 @@ def save_evaluation(
     out: str | Path,
     options: Mapping[str, Any] = MappingProxyType({}),
 ) -> Path:
-    """The summary in a folder (JSON); beside it every prediction, for figures and tables: Parquet
-    of questions, JSONL of documents. ``options`` are those the summaries were written with."""
+    """The summary in a folder (JSON), beside it every prediction: Parquet of questions, JSONL of documents."""
     folder = Path(out)
     stem = f"{model.name}.{data.name}.{data.split}".replace(":", "-").replace("/", "-")
-    about = {
+    metadata = {
         "model": model.name,
         "architecture": getattr(model, "architecture", ""),
         "sha256": fingerprint(model),
@@ -196,9 +212,9 @@ def save_evaluation(
         "seed": data.seed,
     }
     if is_scored(rows):
-        about["decoding"] = dict(options)
+        metadata["decoding"] = dict(options)
     with alone(folder):
-        return save_lines(rows, about | summarize(rows), folder, stem)
+        return save_lines(rows, metadata | summarize(rows), folder, stem)
 
 
 def is_scored(rows: pd.DataFrame) -> bool:
@@ -211,7 +227,9 @@ def summarize(rows: pd.DataFrame) -> dict[str, Any]:
     if is_scored(rows):
         return find_scores(CAPTIONS if REFERENCES in rows else SUMMARIES).summarize(rows)
     modules = {
-        str(name): exact_match(part) for name, part in rows.groupby("module", sort=True) if name
+        str(name): exact_match(module_rows)
+        for name, module_rows in rows.groupby("module", sort=True)
+        if name
     }
     return {**exact_match(rows), "modules": modules}
 

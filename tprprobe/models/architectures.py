@@ -3,7 +3,6 @@
 import dataclasses
 import hashlib
 import math
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, get_args, get_origin
@@ -14,40 +13,38 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from tprprobe import plugins
+from tprprobe.console import note
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.checksums import sum_bytes
+from tprprobe.files.file_errors import physical_memory
 from tprprobe.models.listing import list_presets
 from tprprobe.models.placement import read_weights
 from tprprobe.models.protocol import Model
-from tprprobe.models.tpgn import TPGN
-from tprprobe.models.tpt import TPT
-from tprprobe.models.transformer import Transformer
 
 LARGEST, DEEPEST = 2**24, 2**8  # of a size, and of what is computed one after another
 DEEP = ("n_layers", "thinking_steps")
-FEW = 2**28  # numbers that every machine holds
-DRAWN = (Tensor.normal_, Tensor.uniform_)  # what fills a tensor with random numbers
-# name → (module, the configuration's values that make the name)
-ARCHITECTURES: dict[str, tuple[type[Model], dict[str, Any]]] = {
-    "transformer": (Transformer, {}),
-    "tp-transformer": (Transformer, {"roles": "continuous", "embedding_binding": True}),
-    "tpt": (TPT, {}),
-    "t5": (TPT, {"roles": "none"}),
-    "tpgn": (TPGN, {}),
-}
+SMALL_MODEL = 2**28  # numbers that every machine holds
+RANDOM_FILLS = (Tensor.normal_, Tensor.uniform_)  # what fills a tensor with random numbers
+
+
+def __getattr__(name: str) -> Any:
+    if name != "ARCHITECTURES":
+        raise AttributeError(name)
+    note(
+        "warning: ARCHITECTURES goes in the next version: tprprobe.plugins.find('models') lists architectures"
+    )
+    return {
+        architecture: find_architecture(architecture) for architecture in plugins.find("models")
+    }
 
 
 def find_architecture(name: object) -> tuple[type[Model], dict[str, Any]]:
-    """The module of an architecture, ours or a plug-in's, and the configuration's values that make the name."""
-    if not isinstance(name, str) or name not in list_architectures():
-        raise unknown("architecture", name, list_architectures())
-    if name in ARCHITECTURES:
-        return ARCHITECTURES[name]
-    return plugins.find("models")[name].load(), {}
-
-
-def list_architectures() -> tuple[str, ...]:
-    return (*ARCHITECTURES, *plugins.find("models"))
+    """The module of a plug-in's architecture, and the configuration's values that make the name."""
+    architectures = plugins.find("models")
+    if not isinstance(name, str) or name not in architectures:
+        raise unknown("architecture", name, architectures)
+    loaded = architectures[name].load()
+    return loaded if isinstance(loaded, tuple) else (loaded, {})
 
 
 def build(settings: dict[str, Any], seed: int | None = None) -> Model:
@@ -115,14 +112,12 @@ def expand(settings: dict[str, Any]) -> dict[str, Any]:
     return {"architecture": name} | fixed | settings
 
 
-def typed_option(field: dataclasses.Field, value: Any, said: str) -> Any:
-    """The value of an option, which the user calls ``said``; a single number of layers counts for both stacks,
-    and an encoder may have none: of an empty source, a decoder makes a language model.
-    """
+def typed_option(field: dataclasses.Field, value: Any, label: str) -> Any:
+    """The value of an option, called ``label`` in errors; one number of layers counts for both stacks, an encoder may have 0."""
     options, sized = get_args(field.type), field.name.startswith(("d_", "n_", "vocab", "max_"))
     if get_origin(field.type) is Literal:
         if value not in options:
-            raise unknown(said, value, options)
+            raise unknown(label, value, options)
         return value
     pair = get_origin(field.type) is tuple
     if pair:
@@ -131,18 +126,18 @@ def typed_option(field: dataclasses.Field, value: Any, said: str) -> Any:
     values = value if pair else (value,)
     numbers = (int, float) if kind is float else (kind,)
     if (
-        any(type(each) not in numbers for each in values)
+        any(type(number) not in numbers for number in values)
         or (pair and len(value) != len(options))
         or (sized and (values[-1] < 1 or min(values) < (0 if pair else 1)))
     ):
         accepted = f"a positive {kind.__name__}" if sized else f"of type {kind.__name__}"
         two = " or two, of which the encoder's may be 0" if sized else " or two"
-        raise InputError(f"{said} = {value!r}: give {accepted}{two if pair else ''}")
+        raise InputError(f"{label} = {value!r}: give {accepted}{two if pair else ''}")
     if kind is float and not all(map(math.isfinite, values)):
-        raise InputError(f"{said} = {value!r}: give a finite number")
-    most = DEEPEST if field.name in DEEP else LARGEST
-    if kind is int and max(map(abs, values)) > most:
-        raise InputError(f"{said} = {value!r}: give at most {most:,}")
+        raise InputError(f"{label} = {value!r}: give a finite number")
+    limit = DEEPEST if field.name in DEEP else LARGEST
+    if kind is int and max(map(abs, values)) > limit:
+        raise InputError(f"{label} = {value!r}: give at most {limit:,}")
     return value
 
 
@@ -160,18 +155,14 @@ def check(config: Any) -> None:
 def _check_memory(module_class: type[Model], config: Any) -> None:
     """Checks that a model of these sizes fits into this machine's memory, before any of it is taken."""
     sizes = [value for value in vars(config).values() if type(value) is int]
-    if max(sizes) ** 2 * np.sum(getattr(config, "n_layers", 1)) <= FEW:
+    if max(sizes) ** 2 * np.sum(getattr(config, "n_layers", 1)) <= SMALL_MODEL:
         return
     with sketched():
         model = module_class(config)
-    needed = sum(each.nbytes for each in (*model.parameters(), *model.buffers()))
-    try:
-        held = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError):  # systems that do not say
-        return
-    if needed > held:
+    weight_bytes = sum(tensor.nbytes for tensor in (*model.parameters(), *model.buffers()))
+    if weight_bytes > (memory_bytes := physical_memory()):
         raise InputError(
-            f"a model of these sizes has {needed:,} bytes of weights, this machine {held:,} of memory: "
+            f"a model of these sizes has {weight_bytes:,} bytes of weights, this machine {memory_bytes:,} of memory: "
             "give smaller sizes"
         )
 
@@ -195,20 +186,17 @@ def count_parameters(settings: dict[str, Any]) -> int:
 
 @contextmanager
 def sketched() -> Iterator[None]:
-    """A block in which modules are made without values.
-
-    PyTorch would draw them on the device "meta" in Python, for which it loads its compiler: two seconds.
-    """
-    with torch.device("meta"), _Undrawn():
+    """A block in which modules have no values; on the device "meta" PyTorch loads its compiler for drawing them (2 s)."""
+    with torch.device("meta"), _SkipRandomFills():
         yield
 
 
-class _Undrawn(TorchFunctionMode):
+class _SkipRandomFills(TorchFunctionMode):
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
-        if func in DRAWN or getattr(func, "__module__", "") == torch.nn.init.__name__:
+        if func in RANDOM_FILLS or getattr(func, "__module__", "") == torch.nn.init.__name__:
             return args[0] if args else kwargs["tensor"]
         return func(*args, **kwargs)
 

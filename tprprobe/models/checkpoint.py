@@ -109,10 +109,10 @@ def read_checkpoint(
 
 def default_data(model: Readable, split: str | None = None) -> tuple[str, str | None]:
     """The data and split that the checkpoint's card names under ``tprprobe``."""
-    named = _named_data(model.folder / hub.CARD) if model.folder else {}
-    if "data" not in named:
+    settings = _named_data(model.folder / hub.CARD) if model.folder else {}
+    if "data" not in settings:
         raise InputError(f"the card of {model.name} names no data: give --data")
-    return named["data"], split or named.get("split")
+    return settings["data"], split or settings.get("split")
 
 
 def _named_data(card: Path) -> dict[str, Any]:
@@ -126,8 +126,8 @@ def _named_data(card: Path) -> dict[str, Any]:
         front = ModelCard.load(card, ignore_metadata_errors=True).data.to_dict()
     except (yaml.YAMLError, ValueError, TypeError):  # it is no YAML, no text, no table
         return {}
-    named = front.get("tprprobe")
-    return named if isinstance(named, dict) else {}
+    settings = front.get("tprprobe")
+    return settings if isinstance(settings, dict) else {}
 
 
 def untrained_twin(model: Model, seed: int = 0) -> Model:
@@ -153,19 +153,24 @@ def read_config(folder: Path) -> dict[str, Any]:
 def _vocabulary(folder: Path, config: Any) -> Codec | None:
     for file, load in READERS.items():
         if (folder / file).is_file():
-            known = load(folder)
-            check_vocabulary(known, config, str(folder / file))
-            return known
+            vocabulary = load(folder)
+            check_vocabulary(vocabulary, config, str(folder / file))
+            return vocabulary
     return None
 
 
-def check_vocabulary(known: Codec, config: Any, where: str) -> None:
+def check_vocabulary(vocabulary: Codec, config: Any, where: str) -> None:
     """Checks that a model's ids are those of the vocabulary."""
-    size = config.vocab_size if known.has_spare_rows else len(known)
-    if size < len(known):
-        raise InputError(f"{where} has {len(known)} sub-words, the model rows for {size}")
-    wanted = {"vocab_size": size, "pad": known.pad, "sos": known.sos, "eos": known.eos}
-    for name, value in wanted.items():
+    size = config.vocab_size if vocabulary.has_spare_rows else len(vocabulary)
+    if size < len(vocabulary):
+        raise InputError(f"{where} has {len(vocabulary)} sub-words, the model rows for {size}")
+    expected = {
+        "vocab_size": size,
+        "pad": vocabulary.pad,
+        "sos": vocabulary.sos,
+        "eos": vocabulary.eos,
+    }
+    for name, value in expected.items():
         if getattr(config, name) != value:
             raise InputError(f"{where} has {name} {value}, the model {getattr(config, name)}")
 
@@ -173,15 +178,15 @@ def check_vocabulary(known: Codec, config: Any, where: str) -> None:
 def _weights(state: dict[str, torch.Tensor]) -> bytes:
     """The file of weights; safetensors writes its metadata in any order, here it is always the same."""
     metadata = {"format": "pt", SUM: _sum(state)}
-    other = dict(reversed(metadata.items()))
-    order, wanted = (json.dumps(each, separators=(",", ":")).encode() for each in (other, metadata))
-    return safetensors.torch.save(state, metadata=metadata).replace(order, wanted, 1)
+    reordered = dict(reversed(metadata.items()))
+    order, expected = (
+        json.dumps(mapping, separators=(",", ":")).encode() for mapping in (reordered, metadata)
+    )
+    return safetensors.torch.save(state, metadata=metadata).replace(order, expected, 1)
 
 
 def _sum(state: Mapping[str, torch.Tensor]) -> str:
-    """The checksum (CRC-32C) of tensors, their names, types and shapes; those of a library that writes
-    them anew have none.
-    """
+    """The checksum (CRC-32C) of tensors, their names, types and shapes; files that a library wrote anew have none."""
     checksum = 0
     for name, tensor in sorted(state.items()):
         header = f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode()
@@ -194,17 +199,21 @@ def _check_weights(config: dict[str, Any], path: Path) -> None:
     if not path.is_file():
         raise InputError(f"{path.parent} has no {path.name}")
     with _undamaged(path), safetensors.safe_open(path, "pt") as opened:
-        held = {key: tuple(opened.get_slice(key).get_shape()) for key in opened.keys()}  # noqa: SIM118
+        file_shapes = {key: tuple(opened.get_slice(key).get_shape()) for key in opened.keys()}  # noqa: SIM118
     with sketched():
-        wanted = {key: tuple(each.shape) for key, each in build(config).state_dict().items()}
-    for key in held:
-        if key not in wanted:
-            raise unknown(f"tensor in {path.name}", key, wanted)
-    for key, shape in wanted.items():
-        if key not in held:
+        model_shapes = {
+            key: tuple(tensor.shape) for key, tensor in build(config).state_dict().items()
+        }
+    for key in file_shapes:
+        if key not in model_shapes:
+            raise unknown(f"tensor in {path.name}", key, model_shapes)
+    for key, shape in model_shapes.items():
+        if key not in file_shapes:
             raise InputError(f"{path} lacks the tensor {key!r} of this configuration")
-        if held[key] != shape:
-            raise InputError(f"{path}: {key} has shape {held[key]}, config.json asks for {shape}")
+        if file_shapes[key] != shape:
+            raise InputError(
+                f"{path}: {key} has shape {file_shapes[key]}, config.json asks for {shape}"
+            )
 
 
 def _undamaged(path: Path) -> AbstractContextManager[None]:
@@ -215,8 +224,8 @@ def _load_weights(model: Model, path: Path) -> None:
     with _undamaged(path):
         state = safetensors.torch.load_file(path)
         with safetensors.safe_open(path, "pt") as opened:
-            written = (opened.metadata() or {}).get(SUM)
-    if written not in (None, _sum(state)):
+            checksum = (opened.metadata() or {}).get(SUM)
+    if checksum not in (None, _sum(state)):
         raise InputError(
             f"{path} is damaged, its weights are not those that were written: get the checkpoint again"
         )

@@ -56,23 +56,23 @@ def convert(
         tprprobe.errors.InputError: no file or folder 'tp-transformer_1.7M.pt'
     """
     refuse_existing(out)
-    given = read_config(config)
+    settings = read_config(config)
     try:
-        model, card = _ask(source, given, vocab)
+        model, card = _ask(source, settings, vocab)
     except InputError as error:
-        name, said = os.path.basename(source), str(error)
+        name, message = os.path.basename(source), str(error)
         if is_foreign(Path(source)):
-            said = f"{said}; a model of transformers needs none of this: hf:{source}"
-        raise InputError(said if name in str(error) else f"{name}: {said}") from error
+            message = f"{message}; a model of transformers needs none of this: hf:{source}"
+        raise InputError(message if name in str(error) else f"{name}: {message}") from error
     return save_pretrained(model, out, card=card)
 
 
-def _ask(source: Source, given: dict[str, Any], vocab: Source | None) -> Converted:
+def _ask(source: Source, settings: dict[str, Any], vocab: Source | None) -> Converted:
     """What the first plug-in that knows the file makes of it; else the reason of the first."""
     refusal = None
     for converter in plugins.load_all("converters").values():
         try:
-            return converter(source, given, vocab)
+            return converter(source, settings, vocab)
         except InputError as error:
             refusal = refusal or error
     raise refusal or InputError("no package that is installed converts checkpoints")
@@ -82,9 +82,9 @@ def read_config(config: Config) -> dict[str, Any]:
     if config is None or isinstance(config, Mapping):
         return dict(config or {})
     text = os.fspath(config)
-    given = text.lstrip().startswith("{")
+    is_text = text.lstrip().startswith("{")
     with as_input_error(f"config {text!r} is no JSON object or file of one"):
-        read = parse_json(text if given else Path(text).read_bytes(), f"config {text!r}")
-    if not isinstance(read, dict):
+        settings = parse_json(text if is_text else Path(text).read_bytes(), f"config {text!r}")
+    if not isinstance(settings, dict):
         raise InputError(f"config {text!r} is no JSON object")
-    return read
+    return settings

@@ -1,18 +1,15 @@
 """The list of presets and checkpoints, with exact parameter counts; no model is built for it."""
 
 import math
-import os
-import struct
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tprprobe import plugins
 from tprprobe.files import assets, hub
 from tprprobe.files.file_errors import as_input_error
-from tprprobe.files.jsonfiles import parse_json, read_json
+from tprprobe.files.jsonfiles import read_json
 
 BUFFERS = ("mean", "positions")  # tensors of a checkpoint that are no parameters
-SIZE = struct.Struct("<Q")  # of a safetensors file's header, which comes first
 
 
 class Preset(NamedTuple):
@@ -25,7 +22,7 @@ class Preset(NamedTuple):
 def list_presets() -> dict[str, Preset]:
     """Every preset by name, as plug-ins register them."""
     plugged = plugins.load_all("presets").values()
-    return {name: Preset(*each) for presets in plugged for name, each in presets.items()}
+    return {name: Preset(*row) for presets in plugged for name, row in presets.items()}
 
 
 def list_models() -> dict[str, list[dict[str, Any]]]:
@@ -41,8 +38,8 @@ def list_models() -> dict[str, list[dict[str, Any]]]:
         }
         for name, preset in list_presets().items()
     ]
-    found = [_describe(name, folder) for name, folder in assets.available("models").items()]
-    return {"presets": presets, "checkpoints": [row for row in found if row]}
+    checkpoints = [_describe(name, folder) for name, folder in assets.available("models").items()]
+    return {"presets": presets, "checkpoints": [row for row in checkpoints if row]}
 
 
 def _describe(name: str, folder: Path) -> dict[str, Any]:
@@ -59,13 +56,9 @@ def _describe(name: str, folder: Path) -> dict[str, Any]:
 
 def _count(weights: Path) -> int:
     """The number of parameters in a safetensors file, read from its header."""
-    with as_input_error(f"{weights} is damaged or no safetensors file"):
-        with weights.open("rb") as file:
-            [size] = SIZE.unpack(file.read(SIZE.size))
-            if size > os.fstat(file.fileno()).st_size:
-                raise ValueError(f"a header of {size:,} bytes")
-            header = parse_json(file.read(size), "its header")
-        shapes = {name: tensor["shape"] for name, tensor in header.items() if "shape" in tensor}
-        return sum(
-            math.prod(shape) for name, shape in shapes.items() if name.split(".")[-1] not in BUFFERS
-        )
+    from safetensors import safe_open
+
+    damage = f"{weights} is damaged or no safetensors file"
+    with as_input_error(damage), safe_open(weights, "np") as tensors:
+        names = [name for name in tensors.keys() if name.split(".")[-1] not in BUFFERS]  # noqa: SIM118
+        return sum(math.prod(tensors.get_slice(name).get_shape()) for name in names)

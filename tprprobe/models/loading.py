@@ -86,9 +86,9 @@ def load_model(
             f"{name} has a tokenizer of its own: give tokenizer= with a model in memory only"
         )
     placement = Placement.of(device, dtype, device_map, max_memory, quantization)
-    kind, _, known = str(name).partition(":")  # permuted:NAME
-    if known and kind in TWINS:
-        return _read_twin(kind, known, local_files_only, seed, placement)
+    kind, _, checkpoint = str(name).partition(":")  # permuted:NAME
+    if checkpoint and kind in TWINS:
+        return _read_twin(kind, checkpoint, local_files_only, seed, placement)
     return _read(str(name), local_files_only, None, placement)
 
 
@@ -131,9 +131,7 @@ def find_twins(
 def find_controls(
     model: Readable, kinds: Sequence[str] | None = None, seed: int = 0
 ) -> dict[str, Callable[[], AbstractContextManager[Readable]]]:
-    """The twins of a model by kind, each in a block; the permuted one of an attached model is that model itself, whose
-    weights are in another order during the block.
-    """
+    """The twins by kind, each in a block; the permuted one of an attached model is that model, permuted during the block."""
     return {
         kind: partial(permuted, model, seed)
         if kind == PERMUTED and isinstance(model, Attached)
@@ -211,9 +209,17 @@ def _changed(kind: str, twin: Readable, trained: Readable, seed: int) -> Readabl
 
 def _factors(twin: nn.Module, trained: nn.Module) -> list[tuple[Tensor, float]]:
     """Every matrix of the twin that is not zero, and by what it has to be multiplied to have the trained scale."""
-    known = dict(trained.named_parameters())
-    matrices = [(each, known[name]) for name, each in twin.named_parameters() if each.ndim > 1]
-    return [(new, _scale(old) / _scale(new)) for new, old in matrices if _scale(new) > 0]
+    trained_weights = dict(trained.named_parameters())
+    matrices = [
+        (weights, trained_weights[name])
+        for name, weights in twin.named_parameters()
+        if weights.ndim > 1
+    ]
+    return [
+        (matrix, _scale(trained_matrix) / _scale(matrix))
+        for matrix, trained_matrix in matrices
+        if _scale(matrix) > 0
+    ]
 
 
 def _scale(weights: Tensor) -> float:

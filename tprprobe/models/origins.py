@@ -11,7 +11,12 @@ from tprprobe.models.architectures import fingerprint
 from tprprobe.models.protocol import Readable
 
 NOT_READ = ("trainer_state.json", "expected.json")
-READ = (".json", ".txt", ".model", ".gguf")  # files of configurations, tokenizers and vocabularies
+SUFFIXES = (
+    ".json",
+    ".txt",
+    ".model",
+    ".gguf",
+)  # files of configurations, tokenizers and vocabularies
 
 
 def describe_origin(model: Readable) -> dict[str, Any]:
@@ -34,8 +39,8 @@ def describe_origin(model: Readable) -> dict[str, Any]:
 
 def sum_origin(model: Readable) -> str:
     """One sha256 of a model's weights and of the files beside them, whatever the model is called."""
-    about = describe_origin(model)
-    return hashlib.sha256(repr((about["sha256"], about["files"])).encode()).hexdigest()
+    origin = describe_origin(model)
+    return hashlib.sha256(repr((origin["sha256"], origin["files"])).encode()).hexdigest()
 
 
 def _files(place: str | os.PathLike[str] | None) -> list[Path]:
@@ -48,5 +53,5 @@ def _files(place: str | os.PathLike[str] | None) -> list[Path]:
     if not folder.is_dir():
         repo_id, _, revision = os.fspath(place).partition("@")
         folder = hub.find_in_cache(repo_id, revision or None) or folder
-    files = [file for file in folder.glob("*") if file.suffix in READ and file.is_file()]
+    files = [file for file in folder.glob("*") if file.suffix in SUFFIXES and file.is_file()]
     return [file for file in files if file.name not in NOT_READ]

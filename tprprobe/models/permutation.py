@@ -14,75 +14,50 @@ from torch import Tensor, nn
 from tprprobe.models.placement import weight_maps
 from tprprobe.site.site import FOREIGN
 
-SMALL = (
-    2**28
-)  # weights; the order of more is drawn in groups, since a processor's cache does not hold them
-ROWS = 2**12  # whose columns are moved at once
-GROUP = 16  # weights of a row that stay in one row of a large model
+SMALL = 2**28  # weights of the largest model whose weights are permuted one by one
+GROUP = 32  # weights that stay side by side in a larger model: in bfloat16 a line of a processor's cache
 
 
 class Permutation:
-    """The order of every weight of a model.
+    """The order of the weights of a model: of all numbers of a tensor, or of groups of them in a model of more than SMALL."""
 
-    All numbers of a tensor change places with one another. In a model of more than SMALL weights, groups of
-    GROUP numbers do, and then the columns of a matrix, which takes a tenth of the time.
-    """
-
-    def __init__(self, sizes: Mapping[str, int], seed: int, tied: Mapping[str, str]):
-        self.numbers = {name: number for number, name in enumerate(sizes)}
-        self.sizes, self.seed, self.tied = (
-            list(sizes.values()),
-            seed,
-            tied,
-        )  # name → of the same weights
+    def __init__(self, sizes: Mapping[str, int], seed: int, tied_names: Mapping[str, str]):
+        self.names, self.sizes, self.seed = list(sizes), list(sizes.values()), seed
+        self.tied_names = tied_names  # name → that of the same weights
         self.is_small = sum(self.sizes) <= SMALL
         self.states = [torch.Generator().manual_seed(seed).get_state()]  # before each weight
 
-    def _draw(self, number: int) -> Tensor:
+    def _draw(self, index: int) -> Tensor:
         """The order of all numbers of a weight of a small model, whose weights are drawn one after another."""
-        generator, begin = torch.Generator(), min(number, len(self.states) - 1)
-        generator.set_state(self.states[begin])
-        for size in self.sizes[begin:number]:
+        generator, start = torch.Generator(), min(index, len(self.states) - 1)
+        generator.set_state(self.states[start])
+        for size in self.sizes[start:index]:
             torch.randperm(size, generator=generator)
             self.states.append(generator.get_state())
-        order = torch.randperm(self.sizes[number], generator=generator)
-        if number + 1 == len(self.states):
+        order = torch.randperm(self.sizes[index], generator=generator)
+        if index + 1 == len(self.states):
             self.states.append(generator.get_state())
         return order
 
-    def _draw_groups(self, number: int, weights: Tensor) -> tuple[Tensor, Tensor]:
-        """The order of columns, and that of groups of numbers."""
-        generator = torch.Generator().manual_seed(self.seed * len(self.sizes) + number)
-        width = weights.shape[-1]
-        size = GROUP if width % GROUP == 0 and weights.ndim > 1 else 1
-        groups = torch.randperm(weights.numel() // size, generator=generator)
-        return torch.randperm(width, generator=generator), groups
+    def _draw_groups(self, index: int, n_groups: int) -> Tensor:
+        generator = torch.Generator().manual_seed(self.seed * len(self.sizes) + index)
+        return torch.randperm(n_groups, generator=generator)
 
-    def apply(self, name: str, weights: Tensor, back: bool = False) -> Tensor:
-        """The weights in this order, or (``back``) in their own one again."""
-        number = self.numbers[name]
-        if not weights.ndim:
-            return weights
+    def apply(self, name: str, weights: Tensor, inverse: bool = False) -> Tensor:
+        """The weights in this order, or (``inverse``) in the model's again."""
+        index, numbers = self.names.index(name), weights.contiguous().flatten()
         if self.is_small:
-            order = self._draw(number).to(weights.device)
-            return _reordered(weights.flatten(), order, 0, back).view_as(weights)
-        columns, groups = (each.to(weights.device) for each in self._draw_groups(number, weights))
-        moved = _move_columns(weights.contiguous().clone(), columns, back) if back else weights
-        moved = _reordered(moved.reshape(len(groups), -1), groups, 0, back).view_as(weights)
-        return moved if back else _move_columns(moved, columns, back)
-
-
-def _move_columns(weights: Tensor, columns: Tensor, back: bool) -> Tensor:
-    """The weights with columns in another order, moved in place, some rows at a time."""
-    for rows in weights.view(-1, weights.shape[-1]).split(ROWS):
-        rows.copy_(_reordered(rows, columns, -1, back))
-    return weights
-
-
-def _reordered(values: Tensor, order: Tensor, axis: int, back: bool) -> Tensor:
-    if not back:
-        return values.index_select(axis, order)
-    return torch.empty_like(values).index_copy_(axis, order, values)
+            order = self._draw(index)
+        else:
+            if weights.ndim > 1 and len(numbers) % GROUP == 0:
+                numbers = numbers.view(-1, GROUP).view(torch.int64)  # moves 8 bytes at once
+            order = self._draw_groups(index, len(numbers))
+        order = order.to(weights.device)
+        if inverse:
+            permuted_numbers = torch.empty_like(numbers).index_copy_(0, order, numbers)
+        else:
+            permuted_numbers = numbers.index_select(0, order)
+        return permuted_numbers.view(weights.dtype).view_as(weights)
 
 
 class _PermutedMap(Mapping[str, Tensor]):
@@ -93,10 +68,9 @@ class _PermutedMap(Mapping[str, Tensor]):
 
     def __getitem__(self, key: str) -> Tensor:
         name = f"{self.path}.{key}"
-        name = self.permutation.tied.get(name, name)
-        weights = self.weights[key]
-        is_moved = name in self.permutation.numbers
-        return self.permutation.apply(name, weights) if is_moved else weights
+        name = self.permutation.tied_names.get(name, name)
+        is_weight = name in self.permutation.names
+        return self.permutation.apply(name, self.weights[key]) if is_weight else self.weights[key]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.weights)
@@ -107,16 +81,17 @@ class _PermutedMap(Mapping[str, Tensor]):
 
 @torch.no_grad()
 def permute(model: nn.Module, seed: int) -> Permutation:
-    """Permutes the weights of a model; see :func:`permuted` for what puts them back."""
-    held = getattr(model, FOREIGN, None)
-    keys = getattr(held, "all_tied_weights_keys", None) or {}
-    tied = {f"{FOREIGN}.{other}": f"{FOREIGN}.{name}" for other, name in keys.items()}
-    named = {name: each for name, each in model.named_parameters() if name not in tied}
-    permutation = Permutation({name: each.numel() for name, each in named.items()}, seed, tied)
-    _move(named, permutation, back=False)
-    for path, weights in weight_maps(model).items():
+    """Permutes the weights of a model; :func:`permuted` puts them back."""
+    module = getattr(model, FOREIGN, None)
+    tied_keys = getattr(module, "all_tied_weights_keys", None) or {}
+    tied_names = {f"{FOREIGN}.{key}": f"{FOREIGN}.{name}" for key, name in tied_keys.items()}
+    weights = {name: w for name, w in model.named_parameters() if name not in tied_names}
+    sizes = {name: w.numel() for name, w in weights.items()}
+    permutation = Permutation(sizes, seed, tied_names)
+    _permute_in_place(weights, permutation, inverse=False)
+    for path, weight_map in weight_maps(model).items():
         hook: Any = model.get_submodule(path)._hf_hook
-        hook.weights_map = _PermutedMap(weights, path, permutation)
+        hook.weights_map = _PermutedMap(weight_map, path, permutation)
     return permutation
 
 
@@ -130,15 +105,18 @@ def permuted(model: Any, seed: int = 0) -> Iterator[Any]:
         yield model
     finally:
         model.name = name
-        for path, weights in maps.items():
+        for path, weight_map in maps.items():
             hook: Any = model.get_submodule(path)._hf_hook
-            hook.weights_map = weights
-        with torch.no_grad():
-            named = dict(model.named_parameters())
-            _move({name: named[name] for name in permutation.numbers}, permutation, back=True)
+            hook.weights_map = weight_map
+        weights = dict(model.named_parameters())
+        weights = {name: weights[name] for name in permutation.names}
+        _permute_in_place(weights, permutation, inverse=True)
 
 
-def _move(named: Mapping[str, nn.Parameter], permutation: Permutation, back: bool) -> None:
-    for name, weights in named.items():
-        if not weights.is_meta:
-            weights.copy_(permutation.apply(name, weights, back))
+@torch.no_grad()
+def _permute_in_place(
+    weights: Mapping[str, nn.Parameter], permutation: Permutation, inverse: bool
+) -> None:
+    for name, parameter in weights.items():
+        if parameter.ndim and not parameter.is_meta:
+            parameter.copy_(permutation.apply(name, parameter, inverse))

@@ -64,20 +64,20 @@ class Placement:
             check_extra("bitsandbytes", "quantization", f"quantization {self.quantization}")
             from transformers import BitsAndBytesConfig
 
-            asked: Any = {f"load_in_{self.quantization}": True}
-            options["quantization_config"] = BitsAndBytesConfig(**asked)
+            settings: Any = {f"load_in_{self.quantization}": True}
+            options["quantization_config"] = BitsAndBytesConfig(**settings)
             options.setdefault("device_map", {"": self.device})
         return options
 
 
-def _read_map(given: Any) -> str | dict[str, Any] | None:
-    if given == DISK:
+def _read_map(setting: Any) -> str | dict[str, Any] | None:
+    if setting == DISK:
         return {"": DISK}
-    if given is None or isinstance(given, dict) or given in DEVICE_MAPS:
-        return given
-    if not Path(given).is_file():
-        raise unknown("device map", given, (*DEVICE_MAPS, "a JSON file of module → device"))
-    return read_json(Path(given))
+    if setting is None or isinstance(setting, dict) or setting in DEVICE_MAPS:
+        return setting
+    if not Path(setting).is_file():
+        raise unknown("device map", setting, (*DEVICE_MAPS, "a JSON file of module → device"))
+    return read_json(Path(setting))
 
 
 def _read_limit(text: str) -> tuple[str | int, str]:
@@ -102,14 +102,16 @@ def input_device(module: nn.Module) -> torch.device:
     device = device_of(module)
     if device.type != "meta":
         return device
-    hooks = (getattr(part, "_hf_hook", None) for part in module.modules())
+    hooks = (getattr(submodule, "_hf_hook", None) for submodule in module.modules())
     devices = (getattr(hook, "execution_device", None) for hook in hooks)
-    return torch.device(next((each for each in devices if each is not None), "cpu"))
+    return torch.device(next((candidate for candidate in devices if candidate is not None), "cpu"))
 
 
 def weight_maps(module: nn.Module) -> dict[str, Any]:
     """The map from names to weights on disk, or in another memory, of every submodule that has such weights."""
-    hooks = {path: getattr(part, "_hf_hook", None) for path, part in module.named_modules()}
+    hooks = {
+        path: getattr(submodule, "_hf_hook", None) for path, submodule in module.named_modules()
+    }
     maps = {path: getattr(hook, "weights_map", None) for path, hook in hooks.items()}
     return {path: weights for path, weights in maps.items() if weights is not None}
 
@@ -118,5 +120,5 @@ def read_weights(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
     """The name and the value of every weight, in the order of their names; those on disk are read one by one."""
     maps = weight_maps(module)
     for name, tensor in sorted(module.state_dict().items()):
-        path, _, last = name.rpartition(".")
-        yield name, maps[path][last] if tensor.is_meta else tensor
+        path, _, parameter = name.rpartition(".")
+        yield name, maps[path][parameter] if tensor.is_meta else tensor

@@ -16,9 +16,11 @@ from torch import Tensor, nn
 from tprprobe.data.pairs import encode_sources
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.errors import InputError
+from tprprobe.files.notebook import as_html
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.decoding.sequence_model import SequenceModel
 from tprprobe.site.attachment import Attached
+from tprprobe.site.hooks import sites
 from tprprobe.site.site import device_of
 
 K = TypeVar("K")  # a configuration: vocab_size, d_model, dropout, the ids pad, sos and eos, …
@@ -48,6 +50,10 @@ class Language(SequenceModel):
     vocabulary: Codec | None = None
     folder: Path | None = None
     run: Callable[..., Any]  # its logits of a source and a target, as of an attached module
+
+    def _repr_html_(self) -> str:
+        n_weights = sum(weights.numel() for weights in self.parameters())
+        return as_html(f"{self.name}: {n_weights:,} parameters", sites(self))
 
     @property
     def device(self) -> torch.device:
@@ -113,9 +119,9 @@ class Language(SequenceModel):
         logs = logs.gather(-1, target.clamp(min=0)[..., None])[..., 0]
         return logs.masked_fill(target == self.config.pad, 0.0).sum(1)
 
-    def _after(self, source: Tensor, written: Tensor) -> Tensor:
+    def _after(self, source: Tensor, continuation: Tensor) -> Tensor:
         start = torch.full((len(source), 1), self.config.sos, device=source.device)
-        return self.decode(torch.cat([start, written], 1), self.encode(source))[0].float()
+        return self.decode(torch.cat([start, continuation], 1), self.encode(source))[0].float()
 
     def generate(
         self,
@@ -149,21 +155,11 @@ class Model(Language, Generic[K, M, C]):
     config: K
     architecture: str
     n_heads: int = 0  # of an attention, where there is one
-    joins_memory = True
+    shares_memory = True
 
     def describe(self) -> dict[str, Any]:
         """``{"architecture": name, **options}``: what :func:`tprprobe.models.build` makes again."""
         return {"architecture": self.architecture, **asdict(cast(Any, self.config))}
-
-    @abstractmethod
-    def encode(self, source: Shaped[Tensor, "batch ..."]) -> M:
-        """The memory of the sources, which the decoder reads; its class has a static ``join`` of parts."""
-
-    @abstractmethod
-    def decode(
-        self, target: Int[Tensor, "batch seq"], memory: M, cache: C | None = None
-    ) -> tuple[Float[Tensor, "batch seq vocab"], C]:
-        """Logits and the vectors they were computed from; with a cache, ``target`` continues what it holds."""
 
     def forward(
         self, source: Shaped[Tensor, "batch ..."], target: Int[Tensor, "batch target_seq"]

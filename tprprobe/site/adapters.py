@@ -39,12 +39,7 @@ def find_adapter(kind: type) -> plugins.Plugin | None:
 
 
 def with_sites(model: Any, tokenizer: Any = None) -> Any:
-    """The model that has the sites of what is given: itself, or what the adapter of its library makes of it, once.
-
-    Args:
-        model: A model with sites, or one that another library holds.
-        tokenizer: What makes ids of texts; default: the library's own where the model has one.
-    """
+    """The model itself if it has sites, or what the adapter of its library makes of it, once, for a tokenizer."""
     if _has_sites(model) or (adapter := find_adapter(type(model))) is None:
         return model
     adaptation = vars(model).get(ADAPTED, Adaptation())
@@ -68,6 +63,5 @@ def followed(model: Any) -> Iterator[Any]:
 
 
 def _has_sites(model: Any) -> bool:
-    return isinstance(model, nn.Module) and any(
-        isinstance(module, Site) for module in model.modules()
-    )
+    modules = model.modules() if isinstance(model, nn.Module) else ()
+    return any(isinstance(module, Site) for module in modules)

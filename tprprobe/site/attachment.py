@@ -68,14 +68,15 @@ class Attached(nn.Module):
         Raises:
             InputError: The module cannot be copied.
         """
-        if self.attach_again is None:
-            raise InputError(f"{self.name} cannot be copied with its sites: call tp.attach again")
         try:
-            copied = self.attach_again(copy.deepcopy(self.get_submodule(FOREIGN)))
+            module = copy.deepcopy(self.get_submodule(FOREIGN))
         except (RuntimeError, TypeError) as error:
             raise InputError(
                 f"{self.name} cannot be copied, so it has no twin (go on with control=False): {error}"
             ) from error
+        if self.attach_again is None:
+            raise InputError(f"{self.name} cannot be copied with its sites: call tp.attach again")
+        copied = self.attach_again(module)
         copied.vocabulary, copied.name = self.vocabulary, self.name
         return copied
 
@@ -94,9 +95,7 @@ class Attached(nn.Module):
             What the module returns.
         """
         module, self.calls = self.get_submodule(FOREIGN), self.calls + 1
-        has_reader = any(
-            isinstance(submodule, Site) and submodule.is_read for submodule in self.modules()
-        )
+        has_reader = any(isinstance(site, Site) and site.is_read for site in self.modules())
         with _padded(module) if has_reader else contextlib.nullcontext():
             return self._call(module, batch) if self._call else module(*batch)
 
@@ -136,17 +135,15 @@ class Attached(nn.Module):
 @contextlib.contextmanager
 def _padded(module: nn.Module) -> Iterator[None]:
     """A block in which torch's encoders pass on [batch, seq, …], not nested tensors without pads."""
-    stacks = [
-        submodule for submodule in module.modules() if isinstance(submodule, nn.TransformerEncoder)
-    ]
-    settings = [stack.use_nested_tensor for stack in stacks]
+    stacks = [stack for stack in module.modules() if isinstance(stack, nn.TransformerEncoder)]
+    nested_stacks = [stack for stack in stacks if stack.use_nested_tensor]
     try:
-        for stack in stacks:
+        for stack in nested_stacks:
             stack.use_nested_tensor = False
         yield
     finally:
-        for stack, uses_nested in zip(stacks, settings, strict=True):
-            stack.use_nested_tensor = uses_nested
+        for stack in nested_stacks:
+            stack.use_nested_tensor = True
 
 
 def attach(
@@ -181,7 +178,7 @@ def attach(
         torch.Size([1, 3, 2, 4])
     """
     attached = Attached(module, forward)
-    attached.attach_again = lambda other: attach(other, mapping, heads, forward)
+    attached.attach_again = lambda copied_module: attach(copied_module, mapping, heads, forward)
     submodules = dict(module.named_modules())
     for name, where in mapping.items():
         path, _, end = where.partition(":")
@@ -224,9 +221,7 @@ def _through(site: Site, where: str, heads: int | None, tensor: Tensor) -> Tenso
     if heads is None:
         return site(tensor)
     if tensor.shape[-1] % heads:
-        raise InputError(
-            f"{where!r} has width {tensor.shape[-1]}, which {heads} heads do not divide"
-        )
+        raise InputError(f"{where!r}: {heads} heads do not divide {tensor.shape[-1]}")
     return site(tensor.unflatten(-1, (heads, -1))).flatten(-2)
 
 
@@ -243,8 +238,8 @@ def pass_through(
     passed: Callable[[Tensor], Tensor],
     otherwise: Callable[[Any], Any] = lambda values: values,
 ) -> None:
-    """Leads the first tensor that a submodule is given (``input``) or returns through a function; where that
-    returns the same tensor, nothing is replaced. What begins with no tensor goes through ``otherwise``.
+    """Leads the first tensor that a submodule is given (``input``) or returns through a function, which may return the same.
+    What begins with no tensor goes through ``otherwise``.
     """
 
     def replaced(values: Any) -> Any:

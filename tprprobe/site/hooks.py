@@ -21,10 +21,7 @@ Edit = Callable[[Tensor], Tensor]
 
 
 class PlacedEdit(ABC):
-    """An edit that gets its place: the axes of the site, and the first position.
-
-    ``start`` is 0 in a whole pass; a decoder with a cache passes on one position at a time.
-    """
+    """An edit that gets its place: the axes of the site, and the first position (0 in a whole pass)."""
 
     @abstractmethod
     def __call__(self, tensor: Tensor, axes: tuple[str, ...], start: int = 0) -> Tensor:
@@ -33,11 +30,8 @@ class PlacedEdit(ABC):
 
 def find_sites(model: nn.Module) -> dict[str, Site]:
     """The sites of a model by their dotted names, in the order of the modules."""
-    sites_by_name = {
-        name: module
-        for name, module in model.named_modules()
-        if isinstance(module, Site) and not name.startswith(f"{FOREIGN}.")
-    }
+    modules = [m for m in model.named_modules() if not m[0].startswith(f"{FOREIGN}.")]
+    sites_by_name = {name: module for name, module in modules if isinstance(module, Site)}
     if not sites_by_name:
         raise InputError(
             f"{type(model).__name__} has no sites: give them with tp.attach(module, {{site: submodule}})"
@@ -60,10 +54,8 @@ def sites(model: nn.Module | Adaptable) -> pd.DataFrame:
         >>> tp.sites(model).set_index("site").loc["encoder.0.self.role", "axes"]
         'batch × seq × head × d_head'
     """
-    rows = [
-        (name, " × ".join(site.axes), site.width)
-        for name, site in find_sites(with_sites(model)).items()
-    ]
+    listed = find_sites(with_sites(model)).items()
+    rows = [(name, " × ".join(site.axes), site.width) for name, site in listed]
     table = pd.DataFrame(rows, columns=["site", "axes", "width"])
     return table.astype({"width": "Int64"})
 
@@ -185,8 +177,7 @@ def _replace(
     shape = tuple(edited.shape) if isinstance(edited, Tensor) else None
     if shape != output.shape:
         raise InputError(
-            f"the edit of {name} returned shape {shape}, "
-            f"the site has {tuple(output.shape)} ({' × '.join(axes)})"
+            f"the edit of {name} returned shape {shape}, the site has {tuple(output.shape)} ({' × '.join(axes)})"
         )
     return edited
 
@@ -198,9 +189,7 @@ class Calls:
         self.calls = self.depth = self.start = self.end = 0
 
     def counting(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        """A method of the model. What it calls itself belongs to the same call; a decoder moves to the positions after
-        those in its cache, if that knows how many these are.
-        """
+        """A method of the model, counted with all that it calls; a decoder moves to the positions behind its cache's."""
 
         def counted(*args: Any, **kwargs: Any) -> Any:
             if name == "decode":

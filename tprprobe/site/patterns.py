@@ -27,21 +27,17 @@ def select(patterns: str | Iterable[str], names: Sequence[str]) -> list[str]:
 
 
 def check_possible(patterns: Iterable[str]) -> None:
-    """Checks shell globs before a model of transformers is read, which takes long.
-
-    Raises:
-        InputError: no such model has a site that one of them matches.
-    """
+    """Checks that a model of transformers can have sites that shell globs match, before it is read, which takes long."""
     for pattern in patterns:
         if not match(pattern, _transformers_sites(MOST_LAYERS)):
             raise unknown("site", pattern, _transformers_sites(1))
 
 
 def _transformers_sites(n_layers: int) -> list[str]:
-    attention = [f"{kind}.{part}" for kind in ("self", "cross") for part in ATTENTION_PARTS]
-    layers = [f"{n}.{part}" for n in range(n_layers) for part in ("hidden", "mlp", *attention)]
+    attention = [f"{kind}.{tensor}" for kind in ("self", "cross") for tensor in ATTENTION_PARTS]
+    layers = [f"{n}.{tensor}" for n in range(n_layers) for tensor in ("hidden", "mlp", *attention)]
     stacks = ("encoder", "decoder", "layers")
-    return ["encoding", *(f"{stack}.{part}" for stack in stacks for part in ("embedding", *layers))]
+    return ["encoding", *(f"{stack}.{site}" for stack in stacks for site in ("embedding", *layers))]
 
 
 def match(pattern: str, names: Sequence[str]) -> list[str]:

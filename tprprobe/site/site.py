@@ -1,7 +1,5 @@
 """Site: a named point of a model at which vectors can be read or replaced."""
 
-from typing import Any
-
 import torch
 from torch import nn
 
@@ -22,12 +20,8 @@ class Site(nn.Identity):
 
     @property
     def is_read(self) -> bool:
-        """True if somebody reads or replaces the tensor; costly ones are computed only then.
-
-        A hook that only hands its output on, as nnsight 0.7 leaves one on every module, reads nothing.
-        """
-        hooks = self._forward_hooks.values()
-        return any(not _hands_on(hook) for hook in hooks) or _is_traced(self)
+        """True if somebody reads or replaces the tensor; costly ones are computed only then."""
+        return bool(self._forward_hooks) or _is_traced(self)
 
     def extra_repr(self) -> str:
         return " × ".join(self.axes)
@@ -38,23 +32,8 @@ def device_of(module: nn.Module) -> torch.device:
     return torch.device("cpu") if weights is None else weights.device
 
 
-IDLE = (lambda _module, _inputs, output: output, lambda _module, _inputs, _output: None)
-
-
-def _hands_on(hook: Any) -> bool:
-    """True if a hook's code is to return the output, or nothing, whatever it is."""
-    code = getattr(hook, "__code__", None)
-    return code is not None and any(
-        (code.co_code, code.co_consts) == (idle.__code__.co_code, idle.__code__.co_consts)
-        for idle in IDLE
-    )
-
-
 def _is_traced(site: nn.Module) -> bool:
-    """True while a trace of nnsight (from 0.8 on) waits for the site's tensor.
-
-    It registers no hook: what it keeps with a module says whose trace runs, and who is parked where.
-    """
+    """True while a trace of nnsight (from 0.8 on), which registers no hook, waits for the site's tensor."""
     state = site.__dict__.get("__nnsight__")
     if state is None:
         return False

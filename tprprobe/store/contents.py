@@ -103,9 +103,7 @@ class StoreContents:
 
     @property
     def pool(self) -> str | None:
-        """How the vectors of a sample's tokens were made one (``mean``, ``first``, ``last`` or a mark);
-        None where they were not.
-        """
+        """How a sample's vectors were made one: ``mean``, ``first``, ``last`` or a mark; None if they were not."""
         return self.facts.pool
 
     def count_rows(self, site: str) -> int:

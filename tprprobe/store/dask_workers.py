@@ -1,7 +1,6 @@
-"""Passes over a store's rows in parts: computed here one after another, or by Dask's workers.
+"""Passes over a store's rows in parts, ranges of rows: computed here one after another, or by Dask's workers.
 
-A part is a range of rows. The results come in the order of the parts wherever they are computed, and
-parts do not depend on who computes them, so that what is summed up is the same to the last bit.
+Parts and their order do not depend on who computes them, so that sums are the same to the last bit.
 """
 
 import functools
@@ -20,10 +19,6 @@ from tprprobe.errors import InputError, check_extra
 ROWS_PER_PART = 2**16  # rows
 AHEAD = 2  # parts under way for every thread of the workers
 PATIENCE = "10s"  # until a scheduler answers
-LOSSES, RESTART = (
-    5,
-    "60s",
-)  # of workers, during one pass, and the time until another takes a lost one's place
 
 Result = TypeVar("Result")
 Arguments = ParamSpec("Arguments")
@@ -38,44 +33,27 @@ def parts_of(rows: int, size: int | None = None) -> list[slice]:
 def each_part(function: Callable[[slice], Result], parts: Sequence[slice]) -> Iterator[Result]:
     """What a function returns of every part, in order.
 
-    Dask's workers compute it if this process has a ``distributed.Client``: the function is sent to each
-    of them once, and stores in it are opened there by their paths. A single part is computed here. If workers
-    are lost, the others, or those that take their place, go on.
+    Dask's workers compute it if this process has a ``distributed.Client``; stores in the function are opened there
+    by their paths. A single part is computed here. What lost workers had is computed again by others.
 
     Raises:
-        InputError: as the function, or the workers were lost.
+        InputError: as the function, or the workers were lost again and again.
     """
     client = _find_client()
     if client is None or len(parts) == 1:
         yield from map(function, parts)
         return
-    with _lost_workers() as lost:
-        n_done = losses = 0
-        while n_done < len(parts):
-            try:
-                for result in _computed(client, function, parts[n_done:]):
-                    n_done += 1
-                    yield result
-            except lost:
-                losses += 1
-                if losses > LOSSES:
-                    raise
-                client.wait_for_workers(1, timeout=RESTART)
-
-
-def _computed(
-    client: Any, function: Callable[[slice], Result], parts: Sequence[slice]
-) -> Iterator[Result]:
-    """The results of Dask's workers, to all of whom the function is sent first."""
-    sent = client.scatter(function, broadcast=True, hash=False)
-    ahead = AHEAD * sum(client.nthreads().values())
-    begun: deque[Any] = deque()
-    for rows in parts:
-        begun.append(client.submit(operator.call, sent, rows, pure=False))
-        if len(begun) > ahead:
-            yield begun.popleft().result()
-    while begun:
-        yield begun.popleft().result()
+    with _lost_workers():
+        # the function as a task, which Dask repeats if the worker that holds it is lost
+        sent = client.submit(lambda: function, pure=False)
+        ahead = AHEAD * sum(client.nthreads().values())
+        pending: deque[Any] = deque()
+        for rows in parts:
+            pending.append(client.submit(operator.call, sent, rows, pure=False))
+            if len(pending) > ahead:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
 
 
 def _find_client() -> Any:
@@ -123,25 +101,21 @@ def _check_workers(client: Any, address: str) -> None:
 
 
 @contextmanager
-def _lost_workers() -> Iterator[tuple[type[BaseException], ...]]:
-    """A block whose error is one line where it is one of these: workers that are gone took what they had with them."""
+def _lost_workers() -> Iterator[None]:
+    """A block in which lost workers are one line."""
     from distributed import CancelledError, KilledWorker
     from distributed.comm.core import CommClosedError
 
-    lost = (CancelledError, KilledWorker, CommClosedError)
     try:
-        yield lost
-    except (*lost, TimeoutError) as error:
+        yield
+    except (CancelledError, KilledWorker, CommClosedError, TimeoutError) as error:
         raise InputError(
-            f"Dask's workers were lost ({type(error).__name__}): start them again, with more memory "
-            "if it ran out"
+            f"Dask's workers were lost ({type(error).__name__}): start them again, with more memory if it ran out"
         ) from error
 
 
 def in_one_thread(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """The function with one thread for BLAS, whose sums round differently with another number of threads: a rounding
-    decides between penalties or ranks that err alike, and a control's gain then changes its sign.
-    """
+    """The function with one thread for BLAS, which rounds differently in several: ranks that err alike would change."""
 
     @functools.wraps(function)
     def limited(*args: Arguments.args, **options: Arguments.kwargs) -> Result:

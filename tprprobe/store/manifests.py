@@ -83,14 +83,8 @@ class Manifest(Document):
 
     @classmethod
     def of(cls, content: Content, where: object) -> "Manifest":
-        """The manifest that a file holds, its keys as this version names them.
-
-        Raises:
-            InputError: one holds something else than it must.
-        """
-        facts = {
-            RENAMED.get(key, key): value for key, value in content.items() if value is not None
-        }
+        """The manifest that a file holds, its keys as this version names them."""
+        facts = {RENAMED.get(key, key): v for key, v in content.items() if v is not None}
         for key in ("model", "data"):  # a text, in stores of other programs
             if isinstance(name := facts.get(key), str):
                 facts[key] = {"name": name}
@@ -105,7 +99,7 @@ class Manifest(Document):
 
 
 def read_manifest(path: Path, advice: str = "give the folder of a store") -> Manifest | None:
-    """The manifest of the store at ``path`` so far; None where there is nothing. ``advice`` ends the error where there is something else."""
+    """The manifest of the store at ``path`` so far; None if there is nothing; ``advice`` ends the error."""
     for name in (MANIFEST, JOURNAL):
         if (path / name).is_file():
             return _read(path / name)
@@ -115,19 +109,13 @@ def read_manifest(path: Path, advice: str = "give the folder of a store") -> Man
 
 
 def read_begun(path: Path, resume: bool) -> Manifest | None:
-    """The manifest of the store that a run goes on with at ``path``; None where it begins.
-
-    Raises:
-        InputError: the folder holds something else, or (no ``resume``) a store.
-    """
+    """The manifest of the store that a run goes on with at ``path``, if ``resume`` says so; None where it begins."""
     begun = read_manifest(path, "give a new folder to write to")
     if begun is not None and not resume:
-        reason = (
-            "already holds a complete store; give another folder or remove it"
-            if is_finished(path)
-            else "holds a store that was not finished; go on with --resume, give another folder or remove it"
-        )
-        raise InputError(f"{path} {reason}")
+        state, way = "complete", ""
+        if not is_finished(path):
+            state, way = "not finished", "go on with --resume, "
+        raise InputError(f"{path} holds a store, {state}: {way}give another folder or remove it")
     return begun
 
 
@@ -158,9 +146,8 @@ def _read(file: Path) -> Manifest:
         raise InputError(f"{file.parent} is not a store: its {file.name} is of something else")
     if manifest.get("version") not in (PLAIN, COMPRESSED):
         raise InputError(
-            f"{file.parent} has version {manifest.get('version')} of the store's format, this "
-            f"tprprobe reads versions {PLAIN} and {COMPRESSED}: extract again, or use the tprprobe that "
-            "wrote it"
+            f"{file.parent} has version {manifest.get('version')} of the store's format, which this tprprobe does "
+            "not read: extract again, or use the tprprobe that wrote it"
         )
     return Manifest.of(manifest, f"{where} cannot be read, extract it again")
 
@@ -187,39 +174,27 @@ def without_progress(content: Content) -> Content:
 
 def check_same(path: Path, begun: Content, content: Content) -> None:
     """Checks that two manifests are of the same model, data and sites."""
-    begun_values, wanted_values = (
-        flatten(without_progress(content)) for content in (begun, content)
-    )
-    for key in [
-        key for key in (*wanted_values, *begun_values) if key != "version"
-    ]:  # which follows from the sites
-        if begun_values.get(key) != wanted_values.get(key):
-            room, _, file = key.partition(".files.")
-            if file:
-                raise InputError(
-                    f"{path} was begun with another {file} of the {room}: put that back, or give another folder"
-                )
-            was, now = (
-                json.dumps(values.get(key), ensure_ascii=False)
-                for values in (begun_values, wanted_values)
-            )
+    settings = [flatten(without_progress(manifest)) for manifest in (begun, content)]
+    for key in (key for values in reversed(settings) for key in values):
+        before, now = (json.dumps(values.get(key), ensure_ascii=False) for values in settings)
+        if before == now or key == "version":  # which follows from the sites
+            continue
+        room, _, file = key.partition(".files.")
+        if file:
             raise InputError(
-                f"{path} was begun with {key} {was}, now it is {now}: give the same settings, or "
-                "another folder"
+                f"{path} was begun with another {file} of the {room}: put that back, or give another folder"
             )
+        raise InputError(
+            f"{path} was begun with {key} {before}, now it is {now}: give the same settings, or another folder"
+        )
 
 
 def check_files(path: Path, manifest: Manifest, growing: bool = False) -> None:
-    """Checks that every file is there at its full length: Zarr reads a missing chunk as NaN.
-
-    Those of a store that is ``growing`` may be longer.
-    """
+    """Checks that every file has its full length (if ``growing`` at least): Zarr reads a missing chunk as NaN."""
     with undamaged(path):
         for entry in manifest.files.parts():
             if fault := fault_of(path, entry, growing):
-                raise InputError(
-                    f"{path / entry.file} {fault}: the store is damaged, extract it again"
-                )
+                raise InputError(f"{path / entry.file} {fault}: damaged, extract the store again")
 
 
 def fault_of(path: Path, entry: Part, growing: bool = False) -> str | None:
@@ -268,10 +243,7 @@ class Ledger:
 
 
 def with_checksums(path: Path, manifest: Manifest) -> Progress:
-    """The checksum of every file of a complete store and of its manifest.
-
-    What was summed while it was written is not read again.
-    """
+    """The checksum of every file of a complete store and of its manifest; of many the ledger knows it."""
     arrays, ledger, sums = manifest.files.arrays, Ledger.of(manifest), {}
     for entry in manifest.files.parts():
         if entry.file in ledger.sums and entry.site and entry.rows:

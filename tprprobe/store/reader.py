@@ -32,6 +32,8 @@ Rows = slice | Integer[np.ndarray, "row"] | Bool[np.ndarray, "token"]
 class Store(StoreContents):
     """A complete store: the vectors of a model's sites on a data set, and what it says of itself.
 
+    A method's ``site`` is a name or a pattern of one site; layer -1 is the last.
+
     Examples:
         >>> store.read("encoder.-1.self.role", rows=slice(0, 2), head=0).shape
         (2, 24)
@@ -44,9 +46,8 @@ class Store(StoreContents):
         """One row per token, by sample, source before target; see [columns](stores.md#columns-of-tokens)."""
         from tprprobe.store.tokens import read_parquet
 
-        file = self.path / layout.TOKENS
         with manifests.undamaged(self.path):
-            return verification.check_tokens(file, self.facts, read_parquet(file))
+            return read_parquet(self.path / layout.TOKENS)
 
     @functools.cached_property
     def arrays(self) -> "xr.Dataset":
@@ -64,12 +65,6 @@ class Store(StoreContents):
         twins = {kind: open_store(path) for kind, path in layout.twins_in(self.path).items()}
         for kind, twin in twins.items():
             verification.check_twin(self.path, self.facts, kind, twin.facts)
-            for site, spec in twin.specs.items():
-                own_spec = self.specs.get(site)
-                if own_spec is None or (own_spec.axes, own_spec.shape) != (spec.axes, spec.shape):
-                    raise InputError(
-                        f"{twin.path} is no twin of {self.path}: its {site} has another shape; extract it again"
-                    )
         return twins
 
     @property
@@ -128,9 +123,7 @@ class Store(StoreContents):
         if head is None:
             return self._read(name, index)
         if spec.heads is None:
-            raise InputError(
-                f"{name} holds {' × '.join(spec.axes)}: it has no heads to choose from"
-            )
+            raise InputError(f"{name} holds {' × '.join(spec.axes)}: it has no heads")
         if not -spec.heads <= head < spec.heads:
             raise InputError(f"{name} has no head {head}: it has heads 0 to {spec.heads - 1}")
         return self._read(name, (*index, head % spec.heads))
@@ -241,13 +234,11 @@ class Store(StoreContents):
         """The shape of every sample's maps and the row they start at, by the rows of a map's site."""
         places = {}
         for rows in {spec.rows for spec in self.specs.values() if spec.is_attention}:
-            shapes, starts = (
-                self._read(f"{rows}.{kind}", (slice(None),)) for kind in ("shape", "offset")
-            )
+            keys = (f"{rows}.shape", f"{rows}.offset")
+            shapes, starts = (self._read(key, (slice(None),)) for key in keys)
             if not np.array_equal(starts, np.cumsum(shapes.prod(1)) - shapes.prod(1)):
                 raise InputError(
-                    f"{self.path} is damaged: attention maps of {rows} do not follow one another; "
-                    "extract it again"
+                    f"{self.path} is damaged: attention maps of {rows} do not follow one another; extract it again"
                 )
             places[rows] = shapes, starts
         return places
@@ -315,7 +306,6 @@ def _reopen(path: str, fingerprint: str) -> Store:
     store = open_store(path)
     if store.fingerprint != fingerprint:
         raise InputError(
-            f"{path} is another store here than where the run was started: give a path that all "
-            "processes share"
+            f"{path} is another store here than where the run was started: give a path that all processes share"
         )
     return store

@@ -14,7 +14,7 @@ def read_texts(store: Store) -> pd.Series:
     tokens = store.tokens
     column = next((name for name in TEXTS if name in tokens), None)
     if column is None:
-        return tokens.groupby("sample")["token"].agg(lambda each: " ".join(map(str, each)))
+        return tokens.groupby("sample")["token"].agg(lambda words: " ".join(map(str, words)))
     return tokens.drop_duplicates("sample").set_index("sample")[column].astype(str)
 
 
@@ -30,31 +30,23 @@ def find_samples(store: Store, text: str, limit: int = 500) -> list[int]:
 def match_samples(store: Store, other_store: Store) -> pd.DataFrame:
     """The samples that both stores have, by their texts: text, first, second."""
     texts, other_texts = (
-        read_texts(each).rename("text").reset_index() for each in (store, other_store)
+        read_texts(s).rename("text").rename_axis(name).reset_index()
+        for s, name in ((store, "first"), (other_store, "second"))
     )
-    pairs = texts.merge(other_texts, on="text", suffixes=("_first", "_second")).drop_duplicates(
-        "text"
-    )
+    pairs = texts.merge(other_texts, on="text").drop_duplicates("text")
     if pairs.empty:
-        texts, other_texts = ("/".join(each.path.parts[-2:]) for each in (store, other_store))
-        raise InputError(
-            f"{texts} and {other_texts} have no sample in common: choose a store of the same data"
-        )
-    return pairs.rename(columns={"sample_first": "first", "sample_second": "second"})
+        names = " and ".join("/".join(s.path.parts[-2:]) for s in (store, other_store))
+        raise InputError(f"{names} have no sample in common: choose a store of the same data")
+    return pairs
 
 
 def score_answers(store: Store, is_arithmetic: bool) -> Interval | None:
-    """The share of right answers. A corpus, whose reference is the text that was read, asks nothing; texts of which none is
-    as its reference were not written to be compared so.
-    """
+    """The share of right answers; None for a corpus, which asks nothing, and for texts of which none is its reference."""
     if not store.has_answers or not {"correct", "answer", "question"} <= {*store.tokens}:
         return None
     rows = store.tokens[["sample", "question", "answer", "correct"]]
     rows = rows.drop_duplicates("sample").dropna().astype({"answer": str, "question": str})
     is_asked = (rows["answer"] != "") & (rows["answer"] != rows["question"])
     right = rows.loc[is_asked, "correct"].astype(bool)
-    return (
-        wilson(int(right.sum()), len(right))
-        if right.any() or (is_arithmetic and len(right))
-        else None
-    )
+    is_scored = right.any() or (is_arithmetic and len(right))
+    return wilson(int(right.sum()), len(right)) if is_scored else None

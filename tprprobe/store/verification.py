@@ -1,21 +1,17 @@
 """What of a store is not as it was written: what opening it checks, cheaply, and what reading every file finds.
 
-Opening checks that manifest, metadata and token table speak of the same rows: files of numbers are measured, not
-read; the others are small, and read whole. A table that comes without a checksum is asked for its number of rows.
+Opening compares the lengths of all files, and the checksums of all but those of numbers. A token table that comes
+without a checksum is asked for its number of rows.
 """
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from tprprobe.errors import InputError
 from tprprobe.files.checksums import sum_file
-from tprprobe.files.jsonfiles import parse_json
 from tprprobe.store import layout
-from tprprobe.store.dtypes import disk_type
-from tprprobe.store.layout import ARRAYS, MANIFEST, METADATA, SIDES, TOKENS, Part
+from tprprobe.store.layout import MANIFEST, SIDES, TOKENS, Part
 from tprprobe.store.manifests import (
     Manifest,
     check_files,
@@ -25,12 +21,8 @@ from tprprobe.store.manifests import (
     undamaged,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 CHANGED = "is not what was written"
-ORDER = "endian"
-COLUMNS = {"side": "UO", "sample": "iu", "token": "UO"}  # and the kinds of their types
+MAX_FAULTS = 3  # damaged files in a line
 
 
 def check_store(path: Path, manifest: Manifest) -> None:
@@ -42,7 +34,6 @@ def check_store(path: Path, manifest: Manifest) -> None:
         for entry in manifest.files.parts():
             if entry.rows is None and (fault := _change_of(path, entry, manifest)):
                 raise _damage(path / entry.file, fault)
-        _check_metadata(path / ARRAYS, manifest)
         if TOKENS not in manifest.checksums:
             import pyarrow.parquet as pq
 
@@ -60,71 +51,12 @@ def check_twin(path: Path, manifest: Manifest, kind: str, twin: Manifest) -> Non
         return
     twin_model, name = twin.model, str(twin.model.name)
     is_bound = twin_model.twin_of == manifest.model.sha256 and name.startswith(f"{kind}:")
-    data, twin_data = (each.data.model_copy(update={"n": None}) for each in (manifest, twin))
+    data, twin_data = (m.data.model_copy(update={"n": None}) for m in (manifest, twin))
     if not is_bound or data != twin_data:
         description = f"{name} on {twin_data.name}"
         raise InputError(
             f"{path / kind} is no control of {path} (it is of {description}, or of other files): extract it again"
         )
-
-
-def check_tokens(path: Path, manifest: Manifest, table: "pd.DataFrame") -> "pd.DataFrame":
-    """The token table of a store, if it has a row for every row of the arrays, sample by sample."""
-    for name, kinds in COLUMNS.items() if manifest.samples else ():
-        if name not in table:
-            raise _damage(path, f"lacks the column {name}")
-        kind = getattr(table[name].dtype, "categories", table[name]).dtype
-        if kind.kind not in kinds:
-            raise _damage(path, f"has {kind} in the column {name}")
-    expected = {side: manifest.lengths.get(side, 0) for side in SIDES}
-    expected |= {"rows": sum(expected.values()), "samples": manifest.samples}
-    count = {"rows": len(table), "samples": table["sample"].nunique()}
-    count |= {side: int((table["side"] == side).sum()) for side in SIDES}
-    for name, number in expected.items():
-        if count[name] != number:
-            raise _damage(path, f"has {count[name]} {name} where the manifest says {number}")
-    keys = table["sample"].to_numpy() * len(SIDES) + (table["side"] == SIDES[1]).to_numpy()
-    if (keys[1:] < keys[:-1]).any():
-        raise _damage(path, "is not in the order of samples and sides")
-    return table
-
-
-def _check_metadata(root: Path, manifest: Manifest) -> None:
-    arrays = manifest.files.arrays
-    names = layout.dimension_names({name: spec for name, (spec, _) in arrays.items()})
-    group = parse_json((root / METADATA).read_bytes(), root / METADATA)
-    inline = group["consolidated_metadata"]["metadata"]
-    if inline.keys() != arrays.keys():
-        different = ", ".join(sorted(inline.keys() ^ arrays.keys()))
-        raise _damage(root / METADATA, f"has other arrays than the manifest ({different})")
-    for name, (spec, rows) in arrays.items():
-        expected = {
-            "shape": [rows, *spec.shape],
-            "dtype": disk_type(spec.dtype).newbyteorder("=").name,
-            "chunks": [max(1, min(rows, spec.chunk_rows)), *spec.shape],
-            "axes": list(names[name]),
-            ORDER: "little",
-        }
-        file = root / name / METADATA
-        documents = {file: parse_json(file.read_bytes(), file), root / METADATA: inline[name]}
-        for place, document in documents.items():
-            for key, value in _facts(document).items():
-                if value != expected[key]:
-                    stored_value, expected_value = json.dumps(value), json.dumps(expected[key])
-                    raise _damage(
-                        place, f"says {key} {stored_value} of {name}, the manifest {expected_value}"
-                    )
-
-
-def _facts(document: Mapping[str, Any]) -> dict[str, Any]:
-    """What the metadata of an array says of it."""
-    return {
-        "shape": document["shape"],
-        "dtype": document["data_type"],
-        "chunks": document["chunk_grid"]["configuration"]["chunk_shape"],
-        "axes": document["dimension_names"],
-        ORDER: document["codecs"][0]["configuration"][ORDER],
-    }
 
 
 def _damage(file: Path, fault: str) -> InputError:
@@ -170,6 +102,19 @@ class Verification:
     unchecked: int
     damage: list[Damage]
 
+    def __str__(self) -> str:
+        if self.damage:
+            n_further = len(self.damage) - MAX_FAULTS
+            first_faults = "; ".join(map(str, self.damage[:MAX_FAULTS]))
+            ending = f"; and {n_further} files more (--json lists all)" if n_further > 0 else ""
+            return f"{self.store} is damaged: {first_faults}{ending}: remove it and make it again"
+        if not self.unchecked:
+            return f"{self.store}: all {self.files} files are as they were written"
+        return (
+            f"{self.store}: all {self.files} files have their lengths, but {self.unchecked} of them have "
+            "no checksum in the manifest, so changed bytes in these would go unnoticed"
+        )
+
 
 def verify(path: Path) -> Verification:
     """The damage of a store and its twins, every file read once."""
@@ -183,9 +128,7 @@ def verify(path: Path) -> Verification:
             names = [MANIFEST, *(entry.file for entry in manifest.files.parts())]
             unchecked += len({*names} - manifest.checksums.keys())
         files += len(names)
-        damage += [
-            replace(fault, file=f"{kind}/{fault.file}") if kind else fault for fault in damaged
-        ]
+        damage += [replace(d, file=f"{kind}/{d.file}") if kind else d for d in damaged]
     return Verification(path, files, unchecked, damage)
 
 

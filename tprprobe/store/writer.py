@@ -1,9 +1,7 @@
 """Writing a store block by block; a run killed at any moment is resumed where it was.
 
-Every file grows by writes at known places, and a write cuts off what a killed run left behind it;
-the journal says how much of each counts and is replaced at one stroke after every block. At the end
-the journal becomes the manifest. A store is no `files.runs.KeptRun`, which counts whole files: it
-grows inside its files, and its journal commits their lengths in bytes.
+Files grow by writes at known places, which cut off what a killed run left. The journal commits their lengths in
+bytes after every block; at the end it becomes the manifest.
 """
 
 import contextlib
@@ -46,11 +44,9 @@ class StoreWriter:
         settings: Mapping[str, Any],
         resume: bool = False,
     ) -> "StoreWriter":
-        """A writer of a new store at ``path``; with ``resume``, of the one that was begun there.
+        """A writer of a new store at ``path``; with ``resume``, of the one that was begun there, complete or not.
 
-        ``settings`` go into the manifest and say what the store is of (model, data, seed, …), in
-        JSON types: a run that differs in them does not go on with the store. Resuming a complete
-        store is no error; there is nothing left to do.
+        ``settings`` (model, data, seed, …) go into the manifest, in JSON types: a run that differs in them does not go on.
 
         Raises:
             InputError: the folder holds something else, another store, or (no ``resume``) a store.
@@ -123,19 +119,14 @@ class StoreWriter:
                 arrays.remove_begun(self._folder(name), self._arrays[name], start, len(array))
 
     def finish(self) -> None:
-        """Completes the store; steps that are done already are not repeated.
-
-        Raises:
-            InputError: the disk is full; what was committed before is kept.
-        """
+        """Completes the store; steps that are done already are not repeated."""
         with self._explained():
             if not self._journal.complete:
                 ledger = Ledger.of(self._journal)
                 arrays.seal(self.path / layout.ARRAYS, self._journal.files.arrays, ledger)
                 table = self.path / layout.TOKENS
-                tokens.write_parquet(
-                    self.path / layout.TOKENS_BEGUN, self._journal.token_bytes, table
-                )
+                blocks = self.path / layout.TOKENS_BEGUN
+                tokens.write_parquet(blocks, self._journal.token_bytes, table)
                 end: Progress = {"complete": True, "token_bytes": table.stat().st_size}
                 content = {**self._journal.content, **end, **ledger.progress()}
                 sealed = Manifest.of(content, self.path)
@@ -208,8 +199,8 @@ class StoreWriter:
         except (PermissionError, NotADirectoryError) as error:
             raise InputError(f"cannot write {self.path}: {error.strerror}") from error
         except (OSError, InputError) as error:
-            cause = error if isinstance(error, OSError) else error.__cause__
-            if getattr(cause, "errno", None) not in (errno.ENOSPC, errno.EDQUOT):
+            codes = {getattr(each, "errno", None) for each in (error, error.__cause__)}
+            if not codes & {errno.ENOSPC, errno.EDQUOT}:
                 raise
             raise InputError(
                 f"the disk of {self.path} is full: its first {self.samples_done} samples are kept; "

@@ -47,10 +47,7 @@ REPORT_EVERY = 50  # steps between two figures of the loss; what else is done wa
 
 
 def learning_rate(stage: Stage, step: int) -> float:
-    """The rate at a step of a stage: linear warm-up, then constant or a cosine down to a tenth.
-
-    With ``adafactor`` it is jiang's schedule instead, times the stage's rate.
-    """
+    """The rate at a step of a stage: linear warm-up, then constant or a cosine down to a tenth; or jiang's schedule."""
     if stage.decay == "adafactor":
         return stage.learning_rate * relative_step(step + 1)
     rate = stage.learning_rate * min(1.0, (step + 1) / (stage.warmup + 1))
@@ -61,10 +58,7 @@ def learning_rate(stage: Stage, step: int) -> float:
 
 
 def relative_step(step: int) -> float:
-    """jiang's schedule for steps counted from 1: 0.01 up to 30,000, then 1 / √(step − 20,000).
-
-    Source: the code of github.com/jiangycTarheel/TPT-Summ; the learning rate and scheduler its scripts name have no effect.
-    """
+    """jiang's schedule for steps from 1 (github.com/jiangycTarheel/TPT-Summ): 0.01 up to 30,000, then 1 / √(step − 20,000)."""
     return 1e-2 if step <= CONSTANT_STEPS else (step - OFFSET) ** -0.5
 
 
@@ -119,16 +113,12 @@ class Run:
         self.window = torch.zeros(2, device=worker.device)  # summed loss, symbols of targets
 
     def update(self, pool: Pool, indices: Tensor, rate: float) -> None:
-        """One optimizer step on a batch, shared among the processes.
-
-        Dropout is seeded by the step. A batch too small to share is everybody's.
-        """
+        """One optimizer step on a batch, shared among the processes (too small a one is everybody's)."""
         pad, worker = self.model.config.pad, self.worker
-        torch.manual_seed(fold(self.recipe.seed, self.step, worker.rank))
-        local_indices = (
-            indices[worker.rank :: worker.world] if len(indices) >= worker.world else indices
-        )
-        source, target = pool.pairs.batch(local_indices, pad)
+        torch.manual_seed(fold(self.recipe.seed, self.step, worker.rank))  # of dropout
+        is_shared = len(indices) >= worker.world
+        shard = indices[worker.rank :: worker.world] if is_shared else indices
+        source, target = pool.pairs.batch(shard, pad)
         count = worker.total((target[:, 1:] != pad).sum())
         bf16 = self.recipe.precision == "bf16"
         with torch.autocast(worker.device.type, torch.bfloat16, enabled=bf16):
@@ -205,13 +195,11 @@ def _read_state(path: Path, recipe: Recipe, device: torch.device) -> dict[str, A
         state = torch.load(path, map_location=device, weights_only=True)
         before = Recipe.model_validate_json(state["recipe"])
     if before.training != recipe.training:
-        raise InputError(
-            f"{path} is of another recipe: resume with the same one, or give another --out"
-        )
+        raise InputError(f"{path} is of another recipe: resume with the same, or change --out")
     for file, digest in state.get("files", {}).items():  # of older states none is known
         if recipe.files.get(file, digest) != digest:
             raise InputError(
-                f"{path} was begun with another {file}: put that back, or give another --out"
+                f"{path} was begun with another {file}: put that back, or change --out"
             )
     return state
 
@@ -223,11 +211,8 @@ def train(
     device: str = "cpu",
     load_pool: LoadPool = Pool.load,
 ) -> Path:
-    """The folder of the trained checkpoint, ``OUT/model``; beside it the log, the state, and
-    checkpoints of the steps that the recipe keeps (``OUT/steps/600`` …).
-
-    ``load_pool`` gives the examples of a stage; runs of a study share theirs. To resume a finished run is
-    no error; there is nothing left to do.
+    """The folder of the trained checkpoint, ``OUT/model``; beside it lie the log, the state, and checkpoints of steps
+    (``OUT/steps/600`` …). ``load_pool`` gives the examples of a stage. Resuming a finished run does nothing.
     """
     out, worker = Path(out), Worker.join(device)
     if (out / MODEL).exists():
@@ -236,9 +221,7 @@ def train(
         _read_state(out / STATE, recipe, worker.device)
         return out / MODEL
     if (out / STATE).exists() and not resume:
-        raise InputError(
-            f"{out} holds an unfinished run: --resume continues it, or give another --out"
-        )
+        raise InputError(f"{out} holds an unfinished run: --resume continues it")
     run = Run(recipe, worker, load_pool)
     with nullcontext() if worker.rank else alone(out):
         _train(run, out)
@@ -272,19 +255,13 @@ def _keep(run: Run, folder: Path) -> None:
 def cut_note(pairs: Pairs, vocabulary: Codec) -> str:
     """A note on how many sources and targets are longer than the vocabulary allows."""
     assert vocabulary.most is not None
-    counts = [
-        f"{count:,} {kind} cut to {limit} sub-words"
-        for kind, count, limit in zip(
-            ("sources", "targets"), pairs.cut, vocabulary.most, strict=True
-        )
-    ]
-    return f"of {len(pairs):,} examples {', '.join(counts)}"
+    (n_sources, n_targets), (max_source, max_target) = pairs.cut, vocabulary.most
+    cuts = f"{n_sources:,} sources cut to {max_source} sub-words, {n_targets:,} targets cut to {max_target} sub-words"
+    return f"of {len(pairs):,} examples {cuts}"
 
 
 def _steps(run: Run, folder: Path) -> Iterator[tuple[float, float]]:
-    """Trains to the end and keeps checkpoints on the way; yields the learning rate and mean loss of every
-    REPORT_EVERY steps.
-    """
+    """The learning rate and mean loss of every REPORT_EVERY steps, while it trains and keeps checkpoints on the way."""
     checkpoint_steps = set() if run.worker.rank else run.recipe.kept_steps
     recipe, began = run.recipe, time.perf_counter() - run.seconds
     number, pool, batches, rate = -1, None, iter(()), 0.0

@@ -14,10 +14,10 @@ from parity.authors import BATCHES, JIANG, assert_close, double, record
 from parity.publishedbeam import published_beam
 from parity.singlesoftmax import attend_singly, single_softmax
 
+from tprpapers.architectures import sublayers
+from tprpapers.architectures.tpt import CROSS_HIDDEN, SELF_HIDDEN, additive
 from tprpapers.jiang.adafactor import Adafactor
-from tprprobe.models import sublayers
 from tprprobe.models.decoding.generation import generate
-from tprprobe.models.tpt import CROSS_HIDDEN, SELF_HIDDEN, additive
 from tprprobe.training.loop import relative_step
 from tprprobe.training.losses import summed_loss
 

@@ -114,7 +114,8 @@ def test_a_thousand_damaged_files_are_a_result_or_one_line(name, tmp_path, capsy
 
 @pytest.mark.parametrize("head", ["0.5", "inf", "one"])
 def test_names_of_a_head_that_is_no_whole_number_are_refused(head, tmp_path):
-    folder = _names(tmp_path)
+    folder = tmp_path / "names"
+    shutil.copytree(ROOT / "tests" / "golden" / "before" / "names", folder)
     names = pd.read_csv(folder / "names.csv", dtype=str).assign(head=head)
     names.to_csv(folder / "names.csv", index=False)
     with pytest.raises(InputError, match=r"names\.csv"):

@@ -22,6 +22,7 @@ from planted.damage import damage_each, soak
 
 import tprprobe as tp
 from tprpapers.captions.words import Words
+from tprpapers.formats import hdf5
 from tprpapers.huang.caption_files import read_annotations
 from tprpapers.huang.image_features import open_features
 from tprpapers.huang.word_vectors import read_glove
@@ -31,7 +32,6 @@ from tprprobe.analyses.probing.task import read_task
 from tprprobe.data.vocabularies.characters import SPECIALS, SymbolTable, Vocabulary, characters
 from tprprobe.data.vocabularies.subwords import load_subwords, train_subwords
 from tprprobe.errors import InputError
-from tprprobe.files import hdf5
 from tprprobe.gold.annotations import read_annotated
 from tprprobe.interventions.sweep_recipes import read_recipe as read_sweep
 from tprprobe.models.convert import convert, read_config

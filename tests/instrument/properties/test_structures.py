@@ -62,6 +62,7 @@ def _tables(folder: Path) -> None:
     rows = pd.DataFrame({"site": [LAST] * 4, "head": 0, "score": [0.1, 0.2, 0.3, 0.4], "seed": 0})
     for name in ("probes", "sweeps", "reconstruction"):
         (folder / name).mkdir()
+    (folder / "reconstruction" / "reconstruction.json").write_text("{}")
     rows.to_csv(folder / "reconstruction" / "reconstruction.csv", index=False)
     rows.to_parquet(folder / "probes" / "rows.parquet")
     rows.to_csv(folder / "sweeps" / "sweep.csv", index=False)

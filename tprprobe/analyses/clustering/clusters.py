@@ -27,7 +27,7 @@ from tprprobe.store import Store
 FORMAT, VERSION = "tprprobe-clusters", 1
 RUNS = CLUSTERS.file
 TABLE, LABELS = "clusters.parquet", "labels.parquet"
-AGAIN = "cluster again"
+REMEDY = "cluster again"
 SUMMARY = columns(
     text="site top", whole="run cluster size", number="share mean_position entropy"
 ) | {"center": object}
@@ -131,10 +131,11 @@ def summarize(labels: Int[np.ndarray, "token"], tokens: pd.DataFrame, k: int) ->
     summary = {
         "size": sizes,
         "share": sizes / len(labels),
-        "top": [_commonest(each) for each in shares],
+        "top": [_commonest(words_of_cluster) for words_of_cluster in shares],
         "mean_position": tokens["position"].groupby(labels).mean(),
         "entropy": [
-            entr(each.to_numpy()).sum() / np.log(2) if len(each) else np.nan for each in shares
+            entr(words_of_cluster.to_numpy()).sum() / np.log(2) if len(words_of_cluster) else np.nan
+            for words_of_cluster in shares
         ],
     }
     return pd.DataFrame(summary, index=pd.RangeIndex(k, name="cluster")).reset_index()
@@ -148,20 +149,16 @@ def _commonest(shares: pd.Series, n: int = 5) -> str:
 def save_clusters(
     results: Sequence[Clusters], folder: str | os.PathLike[str], store: Store
 ) -> Path:
-    """The new folder with the clusters of a store: clusters.json, and clusters and labels as Parquet tables.
-
-    Raises:
-        InputError: the folder exists already.
-    """
+    """The new folder with the clusters of a store: clusters.json, and clusters and labels as Parquet tables."""
     runs = [
-        {key: getattr(each, key) for key in SCALARS}
-        | {"mean": each.mean.tolist(), "scale": each.scale.tolist()}
-        for each in results
+        {key: getattr(result, key) for key in SCALARS}
+        | {"mean": result.mean.tolist(), "scale": result.scale.tolist()}
+        for result in results
     ]
-    tables = [each.summary.assign(center=list(each.centers)) for each in results]
+    tables = [result.summary.assign(center=list(result.centers)) for result in results]
     labels = [pd.DataFrame({"row": range(len(r.labels)), "label": r.labels}) for r in results]
-    about = {"format": FORMAT, "version": VERSION, "stores": [store.fingerprint]}
-    document = json.dumps(about | {"runs": runs}, indent=1)
+    header = {"format": FORMAT, "version": VERSION, "stores": [store.fingerprint]}
+    document = json.dumps(header | {"runs": runs}, indent=1)
     joined = {TABLE: _join(tables, runs), LABELS: _join(labels, runs)}
     joined[FILE] = encode(list_results(results))
     return write_folder(folder, {RUNS: f"{document}\n", **joined})
@@ -169,27 +166,16 @@ def save_clusters(
 
 def list_results(results: Sequence[Clusters]) -> pd.DataFrame:
     """The long table of clusters: agreement and inertia of a clustering, and the numbers of every cluster."""
+    numbers = ("site", "head", "k", "seed", "stability", "inertia")
     places = [
-        {
-            "site": each.site,
-            "layer": layer_of(each.site),
-            "head": each.head,
-            "k": each.k,
-            "seed": each.seed,
-        }
-        for each in results
+        {name: getattr(r, name) for name in numbers} | {"layer": layer_of(r.site)} for r in results
     ]
-    runs = pd.DataFrame([
-        place | {"stability": each.stability, "inertia": each.inertia}
-        for place, each in zip(places, results, strict=True)
-    ])  # fmt: skip
-    clusters = [each.summary.assign(**at) for at, each in zip(places, results, strict=True)]
-    names = {name: name for name in places[0]}
-    of_clusters = melt(
-        pd.concat(clusters, ignore_index=True), names | {"cluster": "cluster"}, MEASURES
-    )
-    table = join_tables([melt(runs, names, ("stability", "inertia")), of_clusters])
-    return table.assign(estimator=ESTIMATOR)
+    clusters = [r.summary.assign(**place) for r, place in zip(results, places, strict=True)]
+    names = {name: name for name in ("site", "layer", "head", "k", "seed")}
+    of_runs = melt(pd.DataFrame(places), names, ("stability", "inertia"))
+    names |= {"cluster": "cluster"}
+    of_clusters = melt(pd.concat(clusters, ignore_index=True), names, MEASURES)
+    return join_tables([of_runs, of_clusters]).assign(estimator=ESTIMATOR)
 
 
 class _Run(Document):
@@ -219,18 +205,14 @@ def _join(tables: Sequence[pd.DataFrame], runs: Sequence[dict[str, Any]]) -> byt
 
 
 def load_clusters(folder: str | os.PathLike[str]) -> list[Clusters]:
-    """The clusters that :func:`save_clusters` wrote.
-
-    Raises:
-        InputError: the folder holds no clusters.
-    """
+    """The clusters that :func:`save_clusters` wrote."""
     folder = Path(folder)
     document = read_json(folder / RUNS)
     if (document.get("format"), document.get("version")) != (FORMAT, VERSION):
         raise InputError(f"{folder} holds no clusters of version {VERSION}: cluster again")
     runs = parse(_Document, document, folder / RUNS).runs
-    tables = read_table(folder / TABLE, SUMMARY, AGAIN)
-    labels = read_table(folder / LABELS, columns(whole="run row label"), AGAIN)
+    tables = read_table(folder / TABLE, SUMMARY, REMEDY)
+    labels = read_table(folder / LABELS, columns(whole="run row label"), REMEDY)
     return [
         _restore(run, tables.loc[tables["run"] == i], labels.loc[labels["run"] == i], folder)
         for i, run in enumerate(runs)
@@ -238,18 +220,18 @@ def load_clusters(folder: str | os.PathLike[str]) -> list[Clusters]:
 
 
 def _restore(run: "_Run", table: pd.DataFrame, labels: pd.DataFrame, folder: Path) -> Clusters:
-    mean, scale = (np.array(each, np.float32) for each in (run.mean, run.scale))
+    mean, scale = (np.array(numbers, np.float32) for numbers in (run.mean, run.scale))
     try:
-        centers = np.stack([np.asarray(each, np.float32) for each in table["center"]])
+        centers = np.stack([np.asarray(numbers, np.float32) for numbers in table["center"]])
     except (ValueError, TypeError) as error:
-        raise InputError(f"{folder / TABLE}: centers of unlike lengths: {AGAIN}") from error
+        raise InputError(f"{folder / TABLE}: centers of unlike lengths: {REMEDY}") from error
     label, n = labels["label"].to_numpy(np.int32), len(centers)
     if centers.ndim != 2 or not len(mean) == len(scale) == centers.shape[1]:
-        raise InputError(f"{folder}: {RUNS} and {TABLE} are not of the same clusters: {AGAIN}")
+        raise InputError(f"{folder}: {RUNS} and {TABLE} are not of the same clusters: {REMEDY}")
     if len(label) and not 0 <= label.min() <= label.max() < n:
-        raise InputError(f"{folder / LABELS} has labels that are not among {n} clusters: {AGAIN}")
-    own = ["center", "run", "site", "head"]
-    summary = table.drop(columns=own, errors="ignore").reset_index(drop=True)
+        raise InputError(f"{folder / LABELS} has labels that are not among {n} clusters: {REMEDY}")
+    repeated = ["center", "run", "site", "head"]
+    summary = table.drop(columns=repeated, errors="ignore").reset_index(drop=True)
     return Clusters(
         **{name: getattr(run, name) for name in SCALARS},
         labels=label, centers=centers, mean=mean, scale=scale, summary=summary,

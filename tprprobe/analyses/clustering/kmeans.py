@@ -6,6 +6,7 @@ Vectors are held in memory, or read in parts.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from tprprobe.analyses.clustering.clusters import Clusters, summarize
 from tprprobe.errors import InputError
+from tprprobe.estimators.affine import Moments
 from tprprobe.estimators.clusters.kmeans import Assigned, assign, choose_run, fit_seeds
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import each_part, parts_of
@@ -24,7 +26,7 @@ VARYING = 1e-6  # of the largest variance, what a direction has that varies
 SAMPLE, STRETCH = 2**15, 2**7  # rows of a sample of a streamed site, in stretches of so many
 
 Target = tuple[str, int | None]  # a site and a head of it
-Moments = tuple[int, np.ndarray, np.ndarray]  # count, mean and variance by dimension
+Spread = tuple[int, np.ndarray, np.ndarray]  # count, mean and variance by dimension
 Scaling = tuple[Float32[np.ndarray, "width"], Float32[np.ndarray, "width"]]  # mean and deviation
 
 SAMPLED = 64  # rows for each center, at least, of the sample of a streamed site
@@ -78,11 +80,8 @@ class Source:
         Queries and keys are such (q → Rq, k → R⁻ᵀk changes no score): clusters of whitened vectors
         are the same for every R. Directions that do not vary are left out.
         """
-        total, product = 0.0, 0.0
-        for sums in each_part(self._sums, self.parts()):
-            total, product = total + sums[0], product + sums[1]
-        mean = total / self.rows
-        values, axes = np.linalg.eigh(product / self.rows - np.outer(mean, mean))
+        moments = reduce(add, each_part(self._scatter, self.parts()))
+        values, axes = np.linalg.eigh(moments.scatter / moments.count)
         varies = values > VARYING * values.max()
         return self.project((axes[:, varies] / np.sqrt(values[varies])).astype(np.float32))
 
@@ -98,9 +97,9 @@ class Source:
         """The rows in parts, over which workers may be spread."""
         return parts_of(self.rows)
 
-    def blocks(self, part: slice = slice(None)) -> Iterator[Float32[np.ndarray, "_row width"]]:
+    def blocks(self, span: slice = slice(None)) -> Iterator[Float32[np.ndarray, "_row width"]]:
         """The vectors (of a part of the rows) in blocks."""
-        for rows, block in self.store.iterate(self.site, self.head, part=part):
+        for rows, block in self.store.iterate(self.site, self.head, part=span):
             yield self._typed(block, rows.start)
 
     def _read(self, rows: slice) -> Float32[np.ndarray, "_row width"]:
@@ -130,28 +129,23 @@ class Source:
         varies = variance > rounding * variance + np.square(rounding * mean)
         return mean.astype(np.float32), np.where(varies, np.sqrt(variance), 1).astype(np.float32)
 
-    def _moments(self, part: slice) -> Moments:
+    def _moments(self, span: slice) -> Spread:
         scaler = StandardScaler()
-        for block in self.blocks(part):
+        for block in self.blocks(span):
             scaler.partial_fit(block)
-        return part.stop - part.start, np.asarray(scaler.mean_), np.asarray(scaler.var_)
+        return span.stop - span.start, np.asarray(scaler.mean_), np.asarray(scaler.var_)
 
-    def _sums(self, part: slice) -> tuple[np.ndarray, np.ndarray]:
-        """Σ v and Σ v vᵀ."""
-        total, product = np.zeros(self.width), np.zeros((self.width, self.width))
-        for block in self.blocks(part):
-            wide = block.astype(np.float64)
-            total, product = total + wide.sum(0), product + wide.T @ wide
-        return total, product
+    def _scatter(self, part: slice) -> Moments:
+        return reduce(add, (Moments.of(block.astype(np.float64)) for block in self.blocks(part)))
 
 
-def _merge(left: Moments, right: Moments) -> Moments:
+def _merge(spread: Spread, further: Spread) -> Spread:
     """Count, mean and variance of the vectors of both."""
-    n, difference = left[0] + right[0], right[1] - left[1]
-    scatter = (
-        left[0] * left[2] + right[0] * right[2] + left[0] * right[0] / n * np.square(difference)
-    )
-    return n, left[1] + difference * (right[0] / n), scatter / n
+    (n, mean, variance), (n_further, mean_further, variance_further) = spread, further
+    total, difference = n + n_further, mean_further - mean
+    scatter = n * variance + n_further * variance_further
+    scatter = scatter + n * n_further / total * np.square(difference)
+    return total, mean + difference * (n_further / total), scatter / total
 
 
 @takes_paths
@@ -253,7 +247,7 @@ def _scaled(vectors: np.ndarray, scaling: Scaling) -> np.ndarray:
 
 
 def _assign_part(
-    source: Source, scaling: Scaling, centers: Sequence[np.ndarray], part: slice
+    source: Source, scaling: Scaling, centers: Sequence[np.ndarray], span: slice
 ) -> Assigned:
     """What ``assign`` gives for a part of the rows, read a block at a time."""
-    return assign((_scaled(block, scaling) for block in source.blocks(part)), centers)
+    return assign((_scaled(block, scaling) for block in source.blocks(span)), centers)

@@ -3,7 +3,6 @@ from .binding_claims import describe_binding as describe_binding
 from .binding_claims import summarize as summarize
 from .decomposition_run import compare_all as compare_all
 from .decomposition_run import decompose_all as decompose_all
-from .decomposition_run import load_roles as load_roles
 from .decomposition_run import search_all as search_all
 from .decompositions import Decomposition as Decomposition
 from .decompositions import decompose as decompose
@@ -15,6 +14,7 @@ from .operation_tables import summarize_operations as summarize_operations
 from .role_findings import RoleSearch as RoleSearch
 from .role_findings import search_roles as search_roles
 from .score_tables import load_operations as load_operations
+from .score_tables import load_roles as load_roles
 from .score_tables import load_scores as load_scores
 from .score_tables import view_operations as view_operations
 from .score_tables import view_scores as view_scores

@@ -1,11 +1,9 @@
-"""Decompositions, comparisons of operations and searches of roles at all sites, in one resumable run with a folder."""
+"""Decompositions, comparisons of operations and searches of roles at all sites, each in one resumable run."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from importlib.metadata import version
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -15,25 +13,25 @@ from tprprobe.analyses.decomposition.operation_tables import compare_operations
 from tprprobe.analyses.decomposition.role_findings import RoleSearch, read_searched, search_roles
 from tprprobe.analyses.decomposition.role_schemes import read_scheme
 from tprprobe.analyses.decomposition.scheme_scores import Report, no_report
-from tprprobe.analyses.decomposition.score_tables import load_long, load_table, tabulate_operations
+from tprprobe.analyses.decomposition.score_tables import (
+    tabulate_operations,
+    tabulate_searches,
+    view_searches,
+)
 from tprprobe.analyses.kinds import DECOMPOSITIONS, OPERATIONS, ROLES
-from tprprobe.evaluation.results import FILE, Results
+from tprprobe.evaluation.results import Results
+from tprprobe.evaluation.runner import Progress, run_jobs
 from tprprobe.files.kinds import Kind
-from tprprobe.files.runs import KeptRun, Part, kept
-from tprprobe.files.tables import columns
 from tprprobe.store import Store
 
-SCHEMES = "schemes.csv"
-SCHEME_COLUMNS = columns(text="site found roles control merged", number="bits longer stability r2")
-Progress = Callable[[Sequence[Part]], Iterable[Part]]
-Measure = Callable[..., pd.DataFrame]  # of a site, or of a site and a scheme
+Folder = str | os.PathLike[str] | None
 
 
 def decompose_all(
     store: Store,
     sites: str | Sequence[str],
     roles: Sequence[str] = ("left",),
-    out: str | os.PathLike[str] | None = None,
+    out: Folder = None,
     resume: bool = False,
     progress: Progress = iter,
     report: Report = no_report,
@@ -50,17 +48,15 @@ def decompose_all(
     def measure(site: str, scheme: str) -> pd.DataFrame:
         return decompose(store, site, scheme, report=report, **options).results.table
 
-    settings_of_run = {"sites": store.select(sites), "roles": schemes, "options": options}
-    return _keep(
-        DECOMPOSITIONS, FILE, store, settings_of_run, out, resume, progress, measure, load_long
-    )
+    settings = {"sites": store.select(sites), "roles": schemes, "options": options}
+    return _run(DECOMPOSITIONS, store, settings, measure, out, resume, progress)
 
 
 def compare_all(
     store: Store,
     sites: str | Sequence[str],
     roles: Sequence[str] = ("left",),
-    out: str | os.PathLike[str] | None = None,
+    out: Folder = None,
     resume: bool = False,
     progress: Progress = iter,
     **options: Any,
@@ -74,16 +70,14 @@ def compare_all(
         return tabulate_operations(table, site, read_scheme(scheme).name)
 
     schemes = list(dict.fromkeys(roles))
-    settings_of_run = {"sites": store.select(sites), "roles": schemes, "options": options}
-    return _keep(
-        OPERATIONS, FILE, store, settings_of_run, out, resume, progress, measure, load_long
-    )
+    settings = {"sites": store.select(sites), "roles": schemes, "options": options}
+    return _run(OPERATIONS, store, settings, measure, out, resume, progress)
 
 
 def search_all(
     store: Store,
     sites: str | Sequence[str],
-    out: str | os.PathLike[str] | None = None,
+    out: Folder = None,
     resume: bool = False,
     progress: Progress = iter,
     **options: Any,
@@ -95,42 +89,20 @@ def search_all(
         read_searched(store, site, **{k: v for k, v in options.items() if k != "seed"})
 
     def measure(site: str) -> pd.DataFrame:
-        search = search_roles(store, site, **options)
-        return search.schemes.assign(site=site, found=search.found)
+        return tabulate_searches([search_roles(store, site, **options)])
 
-    settings_of_run = {"sites": store.select(sites), "options": options}
-    return _keep(ROLES, SCHEMES, store, settings_of_run, out, resume, progress, measure, load_roles)
+    settings = {"sites": store.select(sites), "options": options}
+    return view_searches(_run(ROLES, store, settings, measure, out, resume, progress))
 
 
-def _keep(
+def _run(
     kind: Kind,
-    file: str,
     store: Store,
-    settings_of_run: Mapping[str, Any],
-    out: str | os.PathLike[str] | None,
-    resume: bool,
-    progress: Progress,
-    measure: Measure,
-    load: Callable[[Path], Any],
-) -> Any:
-    """What is loaded of the folder of a run that measures every site (by every scheme)."""
-    settings = {"format": f"tprprobe-{Path(kind.file).stem}", "stores": [store.fingerprint]}
-    settings |= {**settings_of_run, "tprprobe": version("tprprobe")}
-    jobs = enumerate(
-        product(*(settings_of_run[name] for name in ("sites", "roles") if name in settings_of_run))
-    )
-    makes = {f"{i}": partial(measure, *job) for i, job in jobs}
-    with kept(out) as folder:
-        KeptRun.open(folder, settings, resume, kind.file).make_table(file, makes, progress)
-        return load(folder)
-
-
-def load_roles(folder: str | os.PathLike[str]) -> list[RoleSearch]:
-    """What a finished run found, site by site, read from its folder."""
-    table = load_table(folder, SCHEMES, SCHEME_COLUMNS, "search again")
-    groups = table.drop(columns=["site", "found"]).groupby(table["site"], sort=False)
-    found_by_site = table.groupby("site")["found"].first()
-    return [
-        RoleSearch(str(site), str(found_by_site[site]), schemes.reset_index(drop=True))
-        for site, schemes in groups
-    ]
+    settings: Mapping[str, Any],
+    measure: Callable[..., pd.DataFrame],
+    *options: Any,
+) -> Results:
+    """The long table of a run that measures every site (by every scheme)."""
+    axes = [settings[name] for name in ("sites", "roles") if name in settings]
+    jobs = {str(i): partial(measure, *place) for i, place in enumerate(product(*axes))}
+    return run_jobs(kind, {"stores": [store.fingerprint], **settings}, jobs, *options)

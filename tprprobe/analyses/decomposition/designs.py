@@ -63,7 +63,7 @@ class Design:
         rng: np.random.Generator,
     ) -> "Design":
         """The design with shares of pairs withheld: of all fitting units, then, to choose by, of those left."""
-        test, judged = split
+        test, is_judged = split
         fitting = leave_untested(~test, test, origin)
         of_first = csr_array(counts[:, : len(parts[0])])
         withheld = hold_out_pairs(select_units(of_first, fitting), parts[0], shares[0], rng)
@@ -72,8 +72,8 @@ class Design:
         inner = has_pairs(
             of_first, hold_out_pairs(remaining, parts[0], shares[1], rng, INNER_UNITS)
         )
-        judged = (judged | inner) & fitting
-        return cls(AS_IS, parts, counts, test, unseen, judged, fitting, origin)
+        is_judged = (is_judged | inner) & fitting
+        return cls(AS_IS, parts, counts, test, unseen, is_judged, fitting, origin)
 
     @property
     def fitted(self) -> list[Flags]:
@@ -84,22 +84,18 @@ class Design:
     def divide_to_choose(self, units: int) -> tuple[Flags, Flags]:
         """Splits the fitted units by document: one part fits candidates, the other selects among them."""
         documents, is_fitted = self.origin.documents, self.fitted[units]
-        fitted = is_fitted & ~self.judged
-        judged = is_fitted & ~np.isin(documents, documents[fitted])
-        return leave_untested(fitted, judged, self.origin), judged
+        is_candidate = is_fitted & ~self.judged
+        is_judged = is_fitted & ~np.isin(documents, documents[is_candidate])
+        return leave_untested(is_candidate, is_judged, self.origin), is_judged
 
 
-def leave_untested(fitted: Flags, tested: Flags, origin: Provenance) -> Flags:
-    """The fitted units that have no sequence in common with a tested one.
-
-    Raises:
-        InputError: There are none.
-    """
-    untested = leave_out(fitted, tested, origin.sequences)
+def leave_untested(is_fitted: Flags, tested: Flags, origin: Provenance) -> Flags:
+    """The fitted units that have no sequence in common with a tested one."""
+    untested = leave_out(is_fitted, tested, origin.sequences)
     if not untested.any():
         n = len(np.unique(origin.sequences, axis=0))
         raise InputError(
-            f"no sequence is left to fit to: {len(fitted)} samples have {n} different sequences, and all are tested "
+            f"no sequence is left to fit to: {len(is_fitted)} samples have {n} different sequences, and all are tested "
             "on; give more different texts, or a model that knows more of their symbols"
         )
     return untested
@@ -121,8 +117,8 @@ def make_designs(units: Units, scheme: RoleScheme, share: float, seed: int) -> I
         (SHUFFLED_FILLERS, [(np.where(f < 0, f, other_filler), role) for f, role in occurrences]),
     ):
         occurring = Pairs.occurring(pairs.fillers, pairs.roles, shuffled)
-        parts, counts = _count(assignments, occurring, shuffled)
-        yield replace(design, control=control, parts=parts, counts=counts)
+        pairs_by_part, counts = _count(assignments, occurring, shuffled)
+        yield replace(design, control=control, parts=pairs_by_part, counts=counts)
 
 
 def _count(

@@ -13,27 +13,18 @@ from scipy.sparse import csr_array
 
 from tprprobe.analyses.decomposition.binding_claims import warn
 from tprprobe.analyses.decomposition.role_schemes import ALIASES, find_field, is_relative
-from tprprobe.analyses.decomposition.role_search import (
-    SearchData,
-    beats_shuffled,
-    choose_cheapest,
-    draw_bits,
-    measure_stability,
-    merge_values,
-    search,
-    shuffle_roles,
-)
+from tprprobe.analyses.decomposition.role_search import SearchData
+from tprprobe.analyses.decomposition.role_selection import NOTHING, select
 from tprprobe.analyses.decomposition.sequence_units import Units, read_units
 from tprprobe.analyses.naming.fields import LABELS
 from tprprobe.errors import InputError
 from tprprobe.evaluation.splits import divide_documents, leave_out
 from tprprobe.files.notebook import as_html
-from tprprobe.statistics import bounds, interval_text, read_interval, replicate_totals
+from tprprobe.statistics import interval_text, read_interval
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import in_one_thread
 from tprprobe.store.reader import takes_paths
 
-NOTHING = "no structure"
 PLACES = ("left", "right", "length", "before", "after")
 TREE_LENGTH = 12  # of the longest sequence that trees of joined fillers are tried on
 MAX_VALUES = 200  # of a field that is tried
@@ -140,7 +131,7 @@ def search_roles(
         raise InputError(
             f"{store.path}: the vectors of {site} are all alike: roles describe nothing"
         )
-    found, table = select(data, names, seed)
+    best_name, table = select(data, names, seed)
     rng, tables = np.random.default_rng((seed, 2)), [table]
     for control, control_data in make_controls(data, rng).items():
         tables.append(_select_control(control, control_data, names, seed))
@@ -148,7 +139,7 @@ def search_roles(
         baseline, _ = read_searched(store.control, units.site, names, **options)
         control_data = gather_data(baseline, names, seed)
         tables.append(_select_control("untrained", control_data, names, seed))
-    return RoleSearch(units.site, found, pd.concat(tables, ignore_index=True))
+    return RoleSearch(units.site, best_name, pd.concat(tables, ignore_index=True))
 
 
 def make_controls(data: SearchData, rng: np.random.Generator) -> dict[str, SearchData]:
@@ -168,39 +159,6 @@ def _select_control(
     name, rows = select(data, fields, seed)
     row = rows[rows["is_found"]] if name != NOTHING else rows[rows["roles"] == "mean"]
     return row.assign(control=control, roles=name, is_found=False)
-
-
-def select(data: SearchData, fields: Sequence[str], seed: int) -> tuple[str, pd.DataFrame]:
-    """The name of the scheme that is found, and a row per scheme that was tried, shortest first."""
-    schemes = search(data, fields)
-    draws = draw_bits(schemes, data, seed)
-    i_chosen, is_near, longer = choose_cheapest(schemes, draws, int((~data.tested).sum()))
-    sums = np.stack([data.mean_errors, *(scheme.errors for scheme in schemes)], 1)[data.tested]
-    totals = np.concatenate([sums.sum(0)[None], replicate_totals(sums)])
-    r2, *r2_drawn = 1 - totals[:, 1:] / totals[:, [0]]
-    low, high = bounds(np.array(r2_drawn), len(sums))
-    if not beats_shuffled(data, schemes[i_chosen], seed):
-        unbound = (i for i, s in enumerate(schemes) if shuffle_roles(data, s, seed) is None)
-        i_chosen = next(unbound)
-    found = schemes[i_chosen].name if low[i_chosen] > 0 else NOTHING
-    rows = [("", s.name, s.name == found, s.n_roles, s.n_pairs, s.bits) for s in schemes]
-    names = ["control", "roles", "is_found", "n_roles", "pairs", "bits"]
-    table = pd.DataFrame(rows, columns=names)
-    table = table.assign(
-        longer=table["bits"] - schemes[0].bits,
-        longer_low=longer[0],
-        longer_high=longer[1],
-        is_near=is_near,
-        stability=measure_stability(schemes, draws, data),
-        r2=r2,
-        r2_low=low,
-        r2_high=high,
-        merged="",
-        n=len(data.fitting),
-        groups=len(sums),
-    )
-    table.loc[i_chosen, "merged"] = merge_values(data, schemes[i_chosen])
-    return found, table
 
 
 def read_searched(

@@ -10,19 +10,14 @@ from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Bool, Float64, Int
 from scipy.sparse import csr_array, hstack
-
-from tprprobe.evaluation.intervals import REPLICATES
-from tprprobe.statistics import bounds, permute_within, replicate_totals
 
 MAX_PAIRS = 1200  # of a scheme that is tried
 MAX_MERGED = 64  # roles of a scheme whose values are merged
 PENALTIES = np.logspace(-4, 3, 15)  # that are tried, of the mean variance of a count
 BEAM, MAX_FIELDS = 2, 3
 N_SYNONYMS = 8  # schemes whose other names are tried
-NEGLIGIBLE = 0.01  # of the shortest description: what a scheme may be longer
 
 BARE = ""  # before the fields of a term whose roles have no fillers
 Term = tuple[str, ...]  # fields whose product is a partition of the tokens
@@ -32,7 +27,6 @@ BAG: Terms = ((),)
 
 Roles = Int[np.ndarray, " token"]
 Errors = Float64[np.ndarray, " group"]
-Draws = Float64[np.ndarray, "replicate scheme"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +109,8 @@ def is_bare(term: Term) -> bool:
 def name_terms(terms: Terms) -> str:
     """``left*right+pos``, ``bag``, ``(length)`` for roles without fillers, ``mean`` without any term."""
     names = ["*".join(fields_of(term)) or "bag" for term in terms]
-    named = (f"({n})" if is_bare(term) else n for n, term in zip(names, terms, strict=True))
-    return "+".join(named) or "mean"
+    texts = (f"({n})" if is_bare(term) else n for n, term in zip(names, terms, strict=True))
+    return "+".join(texts) or "mean"
 
 
 def score_roles(
@@ -127,16 +121,16 @@ def score_roles(
     if not roles:
         return SchemeScore(terms, 0, 0, 0.0, 0.0, 0.0, data.mean_errors)
     bare = map(is_bare, terms)
-    counts = csr_array(hstack([_count(data, *of) for of in zip(roles, bare, strict=True)]))
-    fitted = csr_array(counts[data.fitting])
-    n_pairs = len(np.unique(fitted.indices))
+    counts = csr_array(hstack([_count(data, *term) for term in zip(roles, bare, strict=True)]))
+    fit_counts = csr_array(counts[data.fitting])
+    n_pairs = len(np.unique(fit_counts.indices))
     if is_control and n_pairs > MAX_PAIRS:
         n_pairs = MAX_PAIRS
-        common = np.argsort(-np.asarray(fitted.sum(0)).reshape(-1), kind="stable")[:n_pairs]
-        counts, fitted = counts[:, common], csr_array(fitted[:, common])
+        common = np.argsort(-np.asarray(fit_counts.sum(0)).reshape(-1), kind="stable")[:n_pairs]
+        counts, fit_counts = counts[:, common], csr_array(fit_counts[:, common])
     if n_pairs > MAX_PAIRS:
         return SchemeScore(terms, n_roles, n_pairs, np.inf, np.inf, 0.0, data.mean_errors)
-    vectors, bias, price, shrunk = encode_shortest(fitted, data.vectors[data.fitting])
+    vectors, bias, price, shrunk = encode_shortest(fit_counts, data.vectors[data.fitting])
     errors = data.sum_errors(counts @ vectors + bias)
     rss, tss = (np.sum(by_group[~data.tested]) for by_group in (errors, data.mean_errors))
     bits = float(measure_bits(data, rss + shrunk, tss, price))
@@ -197,8 +191,8 @@ def search(data: SearchData, fields: Sequence[str]) -> list[SchemeScore]:
 
     def by_bits(scheme: SchemeScore) -> tuple[float, int, list[int]]:
         """Shorter first; of schemes that are the same partition, the one of the first fields."""
-        used = [order[name] for term in scheme.terms for name in term]
-        return round(scheme.bits, 6), scheme.n_pairs, [len(used), *used]
+        fields_used = [order[name] for term in scheme.terms for name in term]
+        return round(scheme.bits, 6), scheme.n_pairs, [len(fields_used), *fields_used]
 
     def attempt(terms: Terms) -> SchemeScore:
         name = name_terms(terms)
@@ -233,9 +227,9 @@ def _order(fields: Sequence[str]) -> dict[str, int]:
 def _grow(terms: Terms, fields: Sequence[str]) -> list[Terms]:
     """The schemes with one field more, in the order of the fields."""
     order = _order(fields)
-    used = set(chain.from_iterable(terms))
+    fields_used = set(chain.from_iterable(terms))
     grown: list[Terms] = []
-    for field in (name for name in fields if name not in used):
+    for field in (name for name in fields if name not in fields_used):
         for i, term in enumerate(terms):
             longer = tuple(sorted((*term, field), key=order.__getitem__))
             grown.append((*terms[:i], longer, *terms[i + 1 :]))
@@ -263,70 +257,14 @@ def _shrink(terms: Terms) -> list[Terms]:
     """The schemes with one field less, or without the bag."""
     fewer: list[Terms] = []
     for i, term in enumerate(terms):
-        others = (*terms[:i], *terms[i + 1 :])
+        without_term = (*terms[:i], *terms[i + 1 :])
         for field in fields_of(term):
             shorter = tuple(name for name in term if name != field)
-            if fields_of(shorter) or (shorter == () and all(map(is_bare, others))):
+            if fields_of(shorter) or (shorter == () and all(map(is_bare, without_term))):
                 fewer.append((*terms[:i], shorter, *terms[i + 1 :]))
-        if others and len(fields_of(term)) <= 1:
-            fewer.append(others)
+        if without_term and len(fields_of(term)) <= 1:
+            fewer.append(without_term)
     return fewer
-
-
-def measure_stability(
-    schemes: Sequence[SchemeScore], draws: Draws, data: SearchData
-) -> Float64[np.ndarray, " scheme"]:
-    """The share of the draws in which the partition of a scheme is the shortest, whatever its name."""
-
-    def key(term: Term) -> tuple[bool, bytes]:
-        return is_bare(term), pd.factorize(data.cells(term))[0].tobytes()
-
-    keys = [tuple(sorted(map(key, scheme.terms))) for scheme in schemes]
-    partition = pd.factorize(pd.Series(keys, dtype=object))[0]
-    share = np.bincount(partition[draws.round(6).argmin(1)], minlength=len(schemes)) / len(draws)
-    return share[partition]
-
-
-def draw_bits(schemes: Sequence[SchemeScore], data: SearchData, seed: int) -> Draws:
-    """The description length of every scheme if other groups had been drawn, its fit as it is."""
-    sums = np.stack([data.mean_errors, *(scheme.errors for scheme in schemes)], 1)
-    tss, *rss = replicate_totals(sums[~data.tested], REPLICATES, seed).T
-    bits = [
-        measure_bits(data, r + s.shrunk, tss, s.price) for r, s in zip(rss, schemes, strict=True)
-    ]
-    return np.stack(bits, 1)
-
-
-def shuffle_roles(data: SearchData, scheme: SchemeScore, seed: int) -> list[Roles] | None:
-    """The roles of fillers, shuffled within sequences; None where that changes nothing."""
-    order = permute_within(data.sequences, np.random.default_rng((seed, 4)))
-    is_bound = [fields_of(term) != () and not is_bare(term) for term in scheme.terms]
-    roles = data.roles(scheme.terms)
-    shuffled = [r[order] if bound else r for r, bound in zip(roles, is_bound, strict=True)]
-    is_same = all(np.array_equal(*pair) for pair in zip(roles, shuffled, strict=True))
-    return None if is_same else shuffled
-
-
-def beats_shuffled(data: SearchData, scheme: SchemeScore, seed: int) -> bool:
-    """True if a scheme errs less on held-out documents than with its roles shuffled, paired, or nothing can be shuffled."""
-    if (roles := shuffle_roles(data, scheme, seed)) is None:
-        return True
-    errors = score_roles(data, scheme.terms, roles, is_control=True).errors
-    sums = np.stack([errors - scheme.errors, data.mean_errors], 1)[data.tested]
-    difference, variation = replicate_totals(sums, REPLICATES, seed).T
-    return bool(bounds(difference / variation, len(sums))[0] > 0)
-
-
-def choose_cheapest(
-    schemes: Sequence[SchemeScore], draws: Draws, n_groups: int
-) -> tuple[int, Bool[np.ndarray, " scheme"], Float64[np.ndarray, "2 scheme"]]:
-    """The scheme of fewest pairs near the shortest, which ones are near, and intervals of differences."""
-    low, high = bounds(draws - draws[:, [0]], n_groups)
-    longer = np.array([scheme.bits for scheme in schemes]) - schemes[0].bits
-    is_near = (low <= 0) | (longer <= NEGLIGIBLE * abs(schemes[0].bits))
-    prices = [(scheme.n_pairs, round(scheme.bits, 6)) for scheme in schemes]
-    cheapest = min(np.flatnonzero(is_near).tolist(), key=lambda i: (*prices[i], i))
-    return cheapest, is_near, np.stack([low, high])
 
 
 def merge_values(data: SearchData, scheme: SchemeScore) -> str:
@@ -340,15 +278,15 @@ def merge_values(data: SearchData, scheme: SchemeScore) -> str:
         merged.append(["*".join(data.values[f][int(data.fields[f][i])] for f in term)])
     while len(merged) > 1:
         attempts = []
-        for role, other in _likest(data, roles)[:4]:
-            joined = np.where(roles == other, role, roles)
-            joined -= joined > other
-            attempts.append((score_roles(data, scheme.terms, [joined]).bits, joined, role, other))
-        shortest, joined, role, other = min(attempts, key=lambda attempt: attempt[0])
+        for role, second in _likest(data, roles)[:4]:
+            joined = np.where(roles == second, role, roles)
+            joined -= joined > second
+            attempts.append((score_roles(data, scheme.terms, [joined]).bits, joined, role, second))
+        shortest, joined, role, second = min(attempts, key=lambda attempt: attempt[0])
         if shortest >= bits:
             break
         bits, roles = shortest, joined
-        merged[role] += merged.pop(other)
+        merged[role] += merged.pop(second)
     return "; ".join(" = ".join(names) for names in merged if len(names) > 1)
 
 

@@ -32,26 +32,26 @@ def take_part(store: Store, site: str, *samples: int) -> Store:
 
 
 def compare_symbols(
-    fit: Decomposition, of: str, most: int
+    fit: Decomposition, axis: str, max_symbols: int
 ) -> tuple[list[str], Float[np.ndarray, "symbol symbol"]]:
     """The commonest fillers (or roles), and how like their vectors are over all roles (or fillers): cosine, centered."""
-    if of not in ("fillers", "roles"):
-        raise unknown("axis", of, ("fillers", "roles"))
+    if axis not in ("fillers", "roles"):
+        raise unknown("axis", axis, ("fillers", "roles"))
     pairs = fit.fit.pairs
-    fillers = _commonest(pairs.fillers, pairs.filler_of, most)
-    roles = _commonest(pairs.roles, pairs.role_of, most)
+    fillers = _commonest(pairs.fillers, pairs.filler_of, max_symbols)
+    roles = _commonest(pairs.roles, pairs.role_of, max_symbols)
     table = fit.bindings([(filler, role) for filler in fillers for role in roles])
     table = table.reshape(len(fillers), len(roles), -1)
-    vectors, symbols = (table, fillers) if of == "fillers" else (table.swapaxes(0, 1), roles)
+    vectors, symbols = (table, fillers) if axis == "fillers" else (table.swapaxes(0, 1), roles)
     flat = vectors.reshape(len(symbols), -1)
     flat = flat - flat.mean(0)
     flat = flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-12)
     return symbols, flat @ flat.T
 
 
-def _commonest(names: pd.Index, symbols: Int[np.ndarray, " pair"], most: int) -> list[str]:
+def _commonest(names: pd.Index, symbols: Int[np.ndarray, " pair"], n: int) -> list[str]:
     """The names of the symbols of most pairs, words before numbers."""
-    order = np.argsort(-np.bincount(symbols, minlength=len(names)), kind="stable")[:most]
+    order = np.argsort(-np.bincount(symbols, minlength=len(names)), kind="stable")[:n]
     return sorted(map(str, names[order]), key=lambda name: (name.isdecimal(), name.zfill(9)))
 
 
@@ -68,8 +68,8 @@ class SampleStates:
     @property
     def residual(self) -> Float64[np.ndarray, " unit"]:
         """|e − ê|² / |e − ē|² of every unit; 1 is what the mean leaves."""
-        left = np.sum((self.vectors - self.encoded) ** 2, 1)
-        return left / np.maximum(np.sum((self.vectors - self.mean) ** 2, 1), 1e-12)
+        errors = np.sum((self.vectors - self.encoded) ** 2, 1)
+        return errors / np.maximum(np.sum((self.vectors - self.mean) ** 2, 1), 1e-12)
 
     def change(self, position: int, filler: str) -> Float64[np.ndarray, "unit d_model"]:
         """What the vectors gain if the sample is encoded again with another filler at a token."""

@@ -35,12 +35,8 @@ from tprprobe.site.patterns import side_of
 from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE, SIDES
 
-PRINCIPAL, OTHERS = 48, 16  # directions that choices are made in: principal ones, random ones
-TABLE = (
-    families.FILLER,
-    families.ROLE,
-    families.PAIR,
-)  # of a saturated fit that is to know no unseen pair
+PRINCIPAL, N_RANDOM = 48, 16  # directions that choices are made in: principal ones, random ones
+TABLE = (families.FILLER, families.ROLE, families.PAIR)  # of a fit that knows no unseen pair
 CHAIN = (families.ROLES, families.BAG, families.ADDITIVE, families.FACTORED, families.SATURATED)
 Decoder = Callable[[np.ndarray, list[list[str]]], Any]  # which of the sequences come back whole
 
@@ -81,10 +77,10 @@ class SchemeFits:
         n_seen = np.asarray(regression.grams.counts.power(2).sum(0)).reshape(-1) + 1
         axes = np.linalg.eigh((centered / n_seen[:, None]).T @ centered)[1][:, ::-1]
         principal, minor = axes[:, :PRINCIPAL], axes[:, PRINCIPAL:]
-        if (n := minor.shape[1]) <= OTHERS:
+        if (n := minor.shape[1]) <= N_RANDOM:
             return axes
-        random = np.random.default_rng(0).normal(size=(n, OTHERS))
-        return np.hstack([principal, minor @ np.linalg.qr(random)[0] * np.sqrt(n / OTHERS)])
+        random = np.random.default_rng(0).normal(size=(n, N_RANDOM))
+        return np.hstack([principal, minor @ np.linalg.qr(random)[0] * np.sqrt(n / N_RANDOM)])
 
     @functools.cached_property
     def sketch(self) -> Float64[np.ndarray, "unit d"]:
@@ -132,23 +128,25 @@ class SchemeFits:
         self, family: str, units: int, choice: Candidate, names: Sequence[str]
     ) -> families.RoleFit:
         """The chosen blocks of these names fitted to units."""
-        regression, parts, bases = self.regressions[units], self.design.parts, dict[int, Any]()
+        regression, design, bases = self.regressions[units], self.design, dict[int, Any]()
         blocks, penalties = list[Block](), list[float]()
         for choice_block, penalty in zip(choice.blocks, choice.penalties, strict=True):
-            name, part = choice_block.name, choice_block.part_id
+            name, part_id = choice_block.name, choice_block.part_id
             if name not in names:
                 continue
             if name == families.BINDING:
-                bases[part] = self._sweep(units, blocks, penalties, part, choice)
-            blocks.append(families.make_block(name, part, parts, self.embedding, bases.get(part)))
+                bases[part_id] = self._sweep(units, blocks, penalties, part_id, choice)
+            basis = bases.get(part_id)
+            blocks.append(families.make_block(name, part_id, design.parts, self.embedding, basis))
             penalties.append(penalty)
-        coefficients: list[dict[str, Any]] = [{} for _ in parts]
+        coefficients: list[dict[str, Any]] = [{} for _ in design.parts]
         for block, values in zip(blocks, regression.solve(blocks, penalties), strict=True):
             coefficients[block.part_id][block.name] = values
         regression.grams.clear_cache()
+        width = len(regression.mean)
         fits = [
-            families.PartFit(pairs, len(regression.mean), of_part, bases.get(part), self.embedding)
-            for part, (pairs, of_part) in enumerate(zip(parts, coefficients, strict=True))
+            families.PartFit(pairs, width, coefficients[i], bases.get(i), self.embedding)
+            for i, pairs in enumerate(design.parts)
         ]
         by_name = {f"{b.name}{b.part_id or ''}": p for b, p in zip(blocks, penalties, strict=True)}
         fit = families.RoleFit(family, fits, regression.mean, by_name)
@@ -159,15 +157,15 @@ class SchemeFits:
         units: int,
         blocks: Sequence[Block],
         penalties: Sequence[float],
-        part: int,
+        part_id: int,
         choice: Candidate,
     ) -> families.Bases:
         """The chosen factors after sweeps over these units along ``axes``; of a dear fit, as they are."""
-        bases, regression = choice.bases[part], self.regressions[units]
+        bases, regression = choice.bases[part_id], self.regressions[units]
         along = replace(
             regression, cross=regression.cross @ self.axes, mean=regression.mean @ self.axes
         )
-        fixed = blocks, penalties, self.design.parts, part, choice.variance
+        fixed = blocks, penalties, self.design.parts, part_id, choice.variance
         sweeps = AlternatingLeastSquares(along, *fixed)
         is_new = units == UNWITHHELD  # whose pairs the choice was not made on
         return sweeps.sweep(bases) if is_new or sweeps.is_cheap(bases) else bases
@@ -204,8 +202,8 @@ class DecompositionPlan:
         """The family that is asked for, then those that it is compared with."""
         i_family = CHAIN.index(self.family) if self.family in CHAIN else len(CHAIN) - 1
         chain = CHAIN[: max(i_family, CHAIN.index(families.ADDITIVE)) + 1]
-        beside = (*chain, families.SATURATED) if self.family == families.FACTORED else chain
-        return list(dict.fromkeys((self.family, *beside)))
+        compared = (*chain, families.SATURATED) if self.family == families.FACTORED else chain
+        return list(dict.fromkeys((self.family, *compared)))
 
     def read(self, store: Store, site: str, min_documents: int = MIN_DOCUMENTS) -> Units:
         """The units of a site with all columns that the schemes read, of so many documents at least."""

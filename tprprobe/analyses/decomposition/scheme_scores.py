@@ -1,20 +1,17 @@
-"""Held-out scores of a scheme's fits and their gains over the family below, beside all controls.
+"""Scores of a scheme's families and their gains over the family below, beside all controls."""
 
-Errors are summed by document in one pass over the vectors; intervals draw documents.
-"""
-
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
-from tprprobe.analyses.decomposition.designs import AS_IS, SHUFFLED_ROLES
+from tprprobe.analyses.decomposition.designs import AS_IS, SHUFFLED_ROLES, Design
+from tprprobe.analyses.decomposition.predictions import Numbers, Predict, Prediction, Score, score
 from tprprobe.analyses.decomposition.role_schemes import RoleScheme
 from tprprobe.analyses.decomposition.scheme_fits import (
     ALL,
@@ -24,148 +21,35 @@ from tprprobe.analyses.decomposition.scheme_fits import (
     DecompositionPlan,
     SchemeFits,
 )
-from tprprobe.analyses.decomposition.score_tables import Numbers, tabulate_scores
+from tprprobe.analyses.decomposition.score_tables import SHARES
 from tprprobe.analyses.decomposition.sequence_units import Units
 from tprprobe.analyses.decomposition.unit_vectors import UnitVectors, fit_moments
 from tprprobe.analyses.decomposition.variance_shares import compare_shares, measure_shares
 from tprprobe.estimators.bindings.components import BINDINGS
 from tprprobe.estimators.bindings.families import BELOW, FACTORED, FAMILIES, RoleFit
 from tprprobe.estimators.bindings.ridge import Regression
-from tprprobe.evaluation.intervals import REPLICATES
-from tprprobe.evaluation.results import number
-from tprprobe.statistics import Interval, bounds, divide, replicate_totals
+from tprprobe.evaluation.results import number, tabulate
+from tprprobe.site.patterns import layer_of
+from tprprobe.statistics import Interval, bounds, read_interval
 from tprprobe.store import Store
-from tprprobe.store.dask_workers import each_part, in_one_thread
-from tprprobe.store.tokens import starts_of
+from tprprobe.store.dask_workers import in_one_thread
 
 COVARIANCE_UNITS = 50_000  # that covariances are measured on, at most
-N_TERMS = 4  # summed by group: errors, those of the mean, units that are read back, units
 RANDOM, PRINCIPAL, ITSELF = "random vectors", "pca", "itself"
 UNSEEN = "_withheld"  # the metrics of units with a pair that the fit has not seen
 N_STAGES = 6  # of the work on a scheme, beside its families and baseline models
 
+Key = tuple[str, str]  # a family and a control
 Report = Callable[[str, int], object]  # of a stage as it begins: its name, and how many there are
-Predict = Callable[[slice, Any], Any]  # from a range of units and their vectors to predictions
-
-
-@dataclass(frozen=True, eq=False)
-class Prediction:
-    """What a family (or a rule, "") predicts of tested units, beside a control.
-
-    mean    of the vectors that were fitted to
-    below   the prediction, by its number, that a gain is over; None: the mean
-    suffix  of the metrics
-    facts   further numbers of the fit, by metric
-    """
-
-    family: str
-    control: str
-    predict: Predict
-    mean: Float64[np.ndarray, " d_model"]
-    units: Bool[np.ndarray, " unit"]
-    below: int | None = None
-    suffix: str = ""
-    facts: Numbers = field(default_factory=dict)
-
-
-class Score(NamedTuple):
-    """The score of a prediction over its units, with replicates of drawn groups."""
-
-    r2: Interval
-    gain: Interval
-    substitution: Interval
-    n: int
-    n_groups: int
-
-
-def score(
-    units: Units,
-    vectors: UnitVectors,
-    predictions: Sequence[Prediction],
-    decoder: Decoder | None = None,
-) -> list[Score | None]:
-    """The score of every prediction; None where it has no unit.
-
-    R² is 1 − Σ|e − ê|² / Σ|e − ē|², ē the mean of the fitted units; a gain is the difference of two R² on the
-    same units (of R² itself where nothing is below); documents are drawn.
-    """
-    sums = np.zeros((len(predictions), N_TERMS, int(units.groups.max()) + 1))
-    starts = starts_of(pd.factorize(units.tokens["sample"])[0])
-    texts = np.split(units.tokens["filler"].to_numpy(object), starts[1:]) if decoder else []
-    sum_part = partial(_sum_part, vectors, units.groups, predictions, decoder, texts)
-    for groups, of_part in each_part(sum_part, vectors.parts()):
-        sums[:, :, groups] += of_part
-    has_units = sums[:, -1] > 0
-    errors, of_mean, n_read, n = np.moveaxis(_draw_groups(sums, has_units), -1, 0)
-    r2, substitution = 1 - divide(errors, of_mean), divide(n_read, n)
-    scores: list[Score | None] = []
-    for i, prediction in enumerate(predictions):
-        n_groups, below = int(has_units[i].sum()), prediction.below
-        gain = r2[:, i] - (0 if below is None else r2[:, below])
-        real_score, beyond, read = (
-            _interval(v, n_groups) for v in (r2[:, i], gain, substitution[:, i])
-        )
-        scores.append(Score(real_score, beyond, read, int(n[0, i]), n_groups) if n_groups else None)
-    return scores
-
-
-def _draw_groups(
-    sums: Float64[np.ndarray, "prediction term group"],
-    has_units: Bool[np.ndarray, "prediction group"],
-) -> Float64[np.ndarray, "replicate prediction term"]:
-    """Totals over a prediction's groups, then over as many that are drawn, the same for all of the same groups."""
-    totals = np.zeros((1 + REPLICATES, *sums.shape[:2]))
-    for groups in np.unique(has_units[has_units.any(1)], axis=0):
-        rows = np.flatnonzero((has_units == groups).all(1))
-        flat = sums[rows][:, :, groups].reshape(-1, int(groups.sum())).T
-        replicates = np.concatenate([flat.sum(0)[None], replicate_totals(flat, REPLICATES)])
-        totals[:, rows] = replicates.reshape(len(replicates), len(rows), -1)
-    return totals
-
-
-def _interval(values: Float64[np.ndarray, " value_and_replicate"], n_groups: int) -> Interval:
-    low, high = bounds(values[1:], n_groups)
-    return Interval(float(values[0]), float(low), float(high), replicates=values[1:])
-
-
-def _sum_part(
-    vectors: UnitVectors,
-    groups: np.ndarray,
-    predictions: Sequence[Prediction],
-    decoder: Decoder | None,
-    texts: list[np.ndarray],
-    span: slice,
-) -> tuple[np.ndarray, Float64[np.ndarray, "prediction term group"]]:
-    """The groups of some units, and for every prediction and group the terms."""
-    group_names, index = np.unique(groups[span], return_inverse=True)
-    sums = np.zeros((len(predictions), N_TERMS, len(group_names)))
-    for block, states in vectors.blocks(span):
-        group = index[block.start - span.start : block.stop - span.start]
-        for totals, prediction in zip(sums, predictions, strict=True):
-            is_tested = prediction.units[block]
-            if not is_tested.any():
-                continue
-            true = states[is_tested]
-            predicted = prediction.predict(block, states)[is_tested]
-            terms = [
-                np.sum((true - reference) ** 2, 1) for reference in (predicted, prediction.mean)
-            ]
-            n_read = np.zeros(len(true))
-            if decoder:
-                rows = block.start + np.flatnonzero(is_tested)
-                n_read = np.asarray(decoder(predicted, [texts[i].tolist() for i in rows]), float)
-            for total, term in zip(totals, (*terms, n_read, np.ones(len(true))), strict=True):
-                total += np.bincount(group[is_tested], term, len(group_names))
-    return group_names, sums
 
 
 class ScoreRows:
     """The numbers of a scheme's families and controls, by metric, while they are measured."""
 
     def __init__(self):
-        self.numbers: dict[tuple[str, str], Numbers] = {}
-        self.scores: dict[tuple[str, str], Score] = {}
-        self.shares: dict[tuple[str, str], dict[str, Any]] = {}
+        self.numbers: dict[Key, Numbers] = {}
+        self.scores: dict[Key, Score] = {}
+        self.shares: dict[Key, dict[str, Any]] = {}
 
     def add(
         self,
@@ -188,15 +72,15 @@ class ScoreRows:
                 self.scores[p.family, p.control] = measured
                 if p.family and (p.below is not None or p.family not in BELOW):
                     metrics["gain"] = measured.gain
+            counts = {"n": measured.n, "n_groups": measured.n_groups}
             for metric, interval in metrics.items():
-                name = metric + p.suffix
-                numbers[name] = number(name, interval, n=measured.n, n_groups=measured.n_groups)
+                numbers[metric + p.suffix] = number(metric + p.suffix, interval, **counts)
 
-    def add_shares(self, control: str, shares: Mapping[str, Mapping[str, Any]]) -> None:
+    def add_shares(self, units: Units, design: Design, seed: int, *steps: Sequence[str]) -> None:
         """Adds shares of variance to the rows of families."""
-        for family, columns in shares.items():
-            if (family, control) in self.numbers:
-                self.shares.setdefault((family, control), {}).update(columns)
+        for family, columns in measure_shares(units, design, seed, *steps).items():
+            if (family, design.control) in self.numbers:
+                self.shares.setdefault((family, design.control), {}).update(columns)
 
     def compare_gains(self, family: str, rivals: Sequence[str]) -> tuple[Interval, dict[str, Any]]:
         """How much more a family gains than the rival that gains most, paired, and which that is; NaN without any."""
@@ -205,13 +89,11 @@ class ScoreRows:
         if real_score is None or not gains:
             return Interval(np.nan, np.nan, np.nan), {}
         rival = max(gains, key=lambda name: gains[name].gain.value)
-        rival_score = gains[rival]
-        replicates = real_score.gain.replicates - rival_score.gain.replicates
-        low, high = bounds(replicates, min(real_score.n_groups, rival_score.n_groups))
-        difference = Interval(
-            real_score.gain.value - rival_score.gain.value, float(low), float(high)
-        )
-        return difference, {"rival": rival, "rival_value": rival_score.gain.value}
+        gain, reference = real_score.gain, gains[rival].gain
+        n_groups = min(real_score.n_groups, gains[rival].n_groups)
+        low, high = bounds(gain.replicates - reference.replicates, n_groups)
+        difference = Interval(gain.value - reference.value, float(low), float(high))
+        return difference, {"rival": rival, "rival_value": reference.value}
 
     def compare_shuffled(self, baselines: Sequence[str]) -> None:
         """Adds to the row of bindings how far its gain, and its share, are beyond those of shuffled roles and baseline models."""
@@ -228,20 +110,26 @@ class ScoreRows:
         for family in families:
             difference, rival = self.compare_gains(family, baselines)
             if rival:
-                real_score = self.scores[family, AS_IS]
-                counts = {"n": real_score.n, "n_groups": real_score.n_groups}
-                self.numbers[family, AS_IS]["learnt"] = number(
-                    "learnt", difference, **counts, **rival
-                )
+                counts = {
+                    name: getattr(self.scores[family, AS_IS], name) for name in ("n", "n_groups")
+                }
+                numbers = self.numbers[family, AS_IS]
+                numbers["learnt"] = number("learnt", difference, **counts, **rival)
+
+    def list_numbers(self, families: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """The rows of a long table: of families, then of controls."""
+        keys = [(family, AS_IS) for family in families]
+        for family, control in (*keys, *(key for key in self.numbers if key not in keys)):
+            shares = self.shares.get((family, control), {})
+            measured = [number(s, read_interval(shares, s)) for s in SHARES if s in shares]
+            for row in (*measured, *self.numbers[family, control].values()):
+                yield {"estimator": family, "control": control} | row
 
 
 def predict_families(
-    fits: SchemeFits,
-    families: Sequence[str],
-    report: Callable[[str], object] = str,
-    first: int = 0,
+    fits: SchemeFits, families: Sequence[str], report: Callable[[str], object] = str, start: int = 0
 ) -> list[Prediction]:
-    """The predictions of families, numbered from ``first``, the family below first; of no control also those
+    """The predictions of families, numbered from ``start``, the family below first; of no control also those
     without withheld pairs.
     """
     predictions: list[Prediction] = []
@@ -252,14 +140,14 @@ def predict_families(
         tested.append((UNSEEN, UNWITHHELD, unseen))
     for family in (name for name in FAMILIES if name in families):
         report(family)
-        for suffix, fitted, units in tested:
-            fit, regression = fits.fit(family, fitted), fits.regressions[fitted]
+        for suffix, fitted_units, units in tested:
+            fit, regression = fits.fit(family, fitted_units), fits.regressions[fitted_units]
             below = index.get((BELOW.get(family, ""), suffix))
             facts = {} if suffix else describe(fit, regression)
             if fit.rank:
                 size = int(np.prod(fit.parts[0].ranks))
                 facts |= {f"rank{suffix}": number(f"rank{suffix}", size, note=fit.rank)}
-            index[family, suffix] = first + len(predictions)
+            index[family, suffix] = start + len(predictions)
             predict = predictor(fit, design.counts)
             how = (predict, regression.mean, units, below, suffix, facts)
             predictions.append(Prediction(family, design.control, *how))
@@ -288,13 +176,13 @@ def predictor(fit: RoleFit, counts: csr_array) -> Predict:
 
 
 def measure_covariance(
-    units: Units, fitted: Bool[np.ndarray, " unit"]
+    units: Units, is_fitted: Bool[np.ndarray, " unit"]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean and covariance of the vectors that are fitted to (of the first COVARIANCE_UNITS)."""
     width = units.vectors.width
     second, total, n = np.zeros((width, width)), np.zeros(width), 0
     for block, vectors in units.vectors.blocks():
-        rows = vectors[fitted[block]]
+        rows = vectors[is_fitted[block]]
         second, total, n = second + rows.T @ rows, total + rows.sum(0), n + len(rows)
         if n >= COVARIANCE_UNITS:
             break
@@ -313,7 +201,7 @@ def draw_normal(
         rng = np.random.default_rng((seed, units.start))
         return mean + rng.normal(size=(units.stop - units.start, len(mean))) @ scaled.T
 
-    return replace(vectors, read=read)
+    return replace(vectors, read_block=read)
 
 
 @in_one_thread
@@ -339,7 +227,7 @@ def decompose_scheme(
     begin("shuffled pairs")
     compared = [name for name in (BELOW.get(family), family) if name]
     for control in shuffled:
-        predictions += predict_families(control, compared, first=len(predictions))
+        predictions += predict_families(control, compared, start=len(predictions))
     mean, covariance = measure_covariance(units, design.fitting)
     if 0 < (rank := fits.fit(family).n_dimensions) < len(covariance):
         width, facts = len(covariance), {"rank": number("rank", rank, note=str(rank))}
@@ -351,10 +239,8 @@ def decompose_scheme(
     begin("scores")
     rows.add(units, units.vectors, predictions, plan.decoder)
     begin("random vectors")
-    noise, random = (
-        draw_normal(units.vectors, mean, covariance, plan.seed),
-        replace(design, control=RANDOM),
-    )
+    noise = draw_normal(units.vectors, mean, covariance, plan.seed)
+    random = replace(design, control=RANDOM)
     regressions = fit_moments(noise, [(random.counts, random.fitting)])
     chance = replace(fits, design=random, vectors=noise, regressions=regressions, reference=fits)
     rows.add(units, noise, predict_families(chance, compared))
@@ -364,19 +250,16 @@ def decompose_scheme(
             baseline_units = replace(plan, schemes=(scheme,), decoder=None).read(store, units.site)
             [baseline] = plan.begin(baseline_units, scheme, name)
             rows.add(baseline_units, baseline_units.vectors, predict_families(baseline, families))
-            rows.add_shares(
-                name, measure_shares(baseline_units, baseline.design, plan.seed, [BINDINGS])
-            )
+            rows.add_shares(baseline_units, baseline.design, plan.seed, [BINDINGS])
     begin("shares of variance")
-    rows.add_shares(AS_IS, measure_shares(units, design, plan.seed))
+    rows.add_shares(units, design, plan.seed)
     if family == FACTORED:
-        of_shuffled = measure_shares(units, shuffled[0].design, plan.seed, [BINDINGS])
-        rows.add_shares(SHUFFLED_ROLES, of_shuffled)
+        rows.add_shares(units, shuffled[0].design, plan.seed, [BINDINGS])
         rows.compare_shuffled(list(baselines))
     rows.compare_baselines(list(baselines), families)
-    table = tabulate_scores(
-        rows.numbers, rows.shares, families, units.site, scheme.name, str(units)
-    )
+    names = {"site": units.site, "layer": layer_of(units.site), "task": scheme.name}
+    names |= {"design": str(units)}
+    table = tabulate(names | row for row in rows.list_numbers(families))
     begin("fit to all")
     unwithheld = fits.fit(family, UNWITHHELD) if design.unseen.any() else None
     return fits.fit(family, ALL), unwithheld, table

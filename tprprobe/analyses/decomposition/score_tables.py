@@ -1,4 +1,4 @@
-"""Tables of decompositions and of binding operations: views of the one long table, and what folders hold."""
+"""Tables of decompositions, of binding operations and of searches of roles: views of the one long table, and what folders hold."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -7,14 +7,12 @@ from typing import Any
 
 import pandas as pd
 
+from tprprobe.analyses.decomposition.role_findings import NOTHING, RoleSearch
 from tprprobe.estimators.bindings.families import BELOW
-from tprprobe.evaluation.results import COLUMNS as RESULTS
-from tprprobe.evaluation.results import FILE, Results, complete, number, tabulate
+from tprprobe.evaluation.results import Results, load_view, melt, number, tabulate
 from tprprobe.files.tables import Columns, columns, read_table
 from tprprobe.site.patterns import layer_of
 from tprprobe.statistics import read_interval
-
-Numbers = dict[str, dict[str, Any]]  # by metric, as of evaluation.results.number
 
 NAMES = {"site": "site", "roles": "task", "family": "estimator", "control": "control", "design": "design"}  # fmt: skip
 ENDS = ("", "_low", "_high")
@@ -26,37 +24,9 @@ SIZES = ("n_fit", "n_fillers", "n_roles", "pairs", "parameters")
 COUNTS = ("n", "n_withheld", "n_fit", "groups", *SIZES[1:])
 COLUMNS = (*TEXTS, *(f"{name}{end}" for name in MEASURES for end in ENDS), *COUNTS, "penalty")
 OPERATIONS = ("site", "roles", "operation", "form", "r2", "r2_low", "r2_high", "behind", "behind_low", "behind_high", "is_named", "n_fillers", "n_roles", "pairs")  # fmt: skip
-
-
-def tabulate_scores(
-    numbers: Mapping[tuple[str, str], Numbers],
-    shares: Mapping[tuple[str, str], Mapping[str, Any]],
-    families: Sequence[str],
-    site: str,
-    roles: str,
-    design: str,
-) -> pd.DataFrame:
-    """The long table of a scheme: the families, then controls.
-
-    Args:
-        numbers: By family and control.
-        shares: Shares of variance with their intervals, by family and control.
-        families: In the order of their rows.
-        site: The site.
-        roles: The scheme, the task of its rows.
-        design: What was decomposed, in words.
-    """
-    keys = [(family, "") for family in families]
-    rows = []
-    for family, control in (*keys, *(key for key in numbers if key not in keys)):
-        of_shares = shares.get((family, control), {})
-        measured = [
-            number(name, read_interval(of_shares, name)) for name in SHARES if name in of_shares
-        ]
-        names = {"site": site, "layer": layer_of(site), "task": roles, "estimator": family}
-        names |= {"control": control, "design": design}
-        rows += [names | row for row in (*measured, *numbers[family, control].values())]
-    return tabulate(rows)
+SEARCHED = {"site": "site", "layer": "layer", "roles": "task", "control": "control", "merged": "merged"}  # fmt: skip
+SEARCHED_SIZES = ("n_roles", "pairs", "n", "groups")
+SEARCHED_NUMBERS = ("is_found", *SEARCHED_SIZES, "bits", "longer", "is_near", "stability", "r2")
 
 
 def view_scores(results: Results) -> pd.DataFrame:
@@ -71,7 +41,7 @@ def view_scores(results: Results) -> pd.DataFrame:
     return table.fillna(dict.fromkeys(texts, "")).astype(kinds)
 
 
-def _by_metric(rows: pd.DataFrame) -> Numbers:
+def _by_metric(rows: pd.DataFrame) -> dict[str, dict[str, Any]]:
     records: Any = rows.to_dict("records")
     return {row["metric"]: row for row in records}
 
@@ -122,12 +92,34 @@ def view_operations(results: Results) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(OPERATIONS))
 
 
+def tabulate_searches(searches: Sequence[RoleSearch]) -> pd.DataFrame:
+    """The long table of searches: the numbers of every scheme that was tried, beside controls."""
+    tables = [s.schemes.assign(site=s.site, layer=layer_of(s.site)) for s in searches]
+    table = pd.concat(tables, ignore_index=True)
+    return melt(table, SEARCHED, SEARCHED_NUMBERS, with_missing=True).assign(estimator="search")
+
+
+def view_searches(results: Results) -> list[RoleSearch]:
+    """The searches of a long table, site by site."""
+    wide = results.wide().rename(columns={"task": "roles"}).drop(columns=["layer", "estimator"])
+    wide = wide.astype(
+        dict.fromkeys(("is_found", "is_near"), bool) | dict.fromkeys(SEARCHED_SIZES, int)
+    )
+    return [_search(str(site), rows) for site, rows in wide.groupby("site", sort=False)]
+
+
+def _search(site: str, rows: pd.DataFrame) -> RoleSearch:
+    found_names = rows.loc[rows["is_found"], "roles"]
+    schemes = rows.drop(columns=["site", "found"], errors="ignore").reset_index(drop=True)
+    return RoleSearch(site, str(found_names.iloc[0]) if len(found_names) else NOTHING, schemes)
+
+
 def load_scores(folder: str | os.PathLike[str]) -> pd.DataFrame:
     """The scores of a finished run, read from its folder."""
     if (Path(folder) / "scores.csv").is_file():  # of version 0.3 and before
         columns_read = columns(text="site roles family control rank rank_withheld", number="r2")
         return load_table(folder, "scores.csv", columns_read, "decompose again")
-    return view_scores(load_long(folder))
+    return load_view(folder, view_scores)
 
 
 def load_operations(folder: str | os.PathLike[str]) -> pd.DataFrame:
@@ -135,12 +127,16 @@ def load_operations(folder: str | os.PathLike[str]) -> pd.DataFrame:
     if (Path(folder) / "operations.csv").is_file():  # of version 0.3 and before
         columns_read = columns(text="site roles operation", number="r2 r2_low r2_high behind")
         return load_table(folder, "operations.csv", columns_read, "compare again")
-    return view_operations(load_long(folder))
+    return load_view(folder, view_operations)
 
 
-def load_long(folder: str | os.PathLike[str]) -> Results:
-    """The long table of a finished run alone, not of the folders in its folder."""
-    return Results(complete(read_table(Path(folder) / FILE, RESULTS, "make it again")))
+def load_roles(folder: str | os.PathLike[str]) -> list[RoleSearch]:
+    """What a finished run found, site by site, read from its folder."""
+    if not (Path(folder) / "schemes.csv").is_file():
+        return load_view(folder, view_searches)
+    names = columns(text="site found roles control merged", number="bits longer stability r2")
+    table = load_table(folder, "schemes.csv", names, "search again")  # of version 0.3 and before
+    return [_search(str(site), rows) for site, rows in table.groupby("site", sort=False)]
 
 
 def load_table(

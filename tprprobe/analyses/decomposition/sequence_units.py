@@ -70,14 +70,14 @@ class UnitKind:
         sample = pd.factorize(tokens["sample"])[0]
         if self.unit == TOKEN:
             return members_of(sample, TOKEN, self.scope, self.looks_back)
-        [whole] = members_of(sample, SAMPLE, SELF)
+        [by_sample] = members_of(sample, SAMPLE, SELF)
         if self.unit == MEAN:
-            return [_as_shares(whole)]
+            return [_as_shares(by_sample)]
         centers = self.find_tokens(tokens)
         if centers is not None and self.looks_back:
-            whole.data[whole.indices > np.repeat(centers, np.diff(whole.indptr))] = 0
-            whole.eliminate_zeros()
-        return [whole]
+            by_sample.data[by_sample.indices > np.repeat(centers, np.diff(by_sample.indptr))] = 0
+            by_sample.eliminate_zeros()
+        return [by_sample]
 
     def check(self, roles: str, is_relative: list[bool]) -> None:
         """Raises an InputError where roles, term by term relative to a token or not, cannot distinguish the units."""
@@ -99,9 +99,9 @@ class UnitKind:
     def __str__(self) -> str:
         if text := OF_TOKENS[self.scope] if self.unit == TOKEN else OF_SAMPLES.get(self.unit):
             return text
-        which = {FIRST: "first token", LAST: "last token"}.get(self.unit, f"last {self.unit!r}")
+        token = {FIRST: "first token", LAST: "last token"}.get(self.unit, f"last {self.unit!r}")
         tokens = "the tokens up to it" if self.looks_back else "all tokens"
-        return f"the vector of a sample's {which}, made of counts of {tokens}"
+        return f"the vector of a sample's {token}, made of counts of {tokens}"
 
 
 def read_kind(store: Store, site: str, unit: str | None = None, scope: str = SELF) -> UnitKind:
@@ -136,13 +136,13 @@ def read_kind(store: Store, site: str, unit: str | None = None, scope: str = SEL
 def members_of(sample: Tokens, unit: str, scope: str, looks_back: bool = False) -> list[csr_array]:
     """Which tokens a unit is made of, part by part, by the scopes of ``OF_TOKENS``."""
     n = len(sample)
-    whole = csr_array((np.ones(n), (sample, np.arange(n))))
+    by_sample = csr_array((np.ones(n), (sample, np.arange(n))))
     if unit != TOKEN:
-        return [whole]
+        return [by_sample]
     itself = csr_array(eye_array(n, format="csr"))
     if scope == SELF:
         return [itself]
-    members = csr_array(whole.T @ whole)
+    members = csr_array(by_sample.T @ by_sample)
     if scope == BEFORE or looks_back:
         members = csr_array(tril(members, format="csr"))
     members.sort_indices()
@@ -228,9 +228,9 @@ def read_units(
 
 def select_one(store: Store, site: str) -> str:
     """The name of the one site of vectors, or an InputError."""
-    [name, *more] = store.select(site)
-    if more:
-        raise InputError(f"{site!r} names {1 + len(more)} sites ({name}, …): give one of them")
+    [name, *further] = store.select(site)
+    if further:
+        raise InputError(f"{site!r} names {1 + len(further)} sites ({name}, …): give one of them")
     if store.specs[name].is_attention:
         raise InputError(f"{name} holds attention maps, only vectors can be decomposed")
     return name
@@ -256,8 +256,8 @@ def _read_vectors(
     width = int(np.prod(store.specs[site].shape))
     longest = int(lengths.max()) if lengths is not None else 1
     step = max(1, BLOCK_BYTES // (8 * longest * width))
-    read = functools.partial(_read_rows, store, site, rows, lengths)
-    return UnitVectors(read, len(rows), width, step)
+    read_block = functools.partial(_read_rows, store, site, rows, lengths)
+    return UnitVectors(read_block, len(rows), width, step)
 
 
 def _read_rows(store: Store, site: str, rows: np.ndarray, lengths: Any, units: slice) -> np.ndarray:
@@ -272,18 +272,18 @@ def _read_rows(store: Store, site: str, rows: np.ndarray, lengths: Any, units: s
     )
 
 
-def _read_tokens(store: Store, site: str, fillers: str, wanted: set[str]) -> pd.DataFrame:
+def _read_tokens(store: Store, site: str, fillers: str, names: set[str]) -> pd.DataFrame:
     """The tokens that a site's vectors are of with fillers, and the labels and gold columns asked for."""
     tokens = store.sequences_of(site)
     side = str(tokens["side"].iloc[0]) if len(tokens) else SIDES[0]
     if fillers not in tokens:
         raise unknown("column of fillers", fillers, map(str, tokens))
     tokens = tokens.assign(filler=tokens[fillers].astype(str).to_numpy(object))
-    if exact := wanted & set(list_exact(store)):
+    if exact := names & set(list_exact(store)):
         labels = read_labels(store, side)
         tokens = tokens.assign(**{name: labels[name].to_numpy(object) for name in exact})
-    if (wanted - {*tokens}) & set(COLUMNS) and side == SIDES[0] and store.has_questions:
+    if (names - {*tokens}) & set(COLUMNS) and side == SIDES[0] and store.has_questions:
         gold = join(tokens.drop(columns=[name for name in COLUMNS if name in tokens]))
-        names = [name for name in COLUMNS if name not in tokens]  # a store may have some itself
-        tokens = tokens.assign(**{name: gold[name].to_numpy(object) for name in names})
+        added = [name for name in COLUMNS if name not in tokens]  # a store may have some itself
+        tokens = tokens.assign(**{name: gold[name].to_numpy(object) for name in added})
     return tokens

@@ -18,9 +18,9 @@ FittedUnits = tuple[csr_array, Flags]  # the counts of units, and which of them 
 
 @dataclass(frozen=True, eq=False)
 class UnitVectors:
-    """Vectors that ``read`` gives of a range of units, ``step`` units at a time, as often as is asked for."""
+    """Vectors that ``read_block`` gives of a range of units, ``step`` units at a time, as often as is asked for."""
 
-    read: Callable[[slice], Float[np.ndarray, "unit ..."]]
+    read_block: Callable[[slice], Float[np.ndarray, "unit ..."]]
     n: int
     width: int
     step: int
@@ -42,7 +42,7 @@ class UnitVectors:
         start_unit, end_unit, _ = span.indices(self.n)
         for start in range(start_unit, end_unit, self.step):
             units = slice(start, min(start + self.step, end_unit))
-            vectors = self.read(units).reshape(units.stop - start, self.width)
+            vectors = self.read_block(units).reshape(units.stop - start, self.width)
             yield units, vectors.astype(np.float64, copy=False)
 
     def load(self) -> Float[np.ndarray, "unit d_model"]:
@@ -50,32 +50,32 @@ class UnitVectors:
         return np.concatenate([block for _, block in self.blocks()])
 
 
-def fit_moments(vectors: UnitVectors, fitted: Sequence[FittedUnits]) -> list[Regression]:
+def fit_moments(vectors: UnitVectors, unit_sets: Sequence[FittedUnits]) -> list[Regression]:
     """The regression on every set of fitted units, from one pass over the vectors."""
-    cross = [np.zeros((shape_of(counts)[1], vectors.width)) for counts, _ in fitted]
-    totals = np.zeros((len(fitted), vectors.width))
-    for moments in each_part(partial(_sum_part, vectors, fitted), vectors.parts()):
+    cross = [np.zeros((shape_of(counts)[1], vectors.width)) for counts, _ in unit_sets]
+    totals = np.zeros((len(unit_sets), vectors.width))
+    for moments in each_part(partial(_sum_part, vectors, unit_sets), vectors.parts()):
         for j, (pairs, of_pairs, total) in enumerate(moments):
             cross[j][pairs] += of_pairs
             totals[j] += total
     return [
         Regression(Grams(select_units(counts, rows)), of_pairs, total / max(1, int(rows.sum())))
-        for (counts, rows), of_pairs, total in zip(fitted, cross, totals, strict=True)
+        for (counts, rows), of_pairs, total in zip(unit_sets, cross, totals, strict=True)
     ]
 
 
 def _sum_part(
-    vectors: UnitVectors, fitted: Sequence[FittedUnits], span: slice
+    vectors: UnitVectors, unit_sets: Sequence[FittedUnits], span: slice
 ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """The pairs that some units have, with their XᵀE and Σ e, for every set of fitted units."""
-    counts = [csr_array(counts[span]) for counts, _ in fitted]
+    counts = [csr_array(counts[span]) for counts, _ in unit_sets]
     pairs = [np.unique(x.indices) for x in counts]
     columns = [csr_array(x[:, ids]) for x, ids in zip(counts, pairs, strict=True)]
     cross = [np.zeros((len(ids), vectors.width)) for ids in pairs]
-    totals = np.zeros((len(fitted), vectors.width))
+    totals = np.zeros((len(unit_sets), vectors.width))
     for units, block in vectors.blocks(span):
         local = slice(units.start - span.start, units.stop - span.start)
-        for j, (_, is_fitted) in enumerate(fitted):
+        for j, (_, is_fitted) in enumerate(unit_sets):
             rows = np.flatnonzero(is_fitted[units])
             totals[j] += block[rows].sum(0)
             cross[j] += csr_array(columns[j][local])[rows].T @ block[rows]

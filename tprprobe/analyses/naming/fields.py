@@ -14,8 +14,8 @@ from tprprobe.store import Store
 from tprprobe.store.token_texts import spell, visible
 
 CLUSTER, OTHER, NONE = "cluster", "other", "–"
-MOST = 20  # values that have a color of their own
-WHOLE = ("question", "answer", "prediction", "source", "target", "side", "sample", "id")
+MAX_VALUES = 20  # values that have a color of their own
+SAMPLE_COLUMNS = ("question", "answer", "prediction", "source", "target", "side", "sample", "id")
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def list_fields(tokens: pd.DataFrame, gold: pd.DataFrame | None) -> list[str]:
     columns = [
         str(column)
         for column in tokens
-        if column not in WHOLE and f"gold {column}" not in gold_fields
+        if column not in SAMPLE_COLUMNS and f"gold {column}" not in gold_fields
     ]
     return [*(column for column in columns if tokens[column].nunique() > 1), *gold_fields]
 
@@ -112,7 +112,7 @@ def read_field(tokens: pd.DataFrame, gold: pd.DataFrame | None, name: str) -> pd
     """The values of a field, one per token, as texts: the commonest by name, the others together."""
     if gold is not None and name.startswith("gold ") and name[5:] in gold:
         values = gold[name[5:]]
-    elif name in tokens and name not in WHOLE:
+    elif name in tokens and name not in SAMPLE_COLUMNS:
         is_label = name in LABELS and WORD in tokens
         values = label_words(tokens, name) if is_label else tokens[name]
         values = values.astype(object).map(spell) if name == "token" else values
@@ -123,13 +123,13 @@ def read_field(tokens: pd.DataFrame, gold: pd.DataFrame | None, name: str) -> pd
 
 def _group(values: pd.Series) -> pd.Series:
     """Numbers in up to eight ranges of about as many values; texts, of which only the commonest keep their names."""
-    if pd.api.types.is_numeric_dtype(values) and values.nunique() > MOST:
+    if pd.api.types.is_numeric_dtype(values) and values.nunique() > MAX_VALUES:
         edges: list[float] = np.unique(np.nanquantile(values, np.linspace(0, 1, 9))).tolist()
         names = [f"{low:g}…{high:g}" for low, high in pairwise(edges)]
         ranges = pd.cut(values.astype(float), edges, labels=names, include_lowest=True)
         return ranges.astype(object).fillna(NONE)
     texts = values.astype(object).map(visible, na_action="ignore").astype(object).fillna(NONE)
-    return texts.where(texts.isin(texts.value_counts().index[:MOST]), OTHER)
+    return texts.where(texts.isin(texts.value_counts().index[:MAX_VALUES]), OTHER)
 
 
 def order_values(values: pd.Series) -> list[str]:

@@ -1,51 +1,45 @@
-"""The long table of a run of naming: names, agreement with fields, and what is decoded, beside their controls."""
+"""The one long table of a run of naming, and the tables that it is read as: names, agreement, decoding, ones, summary."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.clustering.clusters import ESTIMATOR
 from tprprobe.analyses.naming.vector_sets import TRAINED
-from tprprobe.evaluation.results import FILE, NAMES, join_tables, melt
+from tprprobe.evaluation.results import Results, join_tables, melt
 
-FURTHER = ("vectors", "k", "cluster", "name", "subset", "polarity")  # columns that name a row
-OF_NAMES = ("precision", "recall", "f05", "lift", "npmi", "coverage", "q_value")
-NULLS = {"field": "task", "null": "rival", "null_mean": "rival_value", "p_value": "p"}
-
-
-def list_results(tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """The file of the long table of names, agreement, decoding and ones; vectors that were not asked for are controls."""
-    asked = tables["names"]["vectors"].iloc[0]
-    named = {name: _name_controls(table, asked) for name, table in tables.items() if len(table)}
-    parts = [_melt(named["names"].assign(task="names"), OF_NAMES)]
-    if "agreement" in named:
-        agreement = named["agreement"].rename(columns=NULLS)
-        agreement["beyond"] = agreement["value"] - agreement["rival_value"]
-        for metric, rows in agreement.groupby("measure"):
-            parts.append(_melt(rows, ("value",)).assign(metric=metric))
-    if "decoding" in named:
-        decoding = named["decoding"]
-        decoding = decoding.assign(task="polarity", estimator=decoding["predictor"])
-        parts.append(_melt(decoding, ("accuracy", "gain")))
-    if "ones" in named:
-        parts.append(_melt(named["ones"].assign(task="ones", n=np.nan), ("precision",)))
-    return {FILE: join_tables(parts)}
+PLACE = ("model", "vectors", "site", "layer", "head", "k")  # columns of every table
+KEYS = (*PLACE, "cluster", "name", "candidate", "commonest", "field", "measure", "null", "subset")
+KEYS = (*KEYS, "predictor", "polarity")  # columns that name a row; all others are numbers
+INTEGERS = ("k", "cluster", "size", "predicates", "clusters", "named")
 
 
-def list_word_results(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The file of the long table of names of words."""
-    control = table["model"].replace(TRAINED, "")
-    return {FILE: _melt(table.assign(task="names", control=control), (*OF_NAMES, "stability"))}
+def stack_tables(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The long table of tables, whose names are its tasks; other models and vectors than the first are controls."""
+    main = next(iter(tables.values()))
+    return join_tables([_stack(name, table, main) for name, table in tables.items() if len(table)])
 
 
-def _name_controls(table: pd.DataFrame, asked: str) -> pd.DataFrame:
-    """The table with a control for every row: another model, else other vectors than those that were asked for."""
-    vectors = table["vectors"].where(table["vectors"] != asked, "")
-    return table.assign(control=table["model"].where(table["model"] != TRAINED, vectors))
+def _stack(task: str, table: pd.DataFrame, main: pd.DataFrame) -> pd.DataFrame:
+    names = [name for name in KEYS if name in table]
+    numbers = [
+        name
+        for name in map(str, table)
+        if name not in names and not name.endswith(("_low", "_high"))
+    ]
+    control = table["model"].where(table["model"] != TRAINED, "")
+    if "vectors" in table:
+        is_other = (table["model"] == TRAINED) & (table["vectors"] != main["vectors"].iloc[0])
+        control = table["vectors"].where(is_other, control)
+    labelled = table.assign(task=task, estimator=ESTIMATOR, control=control)
+    names = [*names, "task", "estimator", "control"]
+    return melt(labelled, {name: name for name in names}, numbers, with_missing=True)
 
 
-def _melt(table: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
-    table = table if "estimator" in table else table.assign(estimator=ESTIMATOR)
-    names = {name: name for name in (*NAMES, *FURTHER) if name in table}
-    return melt(table, names, [metric for metric in metrics if metric in table])
+def view_table(results: Results, task: str) -> pd.DataFrame:
+    """One of the tables; an empty one where the run has none."""
+    wide = results.select(task=task).wide()
+    names = [name for name in KEYS if name in wide and (name in PLACE or wide[name].notna().any())]
+    numbers = [name for name in wide if name not in (*KEYS, "task", "estimator", "control")]
+    integers = {name: int for name in INTEGERS if name in [*names, *numbers]}
+    return wide[[*names, *numbers]].astype(integers) if len(wide) else pd.DataFrame()

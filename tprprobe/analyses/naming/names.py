@@ -80,17 +80,18 @@ def score_candidates(
     chosen_on = ~tested if sequences is None else leave_out(~tested, tested, sequences)
     n_clusters = int(labels.max()) + 1
     estimator = ClusterNames(lattice).fit(lattice.kinds[chosen_on], labels[chosen_on], n_clusters)
-    chosen, holds = estimator.chosen_, estimator.predict(lattice.kinds[tested])
+    predicate_ids, holds = estimator.chosen_, estimator.predict(lattice.kinds[tested])
     question = np.unique(questions[tested], return_inverse=True)[1]
     sums = count_by_group(holds, labels[tested], question)
     names = np.array([*lattice.names, ""], object)
     measures = pd.DataFrame(_with_intervals(sums, seed))
-    measures[chosen < 0] = np.nan
-    return pd.DataFrame({"cluster": np.arange(n_clusters), "candidate": names[chosen]}).assign(
+    measures[predicate_ids < 0] = np.nan
+    table = pd.DataFrame({"cluster": np.arange(n_clusters), "candidate": names[predicate_ids]})
+    return table.assign(
         size=sums[1].sum(0).astype(int),
         coverage=sums[1].sum(0) / sums[3].sum(0),
         **{str(name): measures[name] for name in measures},
-        p_value=np.where(chosen < 0, 1.0, _p_values(sums)),
+        p_value=np.where(predicate_ids < 0, 1.0, _p_values(sums)),
         predicates=len(lattice.names),
     )
 
@@ -100,9 +101,9 @@ def decide(scored: pd.DataFrame, rate: float = RATE) -> pd.DataFrame:
     p = scored["p_value"].to_numpy()
     q = np.minimum(1, adjust(p) * scored["predicates"].sum() / len(p))
     holds = (q <= rate) & (scored["precision"] >= PRECISION) & (scored["lift"] > 1)
-    named = scored.assign(q_value=q)
-    named.insert(1, "name", scored["candidate"].where(holds, UNNAMED))
-    return named
+    table = scored.assign(q_value=q)
+    table.insert(1, "name", scored["candidate"].where(holds, UNNAMED))
+    return table
 
 
 def count_names(names: pd.DataFrame, keys: list[str], **further: Sequence[int]) -> pd.DataFrame:

@@ -24,7 +24,7 @@ def agreement(
     described: pd.DataFrame,
     field: str,
     nulls: Mapping[str, Strata],
-    given: Sequence[str] = (),
+    conditions: Sequence[str] = (),
     permutations: int = PERMUTATIONS,
     seed: int = 0,
 ) -> pd.DataFrame:
@@ -35,32 +35,29 @@ def agreement(
     for nothing. Only tokens count of which all these fields say something. A null, e.g. `question`, permutes
     the field's values among the tokens of the same stratum and combination; p is one-sided.
     """
-    is_known = described[[field, *given]].notna().all(axis=1).to_numpy()
+    is_known = described[[field, *conditions]].notna().all(axis=1).to_numpy()
     values, stratum = described.loc[is_known, field], np.zeros(is_known.sum(), int)
     if values.nunique() < 2:
         return pd.DataFrame()
-    if given:
-        stratum = described.loc[is_known].groupby(list(given), observed=True).ngroup().to_numpy()
-    crossed = [
-        pd.factorize(each[is_known])[0] * (stratum.max() + 1) + stratum for each in nulls.values()
-    ]
+    if conditions:
+        known = described.loc[is_known]
+        stratum = known.groupby(list(conditions), observed=True).ngroup().to_numpy()
+    null_strata = [pd.factorize(strata[is_known])[0] for strata in nulls.values()]
+    crossed = [strata * (stratum.max() + 1) + stratum for strata in null_strata]
     classes = _permute(values, crossed, permutations, seed)
-    inside = [np.flatnonzero(stratum == each) for each in np.unique(stratum)]
-    classes_by_stratum = [(rows, classes[:, rows]) for rows in inside]
-    columns = {"field": field, "measure": "ami" + (f" given {', '.join(given)}" if given else "")}
+    tokens_of_strata = [np.flatnonzero(stratum == number) for number in np.unique(stratum)]
+    measure = f"ami given {', '.join(conditions)}" if conditions else "ami"
     rows = []
     for clustering, column in enumerate(labels[is_known].T):
-        gains = [
-            measure_gain(count_tables(column[of], permuted)) for of, permuted in classes_by_stratum
-        ]
-        gained, possible = np.sum([each[0] for each in gains], 0), sum(each[1] for each in gains)
-        if possible <= 0:
+        tables = (count_tables(column[ids], classes[:, ids]) for ids in tokens_of_strata)
+        gains, rooms = zip(*map(measure_gain, tables), strict=True)
+        if (possible := sum(rooms)) <= 0:
             continue
-        value, *null_gains = gained / possible
+        value, *null_gains = np.sum(gains, 0) / possible
         for null, chance in zip(nulls, np.split(np.array(null_gains), len(nulls)), strict=True):
             p = float(exceedance(np.array([value]), chance[:, None])[0])
             numbers = {"value": value, "null": null, "null_mean": chance.mean(), "p_value": p}
-            rows.append({"clustering": clustering, **columns, **numbers})
+            rows.append({"clustering": clustering, "field": field, "measure": measure, **numbers})
     return pd.DataFrame(rows)
 
 
@@ -93,5 +90,5 @@ def _permute(values: pd.Series, nulls: Sequence[Strata], n: int, seed: int) -> C
     rng = np.random.default_rng(seed)
     classes = pd.factorize(values)[0].astype(np.int16)
     strata = [pd.factorize(null)[0] for null in nulls]
-    orders = (order for each in strata for order in permutations_within(each, n, rng))
+    orders = (order for stratum_ids in strata for order in permutations_within(stratum_ids, n, rng))
     return np.stack([classes, *(classes[order] for order in orders)])

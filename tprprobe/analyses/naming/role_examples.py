@@ -16,22 +16,22 @@ ROLES, EXAMPLES, AROUND = 3, 3, 7  # roles, examples of each, characters beside 
 
 
 def list_examples(
-    store: Store, named: pd.DataFrame, folders: Sequence[Path]
+    store: Store, names_table: pd.DataFrame, folders: Sequence[Path]
 ) -> Iterator[tuple[pd.Series, tuple[str, ...]]]:
     """The strongest of some named clusters, each name once, with examples of its tokens: those names that more than the symbol
     tells come first, then those of the highest F0.5.
     """
-    best, gold = named.drop_duplicates("name"), read_structure(store, "source")
+    best, gold = names_table.drop_duplicates("name"), read_structure(store, "source")
     texts = gold.tokens["token"].astype(str).to_numpy()
-    known = [name for name in best["name"] if name in gold.lattice.names]
-    holds = {name: gold.lattice.extension(name) for name in known}
-    beyond = {name for name, each in holds.items() if _is_beyond_symbols(texts, each)}
+    listed = [name for name in best["name"] if name in gold.lattice.names]
+    holds = {name: gold.lattice.extension(name) for name in listed}
+    beyond = {name for name, extension in holds.items() if _is_beyond_symbols(texts, extension)}
     order = best["name"].map(lambda name: name not in beyond).sort_values(kind="stable")
     files = [folder / LABELS for folder in folders]
     tables = [read_table(file, {}, "name again") for file in files if file.is_file()]
     for _, row in best.loc[order.index].head(ROLES).iterrows():
         column = f"{row['site']} {row['head']} {row['k']}"
-        labels = next((each[column].to_numpy() for each in tables if column in each), None)
+        labels = next((table[column].to_numpy() for table in tables if column in table), None)
         inside = np.zeros(len(texts), bool)
         if labels is not None and row["name"] in holds:
             inside = (labels == row["cluster"]) & holds[row["name"]]

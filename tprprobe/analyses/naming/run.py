@@ -4,7 +4,7 @@ A part of the run is a clustering, or a field that all clusterings are compared 
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib.metadata import version
@@ -18,7 +18,7 @@ from jaxtyping import Int
 
 from tprprobe.analyses.clustering.kmeans import run_all
 from tprprobe.analyses.kinds import NAMES
-from tprprobe.analyses.naming.long_tables import list_results
+from tprprobe.analyses.naming.long_tables import stack_tables, view_table
 from tprprobe.analyses.naming.names import Gold, decide, read_gold, score_candidates
 from tprprobe.analyses.naming.partition_agreement import agreement
 from tprprobe.analyses.naming.vector_sets import (
@@ -31,6 +31,9 @@ from tprprobe.analyses.naming.vector_sets import (
     list_missing,
 )
 from tprprobe.errors import InputError
+from tprprobe.evaluation.results import FILE, load_view
+from tprprobe.evaluation.runner import Progress
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.notebook import as_html
 from tprprobe.files.runs import KeptRun, Part, Tables, join_parts, kept
@@ -42,18 +45,10 @@ from tprprobe.store import Store
 FORMAT = "tprprobe-names"
 MANIFEST, LABELS = NAMES.file, "labels.parquet"
 COLUMNS = columns(text="model vectors site", whole="k", number="layer head")  # of all tables
-TABLES = {
-    "names": columns(text="name candidate", whole="cluster size", number="precision recall f05"),
-    "agreement": columns(text="field measure null", number="value null_mean p_value"),
-    "decoding": columns(text="subset predictor", number="n accuracy gain"),
-    "ones": columns(text="polarity", number="precision n"),
-    "summary": columns(whole="clusters named", number="coverage stability accuracy"),
-}
-
-MADE = ("names", "agreement", "decoding", "ones")  # part by part
+PART_TABLES = ("names", "agreement", "decoding", "ones")  # part by part
+TABLES = (*PART_TABLES, "summary")
 SEEDS = 3  # of k-means
 
-Progress = Callable[[Sequence[Part]], Iterable[Part]]
 Clustering = tuple[NamingTarget, int]  # and into how many
 
 
@@ -94,13 +89,13 @@ class Naming:
         return self._asked(self.names)
 
     def _asked(self, table: pd.DataFrame) -> pd.DataFrame:
-        asked = self.summary["vectors"].iloc[0]
-        return table.loc[(table["vectors"] == asked) & (table["model"] == TRAINED)]
+        kind = self.summary["vectors"].iloc[0]
+        return table.loc[(table["vectors"] == kind) & (table["model"] == TRAINED)]
 
     def _repr_html_(self) -> str:
-        shown = ["site", "head", "k", "named", "clusters", "coverage", "stability"]
+        columns = ["site", "head", "k", "named", "clusters", "coverage", "stability"]
         note = "Controls stand in .summary, the names in .clusters."
-        return as_html("Names of role clusters, by head", self.heads[shown], note)
+        return as_html("Names of role clusters, by head", self.heads[columns], note)
 
     def as_dict(self) -> dict[str, Any]:
         """Facts, summary and names in JSON types; what is missing is None.
@@ -137,14 +132,10 @@ def name_all(
         raw: Cluster raw vectors, without standardizing dimensions.
         seed: Seed of random choices.
         baseline: A store of a Transformer on the same questions, as a baseline.
-        out: A new folder for the tables (CSV), the labels (Parquet) and, until then, the parts of the run.
+        out: A new folder for the long table, the labels and, until then, the parts of the run.
         resume: Resume an interrupted run.
         progress: What shows the parts of the run as they are done.
         projections: How many random projections of LN(z) are a control; default: as many as there are heads.
-
-    Raises:
-        InputError: no arithmetic, no such site, a folder of something else, a baseline of other
-            questions or without the sites to compare with.
     """
     stores = {TRAINED: store, **store.twins} | ({BASELINE: baseline} if baseline else {})
     ks = [k] if isinstance(k, int) else list(dict.fromkeys(k))
@@ -154,64 +145,56 @@ def name_all(
         "k": ks,
         "raw": raw,
         "seed": seed,
-        "projections": projections,
     }
-    identities = {model: each.fingerprint for model, each in stores.items()}
-    settings |= {"stores": identities, "tprprobe": version("tprprobe")}
+    settings |= {"projections": projections, "tprprobe": version("tprprobe")}
+    settings["stores"] = {model: of_model.fingerprint for model, of_model in stores.items()}
     with kept(out) as folder:
         run = KeptRun.open(folder, settings, resume, MANIFEST)
         if not run.is_done:
             targets = find_targets(store, patterns, baseline, seed, projections)
-            golds = {model: read_gold(each) for model, each in stores.items()}
+            golds = {model: read_gold(model_store) for model, model_store in stores.items()}
             plan = NamingPlan(targets, ks, settings["sites"], golds, raw, seed, run)
-            for part in progress(plan.parts()):
-                part.finish()
+            for job in progress(plan.parts()):
+                job.finish()
             tables = plan.tables()
             decided = (tables["names"], tables["agreement"], tables["decoding"])
             tables["summary"], facts = find_structure().summarize(*decided, golds[TRAINED].tokens)
             facts["missing"] = list_missing(targets, golds)
-            files = {f"{name}.csv": tables[name] for name in TABLES} | list_results(tables)
-            run.finish(files | {LABELS: plan.labels()}, {"facts": facts})
+            files = {FILE: stack_tables(tables), LABELS: plan.labels()}
+            run.finish(files, {"facts": facts})
         return load_names(folder)
 
 
 def load_names(folder: str | os.PathLike[str]) -> Naming:
-    """The result of a finished run, read from its folder.
-
-    Raises:
-        InputError: the folder holds no finished run, or one of an earlier version.
-    """
+    """The result of a finished run, read from its folder."""
     folder = Path(folder)
-    manifest = read_json(folder / MANIFEST)
-    again = "name again"
-    tables = {
-        name: read_table(folder / f"{name}.csv", COLUMNS | more, again)
-        for name, more in TABLES.items()
-    }
-    heads = {name: _with_heads(each, folder / f"{name}.csv") for name, each in tables.items()}
-    if not isinstance(facts := manifest.get("facts"), dict):
-        raise InputError(f"{folder / MANIFEST} has no facts: {again}")
-    return Naming(**heads, facts=facts)
+    facts = read_json(folder / MANIFEST).get("facts")
+    if not isinstance(facts, dict):
+        raise InputError(f"{folder / MANIFEST} has no facts: name again")
+    if (folder / "names.csv").is_file():  # of version 0.3 and before
+        tables = {name: _read_old(folder / f"{name}.csv") for name in TABLES}
+    else:
+        tables = load_view(folder, lambda run: {name: view_table(run, name) for name in TABLES})
+    return Naming(**tables, facts=facts)
 
 
-def _with_heads(table: pd.DataFrame, file: Path) -> pd.DataFrame:
-    try:
+def _read_old(file: Path) -> pd.DataFrame:
+    table = read_table(file, COLUMNS, "name again")
+    with as_input_error(f"{file}: a head is no whole number", "name again"):
         return table.astype({"head": "Int64"})
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{file}: a head is no whole number: name again") from None
 
 
 @dataclass(frozen=True, eq=False)
 class NamingPlan:
     """The plan of a run of naming: vectors to cluster, numbers of clusters, and the run that has the parts.
 
-    ``golds`` has the gold structure of every model's store; labels of the vectors that are ``meant``
+    ``golds`` has the gold structure of every model's store; labels of the ``asked_sites``
     are also named and decoded after they are shuffled within questions.
     """
 
     targets: Sequence[NamingTarget]
     ks: Sequence[int]
-    meant: Sequence[str]
+    asked_sites: Sequence[str]
     golds: Mapping[str, Gold]
     raw: bool
     seed: int
@@ -219,69 +202,70 @@ class NamingPlan:
 
     def parts(self) -> list[Part]:
         """All parts, in an order in which each finds what it needs."""
+        conditional = find_structure().conditions
+        comparisons = [
+            (model, field, conditions)
+            for model, gold in self.golds.items()
+            for field, conditions in (*((str(name), ()) for name in gold.described), *conditional)
+        ]
         compared = [
             self.run.part(
                 ".".join([model, field, *given]), partial(self._compare, model, field, given)
             )
-            for model, gold in self.golds.items()
-            for field, given in (
-                *((str(each), ()) for each in gold.described),
-                *find_structure().conditions,
-            )
+            for model, field, given in comparisons
         ]
         return [*self._clustered.values(), *compared]
 
     def tables(self) -> dict[str, pd.DataFrame]:
-        """The MADE tables, from all parts once they are finished; names are corrected in families."""
-        found = {name: join_parts(self.parts(), name) for name in MADE}
-        families = found["names"].groupby(["model", "vectors"], sort=False)
-        found["names"] = pd.concat([decide(each) for _, each in families], ignore_index=True)
-        return found
+        """The PART_TABLES tables, from all parts once they are finished; names are corrected in families."""
+        tables = {name: join_parts(self.parts(), name) for name in PART_TABLES}
+        families = tables["names"].groupby(["model", "vectors"], sort=False)
+        tables["names"] = pd.concat([decide(names) for _, names in families], ignore_index=True)
+        return tables
 
     def labels(self) -> pd.DataFrame:
         """The cluster of every token, one column per clustering of the site's own vectors."""
-        return pd.DataFrame(
-            {
-                f"{target.source.site} {target.head} {k}": labels
-                for (target, k), labels in self._labels.items()
-                if self._is_meant(target)
-            }
-        )
+        labels = {
+            f"{target.source.site} {target.head} {k}": labels
+            for (target, k), labels in self._labels.items()
+            if self._is_asked(target)
+        }
+        return pd.DataFrame(labels)
 
-    def _is_meant(self, target: NamingTarget) -> bool:
-        own = target.model == TRAINED and target.vectors != RANDOM
-        return own and target.source.site in self.meant
+    def _is_asked(self, target: NamingTarget) -> bool:
+        is_trained = target.model == TRAINED and target.vectors != RANDOM
+        return is_trained and target.source.site in self.asked_sites
 
     @cached_property
     def _clustered(self) -> dict[Clustering, Part]:
         """The part of every clustering."""
         return {
-            (of, k): self.run.part(
-                f"{of.model}.{of.source.site}.{of.vectors}.{of.head}.{k}",
-                partial(self._cluster, of, k),
+            (target, k): self.run.part(
+                f"{target.model}.{target.source.site}.{target.vectors}.{target.head}.{k}",
+                partial(self._cluster, target, k),
             )
-            for of, k in product(self.targets, self.ks)
+            for target, k in product(self.targets, self.ks)
         }
 
     @cached_property
     def _labels(self) -> dict[Clustering, Int[np.ndarray, " token"]]:
         """The labels of all clusterings, once these are found."""
-        parts = self._clustered.items()
-        return {each: part.read("labels")["label"].to_numpy() for each, part in parts}
+        jobs = self._clustered.items()
+        return {clustering: job.read("labels")["label"].to_numpy() for clustering, job in jobs}
 
     def _cluster(self, target: NamingTarget, k: int) -> Tables:
         """The labels of one clustering, and what can be said of it alone."""
-        found, runs = run_all(target.source, k, self.seed, self.raw, SEEDS)
+        clusters, runs = run_all(target.source, k, self.seed, self.raw, SEEDS)
         place = {**target.place, "k": k}
-        tables = self._read(found.labels, runs, place | {"stability": found.stability})
-        if self._is_meant(target):
+        tables = self._read(clusters.labels, runs, place | {"stability": clusters.stability})
+        if self._is_asked(target):
             rng = np.random.default_rng(self.seed)
             order = permute_within(self.golds[TRAINED].questions, rng)
             shuffled = self._read(
-                found.labels[order], runs[:, order], place | {"vectors": SHUFFLED}
+                clusters.labels[order], runs[:, order], place | {"vectors": SHUFFLED}
             )
             tables = {name: pd.concat([tables[name], shuffled[name]]) for name in tables}
-        return {**tables, "labels": pd.DataFrame({"label": found.labels})}
+        return {**tables, "labels": pd.DataFrame({"label": clusters.labels})}
 
     def _read(
         self,
@@ -290,32 +274,27 @@ class NamingPlan:
         place: Mapping[str, object],
     ) -> Tables:
         """The candidates of the best run's clusters, and what those of all runs tell of polarity."""
-        gold = self.golds[str(place["model"])]
-        runs = runs.astype(int)
+        gold, runs = self.golds[str(place["model"])], runs.astype(int)
         groups = gold.questions, self.seed, gold.origin.sequences
         names = score_candidates(labels.astype(int), gold.lattice, *groups)
-        found = {
-            "names": names,
-            **find_structure().decode(runs, gold.tokens, gold.questions, self.seed),
-        }
-        return {name: _placed(table, [place] * len(table)) for name, table in found.items()}
+        decoded = find_structure().decode(runs, gold.tokens, gold.questions, self.seed)
+        tables = {"names": names, **decoded}
+        return {name: _placed(table, [place] * len(table)) for name, table in tables.items()}
 
-    def _compare(self, model: str, field: str, given: Sequence[str]) -> Tables:
+    def _compare(self, model: str, field: str, conditions: Sequence[str]) -> Tables:
         """The agreement of all clusterings of a model with one field, given other fields."""
         gold = self.golds[model]
-        clusterings = [each for each in self._clustered if each[0].model == model]
-        labels = np.stack([self._labels[each] for each in clusterings], 1)
-        of_question = {"question": gold.questions}
-        if given:
-            nulls = {"given": np.zeros(len(labels), int), **of_question}
-        else:
-            nulls = {**of_question, "character": gold.characters}
-        found = agreement(labels, gold.described, field, nulls, given, seed=self.seed)
-        if found.empty:
+        clusterings = [clustering for clustering in self._clustered if clustering[0].model == model]
+        labels = np.stack([self._labels[clustering] for clustering in clusterings], 1)
+        nulls = {"question": gold.questions, "character": gold.characters}
+        if conditions:
+            nulls = {"given": np.zeros(len(labels), int), "question": gold.questions}
+        table = agreement(labels, gold.described, field, nulls, conditions, seed=self.seed)
+        if table.empty:
             return {}
         places = [{**target.place, "k": k} for target, k in clusterings]
-        at = [places[i] for i in found.pop("clustering")]
-        return {"agreement": _placed(found, at)}
+        rows = [places[i] for i in table.pop("clustering")]
+        return {"agreement": _placed(table, rows)}
 
 
 def _placed(table: pd.DataFrame, places: Sequence[Mapping[str, object]]) -> pd.DataFrame:

@@ -58,23 +58,23 @@ def find_targets(
             raise InputError(f"{site}: gold structure is of the vectors of source tokens only")
     controls = list(dict.fromkeys(_beside(site, kind) for site in sites for kind in CONTROLS))
     controls = [site for site in controls if site not in sites]
-    found = [*_find(store, sites, TRAINED), *_find(store, controls, TRAINED)]
-    found += [target for site in sites for target in _project(store, site, seed, projections)]
+    targets = [*_find(store, sites, TRAINED), *_find(store, controls, TRAINED)]
+    targets += [target for site in sites for target in _project(store, site, seed, projections)]
     for kind, twin in store.twins.items():
-        found += _find(twin, sites, kind)
+        targets += _find(twin, sites, kind)
     if baseline is None:
-        return found
-    asked, others = (
-        each.tokens.drop_duplicates("sample")["question"].astype(str).tolist()
-        for each in (store, baseline)
+        return targets
+    questions, baseline_questions = (
+        asked_store.tokens.drop_duplicates("sample")["question"].astype(str).tolist()
+        for asked_store in (store, baseline)
     )
-    if asked != others:
+    if questions != baseline_questions:
         raise InputError(
             f"{baseline.path} holds other questions than {store.path}: extract the same for both"
         )
-    if not (beside := _find(baseline, controls, BASELINE)):
+    if not (rivals := _find(baseline, controls, BASELINE)):
         raise InputError(f"{baseline.path} has none of the sites to compare with: {controls[0]} …")
-    return found + beside
+    return targets + rivals
 
 
 def _beside(site: str, kind: str) -> str:
@@ -111,7 +111,7 @@ def _project(store: Store, site: str, seed: int, count: int | None) -> list[Nami
     heads = len(find_heads(store, site)) if count is None else count
     rng = np.random.default_rng((seed, layer_of(site) or 0))
     maps = rng.normal(size=(heads, source.width, shape[-1])) / np.sqrt(source.width)
-    images = [source.project(each.astype(np.float32)) for each in maps]
+    images = [source.project(matrix.astype(np.float32)) for matrix in maps]
     return [NamingTarget(TRAINED, RANDOM, head, image) for head, image in enumerate(images)]
 
 

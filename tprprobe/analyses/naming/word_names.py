@@ -1,9 +1,8 @@
 """Names of the clusters of labelled words, of all heads, beside those of the model's twins."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 
 import pandas as pd
@@ -11,23 +10,22 @@ import pandas as pd
 from tprprobe.analyses.clustering import cluster
 from tprprobe.analyses.clustering.kmeans import find_heads
 from tprprobe.analyses.kinds import WORD_NAMES
-from tprprobe.analyses.naming.long_tables import list_word_results
+from tprprobe.analyses.naming.long_tables import stack_tables, view_table
 from tprprobe.analyses.naming.names import name_roles
 from tprprobe.analyses.naming.vector_sets import TRAINED
-from tprprobe.files.runs import KeptRun, Part, kept
+from tprprobe.evaluation.results import load_view
+from tprprobe.evaluation.runner import Progress, run_jobs
 from tprprobe.files.tables import columns, read_table
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
 
 SEEDS = 5  # runs of k-means
-FORMAT, MANIFEST, TABLE = "tprprobe-word-names", WORD_NAMES.file, "names.csv"
+TABLE = "names.csv"  # of version 0.3 and before
 COLUMNS = columns(
     text="model site name commonest",
     whole="cluster size",
     number="layer head stability coverage precision recall",
 )
-
-Progress = Callable[[Sequence[Part]], Iterable[Part]]
 
 
 def name_words(
@@ -40,40 +38,27 @@ def name_words(
     resume: bool = False,
     progress: Progress = iter,
 ) -> pd.DataFrame:
-    """One row per cluster of every head of the sites that match, in the model and its twins.
-
-    Columns: model (trained, or the kind of twin: untrained, permuted …), site, layer, head, stability of k-means over seeds, commonest
-    (its commonest tokens), then those of ``name_roles``: names are exact labels (tag, relation, role, entity),
-    chosen on one half of the documents and scored on the other. ``out`` is a new folder for them, where a run
-    that was cut off goes on with ``resume``.
-
-    Raises:
-        InputError: no such site, no exact labels, fewer distinct vectors than k, a folder of something else.
+    """One row per cluster of every head of the sites that match, in the model (``trained``) and its twins: its stability over
+    seeds, its commonest tokens, and the columns of ``name_roles``. ``out`` and ``resume`` are those of ``name_all``.
     """
     targets = find_heads(store, patterns)
     stores = {TRAINED: store, **store.twins}
-    settings = {"format": FORMAT, "sites": list(dict.fromkeys(site for site, _ in targets)), "k": k}
-    settings |= {"raw": raw, "seed": seed, "tprprobe": version("tprprobe")}
-    settings["stores"] = {model: each.fingerprint for model, each in stores.items()}
-    with kept(out) as folder:
-        makes = {
-            f"{model}.{site}.{head}": partial(_name, model, each, site, head, k, raw, seed)
-            for site, head in targets
-            for model, each in stores.items()
-            if site in each.specs
-        }
-        KeptRun.open(folder, settings, resume, MANIFEST).make_table(
-            TABLE, makes, progress, list_word_results
-        )
-        return load_word_names(folder)
+    settings = {"sites": list(dict.fromkeys(site for site, _ in targets)), "k": k}
+    settings |= {"raw": raw, "seed": seed}
+    settings["stores"] = {model: of_model.fingerprint for model, of_model in stores.items()}
+    jobs = {
+        f"{model}.{site}.{head}": partial(_name, model, model_store, site, head, k, raw, seed)
+        for site, head in targets
+        for model, model_store in stores.items()
+        if site in model_store.specs
+    }
+    return view_table(run_jobs(WORD_NAMES, settings, jobs, out, resume, progress), "names")
 
 
 def load_word_names(folder: str | os.PathLike[str]) -> pd.DataFrame:
-    """The rows of a finished run, read from its folder.
-
-    Raises:
-        InputError: there is no such table, or it is damaged.
-    """
+    """The rows of a finished run, read from its folder."""
+    if not (Path(folder) / TABLE).is_file():
+        return load_view(folder, partial(view_table, task="names"))
     table = read_table(Path(folder) / TABLE, COLUMNS, "name again")
     return table.astype({"layer": "Int64", "head": "Int64"})
 
@@ -86,5 +71,4 @@ def _name(
     commonest = names["cluster"].map(clusters.summary.set_index("cluster")["top"])
     names = names.assign(stability=clusters.stability, commonest=commonest)
     place = {"model": model, "site": site, "layer": layer_of(site), "head": head}
-    table = names.assign(**place).astype({"layer": "Int64", "head": "Int64"})
-    return table[[*place, *(name for name in table if name not in place)]]
+    return stack_tables({"names": names.assign(**place)})

@@ -9,11 +9,7 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Bool, Int
 
-from tprprobe.analyses.probing.labelled_words import (
-    Corpus,
-    Marks,
-    Order,
-)
+from tprprobe.analyses.probing.labelled_words import Corpus, Marks, Order
 from tprprobe.analyses.probing.settings import ProbeSettings, SpanMode
 from tprprobe.analyses.probing.task import Task
 from tprprobe.errors import InputError
@@ -22,7 +18,7 @@ from tprprobe.evaluation.runner import Fold
 from tprprobe.evaluation.splits import DEV, LEFT_OUT, TEST, TRAIN
 from tprprobe.gold.labels import WITHOUT_TOKEN, Target, decode_cell
 
-MOST = 1024  # targets of a batch, or those of one sample that has more
+MAX_TARGETS = 1024  # targets of a batch, or those of one sample that has more
 FRACTIONS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0)
 LABELS = ("control", "prefix", "shuffled")  # the controls that are other labels
 
@@ -68,11 +64,11 @@ class Examples:
         """The document of every example."""
         return self.corpus.document[self.sample]
 
-    def take(self, chosen: np.ndarray) -> "Examples":
+    def take(self, ids: np.ndarray) -> "Examples":
         """Some of the examples."""
-        parts = ("sample", "rows", "words", "states", "forms", "before", "unseen")
-        marks = {name: labels[chosen] for name, labels in self.marks.items()}
-        return replace(self, marks=marks, **{name: getattr(self, name)[chosen] for name in parts})
+        names = ("sample", "rows", "words", "states", "forms", "before", "unseen")
+        marks = {name: labels[ids] for name, labels in self.marks.items()}
+        return replace(self, marks=marks, **{name: getattr(self, name)[ids] for name in names})
 
     def of_first_samples(self, n: int) -> "Examples":
         """The examples in the first samples, which stand first, as samples rise."""
@@ -81,11 +77,11 @@ class Examples:
     def with_inventory(self, inventory: Sequence[str]) -> "Examples":
         """These examples with the columns of other labels; one that is not among them marks nothing."""
         columns = {label: column for column, label in enumerate(inventory)}
-        known = np.array([label in columns for label in self.inventory], bool)
+        is_listed = np.array([label in columns for label in self.inventory], bool)
         labels = np.zeros((len(self), len(inventory)), bool)
         to = [columns[label] for label in self.inventory if label in columns]
-        labels[:, to] = self.labels[:, known]
-        unseen = self.labels[:, ~known].sum(1)
+        labels[:, to] = self.labels[:, is_listed]
+        unseen = self.labels[:, ~is_listed].sum(1)
         return replace(self, inventory=tuple(inventory), marks={"real": labels}, unseen=unseen)
 
     def with_controls(
@@ -96,20 +92,20 @@ class Examples:
         One of ``control`` is drawn for a span's last word, one of ``prefix`` for it and the word before the span.
         """
         pairs = np.concatenate([self.forms, self.before], axis=1)
-        drawn = {
+        controls = {
             "control": draw_labels(self.forms, reference, seed),
             "prefix": draw_labels(pairs, reference, seed),
             "shuffled": shuffle_labels(self.labels, seed),
         }
-        return replace(self, marks={"real": self.labels, **drawn})
+        return replace(self, marks={"real": self.labels, **controls})
 
     def subsets(self) -> dict[str, Bool[np.ndarray, " target"]]:
         """Subsets by name: second span to the ``left`` or ``right``, all spans ``single`` tokens."""
         single = (self.rows[:, :, 1] - self.rows[:, :, 0] == 1).all(1)
         if self.rows.shape[1] == 1:
             return {"single": single}
-        first, second = self.words[:, 0, 0], self.words[:, 1, 0]
-        return {"left": second < first, "right": second > first, "single": single}
+        first_words, second = self.words[:, 0, 0], self.words[:, 1, 0]
+        return {"left": second < first_words, "right": second > first_words, "single": single}
 
     def within(self, samples: Order) -> Places:
         """The places of the examples in some samples, sample by sample."""
@@ -117,30 +113,33 @@ class Examples:
         return _members(start, stop)[0]
 
     def batches(self, order: Order, size: int) -> Iterator[Places]:
-        """The examples of ``size`` samples at a time, in that order, at most MOST where possible."""
+        """The examples of ``size`` samples at a time, in that order, at most MAX_TARGETS where possible."""
         start, stop = (np.searchsorted(self.sample, order, side) for side in ("left", "right"))
-        parts, held = [], 0
-        for first, last in zip(start[stop > start], stop[stop > start], strict=True):
-            if len(parts) == size or (parts and held + last - first > MOST):
-                yield np.concatenate(parts)
-                parts, held = [], 0
-            parts.append(np.arange(first, last))
-            held += last - first
-        if parts:
-            yield np.concatenate(parts)
+        ranges, n_targets = [], 0
+        for start_id, stop_id in zip(start[stop > start], stop[stop > start], strict=True):
+            if len(ranges) == size or (ranges and n_targets + stop_id - start_id > MAX_TARGETS):
+                yield np.concatenate(ranges)
+                ranges, n_targets = [], 0
+            ranges.append(np.arange(start_id, stop_id))
+            n_targets += stop_id - start_id
+        if ranges:
+            yield np.concatenate(ranges)
 
-    def windows(self, chosen: Places, span: int) -> tuple[np.ndarray, np.ndarray]:
+    def windows(self, ids: Places, span: int) -> tuple[np.ndarray, np.ndarray]:
         """The rows [state, window] that are read for a span of some examples (−1: none), and of which
         of the chosen ones every state is."""
-        center, owner = _members(*self.states[chosen, span].T)
+        center, owner = _members(*self.states[ids, span].T)
         rows = center[:, None] + np.array(self.window)
-        first, last = self.corpus.first[center][:, None], self.corpus.last[center][:, None]
-        return np.where((rows >= first) & (rows <= last), rows, -1), owner
+        corpus = self.corpus
+        is_inside = (rows >= corpus.first_row[center][:, None]) & (
+            rows <= corpus.last_row[center][:, None]
+        )
+        return np.where(is_inside, rows, -1), owner
 
-    def rows_read(self, chosen: Places) -> Int[np.ndarray, " row"]:
+    def rows_read(self, ids: Places) -> Int[np.ndarray, " row"]:
         """All rows that are read for some examples, rising."""
         spans = range(self.states.shape[1])
-        rows = np.unique(np.concatenate([self.windows(chosen, s)[0].ravel() for s in spans]))
+        rows = np.unique(np.concatenate([self.windows(ids, s)[0].ravel() for s in spans]))
         return rows[rows >= 0]
 
 
@@ -164,22 +163,26 @@ def read_examples(corpus: Corpus, task: Task, mode: SpanMode, window: range) -> 
     spans = np.array([_spans(target, task) for _, target in listed], int)
     spans = spans.reshape(len(listed), task.spans, 2)
     sample = words.sample[place]
-    first = words.find(sample[:, None], spans[:, :, 0])
-    last = words.find(sample[:, None], spans[:, :, 1] - 1)
-    has = ((first >= 0) & (last >= 0)).all(1)
+    first_word = words.find(sample[:, None], spans[:, :, 0])
+    last_word = words.find(sample[:, None], spans[:, :, 1] - 1)
+    has = ((first_word >= 0) & (last_word >= 0)).all(1)
     inventory, codes = np.unique([target.label for _, target in listed], return_inverse=True)
-    first, last, spans, sample, codes = (x[has] for x in (first, last, spans, sample, codes))
+    first_word, last_word, spans, sample, codes = (
+        x[has] for x in (first_word, last_word, spans, sample, codes)
+    )
     _, unique, owner = np.unique(
         np.column_stack([sample, spans.reshape(len(spans), 2 * task.spans)]),
         axis=0, return_index=True, return_inverse=True,
     )  # fmt: skip
     labels = np.zeros((len(unique), len(inventory)), bool)
     labels[owner.reshape(-1), codes] = True
-    sample, spans, first, last = (x[unique] for x in (sample, spans, first, last))
+    sample, spans, first_word, last_word = (
+        x[unique] for x in (sample, spans, first_word, last_word)
+    )
     before = words.find(sample[:, None], spans[:, :, 0] - 1)
-    rows = np.stack([words.rows[first, 0], words.rows[last, 1]], axis=-1)
+    rows = np.stack([words.rows[first_word, 0], words.rows[last_word, 1]], axis=-1)
     states, forms = _states(rows, corpus, mode), words.hashes
-    texts = (forms[last], np.where(before >= 0, forms[before], -1))
+    texts = (forms[last_word], np.where(before >= 0, forms[before], -1))
     targets = (sample, rows, spans, states, *texts, np.zeros(len(sample), int))
     names = tuple(map(str, inventory))
     examples = Examples(corpus, mode, window, names, {"real": labels}, *targets)
@@ -204,8 +207,8 @@ def _states(rows: Spans, corpus: Corpus, mode: SpanMode) -> Spans:
     """The states of every span, half open: of a decoder those before its tokens, −1 at the start of a sample."""
     states = rows.copy()
     if corpus.side == "target":
-        first = states[..., 0]
-        none = corpus.first[first] == first
+        first_row = states[..., 0]
+        none = corpus.first_row[first_row] == first_row
         states -= 1
         states[none] = -1
     if mode == "first_state":
@@ -278,8 +281,8 @@ class Splits:
             return fold.train[train.within(np.sort(samples[start:stop]))]
 
         for size, following in pairwise(sizes):
-            part = Fold(places(0, size), fold.dev, places(size, following))
-            yield size / len(samples), replace(self, tested=self.examples, folds=(part,))
+            portion_fold = Fold(places(0, size), fold.dev, places(size, following))
+            yield size / len(samples), replace(self, tested=self.examples, folds=(portion_fold,))
         yield 1.0, replace(self, folds=(fold,))
 
 
@@ -292,7 +295,7 @@ def split_examples(
     """
     mode, window = settings.mode(corpus.side), settings.window(corpus.side)
     examples = read_examples(corpus, task, mode, window)
-    other = None if test is None else read_examples(test, task, mode, window)
+    test_examples = None if test is None else read_examples(test, task, mode, window)
     names = [_split_names(split, examples, test) for split in corpus.splits]
     for name in (TRAIN, DEV) if test is not None else (TRAIN, DEV, TEST):
         if not (names[0] == name).any():
@@ -304,17 +307,17 @@ def split_examples(
     if inventory == "training":
         marked = examples.labels[names[0] == TRAIN].any(0)
         inventory = [examples.inventory[i] for i in np.flatnonzero(marked)]
-    lost = examples.lost + (0 if other is None else other.lost)
+    lost = examples.lost + (0 if test_examples is None else test_examples.lost)
     examples = examples.with_inventory(inventory)
     reference = examples.labels[names[0] == TRAIN]
     examples = examples.with_controls(reference, settings.seed)
     folds = [Fold(*(np.flatnonzero(split == n) for n in (TRAIN, DEV, TEST))) for split in names]
     tested = examples
-    if other is not None:
-        tested = other.with_inventory(inventory).with_controls(reference, settings.seed)
-        folds[0] = folds[0]._replace(test=np.arange(len(other)))
-    more = () if other is not None or settings.is_iterative else folds[1:]
-    folds = [folds[0], *(fold for fold in more if len(fold.train) and len(fold.test))]
+    if test_examples is not None:
+        tested = test_examples.with_inventory(inventory).with_controls(reference, settings.seed)
+        folds[0] = folds[0]._replace(test=np.arange(len(test_examples)))
+    further = () if test_examples is not None or settings.is_iterative else folds[1:]
+    folds = [folds[0], *(fold for fold in further if len(fold.train) and len(fold.test))]
     splits = Splits(task, examples, tested, tuple(folds), lost)
     _check(splits, settings)
     return splits
@@ -335,7 +338,7 @@ def _check(splits: Splits, settings: ProbeSettings) -> None:
     (task, side), fold, real = splits.name, splits.folds[0], splits.examples.labels
     if not len(fold.test):
         raise InputError(f"no targets of {task} on the {side} side to test on")
-    parts = (real[fold.train], real[fold.dev], splits.tested.labels[fold.test])
+    marks_by_part = (real[fold.train], real[fold.dev], splits.tested.labels[fold.test])
     is_softmax = settings.is_iterative and settings.estimator.get_params().get("loss") == "softmax"
-    if is_softmax and any((labels.sum(1) > 1).any() for labels in parts):
+    if is_softmax and any((labels.sum(1) > 1).any() for labels in marks_by_part):
         raise InputError(f"targets of {task} have several labels: probe with loss sigmoid")

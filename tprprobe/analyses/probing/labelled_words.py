@@ -27,7 +27,7 @@ from tprprobe.gold.labels import LAST_WORD, WORD
 from tprprobe.store import Store
 
 FEWEST = 10
-SAME = {"validation": DEV, "valid": DEV}
+SPLIT_NAMES = {"validation": DEV, "valid": DEV}
 
 Order = Int[np.ndarray, " sample"]
 Marks = Bool[np.ndarray, "target label"]
@@ -72,8 +72,8 @@ class Corpus:
         np.ndarray, ...
     ]  # turns that test every document once; one, where the store has it
     sample: Int[np.ndarray, " row"]
-    first: Int[np.ndarray, " row"]  # the first row of the row's sample
-    last: Int[np.ndarray, " row"]
+    first_row: Int[np.ndarray, " row"]  # the first row of the row's sample
+    last_row: Int[np.ndarray, " row"]
     previous: Int[np.ndarray, " row"]  # a hash of the word before that which the row is asked about
 
     @property
@@ -94,13 +94,15 @@ def read_corpus(
     table = tokens.loc[np.asarray(tokens["side"] == side)].reset_index(drop=True)
     words = read_words(table, tasks)
     sample = table["sample"].to_numpy()
-    first = np.searchsorted(sample, sample, "left")
-    last = np.searchsorted(sample, sample, "right") - 1
-    known = np.searchsorted(tokens["sample"], np.arange(store.samples))
-    known = np.minimum(known, len(tokens) - 1)  # a sample without tokens has no targets either
-    origin, per_sample = read_provenance(tokens).take(known), tokens.iloc[known]
-    named = next((c for c in (DOCUMENT, QUESTION) if c in per_sample), "sample")
-    names = per_sample[named].astype(str).groupby(origin.documents).first()
+    first_row = np.searchsorted(sample, sample, "left")
+    last_row = np.searchsorted(sample, sample, "right") - 1
+    token_of_sample = np.searchsorted(tokens["sample"], np.arange(store.samples))
+    token_of_sample = np.minimum(
+        token_of_sample, len(tokens) - 1
+    )  # a sample without tokens has no targets either
+    origin, per_sample = read_provenance(tokens).take(token_of_sample), tokens.iloc[token_of_sample]
+    name_column = next((c for c in (DOCUMENT, QUESTION) if c in per_sample), "sample")
+    names = per_sample[name_column].astype(str).groupby(origin.documents).first()
     if seed is None:
         splits = (np.full(len(per_sample), TEST, object),)
     elif "split" in per_sample:
@@ -109,7 +111,7 @@ def read_corpus(
         count_documents(origin.documents, FEWEST, "the store")
         splits = tuple(rotate_documents(origin.documents, origin.sequences, seed))
     names, previous = tuple(map(str, names)), _previous(words, side, len(table))
-    return Corpus(store, side, words, origin, names, splits, sample, first, last, previous)
+    return Corpus(store, side, words, origin, names, splits, sample, first_row, last_row, previous)
 
 
 def read_words(tokens: pd.DataFrame, tasks: Sequence[Task]) -> Words:
@@ -119,33 +121,31 @@ def read_words(tokens: pd.DataFrame, tasks: Sequence[Task]) -> Words:
             f"the token table has no column {WORD!r}: labels belong to words; extract labeled data"
         )
     first_word = tokens[WORD].to_numpy()
-    at = np.flatnonzero(first_word >= 0)
+    labelled = np.flatnonzero(first_word >= 0)
     if LAST_WORD in tokens:  # words that share a token; their targets are in the cell of the first
-        n_words = tokens[LAST_WORD].to_numpy()[at] - first_word[at] + 1
-        at = np.repeat(at, n_words)
-        number = (
-            first_word[at] + np.arange(len(at)) - np.repeat(np.cumsum(n_words) - n_words, n_words)
-        )
+        n_words = tokens[LAST_WORD].to_numpy()[labelled] - first_word[labelled] + 1
+        labelled = np.repeat(labelled, n_words)
+        starts = np.repeat(np.cumsum(n_words) - n_words, n_words)
+        number = first_word[labelled] + np.arange(len(labelled)) - starts
     else:
-        number = first_word[at]
-    sample = tokens["sample"].to_numpy()[at]
-    keys, first = np.unique(_key(sample, number), return_index=True)
-    last = len(at) - 1 - np.unique(_key(sample, number)[::-1], return_index=True)[1]
-    text = tokens["token"].astype(str).str.strip("▁ ").to_numpy(object)[at]
+        number = first_word[labelled]
+    sample = tokens["sample"].to_numpy()[labelled]
+    keys, first_token = np.unique(_key(sample, number), return_index=True)
+    last_token = len(labelled) - 1 - np.unique(_key(sample, number)[::-1], return_index=True)[1]
+    text = tokens["token"].astype(str).str.strip("▁ ").to_numpy(object)[labelled]
     owner = np.searchsorted(keys, _key(sample, number))
     joined: Any = pd.Series(text).groupby(owner).sum()
-    is_first = number[first] == first_word[at[first]]
-    cells = {
-        t.cells: np.where(is_first, tokens[t.cells].astype(object).to_numpy()[at[first]], "")
-        for t in tasks
-    }
-    rows = np.stack([at[first], at[last] + 1], axis=1)
-    return Words(sample[first], number[first], rows, joined.to_numpy(object), cells)
+    is_first = number[first_token] == first_word[labelled[first_token]]
+    columns = {task.cells: tokens[task.cells].astype(object).to_numpy() for task in tasks}
+    listed = labelled[first_token]
+    cells = {name: np.where(is_first, values[listed], "") for name, values in columns.items()}
+    rows = np.stack([labelled[first_token], labelled[last_token] + 1], axis=1)
+    return Words(sample[first_token], number[first_token], rows, joined.to_numpy(object), cells)
 
 
 def _stored_split(per_sample: pd.DataFrame) -> np.ndarray:
     names = per_sample["split"].astype(str)
-    split = names.map(lambda name: SAME.get(str(name), name)).to_numpy(object)
+    split = names.map(lambda name: SPLIT_NAMES.get(str(name), name)).to_numpy(object)
     if lacking := {TRAIN, DEV, TEST} - {*split}:
         raise InputError(
             f"the column split of this store has no {', '.join(sorted(lacking))}: extract all "
@@ -160,6 +160,6 @@ def _previous(words: Words, side: str, n_rows: int) -> Int[np.ndarray, " row"]:
     for token in range(int((words.rows[:, 1] - words.rows[:, 0]).max(initial=0))):
         has = np.flatnonzero(words.rows[:, 0] + token < words.rows[:, 1])[::-1]
         word[words.rows[has, 0] + token] = has  # the first of words that share tokens
-    asked = word[1:] if side == "target" else word[:-1]
-    place = words.find(words.sample[asked], words.number[asked] - 1)
-    return np.where((asked >= 0) & (place >= 0), words.hashes[place], -1)
+    word_of_row = word[1:] if side == "target" else word[:-1]
+    place = words.find(words.sample[word_of_row], words.number[word_of_row] - 1)
+    return np.where((word_of_row >= 0) & (place >= 0), words.hashes[place], -1)

@@ -8,24 +8,13 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from tprprobe.analyses.probing.block_scores import BlockScores
-from tprprobe.analyses.probing.counts import Counts, count_baselines
+from tprprobe.analyses.probing.counts import BlockScores, Counts, count_baselines
 from tprprobe.analyses.probing.examples import Splits
 from tprprobe.analyses.probing.settings import ProbeSettings
-from tprprobe.analyses.probing.trials import (
-    CURVE,
-    NAMES,
-    TrialResult,
-)
+from tprprobe.analyses.probing.trials import CURVE, NAMES, TrialResult
 from tprprobe.evaluation.controls import BASELINES, IDENTITY, REAL
 from tprprobe.evaluation.intervals import Comparison
-from tprprobe.evaluation.metrics import (
-    TERMS,
-    N,
-    codelength,
-    compression,
-    constant_bits,
-)
+from tprprobe.evaluation.metrics import TERMS, N, codelength, compression, constant_bits
 from tprprobe.evaluation.results import number, tabulate
 from tprprobe.statistics import adjust
 from tprprobe.store.layout import TWINS
@@ -35,10 +24,7 @@ SIDE = ("task", "side")
 VECTOR = ("task", "side", "site", "head", "seed")
 OVER_SEEDS = ("task", "side", "site", "head", "control")
 OF_ALL = ("static", "previous", *BASELINES)  # controls that every vector is compared with
-SELECTIVITY = {
-    "selectivity": "control",
-    "prefix_selectivity": "prefix",
-}  # and the control that it is to
+SELECTIVITY = {"selectivity": "control", "prefix_selectivity": "prefix"}  # to which control
 PARTNER = {"role": "filler", "filler": "role"}  # of a sub-layer
 
 
@@ -72,8 +58,8 @@ class Score:
 class Pair:
     """Two scores that are compared by F1 on the documents of both."""
 
-    first: Score
-    second: Score
+    score: Score
+    reference: Score
     comparison: Comparison
 
 
@@ -103,7 +89,10 @@ def gather(
         if score.is_real:
             of_score[settings.metric] |= _beyond_controls(score, pairs, p_values)
     _add_selectivity(scores, numbers)
-    _add_information(scores, numbers, results)
+    information = dict(measure_information(results))
+    for score, of_score in zip(scores, numbers, strict=True):
+        bits = information.get(score.key(VECTOR), {}) if score.is_real else {}
+        of_score |= {name: number(name, value) for name, value in bits.items()}
     names = {targets.name: targets.tested.corpus.names for targets in splits}
     return {
         "results": tabulate(
@@ -155,24 +144,24 @@ def _add_seeds(scores: Sequence[Score]) -> list[Score]:
 def _pairs(scores: Sequence[Score]) -> Iterator[Pair]:
     real = [score for score in scores if score.is_real]
     controls = [score for score in scores if not score.is_real]
-    for i, first in enumerate(real):
+    for i, score in enumerate(real):
         for second in (*real[i + 1 :], *controls):
-            if _are_compared(first, second):
-                yield Pair(first, second, first.counts.compare(second.counts))
+            if _are_compared(score, second):
+                yield Pair(score, second, score.counts.compare(second.counts))
 
 
-def _are_compared(first: Score, second: Score) -> bool:
+def _are_compared(score: Score, reference: Score) -> bool:
     """True of two vectors of a sub-layer, and of a vector and a control of it; of a twin's, that learned alike."""
-    control = second.names["control"]
-    if first.key(SIDE) != second.key(SIDE):
+    control = reference.names["control"]
+    if score.key(SIDE) != reference.key(SIDE):
         return False
-    if control in OF_ALL or first.names["head"] != second.names["head"]:
+    if control in OF_ALL or score.names["head"] != reference.names["head"]:
         return control in OF_ALL
-    if second.is_real:
-        return _sublayer(first) == _sublayer(second)
-    counts = [score.sizes.get("n_train", 0) for score in (first, second)]
+    if reference.is_real:
+        return _sublayer(score) == _sublayer(reference)
+    counts = [score.sizes.get("n_train", 0) for score in (score, reference)]
     are_alike = abs(counts[0] - counts[1]) <= ALIKE * max(counts)  # but for whole samples
-    return first.names["site"] == second.names["site"] and (are_alike or control not in TWINS)
+    return score.names["site"] == reference.names["site"] and (are_alike or control not in TWINS)
 
 
 def _sublayer(score: Score) -> str:
@@ -190,8 +179,8 @@ def _beyond_controls(
     rivals = [
         (pair, p)
         for pair, p in zip(pairs, p_values, strict=True)
-        if pair.first.key(OVER_SEEDS) == score.key(OVER_SEEDS) and not pair.second.is_real
-        if not (is_decoder and pair.second.names["control"] == IDENTITY)
+        if pair.score.key(OVER_SEEDS) == score.key(OVER_SEEDS) and not pair.reference.is_real
+        if not (is_decoder and pair.reference.names["control"] == IDENTITY)
     ]
     if not rivals:
         return {}
@@ -201,7 +190,7 @@ def _beyond_controls(
         "beyond": difference.value,
         "beyond_low": difference.low,
         "beyond_high": difference.high,
-        "rival": best.second.names["control"],
+        "rival": best.reference.names["control"],
         "rival_value": best.comparison.reference,
         "p": max(p if pair.comparison.difference.value > 0 else 1.0 for pair, p in rivals),
     }
@@ -211,11 +200,11 @@ def tabulate_pairs(pairs: Sequence[Pair], p_values: Float[np.ndarray, " pair"]) 
     """F1 of one minus F1 of another on the same documents, and its p-values."""
     rows = [
         (
-            pair.first.names["task"], pair.first.label, pair.second.label, pair.second.names["control"],
-            interval.value, interval.low, interval.high, of.p, of.n_groups, of.reference, p,
+            pair.score.names["task"], pair.score.label, pair.reference.label, pair.reference.names["control"],
+            interval.value, interval.low, interval.high, comparison.p, comparison.n_groups, comparison.reference, p,
         )
         for pair, p in zip(pairs, p_values, strict=True)
-        for of, interval in [(pair.comparison, pair.comparison.difference)]
+        for comparison, interval in [(pair.comparison, pair.comparison.difference)]
     ]  # fmt: skip
     numbers = ("difference", "low", "high", "p", "documents", "second_f1", "p_holm")
     return pd.DataFrame(rows, columns=["task", "first", "second", "control", *numbers])
@@ -237,18 +226,6 @@ def _add_selectivity(scores: Sequence[Score], numbers: Sequence[dict[str, dict[s
         for name, (rival, metric) in rivals.items() if score.is_real else ():
             if rival is not None and metric in of_score:
                 of_score[name] = number(name, of_score[metric]["value"] - rival[metric]["value"])
-
-
-def _add_information(
-    scores: Sequence[Score],
-    numbers: Sequence[dict[str, dict[str, Any]]],
-    results: Sequence[TrialResult],
-) -> None:
-    """Adds what :func:`measure_information` finds of the vectors of real labels."""
-    information = dict(measure_information(results))
-    for score, of_score in zip(scores, numbers, strict=True):
-        bits = information.get(score.key(VECTOR), {}) if score.is_real else {}
-        of_score |= {name: number(name, value) for name, value in bits.items()}
 
 
 def measure_information(
@@ -274,15 +251,12 @@ def measure_information(
         sizes = [len(result.trial.splits.folds[0].train) for result in (*portions, complete)]
         length = codelength(min(sizes), n_labels, [result.nats for result in portions])
         prior = constant_bits(splits.examples.labels[fold.train], splits.tested.labels[fold.test])
-        yield (
-            key,
-            {
-                "codelength": length,
-                "compression": compression(length, len(fold.train), n_labels),
-                "information": prior - bits[key],
-                "added": _added(key, bits),
-            },
-        )
+        numbers = {
+            "codelength": length,
+            "information": prior - bits[key],
+            "added": _added(key, bits),
+        }
+        yield key, numbers | {"compression": compression(length, len(fold.train), n_labels)}
 
 
 def _bits(result: TrialResult) -> float:
@@ -304,12 +278,14 @@ def _by_document(
     scores: Sequence[Score], names: Mapping[tuple[str, str], Sequence[str]]
 ) -> pd.DataFrame:
     """The counts of every row by document, with which runs on the same documents are compared."""
-    parts = [(score, score.counts.sums[0]) for score in scores if isinstance(score.counts, Counts)]
-    is_tested = [sums[:, N] > 0 for _, sums in parts]
+    counted_scores = [
+        (score, score.counts.sums[0]) for score in scores if isinstance(score.counts, Counts)
+    ]
+    is_tested = [sums[:, N] > 0 for _, sums in counted_scores]
     table = _repeat(
-        [score.names for score, _ in parts], [int(tested.sum()) for tested in is_tested]
+        [score.names for score, _ in counted_scores], [int(tested.sum()) for tested in is_tested]
     )
-    rows = list(zip(parts, is_tested, strict=True))
+    rows = list(zip(counted_scores, is_tested, strict=True))
     documents = [np.array(names[score.key(SIDE)], object)[tested] for (score, _), tested in rows]
     counts = [sums[tested] for (_, sums), tested in rows]
     table["document"] = np.concatenate([*documents, np.empty(0, object)])

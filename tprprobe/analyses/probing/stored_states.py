@@ -37,7 +37,7 @@ class RowReader:
 
     def _length(self, corpus: Corpus) -> int:
         lengths = self.source.store(corpus.store).facts.lengths
-        return min(len(corpus.first), lengths.get(corpus.side, len(corpus.first)))
+        return min(len(corpus.first_row), lengths.get(corpus.side, len(corpus.first_row)))
 
     def _fits(self, corpus: Corpus) -> bool:
         occupied = sum(values.nbytes for values in self.loaded.values())
@@ -103,7 +103,7 @@ class StoredStates:
         """The number of every target's word, and one vector of its sample: its last or first state, or the mean of all."""
         examples = self.examples
         rows, corpus = examples.rows[:, 0, 0], examples.corpus
-        start, stop = corpus.first[rows], corpus.last[rows] + 1
+        start, stop = corpus.first_row[rows], corpus.last_row[rows] + 1
         start = stop - 1 if mode == "last_state" else start
         stop = start + 1 if mode == "first_state" else stop
         states = np.stack([start, stop], 1)[:, None]

@@ -38,11 +38,7 @@ class Task(Settings):
 
 
 def read_task(name: str | os.PathLike[str]) -> Task:
-    """The task in a folder: a path, or the name of one that ships.
-
-    Raises:
-        InputError: there is none, or its task.toml has an unknown key or a wrong value.
-    """
+    """The task in a folder: a path, or the name of one that ships."""
     folder = assets.find("probes", name)
     settings = read_toml(folder / FILE)
     if "name" in settings:
@@ -62,19 +58,22 @@ def find_tasks(
 
     A column of labels of single words, such as ``role`` of minimal pairs, is a task without a task.toml.
     """
-    known = {*columns}
+    names_of_columns = {*columns}
     if names == ALL:
         shipped = list_tasks().values()
-        tasks = [task for task in shipped if task.cells in known]
+        tasks = [task for task in shipped if task.cells in names_of_columns]
         if not tasks:
             raise _unlabelled(", ".join(task.cells for task in shipped))
         return tasks
     single = isinstance(names, str | os.PathLike)
-    tasks = [_of_column(name, known) or read_task(name) for name in ([names] if single else names)]
+    tasks = [
+        _of_column(name, names_of_columns) or read_task(name)
+        for name in ([names] if single else names)
+    ]
     if not tasks:
         raise InputError("no task: give one or several, or all")
     for task in tasks:
-        if task.cells not in known:
+        if task.cells not in names_of_columns:
             raise _unlabelled(task.cells)
     return tasks
 

@@ -1,10 +1,12 @@
 """Affine reconstruction ẑ = W v + b of z from one head's v, in closed form: held out, in-sample, and beside controls."""
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial, reduce
 from itertools import accumulate
 from operator import add
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,14 +22,20 @@ from tprprobe.analyses.reconstruction.layers import (
     merge,
     split_questions,
 )
+from tprprobe.errors import InputError
 from tprprobe.estimators.affine import Affine, Moments, choose_strength, fit_affine, fit_principal
-from tprprobe.evaluation.results import melt
+from tprprobe.evaluation.results import Results, load_view, melt
+from tprprobe.files.tables import read_table
 from tprprobe.statistics import bounds, replicate_totals
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import each_part
 from tprprobe.store.reader import takes_paths
 
 PRINTED_N = 100  # of the paper, which does not say of what
+NAMES = {"model": "model", "layer": "layer", "head": "head", "target": "task"}
+NAMES |= {"predictor": "estimator", "control": "control"}
+FURTHER = ("unit", "n_train", "penalty", "split")  # columns that name a row
+NUMBERS = ("alpha", "mse", "r2", "gain", "width", "positions", "effective_rank")
 BOUNDS = ("mse_low", "mse_high", "r2_low", "r2_high", "gain_low", "gain_high")
 
 
@@ -136,11 +144,28 @@ def reconstruct(
 def list_results(table: pd.DataFrame) -> pd.DataFrame:
     """The long table of rows of :func:`reconstruct`."""
     control = table["untrained"].map({True: "untrained", False: ""})
-    columns = table.rename(columns={"n": "n_train"}).assign(control=control, n=table["positions"])
-    names = {"model": "model", "layer": "layer", "head": "head", "target": "task"}
-    names |= {"predictor": "estimator", "control": "control"}
-    further = ("unit", "n_train", "penalty", "split")
-    return melt(columns, names | {name: name for name in further}, ("mse", "r2", "gain"))
+    table = table.assign(control=control, n_train=table["n"]).drop(columns="n")
+    return melt(table, NAMES | {name: name for name in FURTHER}, NUMBERS, with_missing=True)
+
+
+def view_results(results: Results) -> pd.DataFrame:
+    """The rows of :func:`reconstruct` of a long table."""
+    names = {name: column for column, name in NAMES.items()} | {"n_train": "n"}
+    view = results.wide().rename(columns=names)
+    view = view.assign(untrained=view.pop("control") == "untrained")
+    return view.astype(dict.fromkeys(("width", "positions"), int))
+
+
+def load_reconstruction(folder: str | os.PathLike[str]) -> pd.DataFrame:
+    """The rows of :func:`reconstruct` that a folder holds."""
+    table_file = Path(folder) / "reconstruction.csv"  # of version 0.3 and before
+    if table_file.is_file():
+        rows = read_table(table_file, {}, "reconstruct again")
+    else:
+        rows = load_view(folder, view_results)
+    if rows.empty:
+        raise InputError(f"{folder} holds no rows: reconstruct again")
+    return rows
 
 
 def _name(store: Store) -> str:
@@ -219,8 +244,8 @@ def _bounds(
     sums = np.column_stack([errors, dimensions])[dimensions > 0]
     *_, n = totals = replicate_totals(sums).T
     lost, mean = totals[:-1].T, totals[[0]].T
-    parts = (lost / n[:, None], 1 - lost / mean, (lost[:, scored.rivals] - lost) / mean)
-    return np.concatenate([bounds(part, len(sums)) for part in parts])
+    scores = (lost / n[:, None], 1 - lost / mean, (lost[:, scored.rivals] - lost) / mean)
+    return np.concatenate([bounds(replicates, len(sums)) for replicates in scores])
 
 
 def _errors_by_question(
@@ -237,16 +262,16 @@ def _errors_by_question(
 
 
 def _part_errors(
-    layer: Layer, scored: Sequence[Scored], questions: Int[np.ndarray, " row"], part: slice
+    layer: Layer, scored: Sequence[Scored], questions: Int[np.ndarray, " row"], span: slice
 ) -> tuple[Int[np.ndarray, " asked"], Float64[np.ndarray, "asked predictor"]]:
     """The questions that a part of the rows has, and what it adds to their errors."""
-    question_ids, numbers = np.unique(questions[part], return_inverse=True)
+    question_ids, numbers = np.unique(questions[span], return_inverse=True)
     lines = [
         (scored_set, predictor) for scored_set in scored for predictor in scored_set.predictors
     ]
     totals = np.zeros((len(question_ids), len(lines)))
-    for rows, vectors in layer.blocks(part):
-        of_rows = numbers[rows.start - part.start : rows.stop - part.start]
+    for rows, vectors in layer.blocks(span):
+        of_rows = numbers[rows.start - span.start : rows.stop - span.start]
         errors_of = cache(lambda affine, vectors=vectors: affine.errors(vectors))
         for total, (scored_set, predictor) in zip(totals.T, lines, strict=True):
             if scored_set.training.has_interval:

@@ -21,10 +21,10 @@ SITES = {"input": "encoder.{}.self.input", "hidden": "encoder.{}.hidden"}
 
 Block = tuple[slice, Float64[np.ndarray, "_row width"]]  # which rows, and their vectors
 Labels = Int[np.ndarray, " row"]  # the part that a row belongs to, −1 for none
-Parts = dict[tuple[str, int], Moments]  # by the name of a partition of the rows, and label
+MomentsByPart = dict[tuple[str, int], Moments]  # by the name of a partition of the rows, and label
 
 
-def merge(first_parts: Parts, second_parts: Parts) -> Parts:
+def merge(first_parts: MomentsByPart, second_parts: MomentsByPart) -> MomentsByPart:
     """The moments of every part of the rows of both."""
     return first_parts | {
         key: first_parts[key] + moments if key in first_parts else moments
@@ -90,19 +90,19 @@ class Layer:
         """The rows in parts, over which workers may be spread."""
         return parts_of(self.store.count_rows(self.value_site))
 
-    def blocks(self, part: slice = slice(None)) -> Iterator[Block]:
+    def blocks(self, span: slice = slice(None)) -> Iterator[Block]:
         """All rows (of a part) in blocks: the heads' v, the projections of LN(z), z."""
-        for rows, values in self.store.iterate(self.value_site, None, ROWS_PER_BLOCK, part):
+        for rows, values in self.store.iterate(self.value_site, None, ROWS_PER_BLOCK, span):
             inputs = self.store.read_finite(self.input_site, rows).astype(np.float64)
             target = self.store.read_finite(self.target_site, rows)
             flat = values.reshape(len(values), -1)
             yield rows, np.concatenate([flat, inputs @ self.projections, target], axis=1)
 
 
-def gather(layer: Layer, partitions: Mapping[str, Labels], part: slice) -> Parts:
+def gather(layer: Layer, partitions: Mapping[str, Labels], span: slice) -> MomentsByPart:
     """The moments of every part of every partition of some rows, in one pass over the blocks."""
-    moments_by_part: Parts = {}
-    for rows, vectors in layer.blocks(part):
+    moments_by_part: MomentsByPart = {}
+    for rows, vectors in layer.blocks(span):
         for name, labels in partitions.items():
             of_block = labels[rows]
             for label in np.unique(of_block[of_block >= 0]).tolist():

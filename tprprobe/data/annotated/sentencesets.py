@@ -12,13 +12,7 @@ from tprprobe.errors import InputError
 from tprprobe.files.checksums import digest_files
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.files.lines import read_lines
-from tprprobe.gold.annotations import (
-    add_labels,
-    count_reading,
-    is_annotated,
-    read_file,
-    report_reading,
-)
+from tprprobe.gold import annotations
 from tprprobe.gold.labels import Labelled, Reading
 
 Source = Literal["same", "document", "empty"]
@@ -41,18 +35,15 @@ class Annotated:
     def document_name(self) -> str:
         return self.sentence.document
 
-    def labels(self, written: str | None) -> Labels:
+    def labels(self, generated: str | None) -> Labels:
         """The labels of the sentence, for the sides that read the sentence itself."""
         source = self.sentence if self.source == self.target else None
-        return source, self.sentence if written is None else None
+        return source, self.sentence if generated is None else None
 
 
 @dataclass(frozen=True, repr=False)
 class AnnotatedFile(Dataset[Annotated]):
-    """The sentences of a file; ``context`` is what the encoder reads.
-
-    That is the sentence itself (same), all sentences of its document, or nothing (empty).
-    """
+    """The sentences of a file; the encoder reads the sentence itself (same), its document, or nothing (empty)."""
 
     sentences: tuple[Labelled, ...]
     context: Source = "same"
@@ -82,7 +73,9 @@ class AnnotatedFile(Dataset[Annotated]):
     def report(self) -> dict[str, Any]:
         """How many sentences, documents, words and targets the file has, and what reading changed."""
         counts = Counter(dict(self.odd))
-        return count_reading(Reading([*self.sentences], counts)) | {"read_otherwise": dict(counts)}
+        return annotations.count_reading(Reading([*self.sentences], counts)) | {
+            "read_otherwise": dict(counts)
+        }
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -99,18 +92,15 @@ class AnnotatedFile(Dataset[Annotated]):
         return facts, tables
 
     def _count(self, task: str) -> dict[str, Any]:
-        targets = [
-            target for sentence in self.sentences for target in sentence.targets.get(task, ())
-        ]
-        kinds = Counter(target.label for target in targets)
-        common = ", ".join(f"{label} {count:,}" for label, count in kinds.most_common(COMMON))
-        return {"task": task, "targets": len(targets), "labels": len(kinds), "commonest": common}
+        labels = Counter(t.label for s in self.sentences for t in s.targets.get(task, ()))
+        common = ", ".join(f"{label} {count:,}" for label, count in labels.most_common(COMMON))
+        return {"task": task, "targets": labels.total(), "labels": len(labels), "commonest": common}
 
 
 def is_annotated_file(spec: str) -> bool:
     """True if a data set is an annotated file, by its name; for JSON lines by the first one."""
     path = Path(spec)
-    if not is_annotated(spec) or not path.is_file():
+    if not annotations.is_annotated(spec) or not path.is_file():
         return False
     if ".jsonl" not in path.suffixes:
         return True
@@ -124,9 +114,9 @@ def open_annotated(request: Request) -> AnnotatedFile:
     """The sentences of an annotated file, or the first n."""
     if request.split not in (None, ALL):
         raise InputError(f"{request.spec} is one file without splits: leave --split out")
-    sentences, odd = reading = read_file(request.spec)
+    sentences, odd = reading = annotations.read_file(request.spec)
     rows = request.first_rows(len(sentences))
-    report_reading(request.spec, reading)
+    annotations.report_reading(request.spec, reading)
     changed = tuple((kind, n) for kind, n in odd.items() if n)
     return AnnotatedFile(request.spec, ALL, request.seed, rows, tuple(sentences), odd=changed)
 
@@ -141,14 +131,12 @@ def join_labels(data: Dataset, labels: Mapping[str, str]) -> AnnotatedFile:
     annotated = _annotated(data, "--labels")
     sentences = list(annotated.sentences)
     for task, path in labels.items():
-        sentences = add_labels(sentences, path, task)
+        sentences = annotations.add_labels(sentences, path, task)
     files = tuple(map(Path, labels.values()))
     return replace(annotated, sentences=tuple(sentences), label_files=annotated.label_files + files)
 
 
 def _annotated(data: Dataset, option: str) -> AnnotatedFile:
     if not isinstance(data, AnnotatedFile):
-        raise InputError(
-            f"{option} is for annotated files (CoNLL-U, IOB2, edge-probing JSONL), not {data.name}"
-        )
+        raise InputError(f"{option} is for annotated files (.conllu, .iob2 …), not {data.name}")
     return data

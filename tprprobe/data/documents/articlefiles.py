@@ -38,28 +38,18 @@ ONE_ANSWER = {("source", "target"), ("question", "answer")}  # the target is rig
 class Article:
     """A document and its summary."""
 
-    document: str
-    summary: str
+    source: str
+    target: str
     document_name: str | None = None
     has_one_answer: bool = False
     module = ""
 
-    @property
-    def source(self) -> str:
-        return self.document
-
-    @property
-    def target(self) -> str:
-        return self.summary
-
-    def labels(self, _written: str | None) -> Labels:
+    def labels(self, _generated: str | None) -> Labels:
         """No labels: the words of an article are not known."""
         return None, None
 
 
-Columns = tuple[
-    str, str
-]  # of a text and of what it should become: twice the same where it is its own target
+Columns = tuple[str, str]  # of a text and of its target, twice the same if it is its own
 
 
 def make_article(columns: Columns, texts: Iterable[str]) -> Article:
@@ -74,9 +64,7 @@ def find_columns(names: Collection[str], where: str, column: str | None = None) 
             return columns
     present = ", ".join(map(repr, names)) or "nothing"
     missing = "'text' (and no 'document' with 'summary')" if column is None else repr(column)
-    raise InputError(
-        f"{where} has {present}, but no {missing}: name the column of texts, FILE:COLUMN"
-    )
+    raise InputError(f"{where} has {present}, but no {missing}: give FILE:COLUMN")
 
 
 def describe_columns(names: Collection[str], columns: Columns) -> dict[str, Any]:
@@ -88,16 +76,11 @@ def describe_columns(names: Collection[str], columns: Columns) -> dict[str, Any]
 def report_columns(source: str, count: int, report: Mapping[str, Any]) -> str:
     """The line that reports the reading of a table of so many rows."""
     text, *target = report["columns"]
-    unread, quoted = report["columns_not_read"], report.get("quoted", 0)
-    clauses = [
-        f"rows {count:,}",
-        f"read: {text}" + (f" (target: {target[0]})" if target else ""),
-        f"not read: {', '.join(unread)}" if unread else "",
-        f"{quoted:,} texts keep the quotes around them (a .tsv file has no quotes)"
-        if quoted
-        else "",
-    ]
-    return f"{source}: {'; '.join(filter(None, clauses))}"
+    unread = ", ".join(report["columns_not_read"])
+    target_note = f" (target: {target[0]})" if target else ""
+    return f"{source}: rows {count:,}; read: {text}{target_note}" + (
+        f"; not read: {unread}" if unread else ""
+    )
 
 
 def as_text(value: object, kind: str, where: str) -> str:
@@ -154,10 +137,7 @@ def open_jsonl(path: Path, request: Request) -> Articles:
             where = f"{path}, line {number}"
             row = _parse_row(line, where)
             if lacking := [name for name in columns if name not in row]:
-                keys = ", ".join(map(repr, row))
-                raise InputError(
-                    f"{where} has {keys}, but no {lacking[0]!r}, which the first line has"
-                )
+                raise InputError(f"{where} has no {lacking[0]!r}, which the first line has")
             yield make_article(columns, (as_text(row[name], name, where) for name in columns))
 
     return Articles.of(request, len(lines), read, report)
@@ -174,10 +154,8 @@ def _parse_row(line: str, where: str) -> dict[str, Any]:
 
 def open_two(path: Path, request: Request) -> Articles:
     """The articles of a `.source` and a `.target` file, on lines of the same number."""
-    source, target = (
-        path.with_name(path.name.replace(ending, replacement))
-        for ending, replacement in ((".target", ".source"), (".source", ".target"))
-    )
+    source = path.with_name(path.name.replace(".target", ".source"))
+    target = path.with_name(path.name.replace(".source", ".target"))
     for file in (source, target):
         if not file.is_file():
             raise InputError(f"no {file.name} beside {path}; both files are needed")

@@ -1,7 +1,6 @@
 """Corpora of articles and texts: single files in several formats, and folders with one file per split.
 
-Where a file is given by itself, the splits train, dev and test are parts of it: a seeded hash of the
-document decides, so no document is in two of them. Examples that say nothing are left out.
+The splits of a single file are parts of it: a seeded hash of the document decides, so no document is in two of them.
 """
 
 import csv
@@ -9,7 +8,7 @@ import hashlib
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +29,8 @@ from tprprobe.data.documents.articlefiles import (
 )
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.lines import LONGEST, read_lines, scan_lines
-from tprprobe.gold.iob import TAG
 
 UNITS = ("lines", "paragraphs")
-LOOKED_AT = 20  # lines of a text, whether they are columns
 SEPARATORS = ",;\t|"  # of a .csv file: the first that stands between the names of its columns
 SEPARATOR_LINE = re.compile(r"sep=(.)")  # by which Excel names it, before the names of columns
 QUOTING = {
@@ -47,35 +44,25 @@ def open_list(texts: Sequence[Any], request: Request) -> Articles:
     """The texts of a list; its name tells one list from another."""
     if not texts:
         raise InputError("the list has no texts: give at least one")
-    for number, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise InputError(f"text {number} of the list is {text!r:.60}; give a list of strings")
+    if wrong := [i for i, text in enumerate(texts) if not isinstance(text, str)]:
+        value = texts[wrong[0]]
+        raise InputError(f"text {wrong[0]} of the list is {value!r:.60}; give a list of strings")
     key = hashlib.sha256("\n".join(texts).encode()).hexdigest()[:12]
-    return _in_memory(texts, replace(request, spec=f"texts {key}"))
-
-
-def _in_memory(texts: Sequence[str], request: Request) -> Articles:
-    return Articles.of(
-        request, len(texts), lambda rows: (Article(texts[row], texts[row]) for row in rows)
-    )
+    request = replace(request, spec=f"texts {key}")
+    articles = [Article(text, text) for text in texts]
+    return Articles.of(request, len(texts), lambda rows: (articles[i] for i in rows))
 
 
 def open_text(path: Path, request: Request) -> Articles:
-    """The texts of a `.txt` file: its lines that are not empty, or its paragraphs, lines between empty ones.
-
-    Where there are several, a paragraph is the document of its lines.
-    """
+    """The texts of a `.txt` file: its lines, or its paragraphs between empty lines, which are the documents of lines."""
     unit = request.column or UNITS[0]
     if unit not in UNITS:
         raise unknown(f"unit of {path}", unit, UNITS)
-    _check_prose(path)
     filled: list[bool] = []
     lines = scan_lines(path, check=lambda line, _: filled.append(bool(line.strip())))
     has_text = np.array(filled[: len(lines)])
-    is_start, is_end = (
-        has_text & ~np.append(False, has_text[:-1]),
-        has_text & ~np.append(has_text[1:], False),
-    )
+    is_start = has_text & ~np.append(False, has_text[:-1])
+    is_end = has_text & ~np.append(has_text[1:], False)
     starts, ends, documents = np.flatnonzero(is_start), np.flatnonzero(is_end) + 1, None
     if unit == UNITS[0]:
         documents = np.cumsum(is_start)[has_text] if len(starts) > 1 else None
@@ -94,15 +81,6 @@ def open_text(path: Path, request: Request) -> Articles:
     return Articles.of(request, len(starts), read)
 
 
-def _check_prose(path: Path) -> None:
-    """Refuses a column file of words and tags that is named like a text."""
-    head = [line.split() for _, line in islice(read_lines(path), LOOKED_AT) if line.strip()]
-    if head and all(len(fields) > 1 and TAG.fullmatch(fields[-1]) for fields in head):
-        raise InputError(
-            f"{path} has words and tags in columns: name it {path.name.split('.')[0]}.iob2, and it is read as that"
-        )
-
-
 def open_table(path: Path, request: Request) -> Articles:
     """The texts of a `.csv` or `.tsv` file: the column asked for, the only one, or those of a known pair."""
     rows = _read_table(path)
@@ -119,10 +97,7 @@ def open_table(path: Path, request: Request) -> Articles:
             )
         articles.append(make_article(columns, (row[place] for place in places)))
     report = describe_columns(names, columns)
-    if _suffix(path) == ".tsv":
-        texts = [text for article in articles for text in {article.source, article.target}]
-        report["quoted"] = sum(map(_is_quoted, texts))
-    return Articles.of(request, len(articles), lambda some: (articles[row] for row in some), report)
+    return Articles.of(request, len(articles), lambda rows: (articles[i] for i in rows), report)
 
 
 def _read_table(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -137,13 +112,10 @@ def _read_table(path: Path) -> Iterator[tuple[int, list[str]]]:
             (number, line.split("\t")) for number, line in lines if line or "\t" not in head
         )
         return
-    separator_line = SEPARATOR_LINE.fullmatch(head)
-    _, head = next(lines, (2, "")) if separator_line else (1, head)
-    separator = (
-        separator_line[1]
-        if separator_line
-        else next((candidate for candidate in SEPARATORS if candidate in head), ",")
-    )
+    if separator_line := SEPARATOR_LINE.fullmatch(head):
+        separator, (_, head) = separator_line[1], next(lines, (2, ""))
+    else:
+        separator = next((candidate for candidate in SEPARATORS if candidate in head), ",")
     texts = (f"{line}\n" for line in chain([head], (line for _, line in lines)))
     csv.field_size_limit(LONGEST)
     reader = csv.reader(texts, delimiter=separator, strict=True)
@@ -154,12 +126,6 @@ def _read_table(path: Path) -> Iterator[tuple[int, list[str]]]:
                 yield reader.line_num, row or [""]
     except csv.Error as error:
         raise InputError(f"{path}, line {reader.line_num}: {error}; {QUOTING['.csv']}") from None
-
-
-def _is_quoted(text: str) -> bool:
-    return (
-        text[:1] == '"' == text[-1:] and len(text) > 1 and '"' not in text[1:-1].replace('""', "")
-    )
 
 
 FORMATS: dict[str, Callable[[Path, Request], Articles]] = {
@@ -213,9 +179,7 @@ def _files(folder: Path) -> dict[str, Path]:
     splits = {*SPLITS, *ALIASES["dev"]}  # a README.txt is none
     paths = [path for path in sorted(folder.iterdir(), reverse=True) if _suffix(path) in FORMATS]
     file_of_split = {path.name.split(".")[0]: path for path in paths}
-    return {
-        n: path for n, path in file_of_split.items() if ".txt" not in path.suffixes or n in splits
-    }
+    return {n: p for n, p in file_of_split.items() if ".txt" not in p.suffixes or n in splits}
 
 
 def find_split(owner: object, split: str, names: Collection[str]) -> str:
@@ -227,13 +191,9 @@ def find_split(owner: object, split: str, names: Collection[str]) -> str:
 
 
 def choose(dataset: Dataset[Article], request: Request, divided: bool) -> Dataset[Article]:
-    """The first n examples of a whole, or of its split where it is to be divided.
+    """The first n examples of a whole, or of its split if it is to be ``divided``; no more are read than needed.
 
-    Those without a document or a summary are left out and counted. No more is read than is
-    needed to find n examples.
-
-    Raises:
-        InputError: a whole that is to be divided has no such split.
+    Those without a document or a summary are left out and counted.
     """
     if divided and request.split not in {None, ALL, *SHARES}:
         raise unknown(f"split of {request.spec}", str(request.split), [ALL, *SHARES])

@@ -30,11 +30,11 @@ TYPED = "text"  # the frame of a text that somebody typed
 
 @dataclass(frozen=True)
 class PairText:
-    """One text of an item, with its answer."""
+    """One text of an item of a frame (``module``), with its answer."""
 
     sentence: Labelled
-    answer: str
-    frame: str
+    target: str
+    module: str
     has_one_answer = True
 
     @property
@@ -42,27 +42,17 @@ class PairText:
         return self.sentence.text
 
     @property
-    def target(self) -> str:
-        return self.answer
-
-    @property
-    def module(self) -> str:
-        return self.frame
-
-    @property
     def document_name(self) -> str:
         return self.sentence.document
 
-    def labels(self, _written: str | None) -> Labels:
+    def labels(self, _generated: str | None) -> Labels:
         return self.sentence, None
 
 
 @dataclass(frozen=True, repr=False)
 class MinimalPairs(Dataset[PairText]):
-    """Rows 2i and 2i + 1 are the texts of item i.
-
-    ``asked`` texts end with the question that their answer is of; with ``one_token`` the two words that
-    change places are one token each for a model (:meth:`suited_to`).
+    """Rows 2i and 2i + 1 are the texts of item i, which end with their question if ``asked``; with ``one_token`` the two
+    words that change places are one token each for a model (:meth:`suited_to`).
     """
 
     frames: dict[str, Frame]
@@ -93,9 +83,7 @@ class MinimalPairs(Dataset[PairText]):
             else:
                 n_left_out += 1
         if not suited:
-            raise InputError(
-                f"{self.name}: no item has two words that are single tokens of this model"
-            )
+            raise InputError(f"{self.name}: no item has two words that are single tokens here")
         if n_left_out:
             message = f"left out {n_left_out}, whose two words are not single tokens"
             note(f"{self.name}: {len(suited)} items; {message}")
@@ -142,9 +130,7 @@ def _in_turn(frames: dict[str, Frame], seed: int) -> Iterator[Item]:
 def find_pairs(spec: str, n: int | None, seed: int, default: int) -> MinimalPairs:
     """The pairs of a name, asked; without n the first ``default`` texts of them."""
     if not is_pairs(spec):
-        raise InputError(
-            f"{spec} are no minimal pairs: give pairs:FRAME, of {', '.join(list_frames())}"
-        )
+        raise InputError(f"{spec}: give pairs:FRAME, of {', '.join(list_frames())}")
     pairs = replace(draw_pairs(Request(spec, None, n, seed, 0)), asked=True)
     return pairs if n else replace(pairs, rows=pairs.rows[:default])
 
@@ -171,9 +157,7 @@ def pair_of_text(
         ['Ann paid Bob. The one who paid is', 'Bob paid Ann. The one who paid is']
     """
     if len(words) != 2 or len(answers) != 2:
-        raise InputError(
-            f"words {list(words)}, answers {list(answers)}: give two words and two answers"
-        )
+        raise InputError(f"words {[*words]}, answers {[*answers]}: give two words and two answers")
     pattern, lists = text, {}
     for slot, word in zip(EXCHANGED, words, strict=True):
         place = rf"(?<![\w{{]){re.escape(word)}(?![\w}}])"

@@ -19,11 +19,7 @@ CHARACTERS = " !'()*+,-./0123456789:<=>?ACDEFGHILMPRSTWabcdefghijklmnopqrstuvwxy
 
 @dataclass(frozen=True)
 class Vocabulary(Listed):
-    """The symbols of a character model; a symbol's place is its id.
-
-    Four of them are special (`<unk> <pad> <sos> <eos>`), the others single characters.
-    Raises: InputError if a special symbol is missing, or a symbol is there twice.
-    """
+    """The symbols of a character model: `<unk> <pad> <sos> <eos>`, and single characters; a symbol's place is its id."""
 
     symbols: tuple[str, ...]
     source_start = True
@@ -65,9 +61,7 @@ class Vocabulary(Listed):
             text = next(text for text in texts if not accepted_symbols.issuperset(text))
             char = next(char for char in text if char not in accepted_symbols)
             accepted = "".join(symbol for symbol in self.symbols if symbol in accepted_symbols)
-            raise InputError(
-                f"character {char!r} of {text!r} is not in the vocabulary (accepted: {accepted!r})"
-            )
+            raise InputError(f"{char!r} in {text!r} is not in the vocabulary ({accepted!r})")
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         return ids.astype(self.dtype), np.concatenate([[0], lengths.cumsum()])
 
@@ -115,10 +109,7 @@ class Separated(Listed):
 
 @dataclass(frozen=True)
 class SymbolTable(Separated):
-    """A vocabulary of texts that are symbols with blanks between; no symbol has a blank in it.
-
-    A source is its symbols and nothing else, so that roles are counted from its first and last one.
-    """
+    """A vocabulary of texts that are symbols with blanks between; a source is these alone, without start and end."""
 
     file = "symbols.json"
 

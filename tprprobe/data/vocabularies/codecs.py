@@ -18,10 +18,7 @@ L = TypeVar("L", bound="Listed")
 
 
 class Codec(ABC):
-    """A vocabulary: the base of all codecs. A symbol's place is its id.
-
-    Of these `pad` fills up, `sos` starts and `eos` ends a text.
-    """
+    """A vocabulary. A symbol's place is its id; `pad` fills up, `sos` starts and `eos` ends a text."""
 
     pad: int
     sos: int
@@ -63,9 +60,7 @@ class Codec(ABC):
 
     def limited(self, max_tokens: int) -> "Codec":
         """The vocabulary with shorter sources."""
-        raise InputError(
-            f"max_tokens = {max_tokens}: {type(self).__name__} cuts no texts; leave it out"
-        )
+        raise InputError(f"max_tokens = {max_tokens}: {type(self).__name__} cuts no texts")
 
     def encode_sources(self, texts: Sequence[str]) -> Flat:
         """The ids of sources as a model reads them: enclosed, and cut to what it allows."""
@@ -101,7 +96,7 @@ class Codec(ABC):
     def offsets(self, text: str) -> list[Span]:
         """The start and end of each symbol of `encode` in the text, in characters."""
 
-    def encode_images(self, parts: Iterable[Iterable[Any]], first: bool) -> Any:
+    def encode_images(self, datasets: Iterable[Iterable[Any]], first: bool) -> Any:
         """The pairs of several lists of images with each of their captions, or with the ``first`` one only."""
         raise InputError(f"{type(self).__name__} is a vocabulary of texts, and these are images")
 
@@ -109,10 +104,7 @@ class Codec(ABC):
         return [self.offsets(text) for text in texts]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of ids up to the first end symbol, without start and padding.
-
-        A start symbol that ends texts, too, ends none where it is the first.
-        """
+        """The text of ids up to the first end symbol that is not the first id, without start and padding."""
         symbols = [*map(int, ids)]
         symbols = takewhile(lambda i: i != self.eos, symbols[symbols[:1] == [self.sos] :])
         return self.spell([i for i in symbols if i not in self.silent])

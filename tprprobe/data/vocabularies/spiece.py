@@ -2,69 +2,36 @@
 
 import base64
 import binascii
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import UInt32
 
 from tprprobe.errors import InputError, check_extra
 
 LARGEST = 2**23  # bytes; T5's has 237,561
-BYTES = np.arange(1, 256, dtype=np.uint32)
-AT_ONCE = 2**12  # nodes whose branches are followed together
-LEAF, LABEL, VALUE = np.uint32(1 << 8), np.uint32((1 << 31) | 0xFF), np.uint32((1 << 31) - 1)
+LEAF, VALUE = np.uint32(1 << 8), np.uint32((1 << 31) - 1)  # of a node, and the bits of its value
 
 
 def check_charsmap(table: bytes) -> None:
-    """Checks that no text leads out of a table."""
+    """Checks that no text leads out of a table: a double-array trie (Darts-clone) and the texts that it leads to."""
     size = int.from_bytes(table[:4], "little")
     if not 4 <= size <= len(table) - 4 <= LARGEST or size % 4:
         raise InputError(f"its table of characters has a trie of {size:,} of {len(table):,} bytes")
-    units = np.frombuffer(table, "<u4", size // 4, 4)
     texts = table[4 + size :]
     try:
         texts.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(f"its table of characters holds no texts ({error})") from None
-    starts = np.frombuffer(texts + b"\0", np.uint8) & 0xC0 != 0x80  # of characters
-    for values in _values(units):
-        if (values > len(texts)).any() or not starts[values].all():
-            raise InputError("its table of characters leads out of its texts")
-
-
-def _values(units: UInt32[np.ndarray, " unit"]) -> Iterator[UInt32[np.ndarray, " leaf"]]:
-    """What the leaves that a text can reach hold; every node is followed once."""
-    visited = np.zeros(len(units), bool)
-    bases = _offsets(units[:1])
-    while len(bases):
-        if (bases.astype(np.int64) | 0xFF >= len(units)).any():
-            raise InputError("its table of characters leads out of its trie")
-        bases = np.unique(bases[~visited[bases]])
-        visited[bases] = True
-        branches = [_branches(units, bases[i : i + AT_ONCE]) for i in range(0, len(bases), AT_ONCE)]
-        nodes = np.concatenate([children for children, _ in branches] or [bases])
-        yield from (values for _, values in branches)
-        bases = nodes
-
-
-def _branches(
-    units: UInt32[np.ndarray, " unit"], bases: UInt32[np.ndarray, " node"]
-) -> tuple[UInt32[np.ndarray, " child"], UInt32[np.ndarray, " leaf"]]:
-    """The bases that some nodes lead to, and the values of those that end a key."""
-    places = bases[:, None] ^ BYTES
-    units_at_places = units[places]
-    follows = (units_at_places & LABEL) == BYTES
-    branches, places = units_at_places[follows], places[follows]
-    reached = places ^ _offsets(branches)
-    ends = reached[(branches & LEAF) != 0]
-    if (ends >= len(units)).any():
+    units = np.frombuffer(table, "<u4", size // 4, 4)
+    nodes = np.flatnonzero(units <= VALUE)
+    offsets = (units >> np.uint32(10)) << ((units & np.uint32(1 << 9)) >> np.uint32(6))
+    bases = nodes ^ offsets[nodes]
+    if (bases | 0xFF >= len(units)).any():
         raise InputError("its table of characters leads out of its trie")
-    return reached, units[ends] & VALUE
-
-
-def _offsets(units: UInt32[np.ndarray, " unit"]) -> UInt32[np.ndarray, " unit"]:
-    return (units >> np.uint32(10)) << ((units & np.uint32(1 << 9)) >> np.uint32(6))
+    values = units[bases[(units[nodes] & LEAF) != 0]] & VALUE
+    starts = np.frombuffer(texts + b"\0", np.uint8) & 0xC0 != 0x80  # of characters
+    if (values > len(texts)).any() or not starts[values].all():
+        raise InputError("its table of characters leads out of its texts")
 
 
 def check_charsmaps(settings: Any) -> None:

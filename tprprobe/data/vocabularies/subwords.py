@@ -1,8 +1,4 @@
-"""Sub-words and their ids: any text as numbers, and back, as T5 does it.
-
-Ids are those of T5: 0 pads and starts the decoder, 1 ends a text, 2 is unknown. A source has no
-start symbol. What a vocabulary trained here does not know, it writes in UTF-8 bytes.
-"""
+"""Sub-words with the ids of T5: 0 pads and starts the decoder, 1 ends a text, 2 is unknown."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -34,10 +30,7 @@ SPACE = "▁"
 
 @dataclass(frozen=True)
 class Subwords(Codec):
-    """A tokenizer with T5's ids, and the largest number of sub-words of a source and of a target.
-
-    Longer texts are cut, their end symbol too, as in jiang's code.
-    """
+    """A tokenizer with T5's ids; longer sources and targets are cut, their end symbol too, as in jiang's code."""
 
     tokenizer: "tokenizers.Tokenizer"
     max_source: int = MAX_SOURCE

@@ -57,11 +57,11 @@ def _short_factor(vectors: Vectors, index: "PairIndex") -> Factor:
     commonest = np.argsort(-counts, kind="stable")[:MAX_SYMBOLS]
     row_of = np.full(n_short, -1)
     row_of[commonest] = np.arange(len(commonest))
-    seen = np.flatnonzero(row_of[index.short] >= 0)
-    cells, shape = (row_of[index.short[seen]], index.long[seen]), (len(commonest), n_long)
+    pair_ids = np.flatnonzero(row_of[index.short] >= 0)
+    cells, shape = (row_of[index.short[pair_ids]], index.long[pair_ids]), (len(commonest), n_long)
     gram = np.zeros((len(commonest),) * 2)
     for column in vectors.T:
-        unfolded = csr_array((column[seen], cells), shape)
+        unfolded = csr_array((column[pair_ids], cells), shape)
         is_sparse = unfolded.nnz < np.prod(shape) / 8
         unfolded = unfolded if is_sparse else unfolded.toarray()
         product = unfolded @ unfolded.T

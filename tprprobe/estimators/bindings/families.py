@@ -48,12 +48,12 @@ Vectors = Float64[np.ndarray, "pair d_model"]
 def make_block(
     name: str,
     part_id: int,
-    parts: Sequence[Pairs],
+    pairs_by_part: Sequence[Pairs],
     embedding: Embedding | None = None,
     bases: Bases | None = None,
 ) -> Block:
     """The columns of a block of a part's pairs; its rows are the pairs of all parts."""
-    pairs = parts[part_id]
+    pairs = pairs_by_part[part_id]
     if name == FILLER:
         basis = _spread(np.ones((len(pairs), 1)), pairs.filler_of, len(pairs.fillers))
     elif name == ROLE:
@@ -69,7 +69,7 @@ def make_block(
         basis = embedding[pairs.filler_of]
     else:
         basis = _spread(embedding[pairs.filler_of], pairs.role_of, len(pairs.roles))
-    return Block(name, part_id, _pad_rows(basis, part_id, parts))
+    return Block(name, part_id, _pad_rows(basis, part_id, pairs_by_part))
 
 
 def _spread(
@@ -82,11 +82,11 @@ def _spread(
     return csr_array((rows.ravel(), columns.ravel(), starts), (len(rows), n_symbols * width))
 
 
-def _pad_rows(basis: Any, part_id: int, parts: Sequence[Pairs]) -> Any:
+def _pad_rows(basis: Any, part_id: int, pairs_by_part: Sequence[Pairs]) -> Any:
     """A basis with rows of 0 added for the pairs of the other parts."""
-    if len(parts) == 1:
+    if len(pairs_by_part) == 1:
         return basis
-    starts, width = starts_of(parts), shape_of(basis)[1]
+    starts, width = starts_of(pairs_by_part), shape_of(basis)[1]
     above, below = (
         csr_array((n, width)) for n in (starts[part_id], starts[-1] - starts[part_id + 1])
     )
@@ -162,8 +162,10 @@ class RoleFit:
     @property
     def n_dimensions(self) -> int:
         """The dimensions that its predictions can have: of its bindings, where these are limited."""
-        width, first = len(self.bias), self.parts[0]
-        return min(width, int(np.prod(first.ranks)) if first.bases else self.n_parameters // width)
+        width, part_fit = len(self.bias), self.parts[0]
+        return min(
+            width, int(np.prod(part_fit.ranks)) if part_fit.bases else self.n_parameters // width
+        )
 
     def predict(self, counts: csr_array) -> Float64[np.ndarray, "unit d_model"]:
         """X V + b of counts of the pairs of all parts; only V of pairs that these have is made."""

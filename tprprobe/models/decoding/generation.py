@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from tprprobe.errors import InputError
-from tprprobe.models.decoding.hypotheses import Rows, Rules
+from tprprobe.models.decoding.hypotheses import BeamState, Rules
 from tprprobe.models.decoding.sequence_model import SequenceModel
 
 NOTHING = -1e9  # the score of what does not count
@@ -69,7 +69,7 @@ def generate(
     was_training = model.training
     model.eval()
     try:
-        rows = Rows(model, source, beam, Rules(max_length, min_length, no_repeat))
+        rows = BeamState(model, source, beam, Rules(max_length, min_length, no_repeat))
         if beam == 1:
             greedy = partial(torch.argmax, dim=-1)
             return _write(rows, greedy if seed is None else _drawn(seed, temperature))
@@ -88,80 +88,96 @@ def _drawn(seed: int, temperature: float) -> Callable[[Tensor], Tensor]:
     return draw
 
 
-def _write(rows: Rows, choose: Callable[[Tensor], Tensor]) -> Tensor:
+def _write(rows: BeamState, choose: Callable[[Tensor], Tensor]) -> Tensor:
     ids, n = rows.model.config, len(rows.ids)
-    at, done = torch.arange(n, device=rows.ids.device), torch.zeros_like(rows.ids[:, 0]).bool()
+    row_index, is_done = (
+        torch.arange(n, device=rows.ids.device),
+        torch.zeros_like(rows.ids[:, 0]).bool(),
+    )
     out = torch.full((n, rows.rules.max_length), ids.pad, device=rows.ids.device)
     for length in range(rows.rules.max_length):
-        symbols = choose(rows.allowed(rows.following())).masked_fill(done, ids.pad)
-        out[at, length] = symbols
-        rows.write(symbols, live=~done)
-        full = rows.room[at] <= length + 1
-        done = done | rows.ends(symbols) | full
-        if done.all():
+        symbols = choose(rows.allowed(rows.following())).masked_fill(is_done, ids.pad)
+        out[row_index, length] = symbols
+        rows.write(symbols, live=~is_done)
+        full = rows.room[row_index] <= length + 1
+        is_done = is_done | rows.ends(symbols) | full
+        if is_done.all():
             return out[:, : length + 1]
-        if (kept := rows.drop(done, bool(full.any()))) is not None:
-            at, done = at[kept], done[kept]
+        if (live_rows := rows.drop(is_done, bool(full.any()))) is not None:
+            row_index, is_done = row_index[live_rows], is_done[live_rows]
     return out
 
 
 @dataclass
-class Ended:
-    """The best ended hypotheses of every sample, best first; those not ``found`` are empty."""
+class FinishedBeams:
+    """The best ended hypotheses of every sample, best first; those not ``is_finished`` are empty."""
 
     ids: Int[Tensor, "sample beam length"]
     score: Float[Tensor, "sample beam"]
-    found: Bool[Tensor, "sample beam"]
+    is_finished: Bool[Tensor, "sample beam"]
     pad: int
 
-    def admit(self, at: Tensor, ids: Tensor, score: Tensor, ends: Tensor) -> None:
+    def admit(self, samples: Tensor, ids: Tensor, score: Tensor, ends: Tensor) -> None:
         """Adds the candidates that end, [sample, candidate, …], to those of samples ``at``."""
         longer = F.pad(ids, (0, self.ids.shape[2] - ids.shape[2]), value=self.pad)
-        merged = torch.cat([self.score[at], score.masked_fill(~ends, NOTHING)], 1)
-        self.score[at], best = merged.topk(self.score.shape[1])
-        self.found[at] = torch.cat([self.found[at], ends], 1).gather(1, best)
-        sample = torch.arange(len(at), device=at.device)[:, None]
-        self.ids[at] = torch.cat([self.ids[at], longer], 1)[sample, best]
+        merged = torch.cat([self.score[samples], score.masked_fill(~ends, NOTHING)], 1)
+        self.score[samples], best = merged.topk(self.score.shape[1])
+        self.is_finished[samples] = torch.cat([self.is_finished[samples], ends], 1).gather(1, best)
+        sample = torch.arange(len(samples), device=samples.device)[:, None]
+        self.ids[samples] = torch.cat([self.ids[samples], longer], 1)[sample, best]
 
 
 def beam_search(
-    rows: Rows, beam: int, length_penalty: float, early_stopping: bool | Literal["never"]
+    rows: BeamState, beam: int, length_penalty: float, early_stopping: bool | Literal["never"]
 ) -> Int[Tensor, "sample out"]:
-    """The best hypothesis of every sample, behind its start symbol, with pads behind it. Ended hypotheses leave the
+    """The best hypothesis of every sample, behind its start symbol, with pads behind it. FinishedBeams hypotheses leave the
     beam, which always holds live ones.
 
     Source: transformers' ``generate`` (``_beam_search`` of version 5), of which this gives the tokens.
     """
-    config, most, device = rows.model.config, rows.rules.max_length, rows.ids.device
+    config, limit, device = rows.model.config, rows.rules.max_length, rows.ids.device
     batch = len(rows.ids) // beam
-    at, done = torch.arange(batch, device=device), torch.zeros(batch, 1, device=device).bool()
+    sample_index, is_done = (
+        torch.arange(batch, device=device),
+        torch.zeros(batch, 1, device=device).bool(),
+    )
     score = torch.tensor([0.0] + [NOTHING] * (beam - 1), device=device).repeat(batch, 1)
-    ended = Ended(
-        torch.full((batch, beam, most), config.pad, device=device),
+    ended = FinishedBeams(
+        torch.full((batch, beam, limit), config.pad, device=device),
         torch.full((batch, beam), NOTHING, device=device),
         torch.zeros(batch, beam, device=device).bool(),
         config.pad,
     )
-    for length in range(1, most + 1):
+    for length in range(1, limit + 1):
         logs = rows.allowed(rows.following().float().log_softmax(-1))
         total = (logs.unflatten(0, (-1, beam)) + score[..., None]).flatten(1)
         total, best = total.topk(2 * beam)  # candidates: beam of them at least do not end
         symbols = best % logs.shape[1]
-        parents = best // logs.shape[1] + torch.arange(len(at), device=device)[:, None] * beam
-        full = rows.room[at, None] <= length
-        ends = rows.ends(symbols) | (length == most) | full
+        parents = (
+            best // logs.shape[1] + torch.arange(len(sample_index), device=device)[:, None] * beam
+        )
+        full = rows.room[sample_index, None] <= length
+        ends = rows.ends(symbols) | (length == limit) | full
         ids = torch.cat([rows.ids[parents][..., 1:], symbols[..., None]], -1)
         among_the_best = torch.arange(2 * beam, device=device) < beam
-        ended.admit(at, ids, total / length**length_penalty, ends & among_the_best & ~done)
+        ended.admit(
+            sample_index, ids, total / length**length_penalty, ends & among_the_best & ~is_done
+        )
         score, live = (total + ends * NOTHING).topk(beam)
         rows.pick(parents.gather(1, live).flatten())
-        rows.write(symbols.gather(1, live).flatten(), ~done.expand(-1, beam).flatten())
-        longest = most if early_stopping == "never" and length_penalty > 0 else length
-        worse = score[:, :1] / longest**length_penalty <= ended.score[at].amin(1, keepdim=True)
-        enough = ended.found[at].all(1, keepdim=True)
-        done = done | (enough & (worse | (early_stopping is True))) | full
-        if done.all():
+        rows.write(symbols.gather(1, live).flatten(), ~is_done.expand(-1, beam).flatten())
+        longest = limit if early_stopping == "never" and length_penalty > 0 else length
+        worse = score[:, :1] / longest**length_penalty <= ended.score[sample_index].amin(
+            1, keepdim=True
+        )
+        enough = ended.is_finished[sample_index].all(1, keepdim=True)
+        is_done = is_done | (enough & (worse | (early_stopping is True))) | full
+        if is_done.all():
             break
-        if (kept := rows.drop(done[:, 0], bool(full.any()))) is not None:
-            at, done, score = at[kept], done[kept], score[kept]
+        if (live_samples := rows.drop(is_done[:, 0], bool(full.any()))) is not None:
+            sample_index, is_done, score = (
+                sample_index[live_samples],
+                is_done[live_samples],
+                score[live_samples],
+            )
     return ended.ids[:, 0, : rows.ids.shape[1] - 1]

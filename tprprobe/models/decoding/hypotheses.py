@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
@@ -14,7 +13,6 @@ from tprprobe.site.site import Site
 
 note_once = cache(note)
 WORTH_DROPPING = 0.25  # the share of ended samples from which copying the others' cache pays
-PARTS, LEAST_PART = 4, 8  # a batch is encoded in at most so many parts, of at least so many rows
 
 
 @dataclass(frozen=True)
@@ -26,8 +24,8 @@ class Rules:
     no_repeat: int = 0
 
 
-class Rows:
-    """Rows of ids, start symbol first: ``beam`` hypotheses a sample, those of a sample together.
+class BeamState:
+    """BeamState of ids, start symbol first: ``beam`` hypotheses a sample, those of a sample together.
 
     While a site is read, each row has its own copy of the memory and no row is dropped, so that
     what is read has a row for every row.
@@ -39,11 +37,9 @@ class Rows:
         n, device = len(source) * beam, source.device
         self.model, self.beam = model, beam
         self.is_read = any(site.is_read for site in model.modules() if isinstance(site, Site))
-        if model.joins_memory and not self.is_read:
-            memory, own = encode_by_length(model, source), False
-        else:
-            memory, own = model.encode(source), beam > 1
-        self.memory = memory[torch.arange(n, device=device) // beam] if own else memory
+        self.memory = model.encode(source)
+        if beam > 1 and (self.is_read or not model.shares_memory):
+            self.memory = self.memory[torch.arange(n, device=device) // beam]
         self.cache = None
         self.ids = torch.full((n, 1), model.config.sos, device=device)
         self.exact = True  # whether the cache equals a fresh pass
@@ -51,13 +47,11 @@ class Rows:
         self._ends = torch.tensor(getattr(model.config, "ends", (model.config.eos,)), device=device)
 
     def _fit(self, source: Tensor, rules: Rules) -> tuple[Int[Tensor, " sample"], Rules]:
-        """The most symbols that are written behind every source, and the rules for the longest; while a site is read,
-        rows that are full stay, so that all have the room of the longest source.
-        """
-        most = torch.full((len(source),), rules.max_length, device=source.device)
-        if (left := self.model.room(source)) is None or bool((left >= most).all()):
-            return most, rules
-        short = left.amin().expand_as(left) if self.is_read else left.minimum(most)
+        """The most symbols behind every source, and the rules for the longest; sites need one length of all."""
+        limits = torch.full((len(source),), rules.max_length, device=source.device)
+        if (room := self.model.room(source)) is None or bool((room >= limits).all()):
+            return limits, rules
+        short = room.amin().expand_as(room) if self.is_read else room.minimum(limits)
         note_once(f"{self.model.name}: what it writes behind long texts ends where its window does")
         longest = int(short.max())
         return short, replace(
@@ -77,8 +71,8 @@ class Rows:
         if length <= self.rules.min_length:
             scores[:, self._ends] = -torch.inf
         if length == 1 and (forced := getattr(self.model.config, "forced", None)) is not None:
-            others = torch.arange(scores.shape[1], device=scores.device) != forced
-            scores = scores.masked_fill(others, -torch.inf)
+            is_other = torch.arange(scores.shape[1], device=scores.device) != forced
+            scores = scores.masked_fill(is_other, -torch.inf)
         if 0 < n <= length:
             windows = self.ids.unfold(1, n, 1)  # [row, window, n]
             prefix = self.ids[:, None, length + 1 - n :]
@@ -99,7 +93,7 @@ class Rows:
 
     def pick(self, rows: Int[Tensor, " row"]) -> None:
         """Continues with these rows, in this order: ``beam`` of one sample, then of the next."""
-        if len(rows) < len(self.ids) and self.model.joins_memory:  # others' caches hold all
+        if len(rows) < len(self.ids) and self.model.shares_memory:  # others' caches hold all
             self.memory = self.memory[rows[:: self.beam] // self.beam]
         self.ids, self.cache = self.ids[rows], self.cache and self.cache[rows]
 
@@ -107,22 +101,7 @@ class Rows:
         """Drops these samples, if it pays or one of them has no room; does nothing if none is dropped."""
         if self.is_read or (ended.float().mean() < WORTH_DROPPING and not must):
             return None
-        kept = (~ended).nonzero()[:, 0]
-        hypotheses = torch.arange(self.beam, device=kept.device)
-        self.pick((kept[:, None] * self.beam + hypotheses).flatten())
-        return kept
-
-
-def encode_by_length(model: SequenceModel, source: Shaped[Tensor, "batch seq"]) -> Any:
-    """The memory of a batch, encoded in parts of like length, so that few pads are computed.
-
-    Sources that are no ids but vectors have no pads: they are encoded at once.
-    """
-    if source.is_floating_point():
-        return model.encode(source)
-    real, width = source != model.config.pad, source.shape[1]
-    lengths = torch.where(real.any(1), width - real.flip(1).int().argmax(1), width)
-    order = lengths.argsort()
-    parts = order.split(max(LEAST_PART, -(-len(source) // PARTS)))
-    memories = [model.encode(source[rows, : int(lengths[rows[-1]])]) for rows in parts]
-    return type(memories[0]).join(memories)[order.argsort()]
+        live_rows = (~ended).nonzero()[:, 0]
+        hypotheses = torch.arange(self.beam, device=live_rows.device)
+        self.pick((live_rows[:, None] * self.beam + hypotheses).flatten())
+        return live_rows

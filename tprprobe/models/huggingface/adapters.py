@@ -10,48 +10,48 @@ from tprprobe.models.huggingface.pretrained import attach_layers
 
 # library → the model of transformers inside what it holds
 WRAPPED: dict[str, Callable[[Any], Any]] = {
-    "peft": lambda held: held.get_base_model(),
-    "sentence_transformers": lambda held: held.transformers_model,
-    "nnsight": lambda held: held._module,
-    "transformer_lens": lambda held: held.original_model,
+    "peft": lambda model: model.get_base_model(),
+    "sentence_transformers": lambda model: model.transformers_model,
+    "nnsight": lambda model: model._module,
+    "transformer_lens": lambda model: model.original_model,
 }
 
 
-def adapt(held: Any, tokenizer: Any = None) -> Pretrained:
+def adapt(model: Any, tokenizer: Any = None) -> Pretrained:
     """The model with its sites; its weights stay where they are, in their dtype, and so does its mode.
 
     Args:
-        held: A model of transformers, or of peft, sentence-transformers, nnsight or TransformerLens.
-        tokenizer: Its tokenizer; default: the one that ``held`` has, else none.
+        model: A model of transformers, or of peft, sentence-transformers, nnsight or TransformerLens.
+        tokenizer: Its tokenizer; default: the one that ``model`` has, else none.
 
     Raises:
         InputError: There is no model of transformers inside, or it has no list of layers.
     """
     check_extra(
-        "transformers", "huggingface", f"a model of {type(held).__module__.partition('.')[0]}"
+        "transformers", "huggingface", f"a model of {type(model).__module__.partition('.')[0]}"
     )
-    module = unwrap(held)
+    module = unwrap(model)
     was_training = module.training
     name = os.path.basename(str(module.name_or_path).rstrip("/")) or type(module).__name__
-    adapted = attach_layers(module.eval(), tokenizer or getattr(held, "tokenizer", None), name)
+    adapted = attach_layers(module.eval(), tokenizer or getattr(model, "tokenizer", None), name)
     adapted.train(was_training)
     return adapted
 
 
-def unwrap(held: Any) -> Any:
+def unwrap(model: Any) -> Any:
     """The model of transformers inside what a library around it holds."""
     from transformers import PreTrainedModel
 
-    if isinstance(held, PreTrainedModel):
-        return held
-    kind = type(held)
-    if getattr(getattr(held, "active_peft_config", None), "is_prompt_learning", False):
+    if isinstance(model, PreTrainedModel):
+        return model
+    kind = type(model)
+    if getattr(getattr(model, "active_peft_config", None), "is_prompt_learning", False):
         raise InputError(
             f"{kind.__name__} puts learned vectors before every text, which no site has: name sites with tp.attach"
         )
     for base in kind.__mro__:
         inner = WRAPPED.get(base.__module__.partition(".")[0])
-        if inner is not None and (module := inner(held)) is not None:
+        if inner is not None and (module := inner(model)) is not None:
             return unwrap(module)
     raise InputError(
         f"{kind.__module__}.{kind.__name__} holds no model of transformers: name sites with tp.attach"

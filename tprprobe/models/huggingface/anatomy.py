@@ -34,7 +34,7 @@ class Route:
 
     path: str
     end: str
-    part: str
+    site: str
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ class Stack:
     @property
     def states(self) -> Tensor | None:
         """What the last layer returned."""
-        last = self.layers[-1].leave.returned
-        return None if last is None else last.permute(self.order)
+        returned = self.layers[-1].leave.returned
+        return None if returned is None else returned.permute(self.order)
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,9 @@ class Anatomy:
     sites: dict[str, Site] = field(default_factory=dict)
     routes: set[Route] = field(default_factory=set)
     attentions: dict[str, str] = field(default_factory=dict)  # by path: self or cross
-    own: dict[str, tuple[str, tuple[Tap, ...]]] = field(default_factory=dict)  # self or cross, taps
+    computed: dict[str, tuple[str, tuple[Tap, ...]]] = field(
+        default_factory=dict
+    )  # self or cross, taps
 
 
 def explore(module: Any, run: Callable[..., Any], two_stacks: bool) -> Anatomy:
@@ -97,28 +99,32 @@ def explore(module: Any, run: Callable[..., Any], two_stacks: bool) -> Anatomy:
     device = input_device(module)
     ids = torch.arange(BATCH * SOURCE, device=device).reshape(BATCH, SOURCE) % (size - 2) + 1
     target = ids[:, :TARGET]
-    seen = record(module, lambda: run(ids, target))
-    stacks = find_stacks(module, seen.calls)
+    run_record = record(module, lambda: run(ids, target))
+    stacks = find_stacks(module, run_record.calls)
     if len(stacks) < 1 + two_stacks:
-        again = partial(run, ids, target, output_hidden_states=True)
-        stacks = _stacks_by_states(seen.calls, again) | stacks
+        second_calls = partial(run, ids, target, output_hidden_states=True)
+        stacks = _stacks_by_states(run_record.calls, second_calls) | stacks
     only = None if two_stacks else stacks.get("encoder")
     if not two_stacks:
         stacks = {}
     if only is not None:
-        is_causal = _says_causal(seen.attended)
+        is_causal = _says_causal(run_record.attended)
         if is_causal is None:
             changed = ids.clone()
             changed[:, -1] = (changed[:, -1] + 1) % size
-            again = record(module, lambda: run(changed, target)).calls
-            same = [call for call in again if call.path == only.layers[-1].leave.path][-1]
-            is_causal = looks_back(only.states, Stack([Layer(same, same)], only.order).states)
+            second_calls = record(module, lambda: run(changed, target)).calls
+            last_call = [call for call in second_calls if call.path == only.layers[-1].leave.path][
+                -1
+            ]
+            is_causal = looks_back(
+                only.states, Stack([Layer(last_call, last_call)], only.order).states
+            )
         stacks = {"layers" if is_causal else "encoder": only}
     anatomy = Anatomy(stacks)
     for name, stack in stacks.items():
         anatomy.sites[f"{name}.{EMBEDDING}"] = Site("batch seq d_model", stack.width)
         for number, layer in enumerate(stack.layers):
-            _add_layer(anatomy, f"{name}.{number}", stack, layer, seen)
+            _add_layer(anatomy, f"{name}.{number}", stack, layer, run_record)
     return anatomy
 
 
@@ -137,12 +143,10 @@ def looks_back(before: Tensor | None, after: Tensor | None) -> bool:
 
 
 def find_stacks(module: nn.Module, calls: Sequence[Call]) -> dict[str, Stack]:
-    """The stacks of a model: of the lists of modules in which each reads what the one before it returned, those
-    with most weights.
-    """
+    """The stacks: of the lists of modules in which each reads what the one before returned, those with most weights."""
     largest: dict[str, tuple[int, Stack]] = {}
     outer: list[str] = []
-    for path, part, members in _lists(module, calls):
+    for path, submodule, members in _lists(module, calls):
         if any(path.startswith(f"{name}.") for name in outer):
             continue
         order = next((o for o in ORDERS if all(_is_states(call, o) for call in members)), None)
@@ -150,7 +154,7 @@ def find_stacks(module: nn.Module, calls: Sequence[Call]) -> dict[str, Stack]:
             continue
         outer.append(path)
         name = {SOURCE: "encoder", TARGET: "decoder"}[members[0].shape[order[1]]]
-        size = sum(weights.numel() for weights in part.parameters())
+        size = sum(weights.numel() for weights in submodule.parameters())
         if size > largest.get(name, (0, None))[0]:
             largest[name] = (size, Stack([Layer(call, call) for call in members], order))
     return {name: stack for name, (_, stack) in sorted(largest.items(), reverse=True)}
@@ -163,28 +167,28 @@ def _stacks_by_states(calls: Sequence[Call], run: Callable[[], Any]) -> dict[str
             output = run()
     except TypeError:  # the model has no such option
         return {}
-    found = {}
-    named = ("decoder_hidden_states", "encoder_hidden_states", "hidden_states")
-    for name in named if hasattr(output, "keys") else ():
-        states = [each for each in output.get(name) or () if isinstance(each, Tensor)]
+    stacks = {}
+    keys = ("decoder_hidden_states", "encoder_hidden_states", "hidden_states")
+    for name in keys if hasattr(output, "keys") else ():
+        states = [tensor for tensor in output.get(name) or () if isinstance(tensor, Tensor)]
         for members in _families(calls):
             orders = {_returns(*pair) for pair in zip(members, states[1:], strict=False)}
             if len(states) == len(members) + 1 and len(orders) == 1 and (order := orders.pop()):
                 stack = "decoder" if name.startswith("decoder") else "encoder"
-                found[stack] = Stack(list(_between(members, calls)), order)
-    return found
+                stacks[stack] = Stack(list(_between(members, calls)), order)
+    return stacks
 
 
 def _lists(
     module: nn.Module, calls: Sequence[Call]
 ) -> Iterator[tuple[str, nn.ModuleList, list[Call]]]:
     """The lists of modules of a model, with the calls of their members in order."""
-    for path, part in module.named_modules():
-        if isinstance(part, nn.ModuleList):
-            names = {f"{path}.{i}" for i in range(len(part))}
+    for path, submodule in module.named_modules():
+        if isinstance(submodule, nn.ModuleList):
+            names = {f"{path}.{i}" for i in range(len(submodule))}
             members = sorted((c for c in calls if c.path in names), key=lambda call: call.start)
             if members:
-                yield path, part, members
+                yield path, submodule, members
 
 
 def _families(calls: Sequence[Call]) -> Iterator[list[Call]]:
@@ -203,16 +207,16 @@ def _is_states(call: Call, order: tuple[int, ...]) -> bool:
 
 def _follows(after: Call, before: Call) -> bool:
     """True if a call was given what another returned."""
-    read, states = after.given, before.returned
-    return read is not None and states is not None and torch.equal(read, states)
+    received, states = after.received, before.returned
+    return received is not None and states is not None and torch.equal(received, states)
 
 
 def _returns(call: Call, states: Tensor) -> tuple[int, ...]:
     """The order of axes by which a call returned these states, with padding behind them or without; empty if it did not."""
     tensor = call.returned
     for order in ORDERS if tensor is not None and tensor.ndim == 3 else ():
-        own = cast(Tensor, tensor).permute(order)[:, : states.shape[1]]
-        if own.shape == states.shape and torch.allclose(own, states, atol=1e-6):
+        candidate = cast(Tensor, tensor).permute(order)[:, : states.shape[1]]
+        if candidate.shape == states.shape and torch.allclose(candidate, states, atol=1e-6):
             return order
     return ()
 
@@ -225,16 +229,18 @@ def _between(members: Sequence[Call], calls: Sequence[Call]) -> Iterator[Layer]:
     starts = [
         min((c for c in calls if c.start > m.end), key=lambda c: c.start) for m in members[:-1]
     ]
-    first = NUMBER.sub("0", starts[0].path, count=1)
-    starts.insert(0, next(call for call in calls if call.path == first))
+    first_path = NUMBER.sub("0", starts[0].path, count=1)
+    starts.insert(0, next(call for call in calls if call.path == first_path))
     yield from map(Layer, starts, members)
 
 
-def _add_layer(anatomy: Anatomy, prefix: str, stack: Stack, layer: Layer, seen: Record) -> None:
-    inside = [call for call in seen.calls if layer.holds(call)]
+def _add_layer(
+    anatomy: Anatomy, prefix: str, stack: Stack, layer: Layer, run_record: Record
+) -> None:
+    inside = [call for call in run_record.calls if layer.holds(call)]
     attentions: dict[str, Attention] = {}
-    for each in _attentions(layer, inside, seen):
-        attentions.setdefault(each.kind, each)
+    for attention in _attentions(layer, inside, run_record):
+        attentions.setdefault(attention.kind, attention)
     for kind in sorted(attentions, reverse=True):
         _add_attention(anatomy, f"{prefix}.{kind}", attentions[kind], stack)
     if (path := _find_mlp(layer.leave, inside, list(attentions.values()))) is not None:
@@ -244,57 +250,59 @@ def _add_layer(anatomy: Anatomy, prefix: str, stack: Stack, layer: Layer, seen: 
 
 
 def _add_attention(anatomy: Anatomy, prefix: str, attention: Attention, stack: Stack) -> None:
-    path, read = attention.call.path, attention.call.given
-    if read is not None and read.ndim == 3:
-        width = read.shape[stack.order[2]]
+    path, received = attention.call.path, attention.call.received
+    if received is not None and received.ndim == 3:
+        width = received.shape[stack.order[2]]
         anatomy.sites[f"{prefix}.input"] = Site("batch seq d_model", width)
         anatomy.routes.add(Route(path, "input", f"{attention.kind}.input"))
     heads = attention.shapes["filler"][0]
-    for part in ("query", "key", "value", "attention", "filler"):
-        if part == "attention":
-            anatomy.sites[f"{prefix}.{part}"] = Site("batch head query key")
-        elif part in attention.shapes:
-            count, width = attention.shapes[part]
+    for site in ("query", "key", "value", "attention", "filler"):
+        if site == "attention":
+            anatomy.sites[f"{prefix}.{site}"] = Site("batch head query key")
+        elif site in attention.shapes:
+            count, width = attention.shapes[site]
             axis = "head" if count == heads else "key_head"
-            anatomy.sites[f"{prefix}.{part}"] = Site(f"batch seq {axis} d_head", width)
+            anatomy.sites[f"{prefix}.{site}"] = Site(f"batch seq {axis} d_head", width)
     if attention.taps:
-        anatomy.own[path] = attention.kind, attention.taps
+        anatomy.computed[path] = attention.kind, attention.taps
     else:
         anatomy.attentions[path] = attention.kind
 
 
-def _attentions(layer: Layer, inside: Sequence[Call], seen: Record) -> Iterator[Attention]:
-    for time, part, query, key, value in seen.attended:
-        callers = [c for c in inside if c.module is part and c.start < time < c.end]
+def _attentions(layer: Layer, inside: Sequence[Call], run_record: Record) -> Iterator[Attention]:
+    for time, module, query, key, value in run_record.attended:
+        callers = [c for c in inside if c.module is module and c.start < time < c.end]
         if callers:
             shapes = {"query": query, "key": key, "value": value}
             heads = {name: (shape[1], shape[3]) for name, shape in shapes.items()}
             heads["filler"] = (query[1], value[3])
             yield Attention(callers[0], "self" if key[2] == query[2] else "cross", heads)
-    operations = [(time, each) for time, each in seen.operations if layer.spans(time)]
+    operations = [
+        (time, operation) for time, operation in run_record.operations if layer.spans(time)
+    ]
     around: list[Call] = []
     for call in sorted([*inside, layer.leave], key=lambda call: call.end - call.start):
-        own = [each for time, each in operations if call.start < time < call.end]
-        if not any(call.holds(other) for other in around) and (taps := find_taps(own, BATCH)):
+        inner = [operation for time, operation in operations if call.start < time < call.end]
+        if not any(call.holds(outer) for outer in around) and (taps := find_taps(inner, BATCH)):
             around.append(call)
-            yield _own_attention(call, own, taps)
+            yield _own_attention(call, inner, taps)
 
 
 def _own_attention(call: Call, operations: Sequence[Operation], taps: dict[str, Tap]) -> Attention:
     """The attention that a module computes itself."""
     shapes, lengths = {}, {}
-    products = [each for each in operations if each.letters]
-    for part, tap in taps.items():
-        if part != "attention":
+    products = [operation for operation in operations if operation.letters]
+    for site, tap in taps.items():
+        if site != "attention":
             tensor = view(products[tap.number].tensors[tap.place], tap, BATCH)
             if tensor is not None:
-                shapes[part], lengths[part] = tuple(tensor.shape[2:]), tensor.shape[1]
+                shapes[site], lengths[site] = tuple(tensor.shape[2:]), tensor.shape[1]
     kind = "self" if lengths.get("query") == lengths.get("key") else "cross"
     return Attention(
         call,
         kind,
         shapes,
-        tuple(tap for part, tap in taps.items() if part in {*shapes, "attention"}),
+        tuple(tap for site, tap in taps.items() if site in {*shapes, "attention"}),
     )
 
 
@@ -309,9 +317,9 @@ def _find_mlp(layer: Call, inside: Sequence[Call], attentions: Sequence[Attentio
     experts = [call for call in inner if hasattr(call.module, "experts")]
     if experts:
         return min(experts, key=lambda call: call.start).path
-    named = [c for c in inner if {*c.path[len(layer.path) :].split(".")} & {*FEED_FORWARD}]
-    for rest in (*_beside(inner, inside, attentions), named):
-        linear = [call for call in rest if call.is_linear]
+    by_name = [c for c in inner if {*c.path[len(layer.path) :].split(".")} & {*FEED_FORWARD}]
+    for candidates in (*_beside(inner, inside, attentions), by_name):
+        linear = [call for call in candidates if call.is_linear]
         if linear:
             return max(linear, key=lambda call: call.start).path
     return None
@@ -322,10 +330,13 @@ def _beside(
 ) -> Iterator[list[Call]]:
     """The calls outside of the largest modules around a layer's attentions, of the next smaller ones, …"""
     around = [
-        sorted((c for c in inside if c.holds(each.call) or c == each.call), key=lambda c: c.start)
-        for each in attentions
+        sorted(
+            (c for c in inside if c.holds(attention.call) or c == attention.call),
+            key=lambda c: c.start,
+        )
+        for attention in attentions
     ]
     for level in range(max(map(len, around), default=0)):
-        outer = [each[min(level, len(each) - 1)] for each in around]
-        first = min(each.start for each in outer)
-        yield [c for c in inner if c.start > first and not any(o == c or o.holds(c) for o in outer)]
+        outer = [attention[min(level, len(attention) - 1)] for attention in around]
+        start = min(attention.start for attention in outer)
+        yield [c for c in inner if c.start > start and not any(o == c or o.holds(c) for o in outer)]

@@ -28,11 +28,11 @@ class Call:
     module: nn.Module
     start: int
     end: int
-    given: Tensor | None
+    received: Tensor | None
     returned: Tensor | None
 
-    def holds(self, other: "Call") -> bool:
-        return self.start < other.start and other.end < self.end
+    def holds(self, inner: "Call") -> bool:
+        return self.start < inner.start and inner.end < self.end
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -61,8 +61,8 @@ def intercepted(around: Callable[[Attend], Attend]) -> Iterator[None]:
 
     before = getattr(AttentionInterface, METHOD)
 
-    def get_interface(self: Any, *given: Any, **named: Any) -> Attend:
-        return around(before(self, *given, **named))
+    def get_interface(self: Any, *args: Any, **kwargs: Any) -> Attend:
+        return around(before(self, *args, **kwargs))
 
     setattr(AttentionInterface, METHOD, get_interface)
     try:
@@ -86,21 +86,26 @@ def record(module: nn.Module, run: Callable[[], Any]) -> Record:
     inside: list[nn.Module] = []  # an attention in common
     begun: dict[str, list[tuple[int, Tensor | None]]] = defaultdict(list)
 
-    def enter(path: str, given: tuple, named: dict) -> None:
-        begun[path].append((next(clock), first_tensor((*given, *named.values()))))
+    def enter(path: str, args: tuple, kwargs: dict) -> None:
+        begun[path].append((next(clock), first_tensor((*args, *kwargs.values()))))
 
-    def leave(path: str, part: nn.Module, returned: Any) -> None:
-        start, given = begun[path].pop()
-        calls.append(Call(path, part, start, next(clock), given, first_tensor(returned)))
+    def leave(path: str, submodule: nn.Module, returned: Any) -> None:
+        start, received = begun[path].pop()
+        calls.append(Call(path, submodule, start, next(clock), received, first_tensor(returned)))
 
     def attend(attention: Attend) -> Attend:
         def noted(
-            part: nn.Module, query: Tensor, key: Tensor, value: Tensor, *more: Any, **options: Any
+            submodule: nn.Module,
+            query: Tensor,
+            key: Tensor,
+            value: Tensor,
+            *args: Any,
+            **options: Any,
         ) -> Any:
-            inside.append(part)
-            result = attention(part, query, key, value, *more, **options)
+            inside.append(submodule)
+            result = attention(submodule, query, key, value, *args, **options)
             inside.pop()
-            attended.append(Attended(next(clock), part, query.shape, key.shape, value.shape))
+            attended.append(Attended(next(clock), submodule, query.shape, key.shape, value.shape))
             return result
 
         return noted
@@ -110,11 +115,13 @@ def record(module: nn.Module, run: Callable[[], Any]) -> Record:
             operations.append((next(clock), operation))
 
     with ExitStack() as stack:
-        for path, part in module.named_modules():
-            before = part.register_forward_pre_hook(
-                lambda _m, given, named, path=path: enter(path, given, named), with_kwargs=True
+        for path, submodule in module.named_modules():
+            before = submodule.register_forward_pre_hook(
+                lambda _m, args, kwargs, path=path: enter(path, args, kwargs), with_kwargs=True
             )
-            after = part.register_forward_hook(lambda m, _i, out, path=path: leave(path, m, out))
+            after = submodule.register_forward_hook(
+                lambda m, _i, out, path=path: leave(path, m, out)
+            )
             stack.callback(before.remove)
             stack.callback(after.remove)
         stack.enter_context(intercepted(attend))
@@ -126,5 +133,5 @@ def record(module: nn.Module, run: Callable[[], Any]) -> Record:
 def first_tensor(values: Any) -> Tensor | None:
     """The first tensor of floating-point numbers of what a module is given or returns."""
     values = values if isinstance(values, tuple | list) else (values,)
-    floats = (each for each in values if isinstance(each, Tensor) and each.is_floating_point())
+    floats = (value for value in values if isinstance(value, Tensor) and value.is_floating_point())
     return next(floats, None)

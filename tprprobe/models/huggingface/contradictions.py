@@ -61,17 +61,17 @@ def read_slices(folder: Path) -> list[Slice]:
             raise InputError(
                 f"{folder} has {name} and {index.name}, which names other files: remove what is left over"
             )
-        slices = [each for file in sorted(files) for each in _slices_of(folder / file)]
+        slices = [entry for file in sorted(files) for entry in _slices_of(folder / file)]
         by_name: dict[str, Slice] = {}
-        for each in slices:
-            other = by_name.setdefault(each.name, each)
-            if other is not each:
+        for entry in slices:
+            earlier = by_name.setdefault(entry.name, entry)
+            if earlier is not entry:
                 raise InputError(
-                    f"{folder} has {each.name} twice, in {other.file.name} and {each.file.name}: get it again"
+                    f"{folder} has {entry.name} twice, in {earlier.file.name} and {entry.file.name}: get it again"
                 )
-            if places.get(each.name, each.file.name) != each.file.name:
+            if places.get(entry.name, entry.file.name) != entry.file.name:
                 raise InputError(
-                    f"{index} says that {each.name} is in {places[each.name]}, it is in {each.file.name}: "
+                    f"{index} says that {entry.name} is in {places[entry.name]}, it is in {entry.file.name}: "
                     "get it again"
                 )
         if slices:
@@ -107,7 +107,7 @@ def _slices_of(file: Path) -> Iterator[Slice]:
 
 def check_scales(path: str, slices: list[Slice], config: Any) -> None:
     """Checks that weights of 8 bits come with what they are multiplied by."""
-    eights = [each.name for each in slices if each.dtype.startswith(("F8", "FLOAT8"))]
+    eights = [entry.name for entry in slices if entry.dtype.startswith(("F8", "FLOAT8"))]
     scaled = getattr(config, "quantization_config", None) or any("scale" in s.name for s in slices)
     if eights and not scaled:
         raise InputError(
@@ -117,21 +117,19 @@ def check_scales(path: str, slices: list[Slice], config: Any) -> None:
 
 def check_ties(path: str, slices: list[Slice], module: Any) -> None:
     """Checks that weights that the configuration ties are the same where a folder has both."""
-    prefix, known = f"{module.base_model_prefix}.", {each.name: each for each in slices}
+    prefix, by_name = f"{module.base_model_prefix}.", {entry.name: entry for entry in slices}
     for names in module.get_expanded_tied_weights_keys().items():
-        both = [known.get(name) or known.get(name.removeprefix(prefix)) for name in names]
-        first, second = both
-        if first and second and first != second and not torch.equal(first.read(), second.read()):
+        entries = [by_name.get(name) or by_name.get(name.removeprefix(prefix)) for name in names]
+        source, copy = entries
+        if source and copy and source != copy and not torch.equal(source.read(), copy.read()):
             raise InputError(
-                f"{path} has two different tensors, {first.name} and {second.name}, which config.json ties "
+                f"{path} has two different tensors, {source.name} and {copy.name}, which config.json ties "
                 "(tie_word_embeddings): correct it, or get the folder again"
             )
 
 
 def check_weights(path: str, module: Any) -> None:
-    """Checks that weights in memory are finite, and that few lie in rows of zeros, as an interrupted download leaves
-    them. The length of a row tells both, in a tenth of the time that a look at every number takes.
-    """
+    """Checks by the lengths of rows that weights are finite, and that few lie in rows of zeros (interrupted downloads)."""
     total = empty = 0
     for name, weights in module.named_parameters():
         if weights.is_meta or not weights.is_floating_point():
@@ -152,11 +150,11 @@ def check_weights(path: str, module: Any) -> None:
 
 def check_vocabulary_lines(tokenizer: Any, rows: int) -> None:
     """Checks that no line lacks of a vocabulary whose lines are the ids."""
-    folder, known = Path(tokenizer.name_or_path), len(tokenizer)
+    folder, n_symbols = Path(tokenizer.name_or_path), len(tokenizer)
     lines, is_read = folder / "vocab.txt", not (folder / "tokenizer.json").is_file()
-    if is_read and lines.is_file() and known < rows and rows % PADDED:
+    if is_read and lines.is_file() and n_symbols < rows and rows % PADDED:
         raise InputError(
-            f"{lines} has {known:,} symbols, the model {rows:,}: a line is missing, get it again"
+            f"{lines} has {n_symbols:,} symbols, the model {rows:,}: a line is missing, get it again"
         )
 
 
@@ -177,11 +175,15 @@ def check_merges(file: Path, content: bytes) -> None:
         return
     prefix, suffix = (model.get(name) or "" for name in AFFIXES)
     pairs = [m.split(" ") if isinstance(m, str) else m for m in model["merges"]]
-    made = {left + right.removeprefix(prefix) for left, right in pairs}
-    added = {each["content"] for each in tokenizer.get("added_tokens", ())}
-    symbols = [each for each in model["vocab"] if each not in added and not each.startswith("<0x")]
-    symbols = [each for each in symbols if len(each.removeprefix(prefix).removesuffix(suffix)) > 1]
-    lacking = [each for each in symbols if each not in made]
+    merged = {head + tail.removeprefix(prefix) for head, tail in pairs}
+    added = {symbol["content"] for symbol in tokenizer.get("added_tokens", ())}
+    symbols = [
+        symbol for symbol in model["vocab"] if symbol not in added and not symbol.startswith("<0x")
+    ]
+    symbols = [
+        symbol for symbol in symbols if len(symbol.removeprefix(prefix).removesuffix(suffix)) > 1
+    ]
+    lacking = [symbol for symbol in symbols if symbol not in merged]
     if len(lacking) > UNREACHED * len(symbols):
         raise InputError(
             f"{file}: its {len(pairs):,} merges do not make {len(lacking):,} of its {len(symbols):,} symbols, "

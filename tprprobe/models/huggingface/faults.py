@@ -41,17 +41,15 @@ SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size"
 BUCKETS = ("num_buckets", "max_distance")  # of relative positions
 TOKENIZER = "tokenizer.json"
 SPIECES = ("spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
-NEW = {"pooler", "classifier", "score", "qa_outputs"}  # are random where a file lacks them
-NAMED = 3  # tensors that an error names
-FEW = 0.9  # of a model's symbols, which a tokenizer made for it knows
+RANDOM_HEADS = {"pooler", "classifier", "score", "qa_outputs"}  # are random where a file lacks them
+MAX_LISTED = 3  # tensors that an error names
+MIN_KNOWN = 0.9  # of a model's symbols, which a tokenizer made for it knows
 SLACK = 2  # how many times fewer weights a file may hold than the least that its sizes ask for
 
 
 @contextmanager
-def refusing(said: str) -> Iterator[None]:
-    """A block in which libraries read a stranger's files or run a stranger's model for the first time: whatever
-    they raise is an InputError that begins with ``said``. What they write is shown if :data:`VERBOSE` is set.
-    """
+def refusing(prefix: str) -> Iterator[None]:
+    """A block in which what libraries raise is an InputError after ``prefix``; :data:`VERBOSE` shows their output."""
     try:
         with held_back():
             yield
@@ -64,17 +62,17 @@ def refusing(said: str) -> Iterator[None]:
         if not is_of_library(error):
             raise
         cause = text if text == kind or kind == PANIC else f"{kind}: {text}"
-        raise InputError(f"{said}: {cause}") from error
+        raise InputError(f"{prefix}: {cause}") from error
 
 
 @contextmanager
 def held_back() -> Iterator[None]:
     """A block in which what libraries write to the terminal, in Python or below it, is held back."""
     try:
-        kept = None if os.environ.get(VERBOSE) else os.dup(2)
+        stderr_copy = None if os.environ.get(VERBOSE) else os.dup(2)
     except OSError:  # there is no terminal's error stream
-        kept = None
-    if kept is None:
+        stderr_copy = None
+    if stderr_copy is None:
         yield
         return
     with TemporaryFile() as file, redirect_stderr(StringIO()):
@@ -82,19 +80,19 @@ def held_back() -> Iterator[None]:
         try:
             yield
         finally:
-            os.dup2(kept, 2)
-            os.close(kept)
+            os.dup2(stderr_copy, 2)
+            os.close(stderr_copy)
 
 
 def check_sizes(path: str, config: Any, fits: bool = True) -> None:
     """Checks the sizes of a configuration before anything is built of them, which has to fit into memory (``fits``)."""
     text = config.get_text_config()
-    known = {name: getattr(text, name, 1) for name in SIZES}
-    for name, value in known.items():
+    sizes = {name: getattr(text, name, 1) for name in SIZES}
+    for name, value in sizes.items():
         if name == "intermediate_size" and isinstance(value, list):
-            known[name] = 1  # one a layer
+            sizes[name] = 1  # one a layer
         elif (name, value) == ("max_position_embeddings", -1):  # XLNet's are without a limit
-            known[name] = 1
+            sizes[name] = 1
         elif type(value) is not int or value < 1:
             raise InputError(
                 f"{path}: config.json has {name} {value!r}, a whole number above 0 is needed"
@@ -105,68 +103,76 @@ def check_sizes(path: str, config: Any, fits: bool = True) -> None:
             f"{path}: config.json has relative_attention_max_distance {far} for {buckets} buckets: it must be more "
             f"than {buckets // 2}"
         )
-    width, layers, _, symbols, inner, positions = (known[name] for name in SIZES)
+    width, layers, _, symbols, inner, positions = (sizes[name] for name in SIZES)
     layers = min(getattr(text, "num_hidden_groups", layers), layers)  # ALBERT's share weights
     narrow = getattr(text, "embedding_size", getattr(text, "word_embed_proj_dim", width))
-    least = layers * width**2 + width * inner + symbols * narrow
+    min_weights = layers * width**2 + width * inner + symbols * narrow
     memory = physical_memory()
     slices = read_slices(Path(path))
     check_scales(path, slices, config)
-    held = sum(prod(each.shape) for each in slices)
-    if (fits and 2 * (least + width * positions) > memory) or (held and least > SLACK * held):
-        where = f"its files hold {held:,}" if held else f"the memory here is {memory:,} bytes"
+    file_weights = sum(prod(entry.shape) for entry in slices)
+    if (fits and 2 * (min_weights + width * positions) > memory) or (
+        file_weights and min_weights > SLACK * file_weights
+    ):
+        where = (
+            f"its files hold {file_weights:,}"
+            if file_weights
+            else f"the memory here is {memory:,} bytes"
+        )
         raise InputError(
-            f"{path}: config.json asks for at least {least + width * positions:,} weights, {where}"
+            f"{path}: config.json asks for at least {min_weights + width * positions:,} weights, {where}"
         )
 
 
 def _check_types(path: str, slices: list[Slice], module: Any) -> None:
     """Checks that no weights are whole numbers in the file and fractions in the model: their scale is not known."""
-    fractions = {name for name, each in module.named_parameters() if each.is_floating_point()}
-    for each in slices:
-        if each.is_whole and any(
-            known.endswith(each.name) or each.name.endswith(f".{known}") for known in fractions
+    fractions = {name for name, entry in module.named_parameters() if entry.is_floating_point()}
+    for entry in slices:
+        if entry.is_whole and any(
+            name.endswith(entry.name) or entry.name.endswith(f".{name}") for name in fractions
         ):
             raise InputError(
-                f"{path} has whole numbers ({each.dtype}) for weights: {each.name}: get it again"
+                f"{path} has whole numbers ({entry.dtype}) for weights: {entry.name}: get it again"
             )
 
 
 def compare_symbols(tokenizer: Any, config: Any) -> dict[str, str]:
     """A note where a tokenizer knows far fewer symbols than the model."""
-    known, rows = len(tokenizer), config.get_text_config().vocab_size
+    n_symbols, rows = len(tokenizer), config.get_text_config().vocab_size
     check_vocabulary_lines(tokenizer, rows)
-    if known > FEW * rows:
+    if n_symbols > MIN_KNOWN * rows:
         return {}
     return {
-        "symbols": f"the tokenizer knows {known:,} of the model's {rows:,}: is it this model's?"
+        "symbols": f"the tokenizer knows {n_symbols:,} of the model's {rows:,}: is it this model's?"
     }
 
 
 def read_report(path: str, module: Any, report: dict[str, Any]) -> dict[str, str]:
     """What transformers reports of loading that is no fault, as notes, which go to every manifest."""
     missing = sorted(report["missing_keys"])
-    new = [key for key in missing if NEW & {*key.split(".")}]
-    lacking = [key for key in missing if key not in new]
+    random_keys = [key for key in missing if RANDOM_HEADS & {*key.split(".")}]
+    lacking = [key for key in missing if key not in random_keys]
     if lacking:
         raise InputError(
-            f"{path} lacks {listed(lacking)}, which config.json asks for: get it again"
+            f"{path} lacks {list_names(lacking)}, which config.json asks for: get it again"
         )
     if report["mismatched_keys"]:
         shapes = [
-            f"{key} {tuple(has)} for {tuple(asked)}"
-            for key, has, asked in sorted(report["mismatched_keys"])
+            f"{key} {tuple(has)} for {tuple(expected)}"
+            for key, has, expected in sorted(report["mismatched_keys"])
         ]
-        raise InputError(f"{path} has weights of other shapes than config.json: {listed(shapes)}")
+        raise InputError(
+            f"{path} has weights of other shapes than config.json: {list_names(shapes)}"
+        )
     slices = read_slices(Path(path))
     _check_types(path, slices, module)
     check_ties(path, slices, module)
     check_weights(path, module)
     notes = {}
-    if new:
-        notes["new weights"] = f"{listed(new)}: the file lacks them, they are random"
+    if random_keys:
+        notes["new weights"] = f"{list_names(random_keys)}: the file lacks them, they are random"
     if report["unexpected_keys"]:
-        notes["unused weights"] = listed(sorted(report["unexpected_keys"]))
+        notes["unused weights"] = list_names(sorted(report["unexpected_keys"]))
     return notes
 
 
@@ -199,6 +205,6 @@ def check_tokenizer(path: str, tokenizer: Any) -> None:
         raise InputError(f"{path} has a slow tokenizer, which does not say where tokens stand")
 
 
-def listed(names: list[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more
+def list_names(names: list[str]) -> str:
+    ending = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
+    return ", ".join(names[:MAX_LISTED]) + ending

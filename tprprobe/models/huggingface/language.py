@@ -18,7 +18,14 @@ from tprprobe.errors import InputError
 from tprprobe.models.huggingface.anatomy import Anatomy
 from tprprobe.models.huggingface.memory import Memory, copied, find_cache
 from tprprobe.models.huggingface.sentences import Encoding
-from tprprobe.models.huggingface.symbols import has_two_stacks, read_symbols
+from tprprobe.models.huggingface.symbols import (
+    COMMANDS,
+    MASKED,
+    SEQ2SEQ,
+    has_two_stacks,
+    is_mask,
+    read_symbols,
+)
 from tprprobe.models.huggingface.taps import Taps
 from tprprobe.models.huggingface.tokenizer import read_vocabulary
 from tprprobe.models.placement import input_device
@@ -27,17 +34,8 @@ from tprprobe.site.attachment import ENCODING, Attached, place_site
 from tprprobe.site.hooks import find_sites
 from tprprobe.site.site import FOREIGN, Site
 
-WRITTEN = "decoder_input_ids"
+DECODER_IDS = "decoder_input_ids"
 TEXT, MASK, POSITIONS = "input_ids", "attention_mask", "position_ids"
-CAUSAL, MASKED, SEQ2SEQ = "causal", "masked", "seq2seq"  # kinds of heads
-
-READ = "extract, probe, decompose"
-ASKED = {  # commands that a model with this head takes
-    None: READ,
-    MASKED: f"{READ}, eval and intervene (of texts with masks)",
-    CAUSAL: f"{READ}, eval, predict, intervene",
-    SEQ2SEQ: f"{READ}, eval, predict, intervene",
-}
 
 
 class Pretrained(Attached, Language):
@@ -74,27 +72,27 @@ class Pretrained(Attached, Language):
         self.config = read_symbols(self.module, self.vocabulary)
 
     @contextmanager
-    def following(self, held: Any) -> Iterator[None]:
+    def following(self, wrapper: Any) -> Iterator[None]:
         """A block in which calls of the module itself, or of what holds it, also lead their tensors through the sites."""
         passes, callers = ExitStack(), list[Any]()
 
-        def begin(module: Any, given: tuple, named: dict[str, Any]) -> None:
+        def begin(module: Any, args: tuple, kwargs: dict[str, Any]) -> None:
             if not self.taps.is_open:
                 self._begin()
                 callers.append(module)
-                ids = {TEXT: given[0]} if given else {}
-                passes.enter_context(self.taps.opened(self.module, _lengths(ids | named)))
+                ids = {TEXT: args[0]} if args else {}
+                passes.enter_context(self.taps.opened(self.module, _lengths(ids | kwargs)))
 
         def end(module: Any, *_: Any) -> None:
             if callers and callers[-1] is module:
                 callers.clear()
                 passes.close()
 
-        parts = {id(part): part for part in (held, self.module) if isinstance(part, nn.Module)}
+        modules = {self.module, wrapper} if isinstance(wrapper, nn.Module) else {self.module}
         with ExitStack() as hooks:
-            for part in parts.values():
-                hooks.callback(part.register_forward_pre_hook(begin, with_kwargs=True).remove)
-                hooks.callback(part.register_forward_hook(end, always_call=True).remove)
+            for module in modules:
+                hooks.callback(module.register_forward_pre_hook(begin, with_kwargs=True).remove)
+                hooks.callback(module.register_forward_hook(end, always_call=True).remove)
             yield
 
     @property
@@ -112,28 +110,27 @@ class Pretrained(Attached, Language):
     def module(self) -> Any:
         return self.get_submodule(FOREIGN)
 
-    def forward(self, *batch: Any, **named: Any) -> Any:
+    def forward(self, *batch: Any, **kwargs: Any) -> Any:
         """Logits or states, for what transformers' own call takes; see the class."""
         names = (TEXT, MASK)
-        if len(batch) == 2 and not self._is_mask(*batch):
-            names = (TEXT, "decoder_input_ids")
-        given = dict(zip(names, batch, strict=False)) | named
-        if TEXT in given:
-            given[TEXT] = self.read(given[TEXT])
-            given = self._arguments(given.pop(TEXT), given.pop(MASK, None)) | given
-        if self.two_stacks and not any(name.startswith("decoder_") for name in given):
-            start = torch.full_like(given[TEXT][:, :1], self.config.sos)
-            given["decoder_input_ids"] = start
-        takes_any = any(each.kind is each.VAR_KEYWORD for each in self.named.values())
-        for name in ("decoder_input_ids", "token_type_ids"):  # which it may not have
+        if len(batch) == 2 and not is_mask(*batch, self.config.sos if self.two_stacks else None):
+            names = (TEXT, DECODER_IDS)
+        arguments = dict(zip(names, batch, strict=False)) | kwargs
+        if TEXT in arguments:
+            arguments[TEXT] = self.read(arguments[TEXT])
+            arguments = self._arguments(arguments.pop(TEXT), arguments.pop(MASK, None)) | arguments
+        if self.two_stacks and not any(name.startswith("decoder_") for name in arguments):
+            arguments[DECODER_IDS] = torch.full_like(arguments[TEXT][:, :1], self.config.sos)
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in self.named.values())
+        for name in (DECODER_IDS, "token_type_ids"):  # which it may not have
             if not (self.two_stacks or takes_any or name in self.named):
-                given.pop(name, None)
+                arguments.pop(name, None)
         self._begin()
-        return _first_of(self._pass(self.module, given))
+        return self._pass(self.module, arguments)
 
     def describe(self) -> dict[str, Any]:
         """Sizes, head, tokenizer, and what can be asked of the model."""
-        known, config = self.vocabulary, self.module.config.get_text_config()
+        vocabulary, config = self.vocabulary, self.module.config.get_text_config()
         states = (name for name in self.taps.sites if name.endswith(".hidden"))
         depths = sorted(Counter(name.split(".")[0] for name in states).items(), reverse=True)
         return {
@@ -142,41 +139,48 @@ class Pretrained(Attached, Language):
             "width": self.config.d_model,
             "heads": getattr(config, "num_attention_heads", "none"),
             "head": self.head or "none: it returns states",
-            "tokenizer": f"{type(known.tokenizer).__name__}, {len(known.tokenizer)} symbols, texts of {known.limit or 'any length'}",
-            "commands": ASKED[self.head],
+            "tokenizer": f"{type(vocabulary.tokenizer).__name__}, {len(vocabulary.tokenizer)} symbols, "
+            f"texts of {vocabulary.limit or 'any length'}",
+            "commands": COMMANDS[self.head],
             **self.notes,
         }
 
     def run(self, source: Int[Tensor, "batch seq"], target: Int[Tensor, "batch target_seq"]) -> Any:
-        """One pass for its sites: logits of an encoder-decoder; else None, and the pass ends behind the last layer that
-        somebody reads.
-        """
+        """One pass for its sites: logits of an encoder-decoder, else None."""
+        if not self.two_stacks:
+            return self.run_for_sites(source, target)
         self._begin()
-        given = self._arguments(source)
+        arguments = self._arguments(source) | {DECODER_IDS: target.clamp(min=0)}
+        return self._pass(self.module, arguments)
+
+    def run_for_sites(self, source: Tensor, target: Tensor) -> None:
+        """One pass that ends behind the last layer that is read."""
+        self._begin()
+        arguments = self._arguments(source)
         if self.two_stacks:
-            given["decoder_input_ids"] = target.clamp(min=0)
-            return _first_of(self._pass(self.module, given))
+            arguments[DECODER_IDS] = target.clamp(min=0)
         is_read = [site.is_read for site in self.taps.sites.values()]
         of_texts = self.texts is not None and bool(self.get_submodule(ENCODING).is_read)
-        self._pass(self.module.base_model, given, whole=of_texts or not any(is_read))
-        return None
+        self._pass(self.module.base_model, arguments, is_whole=of_texts or not any(is_read))
 
     def encode(self, source: Int[Tensor, "batch seq"]) -> Memory:
         """The memory of sources: one pass over them."""
         self._require_head()
         self._begin()
-        given, mask = self._arguments(source), self._real(source)
-        memory = Memory(given[TEXT], mask)
+        arguments, mask = self._arguments(source), self._real(source)
+        memory = Memory(arguments[TEXT], mask)
         if self.head == SEQ2SEQ:
-            return replace(memory, states=_first_of(self._pass(self.module.get_encoder(), given)))
+            return replace(memory, states=self._pass(self.module.get_encoder(), arguments))
         if self.head == MASKED:
-            return replace(memory, logits=self._at_masks(source, given))
+            return replace(memory, logits=self._at_masks(source, arguments))
         places = torch.arange(source.shape[1], device=source.device)
-        last = places.where(mask, 0).amax(1)
+        last_positions = places.where(mask, 0).amax(1)
         cache = self._new_cache()
-        logits = self._logits(given, cache, last.unique())
-        at = torch.searchsorted(last.unique(), last)
-        return replace(memory, logits=logits[torch.arange(len(at)), at][:, None], cache=cache)
+        logits = self._logits(arguments, cache, last_positions.unique())
+        columns = torch.searchsorted(last_positions.unique(), last_positions)
+        return replace(
+            memory, logits=logits[torch.arange(len(columns)), columns][:, None], cache=cache
+        )
 
     def decode(
         self, target: Int[Tensor, "batch seq"], memory: Memory, cache: Memory | None = None
@@ -207,16 +211,16 @@ class Pretrained(Attached, Language):
             keep = torch.arange(ids.shape[1] - n, ids.shape[1], device=ids.device)
             return self._logits(self._masked(ids, mask), None, keep), after
         self.first = ids.shape[1] - n
-        given = {TEXT: ids[:, -n:]}
+        arguments = {TEXT: ids[:, -n:]}
         if not mask.all():
-            given[MASK] = mask.long()
+            arguments[MASK] = mask.long()
         if POSITIONS in self.named:
             places = (mask.long().cumsum(1) - 1).clamp(min=0)[:, -n:]
             room = self.vocabulary and self.vocabulary.room
             # padding behind a short answer to a long text may lie beyond the window
             inside = places.clamp(max=room - 1) if room else places
-            given[POSITIONS] = torch.where(self._real(target), places, inside)
-        return self._logits(given, before.cache, None), after
+            arguments[POSITIONS] = torch.where(self._real(target), places, inside)
+        return self._logits(arguments, before.cache, None), after
 
     def _written_by_decoder(
         self, target: Tensor, memory: Memory, cache: Memory | None
@@ -225,30 +229,30 @@ class Pretrained(Attached, Language):
         from transformers.modeling_outputs import BaseModelOutput
 
         before = cache or memory
-        self.first, own = before.length, before.cache
-        if own is None and self.cache:
-            own = EncoderDecoderCache(self._new_cache(), self._new_cache())
-        elif own is None and self.first:
+        self.first, decoder_cache = before.length, before.cache
+        if decoder_cache is None and self.cache:
+            decoder_cache = EncoderDecoderCache(self._new_cache(), self._new_cache())
+        elif decoder_cache is None and self.first:
             raise InputError(f"{self.name} cannot write: its decoder takes no keys and values")
-        given = {
+        arguments = {
             "encoder_outputs": BaseModelOutput(last_hidden_state=memory.states),
             MASK: memory.mask.long(),
-            "decoder_input_ids": target.clamp(min=0),
+            DECODER_IDS: target.clamp(min=0),
         }
-        after = replace(memory, cache=own, length=self.first + target.shape[1])
-        return self._logits(given, own, None), after
+        after = replace(memory, cache=decoder_cache, length=self.first + target.shape[1])
+        return self._logits(arguments, decoder_cache, None), after
 
-    def _at_masks(self, source: Tensor, given: dict[str, Any]) -> Tensor:
+    def _at_masks(self, source: Tensor, arguments: dict[str, Any]) -> Tensor:
         """The logits at the masks of every source, as many as the source with the most has."""
         mark = self.vocabulary.tokenizer.mask_token_id
-        there = source == mark
-        if not there.any(1).all():
+        is_mask = source == mark
+        if not is_mask.any(1).all():
             symbol = self.vocabulary.tokenizer.mask_token
             raise InputError(
                 f"{self.name} fills masks, and a text has none: write {symbol} for the missing word"
             )
-        logits = _first_of(self._pass(self.module, given))
-        order = torch.argsort((~there).int(), dim=1, stable=True)[:, : int(there.sum(1).max())]
+        logits = self._pass(self.module, arguments)
+        order = torch.argsort((~is_mask).int(), dim=1, stable=True)[:, : int(is_mask.sum(1).max())]
         return logits.gather(1, order[..., None].expand(-1, -1, logits.shape[-1]))
 
     def _of_masks(
@@ -270,51 +274,39 @@ class Pretrained(Attached, Language):
         return self._masked(ids.clamp(min=0), self._real(ids) if mask is None else mask)
 
     def _masked(self, ids: Tensor, mask: Tensor) -> dict[str, Any]:
-        """What the model is called with: ids, the mask of those that are no padding, and their positions
-        where padding stands before them.
-        """
-        given: dict[str, Any] = {TEXT: ids}
+        """The arguments of a call: ids, their mask, and their positions where padding stands before them."""
+        arguments: dict[str, Any] = {TEXT: ids}
         if not mask.all():
-            given[MASK] = mask.long()
+            arguments[MASK] = mask.long()
         places = mask.long().cumsum(1) - 1
         shifted = places != torch.arange(mask.shape[1], device=mask.device)
         takes = POSITIONS in self.named and not self.two_stacks
         if takes and (shifted & mask.bool()).any():
-            given[POSITIONS] = places.clamp(min=0)
-        return given
+            arguments[POSITIONS] = places.clamp(min=0)
+        return arguments
 
     def _real(self, ids: Tensor) -> Tensor:
         return ids != self.config.pad
 
-    def _is_mask(self, ids: Any, other: Any) -> bool:
-        if other is None or other.shape != ids.shape:
-            return other is None
-        if other.dtype == torch.bool:
-            return True
-        binary = bool(((other == 0) | (other == 1)).all())
-        return binary and not (self.two_stacks and bool((other[:, 0] == self.config.sos).all()))
-
-    def _logits(self, given: dict[str, Any], cache: Any, columns: Tensor | None) -> Tensor:
+    def _logits(self, arguments: dict[str, Any], cache: Any, columns: Tensor | None) -> Tensor:
         """The logits of a pass with this cache; of some columns only, where the model can leave others out."""
         if cache is not None:
-            given = {**given, self.cache: cache, "use_cache": True}
+            arguments = {**arguments, self.cache: cache, "use_cache": True}
         if columns is None:
-            return _first_of(self._pass(self.module, given))
+            return self._pass(self.module, arguments)
         if "logits_to_keep" in self.named:
-            return _first_of(self._pass(self.module, {**given, "logits_to_keep": columns}))
-        return _first_of(self._pass(self.module, given))[:, columns]
+            return self._pass(self.module, {**arguments, "logits_to_keep": columns})
+        return self._pass(self.module, arguments)[:, columns]
 
-    def _pass(self, module: Any, given: dict[str, Any], whole: bool = True) -> Any:
-        """What a module returns for these arguments, while the tensors of its parts pass the sites; if not ``whole``, the
-        pass ends behind the last layer that is read, and returns nothing.
-        """
+    def _pass(self, module: Any, arguments: dict[str, Any], is_whole: bool = True) -> Any:
+        """Logits or states of a module whose tensors pass the sites; if not whole, it ends behind the last layer read."""
         if "use_cache" in inspect.signature(module.forward).parameters:
-            given = {"use_cache": False, **given}
+            arguments = {"use_cache": False, **arguments}
         output = None
-        with self.taps.opened(self.module, _lengths(given), whole):
-            output = module(**given)
+        with self.taps.opened(self.module, _lengths(arguments), is_whole):
+            output = _first_of(module(**arguments))
         if self.texts is not None and self.get_submodule(ENCODING).is_read:
-            self.get_submodule(ENCODING)(self.texts(_first_of(output), given.get(MASK)))
+            self.get_submodule(ENCODING)(self.texts(output, arguments.get(MASK)))
         return output
 
     def _new_cache(self) -> Any:
@@ -323,7 +315,7 @@ class Pretrained(Attached, Language):
         return DynamicCache() if self.cache else None
 
     def _check_window(self, mask: Tensor) -> None:
-        """Checks that no sliding window would count padding between a text and what is written behind it."""
+        """A sliding window would count padding between a text and what is written behind it."""
         window = getattr(self.module.config.get_text_config(), "sliding_window", None)
         if window and mask.shape[1] > window and not mask.all():
             raise InputError(
@@ -334,8 +326,8 @@ class Pretrained(Attached, Language):
         room = self.vocabulary and self.vocabulary.room
         if room is None or self.head == MASKED:
             return None
-        read = 0 if self.two_stacks else self._real(source).sum(1)
-        return (room - read + torch.zeros_like(source[:, 0])).clamp(min=1)
+        n_read = 0 if self.two_stacks else self._real(source).sum(1)
+        return (room - n_read + torch.zeros_like(source[:, 0])).clamp(min=1)
 
     def _require_head(self) -> None:
         if self.head is None:
@@ -345,10 +337,10 @@ class Pretrained(Attached, Language):
             )
 
 
-def _lengths(given: dict[str, Any]) -> list[int]:
+def _lengths(arguments: dict[str, Any]) -> list[int]:
     """The numbers of ids of sources and of targets that a model is called with; many where it is called without."""
-    ids = (given.get(name) for name in (TEXT, WRITTEN))
-    return [each.shape[1] if isinstance(each, Tensor) else sys.maxsize for each in ids]
+    ids = (arguments.get(name) for name in (TEXT, DECODER_IDS))
+    return [tensor.shape[1] if isinstance(tensor, Tensor) else sys.maxsize for tensor in ids]
 
 
 def _first_of(output: Any) -> Any:

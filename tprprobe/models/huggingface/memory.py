@@ -33,14 +33,12 @@ class Memory:
 
 
 def find_cache(module: Any) -> str:
-    """The argument by which a decoder goes on from keys and values alone; "" of one that must read the whole text
-    again (Mamba).
-    """
+    """The argument by which a decoder goes on from keys and values alone; "" if it must read the whole text again (Mamba)."""
     from transformers import DynamicCache
     from transformers.cache_utils import DynamicLayer
 
-    taken = inspect.signature(module.forward).parameters
-    name = next((each for each in CACHES if each in taken), "")
+    parameters = inspect.signature(module.forward).parameters
+    name = next((argument for argument in CACHES if argument in parameters), "")
     layers = DynamicCache(config=module.config).layers if name else []
     only = all(
         isinstance(layer, DynamicLayer) and "Linear" not in type(layer).__name__ for layer in layers
@@ -52,19 +50,19 @@ def copied(cache: Any) -> Any:
     """A cache that can be continued while this one stays: a layer's tensors are never changed in place."""
     if cache is None:
         return None
-    other = copy.copy(cache)
-    other.layers = [copy.copy(layer) for layer in cache.layers]
-    return other
+    duplicate = copy.copy(cache)
+    duplicate.layers = [copy.copy(layer) for layer in cache.layers]
+    return duplicate
 
 
 def _rows_of(cache: Any, rows: Tensor) -> Any:
     if cache is None:
         return None
     if hasattr(cache, "cross_attention_cache"):
-        both = (cache.self_attention_cache, cache.cross_attention_cache)
-        other = type(cache)(*(_rows_of(layer, rows) for layer in both))
-        other.is_updated = dict(cache.is_updated)
-        return other
-    other = copied(cache)
-    other.batch_select_indices(rows)
-    return other
+        caches = (cache.self_attention_cache, cache.cross_attention_cache)
+        selected = type(cache)(*(_rows_of(layer, rows) for layer in caches))
+        selected.is_updated = dict(cache.is_updated)
+        return selected
+    selected = copied(cache)
+    selected.batch_select_indices(rows)
+    return selected

@@ -25,20 +25,14 @@ from tprprobe.models.huggingface.faults import (
     check_tables,
     check_tokenizer,
     compare_symbols,
-    listed,
+    list_names,
     read_report,
     refusing,
 )
-from tprprobe.models.huggingface.language import (
-    CAUSAL,
-    MASKED,
-    SEQ2SEQ,
-    TEXT,
-    Pretrained,
-)
+from tprprobe.models.huggingface.language import TEXT, Pretrained
 from tprprobe.models.huggingface.sentences import MODULES, Encoding, Folder
 from tprprobe.models.huggingface.settling import settle
-from tprprobe.models.huggingface.symbols import has_two_stacks
+from tprprobe.models.huggingface.symbols import CAUSAL, MASKED, SEQ2SEQ, has_two_stacks
 from tprprobe.models.huggingface.taps import EAGER, attending
 from tprprobe.models.placement import AUTO, Placement, input_device
 
@@ -49,20 +43,18 @@ PLAIN = Placement()
 def read_transformers(
     path: str, local_files_only: bool, seed: int | None, placement: Placement = PLAIN
 ) -> Pretrained:
-    """The attached model with its vocabulary, of a hub's ID or ID@REVISION; randomly initialized where there is a
-    seed.
-    """
+    """The attached model with its vocabulary, of a folder, file, hub ID or ID@REVISION; with a seed randomly initialized."""
     check_extra("transformers", "huggingface", f"{TRANSFORMERS}{path}")
     if seed is not None:
         placement.check_own(f"a model without weights ({path})")
     options: dict[str, Any] = {"local_files_only": local_files_only, "trust_remote_code": False}
-    file, named, revision = find_gguf(path), *path.partition("@")[::2]
-    if revision and hub.is_plain_id(named) and not os.path.exists(named):
+    file, repo, revision = find_gguf(path), *path.partition("@")[::2]
+    if revision and hub.is_plain_id(repo) and not os.path.exists(repo):
         options["revision"] = revision
     else:
-        named = path
+        repo = path
     if file is None:
-        options["local_files_only"] = check_place(named, local_files_only, options.get("revision"))
+        options["local_files_only"] = check_place(repo, local_files_only, options.get("revision"))
     else:
         options["gguf_file"] = file.name
     with (
@@ -70,9 +62,9 @@ def read_transformers(
         read_once(file) as weights,
         ExitStack() as opened,
     ):
-        place = named if file is None else str(file.parent)
-        made = TemporaryDirectory(prefix="tprprobe-") if placement.device_map else nullcontext()
-        converted = opened.enter_context(made)  # weights that are others than in the files
+        place = repo if file is None else str(file.parent)
+        offload = TemporaryDirectory(prefix="tprprobe-") if placement.device_map else nullcontext()
+        converted = opened.enter_context(offload)  # weights that are others than in the files
         module, tokenizer, notes, encoding = _read(place, options, seed, placement, converted)
         weakref.finalize(module, opened.pop_all().close)
     notes = weights | notes
@@ -137,14 +129,14 @@ def _read(
 
 def check_place(path: str, local_files_only: bool, revision: str | None = None) -> bool:
     """Whether only this machine is asked, which has a folder, or the hub cannot be."""
-    here = Path(path)
-    if here.is_dir():
-        if not any((here / name).is_file() for name in (hub.CONFIG, MODULES)):
+    folder = Path(path)
+    if folder.is_dir():
+        if not any((folder / name).is_file() for name in (hub.CONFIG, MODULES)):
             raise InputError(
                 f"{path} has no {hub.CONFIG} and no .gguf file: give a folder of transformers"
             )
         return True
-    if not hub.is_plain_id(path) or here.exists():
+    if not hub.is_plain_id(path) or folder.exists():
         near = hub.near_folders(path)
         raise InputError(f"no folder {path!r} here{near}: give hf:FOLDER, hf:FILE.gguf or a hub id")
     if local_files_only or not hub.is_offline():
@@ -167,20 +159,20 @@ def attach_layers(
     """A model of transformers with the sites that its structure has, and its tokenizer."""
     from tprprobe.models.huggingface.anatomy import explore
 
-    both = has_two_stacks(module)
-    module.config.is_encoder_decoder = both
-    for part in module.modules():
-        if getattr(part, "chunk_size_feed_forward", 0):  # whole, it returns the same
-            part.chunk_size_feed_forward = 0
-    named = inspect.signature(module.forward).parameters
+    has_decoder = has_two_stacks(module)
+    module.config.is_encoder_decoder = has_decoder
+    for submodule in module.modules():
+        if getattr(submodule, "chunk_size_feed_forward", 0):  # whole, it returns the same
+            submodule.chunk_size_feed_forward = 0
+    parameters = inspect.signature(module.forward).parameters
 
     def run(ids: Tensor, target: Tensor, **options: bool) -> Any:
-        given = {TEXT: ids, **({"decoder_input_ids": target} if both else {}), **options}
-        return module(**given, **({"use_cache": False} if "use_cache" in named else {}))
+        arguments = {TEXT: ids, **({"decoder_input_ids": target} if has_decoder else {}), **options}
+        return module(**arguments, **({"use_cache": False} if "use_cache" in parameters else {}))
 
-    own = not module._can_set_attn_implementation()
-    with refusing(f"{name} does not run on text alone"), attending(module, EAGER) if own else nullcontext():  # fmt: skip
-        anatomy = explore(module, run, both)
+    computes_attention = not module._can_set_attn_implementation()
+    with refusing(f"{name} does not run on text alone"), attending(module, EAGER) if computes_attention else nullcontext():  # fmt: skip
+        anatomy = explore(module, run, has_decoder)
     if not anatomy.stacks:
         raise InputError(
             f"{name}: {type(module).__name__} has no list of layers that return one vector for every token: "
@@ -189,7 +181,7 @@ def attach_layers(
     with refusing(f"the tokenizer of {name} cannot be used"):
         attached = Pretrained(module, tokenizer, anatomy, head_of(module), encoding)
     attached.name, attached.source = name, source
-    attached.attach_again = lambda other: attach_layers(other, tokenizer, name, source, encoding)
+    attached.attach_again = lambda twin: attach_layers(twin, tokenizer, name, source, encoding)
     attached.eval()
     with refusing(f"{name} does not run on texts of two lengths"):
         attached.notes = settle(attached)
@@ -213,30 +205,28 @@ def _heads() -> dict[str, Any]:
 
 
 def _classes(table: Any, config: Any) -> tuple[Any, ...]:
-    found = table.get(type(config), ())
-    return found if isinstance(found, tuple) else (found,)
+    classes = table.get(type(config), ())
+    return classes if isinstance(classes, tuple) else (classes,)
 
 
 def _model_class(path: str, config: Any, is_gguf: bool = False, is_sentences: bool = False) -> Any:
-    """The class that config.json names. A head of another task is left out, and so is that of a model of
-    sentence-transformers. Where a folder does not say, an encoder-decoder has one, and so has what a GGUF file holds.
-    """
+    """The class that config.json names, without heads of other tasks; unnamed, encoder-decoders and GGUF files have a head."""
     import transformers
 
-    saved, found = config.architectures or (), ()
+    saved, classes = config.architectures or (), ()
     if is_sentences:
         if config.is_encoder_decoder:
-            found = _classes(transformers.MODEL_FOR_TEXT_ENCODING_MAPPING, config)
+            classes = _classes(transformers.MODEL_FOR_TEXT_ENCODING_MAPPING, config)
     elif saved:
-        found = [kind for name in saved if (kind := _named_class(name, config)) is not None]
+        classes = [kind for name in saved if (kind := _named_class(name, config)) is not None]
     elif config.is_encoder_decoder or is_gguf:
-        found = _classes(_heads()[SEQ2SEQ if config.is_encoder_decoder else CAUSAL], config)
-    found = found or _classes(transformers.MODEL_MAPPING, config)
-    if not found:
+        classes = _classes(_heads()[SEQ2SEQ if config.is_encoder_decoder else CAUSAL], config)
+    classes = classes or _classes(transformers.MODEL_MAPPING, config)
+    if not classes:
         raise InputError(
             f"{path} is of type {config.model_type!r}, of which transformers has no model"
         )
-    kind: Any = found[0]
+    kind: Any = classes[0]
     if kind.main_input_name != TEXT:
         raise InputError(
             f"{path} is of type {config.model_type!r}, which reads {kind.main_input_name}: hf: reads "
@@ -246,9 +236,7 @@ def _model_class(path: str, config: Any, is_gguf: bool = False, is_sentences: bo
 
 
 def _named_class(name: str, config: Any) -> Any:
-    """The class of this name; None where transformers has none for the configuration, or it has a head of another
-    task. One that a model was pretrained with is read with its head of masked words, if that is part of it.
-    """
+    """The class of this name, None for others' or other tasks'; of a pretraining class its masked head, if that is part of it."""
     import transformers
 
     kind: Any = getattr(transformers, name, None)
@@ -274,13 +262,13 @@ def _attending(kind: Any) -> dict[str, str]:
 
 def find_gguf(path: str) -> Path | None:
     """The GGUF file that a path is, or that a folder without a config.json of its own holds."""
-    here = Path(path)
-    if here.suffix == ENDING:
-        files = [here]
-        if not here.is_file():
+    place = Path(path)
+    if place.suffix == ENDING:
+        files = [place]
+        if not place.is_file():
             raise InputError(f"no file {path!r}: give hf:FILE{ENDING} or a folder with one")
     else:
-        files = [] if (here / "config.json").is_file() else sorted(here.glob(f"*{ENDING}"))
+        files = [] if (place / "config.json").is_file() else sorted(place.glob(f"*{ENDING}"))
     if len(files) > 1:
         names = ", ".join(file.name for file in files)
         raise InputError(f"{path} has several {ENDING} files, give one: hf:{path}/FILE ({names})")
@@ -292,11 +280,7 @@ def find_gguf(path: str) -> Path | None:
 
 @contextmanager
 def read_once(file: Path | None) -> Iterator[dict[str, str]]:
-    """A block in which the file's fields, and the names of tensors, are read once, not three and 400 times.
-
-    It yields notes on how the weights lie in the file, "dequantized from Q4_1, F32 (FILE)", the commonest
-    type first, and on layers that its fields do not count; without a file nothing.
-    """
+    """A block in which a GGUF file is parsed once, not three and 400 times; yields notes on its types and unread layers."""
     if file is None:
         yield {}
         return
@@ -305,9 +289,9 @@ def read_once(file: Path | None) -> Iterator[dict[str, str]]:
     class Reader(gguf.GGUFReader):
         """Its bytes are a plain array: a memory map of numpy is three times as slow to cut into pieces."""
 
-        def _get(self, *given: Any, **named: Any) -> Any:
+        def _get(self, *args: Any, **kwargs: Any) -> Any:
             self.data: Any = np.asarray(self.data)
-            return super()._get(*given, **named)
+            return super()._get(*args, **kwargs)
 
     before: Any = gguf.GGUFReader, gguf.get_tensor_name_map
     with as_input_error(f"{file} is damaged or no GGUF file"):
@@ -325,11 +309,11 @@ def read_once(file: Path | None) -> Iterator[dict[str, str]]:
 
 def _left_over(reader: Any) -> dict[str, str]:
     """A note on the tensors of layers beyond the number that the file's fields name."""
-    known = [
+    counts = [
         int(field.contents())
         for name, field in reader.fields.items()
         if name.endswith(".block_count")
     ]
-    names = [each.name.split(".") for each in reader.tensors if each.name.startswith("blk.")]
-    over = [".".join(name) for name in names if known and int(name[1]) >= known[0]]
-    return {"unused weights": listed(over)} if over else {}
+    names = [tensor.name.split(".") for tensor in reader.tensors if tensor.name.startswith("blk.")]
+    over = [".".join(name) for name in names if counts and int(name[1]) >= counts[0]]
+    return {"unused weights": list_names(over)} if over else {}

@@ -35,7 +35,7 @@ class Operation(NamedTuple):
 class Tap:
     """A tensor of an attention: in which product (a map: in which softmax) it stands, as which of its tensors."""
 
-    part: str
+    site: str
     number: int
     place: int
     letters: str  # b, h, s (q and k of a map), d; z for batch and heads in one axis
@@ -43,13 +43,11 @@ class Tap:
 
     def is_in(self, letters: tuple[str, ...], number: int) -> bool:
         """True for the operation with these letters and that number of its kind."""
-        return number == self.number and bool(letters) == (self.part != "attention")
+        return number == self.number and bool(letters) == (self.site != "attention")
 
 
 class Watched(TorchFunctionMode):
-    """A block in which ``around`` is called for every product and softmax: it gets its letters, a function that
-    computes it of its factors, and these.
-    """
+    """A block in which ``around(letters, compute, factors)`` is called for every product and softmax."""
 
     def __init__(self, around: Callable[[tuple[str, ...], Callable[..., Tensor], Any], Tensor]):
         self.around = around
@@ -79,7 +77,7 @@ def _letters(func: Any, args: Any, place: int) -> tuple[str, ...] | None:
         return letters if len(letters) == len(args) == 3 else None
     if (func not in MATMUL and func not in BADDBMM) or len(args) < place + 2:
         return None
-    ranks = {getattr(each, "ndim", 0) for each in args[place : place + 2]}
+    ranks = {getattr(factor, "ndim", 0) for factor in args[place : place + 2]}
     return LETTERS.get(ranks.pop()) if len(ranks) == 1 else None
 
 
@@ -98,8 +96,10 @@ def recorded(take: Callable[[Operation], None]) -> Iterator[None]:
 
 def find_taps(operations: Sequence[Operation], batch: int) -> dict[str, Tap]:
     """Where queries, keys, values, map and filler of the first attention pass; empty where there is none."""
-    products = [(time, each) for time, each in enumerate(operations) if each.letters]
-    softmaxes = [(time, each) for time, each in enumerate(operations) if not each.letters]
+    products = [(time, operation) for time, operation in enumerate(operations) if operation.letters]
+    softmaxes = [
+        (time, operation) for time, operation in enumerate(operations) if not operation.letters
+    ]
     for number, (now, softmax) in enumerate(softmaxes):
         weights = _per_head(softmax.tensors[-1], batch)
         if weights is None or not is_map(weights):
@@ -114,20 +114,20 @@ def find_taps(operations: Sequence[Operation], batch: int) -> dict[str, Tap]:
         )
         if scores is not None and mixed is not None:
             letters = "zqk" if softmax.tensors[-1].ndim == 3 else "bhqk"
-            at = _mixes(products[mixed][1], weights)
+            place = _mixes(products[mixed][1], weights)
             return {
                 "attention": Tap("attention", number, 0, letters, "bhqk"),
                 **_factors(scores, products[scores][1].letters),
-                **_sum(mixed, products[mixed][1].letters, at),
+                **_sum(mixed, products[mixed][1].letters, place),
             }
     return {}
 
 
 def _factors(number: int, letters: tuple[str, ...]) -> dict[str, Tap]:
     """Queries and keys of a product that gives scores."""
-    first, second, scores = letters
-    place = 0 if scores[-2] in first else 1
-    width = next(iter({*first} & {*second} - {*scores}))
+    left_factor, right_factor, scores = letters
+    place = 0 if scores[-2] in left_factor else 1
+    width = next(iter({*left_factor} & {*right_factor} - {*scores}))
     axes = _axes(scores, width)
     return {
         "query": Tap("query", number, place, _named(letters[place], axes)),
@@ -135,12 +135,12 @@ def _factors(number: int, letters: tuple[str, ...]) -> dict[str, Tap]:
     }
 
 
-def _sum(number: int, letters: tuple[str, ...], at: int) -> dict[str, Tap]:
+def _sum(number: int, letters: tuple[str, ...], map_place: int) -> dict[str, Tap]:
     """Values and filler of a product whose factor ``at`` is the map."""
-    weights, values = letters[at], letters[1 - at]
+    weights, values = letters[map_place], letters[1 - map_place]
     axes = _axes(weights, next(iter({*values} - {*weights})))
     return {
-        "value": Tap("value", number, 1 - at, _named(values, axes)),
+        "value": Tap("value", number, 1 - map_place, _named(values, axes)),
         "filler": Tap("filler", number, 2, _named(letters[2], axes)),
     }
 
@@ -161,10 +161,10 @@ def view(tensor: Tensor, tap: Tap, batch: int) -> Tensor | None:
     if tensor.ndim != len(letters):
         return None
     if "z" in letters:
-        at = letters.index("z")
-        if tensor.shape[at] % batch:
+        axis = letters.index("z")
+        if tensor.shape[axis] % batch:
             return None
-        tensor, letters = tensor.unflatten(at, (batch, -1)), letters.replace("z", "bh")
+        tensor, letters = tensor.unflatten(axis, (batch, -1)), letters.replace("z", "bh")
     if sorted(letters) != sorted(tap.order):
         return None
     return tensor.permute([letters.index(axis) for axis in tap.order])
@@ -174,8 +174,8 @@ def unview(edited: Tensor, tap: Tap) -> Tensor:
     """An edited tensor of a site with the axes that its operation has."""
     letters = tap.letters.replace("z", "bh")
     tensor = edited.permute([tap.order.index(axis) for axis in letters])
-    at = tap.letters.find("z")
-    return tensor if at < 0 else tensor.flatten(at, at + 1)
+    axis = tap.letters.find("z")
+    return tensor if axis < 0 else tensor.flatten(axis, axis + 1)
 
 
 def is_map(weights: Tensor) -> bool:
@@ -199,11 +199,11 @@ def _has_scores(product: Operation, weights: Tensor) -> bool:
 def _mixes(product: Operation, weights: Tensor) -> int:
     """Which factor of a product is the map; -1 where none is."""
     for place, factor in enumerate(product.tensors[:2]):
-        same = _per_head(factor, len(weights))
+        factor_map = _per_head(factor, len(weights))
         if (
-            same is not None
-            and same.shape == weights.shape
-            and torch.allclose(same.float(), weights.float(), atol=1e-3)
+            factor_map is not None
+            and factor_map.shape == weights.shape
+            and torch.allclose(factor_map.float(), weights.float(), atol=1e-3)
         ):
             return place
     return -1

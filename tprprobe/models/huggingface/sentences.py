@@ -1,6 +1,4 @@
-"""What a folder of sentence-transformers says beside its model: how long its texts are, and how the vectors of a
-text become one (``modules.json``: pooling, dense layers, length one).
-"""
+"""Lengths of texts and poolings that a folder of sentence-transformers has beside its model (``modules.json``)."""
 
 import inspect
 import os
@@ -48,9 +46,9 @@ class Folder:
         """A file of the folder, from the hub where it lies there; None where there is none."""
         from transformers.utils.hub import cached_file
 
-        named = {k: v for k, v in self.options.items() if k in ("local_files_only", "revision")}
-        named |= {"_raise_exceptions_for_missing_entries": False}
-        file = cached_file(self.path, os.path.join(place, name), **named)
+        options = {k: v for k, v in self.options.items() if k in ("local_files_only", "revision")}
+        options |= {"_raise_exceptions_for_missing_entries": False}
+        file = cached_file(self.path, os.path.join(place, name), **options)
         return None if file is None else Path(file)
 
     def read(self, name: str, place: str = "") -> Any:
@@ -76,7 +74,7 @@ class Folder:
 
     def read_encoding(self) -> "Encoding | None":
         """What makes one vector of those of a text; None where the folder has none."""
-        steps = [self._step(each) for each in self.modules[1:]]
+        steps = [self._step(module) for module in self.modules[1:]]
         return Encoding(steps) if steps else None
 
     def _step(self, module: Mapping[str, Any]) -> nn.Module:
@@ -116,9 +114,9 @@ class Pooled(nn.Module):
 
     def __init__(self, settings: Mapping[str, Any]):
         super().__init__()
-        old = [mode for name, mode in POOLINGS.items() if settings.get(name)]
-        named = settings.get("pooling_mode", old or "mean")
-        self.modes = [named] if isinstance(named, str) else list(named)
+        flags = [mode for name, mode in POOLINGS.items() if settings.get(name)]
+        setting = settings.get("pooling_mode", flags or "mean")
+        self.modes = [setting] if isinstance(setting, str) else list(setting)
         if unknown := [mode for mode in self.modes if mode not in POOLINGS.values()]:
             raise InputError(f"unknown pooling {unknown[0]!r}: it is one of {', '.join(POOLINGS.values())}")  # fmt: skip
 
@@ -160,7 +158,9 @@ def _dense(settings: Mapping[str, Any], weights: Path) -> nn.Module:
         tensors = load_file(weights)
     else:
         tensors = torch.load(weights, map_location="cpu", weights_only=True)
-    linear.load_state_dict({name.removeprefix("linear."): each for name, each in tensors.items()})
+    linear.load_state_dict(
+        {name.removeprefix("linear."): tensor for name, tensor in tensors.items()}
+    )
     name = str(settings.get("activation_function", "Tanh")).rsplit(".", 1)[-1]
     activation = getattr(nn, name, None)
     if not (inspect.isclass(activation) and activation.__module__.endswith("activation")) and name != "Identity":  # fmt: skip

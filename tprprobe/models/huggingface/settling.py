@@ -6,43 +6,43 @@ from tprprobe.models.huggingface.language import Pretrained
 from tprprobe.site.hooks import capture
 
 SHORT, LONG = 4, 9  # symbols of two texts that are read together
-PARTS = ("self.query", "self.key", "self.value", "self.attention", "self.filler", "mlp")
-MOVED = 1e-3  # of a state's largest number, how much rounding may change it, or so many steps of its dtype:
+LAYER_SITES = ("self.query", "self.key", "self.value", "self.attention", "self.filler", "mlp")
+TOLERANCE = 1e-3  # of a state's largest number, how much rounding may change it, or so many steps of its dtype:
 STEPS = 10
 
 
 @torch.no_grad()
 def settle(model: Pretrained) -> dict[str, str]:
-    """Takes away the sites that a run does not reach, and finds out whether a text may stand beside longer ones;
-    what there is to say of both.
-    """
+    """Removes the sites that no run reaches and tests whether padding changes states; notes on both."""
     pad = model.config.pad
     size = model.module.get_input_embeddings().weight.shape[0]
     symbols = [i for i in range(1, min(size, 30)) if i != pad]
     ids = torch.tensor([(symbols * LONG)[:LONG]] * 2, device=model.device).roll(1, 0)
     ids[1, SHORT:] = pad
     target = ids[:, :SHORT].clamp(min=0)
-    with capture(model, "*") as beside:
+    with capture(model, "*") as padded:
         model.run(ids, target)
-    model.taps.drop(model, [name for name in model.taps.sites if name not in beside])
-    states = [name for name in beside if name.endswith(".hidden")]
-    with capture(model, states) as alone:
+    model.taps.drop(model, [name for name in model.taps.sites if name not in padded])
+    states = [name for name in padded if name.endswith(".hidden")]
+    with capture(model, states) as unpadded:
         model.run(ids[1:, :SHORT], target[1:])
     model.needs_equal_lengths = any(
-        _moved(beside[name][1:, : values.shape[1]], values) for name, values in alone.items()
+        _differs(padded[name][1:, : values.shape[1]], values) for name, values in unpadded.items()
     )
     notes = {}
     if model.needs_equal_lengths:
         notes["batches"] = "of texts of one length, since padding changes the states of this model"
     layers = [name.removesuffix(".hidden") for name in states]
-    lacking = {part: sum(f"{layer}.{part}" not in beside for layer in layers) for part in PARTS}
+    lacking = {
+        site: sum(f"{layer}.{site}" not in padded for layer in layers) for site in LAYER_SITES
+    }
     if any(lacking.values()):
-        said = ", ".join(f"{part} in {n}" for part, n in lacking.items() if n)
-        notes["no sites"] = f"{said} of {len(layers)} layers"
+        listing = ", ".join(f"{site} in {n}" for site, n in lacking.items() if n)
+        notes["no sites"] = f"{listing} of {len(layers)} layers"
     return notes
 
 
-def _moved(beside: torch.Tensor, alone: torch.Tensor) -> bool:
+def _differs(padded: torch.Tensor, unpadded: torch.Tensor) -> bool:
     """True if states beside a longer text are others than alone."""
-    moved = max(MOVED, STEPS * torch.finfo(alone.dtype).eps)
-    return bool((beside - alone).abs().max() > moved * alone.abs().max())
+    moved = max(TOLERANCE, STEPS * torch.finfo(unpadded.dtype).eps)
+    return bool((padded - unpadded).abs().max() > moved * unpadded.abs().max())

@@ -15,8 +15,9 @@ from tprprobe.site.attachment import Attached, pass_through, place_site
 from tprprobe.site.patterns import layer_of
 from tprprobe.site.site import FOREIGN, Site
 
+STACKS = ("encoder", "decoder", "layers")  # in the order in which they run
 EAGER = "eager"  # the implementation of attention that has maps
-PARTS = ("query", "key", "value", "attention", "filler")
+ATTENTION_SITES = ("query", "key", "value", "attention", "filler")
 
 
 class Passed(Exception):
@@ -37,8 +38,8 @@ class Taps:
         self.orders = {name: stack.order for name, stack in anatomy.stacks.items()}
         self.rows: tuple[int, ...] = (0, 0)  # first axes of the tensor that a layer reads
         self.lengths: dict[str, int] = {}  # of the texts of a stack
-        self.own: list[tuple[str, tuple[Tap, ...], Counter]] = []  # the attention that runs
-        self.has_own = bool(anatomy.own)
+        self.running: list[tuple[str, tuple[Tap, ...], Counter]] = []  # the attention that runs
+        self.has_computed = bool(anatomy.computed)
         self.attended: set[tuple[str, str]] = set()  # layers whose attention has run, self or cross
         self.is_open, self.end = False, ""  # the layer behind which a pass ends; empty for none
         for name, site in anatomy.sites.items():
@@ -50,36 +51,32 @@ class Taps:
             for path in dict.fromkeys(layer.leave.path for layer in stack.layers):
                 pass_through(module.get_submodule(path), "output", self._leave)
         for route in sorted(anatomy.routes, key=lambda route: route.path):
-            passed = partial(self._states, route.part)
+            passed = partial(self._states, route.site)
             pass_through(module.get_submodule(route.path), route.end, passed)
-        for path, (kind, taps) in anatomy.own.items():
-            part = module.get_submodule(path)
+        for path, (kind, taps) in anatomy.computed.items():
+            submodule = module.get_submodule(path)
             begin = partial(self._begin, kind, taps)
-            part.register_forward_pre_hook(lambda *_, begin=begin: begin())
-            part.register_forward_hook(lambda *_: self._end(), always_call=True)
+            submodule.register_forward_pre_hook(lambda *_, begin=begin: begin())
+            submodule.register_forward_hook(lambda *_: self._end(), always_call=True)
 
     @contextmanager
-    def opened(self, module: Any, lengths: Sequence[int], whole: bool = True) -> Iterator[None]:
-        """A block in which the model runs once, on sources and targets of these lengths; if not ``whole``, up to the
-        last layer of its only stack that somebody reads.
-        """
+    def opened(self, module: Any, lengths: Sequence[int], is_whole: bool = True) -> Iterator[None]:
+        """A block of one run on texts of these lengths; if not whole, it ends behind the last layer that is read."""
         self.passed.clear()
         self.attended.clear()
-        self.own.clear()
+        self.running.clear()
         self.lengths = {name: lengths[name == "decoder"] for name in self.orders}
         self.is_open = True
-        read = [name for name, site in self.sites.items() if site.is_read]
-        maps = any(name.endswith(".attention") for name in read)
-        parts = {name.rsplit(".", 1)[-1] for name in read} & {*PARTS}
-        self.end = (
-            "" if whole else f"{next(iter(self.orders))}.{max(layer_of(n) or 0 for n in read)}"
-        )
+        names = [name for name, site in self.sites.items() if site.is_read]
+        maps = any(name.endswith(".attention") for name in names)
+        parts_read = {name.rsplit(".", 1)[-1] for name in names} & {*ATTENTION_SITES}
+        self.end = "" if is_whole else self._last_layer(names)
         with (
             attending(module, EAGER)
-            if (maps and self.kinds) or (parts and self.has_own)
+            if (maps and self.kinds) or (parts_read and self.has_computed)
             else nullcontext(),
-            intercepted(self._attend) if read and self.kinds else nullcontext(),
-            Watched(self._operate) if parts and self.has_own else nullcontext(),
+            intercepted(self._attend) if names and self.kinds else nullcontext(),
+            Watched(self._operate) if parts_read and self.has_computed else nullcontext(),
         ):
             try:
                 yield
@@ -88,12 +85,18 @@ class Taps:
             finally:
                 self.is_open = False
 
+    def _last_layer(self, names: Sequence[str]) -> str:
+        """The layer that the last of these sites belongs to."""
+        last_stack = max((name.split(".")[0] for name in names), key=STACKS.index)
+        layers = (layer_of(name) or 0 for name in names if name.startswith(f"{last_stack}."))
+        return f"{last_stack}.{max(layers)}"
+
     def drop(self, attached: Attached, names: Iterable[str]) -> None:
         """Takes sites away, which no pass reaches."""
         for name in names:
             del self.sites[name]
-            parent, _, last = name.rpartition(".")
-            delattr(attached.get_submodule(parent), last)
+            parent, _, attribute = name.rpartition(".")
+            delattr(attached.get_submodule(parent), attribute)
 
     def _enter(self, stack: str, states: Tensor) -> Tensor:
         self.stack, self.layer, self.rows = stack, f"{stack}.{self.passed[stack]}", states.shape[:2]
@@ -111,18 +114,18 @@ class Taps:
             raise Passed
         return after
 
-    def _through(self, part: str, tensor: Tensor) -> Tensor:
+    def _through(self, path: str, tensor: Tensor) -> Tensor:
         """The tensor behind its site; the tensor itself where nobody reads the site."""
-        site = self.sites.get(f"{self.layer}.{part}")
+        site = self.sites.get(f"{self.layer}.{path}")
         return site(tensor) if site is not None and site.is_read else tensor
 
-    def _states(self, part: str, tensor: Tensor) -> Tensor:
+    def _states(self, path: str, tensor: Tensor) -> Tensor:
         """Vectors of positions behind their site, as [batch, seq, d_model] without padding that the model adds."""
-        site = self.sites.get(f"{self.layer}.{part}")
+        site = self.sites.get(f"{self.layer}.{path}")
         if site is None or not site.is_read:
             return tensor
         if tensor.ndim == 2:  # rows of the whole batch
-            return self._states(part, tensor.unflatten(0, self.rows)).flatten(0, 1)
+            return self._states(path, tensor.unflatten(0, self.rows)).flatten(0, 1)
         order = self.orders[self.stack]
         turned = tensor if order == ORDERS[0] else tensor.permute(order)
         length = self.lengths.get(self.stack, turned.shape[1])
@@ -136,36 +139,36 @@ class Taps:
         return edited
 
     def _begin(self, kind: str, taps: tuple[Tap, ...]) -> None:
-        self.own.append((kind, taps, Counter()))
+        self.running.append((kind, taps, Counter()))
 
     def _end(self) -> None:
-        self.own.pop()
+        self.running.pop()
 
     def _operate(
         self, letters: tuple[str, ...], compute: Callable[..., Tensor], factors: Any
     ) -> Tensor:
         """The result of a product or a softmax, its tensors led through the sites of the attention that runs."""
-        if not self.own:
+        if not self.running:
             return compute(*factors)
-        kind, taps, counts = self.own[-1]
-        mine = [tap for tap in taps if tap.is_in(letters, counts[bool(letters)])]
+        kind, taps, counts = self.running[-1]
+        taps_here = [tap for tap in taps if tap.is_in(letters, counts[bool(letters)])]
         counts[bool(letters)] += 1
         passed = list(factors)
-        for tap in mine:
+        for tap in taps_here:
             if tap.place < len(passed):
                 passed[tap.place] = self._viewed(kind, tap, passed[tap.place])
         result = compute(*passed)
-        for tap in mine:
+        for tap in taps_here:
             if tap.place == len(passed):
                 result = self._viewed(kind, tap, result)
         return result
 
     def _viewed(self, kind: str, tap: Tap, tensor: Tensor) -> Tensor:
-        seen = view(tensor, tap, self.batch)
-        if seen is None:
+        site_tensor = view(tensor, tap, self.batch)
+        if site_tensor is None:
             return tensor
-        after = self._through(f"{kind}.{tap.part}", seen)
-        return tensor if after is seen else unview(after, tap)
+        after = self._through(f"{kind}.{tap.site}", site_tensor)
+        return tensor if after is site_tensor else unview(after, tap)
 
     @property
     def batch(self) -> int:
@@ -176,17 +179,17 @@ class Taps:
         """The attention with its tensors led through the sites of the layer that runs."""
 
         def attend(
-            module: nn.Module, query: Tensor, key: Tensor, value: Tensor, *more: Any, **named: Any
+            module: nn.Module, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any
         ) -> Any:
             kind = self.kinds.get(id(module))
             if kind is None or (self.layer, kind) in self.attended:  # a second one, as in DiffLlama
-                return attention(module, query, key, value, *more, **named)
+                return attention(module, query, key, value, *args, **kwargs)
             self.attended.add((self.layer, kind))
             query, key, value = (
-                self._per_head(f"{kind}.{part}", tensor)
-                for part, tensor in (("query", query), ("key", key), ("value", value))
+                self._per_head(f"{kind}.{path}", tensor)
+                for path, tensor in (("query", query), ("key", key), ("value", value))
             )
-            output, weights = attention(module, query, key, value, *more, **named)
+            output, weights = attention(module, query, key, value, *args, **kwargs)
             if weights is not None:
                 edited = self._through(f"{kind}.attention", weights)
                 if edited is not weights:
@@ -197,10 +200,10 @@ class Taps:
 
         return attend
 
-    def _per_head(self, part: str, tensor: Tensor) -> Tensor:
+    def _per_head(self, path: str, tensor: Tensor) -> Tensor:
         """A tensor [batch, head, seq, d_head] behind its site."""
         turned = tensor.transpose(1, 2)
-        after = self._through(part, turned)
+        after = self._through(path, turned)
         return tensor if after is turned else after.transpose(1, 2)
 
 

@@ -29,20 +29,20 @@ def read_vocabulary(tokenizer: Any, module: Any, head: str | None) -> Tokens:
         forced = _setting(module, "forced_bos_token_id")
     elif pad in (None, start, end, tokenizer.unk_token_id):  # a text may hold it
         pad = NO_PAD
-    known = {
+    special_ids = {
         "start": start,
         "end": end,
         "padding": None if pad == NO_PAD else pad,
         "forced": forced,
     }
-    _check_rows(rows, known)
+    _check_rows(rows, special_ids)
     sos, eos = _first(start, end, 0) or 0, _first(end, start, 0) or 0
     writes = DECODER if module.config.is_encoder_decoder else MASKS if head == "masked" else BEHIND
     names = DECODERS if writes == DECODER else WINDOWS
     limit, room = _limit(tokenizer, module), _find_window(module, names)
     vocabulary = Tokens(tokenizer, int(pad), sos, eos, rows, limit, room, writes, forced)
-    first, last = vocabulary.source_frame
-    _check_rows(rows, {"framing": max(first + last, default=None)})
+    prefix, suffix = vocabulary.source_frame
+    _check_rows(rows, {"framing": max(prefix + suffix, default=None)})
     return vocabulary
 
 
@@ -57,35 +57,37 @@ def _check_rows(rows: int, symbols: dict[str, int | None]) -> None:
 def _find_window(module: Any, names: tuple[str, ...]) -> int | None:
     """The number of symbols that a model has positions for; None where it names none."""
     config = module.config.get_text_config()
-    known = (getattr(config, name, None) for name in names)
-    positions = next((n for n in known if isinstance(n, int) and n > 0), None)
+    sizes = (getattr(config, name, None) for name in names)
+    positions = next((n for n in sizes if isinstance(n, int) and n > 0), None)
     if positions is None:
         return None
-    learned = [
-        each.padding_idx + 1  # RoBERTa counts positions from there
-        for name, each in module.named_modules()
-        if isinstance(each, nn.Embedding) and "position" in name and each.padding_idx is not None
+    offsets = [
+        submodule.padding_idx + 1  # RoBERTa counts positions from there
+        for name, submodule in module.named_modules()
+        if isinstance(submodule, nn.Embedding)
+        and "position" in name
+        and submodule.padding_idx is not None
     ]
-    return positions - max(learned, default=0)
+    return positions - max(offsets, default=0)
 
 
 def _limit(tokenizer: Any, module: Any) -> int | None:
     """The number of ids that a text may have: the least of what tokenizer and model name."""
-    named = tokenizer.model_max_length
-    if not isinstance(named, int) or named < 1:
-        raise InputError(f"model_max_length is a whole number above 0, not {named!r:.40}")
-    known = [
-        each
-        for each in (named, _find_window(module, WINDOWS))
-        if each is not None and each < ENDLESS
+    max_length = tokenizer.model_max_length
+    if not isinstance(max_length, int) or max_length < 1:
+        raise InputError(f"model_max_length is a whole number above 0, not {max_length!r:.40}")
+    limits = [
+        limit
+        for limit in (max_length, _find_window(module, WINDOWS))
+        if limit is not None and limit < ENDLESS
     ]
-    return min(known, default=None)
+    return min(limits, default=None)
 
 
 def _first(*ids: Any) -> int | None:
     """The first id that is not None; of several end symbols the first."""
-    known = next((each for each in ids if each is not None), None)
-    return known[0] if isinstance(known, list | tuple) else known
+    symbol_id = next((candidate for candidate in ids if candidate is not None), None)
+    return symbol_id[0] if isinstance(symbol_id, list | tuple) else symbol_id
 
 
 def _setting(module: Any, name: str) -> int | None:

@@ -1,63 +1,23 @@
 """A dump of another program's vectors, whatever its format, written as a store."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
 
 from tprprobe import plugins
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.checksums import sum_file
 from tprprobe.files.locks import alone
 from tprprobe.store.dtypes import check_storage, first_infinite
-from tprprobe.store.dumps.datasets import is_dataset, open_dataset
-from tprprobe.store.dumps.dump import Block, Dump
-from tprprobe.store.dumps.neurox import Sentences
-from tprprobe.store.dumps.requests import Requests
-from tprprobe.store.dumps.tensors import READERS, open_arrays
+from tprprobe.store.dumps.dump import Block
+from tprprobe.store.dumps.dump import Format as Format
 from tprprobe.store.layout import SAMPLE, SiteSpec
 from tprprobe.store.reader import Store, open_store
 from tprprobe.store.tokens import samples_of
 from tprprobe.store.writer import StoreWriter
 
-Layers = Sequence[int] | None
-
-
-class Format(NamedTuple):
-    """A format of dumps: what it is, what tells it, what opens it, which options it takes.
-
-    It is opened with a token table or tokenizer (or None), and the numbers of its layers (or None).
-    """
-
-    title: str
-    reads: Callable[[Path], bool]
-    open: Callable[[Path, Path | None, Layers], Dump]
-    options: frozenset[str]
-
-
 PICKLES = (".pt", ".pth", ".bin", ".pkl", ".pickle")
-FORMATS = {
-    "vllm": Format(
-        "vLLM's hidden states, a folder of .safetensors",
-        Requests.reads,
-        Requests,
-        frozenset({"tokens", "layers"}),
-    ),
-    "datasets": Format(
-        "a folder of datasets, SAELens's cached activations",
-        is_dataset,
-        open_dataset,
-        frozenset({"tokens"}),
-    ),
-    "neurox": Format("NeuroX's .hdf5 or .json", Sentences.reads, Sentences, frozenset({"layers"})),
-    "arrays": Format(
-        ".npz, .npy or .safetensors with a token table",
-        lambda path: path.is_file() and path.suffix in READERS,
-        open_arrays,
-        frozenset({"tokens"}),
-    ),
-}
 
 
 def import_store(
@@ -101,9 +61,9 @@ def import_store(
     if not path.exists():
         raise InputError(f"no file or folder {path} to import")
     name = format or _recognize(path)
-    if name not in FORMATS | plugins.find("formats"):
-        raise unknown("format", name, FORMATS | plugins.find("formats"))
-    form: Format = FORMATS.get(name) or plugins.find("formats")[name].load()
+    if name not in (formats := plugins.find("formats")):
+        raise unknown("format", name, formats)
+    form: Format = formats[name].load()
     for option, value in {"tokens": tokens, "layers": layers}.items():
         if value is not None and option not in form.options:
             raise InputError(f"{path} of the format {name} takes no --{option}")
@@ -126,15 +86,13 @@ def import_store(
                 _check_finite(path, dump.specs, block)
                 writer.append(*block)
         except MemoryError as error:
-            raise InputError(
-                f"{path}: one sample is larger than the memory of this machine"
-            ) from error
+            raise InputError(f"{path}: one sample is larger than this memory") from error
         writer.finish()
     return open_store(out)
 
 
 def _recognize(path: Path) -> str:
-    formats = FORMATS | plugins.load_all("formats")
+    formats: dict[str, Format] = plugins.load_all("formats")
     for name, dump in formats.items():
         if dump.reads(path):
             return name
@@ -151,14 +109,7 @@ def _recognize(path: Path) -> str:
 def _check_finite(path: Path, specs: Mapping[str, SiteSpec], block: Block) -> None:
     bad = {site: first_infinite(rows) for site, rows in block.rows.items()}
     for site, maps in block.maps.items():
-        bad[site] = next(
-            (
-                i
-                for i, attention_map in enumerate(maps)
-                if first_infinite(attention_map) is not None
-            ),
-            None,
-        )
+        bad[site] = next((i for i, m in enumerate(maps) if first_infinite(m) is not None), None)
     for site, row in bad.items():
         if row is not None:
             samples = samples_of(block.table, SAMPLE if site in block.maps else specs[site].rows)

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from tprprobe.models.caches import KeyValues
+from tprpapers.architectures.caches import KeyValues
 from tprprobe.site.site import attention_map, per_head, per_position
 
 Roles = Literal["continuous", "one", "none"]
@@ -125,15 +125,15 @@ class TPAttention(nn.Module):
     ) -> tuple[Tensor, ...]:
         """v̄ and, if it is continuous, the role: what is read of the states, before anything is bound."""
         x, past = self.input(x), past or KeyValues()
-        own = [self.to_query, *([self.to_role] if self.roles == "continuous" else [])]
-        read = [self.to_key, self.to_value]
+        query_maps = [self.to_query, *([self.to_role] if self.roles == "continuous" else [])]
+        memory_maps = [self.to_key, self.to_value]
         if memory is None:
-            query, *role, key, value = project(x, [*own, *read], self.n_heads)
+            query, *role, key, value = project(x, [*query_maps, *memory_maps], self.n_heads)
             key, value = past.extend(self.key(key), self.value(value))
         else:
-            query, *role = project(x, own, self.n_heads)
+            query, *role = project(x, query_maps, self.n_heads)
             if not past.length:
-                key, value = project(memory, read, self.n_heads)
+                key, value = project(memory, memory_maps, self.n_heads)
                 past.extend(self.key(key), self.value(value))
             key, value = past.pair
         query = self.query(query)

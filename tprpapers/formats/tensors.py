@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from tprpapers.formats.tensor_writers import write_npz, write_safetensors
+from tprpapers.formats.token_arrays import Numbers, TokenArrays, take_maps
+from tprpapers.formats.token_tables import find_table, read_table
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error, check_claim
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.store.dtypes import BFLOAT16
-from tprprobe.store.dumps.symbols import find_table, read_table
-from tprprobe.store.dumps.token_arrays import Numbers, TokenArrays, take_maps
+from tprprobe.store.dumps.dump import Format
 
 # of safetensors; numpy has no bfloat16, whose bits are the upper half of a float32
 TYPES = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}
@@ -121,3 +123,11 @@ READERS: dict[str, Callable[[Path], Mapping[str, Tensor]]] = {
     ".npy": lambda path: {path.stem: Tensor(np.load(path, mmap_mode="r", allow_pickle=False))},
     ".safetensors": _read_safetensors,
 }
+
+FORMAT = Format(
+    ".npz, .npy or .safetensors with a token table",
+    lambda path: path.is_file() and path.suffix in READERS,
+    open_arrays,
+    frozenset({"tokens"}),
+    {".npz": write_npz, ".safetensors": write_safetensors},
+)

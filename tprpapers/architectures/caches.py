@@ -1,6 +1,5 @@
 """Caches of a decoder: the memory, and its layers' keys and values, computed once."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -23,14 +22,6 @@ class Memory:
     def __getitem__(self, rows: Order) -> "Memory":
         return Memory(self.states[rows], self.mask[rows])
 
-    @staticmethod
-    def join(parts: Sequence["Memory"]) -> "Memory":
-        """The rows of all parts; narrower parts are padded with hidden zeros."""
-        rooms = [max(p.states.shape[1] for p in parts) - p.states.shape[1] for p in parts]
-        states = [F.pad(p.states, (0, 0, 0, n)) for p, n in zip(parts, rooms, strict=True)]
-        masks = [F.pad(p.mask, (0, n)) for p, n in zip(parts, rooms, strict=True)]
-        return Memory(torch.cat(states), torch.cat(masks))
-
 
 class KeyValues:
     """Keys and values of one attention, each [batch, seq, head, d_head].
@@ -46,17 +37,17 @@ class KeyValues:
     def pair(self) -> tuple[Tensor, ...]:
         return tuple(buffer[:, : self.length] for buffer in self._buffers)
 
-    def extend(self, *new: Tensor) -> tuple[Tensor, ...]:
-        start, self.length = self.length, self.length + new[0].shape[1]
+    def extend(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        start, self.length = self.length, self.length + tensors[0].shape[1]
         if not start:
-            self._buffers = new
-            return new
+            self._buffers = tensors
+            return tensors
         if self.length > self._buffers[0].shape[1]:
             self._buffers = tuple(
                 F.pad(b, (0, 0, 0, 0, 0, self.length + ROOM - b.shape[1])) for b in self._buffers
             )
-        for buffer, part in zip(self._buffers, new, strict=True):
-            buffer[:, start : self.length] = part
+        for buffer, tensor in zip(self._buffers, tensors, strict=True):
+            buffer[:, start : self.length] = tensor
         return self.pair
 
     def __getitem__(self, rows: Order) -> "KeyValues":
@@ -69,8 +60,8 @@ class Cache:
     A memory's row may serve several rows that stand behind each other (the hypotheses of a beam).
     """
 
-    def __init__(self, own: list[KeyValues], memory: list[KeyValues]):
-        self.own, self.memory = own, memory
+    def __init__(self, decoded: list[KeyValues], memory: list[KeyValues]):
+        self.own, self.memory = decoded, memory
 
     @classmethod
     def empty(cls, n_layers: int) -> "Cache":
@@ -82,9 +73,9 @@ class Cache:
 
     def __getitem__(self, rows: Order) -> "Cache":
         """The cache of these rows; hypotheses that share a memory stay together."""
-        (own, *_), (memory, *_) = self.own[0].pair, self.memory[0].pair
-        shared = len(own) // len(memory)
+        (decoded, *_), (memory, *_) = self.own[0].pair, self.memory[0].pair
+        shared = len(decoded) // len(memory)
         samples = rows[::shared] // shared
-        same = samples.equal(torch.arange(len(memory), device=rows.device))
-        kept = self.memory if same else [layer[samples] for layer in self.memory]
-        return Cache([layer[rows] for layer in self.own], kept)
+        is_same = samples.equal(torch.arange(len(memory), device=rows.device))
+        memory_layers = self.memory if is_same else [layer[samples] for layer in self.memory]
+        return Cache([layer[rows] for layer in self.own], memory_layers)

@@ -32,12 +32,9 @@ ANY = "datasets"  # the prefix of an id
 ROWS = 256  # that are decoded at a time
 
 
-def is_hub_set(spec: str) -> bool:
-    return spec.partition(":")[0] in (ANY, *HUB)
-
-
-def open_hub_set(request: Request) -> Dataset:
+def load(spec: str, **options: Any) -> Dataset:
     """The articles of a split (of `test` where none is named), or the first n."""
+    request = Request(spec, **options)
     name, _, path = request.spec.partition(":")
     place, _, column = path.partition(":") if name == ANY else (path, "", "")
     tables, split = _tables(name, place), request.split or "test"

@@ -14,7 +14,7 @@ from tprprobe.models.decoding.generation import generate
 
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("tokenizers")
-own = pytest.importorskip("tprprobe.models.huggingface.auto")
+own = pytest.importorskip("tprpapers.architectures.auto_classes")
 pytestmark = pytest.mark.filterwarnings("ignore")
 TEXT = {
     "tpt-d-english": "english:version=1,depth=1,sentences=4-6",

@@ -2,14 +2,13 @@
 
 import csv
 import re
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from tprprobe.errors import InputError, check_extra
+from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.store.layout import SIDES
 from tprprobe.store.tokens import join_texts, sort_tokens
@@ -18,36 +17,10 @@ SUFFIXES = (".parquet", ".csv", ".tsv")
 SEQUENCE = "sequence"
 TEXTS = ("token", SEQUENCE)  # columns that are texts whatever they look like
 NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?", re.IGNORECASE)
-TOKENIZER = "tokenizer.json"
 ACCEPTED = (
     "a table of tokens has one row for every token, with the columns sample and token, or one row for every "
     "sample, with the column sequence (symbols separated by blanks)"
 )
-
-
-def read_pieces(tokenizer: Path | None) -> Callable[[Iterable[int]], list[str]]:
-    """What turns the ids of a dump into symbols: the ``tokenizer.json`` given, else their digits."""
-    if tokenizer is None:
-        return lambda ids: [str(each) for each in ids]
-    file = tokenizer / TOKENIZER if tokenizer.is_dir() else tokenizer
-    if file.suffix != ".json" or not file.is_file():
-        raise InputError(
-            f"no tokenizer {tokenizer}: this dump holds ids of tokens; give the model's {TOKENIZER} as "
-            "--tokens"
-        )
-    check_extra("tokenizers", "summarization", f"reading {file}")
-    from tokenizers import Tokenizer
-
-    with as_input_error(f"{file} is no tokenizer"):
-        vocabulary = Tokenizer.from_file(str(file))
-
-    def name(ids: Iterable[int]) -> list[str]:
-        pieces: list[Any] = [vocabulary.id_to_token(int(each)) for each in ids]
-        if None in pieces:
-            raise InputError(f"{file} has no token of id {list(ids)[pieces.index(None)]}")
-        return pieces
-
-    return name
 
 
 def find_table(source: Path, table: Path | None) -> Path:

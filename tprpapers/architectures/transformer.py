@@ -13,9 +13,9 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from tprpapers.architectures.attention import Binding, Roles, TPAttention
+from tprpapers.architectures.caches import Cache, KeyValues, Memory
 from tprprobe.errors import InputError
-from tprprobe.models.attention import Binding, Roles, TPAttention
-from tprprobe.models.caches import Cache, KeyValues, Memory
 from tprprobe.models.protocol import Model
 from tprprobe.site.site import per_position
 
@@ -99,15 +99,15 @@ class Embedding(nn.Module):
         """The embedding of what a decoder reads, from that position on."""
         return self._embed(ids, start, self.target if self.to_role is not None else self)
 
-    def _embed(self, ids: Tensor, start: int, at: Any) -> Tensor:
+    def _embed(self, ids: Tensor, start: int, sites: Any) -> Tensor:
         end = start + ids.shape[1]
         if end > len(self.positions):
             raise InputError(f"{end} symbols: this model has max_length {len(self.positions)}")
         e = self.token(ids) * self.scale + self.positions[start:end]
         if self.to_role is None:
             return self.dropout(e)
-        e = at.filler(e)
-        return self.dropout(at.binding(e * at.role(self.to_role(e) + 1)))
+        e = sites.filler(e)
+        return self.dropout(sites.binding(e * sites.role(self.to_role(e) + 1)))
 
 
 def sinusoids(length: int, d_model: int) -> Float[Tensor, "seq d_model"]:
@@ -158,24 +158,20 @@ class Layer(nn.Module):
         mask: Tensor | None,
         memory: Memory | None = None,
         uniform: Tensor | None = None,
-        own: KeyValues | None = None,
-        read: KeyValues | None = None,
+        decoded: KeyValues | None = None,
+        memory_past: KeyValues | None = None,
     ) -> Float[Tensor, "batch seq d_model"]:
-        x = x + self.dropout(self.self(self.norm1(x), mask=mask, uniform=uniform, past=own))
-        before, last = self.norm2, self.norm3
+        x = x + self.dropout(self.self(self.norm1(x), mask=mask, uniform=uniform, past=decoded))
+        before, final_norm = self.norm2, self.norm3
         if memory is not None:
-            out = self.cross(self.norm2(x), memory.states, mask=memory.mask, past=read)
-            x, before, last = x + self.dropout(out), self.norm3, self.norm4
+            out = self.cross(self.norm2(x), memory.states, mask=memory.mask, past=memory_past)
+            x, before, final_norm = x + self.dropout(out), self.norm3, self.norm4
         x = x + self.dropout(self.feed_forward(before(x)))
-        return self.hidden(last(x))
+        return self.hidden(final_norm(x))
 
 
 def attention(config: TransformerConfig) -> TPAttention:
-    """One attention, initialized as the configuration says.
-
-    The authors' TP-attention keeps torch's default, as its Xavier reset is never called; their
-    baseline's is called. ``xavier`` is that reset for both: W_r ~ N(0, 1/√d_r), the others Xavier.
-    """
+    """One attention; ``xavier`` is the authors' reset, W_r ~ N(0, 1/√d_r), which they call for the baseline alone."""
     module = TPAttention(
         config.d_model, config.n_heads, config.roles, config.binding, config.dropout
     )
@@ -222,8 +218,8 @@ class Transformer(Model[TransformerConfig, Memory, Cache]):
         cache = cache or Cache.empty(len(self.decoder))
         mask, uniform = self._target_mask(target, cache.length)
         y = self.embedding.read(target, cache.length)
-        for layer, own, read in zip(self.decoder, cache.own, cache.memory, strict=True):
-            y = layer(y, mask, memory, uniform, own, read)
+        for layer, decoded, memory_past in zip(self.decoder, cache.own, cache.memory, strict=True):
+            y = layer(y, mask, memory, uniform, decoded, memory_past)
         return y @ self.embedding.token.weight.T, cache
 
     def _target_mask(self, target: Tensor, past: int) -> tuple[Tensor | None, Tensor | None]:
@@ -232,3 +228,6 @@ class Transformer(Model[TransformerConfig, Memory, Cache]):
             return None, target == self.config.pad
         causal = torch.ones(n, past + n, dtype=torch.bool, device=target.device).tril(past)
         return causal[None, None].expand(len(target), 1, -1, -1), target == self.config.pad
+
+
+TP_TRANSFORMER = Transformer, {"roles": "continuous", "embedding_binding": True}

@@ -12,10 +12,10 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from tprprobe.models.caches import Cache, KeyValues, Memory
+from tprpapers.architectures.caches import Cache, KeyValues, Memory
+from tprpapers.architectures.sublayers import SubLayer
+from tprpapers.architectures.tptconfig import TPTConfig
 from tprprobe.models.protocol import Model
-from tprprobe.models.sublayers import SubLayer
-from tprprobe.models.tptconfig import TPTConfig
 from tprprobe.site.site import per_position
 
 MAX_DISTANCE = 128  # distances from here on share the last bucket
@@ -101,12 +101,12 @@ class T5Layer(nn.Module):
         bias: Tensor,
         memory: Tensor | None = None,
         cross_bias: Tensor | None = None,
-        own: KeyValues | None = None,
-        read: KeyValues | None = None,
+        decoded: KeyValues | None = None,
+        memory_past: KeyValues | None = None,
     ) -> Float[Tensor, "batch seq d_model"]:
-        x = self.self(x, bias, past=own)
+        x = self.self(x, bias, past=decoded)
         if memory is not None:
-            x = self.cross(x, cross_bias, memory, past=read)
+            x = self.cross(x, cross_bias, memory, past=memory_past)
         return self.hidden(self.feed_forward(x))
 
 
@@ -151,18 +151,21 @@ class TPT(Model[TPTConfig, Memory, Cache]):
         cache = cache or Cache.empty(len(self.decoder))
         bias, cross_bias = self._biases(cache.length, target.shape[1], memory)
         y = self.dropout(self.embedding(target))
-        for layer, own, read in zip(self.decoder, cache.own, cache.memory, strict=True):
-            y = layer(y, bias, memory.states, cross_bias, own, read)
+        for layer, decoded, memory_past in zip(self.decoder, cache.own, cache.memory, strict=True):
+            y = layer(y, bias, memory.states, cross_bias, decoded, memory_past)
         y = self.dropout(self.decoder_norm(y)) * self.config.d_model**-0.5
         return y @ self.embedding.weight.T, cache
 
     def _biases(self, past: int, n: int, memory: Memory) -> tuple[Tensor, Tensor]:
-        own = self.decoder_bias(past, n, past + n)
-        causal = torch.ones(n, past + n, dtype=torch.bool, device=own.device).tril(past)
-        cross = additive(memory.mask, CROSS_HIDDEN, own)
+        decoder_bias = self.decoder_bias(past, n, past + n)
+        causal = torch.ones(n, past + n, dtype=torch.bool, device=decoder_bias.device).tril(past)
+        cross = additive(memory.mask, CROSS_HIDDEN, decoder_bias)
         if self.config.cross_position_bias:
             cross = cross + self.cross_bias(past, n, memory.mask.shape[-1])
-        return own + additive(causal, SELF_HIDDEN, own), cross
+        return decoder_bias + additive(causal, SELF_HIDDEN, decoder_bias), cross
+
+
+T5 = TPT, {"roles": "none"}
 
 
 def position_bias(config: TPTConfig, bound: bool, bidirectional: bool) -> RelativeBias:

@@ -15,13 +15,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute
 
+from tprpapers.formats.dataset_writer import write_dataset
+from tprpapers.formats.samples import natural, read_pieces
+from tprpapers.formats.token_arrays import Maps, TokenArrays
+from tprpapers.formats.token_tables import complete_table, find_table, read_table
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.site.patterns import ATTENTION, side_of
-from tprprobe.store.dumps.dump import count_rows, natural
-from tprprobe.store.dumps.symbols import complete_table, find_table, read_pieces, read_table
-from tprprobe.store.dumps.token_arrays import Maps, TokenArrays
+from tprprobe.store.dumps.dump import Format, count_rows
 
 STATE = "state.json"
 TOKEN_IDS = "token_ids"
@@ -193,3 +195,12 @@ def _tokens(path: Path, table: pa.Table, tokenizer: Path | None) -> pd.DataFrame
         token = pd.Categorical(spellings[codes])
         columns |= {"id": numbers[codes].astype(np.int32), "token": token}
     return complete_table(pd.DataFrame(columns), path)
+
+
+FORMAT = Format(
+    "a folder of datasets, SAELens's cached activations",
+    is_dataset,
+    open_dataset,
+    frozenset({"tokens"}),
+    {"": write_dataset},
+)

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
+from tprpapers.formats.samples import LayeredDump, Sample, natural, read_pieces
+from tprpapers.formats.tensors import Tensor, read_tensors
 from tprprobe.errors import InputError
-from tprprobe.store.dumps.dump import LayeredDump, Sample, natural
-from tprprobe.store.dumps.symbols import read_pieces
-from tprprobe.store.dumps.tensors import Tensor, read_tensors
+from tprprobe.store.dumps.dump import Format
 
 STATES, IDS = "hidden_states", "token_ids"
 ENDING, PACKED = ".safetensors", ".zst"
@@ -65,3 +65,11 @@ class Requests(LayeredDump):
 
 def _read(states: Tensor) -> np.ndarray:
     return states[:].swapaxes(0, 1)
+
+
+FORMAT = Format(
+    "vLLM's hidden states, a folder of .safetensors",
+    Requests.reads,
+    Requests,
+    frozenset({"tokens", "layers"}),
+)

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import torch
 
+from tprpapers.architectures.tpt import buckets
 from tprprobe.errors import InputError
 from tprprobe.models import build, count_parameters
-from tprprobe.models.tpt import buckets
 from tprprobe.site.hooks import capture, intervene, sites
 
 SMALL = {

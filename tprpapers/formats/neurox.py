@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from tprpapers.formats.hdf5 import open_hdf5
+from tprpapers.formats.samples import LayeredDump, Sample
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error, check_claim
-from tprprobe.files.hdf5 import open_hdf5
 from tprprobe.files.jsonfiles import parse_json
-from tprprobe.store.dumps.dump import LayeredDump, Sample
+from tprprobe.store.dumps.dump import Format
 
 INDEX = "sentence_to_index"
 OCCURRENCE = re.compile(r" \(Occurrence \d+\)$")  # behind a sentence that NeuroX met before
@@ -78,3 +79,6 @@ def _sentence(line: str, where: str) -> Sample:
     array = array.transpose(1, 0, 2)
     words = [str(word["token"]) for word in features]
     return Sample(where, words, None, array.shape, "float32", lambda: array)
+
+
+FORMAT = Format("NeuroX's .hdf5 or .json", Sentences.reads, Sentences, frozenset({"layers"}))
