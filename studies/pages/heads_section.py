@@ -1,4 +1,4 @@
-"""What the heads of the matched models learnt: means over seeds, and differences of equal start."""
+"""What the heads of the matched models learned: means over seeds, and differences of equal start."""
 
 from typing import Any
 

@@ -104,7 +104,7 @@ def conformity_table(
             }
         )
     caption = (
-        f"{note}\nTwo clusters; which one is nominal is learnt on the other half of the images. First "
+        f"{note}\nTwo clusters; which one is nominal is learned on the other half of the images. First "
         "words are left out, as in the paper. Commoner side: the share if all words were put there.\n"
         f"{one_cluster_share:.1%} of the captions have all their words in one cluster; such clusters separate "
         "captions, not words.\n"

@@ -119,8 +119,8 @@ def estimate(
     blocks: Sequence[slice],
     seed: int,
 ) -> Interval:
-    """The share of the variance of centred states that the measured components carry beyond a basis, NaN where no column
-    lies in two blocks; units lie block by block.
+    """The share of the variance of centred states that the measured components carry beyond a basis, NaN where its interval
+    would hold all shares, as where no column lies in two blocks; units lie block by block.
     """
     rng = np.random.default_rng(seed)
     n_traces = int(np.clip(TRACED_UNITS // len(states), *N_TRACES))
@@ -151,6 +151,8 @@ def estimate(
     influence = 2 * misfit + variances @ (measured[:, None] * sizes) - share * totals
     error = _standard_error(influence, np.tensordot(weights, grams, 1)) / totals.sum()
     half = stats.t.ppf(0.975, len(blocks) - 1) * error
+    if not half < 1:
+        return Interval(np.nan, np.nan, np.nan)
     return Interval(float(share), float(share - half), float(share + half), len(blocks) - 1)
 
 

@@ -10,8 +10,8 @@ Limits. Functions of the bag are claimed to bind in about 5 % of draws or fewer 
 (``benchmarks.binding.shares``). Where pairs are many, the weights are diagonal, and a share is exact on average over V, not for
 every V.
 
-Estimator. Let P project out fixed columns F (roles, bins of length, frequent fillers by bins of length), K = X̃ W X̃ᵀ and
-blocks of groups be independent. Products of states of *different* blocks hold no noise, so
+Estimator. Let P project out fixed columns F (roles, bins of length, frequent fillers by bins of length), K = X̃ W X̃ᵀ without
+its diagonal (with it, functions of the bag that F does not hold were biased: idf weights by −.005), and blocks of groups be independent. Products of states of *different* blocks hold no noise, so
     q = Σ_{i, j of different blocks} ⟨(P e)_i, (P e)_j⟩ (P K P)_ij
 is 0 on average if there are no bindings, whatever the noise of a block is (in the block itself, the residuals that the other
 blocks predict stand for the noise: E[ê ẽᵀ] = Ω). Errors of E[x | b, c] and of F both have to be large to bias it: their product
