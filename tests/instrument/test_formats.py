@@ -181,6 +181,7 @@ WRONG = {
         ('text,label\n"a "b",c\n', "line 2: .*a quote in them is doubled"),
         ("id,premise,hypothesis,label\n1,a,b,c\n", "'id', 'premise', 'hypothesis', 'label', but no 'text'"),
     ],
+    "a.txt": [("-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\n", "has words and tags in columns: name it a.iob2")],
     "a.jsonl": [
         ('{"text": "a", "label": "b"}\n{"text": "c"}\n', "line 2 has no 'label', which the first line has"),
         ('{"text": "a", "label": [1, 2]}\n', r"line 1: the label is \[1, 2\], not a text: give FILE:COLUMN"),
@@ -199,6 +200,7 @@ def test_what_breaks_a_rule_is_refused_with_its_line(tmp_path, name, text, said)
 
 TABLES = {  # by report: name, content, pairs, what is said
     "quotes in a .tsv": ("a.tsv", 'sentence\tlabel\n"a\t1\nb" c\t0\n', [('"a', "1"), ('b" c', "0")], "rows 2; read: sentence (target: label)"),
+    "quotes around": ("a.tsv", 'text\n"a ""b"""\n', [('"a ""b"""',) * 2], "; 1 texts keep the quotes around them"),
     "labels": ("a.csv", "text,label\na,01\nb,1\n", [("a", "01"), ("b", "1")], "read: text (target: label)"),
     "summaries": ("a.csv", "id,document,summary\n1,d,s\n", [("d", "s")], "read: document (target: summary); not read: id"),
     "bars": ("a.csv", b"id|text\n1|a, b\n", [("a, b", "a, b")], "read: text; not read: id"),

@@ -84,11 +84,14 @@ def describe_columns(names: Collection[str], columns: Columns) -> dict[str, Any]
 def report_columns(source: str, count: int, report: Mapping[str, Any]) -> str:
     """The line that reports the reading of a table of so many rows."""
     text, *target = report["columns"]
-    unread = ", ".join(report["columns_not_read"])
-    target_note = f" (target: {target[0]})" if target else ""
-    return f"{source}: rows {count:,}; read: {text}{target_note}" + (
-        f"; not read: {unread}" if unread else ""
-    )
+    unread, quoted = report["columns_not_read"], report.get("quoted", 0)
+    clauses = [
+        f"rows {count:,}",
+        f"read: {text}" + (f" (target: {target[0]})" if target else ""),
+        f"not read: {', '.join(unread)}" if unread else "",
+        f"{quoted:,} texts keep the quotes around them (a .tsv file has no quotes)" * bool(quoted),
+    ]
+    return f"{source}: {'; '.join(filter(None, clauses))}"
 
 
 def as_text(value: object, kind: str, where: str) -> str:

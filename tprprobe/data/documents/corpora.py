@@ -8,7 +8,7 @@ import hashlib
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,11 @@ from tprprobe.data.documents.articlefiles import (
 )
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.lines import LONGEST, read_lines, scan_lines
+from tprprobe.gold.iob import TAG
 
 UNITS = ("lines", "paragraphs")
+MAX_HEAD = 20  # lines of a text that show whether they are columns
+QUOTED = re.compile(r'"(?:[^"]|"")*"')  # a field as a .csv file quotes it
 SEPARATORS = ",;\t|"  # of a .csv file: the first that stands between the names of its columns
 SEPARATOR_LINE = re.compile(r"sep=(.)")  # by which Excel names it, before the names of columns
 QUOTING = {
@@ -58,6 +61,7 @@ def open_text(path: Path, request: Request) -> Articles:
     unit = request.column or UNITS[0]
     if unit not in UNITS:
         raise unknown(f"unit of {path}", unit, UNITS)
+    _check_prose(path)
     filled: list[bool] = []
     lines = scan_lines(path, check=lambda line, _: filled.append(bool(line.strip())))
     has_text = np.array(filled[: len(lines)])
@@ -81,6 +85,15 @@ def open_text(path: Path, request: Request) -> Articles:
     return Articles.of(request, len(starts), read)
 
 
+def _check_prose(path: Path) -> None:
+    """Refuses a column file of words and tags that is named like a text."""
+    head = [line.split() for _, line in islice(read_lines(path), MAX_HEAD) if line.strip()]
+    if head and all(len(fields) > 1 and TAG.fullmatch(fields[-1]) for fields in head):
+        raise InputError(
+            f"{path} has words and tags in columns: name it {path.name.split('.')[0]}.iob2, and it is read as that"
+        )
+
+
 def open_table(path: Path, request: Request) -> Articles:
     """The texts of a `.csv` or `.tsv` file: the column asked for, the only one, or those of a known pair."""
     rows = _read_table(path)
@@ -97,6 +110,9 @@ def open_table(path: Path, request: Request) -> Articles:
             )
         articles.append(make_article(columns, (row[place] for place in places)))
     report = describe_columns(names, columns)
+    if _suffix(path) == ".tsv":
+        texts = (text for article in articles for text in {article.source, article.target})
+        report["quoted"] = sum(bool(QUOTED.fullmatch(text)) for text in texts)
     return Articles.of(request, len(articles), lambda rows: (articles[i] for i in rows), report)
 
 
