@@ -1,5 +1,6 @@
 """Files and folders appear whole or not at all, and nothing is left beside them."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -139,3 +140,10 @@ def test_what_cannot_be_written_is_one_line(tmp_path):
     with pytest.raises(InputError, match=r"cannot write .*file: "), whole(tmp_path / "file"):
         pass
     assert there(tmp_path) == {"file": b""}
+
+
+def test_what_is_no_file_is_not_replaced(tmp_path):
+    os.mkfifo(pipe := tmp_path / "pipe")
+    with pytest.raises(InputError, match="is no file"):
+        write_file(pipe, "text")
+    assert pipe.is_fifo()
