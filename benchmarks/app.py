@@ -21,7 +21,7 @@ from tprprobe.store import SiteSpec, StoreWriter
 
 TOKENS = (10_000, 100_000, 1_000_000)
 MARKS = 5  # the median is reported
-LENGTH, BLOCK, KEPT = 20, 2500, 32  # tokens of a sample, samples of a block and with attention
+LENGTH, BLOCK, N_MAPPED = 20, 2500, 32  # tokens of a sample, samples of a block and with attention
 CHROMIUM = "/usr/bin/chromium"
 ROLE, MAPS = "encoder.0.self.role", "encoder.0.self.attention"
 SITES = {
@@ -65,8 +65,8 @@ def write(path: Path, tokens: int) -> None:
     rng = np.random.default_rng(0)
     centers = 3 * rng.normal(size=(12, 2, 16))
     writer = StoreWriter.create(path, SITES, {"model": {"name": "made"}, "data": {"name": "made"}})
-    for first in range(0, tokens // LENGTH, BLOCK):
-        samples = np.arange(first, min(first + BLOCK, tokens // LENGTH))
+    for start in range(0, tokens // LENGTH, BLOCK):
+        samples = np.arange(start, min(start + BLOCK, tokens // LENGTH))
         kinds = rng.integers(12, size=len(samples) * LENGTH)
         table = pd.DataFrame(
             {
@@ -74,15 +74,15 @@ def write(path: Path, tokens: int) -> None:
                 "sample": np.repeat(samples, LENGTH),
                 "position": np.tile(np.arange(LENGTH), len(samples)),
                 "token": np.array(list("abcdefghijkl"))[kinds],
-                "question": np.repeat([f"sample {each}" for each in samples], LENGTH),
+                "question": np.repeat([f"sample {sample}" for sample in samples], LENGTH),
                 "answer": "1",
                 "prediction": "1",
                 "correct": np.repeat(samples % 3 > 0, LENGTH),
             }
         )
         values = centers[kinds] + rng.normal(size=(len(kinds), 2, 16))
-        few = range(min(KEPT, len(samples)) if first == 0 else 0)
-        maps = [rng.dirichlet(np.ones(LENGTH), (2, LENGTH)).astype("float32") for _ in few]
+        mapped = range(min(N_MAPPED, len(samples)) if start == 0 else 0)
+        maps = [rng.dirichlet(np.ones(LENGTH), (2, LENGTH)).astype("float32") for _ in mapped]
         writer.append({ROLE: values}, table, {MAPS: maps} if maps else {})
     writer.finish()
 
@@ -147,8 +147,8 @@ def visit(page, address: str, awaited: str) -> float:
 
 def processor(pid: int) -> float:
     """Seconds that the processor worked for a process: what waiting for others does not lengthen."""
-    parts = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def clock(act) -> float:
@@ -176,8 +176,8 @@ def mark(page) -> list[float]:
         page.mouse.move(x, y, steps=10)
     page.mouse.up()
     page.wait_for_function("window.seen.painted && window.seen.address")
-    seen = page.evaluate("window.seen")
-    return [seen[name] - seen["event"] for name in ("painted", "address")]
+    times = page.evaluate("window.seen")
+    return [times[name] - times["event"] for name in ("painted", "address")]
 
 
 def memory(pid: int) -> float:
@@ -196,10 +196,12 @@ def main(sizes: list[int]) -> None:
         for tokens in sizes:
             runs = Path(folder) / str(tokens)
             write(runs / "store", tokens)
-            found = zip(COLUMNS[1:], measure(browser, runs), strict=True)
-            cells = [f"{each:.0f}" if "(ms)" in name else f"{each:.1f}" for name, each in found]
+            measured = zip(COLUMNS[1:], measure(browser, runs), strict=True)
+            cells = [
+                f"{value:.0f}" if "(ms)" in name else f"{value:.1f}" for name, value in measured
+            ]
             print("| " + " | ".join([f"{tokens:,}", *cells]) + " |", flush=True)
 
 
 if __name__ == "__main__":
-    main([int(each) for each in sys.argv[1:]] or list(TOKENS))
+    main([int(size) for size in sys.argv[1:]] or list(TOKENS))

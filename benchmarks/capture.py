@@ -68,14 +68,14 @@ def train_tokenizer(kind: str, texts: list[str]) -> Any:
     tokenizer.train_from_iterator(texts, trainer)
     names = ("pad", "unk", "bos", "eos", "cls", "sep")
     symbols = dict(zip(names, [*SPECIAL, *SPECIAL[2:]], strict=True))
-    named = {f"{name}_token": symbol for name, symbol in symbols.items()}
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **named)
+    special_tokens = {f"{name}_token": symbol for name, symbol in symbols.items()}
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special_tokens)
 
 
 def make(folder: Path, reports: int) -> None:
     """Writes the reports, and a model of each kind."""
     data = tp.load_data("english:version=1,depth=1,sentences=4-6", split="test", n=reports)
-    texts = [each.source for each in data]
+    texts = [report.source for report in data]
     lines = [json.dumps({"document": text, "summary": "."}) + "\n" for text in texts]
     (folder / "reports.jsonl").write_text("".join(lines))
     for kind, sizes in SIZES.items():
@@ -102,44 +102,44 @@ def bare(module: Any, batches: Batches) -> None:
 
 def hooks(module: Any, batches: Batches) -> Vectors:
     """Vectors by hooks of torch."""
-    kept: list[Vectors] = [[] for _ in range(LAYERS)]
+    vectors_by_layer: list[Vectors] = [[] for _ in range(LAYERS)]
     handles = [
         layer.register_forward_hook(lambda _m, _i, output, k=keep: k.append(first(output)))
-        for layer, keep in zip(layers_of(module), kept, strict=True)
+        for layer, keep in zip(layers_of(module), vectors_by_layer, strict=True)
     ]
     for ids, mask in batches:
         module(input_ids=ids, attention_mask=mask.long(), use_cache=False)
-        for each in kept:
-            each[-1] = each[-1][mask]
+        for layer_vectors in vectors_by_layer:
+            layer_vectors[-1] = layer_vectors[-1][mask]
     for handle in handles:
         handle.remove()
-    return [torch.cat(each) for each in kept]
+    return [torch.cat(layer_vectors) for layer_vectors in vectors_by_layer]
 
 
 def nnsight(module: Any, batches: Batches) -> Vectors:
     """Vectors by nnsight's traces."""
     from nnsight import NNsight  # pyright: ignore[reportMissingImports]
 
-    traced, kept = NNsight(module), [[] for _ in range(LAYERS)]
+    traced, vectors_by_layer = NNsight(module), [[] for _ in range(LAYERS)]
     for ids, mask in batches:
-        found = []
+        outputs = []
         with traced.trace(input_ids=ids, attention_mask=mask.long(), use_cache=False):
             for layer in layers_of(traced):
-                found.append(layer.output.save())
-        for keep, output in zip(kept, found, strict=True):
+                outputs.append(layer.output.save())
+        for keep, output in zip(vectors_by_layer, outputs, strict=True):
             keep.append(first(output)[mask])
-    return [torch.cat(each) for each in kept]
+    return [torch.cat(layer_vectors) for layer_vectors in vectors_by_layer]
 
 
 def transformer_lens(wrapped: Any, batches: Batches) -> Vectors:
     """Vectors by TransformerLens' cache; its model also computes logits."""
     names = [f"blocks.{layer}.hook_out" for layer in range(LAYERS)]
-    kept: list[Vectors] = [[] for _ in names]
+    vectors_by_layer: list[Vectors] = [[] for _ in names]
     for ids, mask in batches:
         _, cache = wrapped.run_with_cache(ids, names_filter=names, attention_mask=mask.long())
-        for keep, name in zip(kept, names, strict=True):
+        for keep, name in zip(vectors_by_layer, names, strict=True):
             keep.append(cache[name][mask])
-    return [torch.cat(each) for each in kept]
+    return [torch.cat(layer_vectors) for layer_vectors in vectors_by_layer]
 
 
 def ours(model: Any, data: Any, out: Path) -> Any:
@@ -167,26 +167,28 @@ def measure(kind: str, way: str, folder: Path, rounds: int) -> dict[str, Any]:
     model: Any = tp.load_model(f"hf:{folder / kind}")
     data = tp.load_data(str(folder / "reports.jsonl"))
     pairs, pad = encode_pairs(data, model.vocabulary), model.vocabulary.pad
-    taken = [pairs.batch(each, pad)[0] for each in pairs.by_length(BATCH)]
-    batches = [(ids.clamp(min=0), ids != pad) for ids in taken]
+    id_batches = [pairs.batch(rows, pad)[0] for rows in pairs.by_length(BATCH)]
+    batches = [(ids.clamp(min=0), ids != pad) for ids in id_batches]
     module: Any = model.get_submodule("_foreign")
     wrapped = wrap(folder / kind) if way == "TransformerLens" else None
 
-    def run(some: slice = slice(None)) -> Any:
+    def run(selection: slice = slice(None)) -> Any:
         if way == "ours":
-            return ours(model, data[some], folder / "store")
+            return ours(model, data[selection], folder / "store")
         if wrapped is not None:
-            return transformer_lens(wrapped, batches[some])
-        return (nnsight if way == "nnsight" else hooks)(module, batches[some])
+            return transformer_lens(wrapped, batches[selection])
+        return (nnsight if way == "nnsight" else hooks)(module, batches[selection])
 
     run(slice(1))  # imports
     bare(module, batches)
-    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    found = run()
-    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - held) / 1024
-    vectors = [found.read(name) for name in found.sites] if way == "ours" else found
-    squares = [float((torch.as_tensor(each).double() ** 2).sum()) for each in vectors]
-    found = vectors = None  # what a round keeps is not there in the next
+    memory_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    captured = run()
+    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory_before) / 1024
+    vectors = [captured.read(name) for name in captured.sites] if way == "ours" else captured
+    squares = [
+        float((torch.as_tensor(layer_vectors).double() ** 2).sum()) for layer_vectors in vectors
+    ]
+    captured = vectors = None  # what a round keeps is not there in the next
     seconds: list[tuple[float, float]] = []
     for _ in range(rounds):
         for work in (lambda: bare(module, batches), run):
@@ -194,45 +196,45 @@ def measure(kind: str, way: str, folder: Path, rounds: int) -> dict[str, Any]:
             work()
             seconds.append((time.perf_counter() - wall, time.process_time() - worked))
     rates = [
-        len(pairs.source.values) / statistics.median(each)
-        for part in (seconds[::2], seconds[1::2])
-        for each in zip(*part, strict=True)
+        len(pairs.source.values) / statistics.median(pair)
+        for half in (seconds[::2], seconds[1::2])
+        for pair in zip(*half, strict=True)
     ]
     return {"rates": rates, "memory": memory, "squares": squares}
 
 
 def ways_of(kind: str) -> list[str]:
     """The ways that there are here; TransformerLens reads GPT-2 only."""
-    found = ["ours", "hooks by hand"]
-    found += ["nnsight"] if importlib.util.find_spec("nnsight") else []
+    ways = ["ours", "hooks by hand"]
+    ways += ["nnsight"] if importlib.util.find_spec("nnsight") else []
     lens = kind == "gpt2" and importlib.util.find_spec("transformer_lens")
-    return [*found, "TransformerLens"] if lens else found
+    return [*ways, "TransformerLens"] if lens else ways
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("--reports", type=int, default=600)
     parser.add_argument("--rounds", type=int, default=2)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     head = "bare, tokens/s | tokens/s | times the bare pass | bare, tokens/processor s | tokens/processor s | times the bare pass by processor | memory MB"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        make(folder, given.reports)
+        make(folder, arguments.reports)
         for kind in SIZES:
             print(f"\n| {kind} | {head} |\n|---|{'---:|' * 7}")
             squares: list[float] = []
             for way in ways_of(kind):
                 with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as process:
-                    found = process.submit(measure, kind, way, folder, given.rounds).result()
-                squares = squares or found["squares"]
-                if not all(map(partial(math.isclose, rel_tol=1e-4), squares, found["squares"])):
+                    result = process.submit(measure, kind, way, folder, arguments.rounds).result()
+                squares = squares or result["squares"]
+                if not all(map(partial(math.isclose, rel_tol=1e-4), squares, result["squares"])):
                     raise SystemExit(
-                        f"{way} found other vectors: {found['squares']}, not {squares}"
+                        f"{way} found other vectors: {result['squares']}, not {squares}"
                     )
-                bare_wall, bare_work, wall, work = found["rates"]
+                bare_wall, bare_work, wall, work = result["rates"]
                 print(
                     f"| {way} | {bare_wall:,.0f} | {wall:,.0f} | {wall / bare_wall:.2f}× | {bare_work:,.0f} | "
-                    f"{work:,.0f} | {work / bare_work:.2f}× | {found['memory']:,.0f} |",
+                    f"{work:,.0f} | {work / bare_work:.2f}× | {result['memory']:,.0f} |",
                     flush=True,
                 )
 

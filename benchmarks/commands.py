@@ -20,7 +20,9 @@ from statistics import median
 
 ROOT = Path(__file__).parent.parent
 RECIPE = ROOT / "benchmarks/interventions/ablation.toml"
-FEW = 40  # reports whose grid of span convolutions is trained, with codelengths and all controls
+N_SPAN_CONV = (
+    40  # reports whose grid of span convolutions is trained, with codelengths and all controls
+)
 MODELS = {"english": "tpt-d-english", "arithmetic": "tpt-c-arithmetic"}
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
 ROLE = "encoder.2.self.role"
@@ -28,7 +30,7 @@ ROLE = "encoder.2.self.role"
 
 def commands(work: Path) -> dict[str, list[str]]:
     """The commands by what the table calls them; ``{out}`` is a new folder of each run."""
-    demo, reports, few = (str(work / name) for name in ("demo", "reports", "few"))
+    demo, reports, few_reports = (str(work / name) for name in ("demo", "reports", "few"))
     store = f"{demo}/store"
     return {
         "models": ["models"],
@@ -40,8 +42,8 @@ def commands(work: Path) -> dict[str, list[str]]:
         "demo": ["demo", "--out", "{out}/demo"],
         "binding": ["binding", "--ckpt", MODELS["arithmetic"]],
         "probe pos": ["probe", "pos", reports, "--out", "{out}/pos"],
-        f"probe pos --probe span-conv ({FEW} reports)": [
-            *("probe", "pos", few, "--probe", "span-conv", "--out", "{out}/conv")
+        f"probe pos --probe span-conv ({N_SPAN_CONV} reports)": [
+            *("probe", "pos", few_reports, "--probe", "span-conv", "--out", "{out}/conv")
         ],
         "intervene ablation.toml": [
             *("intervene", str(RECIPE), "--ckpt", MODELS["arithmetic"], "--out", "{out}/sweep")
@@ -55,7 +57,7 @@ def run(package: Path, command: list[str], folder: Path) -> tuple[float, float, 
     Raises:
         SystemExit: the command failed; what it said is the message.
     """
-    with tempfile.TemporaryDirectory(dir=folder) as out, tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryDirectory(dir=folder) as out, tempfile.TemporaryFile() as output:
         words = [word.format(out=out) for word in command]
         began = time.perf_counter()
         process = subprocess.Popen(
@@ -63,21 +65,21 @@ def run(package: Path, command: list[str], folder: Path) -> tuple[float, float, 
             env=os.environ | ONE_THREAD | {"PYTHONPATH": str(package)},
             cwd=folder,
             stdout=subprocess.DEVNULL,
-            stderr=said,
+            stderr=output,
         )
-        _, status, used = os.wait4(process.pid, 0)
+        _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
-            said.seek(0)
-            sys.exit(f"{' '.join(words)} with {package}:\n{said.read().decode()}")
+            output.seek(0)
+            sys.exit(f"{' '.join(words)} with {package}:\n{output.read().decode()}")
         seconds = time.perf_counter() - began
-    return used.ru_utime + used.ru_stime, seconds, used.ru_maxrss / 1024
+    return usage.ru_utime + usage.ru_stime, seconds, usage.ru_maxrss / 1024
 
 
 def prepare(package: Path, work: Path, reports: int) -> None:
     """Makes the folder of the demo, and the stores of reports."""
     run(package, ["demo", "--out", str(work / "demo")], work)
-    for name, n in (("reports", reports), ("few", FEW)):
+    for name, n in (("reports", reports), ("few", N_SPAN_CONV)):
         source = ["--ckpt", MODELS["english"], "--data", "english", "--split", "test"]
         run(package, ["extract", *source, "-n", str(n), "--out", str(work / name)], work)
 
@@ -88,29 +90,32 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--reports", type=int, default=500)
     parser.add_argument("--only", nargs="+", default=[""], help="parts of the commands' names")
-    given = parser.parse_args()
-    packages = [ROOT] if given.before is None else [given.before.resolve(), ROOT]
-    names = ["after"] if given.before is None else ["before", "after"]
+    arguments = parser.parse_args()
+    packages = [ROOT] if arguments.before is None else [arguments.before.resolve(), ROOT]
+    names = ["after"] if arguments.before is None else ["before", "after"]
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        prepare(packages[0], work, given.reports)
+        prepare(packages[0], work, arguments.reports)
         heads = [f"{name}, {unit}" for unit in ("s", "s by the clock", "MB") for name in names]
         print(f"| command | {' | '.join(heads)} | ratio |")
         print("|---|" + "---:|" * (len(heads) + 1), flush=True)
         for title, command in commands(work).items():
-            if not any(part in title for part in given.only):
+            if not any(text in title for text in arguments.only):
                 continue
-            rounds = [[run(each, command, work) for each in packages] for _ in range(given.rounds)]
-            found = [
+            rounds = [
+                [run(package, command, work) for package in packages]
+                for _ in range(arguments.rounds)
+            ]
+            measures = [
                 [median(unit) for unit in zip(*side, strict=True)]
                 for side in zip(*rounds, strict=True)
             ]
             cells = [
                 f"{side[unit]:,.{digits}f}"
                 for unit, digits in enumerate((2, 2, 0))
-                for side in found
+                for side in measures
             ]
-            ratio = f"{found[0][0] / found[-1][0]:.2f}×" if given.before else ""
+            ratio = f"{measures[0][0] / measures[-1][0]:.2f}×" if arguments.before else ""
             print(f"| `{title}` | {' | '.join(cells)} | {ratio} |", flush=True)
 
 

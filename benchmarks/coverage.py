@@ -90,8 +90,8 @@ def coverage(case: Case, groups: int, runs: int) -> float:
     truth = case.statistic(case.draw(np.random.default_rng(0), TRUTH).sum(0, keepdims=True))
     hits = 0
     for run in range(runs):
-        found = case.interval(case.draw(np.random.default_rng((1, run)), groups), run)
-        hits += int(found.low <= truth[0] <= found.high)
+        interval = case.interval(case.draw(np.random.default_rng((1, run)), groups), run)
+        hits += int(interval.low <= truth[0] <= interval.high)
     return hits / runs
 
 

@@ -43,7 +43,7 @@ RANK, BATCH, MOST_EPOCHS = 20, 32, 100
 PENALTY = 1e-4  # of the mean variance of a column
 PATIENCES = (1, 10, 10_000)  # of their command, of their function, and all epochs
 FILLERS, PLACES, WIDTH = 1000, 40, 64
-NEW = 1000  # samples that large fits are tested on
+N_TEST = 1000  # samples that large fits are tested on
 
 Sequences = list[list[str]]
 
@@ -57,26 +57,26 @@ def read_encodings(file: Path | None) -> tuple[Sequences, np.ndarray]:
     rng = np.random.default_rng(0)
     sequences = [list(map(str, rng.integers(10, size=rng.integers(1, 7)))) for _ in range(5000)]
     v = rng.normal(size=(10, 6, 6, 60))
-    found = [sum(v[int(f), i, len(s) - 1 - i] for i, f in enumerate(s)) for s in sequences]
-    return sequences, np.array(found) + rng.normal(size=(5000, 60))
+    encodings = [sum(v[int(f), i, len(s) - 1 - i] for i, f in enumerate(s)) for s in sequences]
+    return sequences, np.array(encodings) + rng.normal(size=(5000, 60))
 
 
 def fit_closed(
     sequences: Sequences, vectors: np.ndarray, roles: str, train: int
 ) -> tuple[RoleFit, csr_array]:
     """The saturated fit of the first ``train`` sequences, and the counts of all."""
-    sample = np.repeat(np.arange(len(sequences)), [len(each) for each in sequences])
-    fillers = np.array([each for row in sequences for each in row], object)
+    sample = np.repeat(np.arange(len(sequences)), [len(sequence) for sequence in sequences])
+    fillers = np.array([filler for row in sequences for filler in row], object)
     tokens = pd.DataFrame({"sample": sample, "filler": fillers})
-    pairs, found = find_pairs(fillers, read_scheme(roles).label(tokens))
+    pairs, occurrences = find_pairs(fillers, read_scheme(roles).label(tokens))
     [members] = members_of(sample, "sample", "self")
-    counts = count_pairs(members, pairs, found)
+    counts = count_pairs(members, pairs, occurrences)
     x, e = csr_array(counts[:train]), vectors[:train]
     regression = Regression.of(x, e)
     block = make_block(PAIR, 0, [pairs])
     [table] = regression.solve([block], [PENALTY])
-    part = PartFit(pairs, e.shape[1], {PAIR: table})
-    return RoleFit(SATURATED, [part], regression.bias(table), {PAIR: PENALTY}), counts
+    part_fit = PartFit(pairs, e.shape[1], {PAIR: table})
+    return RoleFit(SATURATED, [part_fit], regression.bias(table), {PAIR: PENALTY}), counts
 
 
 def fit_by_authors(
@@ -93,22 +93,24 @@ def fit_by_authors(
     examples = []
     for row, (start, stop) in enumerate(itertools.pairwise(counts.indptr)):
         pairs = np.repeat(counts.indices[start:stop], counts.data[start:stop].astype(int))
-        of = (fit.pairs.filler_of[pairs].tolist(), fit.pairs.role_of[pairs].tolist())
-        examples.append((*of, e[row]))
+        pair_ids = (fit.pairs.filler_of[pairs].tolist(), fit.pairs.role_of[pairs].tolist())
+        examples.append((*pair_ids, e[row]))
     sizes = {"n_fillers": len(fit.pairs.fillers), "n_roles": len(fit.pairs.roles)}
-    with tempfile.NamedTemporaryFile() as kept, contextlib.redirect_stdout(io.StringIO()):
+    with tempfile.NamedTemporaryFile() as weight_file, contextlib.redirect_stdout(io.StringIO()):
         network = models.TensorProductEncoder(
             **sizes, filler_dim=RANK, role_dim=RANK, final_layer_width=e.shape[1]
         )
-        dev, of = train // 10, {"batch_size": BATCH, "print_every": 1000 // BATCH}
-        of |= {"patience": patience, "weight_file": kept.name}
-        training.trainIters_tpr(examples[dev:train], examples[:dev], network, MOST_EPOCHS, **of)
-        network.load_state_dict(torch.load(kept.name))
+        dev, options = train // 10, {"batch_size": BATCH, "print_every": 1000 // BATCH}
+        options |= {"patience": patience, "weight_file": weight_file.name}
+        training.trainIters_tpr(
+            examples[dev:train], examples[:dev], network, MOST_EPOCHS, **options
+        )
+        network.load_state_dict(torch.load(weight_file.name))
     with torch.no_grad():
-        found = [
+        predictions = [
             network(torch.tensor([f]), torch.tensor([r]))[0, 0] for f, r, _ in examples[train:]
         ]
-    return float(torch.mean((torch.stack(found) - e[train:]) ** 2))
+    return float(torch.mean((torch.stack(predictions) - e[train:]) ** 2))
 
 
 class Planted:
@@ -123,20 +125,20 @@ class Planted:
 
     def draw(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """The fillers of n new samples, and their vectors."""
-        chosen = self.rng.integers(FILLERS, size=(n, PLACES))
-        bound = np.einsum("npj,pk->njk", self.f[chosen], self.r).reshape(n, -1) @ self.w
-        return chosen, bound + bound.std() * self.rng.normal(size=bound.shape)
+        fillers = self.rng.integers(FILLERS, size=(n, PLACES))
+        bound = np.einsum("npj,pk->njk", self.f[fillers], self.r).reshape(n, -1) @ self.w
+        return fillers, bound + bound.std() * self.rng.normal(size=bound.shape)
 
     def write(self, path: Path, tokens: int) -> Store:
         """A store of so many tokens."""
         sites = {"encoding": SiteSpec(("sample", "d_model"), (WIDTH,))}
         writer = StoreWriter.create(path, sites, {"model": "made"})
         samples, step = tokens // PLACES, 1000
-        for first in range(0, samples, step):
-            n = min(step, samples - first)
-            chosen, vectors = self.draw(n)
-            table = pd.DataFrame({"side": "source", "token": chosen.ravel().astype(str)})
-            table["sample"] = np.repeat(np.arange(first, first + n), PLACES)
+        for start in range(0, samples, step):
+            n = min(step, samples - start)
+            fillers, vectors = self.draw(n)
+            table = pd.DataFrame({"side": "source", "token": fillers.ravel().astype(str)})
+            table["sample"] = np.repeat(np.arange(start, start + n), PLACES)
             table["position"] = np.tile(np.arange(PLACES), n)
             writer.append({"encoding": vectors}, table)
         writer.finish()
@@ -167,8 +169,8 @@ def compare(sequences: Sequences, vectors: np.ndarray, authors: Path | None) -> 
     if authors is not None:
         print("\n| the authors' training | s | MSE | ratio |\n|---|---:|---:|---:|")
         for roles, patience in itertools.product(TRAINED, PATIENCES):
-            of: Any = (*spent[roles][1], vectors, train, patience)
-            longer, error = seconds(lambda: fit_by_authors(authors, *of))  # noqa: B023
+            fit_arguments: Any = (*spent[roles][1], vectors, train, patience)
+            longer, error = seconds(lambda: fit_by_authors(authors, *fit_arguments))  # noqa: B023
             row = f"| {roles}, patience {patience} | {longer:.1f} | {error:.4f} "
             print(f"{row}| {longer / spent[roles][0]:.0f}× |", flush=True)
 
@@ -179,15 +181,15 @@ def measure_large(folder: Path, tokens: int) -> None:
     store = planted.write(folder / "store", tokens)
     print(f"\n{FILLERS} fillers × {PLACES} roles, {tokens} tokens:\n")
     print("| family | rank | s | R², new | peak memory of the process |\n|---|---|---:|---:|---:|")
-    new, vectors = planted.draw(NEW)
+    test_fillers, vectors = planted.draw(N_TEST)
     for family in ("factored", "saturated"):
-        spent, found = seconds(
+        spent, fit = seconds(
             lambda family=family: fit_scheme(store, "encoding", "left", family=family, rank="8x8")
         )
-        errors = (vectors - found.encode(new.tolist())) ** 2
+        errors = (vectors - fit.encode(test_fillers.tolist())) ** 2
         r2 = 1 - errors.sum() / np.sum((vectors - vectors.mean(0)) ** 2)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        row = f"| {family} | {found.fit.rank or '–'} | {spent:.0f} | {r2:.3f} "
+        row = f"| {family} | {fit.fit.rank or '–'} | {spent:.0f} | {r2:.3f} "
         print(f"{row}| {peak:.2f} GB |", flush=True)
 
 
@@ -197,11 +199,11 @@ def main() -> None:
     parser.add_argument("--authors", type=Path)
     parser.add_argument("--tokens", type=int, default=1_000_000)
     parser.add_argument("--folder", type=Path)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     torch.set_num_threads(1)
-    compare(*read_encodings(given.encodings), given.authors)
-    with tempfile.TemporaryDirectory(dir=given.folder) as folder:
-        measure_large(Path(folder), given.tokens)
+    compare(*read_encodings(arguments.encodings), arguments.authors)
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
+        measure_large(Path(folder), arguments.tokens)
 
 
 if __name__ == "__main__":

@@ -84,23 +84,23 @@ WORDS: dict[str, Callable[[str, str], bool]] = {
 
 def most_frequent(reports: list[Report], task: Label) -> dict[str, str]:
     """The tagger that knows words alone: the most frequent label of each."""
-    seen: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for sentence in sentences(reports):
         for form, label in zip(sentence.forms, task(sentence), strict=True):
-            seen[form][label] += 1
-    return {form: labels.most_common(1)[0][0] for form, labels in seen.items()}
+            counts[form][label] += 1
+    return {form: labels.most_common(1)[0][0] for form, labels in counts.items()}
 
 
 def tagger(train: list[Report], test: list[Report]) -> str:
     rows = []
     for name, task in TASKS.items():
-        known, right = most_frequent(train, task), defaultdict(list)
+        label_by_form, right = most_frequent(train, task), defaultdict(list)
         for sentence in sentences(test):
             kinds = types(sentence)
             for word, kind, gold in zip(sentence.words, kinds, task(sentence), strict=True):
-                for which, includes in WORDS.items():
+                for group, includes in WORDS.items():
                     if includes(word.xpos, kind):
-                        right[which].append(known.get(word.form) == gold)
+                        right[group].append(label_by_form.get(word.form) == gold)
         rows.append([name, *(f"{100 * sum(right[w]) / len(right[w]):.1f} %" for w in WORDS)])
     return table(["most frequent label of the word", *WORDS], rows)
 
@@ -113,23 +113,26 @@ def sizes() -> str:
     for entries in words.classes.values():
         for entry in entries:
             tags[entry.form].add(entry.tag)
-    named = [
+    named_entries = [
         entry
         for entries in words.classes.values()
         for entry in entries
         if "rivals" in entry.features
     ]
-    several = sum(bool(entry.features["rivals"]) for entry in named)
+    several = sum(bool(entry.features["rivals"]) for entry in named_entries)
     return table(
         ["what", "how many"],
         [
             ["rules of the grammar", len(rules())],
             ["word forms", len(tags)],
-            ["… that can have several tags", sum(len(found) > 1 for found in tags.values())],
+            [
+                "… that can have several tags",
+                sum(len(tags_of_form) > 1 for tags_of_form in tags.values()),
+            ],
             ["verbs", f"{sum(verbs.values())} ({', '.join(f'{n} {v}' for v, n in verbs.items())})"],
             ["nouns", len(nouns)],
             ["first names", len(words.classes["first"])],
-            ["surnames, organizations, places", len(named)],
+            ["surnames, organizations, places", len(named_entries)],
             ["… whose form could also be of another type", several],
         ],
     )
@@ -139,12 +142,12 @@ def shape(reports: list[Report]) -> str:
     words = [sum(len(s.words) for s in report.document) for report in reports]
     lengths = [len(report.summary.words) for report in reports]
     counts = [len(report.document) for report in reports]
-    needed = [
+    n_needed = [
         sum(needs(report, i) for i in range(len(report.document))) for report in reports[:300]
     ]
     copied = sum(report.summary in report.document for report in reports)
     spread = [("sentences a document", counts), ("words a document", words)]
-    spread += [("words a summary", lengths), ("sentences that a summary needs", needed)]
+    spread += [("words a summary", lengths), ("sentences that a summary needs", n_needed)]
     rows = [[name, f"{sum(n) / len(n):.1f}", min(n), max(n)] for name, n in spread]
     caption = f"Summaries that are a sentence of their document: {copied} of {len(reports)}."
     return f"{table(['', 'mean', 'least', 'most'], rows)}\n\n{caption}"
@@ -152,9 +155,11 @@ def shape(reports: list[Report]) -> str:
 
 def needs(report: Report, i: int) -> bool:
     """Whether the summary would be another one without a sentence of the document."""
-    rest = [sentence.forms for sentence in (*report.document[:i], *report.document[i + 1 :])]
+    other_sentences = [
+        sentence.forms for sentence in (*report.document[:i], *report.document[i + 1 :])
+    ]
     try:
-        return analyze(summarize(read_story(rest))).sentence() != report.summary
+        return analyze(summarize(read_story(other_sentences))).sentence() != report.summary
     except (AssertionError, IndexError, StopIteration):  # nothing left that could be summarized
         return True
 
@@ -164,14 +169,15 @@ def found_pairs(reports: Iterable[Report]) -> Counter[tuple[str, str]]:
     return Counter(pair for tree in trees if tree for pair in pairs(tree))
 
 
-def constructions(train: list[Report], held: list[Report]) -> str:
-    here, there = found_pairs(train[:600]), found_pairs(held)
+def constructions(train: list[Report], compositional: list[Report]) -> str:
+    in_train, in_held_out = found_pairs(train[:600]), found_pairs(compositional)
     rows = []
     for structure in STRUCTURES:
         cells = [(structure, construction) for construction in CONSTRUCTIONS]
         marks = ("**" if pair in HELD_OUT else "" for pair in cells)
         counts = (
-            f"{here[pair]} / {there[pair]}" if here[pair] + there[pair] else "" for pair in cells
+            f"{in_train[pair]} / {in_held_out[pair]}" if in_train[pair] + in_held_out[pair] else ""
+            for pair in cells
         )
         rows.append([structure, *(f"{m}{c}{m}" for m, c in zip(marks, counts, strict=True))])
     return table(["", *CONSTRUCTIONS], rows)
@@ -182,14 +188,17 @@ def speed(reports: list[Report]) -> str:
     for index in range(400):
         sample(index, seed=1)
     generated = 400 / (time.process_time() - start)
-    some = [sentence.forms for sentence in sentences(reports[:200])]
+    word_lists = [sentence.forms for sentence in sentences(reports[:200])]
     start = time.process_time()
-    exact = [parse(forms) for forms in some] == list(sentences(reports[:200]))
-    parsed = len(some) / (time.process_time() - start)
+    exact = [parse(forms) for forms in word_lists] == list(sentences(reports[:200]))
+    parsed = len(word_lists) / (time.process_time() - start)
     rows = [["documents with summary and labels, a second", f"{generated:.0f}"]]
     rows += [["sentences parsed, a second", f"{parsed:.0f}"]]
     rows += [
-        [f"the parser gives back the labels of all {len(some)} sentences", "yes" if exact else "no"]
+        [
+            f"the parser gives back the labels of all {len(word_lists)} sentences",
+            "yes" if exact else "no",
+        ]
     ]
     return table(["on one core (CPU time)", ""], rows)
 
@@ -198,7 +207,12 @@ def labels(sentence: Sentence) -> str:
     frames = [(frame.roleset, roles(sentence, frame.predicate)) for frame in sentence.frames]
     header = ["#", "word", "POS", "head", "relation", "entity", *(name for name, _ in frames)]
     rows = (
-        [i + 1, *word, kind if kind != "O" else "", *(found[i] for _, found in frames)]
+        [
+            i + 1,
+            *word,
+            kind if kind != "O" else "",
+            *(roles_by_word[i] for _, roles_by_word in frames),
+        ]
         for i, (word, kind) in enumerate(zip(sentence.words, types(sentence), strict=True))
     )
     return table(header, rows)
@@ -206,13 +220,13 @@ def labels(sentence: Sentence) -> str:
 
 def samples() -> str:
     splits = ["test"] * 4 + ["compositional"] * 2
-    shown = []
+    sections = []
     for i, split in enumerate(splits):
         report = sample(i, split=split)
-        shown.append(f"### Sample {i} of {split}\n\n> {report.source}\n\n**{report.target}**")
-        shown.append(labels(report.summary))
+        sections.append(f"### Sample {i} of {split}\n\n> {report.source}\n\n**{report.target}**")
+        sections.append(labels(report.summary))
     longest = max(sample(0, split="test").document, key=lambda sentence: len(sentence.words))
-    return "\n\n".join([*shown, "A sentence of the first document:", labels(longest)])
+    return "\n\n".join([*sections, "A sentence of the first document:", labels(longest)])
 
 
 def policy() -> str:
@@ -230,7 +244,9 @@ def renew(page: Path, sections: dict[str, str]) -> None:
     text = page.read_text("utf-8")
     for name, content in sections.items():
         marks = re.compile(f"(<!-- {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
-        text = marks.sub(lambda match, new=content: f"{match[1]}{new}\n{match[2]}", text)
+        text = marks.sub(
+            lambda match, replacement=content: f"{match[1]}{replacement}\n{match[2]}", text
+        )
     page.write_text(text, "utf-8")
 
 
@@ -242,12 +258,12 @@ def main() -> None:
 
     train = [sample(i) for i in range(arguments.reports)]
     test = [sample(i, split="test") for i in range(arguments.reports // 4)]
-    held = [sample(i, split="compositional") for i in range(600)]
+    compositional = [sample(i, split="compositional") for i in range(600)]
     sections = {
         "sizes": sizes(),
         "shape": shape(train),
         "tagger": tagger(train, test),
-        "constructions": constructions(train, held),
+        "constructions": constructions(train, compositional),
         "speed": speed(train),
         "policy": policy(),
         "samples": samples(),

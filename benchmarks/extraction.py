@@ -32,7 +32,7 @@ from tprprobe.site.attachment import attach
 
 ROLES, TPRS = "encoder.*.self.role", "encoder.*.self.tpr"
 CHECKPOINT, DATA, SPLIT = "tpt-c-arithmetic", "mathematics:arithmetic__mul", "small-test"
-MANY = {1_000: "1k", 5_000: "5k", 50_000: "50k"}  # a block holds 4,096
+QUESTION_COUNTS = {1_000: "1k", 5_000: "5k", 50_000: "50k"}  # a block holds 4,096
 
 
 def paper_size() -> Any:
@@ -69,15 +69,17 @@ def extracted(model: Any, data: Dataset, sites: str) -> float:
 def throughput(title: str, model: Any, data: Dataset, sites: str, rounds: int) -> str:
     """A line of the table: medians of both, run in turn; the first round is not counted."""
     tokens = len(encode_pairs(data, model.vocabulary).source.values)
-    taken = [(bare(model, data), extracted(model, data, sites)) for _ in range(rounds + 1)][1:]
-    rates = [tokens / statistics.median(seconds) for seconds in zip(*taken, strict=True)]
+    seconds_by_round = [
+        (bare(model, data), extracted(model, data, sites)) for _ in range(rounds + 1)
+    ][1:]
+    rates = [tokens / statistics.median(seconds) for seconds in zip(*seconds_by_round, strict=True)]
     cells = f"{rates[0]:,.0f} | {rates[1]:,.0f} | {rates[1] / rates[0]:.2f}×"
     return f"| {title} | {len(data):,} | {cells} |"
 
 
 def write_questions(data: Dataset, folder: str) -> None:
     """Writes questions as the Mathematics Dataset's published files have them."""
-    lines = "".join(f"{each.source}\n{each.target}\n" for each in data)
+    lines = "".join(f"{example.source}\n{example.target}\n" for example in data)
     write_file(Path(folder) / "interpolate" / f"{DATA.partition(':')[2]}.txt", lines)
 
 
@@ -90,30 +92,35 @@ def measure_memory(folder: str, n: int) -> str:
         "        Path(folder) / 'store', attention_samples=0, control=False)\n"
         "print(re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1])"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    return f"| {MANY[n]} questions | {int(done.stdout) / 1024:,.0f} |"
+    process = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    )
+    return f"| {QUESTION_COUNTS[n]} questions | {int(process.stdout) / 1024:,.0f} |"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--memory", action="store_true", help="only the peak memory (minutes)")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     keep_freed_memory()
     with tempfile.TemporaryDirectory() as folder:
-        if given.memory:
-            write_questions(load_data(DATA, split=SPLIT, n=max(MANY), workers=2), folder)
+        if arguments.memory:
+            write_questions(load_data(DATA, split=SPLIT, n=max(QUESTION_COUNTS), workers=2), folder)
             print("| peak memory of extraction | MB |\n|---|---|")
-            for n in MANY:
+            for n in QUESTION_COUNTS:
                 print(measure_memory(folder, n), flush=True)
             return
         write_questions(load_data(DATA, split=SPLIT, n=8_000), folder)
         print("| extraction of all encoder roles | questions | bare, tokens/s | extracted | |")
         print("|---|---|---|---|---|")
         data = load_data(folder)
-        print(throughput(CHECKPOINT, load_model(CHECKPOINT), data, ROLES, given.rounds), flush=True)
+        print(
+            throughput(CHECKPOINT, load_model(CHECKPOINT), data, ROLES, arguments.rounds),
+            flush=True,
+        )
         title = "49.2M weights, fresh, without answers"
-        print(throughput(title, paper_size(), data[:512], TPRS, given.rounds), flush=True)
+        print(throughput(title, paper_size(), data[:512], TPRS, arguments.rounds), flush=True)
 
 
 if __name__ == "__main__":

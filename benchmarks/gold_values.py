@@ -50,8 +50,8 @@ def verify(questions: list[str], answers: list[str]) -> dict[str, int]:
     expressions = sorted(set(structure.query("kind == 'digit'")["question"]))
     recombined = recombine(structure)
     wrong = sum(evaluate(questions[row]) != Fraction(answers[row]) for row in expressions)
-    apart = sum(value != Fraction(answers[row]) for row, value in recombined.items())
-    return tally(structure) | {"wrong": wrong, "recombined": len(recombined), "wrongly": apart}
+    n_wrongly = sum(value != Fraction(answers[row]) for row, value in recombined.items())
+    return tally(structure) | {"wrong": wrong, "recombined": len(recombined), "wrongly": n_wrongly}
 
 
 def main(total: int) -> None:
@@ -64,11 +64,11 @@ def main(total: int) -> None:
     for split in SPLITS:
         data = load_data(spec, split=split, n=total // len(SPLITS), workers=2)
         rows = pd.DataFrame([(x.module, x.question, x.answer) for x in data], columns=COLUMNS)
-        for module, part in rows.groupby("module", sort=False):
-            questions, answers = part["question"].to_list(), part["answer"].to_list()
+        for module, module_rows in rows.groupby("module", sort=False):
+            questions, answers = module_rows["question"].to_list(), module_rows["answer"].to_list()
             start = time.perf_counter()
             annotate(questions)
-            speed = len(part) / (time.perf_counter() - start)
+            speed = len(module_rows) / (time.perf_counter() - start)
             counts = " | ".join(str(count) for count in verify(questions, answers).values())
             print(f"| {module}, {split} | {counts} | {speed:.0f} |", flush=True)
 

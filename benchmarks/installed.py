@@ -34,10 +34,10 @@ IMPORTED = {  # where a package's module has another name
 def read_extras() -> dict[str, list[str]]:
     """The extras that users install, each with the modules of its packages."""
     table = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    found = table["project"]["optional-dependencies"]
+    requirements = table["project"]["optional-dependencies"]
     return {
-        extra: [_module(each) for each in packages]
-        for extra, packages in found.items()
+        extra: [_module(package) for package in packages]
+        for extra, packages in requirements.items()
         if extra not in ("all", "dev")
     }
 
@@ -54,16 +54,16 @@ def run(*words: str | Path, cwd: Path = ROOT) -> str:
         SystemExit: it failed; what it said is the message.
     """
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"{' '.join(map(str, words))}:\n{done.stderr}")
-    return done.stdout
+    process = subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True)
+    if process.returncode:
+        sys.exit(f"{' '.join(map(str, words))}:\n{process.stderr}")
+    return process.stdout
 
 
-def install(environment: Path, *what: str) -> None:
+def install(environment: Path, *packages: str) -> None:
     """Installs into an environment, pinned."""
     options = ["--quiet", "--disable-pip-version-check", "-c", str(ROOT / "constraints.txt")]
-    run(environment / "bin/python", "-m", "pip", "install", *options, *what)
+    run(environment / "bin/python", "-m", "pip", "install", *options, *packages)
 
 
 def megabytes(environment: Path) -> float:
@@ -76,8 +76,13 @@ def import_seconds(environment: Path, modules: list[str], folder: Path) -> tuple
     """Processor seconds of processes that load the core alone, and in turn the modules too."""
     rounds = []
     for _ in range(ROUNDS):
-        for more in ([], modules):
-            words = ["import tprprobe", CORE, *(f"import {each}" for each in more), "import os"]
+        for extra_modules in ([], modules):
+            words = [
+                "import tprprobe",
+                CORE,
+                *(f"import {module}" for module in extra_modules),
+                "import os",
+            ]
             code = "; ".join([*words, "print(sum(os.times()[:2]))"])
             rounds.append(
                 float(run(environment / "bin/python", "-c", code, cwd=folder).split()[-1])
@@ -94,7 +99,7 @@ def check(environment: Path, folder: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--only", nargs="+", help="core and extras; all without it")
-    extras, given = read_extras(), parser.parse_args()
+    extras, arguments = read_extras(), parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
         core, empty = work / "core", work / "empty"
@@ -108,15 +113,15 @@ def main() -> None:
         print("| installed | MB | seconds to import |\n|---|---:|---:|")
         print(f"| core | {base:,.0f} | {seconds:.1f} |", flush=True)
         for extra, modules in extras.items():
-            if given.only and extra not in given.only:
+            if arguments.only and extra not in arguments.only:
                 continue
             copy = work / extra
             shutil.copytree(core, copy, symlinks=True, copy_function=os.link)
             install(copy, f"{wheel}[{extra}]")
             check(copy, empty)
-            alone, together = import_seconds(copy, modules, empty)
-            more = f"{megabytes(copy) - base:,.0f} | {max(0.0, together - alone):.1f}"
-            print(f"| {extra} | {more} |", flush=True)
+            core_seconds, together = import_seconds(copy, modules, empty)
+            cells = f"{megabytes(copy) - base:,.0f} | {max(0.0, together - core_seconds):.1f}"
+            print(f"| {extra} | {cells} |", flush=True)
             shutil.rmtree(copy)
 
 

@@ -85,9 +85,9 @@ def measure(
     queue = context.Queue()
     process = context.Process(target=_run, args=(work, path, k, settings, queue))
     process.start()
-    found = queue.get()
+    result = queue.get()
     process.join()
-    return found
+    return result
 
 
 def main() -> None:
@@ -102,11 +102,11 @@ def main() -> None:
         rows = {"`tprprobe.cluster`, streamed": measure(streamed, path, args.k)}
         for name, settings in WAYS.items():
             rows[f"{name}, from memory"] = measure(in_memory, path, args.k, **settings)
-    least = min(inertia for _, inertia, _ in rows.values())
+    min_inertia = min(inertia for _, inertia, _ in rows.values())
     print(f"{args.vectors:,} vectors of {args.width}, k = {args.k}, {SEEDS} seeds\n")
     print("| | CPU seconds | inertia above the least | GiB at most |\n|---|---:|---:|---:|")
     for name, (seconds, inertia, gib) in rows.items():
-        print(f"| {name} | {seconds:.1f} | {inertia / least - 1:.3%} | {gib:.2f} |")
+        print(f"| {name} | {seconds:.1f} | {inertia / min_inertia - 1:.3%} | {gib:.2f} |")
 
 
 if __name__ == "__main__":

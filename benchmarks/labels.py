@@ -39,9 +39,9 @@ def compare(
 ) -> dict[str, str]:
     """A row of the table."""
     if task == "srl":
-        known = {each.document for each in gold if each.targets["srl"]}
-        kept = [i for i, each in enumerate(gold) if each.document in known]
-        labelled, gold = [labelled[i] for i in kept], [gold[i] for i in kept]
+        documents = {sentence.document for sentence in gold if sentence.targets["srl"]}
+        indices = [i for i, sentence in enumerate(gold) if sentence.document in documents]
+        labelled, gold = [labelled[i] for i in indices], [gold[i] for i in indices]
     row = compare_labels(labelled, gold, task, PREFIXES.get(task, ()))
     interval = interval_text(read_interval(row, "f1"))
     shares = {name: f"{row[name]:.3f}" for name in ("precision", "recall", "labels_right")}
@@ -67,11 +67,11 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--split", default="test")
     parser.add_argument("--pipeline")
-    given = parser.parse_args()
-    if given.folder is None:
+    arguments = parser.parse_args()
+    if arguments.folder is None:
         Console(soft_wrap=True).print("Labels: not measured, give the folder of the treebank.")
         return
-    table = pd.DataFrame(rows(read_gold(given.folder, given.split), given.pipeline))
+    table = pd.DataFrame(rows(read_gold(arguments.folder, arguments.split), arguments.pipeline))
     lines = [[*table.columns], ["---"] * len(table.columns), *table.to_numpy().tolist()]
     Console(soft_wrap=True).print("\n".join(f"| {' | '.join(line)} |" for line in lines))
 

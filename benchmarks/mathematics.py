@@ -75,10 +75,10 @@ def our_run(name: str, sizes: dict[str, Any], precision: Any, device: str) -> Ru
     return Run(recipe, Worker(torch.device(device)))
 
 
-def copy_weights(theirs: nn.Module, ours: Any) -> None:
+def copy_weights(authors: nn.Module, model: Any) -> None:
     """Their weights into our model."""
-    state, options = theirs.state_dict(), dataclasses.asdict(ours.config)
-    ours.load_state_dict({key: state[published_key(key, options)] for key in ours.state_dict()})
+    state, options = authors.state_dict(), dataclasses.asdict(model.config)
+    model.load_state_dict({key: state[published_key(key, options)] for key in model.state_dict()})
 
 
 def authors_step(model: nn.Module, source: Tensor, target: Tensor, pad: int) -> Action:
@@ -106,31 +106,31 @@ def our_step(run: Run, pairs: Pairs) -> Action:
     return lambda: run.update(pool, everything, RATE)
 
 
-def decoders(theirs: Any, ours: Any, source: Tensor) -> dict[str, Action]:
+def decoders(authors: Any, model: Any, source: Tensor) -> dict[str, Action]:
     """Greedy decoding by either side, in which no row ends before the last character."""
-    theirs.eval()
-    ours.config = dataclasses.replace(ours.config, eos=-1)
+    authors.eval()
+    model.config = dataclasses.replace(model.config, eos=-1)
 
     @torch.no_grad()
     def decode() -> Tensor:
-        sos = ours.config.sos
-        return theirs.greedy_inference(source, sos, -1, CHARACTERS, source.device)
+        sos = model.config.sos
+        return authors.greedy_inference(source, sos, -1, CHARACTERS, source.device)
 
-    return {"theirs": decode, "fp32": lambda: generate(ours, source, CHARACTERS)}
+    return {"theirs": decode, "fp32": lambda: generate(model, source, CHARACTERS)}
 
 
-def agreement(theirs: Any, ours: Any, source: Tensor, target: Tensor) -> str:
+def agreement(authors: Any, our_model: Any, source: Tensor, target: Tensor) -> str:
     """How alike the two sides answer before any step is taken."""
     with torch.no_grad():
-        logits = (model.eval()(source, target[:, :-1]) for model in (theirs, ours))
-        apart = torch.sub(*logits).abs().max().item()
-    theirs_write, ours_write = (decode() for decode in decoders(theirs, ours, source).values())
-    same = (theirs_write[:, 1:] == ours_write).float().mean().item()
-    theirs.train()
-    ours.train()
-    return (
-        f"logits differ by at most {apart:.1e}, {same:.1%} of the decoded characters are the same"
+        logits = (model.eval()(source, target[:, :-1]) for model in (authors, our_model))
+        difference = torch.sub(*logits).abs().max().item()
+    theirs_write, ours_write = (
+        decode() for decode in decoders(authors, our_model, source).values()
     )
+    share_equal = (theirs_write[:, 1:] == ours_write).float().mean().item()
+    authors.train()
+    our_model.train()
+    return f"logits differ by at most {difference:.1e}, {share_equal:.1%} of the decoded characters are the same"
 
 
 def compare(actions: dict[str, Action], rounds: int) -> dict[str, float]:
@@ -141,7 +141,7 @@ def compare(actions: dict[str, Action], rounds: int) -> dict[str, float]:
             start = now()
             action()
             seconds[title].append(now() - start)
-    return {title: statistics.median(taken[1:]) for title, taken in seconds.items()}
+    return {title: statistics.median(times[1:]) for title, times in seconds.items()}
 
 
 def now() -> float:
@@ -155,8 +155,10 @@ def now() -> float:
 
 def row(title: str, seconds: dict[str, float]) -> str:
     """A line of the table: seconds, and ours as parts of theirs."""
-    ours = [seconds.get(kind) for kind in ("fp32", "bf16")]
-    cells = [f"{each:.3f} ({each / seconds['theirs']:.2f}×)" if each else "–" for each in ours]
+    our_seconds = [seconds.get(kind) for kind in ("fp32", "bf16")]
+    cells = [
+        f"{value:.3f} ({value / seconds['theirs']:.2f}×)" if value else "–" for value in our_seconds
+    ]
     return f"| {title} | {seconds['theirs']:.3f} | {' | '.join(cells)} |"
 
 
@@ -167,28 +169,29 @@ def kinds(device: str) -> list[str]:
     return ["fp32"] if without else ["fp32", "bf16"]
 
 
-def measure(name: str, given: argparse.Namespace) -> Iterator[str]:
+def measure(name: str, arguments: argparse.Namespace) -> Iterator[str]:
     """The lines of one model."""
-    data = load_data(given.data, split="train-medium", n=BATCH)
+    data = load_data(arguments.data, split="train-medium", n=BATCH)
     pairs = encode_pairs(data, characters())
     runs = {
-        kind: our_run(name, SIZES[given.size], kind, given.device) for kind in kinds(given.device)
+        kind: our_run(name, SIZES[arguments.size], kind, arguments.device)
+        for kind in kinds(arguments.device)
     }
-    ours: Any = runs["fp32"].model
-    theirs = authors_model(given.path, name, ours.config).to(given.device)
+    model: Any = runs["fp32"].model
+    authors = authors_model(arguments.path, name, model.config).to(arguments.device)
     for run in runs.values():
-        copy_weights(theirs, run.model)
-    batch = pairs.batch(torch.arange(len(pairs)), ours.config.pad)
-    source, target = (ids.to(given.device) for ids in batch)
-    title = f"{NAMES[name]}, {sum(p.numel() for p in ours.parameters()) / 1e6:.1f}M"
-    alike = agreement(theirs, ours, source, target)
-    seconds = compare(decoders(theirs, ours, source), given.rounds)
+        copy_weights(authors, run.model)
+    batch = pairs.batch(torch.arange(len(pairs)), model.config.pad)
+    source, target = (ids.to(arguments.device) for ids in batch)
+    title = f"{NAMES[name]}, {sum(p.numel() for p in model.parameters()) / 1e6:.1f}M"
+    alike = agreement(authors, model, source, target)
+    seconds = compare(decoders(authors, model, source), arguments.rounds)
     yield row(f"{title}: decoding {CHARACTERS} characters", seconds)
-    theirs.train()
-    ours.train()
-    steps = {"theirs": authors_step(theirs, source, target, ours.config.pad)}
+    authors.train()
+    model.train()
+    steps = {"theirs": authors_step(authors, source, target, model.config.pad)}
     steps |= {kind: our_step(run, pairs) for kind, run in runs.items()}
-    yield row(f"{title}: training step", compare(steps, given.rounds))
+    yield row(f"{title}: training step", compare(steps, arguments.rounds))
     print(f"{title}: {alike}; batch {list(source.shape)} → {list(target.shape)}", file=sys.stderr)
 
 
@@ -201,14 +204,14 @@ def main() -> None:
     parser.add_argument("--data", default="mathematics:arithmetic__mixed")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--device", default="cpu")
-    given = parser.parse_args()
-    if given.path is None:
+    arguments = parser.parse_args()
+    if arguments.path is None:
         print("Mathematics: not measured, give the path of the authors' code.")
         return
     print("| seconds, batch of 32 | theirs, float32 | ours, float32 | ours, bf16 |")
     print("|---|---|---|---|")
     for name in NAMES:
-        for line in measure(name, given):
+        for line in measure(name, arguments):
             print(line, flush=True)
 
 

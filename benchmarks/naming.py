@@ -71,10 +71,13 @@ def recover(folder: Path, fields: tuple[str, ...], labels: str, **options: Any) 
         codes = cluster(store, SITE, head=0, k=len(roles)).labels
     lattice = build_lattice(gold.described.assign(**_noise(len(planted))))
     names = set(name_clusters(codes, lattice, gold.questions)["name"])
-    said = [lattice.extension(name) for name in names - {UNNAMED}]
-    least = min(max((_f1(each, planted == role) for each in said), default=0.0) for role in roles)
+    extensions = [lattice.extension(name) for name in names - {UNNAMED}]
+    worst = min(
+        max((_f1(extension, planted == role) for extension in extensions), default=0.0)
+        for role in roles
+    )
     hits = 2 * len(names & set(roles)) / (len(names) + len(roles))
-    return Recovered(hits, least, len(roles), sizes.max() / sizes.min())
+    return Recovered(hits, worst, len(roles), sizes.max() / sizes.min())
 
 
 def _noise(tokens: int) -> dict[str, Any]:
@@ -86,8 +89,8 @@ def _noise(tokens: int) -> dict[str, Any]:
     }
 
 
-def _f1(found: np.ndarray, true: np.ndarray) -> float:
-    return 2 * (found & true).sum() / (found.sum() + true.sum())
+def _f1(predicted: np.ndarray, true: np.ndarray) -> float:
+    return 2 * (predicted & true).sum() / (predicted.sum() + true.sum())
 
 
 def draw(null: str, gold: Gold, k: int, rng: np.random.Generator) -> np.ndarray:
@@ -121,12 +124,12 @@ def main(path: str | None, runs: int, cases: int) -> None:
     print("|---|---|---|---|---|")
     with TemporaryDirectory() as folder:
         for number, (fields, labels, options) in enumerate(CASES[:cases]):
-            found = recover(Path(folder) / str(number), fields, labels, **options)
-            said = ", ".join(f"{name} {value}" for name, value in options.items())
-            case = "; ".join(filter(None, (", ".join(fields) or "nothing", labels, said)))
+            recovered = recover(Path(folder) / str(number), fields, labels, **options)
+            options_text = ", ".join(f"{name} {value}" for name, value in options.items())
+            case = "; ".join(filter(None, (", ".join(fields) or "nothing", labels, options_text)))
             print(
-                f"| {case} | {found.roles} | {found.imbalance:.0f} : 1 | {found.names:.3f} | "
-                f"{found.tokens:.3f} |",
+                f"| {case} | {recovered.roles} | {recovered.imbalance:.0f} : 1 | {recovered.names:.3f} | "
+                f"{recovered.tokens:.3f} |",
                 flush=True,
             )
         print("\n| no structure: labels drawn for | runs | with a name |\n|---|---|---|")
@@ -147,5 +150,5 @@ if __name__ == "__main__":
     parser.add_argument("store", nargs="?")
     parser.add_argument("--runs", type=int, default=500, help="draws of labels without structure")
     parser.add_argument("--cases", type=int, default=len(CASES), help="planted cases")
-    given = parser.parse_args()
-    main(given.store, given.runs, given.cases)
+    arguments = parser.parse_args()
+    main(arguments.store, arguments.runs, arguments.cases)

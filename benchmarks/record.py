@@ -24,7 +24,7 @@ import pandas as pd
 FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "results"
 PAGE = FOLDER.parent / "docs" / "benchmarks.md"
-SHOWN = 6  # commits
+N_COMMITS = 6  # commits
 SIZES = {  # smaller than the scripts' own, so that all of them take some 15 minutes
     "app": ["100000"],
     "capture": ["--reports", "300"],
@@ -56,12 +56,12 @@ def cells(printed: str) -> Iterator[dict[str, str]]:
         if not line.startswith("|"):
             header = []
             continue
-        found = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        row_cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if not header:
-            header = found
-        elif set("".join(found)) - set("-: "):
-            for column, value in zip(header[1:], found[1:], strict=False):
-                row = f"{header[0]}: {found[0]}".removeprefix(": ")
+            header = row_cells
+        elif set("".join(row_cells)) - set("-: "):
+            for column, value in zip(header[1:], row_cells[1:], strict=False):
+                row = f"{header[0]}: {row_cells[0]}".removeprefix(": ")
                 yield {"row": row, "column": column, "value": value}
 
 
@@ -88,64 +88,68 @@ def conditions() -> dict[str, object]:
 
 def run(name: str, *arguments: str) -> bool:
     """Runs a benchmark, shows and keeps what it prints; false if it failed."""
-    known = conditions()
+    facts = conditions()
     command = [sys.executable, FOLDER / f"{name}.py", *arguments]
     roots = os.pathsep.join(filter(None, [str(FOLDER.parent), os.environ.get("PYTHONPATH")]))
     with tempfile.TemporaryFile("w+", encoding="utf-8") as out:
         child = subprocess.Popen(
             command, stdout=out, env={**os.environ, **ONE_THREAD, "PYTHONPATH": roots}
         )
-        _, status, used = os.wait4(child.pid, 0)
+        _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
         printed = out.read()
     print(f"## {name}\n\n{printed}", flush=True)
     if child.returncode:
         return False
-    known |= {"processor_s": round(used.ru_utime + used.ru_stime, 1)}
-    known |= {"peak_mb": round(used.ru_maxrss / 1024)}
-    keep(name, [known | cell for cell in cells(printed)])
+    facts |= {"processor_s": round(usage.ru_utime + usage.ru_stime, 1)}
+    facts |= {"peak_mb": round(usage.ru_maxrss / 1024)}
+    keep(name, [facts | cell for cell in cells(printed)])
     return True
 
 
 def keep(name: str, rows: list[dict[str, object]]) -> None:
     """Adds rows to those of other commits."""
     if rows:
-        file, found = RESULTS / f"{name}.csv", pd.DataFrame(rows).astype(str)
+        file, table = RESULTS / f"{name}.csv", pd.DataFrame(rows).astype(str)
         if file.is_file():
             before = pd.read_csv(file, dtype=str, keep_default_na=False)
-            found = pd.concat([before[before["commit"] != rows[0]["commit"]], found])
+            table = pd.concat([before[before["commit"] != rows[0]["commit"]], table])
         RESULTS.mkdir(exist_ok=True)
-        found.to_csv(file, index=False)
+        table.to_csv(file, index=False)
 
 
 def page() -> str:
     """The page: a table of ratios each benchmark, a column each commit."""
-    parts = [HEAD]
+    lines = [HEAD]
     for file in sorted(RESULTS.glob("*.csv")):
-        found = pd.read_csv(file, dtype=str, keep_default_na=False)
-        is_ratio = found["value"].str.fullmatch(r"[\d.,]+ ?×") | (
-            found["column"].str.contains("ratio|times") & found["value"].str.fullmatch(r"[\d.,]+")
+        results = pd.read_csv(file, dtype=str, keep_default_na=False)
+        is_ratio = results["value"].str.fullmatch(r"[\d.,]+ ?×") | (
+            results["column"].str.contains("ratio|times")
+            & results["value"].str.fullmatch(r"[\d.,]+")
         )
-        ratios = found[is_ratio].copy()
+        ratios = results[is_ratio].copy()
         if ratios.empty:
             continue
-        commits = list(dict.fromkeys(found["commit"]))[-SHOWN:]
-        last = found[found["commit"] == commits[-1]].iloc[0]
-        heads = [f"{each} ({found[found['commit'] == each]['date'].iloc[0]})" for each in commits]
-        parts.append(
+        commits = list(dict.fromkeys(results["commit"]))[-N_COMMITS:]
+        latest = results[results["commit"] == commits[-1]].iloc[0]
+        heads = [
+            f"{commit} ({results[results['commit'] == commit]['date'].iloc[0]})"
+            for commit in commits
+        ]
+        lines.append(
             f"\n## {file.stem}\n\n| | {' | '.join(heads)} |\n|---|{'---:|' * len(commits)}"
         )
         for (row, column), rows in ratios.groupby(["row", "column"], sort=False):
             by_commit = dict(zip(rows["commit"], rows["value"], strict=True))
             label = f"{row}, {column}" if column and column != "ratio" else row
-            shown = [by_commit.get(each, "") for each in commits]
-            parts.append(f"| {label} | {' | '.join(shown)} |")
-        parts.append(
-            f"\nLast: {last['machine']}, load {last['load']}; the script took {last['processor_s']} s of "
-            f"processor time and {last['peak_mb']} MB."
+            values = [by_commit.get(commit, "") for commit in commits]
+            lines.append(f"| {label} | {' | '.join(values)} |")
+        lines.append(
+            f"\nLast: {latest['machine']}, load {latest['load']}; the script took {latest['processor_s']} s of "
+            f"processor time and {latest['peak_mb']} MB."
         )
-    return "\n".join(parts) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def main() -> int:
@@ -155,16 +159,18 @@ def main() -> int:
     parser.add_argument("--authors", metavar="PATH")
     parser.add_argument("--tpdn", metavar="PATH")
     parser.add_argument("--page", type=Path, default=PAGE)
-    given = parser.parse_args()
-    if unknown := {*given.names} - {*scripts()}:
+    arguments = parser.parse_args()
+    if unknown := {*arguments.names} - {*scripts()}:
         parser.error(f"no benchmark {', '.join(sorted(unknown))}: there are {', '.join(scripts())}")
-    sizes = SIZES | {"mathematics": [given.authors, "--rounds", "1"] if given.authors else []}
-    if given.tpdn:
-        encodings = str(Path(given.tpdn) / ENCODINGS)
-        sizes["decomposition"] = [encodings, "--authors", given.tpdn, *SIZES["decomposition"]]
-    failed = [name for name in given.names or scripts() if not run(name, *sizes.get(name, []))]
-    given.page.write_text(page(), encoding="utf-8")
-    print(f"failed: {', '.join(failed)}" if failed else f"written: {given.page}")
+    sizes = SIZES | {
+        "mathematics": [arguments.authors, "--rounds", "1"] if arguments.authors else []
+    }
+    if arguments.tpdn:
+        encodings = str(Path(arguments.tpdn) / ENCODINGS)
+        sizes["decomposition"] = [encodings, "--authors", arguments.tpdn, *SIZES["decomposition"]]
+    failed = [name for name in arguments.names or scripts() if not run(name, *sizes.get(name, []))]
+    arguments.page.write_text(page(), encoding="utf-8")
+    print(f"failed: {', '.join(failed)}" if failed else f"written: {arguments.page}")
     return int(bool(failed))
 
 

@@ -47,14 +47,14 @@ def step_seconds(batch: int = 128, source: int = 60, target: int = 10) -> float:
     model: Any = build({"preset": "tp-transformer"})
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
     sides = [torch.randint(4, 70, (batch, length)) for length in (source, target)]
-    taken = []
+    times = []
     for _ in range(2):
         began = time.perf_counter()
         model(sides[0], sides[1]).logsumexp(-1).mean().backward()
         optimizer.step()
         optimizer.zero_grad()
-        taken.append(time.perf_counter() - began)
-    return min(taken)
+        times.append(time.perf_counter() - began)
+    return min(times)
 
 
 def forward_rate(batch: int = 64, source: int = 60, target: int = 10) -> float:
@@ -73,13 +73,13 @@ def plans(forward: float, step: float) -> list[str]:
     role = 6 * 8 * 64 * 2  # six layers of eight heads of 64, in bytes of float16
     disk = questions * tokens * role / 1e12
     steps = 1.7e6
-    flop, wide, layers, read = 2 * 8e9, 4096, 32, 1e9
+    flop, wide, layers, n_tokens = 2 * 8e9, 4096, 32, 1e9
     gpu = 0.4 * 990e12  # 40 % of an H100's dense bfloat16 rate, by its data sheet
     return [
         f"| 120M questions through 49M weights, roles of six layers kept as float16 | {questions / forward / DAY:,.0f} core-days | {disk:,.1f} TB |",
         f"| 1.7M training steps of 128 questions | {steps * step / DAY:,.0f} core-days | – |",
-        f"| 8B weights over 10⁹ tokens, one layer's hidden state as bfloat16 | {flop * read / gpu / 3600:,.1f} hours of an H100 (data sheet) | {wide * 2 * read / 1e12:,.1f} TB |",
-        f"| the same, all {layers} layers | the same | {layers * wide * 2 * read / 1e12:,.0f} TB |",
+        f"| 8B weights over 10⁹ tokens, one layer's hidden state as bfloat16 | {flop * n_tokens / gpu / 3600:,.1f} hours of an H100 (data sheet) | {wide * 2 * n_tokens / 1e12:,.1f} TB |",
+        f"| the same, all {layers} layers | the same | {layers * wide * 2 * n_tokens / 1e12:,.0f} TB |",
     ]
 
 
@@ -90,11 +90,11 @@ def main() -> None:
     torch.set_num_threads(1)
     print("| processes | seconds | times as fast |\n|---|---:|---:|")
     with tempfile.TemporaryDirectory() as folder:
-        alone = seconds_of(1, questions, Path(folder))
-        print(f"| 1 | {alone:.1f} | 1.00× |")
+        one_process = seconds_of(1, questions, Path(folder))
+        print(f"| 1 | {one_process:.1f} | 1.00× |")
         for processes in (2, 4):
-            taken = seconds_of(processes, questions, Path(folder))
-            print(f"| {processes} | {taken:.1f} | {alone / taken:.2f}× |")
+            seconds = seconds_of(processes, questions, Path(folder))
+            print(f"| {processes} | {seconds:.1f} | {one_process / seconds:.2f}× |")
     forward, step = forward_rate(), step_seconds()
     print("\n| paper's size, one core | rate |\n|---|---:|")
     print(

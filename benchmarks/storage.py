@@ -28,7 +28,7 @@ from tprprobe.store import Store, StoreWriter, open_store
 ROLES, LAYER, K, HEADS = "encoder.-1.self.role", -1, 20, 4
 ARITHMETIC = (ROLES, "encoder.-1.self.value", "encoder.-1.self.input", "encoder.*.hidden")
 ENGLISH = ("encoder.-1.hidden", "encoder.-1.self.role")
-KEPT = [
+FORMATS = [
     (dtype, compression)
     for dtype in ("float32", "float16", "bfloat16")
     for compression in ("none", "lz4", "zstd")
@@ -49,8 +49,8 @@ def keep(store: Store, path: Path, dtype: str, compression: str) -> float:
     start = time.process_time()
     writer = StoreWriter.create(path, specs, model)
     seconds += time.process_time() - start
-    for first in range(0, store.samples, 64):
-        ends = [first, min(first + 64, store.samples)]
+    for block_start in range(0, store.samples, 64):
+        ends = [block_start, min(block_start + 64, store.samples)]
         rows = {name: v[slice(*np.searchsorted(sides[name], ends))] for name, v in vectors.items()}
         tokens = table.iloc[slice(*np.searchsorted(samples, ends))]
         start = time.process_time()
@@ -75,16 +75,16 @@ def clusters(store: Store, seed: int = 0) -> list[np.ndarray]:
     return [tp.cluster(store, ROLES, head=head, k=K, seed=seed).labels for head in range(HEADS)]
 
 
-def agreement(one: list[np.ndarray], other: list[np.ndarray]) -> float:
+def agreement(labels_a: list[np.ndarray], labels_b: list[np.ndarray]) -> float:
     """The lowest adjusted mutual information of the heads."""
-    return min(adjusted_mutual_info_score(a, b) for a, b in zip(one, other, strict=True))
+    return min(adjusted_mutual_info_score(a, b) for a, b in zip(labels_a, labels_b, strict=True))
 
 
 def r2(store: Store) -> float:
     """The held-out R² of the last layer's state from one head's values, all questions."""
     rows = tp.reconstruct(store, layer=LAYER)
-    chosen = rows.query("predictor == 'heads' and split == 'held_out' and penalty == 'cv'")
-    return float(chosen.loc[chosen["unit"] == "question"].sort_values("n")["r2"].iloc[-1])
+    head_rows = rows.query("predictor == 'heads' and split == 'held_out' and penalty == 'cv'")
+    return float(head_rows.loc[head_rows["unit"] == "question"].sort_values("n")["r2"].iloc[-1])
 
 
 def f1(store: Store) -> float:
@@ -112,29 +112,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("-n", type=int, default=300, help="questions; a third as many reports")
     parser.add_argument("--folder", default=None, help="where the files are made (and removed)")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=given.folder) as name:
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
         folder = Path(name)
-        arithmetic, english = extracted(folder, given.n)
+        arithmetic, english = extracted(folder, arguments.n)
         labels = clusters(arithmetic)
-        again = agreement(labels, clusters(arithmetic, seed=1))
+        repeated = agreement(labels, clusters(arithmetic, seed=1))
         size = float(arithmetic.summary["bytes"].sum())
-        print(f"\n{size / 1e6:.1f} MB of float32; another seed of k-means: AMI {again:.3f}\n")
+        print(f"\n{size / 1e6:.1f} MB of float32; another seed of k-means: AMI {repeated:.3f}\n")
         rows, effects = [], {}
-        for dtype, compression in track(KEPT, console=Console(stderr=True)):
-            path, other = folder / "kept", folder / "other"
+        for dtype, compression in track(FORMATS, console=Console(stderr=True)):
+            path, english_path = folder / "kept", folder / "other"
             write = statistics.median(
                 keep(arithmetic, path, dtype, compression) for _ in range(ROUNDS)
             )
             seconds = statistics.median(read(path) for _ in range(ROUNDS))
-            keep(english, other, dtype, compression)
-            kept, words = open_store(path), open_store(other)
+            keep(english, english_path, dtype, compression)
+            arithmetic_store, words = open_store(path), open_store(english_path)
             if dtype not in effects:
-                found = {"clusters": agreement(labels, clusters(kept))}
-                effects[dtype] = found | {"R²": r2(kept), "F1": f1(words)}
+                effect = {"clusters": agreement(labels, clusters(arithmetic_store))}
+                effects[dtype] = effect | {"R²": r2(arithmetic_store), "F1": f1(words)}
             rows.append({
                 "type": dtype, "compression": compression,
-                "bytes": kept.summary["bytes"].sum() / size,
+                "bytes": arithmetic_store.summary["bytes"].sum() / size,
                 "write MB/s": size / 1e6 / write, "read MB/s": size / 1e6 / seconds,
                 **effects[dtype],
             })  # fmt: skip

@@ -133,7 +133,7 @@ class Evidence:
     gates: Mapping[str, Interval] = field(default_factory=dict)
     conditions: frozenset[str] = frozenset()
     void: str = ""  # why nothing else could have been measured
-    beside: Mapping[str, Interval] = field(default_factory=dict)
+    alternatives: Mapping[str, Interval] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -166,13 +166,13 @@ def _shipped() -> dict[str, Claim]:
 
 def _read(path: Path) -> dict[str, Claim]:
     claims = parse(_File, read_toml(path), path.name).claim
-    found = {claim.id: claim for claim in claims}
-    if len(found) != len(claims):
+    claims_by_id = {claim.id: claim for claim in claims}
+    if len(claims_by_id) != len(claims):
         ids = [claim.id for claim in claims]
         raise InputError(
             f"{path.name} has {max(ids, key=ids.count)!r} twice: an id names one claim"
         )
-    return found
+    return claims_by_id
 
 
 def find_claim(name: str) -> Claim:
@@ -197,45 +197,49 @@ def judge(claim: Claim, evidence: Evidence | None) -> Verdict:
         return _unmeasured(claim)
     if not evidence.cases or (claim.over == "one" and len(evidence.cases) > 1):
         raise InputError(f"{claim.id} is over {claim.over} case, given {len(evidence.cases)}")
-    shown = _explain(claim, evidence)
-    if missing := [each for each in claim.conditions if each not in evidence.conditions]:
-        told = f"{shown}; the claim is about: {', '.join(missing)}"
-        return Verdict(claim, "not comparable", told)
+    numbers = _explain(claim, evidence)
+    if missing := [
+        condition for condition in claim.conditions if condition not in evidence.conditions
+    ]:
+        reason = f"{numbers}; the claim is about: {', '.join(missing)}"
+        return Verdict(claim, "not comparable", reason)
     if unmet := _unmet(claim, evidence):
-        return Verdict(claim, "undecided", f"{shown}; {unmet}")
+        return Verdict(claim, "undecided", f"{numbers}; {unmet}")
     if evidence.void:
-        return Verdict(claim, "not decidable here", f"{shown}; {evidence.void}")
+        return Verdict(claim, "not decidable here", f"{numbers}; {evidence.void}")
     room = evidence.gates.get(ROOM)
     if room is not None and room.value < LEAST_ROOM:
-        told = f"{shown}; the best baseline leaves {room.value:.3f} to beat it by"
-        return Verdict(claim, "not decidable here", told)
+        reason = f"{numbers}; the best baseline leaves {room.value:.3f} to beat it by"
+        return Verdict(claim, "not decidable here", reason)
     outcome = _decide(claim, list(evidence.cases.values()))
-    if evidence.beside and _decide(claim, list(evidence.beside.values())) != outcome:
-        other = _explain(claim, Evidence(evidence.beside, evidence.unit, evidence.units))
-        told = f"{shown}; by the spread of the compared variants alone {other.partition(' (')[0]}"
-        return Verdict(claim, "undecided", f"{told}: the two decide otherwise")
+    if evidence.alternatives and _decide(claim, list(evidence.alternatives.values())) != outcome:
+        alternative = _explain(
+            claim, Evidence(evidence.alternatives, evidence.unit, evidence.units)
+        )
+        reason = f"{numbers}; by the spread of the compared variants alone {alternative.partition(' (')[0]}"
+        return Verdict(claim, "undecided", f"{reason}: the two decide otherwise")
     if outcome == "undecided" and _decide(claim, list(evidence.cases.values()), 0.0) != outcome:
-        least = max(claim.counts or 0.0, ROUNDING)
-        shown += f"; what is within {least:g} of that decides nothing"
-    return Verdict(claim, outcome, shown)
+        rounding = max(claim.counts or 0.0, ROUNDING)
+        numbers += f"; what is within {rounding:g} of that decides nothing"
+    return Verdict(claim, outcome, numbers)
 
 
 def _unmeasured(claim: Claim) -> Verdict:
     """The verdict without a measurement."""
-    needed = [each for each in claim.conditions if each in OUT_OF_REACH]
-    if not needed:
+    unreachable = [condition for condition in claim.conditions if condition in OUT_OF_REACH]
+    if not unreachable:
         return Verdict(claim, "undecided", "not measured")
-    return Verdict(claim, "not decidable here", f"not measured: it needs {', '.join(needed)}")
+    return Verdict(claim, "not decidable here", f"not measured: it needs {', '.join(unreachable)}")
 
 
 def _unmet(claim: Claim, evidence: Evidence) -> str:
     """The condition of a claim that the evidence does not meet; an empty text if it meets all."""
-    for name, least in claim.gates.items():
+    for name, threshold in claim.gates.items():
         gate, words = evidence.gates.get(name), name.replace("_", " ")
         if gate is None:
             return f"{words} was not measured"
-        if not gate.low >= least:
-            return f"{words} {_show(gate)}, must be at least {least:g}"
+        if not gate.low >= threshold:
+            return f"{words} {_show(gate)}, must be at least {threshold:g}"
     if evidence.unit != claim.unit:
         return f"an interval over {evidence.unit}s; it must be over {claim.unit}s"
     if evidence.units < claim.units:
@@ -245,10 +249,10 @@ def _unmet(claim: Claim, evidence: Evidence) -> str:
 
 def _decide(claim: Claim, cases: list[Interval], rounding: float = ROUNDING) -> Outcome:
     by_all, by_one = ("fails", "holds") if claim.over == "some" else ("holds", "fails")
-    if any(_decides_alone(claim, each, len(cases), rounding) for each in cases):
+    if any(_decides_alone(claim, case, len(cases), rounding) for case in cases):
         return by_one
-    alone = {_compare(claim, each, rounding) for each in cases}
-    return by_all if alone == {by_all} else "undecided"
+    outcomes = {_compare(claim, case, rounding) for case in cases}
+    return by_all if outcomes == {by_all} else "undecided"
 
 
 def _decides_alone(claim: Claim, case: Interval, cases: int, rounding: float = ROUNDING) -> bool:
@@ -258,9 +262,7 @@ def _decides_alone(claim: Claim, case: Interval, cases: int, rounding: float = R
 
 
 def _compare(claim: Claim, estimate: Interval, rounding: float) -> Outcome:
-    """The verdict on one number; an interval that is NaN decides nothing, nor does one whose deciding bound
-    or estimate is too near to the threshold.
-    """
+    """The verdict on one number; an interval that is NaN or too near to the threshold decides nothing."""
     t, low, high = claim.threshold, estimate.low, estimate.high
     near = rounding if low < high else 0.0
     if claim.margin is not None:
@@ -289,25 +291,23 @@ def _widen(estimate: Interval, cases: int) -> Interval:
 
 
 def _explain(claim: Claim, evidence: Evidence) -> str:
-    """The numbers as text: all of up to three cases, else the least and the most, and one that decides
-    alone where neither of them does.
-    """
+    """The numbers as text: up to three cases, else the least, the most and one that decides alone."""
     target = {"greater": "above", "less": "below", "equal": "equal to"}[claim.direction]
     cases = sorted(evidence.cases.items(), key=lambda case: case[1].value)
-    texts = [f"{name} {_show(each)}".strip() for name, each in cases]
+    texts = [f"{name} {_show(interval)}".strip() for name, interval in cases]
     if len(texts) > 3:
         deciding = [
             text
-            for text, (_, each) in zip(texts, cases, strict=True)
-            if _decides_alone(claim, each, len(cases))
+            for text, (_, interval) in zip(texts, cases, strict=True)
+            if _decides_alone(claim, interval, len(cases))
         ]
         hidden = deciding[:1] if {texts[0], texts[-1]}.isdisjoint(deciding) else []
-        between = [f"deciding {each}" for each in hidden]
+        between = [f"deciding {text}" for text in hidden]
         texts = [f"least {texts[0]}", *between, f"most {texts[-1]}"]
     numbers = "; ".join(texts)
-    of = f"{SCOPES[claim.over]} of {len(cases)} " if claim.over != "one" else ""
+    scope = f"{SCOPES[claim.over]} of {len(cases)} " if claim.over != "one" else ""
     margin = f" ± {claim.margin:g}" if claim.margin else ""
-    return f"{numbers} ({of}must be {target} {claim.threshold:g}{margin})"
+    return f"{numbers} ({scope}must be {target} {claim.threshold:g}{margin})"
 
 
 def _show(estimate: Interval) -> str:

@@ -32,13 +32,15 @@ def binding(
 
     exact = {"demonstration": demonstrate(seed=seed), "degrees": measure_degrees(seed=seed)}
     models = [load_model(name, device=device) for name in ckpt or []]
-    parts = [binding_probe(each, seed=seed) for each in track(models, "probing", len(models))]
-    probed = pd.concat(parts, ignore_index=True) if parts else None
+    probe_tables = [
+        binding_probe(model, seed=seed) for model in track(models, "probing", len(models))
+    ]
+    probed = pd.concat(probe_tables, ignore_index=True) if probe_tables else None
     if out:
-        save_binding(exact, probed, out, [fingerprint(each) for each in models])
+        save_binding(exact, probed, out, [fingerprint(model) for model in models])
     if as_json:
         tables = exact | ({} if probed is None else {"probe": probed})
-        rows = {name: json.loads(each.to_json(orient="records")) for name, each in tables.items()}
+        rows = {name: json.loads(table.to_json(orient="records")) for name, table in tables.items()}
         return print_json(rows)
     typer.echo(demonstration_table(**exact).markdown())
     if probed is not None:
@@ -101,10 +103,8 @@ def paper(
     from tprpapers.paper.making import make_papers
     from tprprobe.console import track
 
-    shown = make_papers(
-        name, ckpt or [], out, resume, lambda all_: track(all_, "making", len(all_))
-    )
-    say(f"open {shown}")
+    page = make_papers(name, ckpt or [], out, resume, lambda all_: track(all_, "making", len(all_)))
+    say(f"open {page}")
 
 
 def demo(

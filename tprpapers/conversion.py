@@ -30,24 +30,24 @@ FAMILIES: dict[str, Callable[[PublishedFile, Mapping[str, Any]], Rebuilt | None]
 Source = str | os.PathLike[str]
 
 
-def convert(source: Source, given: Mapping[str, Any], vocab: Source | None) -> Converted:
+def convert(source: Source, options: Mapping[str, Any], vocab: Source | None) -> Converted:
     """The model of a published file, with its vocabulary, and its card."""
     file = read_checkpoint(source)
-    rebuilt = _rebuild(file, given)
+    rebuilt = _rebuild(file, options)
     if rebuilt.remark:
         note(f"{file.name}: {rebuilt.remark}")
-    if (known := vocab or _beside(Path(source))) is not None:
-        rebuilt.model.vocabulary = _vocabulary(known, rebuilt.model.config)
+    if (vocabulary_file := vocab or _beside(Path(source))) is not None:
+        rebuilt.model.vocabulary = _vocabulary(vocabulary_file, rebuilt.model.config)
     return Converted(rebuilt.model, provenance_card(file, rebuilt))
 
 
-def _rebuild(file: PublishedFile, given: Mapping[str, Any]) -> Rebuilt:
+def _rebuild(file: PublishedFile, options: Mapping[str, Any]) -> Rebuilt:
     """The model of the first family that knows the file's tensors."""
     for rebuild in FAMILIES.values():
-        if (rebuilt := rebuild(file, given)) is not None:
+        if (rebuilt := rebuild(file, options)) is not None:
             return rebuilt
-    some = ", ".join(sorted(file.state)[:3]) or "none"
-    raise InputError(f"neither {' nor '.join(FAMILIES)} has such tensors ({some}, …)")
+    names = ", ".join(sorted(file.state)[:3]) or "none"
+    raise InputError(f"neither {' nor '.join(FAMILIES)} has such tensors ({names}, …)")
 
 
 def _vocabulary(vocab: Source, config: Any) -> Codec:
@@ -55,13 +55,13 @@ def _vocabulary(vocab: Source, config: Any) -> Codec:
     if path.is_dir():
         path = _beside(path) or path / subwords.FILE
     if path.is_file() and path.suffix in TOKENIZERS:
-        known, name = load_subwords(path), path.name
+        vocabulary, name = load_subwords(path), path.name
     else:
         content, name, _ = read_bytes(path)
-        read = read_subwords if name.endswith(TOKENIZERS) else read_vocabulary
-        known = read(content, name)
-    check_vocabulary(known, config, name)
-    return known
+        read_symbols = read_subwords if name.endswith(TOKENIZERS) else read_vocabulary
+        vocabulary = read_symbols(content, name)
+    check_vocabulary(vocabulary, config, name)
+    return vocabulary
 
 
 def _beside(folder: Path) -> Path | None:
@@ -95,13 +95,13 @@ def provenance_card(file: PublishedFile, rebuilt: Rebuilt) -> str:
     text = f"Converted from `{file.name}` (sha256 `{file.sha256}`)."
     if not model.vocabulary:
         text += " Its vocabulary is unknown: the model takes ids; text is refused."
-    body = "".join(f"\n## {title}\n\n{part}\n" for title, part in sections.items() if part)
+    body = "".join(f"\n## {title}\n\n{section}\n" for title, section in sections.items() if section)
     return f"---\n{front}\n---\n\n# A published checkpoint, converted\n\n{text}\n{body}"
 
 
 def _table(mapping: dict[str, str]) -> str:
-    rows = {_any_layer(key): _any_layer(own) for own, key in mapping.items()}
-    lines = [f"| `{key}` | `{own}` |" for key, own in rows.items()]
+    rows = {_any_layer(key): _any_layer(name) for name, key in mapping.items()}
+    lines = [f"| `{key}` | `{name}` |" for key, name in rows.items()]
     return "\n".join(["| in the file | here |", "|---|---|", *lines])
 
 

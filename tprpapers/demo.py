@@ -41,7 +41,7 @@ CAPTIONS = {
     "role-clusters-standardized": "The same with every dimension standardized.",
     FIG3: "schlag Fig 3: what numbers attend to.",
 }
-SHOWN = 4  # right and wrong answers that are printed, of each
+N_PRINTED = 4  # right and wrong answers that are printed, of each
 MARK = ".tprprobe-demo"  # a folder with this file is an earlier demo's, and replaced
 
 
@@ -57,7 +57,7 @@ def run_demo(out: Path) -> Path:
     store = extract(model, data, SITES, out / "store", attention_samples=N)
     answered = store.tokens.query("side == 'target' and position == 0")
     lead = _lead(answered)
-    samples = pd.concat([_some(answered, True), _some(answered, False)])
+    samples = pd.concat([_pick_answers(answered, True), _pick_answers(answered, False)])
     stderr.print(samples.to_string(index=False), markup=False, highlight=False)
     stderr.print(lead)
     heads = cluster_all(store, ROLES, lambda all_: track(all_, "clustering", len(all_)), k=K)
@@ -65,13 +65,13 @@ def run_demo(out: Path) -> Path:
     naming = name_all(
         store, ROLES, K, out=out / "names", progress=lambda all_: track(all_, "naming", len(all_))
     )
-    drawn = _draw(store, heads[HEAD])
-    for name, figure in drawn.items():
+    drawings = _draw(store, heads[HEAD])
+    for name, figure in drawings.items():
         figures.save(figure, out / f"{name}.pdf")
-    fig3 = {CAPTIONS[FIG3]: drawn.pop(FIG3)}
+    fig3 = {CAPTIONS[FIG3]: drawings.pop(FIG3)}
     sections = [
         _answers(samples),
-        clusters_section(heads, {CAPTIONS[name]: figure for name, figure in drawn.items()}),
+        clusters_section(heads, {CAPTIONS[name]: figure for name, figure in drawings.items()}),
         names_section(naming),
         Section(
             "Attention",
@@ -86,10 +86,10 @@ def run_demo(out: Path) -> Path:
 
 
 def _lead(answered: pd.DataFrame) -> str:
-    found = exact_match(answered)
-    low, high = found["exact_match_interval"]
+    accuracy = exact_match(answered)
+    low, high = accuracy["exact_match_interval"]
     return (
-        f"{CHECKPOINT} answered {found['exact_match']:.1%} of {N} held-out questions right "
+        f"{CHECKPOINT} answered {accuracy['exact_match']:.1%} of {N} held-out questions right "
         f"(95 % interval {low:.1%} to {high:.1%})."
     )
 
@@ -102,9 +102,9 @@ def _clear(out: Path) -> None:
     (out / MARK).touch()
 
 
-def _some(answered: pd.DataFrame, correct: bool) -> pd.DataFrame:
+def _pick_answers(answered: pd.DataFrame, correct: bool) -> pd.DataFrame:
     """The first answers that are right, or that are wrong."""
-    rows = answered[answered["correct"].astype(bool) == correct].head(SHOWN)
+    rows = answered[answered["correct"].astype(bool) == correct].head(N_PRINTED)
     table = pd.DataFrame(rows[["question", "answer", "prediction"]])
     return table.assign(correct="right" if correct else "wrong")
 

@@ -8,14 +8,14 @@ import torch
 from jaxtyping import Int
 from torch import Tensor, nn
 
+from tprpapers.architectures.attention import TPAttention, split_heads
 from tprpapers.architectures.sublayers import SubLayer
-from tprprobe.models.attention import TPAttention, split_heads
+from tprpapers.architectures.transformer import Embedding
 from tprprobe.models.protocol import Model
-from tprprobe.models.transformer import Embedding
 from tprprobe.site.hooks import capture, find_sites
 
 Batch = tuple[Int[Tensor, "batch seq"], Int[Tensor, "batch target_seq"]]
-Read = Callable[[str], Tensor]  # the vectors captured at a site of the module
+SiteReader = Callable[[str], Tensor]  # the vectors captured at a site of the module
 Equation = tuple[str, str, Tensor]  # a site, what it must equal in words and in numbers
 JOINED = {
     "add": "{0} + {1}",
@@ -48,35 +48,39 @@ def binding_contract(model: Model, batch: Batch | None = None) -> pd.DataFrame:
     rows = []
     for prefix, module in model.named_modules():
         for site, equation, expected in equations(module, lambda s, p=prefix: vectors[f"{p}.{s}"]):
-            found = vectors[f"{prefix}.{site}"]
-            deviation = (found - expected).abs().max().item()
-            rows.append((f"{prefix}.{site}", equation, deviation, found.abs().max().item()))
+            captured = vectors[f"{prefix}.{site}"]
+            deviation = (captured - expected).abs().max().item()
+            rows.append((f"{prefix}.{site}", equation, deviation, captured.abs().max().item()))
     return pd.DataFrame(rows, columns=["site", "equation", "deviation", "scale"])
 
 
 @singledispatch
-def equations(_module: nn.Module, _read: Read) -> Iterator[Equation]:
+def equations(_module: nn.Module, _read_site: SiteReader) -> Iterator[Equation]:
     """The equations that hold between a module's sites; most modules have none."""
     return iter(())
 
 
 @equations.register
-def _(module: Embedding, read: Read) -> Iterator[Equation]:
+def _(module: Embedding, read_site: SiteReader) -> Iterator[Equation]:
     if module.to_role is None:
         return
-    for at in ("", "target."):
-        filler, role = read(f"{at}filler"), read(f"{at}role")
-        yield f"{at}role", "r = W e + b + 1", module.to_role(filler) + 1
-        yield f"{at}binding", "e ⊙ r", filler * role
+    for prefix in ("", "target."):
+        filler, role = read_site(f"{prefix}filler"), read_site(f"{prefix}role")
+        yield f"{prefix}role", "r = W e + b + 1", module.to_role(filler) + 1
+        yield f"{prefix}binding", "e ⊙ r", filler * role
 
 
 @equations.register
-def _(module: TPAttention, read: Read) -> Iterator[Equation]:
+def _(module: TPAttention, read_site: SiteReader) -> Iterator[Equation]:
     if module.roles == "none":
         return
-    filler, role = read("filler"), read("role")
+    filler, role = read_site("filler"), read_site("role")
     if module.roles == "continuous":
-        yield "role", "r = W_r x + b_r", split_heads(module.to_role(read("input")), module.n_heads)
+        yield (
+            "role",
+            "r = W_r x + b_r",
+            split_heads(module.to_role(read_site("input")), module.n_heads),
+        )
     outer = torch.einsum("bshf,bshr->bshfr", filler, role).flatten(-2) if module.outer else None
     bound, sign = (filler * role, "⊙") if outer is None else (outer, "⊗")
     yield "binding", f"v̄ {sign} r", bound
@@ -86,27 +90,39 @@ def _(module: TPAttention, read: Read) -> Iterator[Equation]:
 
 
 @equations.register
-def _(module: SubLayer, read: Read) -> Iterator[Equation]:
+def _(module: SubLayer, read_site: SiteReader) -> Iterator[Equation]:
     if not module.bound:
         return
-    filler, role, at = read("filler"), read("role"), "v̄" if module.inside else "F"
-    normed = read("input") if module.inside else filler
-    source, of = {
+    filler, role, filler_name = (
+        read_site("filler"),
+        read_site("role"),
+        "v̄" if module.inside else "F",
+    )
+    normed = read_site("input") if module.inside else filler
+    source, source_name = {
         "input": (normed, "x" if module.inside else "F"),
         "v_bar": (filler.flatten(-2), "v̄"),
         "v_bar_2": (filler, "v̄_h"),
-        "query": (read("query"), "q_h"),
+        "query": (read_site("query"), "q_h"),
     }[module.role_input]
     if module.roles is None:
-        yield "role", f"R = {of} W_r + b_r", split_heads(module.to_role(source), module.role_heads)
+        yield (
+            "role",
+            f"R = {source_name} W_r + b_r",
+            split_heads(module.to_role(source), module.role_heads),
+        )
     else:
         over = module.roles.crossed_weights if module.reads_heads else module.roles.weights
-        yield "role_weights", f"softmax({of} W_r + b_r)", over(source)
-        yield "role", f"R = softmax({of} W_r + b_r) r̂", module.roles.mix(over(source))
+        yield "role_weights", f"softmax({source_name} W_r + b_r)", over(source)
+        yield "role", f"R = softmax({source_name} W_r + b_r) r̂", module.roles.mix(over(source))
     if module.reduce is None:
-        bound, product = role.reshape(filler.shape) * filler, f"R ⊙ {at}"
+        bound, product = role.reshape(filler.shape) * filler, f"R ⊙ {filler_name}"
     else:
         scale = torch.einsum("bshd,hd->bsh", filler, module.reduce.weight)
-        bound, product = role * scale[..., None], f"R ({at} · w)"
+        bound, product = role * scale[..., None], f"R ({filler_name} · w)"
     yield "binding", product, bound
-    yield "tpr", JOINED[module.join.kind].format(product, at), module.join(filler, bound, normed)
+    yield (
+        "tpr",
+        JOINED[module.join.kind].format(product, filler_name),
+        module.join(filler, bound, normed),
+    )

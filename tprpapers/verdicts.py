@@ -19,14 +19,14 @@ from tprprobe.files import assets
 from tprprobe.statistics import Interval
 
 FILE = "verdicts.csv"
-FEW = 4  # claims are told with their numbers, more by outcome alone
+MAX_DETAILED = 4  # claims are told with their numbers, more by outcome alone
 LINE = 150  # characters
 HERE = "The paper's claims, judged on what is shown here:"
 HEAD = (
     "The paper's claims, judged on the models of the results pages (studies/results/verdicts.csv):"
 )
 
-Made = TypeVar("Made", Drawing, Table)
+DrawingOrTable = TypeVar("DrawingOrTable", Drawing, Table)
 _decided: WeakKeyDictionary[Drawing | Table, tuple[Verdict, ...]] = WeakKeyDictionary()
 _BAR = "\\|"  # as Markdown has it in a table
 
@@ -36,14 +36,14 @@ _PRODUCT = ("schlag-hadamard-optimal", "schlag-crucial-property")
 CLAIMS = {  # what a figure is about; tables that judge their claims themselves are not here
     "schlag-table1": (*_MODULES[:2], "schlag-state-of-the-art", "schlag-same-weights"),
     "schlag-fig2": tuple(
-        f"schlag-{each}"
-        for each in (
+        f"schlag-{name}"
+        for name in (
             "polarity-clusters", "fractions-of-fractions", "ones-digit-roles", "structural-clusters"
         )
     ),
     "schlag-fig3": tuple(
-        f"schlag-{each}"
-        for each in (
+        f"schlag-{name}"
+        for name in (
             "second-argument-to", "second-argument-of", "good-approximation", "skipped-numerator"
         )
     ),
@@ -69,8 +69,8 @@ CLAIMS = {  # what a figure is about; tables that judge their claims themselves 
     ),
     "jiang-unfaithful": ("jiang-external-facts",),
     "jiang-table4": tuple(
-        f"jiang-{each}"
-        for each in (
+        f"jiang-{name}"
+        for name in (
             "pos-rises", "pos-role", "pos-filler-degrades", "pos-tpr-aggregates", "pos-last-three",
             "every-layer", "dep-srl-better", "dep-srl-late", "dep-srl-tpr-like-filler",
             "nel-roles-poorer", "nel-tpr-similar", "nel-better", "filler-semantic",
@@ -79,8 +79,8 @@ CLAIMS = {  # what a figure is about; tables that judge their claims themselves 
     "jiang-discreteness": ("jiang-discrete",),
     "jiang-roles": ("jiang-syntax-in-roles",),
     "decomposition": tuple(
-        f"mccoy-{each}"
-        for each in (
+        f"mccoy-{name}"
+        for name in (
             "bidirectional-roles", "left-favoured", "reversal", "interleaving", "sorting-bag",
             "bag-fails", "tree-roles", "decoder-dictates",
         )
@@ -88,7 +88,7 @@ CLAIMS = {  # what a figure is about; tables that judge their claims themselves 
     "huang-table1": ("huang-table1", "huang-bleu-n", "huang-training-time"),
     **dict.fromkeys((f"huang-fig{n}" for n in range(3, 8)), ("huang-pos-prediction",)),
 }  # fmt: skip
-OWN = {  # claims that a table judges itself, on its own store
+OWN_CLAIMS = {  # claims that a table judges itself, on its own store
     "huang-table2": ("huang-nominal-verbal", "huang-initial-word"),
     "huang-table3": (
         "huang-first-position", "huang-second-position", "huang-dominant-category",
@@ -111,43 +111,45 @@ def judge_cases(
     ``void`` has the claims whose alternative could not have occurred, and why.
     """
     return [
-        judge(find_claim(name), Evidence(found, unit, units, void=void.get(name, "")))
-        for name, found in cases.items()
+        judge(find_claim(name), Evidence(intervals, unit, units, void=void.get(name, "")))
+        for name, intervals in cases.items()
     ]
 
 
-def with_verdicts(made: Made, verdicts: Sequence[Verdict]) -> Made:
+def with_verdicts(drawing: DrawingOrTable, verdicts: Sequence[Verdict]) -> DrawingOrTable:
     """The figure or table; `verdicts_of` returns the verdicts on claims that its numbers decide."""
-    _decided[made] = tuple(verdicts)
-    return made
+    _decided[drawing] = tuple(verdicts)
+    return drawing
 
 
-def verdicts_of(made: Drawing | Table | None) -> tuple[Verdict, ...]:
+def verdicts_of(drawing: Drawing | Table | None) -> tuple[Verdict, ...]:
     """The verdicts on claims that the numbers of a figure or table decide."""
-    return () if made is None else _decided.get(made, ())
+    return () if drawing is None else _decided.get(drawing, ())
 
 
-def add_verdicts(made: Drawing | Table, claims: Sequence[str]) -> Drawing | Table:
+def add_verdicts(drawing: Drawing | Table, claims: Sequence[str]) -> Drawing | Table:
     """The figure or table with the verdicts on these claims under it: those that were judged on what it
     shows where there are such, else those of the results pages.
 
     Raises:
         InputError: there is no such claim.
     """
-    decided = verdicts_of(made)
-    own = {each.claim.id for each in decided}
-    lines = summarize_verdicts([each for each in claims if each not in own])
-    if own:
-        told = [f"{each.claim.id}: {each.outcome}. {each.reason}" for each in decided]
-        lines = [HERE, *told, *lines]
+    decided = verdicts_of(drawing)
+    decided_ids = {verdict.claim.id for verdict in decided}
+    lines = summarize_verdicts([claim for claim in claims if claim not in decided_ids])
+    if decided_ids:
+        judgements = [
+            f"{verdict.claim.id}: {verdict.outcome}. {verdict.reason}" for verdict in decided
+        ]
+        lines = [HERE, *judgements, *lines]
     if not lines:
-        return made
-    if isinstance(made, Table):
-        told = [part for line in lines for part in wrap(line, LINE, subsequent_indent="  ")]
-        caption = "\n".join(filter(None, [made.caption, *told]))
-        return with_verdicts(replace(made, caption=caption), decided)
-    made.put_below(lines)
-    return made
+        return drawing
+    if isinstance(drawing, Table):
+        wrapped = [row for line in lines for row in wrap(line, LINE, subsequent_indent="  ")]
+        caption = "\n".join(filter(None, [drawing.caption, *wrapped]))
+        return with_verdicts(replace(drawing, caption=caption), decided)
+    drawing.put_below(lines)
+    return drawing
 
 
 def summarize_verdicts(claims: Sequence[str]) -> list[str]:
@@ -159,14 +161,14 @@ def summarize_verdicts(claims: Sequence[str]) -> list[str]:
     rows = [row for row in read_verdicts() if row["claim"] in claims]
     if not rows:
         return []
-    if len(claims) > FEW:
+    if len(claims) > MAX_DETAILED:
         outcomes = dict.fromkeys(row["verdict"] for row in rows)
-        told = [f"{each}: {_list(rows, each)}." for each in outcomes]
+        lines = [f"{outcome}: {_list(rows, outcome)}." for outcome in outcomes]
     else:
-        told = [
+        lines = [
             f"{_name(row)}: {row['verdict']}. {row['reason'].replace(_BAR, '|')}" for row in rows
         ]
-    return [HEAD, *told]
+    return [HEAD, *lines]
 
 
 def _list(rows: Sequence[dict[str, str]], outcome: str) -> str:

@@ -15,7 +15,8 @@ from tprprobe.console import note
 from tprprobe.errors import InputError
 from tprprobe.evaluation.onsets import find_curves, find_onsets, pair_controls
 from tprprobe.evaluation.results import FILE, join_tables
-from tprprobe.figures.trajectories import draw_trajectory
+from tprprobe.figures.dots import render
+from tprprobe.figures.trajectories import trajectory_scene
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.locks import alone
 from tprprobe.files.runs import PARTS_FOLDER, KeptRun
@@ -55,9 +56,6 @@ class Analysis(NamedTuple):
 def find_checkpoints(paths: Sequence[str]) -> list[Checkpoint]:
     """The checkpoints: a folder of steps is a series, and all others together are one, by the numbers that end
     their names, or in their order where one has none.
-
-    Raises:
-        InputError: A step occurs twice in a series.
     """
     steps_by_path = {path: _list_steps(path) for path in paths}
     single = [path for path, steps in steps_by_path.items() if not steps]
@@ -145,7 +143,7 @@ def _measure_all(
     pairs = [pair_controls(rows, str(name)) for name, rows in results.groupby("run", sort=False)]
     paired = pd.concat(pairs, ignore_index=True)
     curves, onsets = find_curves(paired), find_onsets(paired)
-    draw_trajectory(curves, onsets).savefig(run.folder / FIGURE)
+    render(trajectory_scene(curves, onsets)).savefig(run.folder / FIGURE)
     files = dict(zip(TABLES.values(), (results, curves, onsets), strict=True))
     run.finish(files, {"checkpoints": checkpoints, "identical": identical})
 

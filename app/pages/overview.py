@@ -7,6 +7,7 @@ import widgets
 import tprprobe as tp
 
 MAX_STORES = 24  # in the table
+PICTURE = 760  # pixels
 
 
 def _show_sizes(store) -> None:
@@ -33,12 +34,23 @@ def _list_stores(names) -> None:
     st.caption(f"Chosen: {state.escape(state.store_name())}.{note}")
 
 
+def _show_examination(questions) -> None:
+    """The model on one page, as `tprprobe examine` wrote it."""
+    for question, picture in questions:
+        st.subheader(state.escape(question.heading))
+        st.markdown(state.escape(question.text))
+        if picture:
+            st.image(str(picture), width=PICTURE)
+        st.caption(state.escape(question.lack))
+
+
 @state.page("Overview")
 def overview() -> None:
     runs, store, views = state.runs(), state.store(), tp.dashboard
     widgets.lead(views.contents.summarize_store(store))
     summary = state.once(lambda: views.run_summary.summarize(runs, store), "summary")
     statements = (*summary.roles, *summary.results)
+    _show_examination(views.contents.read_examination(store))
     if statements:
         st.subheader("Results")
     for statement in statements:

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from tprpapers.architectures.transformer import TransformerConfig
 from tprpapers.schlag.relation_scores import score_relations
 from tprpapers.swaps.fractions import binding_probe
 from tprprobe.analyses.naming.run import name_all
@@ -14,7 +15,6 @@ from tprprobe.extraction import extract
 from tprprobe.files import assets
 from tprprobe.models import load_model
 from tprprobe.models.protocol import Model, require_model
-from tprprobe.models.transformer import TransformerConfig
 from tprprobe.store import Store
 
 DATA, SPLIT, SEED = "mathematics:arithmetic__mixed", "small-test", 2

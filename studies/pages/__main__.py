@@ -24,6 +24,7 @@ PAGES = (
     "interventions",
     "probing",
     "study",
+    "successors",
     "summaries",
 )
 

@@ -12,7 +12,7 @@ from tprpapers.claims import Evidence, find_claim, judge
 from tprpapers.swaps.effect_intervals import best_heads, compare_places, summarize_swaps
 from tprpapers.swaps.exchanges import ALIKE, ALL, ELSEWHERE, PAIR
 from tprpapers.swaps.number_pairs import CHANGING, HARMLESS
-from tprpapers.swaps.shifts import OWN, RANDOM, SHIFTED
+from tprpapers.swaps.shifts import DIFFERENCE, RANDOM_DIRECTION, SHIFTED
 from tprpapers.swaps.swap_recipes import read_recipe
 from tprpapers.swaps.swap_runs import EXCHANGES
 from tprprobe.data import load_data
@@ -71,7 +71,9 @@ def make_page(runs: Path) -> str:
         exchanged=_differences(compare_places(moved), ["role", "filler", "key", "binding"]),
         donors=_donors(summarize_swaps(moved)),
         shifting=read_recipe(RECIPES / f"{SHIFTING}.toml"),
-        beyond=_differences(compare_places(shifted, f"{OWN} × 1", f"{RANDOM} × 1"), ["role"]),
+        beyond=_differences(
+            compare_places(shifted, f"{DIFFERENCE} × 1", f"{RANDOM_DIRECTION} × 1"), ["role"]
+        ),
         shifts=_shifts(summarize_swaps(shifted)),
         sections=[{"name": NAMES[kind], "table": _swaps(kind, swaps)} for kind in CHANGING],
         alike=_differences(compare_places(moved, PAIR, ALIKE), ["role", "filler", "binding"]),

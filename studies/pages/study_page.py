@@ -26,6 +26,7 @@ from studies.pages.earlier_seeds import (
 from studies.pages.heads_section import attention_evidence, read_heads, summarize_heads
 from studies.pages.markdown import share_text, verdict_table
 from studies.templates import fill, table
+from tprpapers.architectures.transformer import TransformerConfig
 from tprpapers.claims import Evidence, judge, load_claims
 from tprpapers.study.comparisons import Answers, at_equal_compute, compare_variants, subsets
 from tprpapers.study.plans import Plan, read_plan
@@ -34,7 +35,6 @@ from tprpapers.study.study_figure import matched_study
 from tprprobe.figures.style import Drawing
 from tprprobe.files import assets
 from tprprobe.models import expand
-from tprprobe.models.transformer import TransformerConfig
 from tprprobe.statistics import interval_text, read_interval
 
 STUDY, EARLIER = "matched-starts", "matched-arithmetic"
@@ -224,7 +224,7 @@ def _evidence(
                 len(seeds),
                 gates,
                 frozenset({ALIKE} if alike else ()),
-                beside={case: found.difference(variant, other, pooled=False)},
+                alternatives={case: found.difference(variant, other, pooled=False)},
             )
             if len(seeds)
             else None

@@ -191,7 +191,7 @@ def gather_evidence(study: Study, lead: Mapping[str, Interval]) -> dict[str, Evi
             "model seed",
             seeds[name],
             gates,
-            beside=alone.get(name, {case: beside[case] for case in found if case in beside}),
+            alternatives=alone.get(name, {case: beside[case] for case in found if case in beside}),
         )
         for name, (found, _) in cases.items()
         if found

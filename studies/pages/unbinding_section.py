@@ -16,11 +16,11 @@ from tprpapers.huang.unbinding import (
     find_clusters,
     interpret,
     measure_conformity,
-    part_space,
+    partition_space,
     read_words,
     summarize_subjects,
 )
-from tprpapers.huang.unbinding.conformity import share_whole
+from tprpapers.huang.unbinding.conformity import share_one_cluster
 from tprpapers.huang.unbinding.ten_clusters import labels_of
 from tprpapers.verdicts import judge_cases
 from tprprobe.console import stderr
@@ -110,14 +110,14 @@ def _list_words(counted: Store, learnt_on: Store, people: Store) -> Iterator[str
     words = read_words(counted, seed=SEED)
     clusters = find_clusters(words, KS, seed=SEED, learnt_on=learnt_on)
     two, ten = (labels_of(words, clusters[k]) for k in KS)
-    notes = [huang.note_learnt(words, clusters[k]) for k in KS]
-    regions = part_space(words, seed=SEED)
-    void = huang.void_of_two(words, two) | huang.void_of_ten(words)
+    notes = [huang.note_outside_centers(words, clusters[k]) for k in KS]
+    regions = partition_space(words, seed=SEED)
+    void = huang.explain_void_two(words, two) | huang.explain_void_ten(words)
     verdicts = huang.judge_words(words, huang.of_two(words, two) | huang.of_ten(words, ten), void)
     verdicts += judge_cases(huang.of_regions(regions), "document", regions.images)
     told = [
         tables.conformity_table(
-            measure_conformity(words, two, SEED), share_whole(words, two), notes[0], ()
+            measure_conformity(words, two, SEED), share_one_cluster(words, two), notes[0], ()
         ),
         tables.interpretation_table(interpret(words, ten, SEED), notes[1], ()),
         tables.regions_table(regions, huang.note_words(words), ()),

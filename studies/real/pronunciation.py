@@ -31,7 +31,7 @@ MOST = 20  # phonemes of a word
 class Spelling(Codec):
     """Letters and phonemes as ids: ``cat`` is three letters, ``K AE1 T`` three phonemes."""
 
-    symbols = (*LETTERS, *PHONEMES)
+    symbols = (*LETTERS, *(p if p not in LETTERS else f"phoneme {p}" for p in PHONEMES))
     pad, sos, eos = 0, FIRST + 2, FIRST + 3
 
     def __init__(self):

@@ -32,16 +32,16 @@ def runs(tmp_path_factory, make_model, make_data) -> Path:
     root = tmp_path_factory.mktemp("app") / "runs"
     model, recipe = make_model(fluent=True, seed=4), {"n": 12, "reference": 6, "clusters": [2]}
     model.name = "tiny"
-    about = {"name": model.name, "sha256": fingerprint(model)}
-    store = plant(root / "demo" / "store", 24, model=about)
+    manifest = {"name": model.name, "sha256": fingerprint(model)}
+    store = plant(root / "demo" / "store", 24, model=manifest)
     plant(root / "demo" / "store" / "untrained", 24, noise=1.0)
     roles = cluster(store, LAST, head=0, k=6, n_seeds=2)
     save_clusters([roles], root / "demo" / "clusters", store)
     pairs = [(f"{a}+{b}", "1" if a % 2 else "2") for a in range(1, 7) for b in range(2, 5)]
     sites, edits = ["encoder.*.self.role"], ["zero", "mean", "snap"]
     for name, heads in (("heads", "each"), ("layers", "all")):
-        chosen = Recipe(**recipe, sites=sites, edits=edits, heads=heads)
-        sweep(model, make_data(pairs), chosen, root / "demo" / name)
+        sweep_recipe = Recipe(**recipe, sites=sites, edits=edits, heads=heads)
+        sweep(model, make_data(pairs), sweep_recipe, root / "demo" / name)
     return root
 
 
@@ -54,8 +54,8 @@ def decomposed(tmp_path_factory, make_model, make_data) -> Path:
     rng = np.random.default_rng(0)
     data = make_data([("".join(rng.choice(list("abc"), 4)), "a") for _ in range(60)])
     store = extract(model, data, ["encoder.0.hidden"], root / "store", control=False)
-    given = {"rank": "4x2", "withheld": 0.0}
-    decompose_all(store, "encoder.0.hidden", ["left", "bag"], root / "decomposition", **given)
+    options = {"rank": "4x2", "withheld": 0.0}
+    decompose_all(store, "encoder.0.hidden", ["left", "bag"], root / "decomposition", **options)
     return root
 
 

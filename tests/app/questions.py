@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.app import CHROMIUM, server
 
-MOST = 60  # seconds a question
+MAX_SECONDS = 60  # seconds a question
 QUIET = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 LEAD = '[class*="st-key-lead"]'
 TEXT = "The capital of France is Paris and the capital of Italy is"
@@ -58,7 +58,11 @@ class Reader:
 
     def read(self, words: str) -> str:
         """The first line that has these words."""
-        return self.page.locator(LEAD).filter(has_text=words).first.inner_text(timeout=MOST * 1000)
+        return (
+            self.page.locator(LEAD)
+            .filter(has_text=words)
+            .first.inner_text(timeout=MAX_SECONDS * 1000)
+        )
 
 
 def ask_layer(reader: Reader, stores: dict[str, str]) -> str:
@@ -86,7 +90,7 @@ def ask_bindings(reader: Reader, stores: dict[str, str]) -> str:
 def ask_words(reader: Reader, stores: dict[str, str]) -> str:
     ask_bindings(reader, stores)
     reader.click(reader.page.get_by_text("Fit these roles"))
-    return reader.page.get_by_text("does not explain").inner_text(timeout=MOST * 1000)
+    return reader.page.get_by_text("does not explain").inner_text(timeout=MAX_SECONDS * 1000)
 
 
 def ask_object(reader: Reader, stores: dict[str, str]) -> str:
@@ -138,10 +142,13 @@ def find_stores(runs: Path) -> dict[str, str]:
     from tprprobe.dashboard.contents import list_contents, list_maps
     from tprprobe.dashboard.folders import find_runs
 
-    found = find_runs(runs)
-    stores = {name: found.open(name) for name in found.names("store")}
+    run_folders = find_runs(runs)
+    stores = {name: run_folders.open(name) for name in run_folders.names("store")}
     kinds = ("probes", "decompositions", "behaviors")
-    has = {kind: [n for n, each in stores.items() if found.beside(each, kind)] for kind in kinds}
+    has = {
+        kind: [n for n, store in stores.items() if run_folders.beside(store, kind)]
+        for kind in kinds
+    }
     has["maps"] = [n for n, s in stores.items() if list_maps(s) and list_contents(s).labels]
     return {kind: names[0] for kind, names in has.items() if names}
 
@@ -157,7 +164,7 @@ def main(runs: Path, out: Path) -> None:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
         for number, (question, ask) in enumerate(QUESTIONS.items(), 1):
             page = browser.new_page(viewport={"width": 1440, "height": 1000})
-            page.set_default_timeout(MOST * 1000)
+            page.set_default_timeout(MAX_SECONDS * 1000)
             start = time.perf_counter()
             try:
                 answer = " ".join(ask(Reader(page, address), stores).split())
@@ -165,9 +172,9 @@ def main(runs: Path, out: Path) -> None:
                 answer = f"not answered: {str(error).splitlines()[0]}"
             seconds = time.perf_counter() - start
             page.screenshot(path=out / f"question-{number}.png")
-            is_answered = not answer.startswith("not answered") and seconds < MOST
-            told = "yes" if is_answered else "no"
-            print(f"| {question} | {told} | {seconds:.0f} | {answer} |", flush=True)
+            is_answered = not answer.startswith("not answered") and seconds < MAX_SECONDS
+            verdict = "yes" if is_answered else "no"
+            print(f"| {question} | {verdict} | {seconds:.0f} | {answer} |", flush=True)
             page.close()
         browser.close()
 

@@ -16,7 +16,7 @@ LEAD = "Roles of ‘12’ (1) and ‘45’ (7) exchanged: the answer"
 
 
 @pytest.fixture(scope="module")
-def asked(make_model):
+def prompt(make_model):
     return asking.query_text(make_model(fluent=True, seed=4), "12/(3-45)")
 
 
@@ -24,67 +24,69 @@ def read_lead(app):
     return app.markdown[0].value.replace("\\", "")
 
 
-def test_two_numbers_of_as_many_digits_change_places_with_the_exact_answer(asked):
-    assert prompts.exact_answer(asked) == "-2/7"
-    change = changes.exchange_tokens(asked, "roles", 2, 8)  # in 12 and in 45
+def test_two_numbers_of_as_many_digits_change_places_with_the_exact_answer(prompt):
+    assert prompts.exact_answer(prompt) == "-2/7"
+    change = changes.exchange_tokens(prompt, "roles", 2, 8)  # in 12 and in 45
     assert (change.first_word, change.second_word) == ((1, 2), (7, 8))
-    table, row = changes.try_change(asked, change)
+    table, row = changes.try_change(prompt, change)
     assert (row["predicted"], row["by"]) == ("-5", changes.ARITHMETIC)  # 45/(3-12)
     assert {row["answer before"], row["answer after"], "-5"} <= {*table["answer"]}
     assert torch.allclose(*(torch.tensor(table[w]) for w in (prompts.UNEDITED, changes.BACK)))
-    single = changes.exchange_tokens(asked, "roles", 1, 5)  # 12 and 3: single digits
+    single = changes.exchange_tokens(prompt, "roles", 1, 5)  # 12 and 3: single digits
     assert (single.first_word, single.second_word) == ((1,), (5,))
     with pytest.raises(InputError, match="choose two"):
-        changes.exchange_tokens(asked, "roles", 1, 1)
+        changes.exchange_tokens(prompt, "roles", 1, 1)
 
 
-def test_an_edit_that_changes_nothing_changes_no_answer(asked):
-    _, row = changes.try_change(asked, prompt_edits.Change("nothing", {}))
+def test_an_edit_that_changes_nothing_changes_no_answer(prompt):
+    _, row = changes.try_change(prompt, prompt_edits.Change("nothing", {}))
     assert row["answer after"] == row["answer before"]
     assert row["now"] == pytest.approx(row["probability"])
     assert "stays" in changes.summarize_change(row)
-    every = [(site, n) for site, maps in changes.find_heads(asked).items() for n in range(len(maps))]  # fmt: skip
-    gone = [changes.try_change(asked, changes.ablate_head(*each))[1] for each in every]
-    changed = [each for each in gone if each["answer after"] != each["answer before"]]
+    every = [(site, n) for site, maps in changes.find_heads(prompt).items() for n in range(len(maps))]  # fmt: skip
+    gone = [changes.try_change(prompt, changes.ablate_head(*head))[1] for head in every]
+    changed = [row for row in gone if row["answer after"] != row["answer before"]]
     assert changed
-    told = changes.summarize_change(changed[0])
-    assert f"the answer ‘{changed[0]['answer before']}’" in told
-    assert f"becomes ‘{changed[0]['answer after']}’" in told
-    assert "predicted" not in told
+    summary = changes.summarize_change(changed[0])
+    assert f"the answer ‘{changed[0]['answer before']}’" in summary
+    assert f"becomes ‘{changed[0]['answer after']}’" in summary
+    assert "predicted" not in summary
 
 
-def test_a_text_without_end_is_refused_before_it_is_read(asked):
+def test_a_text_without_end_is_refused_before_it_is_read(prompt):
     with pytest.raises(InputError, match="of 5001 characters: give at most 4000"):
-        asking.query_text(asked.model, "1+" * 2500 + "1")
+        asking.query_text(prompt.model, "1+" * 2500 + "1")
 
 
 def test_probabilities_have_three_digits():
-    told = [asking.write_share(each) for each in (0.99765, 0.0004567, 0.0)]
-    assert told == ["0.998", "4.6e-04", "below 1e-38"]
+    texts = [asking.write_share(share) for share in (0.99765, 0.0004567, 0.0)]
+    assert texts == ["0.998", "4.6e-04", "below 1e-38"]
 
 
-def test_the_start_symbol_is_no_part_of_a_question(asked):
-    _, row = changes.try_change(asked, changes.exchange_tokens(asked, "roles", 0, 1))
+def test_the_start_symbol_is_no_part_of_a_question(prompt):
+    _, row = changes.try_change(prompt, changes.exchange_tokens(prompt, "roles", 0, 1))
     assert row["by"] == prompts.WORDS_EXCHANGED
 
 
-def test_what_is_predicted_is_said_with_whether_it_came(asked):
-    _, row = changes.try_change(asked, changes.exchange_tokens(asked, "roles", 2, 8))
-    told = changes.summarize_change(row)
-    assert "‘ otherwise: put back".replace("‘", "’") in told
-    assert told.endswith("Arithmetic gives ‘-5’: not as predicted.")
+def test_what_is_predicted_is_said_with_whether_it_came(prompt):
+    _, row = changes.try_change(prompt, changes.exchange_tokens(prompt, "roles", 2, 8))
+    summary = changes.summarize_change(row)
+    assert "‘ otherwise: put back".replace("‘", "’") in summary
+    assert summary.endswith("Arithmetic gives ‘-5’: not as predicted.")
     came = changes.summarize_change(row | {"answer after": "-5", "as predicted": True})
     assert came.endswith("Arithmetic gives ‘-5’: as predicted.")
-    same = changes.summarize_change(row | {"predicted": row["answer before"]})
-    assert "the same as before: " in same
+    unchanged = changes.summarize_change(row | {"predicted": row["answer before"]})
+    assert "the same as before: " in unchanged
 
 
 def test_a_word_goes_with_all_its_pieces(make_model):
     english = require_vocabulary(tp.load_model("tpt-d-english"))
     text = "Airbus strikes Hawaii."
     words = prompts.group_words(text, english)
-    pieces = [english.spell([each]) for each in english.encode(text)]
-    airbus = tuple(i for i, _ in enumerate(pieces) if "".join(pieces[: i + 1]).strip() in "Airbus")
+    subwords = [english.spell([token]) for token in english.encode(text)]
+    airbus = tuple(
+        i for i, _ in enumerate(subwords) if "".join(subwords[: i + 1]).strip() in "Airbus"
+    )
     assert len(airbus) > 1
     assert words[0] == words[airbus[-1]] == airbus
     assert words[airbus[-1] + 1] == (airbus[-1] + 1,)  # strikes
@@ -94,10 +96,10 @@ def test_a_word_goes_with_all_its_pieces(make_model):
     assert prompts.group_words("+120/7", characters)[3] == (2, 3, 4)  # behind the start symbol
 
 
-def test_pairs_of_numbers_are_offered(asked):
-    question = replace(asked, text="3/4 + 5/4")
+def test_pairs_of_numbers_are_offered(prompt):
+    question = replace(prompt, text="3/4 + 5/4")
     assert changes.list_pairs(question) == [("3 ↔ 4: numerator and denominator", 1, 3)]
-    assert changes.list_pairs(replace(asked, text="no question")) == []
+    assert changes.list_pairs(replace(prompt, text="no question")) == []
 
 
 def test_a_caption_has_words_unbinding_vectors_and_no_heads():
@@ -110,12 +112,12 @@ def test_a_caption_has_words_unbinding_vectors_and_no_heads():
     assert changes.list_pairs(image) == []
 
 
-def test_the_maps_of_a_question_are_sent_small(asked):
-    (site, *_) = attention.pack_heads(changes.find_heads(asked))
+def test_the_maps_of_a_question_are_sent_small(prompt):
+    (site, *_) = attention.pack_heads(changes.find_heads(prompt))
     assert (site["heading"], len(site["items"])) == ("layer 0", 2)
     assert site["items"][0]["name"] == "encoder.0.self.role:0"
     sent = site["items"][0]["map"]
-    assert sent["rows"] == sent["columns"] == len(asked.tokens)
+    assert sent["rows"] == sent["columns"] == len(prompt.tokens)
 
 
 def test_a_link_opens_with_its_experiment_and_says_what_changed_first(open_page, asked_runs):
@@ -137,45 +139,49 @@ def test_a_head_in_the_address_is_ablated(open_page, asked_runs):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (" ", "an empty text"),
         ("日本", "is not in the vocabulary"),
         ("1+" * 99 + "1", "at most 160 are accepted"),
     ],
 )
-def test_what_cannot_be_asked_is_one_line(open_page, asked_runs, text, told):
+def test_what_cannot_be_asked_is_one_line(open_page, asked_runs, text, message):
     app = open_page(asked_runs, "ask", text=text)
     assert not app.exception
     (warning,) = app.warning
-    assert told in warning.value.replace("\\", "")
+    assert message in warning.value.replace("\\", "")
     assert len(warning.value.replace("\\", "")) <= 300
     assert "\n" not in warning.value
 
 
 @pytest.mark.parametrize(
-    "picked", ["<b>", "1,", "9999,1", "1,1", "²,3", "encoder.9.self.role:1", "a:9", "1:" * 999]
+    "picks", ["<b>", "1,", "9999,1", "1,1", "²,3", "encoder.9.self.role:1", "a:9", "1:" * 999]
 )
-def test_picks_that_say_nothing_are_left(open_page, asked_runs, picked):
-    app = open_page(asked_runs, "ask", picked=picked)
+def test_picks_that_say_nothing_are_left(open_page, asked_runs, picks):
+    app = open_page(asked_runs, "ask", picked=picks)
     assert not app.exception
     assert re.match("tiny answers: ‘", read_lead(app))
 
 
 def test_two_words_of_any_model_with_a_head_exchange_their_states(make_model):
     model = make_model(fluent=True, seed=4)
-    asked, other = (replace(asking.query_text(model, text), answer=None) for text in ("12/(3-45)", "45/(3-12)"))  # fmt: skip
+    prompt, swapped_prompt = (replace(asking.query_text(model, text), answer=None) for text in ("12/(3-45)", "45/(3-12)"))  # fmt: skip
     site = prompts.list_states(model)[0]
-    change = changes.exchange_tokens(asked, f"states at {site}", 1, 8)  # 12 and 45
-    said = asking.read_output(asked, changes.list_inputs(asked, change))
-    assert {*said.table} == {"next word", *changes.MEANINGS}
+    change = changes.exchange_tokens(prompt, f"states at {site}", 1, 8)  # 12 and 45
+    output = asking.read_output(prompt, changes.list_inputs(prompt, change))
+    assert {*output.table} == {"next word", *changes.MEANINGS}
     plain, back, edited = (
-        said.table[way] for way in (prompts.UNEDITED, changes.BACK, prompts.EDITED)
+        output.table[way] for way in (prompts.UNEDITED, changes.BACK, prompts.EDITED)
     )
     assert plain.tolist() == pytest.approx(back.tolist())  # the states put back change nothing
     assert (plain - edited).abs().max() > 10 * (plain - back).abs().max()
-    again = asking.read_output(other, changes.list_inputs(other)).table.set_index("next word")
-    shown = said.table.set_index("next word")[prompts.WORDS_EXCHANGED]
-    assert shown[again.index].tolist() == pytest.approx(again[prompts.UNEDITED].tolist())
-    told = changes.summarize_change(prompt_edits.compare_to_expected(said, change.description))
-    assert f"States at {site} of ‘12’ (1) and ‘45’ (7) exchanged: the next word" in told
+    swapped_words = asking.read_output(
+        swapped_prompt, changes.list_inputs(swapped_prompt)
+    ).table.set_index("next word")
+    exchanged = output.table.set_index("next word")[prompts.WORDS_EXCHANGED]
+    assert exchanged[swapped_words.index].tolist() == pytest.approx(
+        swapped_words[prompts.UNEDITED].tolist()
+    )
+    summary = changes.summarize_change(prompt_edits.compare_to_expected(output, change.description))
+    assert f"States at {site} of ‘12’ (1) and ‘45’ (7) exchanged: the next word" in summary

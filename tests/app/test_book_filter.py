@@ -20,18 +20,18 @@ VERDICTS = ("holds", "fails", "holds", "undecided")
 
 
 def test_a_table_of_verdicts_shows_the_rows_of_one(browser, tmp_path: Path):
-    rows = "".join(f"<tr><td>{n}</td><td>{each}</td></tr>" for n, each in enumerate(VERDICTS))
+    rows = "".join(f"<tr><td>{n}</td><td>{verdict}</td></tr>" for n, verdict in enumerate(VERDICTS))
     file = tmp_path / "page.html"
     file.write_text(PAGE.format(rows=rows, script=SCRIPT.as_uri()))
     page = browser.new_page()
     page.goto(file.as_uri())
     buttons = page.locator(".filter button")
     assert buttons.all_inner_texts() == ["all 4", "holds 2", "fails 1", "undecided 1"]
-    shown = page.locator("table").first.locator("tbody tr:visible")
+    visible_rows = page.locator("table").first.locator("tbody tr:visible")
     buttons.nth(1).click()
-    assert shown.all_inner_texts() == ["0\tholds", "2\tholds"]
+    assert visible_rows.all_inner_texts() == ["0\tholds", "2\tholds"]
     buttons.nth(0).click()
-    assert shown.count() == len(VERDICTS)
+    assert visible_rows.count() == len(VERDICTS)
     page.close()
 
 
@@ -55,16 +55,16 @@ def test_the_search_works_from_a_file_and_asks_no_network(browser, tmp_path: Pat
     quiet = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
     build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
     subprocess.run(build, cwd=tmp_path, env=quiet, check=True)
-    page, asked = browser.new_page(), []
-    page.on("request", lambda request: asked.append(request.url))
+    page, requested = browser.new_page(), []
+    page.on("request", lambda request: requested.append(request.url))
     page.goto((tmp_path / "site" / "index.html").as_uri())
-    query, found = page.locator("input[name=query]"), page.locator(".md-search-result__item").first
+    query, result = page.locator("input[name=query]"), page.locator(".md-search-result__item").first
     for _ in range(6):  # what is typed before the worker is there is lost
         query.fill("")
         query.press_sequentially("island")
         with contextlib.suppress(errors.TimeoutError):
-            found.wait_for(state="attached", timeout=10_000)
+            result.wait_for(state="attached", timeout=10_000)
             break
-    assert "Gauges" in found.inner_text()
-    assert {url.partition(":")[0] for url in asked} <= {"file", "data", "blob"}
+    assert "Gauges" in result.inner_text()
+    assert {url.partition(":")[0] for url in requested} <= {"file", "data", "blob"}
     page.close()

@@ -62,8 +62,8 @@ def test_the_main_path(page, server, tmp_path):
     settle(page)
     rows = marked(page)
     assert 0 < len(rows) < page.locator(".strips .sign").count()
-    told = page.locator(".tally").inner_text()
-    assert told.endswith("tokens are marked")
+    tally = page.locator(".tally").inner_text()
+    assert tally.endswith("tokens are marked")
     assert page.get_by_text("Marked tokens").count()
 
     page.get_by_role("button", name="Export").first.click()
@@ -79,8 +79,8 @@ def test_the_main_path(page, server, tmp_path):
     page.wait_for_selector(".strips .marked")
     settle(page)
     assert marked(page) == rows
-    assert page.locator(".tally").inner_text() == told
-    outside = [each for each in page.asked if not each.startswith((server, "data:", "blob:"))]
+    assert page.locator(".tally").inner_text() == tally
+    outside = [url for url in page.asked if not url.startswith((server, "data:", "blob:"))]
     assert not outside
 
 
@@ -165,8 +165,8 @@ def test_two_tokens_and_a_head_are_clicked_and_the_first_line_answers(browser, a
     lead.filter(has_text="the exact answer is -2/7").wait_for()
     tokens = page.locator(".tokens button")
     boxes = [tokens.nth(i).bounding_box() for i in range(11)]
-    for one, other in pairwise(boxes):  # side by side, or in the next line
-        assert other["x"] >= one["x"] + one["width"] - 1 or other["y"] >= one["y"] + 20
+    for box, next_box in pairwise(boxes):  # side by side, or in the next line
+        assert next_box["x"] >= box["x"] + box["width"] - 1 or next_box["y"] >= box["y"] + 20
     tokens.nth(2).click()
     tokens.nth(8).click()
     lead.filter(has_text="Roles of ‘12’ (1) and ‘45’ (7) exchanged").wait_for()
@@ -190,14 +190,16 @@ def test_nothing_that_a_report_holds_is_run_or_fetched(browser, tmp_path):
     figure.add_subplot().imshow([[0, 1], [1, 0]])
     file = write_report(tmp_path, "Title", "Lead", [Section("One", "Text", {"A map": figure})])
     page = browser.new_page()
-    said = []
-    page.on("console", lambda message: said.append(message.text))
+    messages = []
+    page.on("console", lambda message: messages.append(message.text))
     page.goto(file.as_uri())
-    assert not said
+    assert not messages
     assert page.eval_on_selector("svg image", "image => image.getBBox().width") > 0
     slipped = "<script>document.title = 'run'</script><img src='http://localhost:9/x.png'>"
     file.write_text(file.read_text("utf-8").replace("<main>", f"<main>{slipped}"), "utf-8")
     page.goto(file.as_uri())
     assert page.title() == "Title"
-    assert sum("Content Security Policy" in each for each in said) == 2, said
+    assert sum("Content Security Policy" in message_text for message_text in messages) == 2, (
+        messages
+    )
     page.close()

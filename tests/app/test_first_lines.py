@@ -1,5 +1,6 @@
 """What pages say in their first lines, and what they start; no browser."""
 
+import json
 import shlex
 
 import pandas as pd
@@ -22,7 +23,7 @@ from tprprobe.errors import InputError
 
 
 @pytest.fixture(scope="module")
-def named(tmp_path_factory):
+def named_run(tmp_path_factory):
     """A run with named clusters of 120 planted questions."""
     from planted.questions import LAST, plant
 
@@ -45,57 +46,59 @@ def probed(beyond):
 
 
 def test_probes_are_told_with_their_best_place_and_what_is_beyond_controls():
-    told = str(probes.summarize_probes(probed([False, False, False, True]), "pos", ["m"]))
-    assert "best from decoder.1.self.role: F1 90.0 % [80.0, 95.0]" in told
-    assert "0 of 2 sites of the encoder; 1 of 2 sites of the decoder (decoder.1.self.role)" in told
+    summary = str(probes.summarize_probes(probed([False, False, False, True]), "pos", ["m"]))
+    assert "best from decoder.1.self.role: F1 90.0 % [80.0, 95.0]" in summary
+    assert (
+        "0 of 2 sites of the encoder; 1 of 2 sites of the decoder (decoder.1.self.role)" in summary
+    )
 
 
 def test_the_best_control_is_a_band_and_a_mark_knows_its_row():
     rows = probed([False, True, False, True])
     view = tp.dashboard.show_probes(rows, "pos")
     assert len(view.chart().layout.annotations) == 2  # a panel per vector
-    below, above, _, own = view.chart().data[:4]
+    below, above, _, marks = view.chart().data[:4]
     assert list(below.y) == pytest.approx([0.2, 0.2])
     assert list(above.y) == pytest.approx([0.4, 0.4])
-    assert own.marker.symbol == ("circle-open", "circle")
-    chosen = view.data.iloc[int(own.customdata[1][0])]
-    assert (chosen["site"], chosen["f1"]) == ("encoder.1.self.role", 0.6)
+    assert marks.marker.symbol == ("circle-open", "circle")
+    row = view.data.iloc[int(marks.customdata[1][0])]
+    assert (row["site"], row["f1"]) == ("encoder.1.self.role", 0.6)
     assert view.export("svg").startswith(b"<?xml")
     every = tp.dashboard.show_probes(rows, "pos", every=True)
     assert len(every.chart().data) > len(view.chart().data)
 
 
-def test_a_run_tells_its_strongest_roles_with_examples(named):
-    store = named.open("runs/store")
-    found = run_summary.summarize(named, store)
+def test_a_run_tells_its_strongest_roles_with_examples(named_run):
+    store = named_run.open("runs/store")
+    summary = run_summary.summarize(named_run, store)
     lead = contents.summarize_store(store).text
     assert "120 samples" in lead
     assert "75.0 %" in lead
     assert "were answered right" in lead
-    assert found.roles
-    for role in found.roles:
+    assert summary.roles
+    for role in summary.roles:
         assert role.links[0].page == "roles"
         assert all(example.count("⟨") == 1 for example in role.examples)
-    assert len(found.names) >= len(found.roles)
-    (folder,) = named.beside(store, "names").values()
+    assert len(summary.names) >= len(summary.roles)
+    (folder,) = named_run.beside(store, "names").values()
     view = names.show_decoding(folder)
     assert "of the digits" in names.summarize_decoding(view.data).text
     assert view.export("csv")
 
 
-def test_what_a_page_starts_is_the_command_that_it_shows(named):
-    launch = launches.plan(named, named.open("runs/store"), "names")
-    path = named.folder("store", "runs/store")
+def test_what_a_page_starts_is_the_command_that_it_shows(named_run):
+    launch = launches.plan(named_run, named_run.open("runs/store"), "names")
+    path = named_run.folder("store", "runs/store")
     assert launch.out == path.parent / "store-names"
     assert shlex.split(launch.command) == ["tprprobe", *launch.arguments]
     assert str(path) in launch.arguments
     with pytest.raises(InputError, match="no words with labels"):
-        launches.plan(named, named.open("runs/store"), "probes")
+        launches.plan(named_run, named_run.open("runs/store"), "probes")
     with pytest.raises(InputError, match="neither shipped nor below"):
-        launches.plan(named, named.open("runs/store"), "sweep")
+        launches.plan(named_run, named_run.open("runs/store"), "sweep")
     for kind in ("rm", "name; rm"):
         with pytest.raises(InputError, match="unknown analysis"):
-            launches.plan(named, named.open("runs/store"), kind)
+            launches.plan(named_run, named_run.open("runs/store"), kind)
 
 
 def test_a_started_analysis_leaves_its_result_beside_the_store(tmp_path):
@@ -109,15 +112,15 @@ def test_a_started_analysis_leaves_its_result_beside_the_store(tmp_path):
     assert not list(tmp_path.rglob("y"))
 
 
-def test_what_a_first_line_names_is_a_link_away(named):
+def test_what_a_first_line_names_is_a_link_away(named_run):
     sites = [f"encoder.{layer}.self.attention" for layer in (0, 1, 1)]
     scores = pd.DataFrame({"site": sites, "layer": [0, 1, 1], "head": [0, 2, 0], "n": 9})
     scores = scores.assign(source=["head", "head", "uniform"], value=[0.1, 0.8, 0.2])
     scores = scores.assign(value_low=0.0, value_high=1.0, follows="words look at their head")
-    told = attention.summarize_attention(scores)
-    assert "head 2 is the best of 2 heads: 80.0 %" in told.text
-    assert told.links[0].query == {"maps": "encoder.1.self.attention", "head": "2"}
-    scene = tp.dashboard.build_scene(named.open("runs/store"), "encoder.1.self.role", 0, k=6)
+    summary = attention.summarize_attention(scores)
+    assert "head 2 is the best of 2 heads: 80.0 %" in summary.text
+    assert summary.links[0].query == {"maps": "encoder.1.self.attention", "head": "2"}
+    scene = tp.dashboard.build_scene(named_run.open("runs/store"), "encoder.1.self.role", 0, k=6)
     roles = summarize_roles(scene)
     assert roles.links[0].query["mark"].removeprefix("cluster:") in roles.text
 
@@ -136,14 +139,35 @@ def test_steps_are_told_with_gains_and_controls_of_the_same_fit():
         scores = scores.assign(
             **{f"{name}_low": scores[name] - 0.02, f"{name}_high": scores[name] + 0.02}
         )
-    told = decompositions.summarize_decomposition(scores, "s")
-    assert "fillers alone R² 0.500 [0.480, 0.520]" in told.text
-    assert "bindings add +0.100 [+0.080, +0.120] (R² 0.700" in told.text
-    assert "Binds fillers to left: R² +0.100 [+0.080, +0.120], +0.100" in told.text
-    assert "of which learned +0.050 [+0.030, +0.070] (beyond the permuted twin)" in told.text
+    summary = decompositions.summarize_decomposition(scores, "s")
+    assert "fillers alone R² 0.500 [0.480, 0.520]" in summary.text
+    assert "bindings add +0.100 [+0.080, +0.120] (R² 0.700" in summary.text
+    assert "Binds fillers to left: R² +0.100 [+0.080, +0.120], +0.100" in summary.text
+    assert "of which learned +0.050 [+0.030, +0.070] (beyond the permuted twin)" in summary.text
     as_much = scores.assign(beyond_low=scores["beyond"] - 0.2)
     assert (
         "No binding of fillers to left" in decompositions.summarize_decomposition(as_much, "s").text
     )
-    assert told.text.endswith("The same fit (factored) of controls: shuffled roles 0.400.")
-    assert told.links[0].query == {"of": "s", "scheme": "left"}
+    assert summary.text.endswith("The same fit (factored) of controls: shuffled roles 0.400.")
+    assert summary.links[0].query == {"of": "s", "scheme": "left"}
+
+
+def test_the_overview_has_the_questions_of_examine_and_refuses_a_damaged_file(tmp_path):
+    from planted.questions import plant
+
+    from tprprobe.dashboard.contents import read_examination
+    from tprprobe.errors import InputError
+
+    store = plant(tmp_path / "run" / "store", 4)
+    assert read_examination(store) == []
+    file, picture = tmp_path / "run" / "examination.json", tmp_path / "run/figures/heads.png"
+    picture.parent.mkdir()
+    picture.write_bytes(b"")
+    names = ("heading", "text", "lack", "picture")
+    section = dict.fromkeys(names, "What?") | {"picture": "figures/heads.png"}
+    other = section | {"picture": "../../secret.png"}
+    file.write_text(json.dumps({"lines": [], "sections": [section, other]}))
+    assert [path for _, path in read_examination(store)] == [picture, None]
+    file.write_text(json.dumps({"sections": [1]}))
+    with pytest.raises(InputError, match="examination"):
+        read_examination(store)

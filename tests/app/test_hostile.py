@@ -79,7 +79,7 @@ def test_the_browser_takes_tokens_as_text_only(odd, root):
     scene = tp.dashboard.build_scene(odd, ROLE, 0, k=3)
     sent = tp.dashboard.strips.pack_strips(scene, [0])["strips"][0]
     assert sent["signs"][:1] == [token_texts.visible(HTML[0])]
-    script = "".join(each.read_text("utf-8") for each in (root / "app").glob("*.js"))
+    script = "".join(path.read_text("utf-8") for path in (root / "app").glob("*.js"))
     for way in (
         "innerHTML",
         "outerHTML",
@@ -90,7 +90,7 @@ def test_the_browser_takes_tokens_as_text_only(odd, root):
     ):
         assert way not in script
     foreign = tp.dashboard.maps.pack_points(scene)["vocabulary"]
-    assert not any(each in "".join(foreign) for each in ("\u202e", "\x00"))
+    assert not any(symbol in "".join(foreign) for symbol in ("\u202e", "\x00"))
 
 
 def test_every_format_is_written_of_every_text(odd):
@@ -123,10 +123,10 @@ def test_vectors_that_are_not_numbers_leave_only_their_samples_out(tmp_path):
     assert scene.left_out == 1
     assert "1 samples" in scene.note
     assert 1 not in set(scene.tokens["sample"])
-    shown = tp.dashboard.show_strips(
+    view = tp.dashboard.show_strips(
         scene, [1]
     )  # the sample itself is still shown, without clusters
-    assert set(shown.data["cluster"]) == {-1}
+    assert set(view.data["cluster"]) == {-1}
     assert len(scene.plane.points) == 24
 
 
@@ -149,10 +149,10 @@ def test_a_sample_without_tokens(tmp_path):
 def test_a_huge_sample_is_drawn_in_part(tmp_path):
     store = write(tmp_path / "huge", [list("abcdefgh" * 160), list("ab")])
     scene = tp.dashboard.build_scene(store, ROLE, 0, k=4)
-    shown = tp.dashboard.show_strips(scene, [0])
+    view = tp.dashboard.show_strips(scene, [0])
     sent = tp.dashboard.strips.pack_strips(scene, [0])["strips"][0]
     assert len(sent["signs"]) == strips.MAX_TOKENS
-    assert "first 600 tokens" in shown.note
+    assert "first 600 tokens" in view.note
     maps = tp.dashboard.read_maps(store, MAPS, 0)
     sent = tp.dashboard.attention.pack_attention(store, maps, 0, False)["map"]
     assert max(sent["rows"], sent["columns"]) <= 400
@@ -176,16 +176,19 @@ def test_heads_without_a_score_are_squares_without_a_number():
         {"source": "head", "site": MAPS, "head": [0, 1], "value": [0.404, np.nan]}
     )
     top, row = tp.dashboard.attention.pack_scores(scores, dark=False)
-    assert [each["text"] for each in (*top["items"], *row["items"])] == ["0", "1", "40", ""]
-    assert [each["name"] for each in row["items"]] == [f"{MAPS}:0", f"{MAPS}:1"]
+    assert [square["text"] for square in (*top["items"], *row["items"])] == ["0", "1", "40", ""]
+    assert [square["name"] for square in row["items"]] == [f"{MAPS}:0", f"{MAPS}:1"]
 
 
 def test_a_run_is_what_lies_beside_its_only_store(runs, tmp_path):
-    found = tp.dashboard.folders.find_runs(runs)
-    assert found.run_of("runs/demo/store") == runs / "demo"
-    store = found.open("runs/demo/store")
-    assert list(found.beside(store, "clusters")) == ["runs/demo/clusters"]
-    assert list(found.beside(store, "interventions")) == ["runs/demo/heads", "runs/demo/layers"]
+    run_folders = tp.dashboard.folders.find_runs(runs)
+    assert run_folders.run_of("runs/demo/store") == runs / "demo"
+    store = run_folders.open("runs/demo/store")
+    assert list(run_folders.beside(store, "clusters")) == ["runs/demo/clusters"]
+    assert list(run_folders.beside(store, "interventions")) == [
+        "runs/demo/heads",
+        "runs/demo/layers",
+    ]
     plant(tmp_path / "a", 4)
     plant(tmp_path / "b", 4)
     assert tp.dashboard.folders.find_runs(tmp_path).run_of(f"{tmp_path.name}/a") == tmp_path / "a"
@@ -206,9 +209,9 @@ def test_a_damaged_or_foreign_manifest_is_one_line(tmp_path, text):
     (tmp_path / "runs" / "bad").mkdir(parents=True)
     (tmp_path / "runs" / "bad" / "manifest.json").write_text(text)
     runs = tp.dashboard.folders.find_runs(tmp_path / "runs")
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as error:
         runs.open("runs/bad")
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(error.value)
 
 
 def test_a_foreign_zarr_is_found_and_refused(tmp_path):
@@ -280,7 +283,7 @@ def test_a_text_is_not_put_to_a_model_of_images():
         ("Ċ", "\n"),
         ("ðŁ", "ðŁ"),
     ]
-    + [(each, each) for each in ("é", "##", "Łódź", "日本", "", "a b")],
+    + [(symbol, symbol) for symbol in ("é", "##", "Łódź", "日本", "", "a b")],
 )
 def test_tokens_are_labelled_as_readers_know_them(token, text):
     assert token_texts.spell(token) == text

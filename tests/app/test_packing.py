@@ -36,21 +36,21 @@ def spread(sent):
 
 
 def test_points_rows_and_tokens_can_be_read_back(store, scene):
-    few = tp.dashboard.build_scene(store, LAST, 0, k=6, most=150)
-    for each in (scene, few):
-        sent = maps.pack_points(each)
+    sampled = tp.dashboard.build_scene(store, LAST, 0, k=6, most=150)
+    for packed_scene in (scene, sampled):
+        sent = maps.pack_points(packed_scene)
         low, high = np.reshape(sent["bounds"], (2, 2))
         grid = np.stack([unpacked(sent["points"], name) for name in "xy"], 1)
         places = low + grid / maps.GRID * (high - low)
-        assert np.abs(places - each.points).max() < (high - low).max() / maps.GRID
-        assert np.array_equal(unpacked(sent["points"], "cluster"), each.roles.labels)
+        assert np.abs(places - packed_scene.points).max() < (high - low).max() / maps.GRID
+        assert np.array_equal(unpacked(sent["points"], "cluster"), packed_scene.roles.labels)
         rows, samples, positions = spread(sent)
-        assert np.array_equal(rows, each.rows)
-        assert np.array_equal(samples, each.tokens["sample"])
-        assert np.array_equal(positions, each.tokens["position"])
+        assert np.array_equal(rows, packed_scene.rows)
+        assert np.array_equal(samples, packed_scene.tokens["sample"])
+        assert np.array_equal(positions, packed_scene.tokens["position"])
         words = np.array(sent["vocabulary"])[unpacked(sent["points"], "token")]
-        assert words.tolist() == [visible(t) for t in each.tokens["token"]]
-        assert sent["points"].nbytes == 7 * len(each.rows)
+        assert words.tolist() == [visible(t) for t in packed_scene.tokens["token"]]
+        assert sent["points"].nbytes == 7 * len(packed_scene.rows)
 
 
 def test_another_coloring_sends_a_byte_a_point(scene):
@@ -66,22 +66,26 @@ def test_another_coloring_sends_a_byte_a_point(scene):
 
 def test_names_come_with_what_they_hold(scene):
     sent, names = maps.pack_names(scene), scene.names
-    assert [each["name"] or "unnamed" for each in sent] == names["name"].tolist()
-    held = next(each for each in sent if each["name"])
-    assert held["precision"][1] <= held["precision"][0] <= held["precision"][2]
+    assert [cluster["name"] or "unnamed" for cluster in sent] == names["name"].tolist()
+    named_cluster = next(cluster for cluster in sent if cluster["name"])
+    assert (
+        named_cluster["precision"][1]
+        <= named_cluster["precision"][0]
+        <= named_cluster["precision"][2]
+    )
     json.dumps(sent, allow_nan=False)
 
 
 def test_every_token_of_a_thinned_store_gets_its_place_and_cluster(store, scene):
-    few = tp.dashboard.build_scene(store, LAST, 0, k=6, most=150)
-    whole = token_maps.fill(few)
-    assert np.array_equal(whole.rows, np.arange(len(scene.rows)))
-    drawn = np.searchsorted(whole.rows, few.rows)
-    assert np.allclose(whole.points[drawn], few.points, atol=1e-4)
-    assert np.array_equal(whole.roles.labels[drawn], few.roles.labels)
-    assert whole.note == f"clusters and axes are those of {len(few.rows)} tokens"
+    sampled = tp.dashboard.build_scene(store, LAST, 0, k=6, most=150)
+    filled = token_maps.fill(sampled)
+    assert np.array_equal(filled.rows, np.arange(len(scene.rows)))
+    index = np.searchsorted(filled.rows, sampled.rows)
+    assert np.allclose(filled.points[index], sampled.points, atol=1e-4)
+    assert np.array_equal(filled.roles.labels[index], sampled.roles.labels)
+    assert filled.note == f"clusters and axes are those of {len(sampled.rows)} tokens"
     assert token_maps.fill(scene) is scene
-    assert token_maps.fill(few, max_numbers=10) is few
+    assert token_maps.fill(sampled, max_numbers=10) is sampled
 
 
 def test_umap_places_no_more_vectors(store, scene):
@@ -93,9 +97,9 @@ def test_umap_places_no_more_vectors(store, scene):
 
 def test_strips_have_the_tokens_of_their_samples(scene):
     sent = strips.pack_strips(scene, [0, 3])
-    shown = tp.dashboard.show_strips(scene, [0, 3]).data
-    assert [row for each in sent["strips"] for row in each["rows"]] == shown["row"].tolist()
-    assert [label for each in sent["strips"] for label in each["labels"]] == shown[
+    table = tp.dashboard.show_strips(scene, [0, 3]).data
+    assert [row for strip in sent["strips"] for row in strip["rows"]] == table["row"].tolist()
+    assert [label for strip in sent["strips"] for label in strip["labels"]] == table[
         "cluster"
     ].tolist()
     assert sent["strips"][0]["heading"].startswith("sample 0 ")
@@ -103,14 +107,14 @@ def test_strips_have_the_tokens_of_their_samples(scene):
 
 
 def test_tokens_of_a_second_store_are_marked_with_those_at_their_positions(scene):
-    other = tp.dashboard.build_scene(scene.store, LAST, 1, k=4)
-    sent = strips.pack_strips(other, [3], scene, [0])["strips"][0]
-    first = strips.pack_strips(scene, [0])["strips"][0]
-    own = strips.pack_strips(other, [3])["strips"][0]
-    assert sent["labels"] == own["labels"]
-    n = min(len(first["rows"]), len(own["rows"]))
+    second_scene = tp.dashboard.build_scene(scene.store, LAST, 1, k=4)
+    sent = strips.pack_strips(second_scene, [3], scene, [0])["strips"][0]
+    first_strip = strips.pack_strips(scene, [0])["strips"][0]
+    second_strip = strips.pack_strips(second_scene, [3])["strips"][0]
+    assert sent["labels"] == second_strip["labels"]
+    n = min(len(first_strip["rows"]), len(second_strip["rows"]))
     for name in ("rows", "clusters"):
-        assert sent[name][:n] == first[name][:n]
+        assert sent[name][:n] == first_strip[name][:n]
         assert set(sent[name][n:]) <= {-1}
 
 
@@ -119,8 +123,8 @@ def test_a_map_begins_without_states_that_lie_far_from_all_else():
     assert projections.choose_view(points) == pytest.approx([-0.03, 1.03, -0.03, 1.03])
     points[:, 0] *= 0.05
     points[:50, 0] = 1.0
-    left, right, *rest = projections.choose_view(points)
-    assert left < 0.01
-    assert 0.05 < right < 0.3
-    assert rest == pytest.approx([-0.03, 1.03])
+    x_low, x_high, *y_limits = projections.choose_view(points)
+    assert x_low < 0.01
+    assert 0.05 < x_high < 0.3
+    assert y_limits == pytest.approx([-0.03, 1.03])
     assert projections.choose_view(np.zeros((5, 2))) == pytest.approx([-0.03, 1.03, -0.03, 1.03])

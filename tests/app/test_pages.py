@@ -26,11 +26,11 @@ def linked(app):
     ]
 
 
-def parts(app):
+def components_by_kind(app):
     """What the linked parts of a page are sent, by kind; Arrow tables left out."""
     sent = linked(app)
-    told = [json.loads(each.json or each.mixed.json) for each in sent]
-    return {each["kind"]: each for each in told}
+    contents = [json.loads(component.json or component.mixed.json) for component in sent]
+    return {content["kind"]: content for content in contents}
 
 
 def test_the_overview_shows_the_run_and_its_score(open_page, runs):
@@ -48,8 +48,8 @@ def test_every_page_draws_itself(open_page, runs, name):
     app = open_page(runs, name)
     assert not app.exception
     assert app.title[0].value == name.capitalize()
-    told = [*app.info, *app.warning]  # what a planted run lacks is said, not left out
-    assert charts(app) or parts(app) or told
+    messages = [*app.info, *app.warning]  # what a planted run lacks is said, not left out
+    assert charts(app) or components_by_kind(app) or messages
 
 
 def test_names_of_words_are_shown_beside_their_store(open_page, tmp_path):
@@ -66,76 +66,81 @@ def test_another_head_changes_the_map_and_another_color_leaves_the_points(open_p
     before = linked(app)
     app.selectbox(key="color").set_value("token").run()
     assert not app.exception
-    kept = [old == new for old, new in zip(before, linked(app), strict=True)]
-    assert kept == [False, *[True] * 4]  # the map; strips, points, mark and names are as they were
-    first = parts(app)["map"]
+    is_same = [earlier == later for earlier, later in zip(before, linked(app), strict=True)]
+    assert is_same == [
+        False,
+        *[True] * 4,
+    ]  # the map; strips, points, mark and names are as they were
+    before_map = components_by_kind(app)["map"]
     app.selectbox(key="head").set_value(1).run()
     assert not app.exception
-    assert parts(app)["map"]["scene"] != first["scene"]
-    assert parts(app)["map"]["labels"] != first["labels"]
+    assert components_by_kind(app)["map"]["scene"] != before_map["scene"]
+    assert components_by_kind(app)["map"]["labels"] != before_map["labels"]
 
 
 def test_the_next_head_is_there_before_it_is_chosen(open_page, runs, monkeypatch):
     app = open_page(runs, "roles", k="9")
 
-    def refuse(*given):
-        raise AssertionError(given)
+    def refuse(*arguments):
+        raise AssertionError(arguments)
 
     monkeypatch.setattr(tp.dashboard, "build_scene", refuse)
     app.selectbox(key="head").set_value(1).run()
     assert not app.exception
-    assert "head 1," in parts(app)["map"]["title"]
+    assert "head 1," in components_by_kind(app)["map"]["title"]
 
 
 def test_the_map_is_colored_by_layer(open_page, runs):
     app = open_page(runs, "roles", color="layer", mark="cluster:0")
     assert not app.exception
-    assert any("colored by layer" in each.value for each in app.markdown)
-    assert parts(app)["points"]["layers"] == 2
-    assert any("Marked tokens" in each.value for each in app.markdown)
+    assert any("colored by layer" in text.value for text in app.markdown)
+    assert components_by_kind(app)["points"]["layers"] == 2
+    assert any("Marked tokens" in text.value for text in app.markdown)
 
 
 def test_the_first_line_says_which_clusters_have_names(open_page, runs):
     app = open_page(runs, "roles", k="7")
-    told = next(each.value for each in app.markdown if "hold" in each.value).replace("\\", "")
-    assert "of 7 clusters of encoder.1.self.role, head 0 have a name that holds" in told
+    first_line = next(text.value for text in app.markdown if "hold" in text.value).replace("\\", "")
+    assert "of 7 clusters of encoder.1.self.role, head 0 have a name that holds" in first_line
 
 
 def test_every_kind_of_intervention_is_shown(open_page, runs):
     app = open_page(runs, "interventions")
-    shown = {}
+    first_lines = {}
     for run in app.selectbox(key="intervention").options:
         app.selectbox(key="intervention").set_value(run).run()
         for edit in app.selectbox(key="edit").options:
             app.selectbox(key="edit").set_value(edit).run()
             assert not app.exception
             assert len(app.get("plotly_chart")) == 1
-            shown[run, edit] = app.markdown[0].value
-    assert {edit for _, edit in shown} == {"zero", "mean", "snap", "all"}
-    assert len({*shown.values()}) == len(shown) == 5
+            first_lines[run, edit] = app.markdown[0].value
+    assert {edit for _, edit in first_lines} == {"zero", "mean", "snap", "all"}
+    assert len({*first_lines.values()}) == len(first_lines) == 5
 
 
 def test_a_decomposition_is_shown_step_by_step_and_fitted_when_that_is_asked_for(
     open_page, decomposed, monkeypatch
 ):
-    fitted = []
-    own = tp.dashboard.role_fits.fit_roles
+    calls = []
+    fit_roles = tp.dashboard.role_fits.fit_roles
     monkeypatch.setattr(
-        tp.dashboard.role_fits, "fit_roles", lambda *given: fitted.append(1) or own(*given)
+        tp.dashboard.role_fits,
+        "fit_roles",
+        lambda *arguments: calls.append(1) or fit_roles(*arguments),
     )
     app = open_page(decomposed, "decomposition")
     assert not app.exception
-    assert not fitted
+    assert not calls
     assert "fillers alone R²" in app.markdown[0].value.replace("\\", "")
     app.toggle(key="apart").set_value(True).run()
     assert not app.exception
-    titles = [each.value for each in app.markdown]
-    for told in ("Similarity of fillers", "Similarity of roles", "does not explain"):
-        assert any(told in each for each in titles)
-    assert fitted
+    titles = [text.value for text in app.markdown]
+    for title in ("Similarity of fillers", "Similarity of roles", "does not explain"):
+        assert any(title in heading for heading in titles)
+    assert calls
     app.selectbox(key="token").set_value(2).run()
     assert not app.exception
-    assert any("in place of" in each.value for each in app.markdown)
+    assert any("in place of" in text.value for text in app.markdown)
     app.selectbox(key="scheme").set_value("bag").run()
     assert not app.exception
 
@@ -146,7 +151,7 @@ def test_samples_are_found_by_their_text(open_page, runs):
     app.text_input(key="search").set_value(text[-12:]).run()
     assert not app.exception
     assert app.number_input(key="sample").value > 0
-    assert any("1 of 1 with" in each.value.replace("\\", "") for each in app.caption)
+    assert any("1 of 1 with" in caption.value.replace("\\", "") for caption in app.caption)
 
 
 def test_without_a_decomposition_the_page_says_how_to_make_one(open_page, runs):
@@ -159,9 +164,9 @@ def test_without_a_decomposition_the_page_says_how_to_make_one(open_page, runs):
 def test_an_address_chooses_what_is_shown(open_page, runs):
     app = open_page(runs, "roles", mark="cluster:0", k="7")
     assert not app.exception
-    sent = parts(app)
+    sent = components_by_kind(app)
     assert sent["mark"] == {"kind": "mark", "text": "cluster:0", "turn": 0}
-    sizes = {each["cluster"]: each["tokens"] for each in sent["map"]["clusters"]}
+    sizes = {cluster["cluster"]: cluster["tokens"] for cluster in sent["map"]["clusters"]}
     assert len(sizes) == 7
     assert set(app.dataframe[-1].value["cluster"]) == {0}
     assert len(app.dataframe[-1].value) == sizes[0]
@@ -170,15 +175,15 @@ def test_an_address_chooses_what_is_shown(open_page, runs):
 def test_marks_are_carried_to_the_other_store(open_page, runs):
     app = open_page(runs, "compare", mark="source:1-3")
     assert not app.exception
-    assert parts(app)["mark"]["text"] == "source:1-3"
-    first, second = (each for each in linked_strips(app))
-    assert first["rows"] == second["rows"]  # what a mark finds them by
-    assert first["labels"] != second["labels"]
+    assert components_by_kind(app)["mark"]["text"] == "source:1-3"
+    strip, linked_strip = (packed for packed in linked_strips(app))
+    assert strip["rows"] == linked_strip["rows"]  # what a mark finds them by
+    assert strip["labels"] != linked_strip["labels"]
 
 
 def linked_strips(app):
-    sent = [json.loads(each.json or each.mixed.json) for each in linked(app)]
-    return [strip for each in sent if each["kind"] == "strips" for strip in each["strips"]]
+    sent = [json.loads(component.json or component.mixed.json) for component in linked(app)]
+    return [strip for content in sent if content["kind"] == "strips" for strip in content["strips"]]
 
 
 def test_an_empty_folder_says_what_to_do(open_page, tmp_path):
@@ -204,7 +209,7 @@ def test_an_address_that_nobody_wrote_is_a_page(open_page, runs, seed):
     names = {
         name: rng.choice(["nothing", "\ud800x", "../..", "*" * 5000]) for name in ("site", "color")
     }
-    given = {"mark": rng.choice(MARKS), **numbers, **(names if rng.random() < 0.5 else {})}
+    query = {"mark": rng.choice(MARKS), **numbers, **(names if rng.random() < 0.5 else {})}
     for page in ("roles", "attention"):
-        app = open_page(runs, page, **given, **rng.choice([{}, {"link": "1"}]))
-        assert not app.exception, (page, given)
+        app = open_page(runs, page, **query, **rng.choice([{}, {"link": "1"}]))
+        assert not app.exception, (page, query)

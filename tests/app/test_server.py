@@ -1,6 +1,7 @@
 """The dashboard's server as `tprprobe app` starts it: alone on this machine, deaf to other pages, its files shut."""
 
 import http.client
+import random
 import socket
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from planted import soaked
@@ -38,10 +40,10 @@ def port(server, runs) -> int:
 def _ask(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes]:
     """The status and the content of an answer; status 0 if it is cut off."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT)
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    header_values = {name.replace("_", "-"): value for name, value in headers.items()}
     try:
-        connection.putrequest(method, path, skip_host="Host" in named)
-        for name, value in named.items():
+        connection.putrequest(method, path, skip_host="Host" in header_values)
+        for name, value in header_values.items():
             connection.putheader(name, value)
         connection.endheaders()
         answer = connection.getresponse()
@@ -56,8 +58,8 @@ def test_it_answers_this_machine_under_its_own_name_alone(port):
     assert _ask(port, "/_stcore/health")[0] == 200
     assert _ask(port, "/", Host=f"127.0.0.1:{port}")[0] == 200
     assert _ask(port, STREAM, **HANDSHAKE, Origin=f"http://127.0.0.1:{port}")[0] == 101
-    others = {each[4][0] for each in socket.getaddrinfo(socket.gethostname(), None)}
-    for address in others - {"127.0.0.1", "::1"}:
+    addresses = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None)}
+    for address in addresses - {"127.0.0.1", "::1"}:
         with socket.socket() as probe:
             probe.settimeout(2)
             assert probe.connect_ex((address, port)) != 0
@@ -69,10 +71,10 @@ ELSEWHERE = ("http://evil.example", "http://127.0.0.1:{0}", "http://127.0.0.1", 
 
 @pytest.mark.parametrize("origin", [*ELSEWHERE, None])
 def test_a_page_of_another_origin_gets_no_session(port, origin):
-    given = {} if origin is None else {"Origin": origin.format(port + 1, port)}
-    assert _ask(port, STREAM, **HANDSHAKE, **given)[0] in (400, 403)
-    if given:
-        assert _ask(port, "/", **given)[0] == 403
+    origin_header = {} if origin is None else {"Origin": origin.format(port + 1, port)}
+    assert _ask(port, STREAM, **HANDSHAKE, **origin_header)[0] in (400, 403)
+    if origin_header:
+        assert _ask(port, "/", **origin_header)[0] == 403
 
 
 @pytest.mark.parametrize("host", ["evil.example", "localhost:{}", "127.0.0.1", "evil.example:{}"])
@@ -89,6 +91,41 @@ def test_no_page_may_frame_it_and_its_metrics_are_closed(port):
             assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
     for path in ("/_stcore/metrics", "/_stcore/metrics/", "/_stcore/script-health-check"):
         assert _ask(port, path)[0] in (403, 404)
+
+
+BUTTONS = {"start-names": "true", "start-probes": "true", "link": "1", "Write a report of this run": "true"}  # fmt: skip
+ENDPOINTS = [
+    *(STREAM, "/_stcore/host-config", "/_stcore/upload_file/a/b", "/component/tprprobe_page/index.html"),
+    *("/media/a.png", "/", *(f"/{page}" for page in PAGES)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_request_of_another_origin_presses_a_button(port, runs, seed, soaking):
+    """Nothing is answered but a page that an address opens, and nothing is made in the folder."""
+    before = sorted(runs.rglob("*"))
+    count, seed_ = soaking(40)
+    for number in range(count):
+        rng = random.Random(f"buttons {seed} {seed_} {number}")
+        origin = rng.choice(ELSEWHERE).format(port + 1, port)
+        pressed = urlencode(rng.sample([*BUTTONS.items()], rng.randint(0, 3)))
+        path = f"{rng.choice(ENDPOINTS)}?{pressed}"
+        method = rng.choice(["GET", "POST", "PUT", "DELETE", "OPTIONS", "HEAD", "PATCH"])
+        upgrade = HANDSHAKE if rng.random() < 0.4 else {}
+        site = {"Sec-Fetch-Site": rng.choice(["cross-site", "same-site", "none", "same-origin"])}
+        protocol = {"Sec-WebSocket-Protocol": "streamlit, token, session"} if upgrade else {}
+        given = {**upgrade, **protocol, **site, "Origin": origin, "Cookie": "_streamlit_xsrf=a"}
+        status, content = _ask(port, path, method, **given)
+        assert status in (0, 400, 403, 404, 405), (method, path, given)
+        assert SECRET.encode() not in content
+    assert sorted(runs.rglob("*")) == before
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_an_address_presses_no_button(port, runs, page):
+    before = sorted(runs.rglob("*"))
+    _visit(port, page, urlencode(BUTTONS))
+    assert sorted(runs.rglob("*")) == before
 
 
 def test_an_upload_without_the_token_is_refused(port):
@@ -119,8 +156,8 @@ def test_no_address_leads_out_of_the_dashboard(port, path):
 # ---------------------------------------------------------------- many visits
 
 
-def _visit(port: int, page: str) -> int:
-    """The bytes that a session was sent for a page, until its script had ended.
+def _visit(port: int, page: str, query: str = "") -> int:
+    """The bytes that a session was sent for a page, until its script had ended; ``query`` is of its address.
 
     Raises:
         AssertionError: the page shows an error.
@@ -136,9 +173,9 @@ def _visit(port: int, page: str) -> int:
         origin=f"http://{address}",
         max_size=None,
     ) as session:
-        asked = BackMsg()
-        asked.rerun_script.page_name = page
-        session.send(asked.SerializeToString())
+        rerun = BackMsg()
+        rerun.rerun_script.page_name, rerun.rerun_script.query_string = page, query
+        session.send(rerun.SerializeToString())
         while True:
             content = session.recv(timeout=WAIT)
             size += len(content)
@@ -167,16 +204,16 @@ def test_twenty_sessions_at_once_and_hundreds_of_pages_leave_no_memory_behind(ru
             sent = list(pool.map(partial(_visit, port), [PAGES[i % len(PAGES)] for i in range(20)]))
         assert min(sent) > 1000
         soaked.add("dashboard", "sessions at once", soaked.Tried(20))
-        held = [_memory(process.pid)]
+        megabytes = [_memory(process.pid)]
         for loads in soaked.ahead("dashboard", "page loads", LOADS, LOADS // 5):
             for number in loads:
                 _visit(port, PAGES[number % len(PAGES)])
-            held.append(_memory(process.pid))
+            megabytes.append(_memory(process.pid))
             soaked.add("dashboard", "page loads", soaked.Tried(len(loads)))
     finally:
         process.kill()
         process.wait()
     with capsys.disabled():
-        told = ", ".join(f"{each:.0f}" for each in held)
-        print(f"20 sessions at once, then MB after every {LOADS // 5} page loads: {told}")
-    assert held[-1] < 1.2 * held[1]
+        text = ", ".join(f"{value:.0f}" for value in megabytes)
+        print(f"20 sessions at once, then MB after every {LOADS // 5} page loads: {text}")
+    assert megabytes[-1] < 1.2 * megabytes[1]

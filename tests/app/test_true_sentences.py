@@ -75,8 +75,8 @@ def tokens_of(family, sample, lacks, rng):
     )
     if family in ("encoder", "decoder", "attached") and "labels" not in lacks:
         cells = [
-            "" if at == i else f"obj[{i},{i + 1})[{at},{at + 1})"
-            for i, (_, _, at) in enumerate(words)
+            "" if head == i else f"obj[{i},{i + 1})[{head},{head + 1})"
+            for i, (_, _, head) in enumerate(words)
         ]
         table = table.assign(word=range(len(words)), pos=[tag for _, tag, _ in words], dep=cells)
     if family in ("attached", "imported"):
@@ -85,10 +85,12 @@ def tokens_of(family, sample, lacks, rng):
     table = table.assign(question=text, module="arithmetic" if family == "math" else "")
     if "answers" in lacks:
         return table
-    written = {"math": "1", "captions": "a dog"}.get(family, "")  # what an encoder writes: nothing
+    prediction = {"math": "1", "captions": "a dog"}.get(
+        family, ""
+    )  # what an encoder writes: nothing
     return table.assign(
         answer="1" if family == "math" else text,
-        prediction=written,
+        prediction=prediction,
         correct=family == "math" and sample % 2 == 0,
     )
 
@@ -109,9 +111,12 @@ def make_store(path, family, lacks, twin=False):
     )
     if maps:
         specs[maps] = SiteSpec(("source_source", "head"), (2,))
-    about = {"model": {"name": f"permuted:{family}" if twin else family}, "data": {"name": "made"}}
-    about |= {"imported": {"source": "x"}} if family == "imported" else {}
-    writer = StoreWriter.create(path, specs, about)
+    manifest = {
+        "model": {"name": f"permuted:{family}" if twin else family},
+        "data": {"name": "made"},
+    }
+    manifest |= {"imported": {"source": "x"}} if family == "imported" else {}
+    writer = StoreWriter.create(path, specs, manifest)
     for sample in range(12):
         table = tokens_of(family, sample, lacks, rng)
         n = 1 if rows == "sample" else len(table)
@@ -129,14 +134,14 @@ def numbers_in(text, store, tables):
     names = [
         *store.sites,
         *(
-            str(each)
+            str(cell)
             for table in tables
             for name in table
-            for each in table[name]
-            if isinstance(each, str)
+            for cell in table[name]
+            if isinstance(cell, str)
         ),
     ]
-    for name in sorted({each for each in names if re.search(r"\d", each)}, key=len, reverse=True):
+    for name in sorted({cell for cell in names if re.search(r"\d", cell)}, key=len, reverse=True):
         text = text.replace(name, "")
     text = re.sub(
         r"‘[^’]*’|F1|95 %|\bR²|\(cluster \d+|head \d+|0: chance|1: the same|ARI; 1", "", text
@@ -145,14 +150,14 @@ def numbers_in(text, store, tables):
 
 
 def known_numbers(tables):
-    found = set()
+    numbers = set()
     for table in tables:
-        found |= {f"{n:,}" for n in range(len(table) + 1)}  # counts of its rows
+        numbers |= {f"{n:,}" for n in range(len(table) + 1)}  # counts of its rows
         for name in table:
             for value in pd.to_numeric(table[name], errors="coerce").dropna().astype(float):
                 forms = [".0f", ".1f", ".2f", ".3f", "+.1f", "+.3f", ",.0f"]
-                found |= {f"{scale * value:{form}}" for scale in (1, 100) for form in forms}
-    return found
+                numbers |= {f"{scale * value:{form}}" for scale in (1, 100) for form in forms}
+    return numbers
 
 
 def check(statement, store, tables):
@@ -160,16 +165,16 @@ def check(statement, store, tables):
     for words, holds in NEEDS.items():
         if re.search(words, re.sub(r"‘(?!/’)[^’]*’", "", text)):
             assert holds(store), f"{words}: {text}"
-    known = known_numbers(tables)
+    numbers = known_numbers(tables)
     for number in numbers_in(text, store, tables):
-        assert number.strip(",") in known, f"{number}: {text}"
+        assert number.strip(",") in numbers, f"{number}: {text}"
 
 
 def facts_of(store):
     facts, holds = contents.describe_store(store), contents.list_contents(store)
     counts = [
-        int(each.replace(",", ""))
-        for each in re.findall(r"[\d,]+", f"{facts['samples']} {facts['tokens']}")
+        int(number.replace(",", ""))
+        for number in re.findall(r"[\d,]+", f"{facts['samples']} {facts['tokens']}")
     ]
     score = [] if holds.score is None else [holds.score.value, holds.score.low, holds.score.high]
     return pd.DataFrame({"value": [*counts, *score]})
@@ -195,22 +200,22 @@ def test_what_is_said_of_a_store_is_true_of_it(tmp_path, family, lacks):
     strips = tp.dashboard.strips.pack_strips(scene, [0, 1])["strips"]
     says = {"math", "captions"} if "answers" not in lacks else set()
     assert all(
-        ("→" in each["heading"] or "✗" in each["heading"]) == (family in says) for each in strips
+        ("→" in strip["heading"] or "✗" in strip["heading"]) == (family in says) for strip in strips
     )
-    if any(store.count_maps(each) for each in store.sites):
+    if any(store.count_maps(site) for site in store.sites):
         scores = attention.score_attention(store, attention.follow(store))
         check(attention.summarize_attention(scores), store, [scores])
 
 
-SHARE = st.floats(0.01, 0.99).map(lambda each: round(each, 4))
+SHARE = st.floats(0.01, 0.99).map(lambda share: round(share, 4))
 
 
 def ends(draw, names, low=0.01):
-    found = {}
+    columns = {}
     for name in names:
         value = draw(SHARE)
-        found |= {name: value, f"{name}_low": value - low, f"{name}_high": value + low}
-    return found
+        columns |= {name: value, f"{name}_low": value - low, f"{name}_high": value + low}
+    return columns
 
 
 def results(draw):
@@ -250,26 +255,29 @@ def results(draw):
         families = draw(
             st.lists(st.sampled_from(["bag", "additive", "factored"]), min_size=1, unique=True)
         )
-        has_gain, learnt = draw(st.booleans()), draw(st.booleans())
+        has_gain, is_learned = draw(st.booleans()), draw(st.booleans())
         rows = [
-            ends(draw, ["r2", "gain", "learnt"]) | {"family": each, "control": ""}
-            for each in families
+            ends(draw, ["r2", "gain", "learnt"]) | {"family": family, "control": ""}
+            for family in families
         ]
         rows += [
-            ends(draw, ["r2"]) | {"family": draw(st.sampled_from([*families, ""])), "control": each}
-            for each in draw(st.lists(st.sampled_from(["shuffled roles", "pca"]), unique=True))
+            ends(draw, ["r2"])
+            | {"family": draw(st.sampled_from([*families, ""])), "control": control}
+            for control in draw(st.lists(st.sampled_from(["shuffled roles", "pca"]), unique=True))
         ]
         table = pd.DataFrame(rows).assign(site=site, roles="left", n_roles=5, twin="permuted")
         table = (
             table
             if has_gain
-            else table.drop(columns=[each for each in table if each.startswith(("gain", "learnt"))])
+            else table.drop(
+                columns=[column for column in table if column.startswith(("gain", "learnt"))]
+            )
         )
-        table = table if learnt or not has_gain else table.assign(learnt=np.nan)
+        table = table if is_learned or not has_gain else table.assign(learnt=np.nan)
         return (
             (lambda: decompositions.summarize_decomposition(table, site)),
             [table],
-            set(families) | ({"learnt"} if has_gain and learnt else set()),
+            set(families) | ({"learnt"} if has_gain and is_learned else set()),
         )
     if kind == "sweep":
         table = pd.DataFrame(
@@ -300,14 +308,14 @@ def results(draw):
         )
         return (lambda: interventions.summarize_edits(table, "exchange")), [table], {"next token"}
     if kind == "words":
-        what = draw(st.sampled_from([prompts.ANSWER, prompts.NEXT_WORD, prompts.NEAREST_SAMPLE]))
+        meaning = draw(st.sampled_from([prompts.ANSWER, prompts.NEXT_WORD, prompts.NEAREST_SAMPLE]))
         ways = draw(st.sampled_from([[*changes.MEANINGS], [prompts.UNEDITED, prompts.EDITED]]))
         p = {way: np.array([draw(SHARE), draw(SHARE)]) for way in ways}
-        table = pd.DataFrame({what: ["France", "Italy"]}).assign(**p)
-        said = prompts.ModelOutput(table, {way: draw(st.integers(0, 1)) for way in ways})
-        exact = draw(st.sampled_from(["", "Italy"])) if what == prompts.ANSWER else ""
-        row = prompt_edits.compare_to_expected(said, "states exchanged", exact)
-        holds = {what} | ({"predicted"} if exact or len(ways) > 2 else set())
+        table = pd.DataFrame({meaning: ["France", "Italy"]}).assign(**p)
+        output = prompts.ModelOutput(table, {way: draw(st.integers(0, 1)) for way in ways})
+        exact = draw(st.sampled_from(["", "Italy"])) if meaning == prompts.ANSWER else ""
+        row = prompt_edits.compare_to_expected(output, "states exchanged", exact)
+        holds = {meaning} | ({"predicted"} if exact or len(ways) > 2 else set())
         return (lambda: changes.summarize_change(row)), [table], holds
     if kind == "layers":
         rows = [
@@ -338,16 +346,16 @@ def results(draw):
 @given(st.data())
 def test_every_number_of_a_result_stands_in_its_table(data):
     tell, tables, holds = results(data.draw)
-    told = tell()
-    text = f"{told} {getattr(told, 'brief', '')}"  # brief: what the overview says
-    known = known_numbers(tables)
+    statement = tell()
+    text = f"{statement} {getattr(statement, 'brief', '')}"  # brief: what the overview says
+    numbers = known_numbers(tables)
     holder = type(
         "Named",
         (),
         {"sites": [f"{stack}.{i}.hidden" for stack in ("encoder", "decoder") for i in range(4)]},
     )
     for number in numbers_in(text, holder, tables):
-        assert number.strip(",") in known, f"{number}: {text}"
+        assert number.strip(",") in numbers, f"{number}: {text}"
     for word, needs in (
         ("bindings", "factored"),
         ("of which learned", "learnt"),
@@ -355,8 +363,8 @@ def test_every_number_of_a_result_stands_in_its_table(data):
         ("next token", "next token"),
         ("as predicted", "predicted"),
         *(
-            (f"the {each} ", each)
-            for each in (prompts.ANSWER, prompts.NEXT_WORD, prompts.NEAREST_SAMPLE)
+            (f"the {meaning} ", meaning)
+            for meaning in (prompts.ANSWER, prompts.NEXT_WORD, prompts.NEAREST_SAMPLE)
         ),
     ):
         assert word not in text or needs in holds, text

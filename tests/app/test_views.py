@@ -43,27 +43,27 @@ def test_an_area_marks_the_points_inside_it(scene):
     inside = ((scene.points > low) & (scene.points < high)).all(1)
     for kind, outline in (("lasso", corners), ("box", corners[[0, 2]])):
         text = f"{kind}:{','.join(f'{number:.4g}' for number in outline.ravel())}"
-        found = tp.dashboard.marks.read_mark(text).find(scene)
+        is_marked = tp.dashboard.marks.read_mark(text).find(scene)
         assert inside.any()
-        assert (found == inside).mean() > 0.99  # the border is rounded
+        assert (is_marked == inside).mean() > 0.99  # the border is rounded
 
 
 def test_a_scene_is_the_same_each_time(store, scene):
-    again = tp.dashboard.build_scene(store, LAST, 0, k=6)
-    assert np.array_equal(again.roles.labels, scene.roles.labels)
-    assert np.array_equal(again.points, scene.points)
+    repeated = tp.dashboard.build_scene(store, LAST, 0, k=6)
+    assert np.array_equal(repeated.roles.labels, scene.roles.labels)
+    assert np.array_equal(repeated.points, scene.points)
 
 
 def test_a_large_store_is_drawn_in_whole_samples_with_the_same_clusters(store, scene):
-    few = tp.dashboard.build_scene(store, LAST, 0, k=6, most=150)
-    assert 0 < len(few.rows) <= 150
-    assert f"of {len(scene.rows):,} tokens" in few.note
+    sampled = tp.dashboard.build_scene(store, LAST, 0, k=6, most=150)
+    assert 0 < len(sampled.rows) <= 150
+    assert f"of {len(scene.rows):,} tokens" in sampled.note
     counts = scene.tokens["sample"].value_counts()
-    for sample, count in few.tokens["sample"].value_counts().items():
+    for sample, count in sampled.tokens["sample"].value_counts().items():
         assert counts[sample] == count
-    shown = tp.dashboard.show_strips(few, [0, 15]).data  # any sample, drawn or not
-    whole = tp.dashboard.show_strips(scene, [0, 15]).data
-    assert adjusted_rand_score(shown["cluster"], whole["cluster"]) > 0.95
+    sampled_strips = tp.dashboard.show_strips(sampled, [0, 15]).data  # any sample, drawn or not
+    all_strips = tp.dashboard.show_strips(scene, [0, 15]).data
+    assert adjusted_rand_score(sampled_strips["cluster"], all_strips["cluster"]) > 0.95
 
 
 def test_a_map_of_all_layers_has_every_token_in_each(store, scene):
@@ -72,41 +72,45 @@ def test_a_map_of_all_layers_has_every_token_in_each(store, scene):
     every = tp.dashboard.scene.stack_layers(scene, sites)
     layers = every.tokens["layer"].value_counts()
     assert layers.to_dict() == dict.fromkeys(range(len(sites)), len(scene.rows))
-    shown = tp.dashboard.show_map(every, "layer", np.isin(every.rows, scene.rows[:5]))
-    assert shown.title == "encoder.*.self.role, head 0, colored by layer"
-    assert len(shown.data) == len(scene.rows) * len(sites)
-    assert shown.export("pdf").startswith(b"%PDF")
-    few = tp.dashboard.scene.stack_layers(scene, sites, max_vectors=len(scene.rows))
-    assert len(few.rows) <= len(scene.rows) + len(sites)
-    assert f"of {len(scene.rows):,} tokens" in few.note
+    view = tp.dashboard.show_map(every, "layer", np.isin(every.rows, scene.rows[:5]))
+    assert view.title == "encoder.*.self.role, head 0, colored by layer"
+    assert len(view.data) == len(scene.rows) * len(sites)
+    assert view.export("pdf").startswith(b"%PDF")
+    sampled = tp.dashboard.scene.stack_layers(scene, sites, max_vectors=len(scene.rows))
+    assert len(sampled.rows) <= len(scene.rows) + len(sites)
+    assert f"of {len(scene.rows):,} tokens" in sampled.note
 
 
 def test_an_untrained_twin_is_not_shown_with_the_trained_models_answers(tmp_path):
     twin = plant(tmp_path / "untrained", 4, model={"name": "untrained:planted"})
-    own = plant(tmp_path / "store", 4, model={"name": "planted"})
-    scenes = [tp.dashboard.build_scene(each, LAST, 0, k=3) for each in (own, twin)]
+    trained = plant(tmp_path / "store", 4, model={"name": "planted"})
+    scenes = [tp.dashboard.build_scene(store, LAST, 0, k=3) for store in (trained, twin)]
     headings = [
-        tp.dashboard.strips.pack_strips(each, [0])["strips"][0]["heading"] for each in scenes
+        tp.dashboard.strips.pack_strips(scene, [0])["strips"][0]["heading"] for scene in scenes
     ]
     assert "→" in headings[0] or "✗" in headings[0]
     assert headings[1] == "sample 0"
-    drawn = [tp.dashboard.show_strips(each, [0]).export("svg").decode() for each in scenes]
-    assert ["→" in each or "✗" in each for each in drawn] == [True, False]
+    pictures = [tp.dashboard.show_strips(scene, [0]).export("svg").decode() for scene in scenes]
+    assert ["→" in picture or "✗" in picture for picture in pictures] == [True, False]
 
 
 def test_a_cluster_without_a_name_has_no_precision(scene):
     names = tp.dashboard.maps.pack_names(scene)
-    assert any(each["name"] for each in names)
-    for each in names:
-        assert (each["name"] is None) == (each["precision"] is None) == (each["recall"] is None)
+    assert any(cluster["name"] for cluster in names)
+    for cluster in names:
+        assert (
+            (cluster["name"] is None)
+            == (cluster["precision"] is None)
+            == (cluster["recall"] is None)
+        )
 
 
 def test_a_part_of_a_store_reads_the_rows_of_its_samples(store):
-    part = sampling.take(store, np.array([2, 5]))
+    samples = sampling.take(store, np.array([2, 5]))
     tokens = store.tokens_of(LAST)["sample"].isin([2, 5]).to_numpy()
-    assert np.array_equal(part.read(LAST), store.read(LAST, np.flatnonzero(tokens)))
-    assert np.array_equal(part.read(LAST, np.array([1, 0]), 1), part.read(LAST)[[1, 0], 1])
-    assert len(part.tokens_of(LAST)) == tokens.sum()
+    assert np.array_equal(samples.read(LAST), store.read(LAST, np.flatnonzero(tokens)))
+    assert np.array_equal(samples.read(LAST, np.array([1, 0]), 1), samples.read(LAST)[[1, 0], 1])
+    assert len(samples.tokens_of(LAST)) == tokens.sum()
 
 
 def test_umap_is_computed_once_and_kept_in_the_store(store, scene, monkeypatch):
@@ -117,16 +121,16 @@ def test_umap_is_computed_once_and_kept_in_the_store(store, scene, monkeypatch):
         return projections.Projection(vectors[:, :2], "umap", ("1", "2"), (np.nan, np.nan), fit)
 
     monkeypatch.setattr(projections, "project", slow)
-    found = [projections.place(store, scene.roles, "umap") for _ in range(2)]
+    projected = [projections.place(store, scene.roles, "umap") for _ in range(2)]
     assert calls == ["umap"]
-    assert np.array_equal(found[0].points, found[1].points)
+    assert np.array_equal(projected[0].points, projected[1].points)
     assert tp.open_store(store.path).samples == store.samples
 
 
 def test_marks_in_a_map_are_drawn_and_every_value_is_written(scene):
     view = tp.dashboard.show_map(scene, "cluster", scene.roles.labels == 2)
     assert len(view.data) == len(scene.rows)
-    texts = {each.get_text() for each in view.draw().axes[0].texts}
+    texts = {artist.get_text() for artist in view.draw().axes[0].texts}
     assert texts == {str(label) for label in range(6)}  # not by color alone
 
 
@@ -138,19 +142,19 @@ def test_a_notebook_shows_views_without_a_network(store, scene):
         tp.dashboard.show_matrix(store, maps, 0),
     )
     for view in views:
-        shown = view._repr_html_()
-        assert "<svg" in shown
-        outside = re.findall(r'(?:src|href)="(?!#)([^"]*)"', shown)
-        assert all(each.startswith("data:") for each in outside)
-        assert "<script" not in shown
+        html = view._repr_html_()
+        assert "<svg" in html
+        outside = re.findall(r'(?:src|href)="(?!#)([^"]*)"', html)
+        assert all(url.startswith("data:") for url in outside)
+        assert "<script" not in html
 
 
 def test_the_server_is_alone_on_this_machine(tmp_path):
     command = server.arguments(tmp_path, 8600)
-    told = dict(pairwise(command))
-    assert told["--server.address"] == told["--server.allowedHosts"] == "127.0.0.1"
-    assert told["--browser.gatherUsageStats"] == "false"
-    assert told["--server.enableXsrfProtection"] == "true"
+    options = dict(pairwise(command))
+    assert options["--server.address"] == options["--server.allowedHosts"] == "127.0.0.1"
+    assert options["--browser.gatherUsageStats"] == "false"
+    assert options["--server.enableXsrfProtection"] == "true"
     assert command[-2:] == ["--", str(tmp_path)]
 
 
@@ -177,11 +181,18 @@ def test_a_head_that_matters_is_told_from_one_that_does_not():
 
 
 def test_shares_after_an_exchange_add_up_to_one():
-    parts = {"counterfactual": 0.25, "other": 0.25, "original": 0.5}
+    shares = {"counterfactual": 0.25, "other": 0.25, "original": 0.5}
     bounds = {"counterfactual_low": 0.2, "counterfactual_high": 0.3}
-    at = {"kind": "polarity", "subset": "answered", "model": "m", "layer": -1, "head": -1, "n": 9}
+    place = {
+        "kind": "polarity",
+        "subset": "answered",
+        "model": "m",
+        "layer": -1,
+        "head": -1,
+        "n": 9,
+    }
     rows = pd.DataFrame(
-        [at | parts | bounds | {"vectors": v, "at": "pair"} for v in ("none", "role")]
+        [place | shares | bounds | {"vectors": v, "at": "pair"} for v in ("none", "role")]
     )
     view = tp.dashboard.show_interventions(rows, "polarity")
     assert np.sum([bar.x for bar in view.chart().data], axis=0).tolist() == [1.0, 1.0]

@@ -250,7 +250,7 @@ def test_other_folders_are_refused(tmp_path):
         ("encoder.*.self.role", 0, {}, "names 2 sites"),
         (LAST, None, {}, "has 2 heads: give one, 0 to 1"),
         (LAST, 2, {}, "has no head 2: it has heads 0 to 1"),
-        (HIDDEN, 0, {}, "it has no heads to choose from"),
+        (HIDDEN, 0, {}, "it has no heads"),
         (MAPS, 0, {}, "attention maps"),
         (LAST, 0, {"k": 0}, "k is 0"),
         (LAST, 0, {"k": 10**6}, r"k is 1000000, but .* has \d+ vectors"),

@@ -7,7 +7,9 @@ import shutil
 import pytest
 import safetensors.torch
 import torch
+from planted import contradictions, soaked
 from planted.foreign import save_foreign
+from properties.test_structures import read_transformers
 
 import tprprobe as tp
 from tprprobe.errors import InputError
@@ -221,7 +223,7 @@ DAMAGE = {
     "config a list": (filled(CONFIG, b"[1]"), "no transformers model"),
     "config cut": (cut(CONFIG, 0.5), "no transformers model"),
     "pad beyond": (setting(pad_token_id=10**6), "pad_token_id|padding|pad"),
-    "tokenizer cut": (cut(TOKENIZER, 0.5), "no transformers model"),
+    "tokenizer cut": (cut(TOKENIZER, 0.5), "tokenizer.json is damaged"),
     "tokenizer empty": (filled(TOKENIZER, b""), "no transformers model"),
     "tokenizer of nothing": (filled(TOKENIZER, b"{}"), "no transformers model"),
     "tokenizer without symbols": (tokens(without_symbols), "has no symbols"),
@@ -245,6 +247,24 @@ def test_damage_is_one_line(folder, capfd, kind):
         load_model(f"hf:{folder}")
     assert "\n" not in str(error.value)
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("family", contradictions.FAMILIES)
+def test_a_folder_that_contradicts_itself_is_refused_or_told(family, tmp_path):
+    sound = contradictions.make(family, tmp_path / family)
+    assert load_model(f"hf:{sound}").notes == {}
+    refused, silent = 0, []
+    for kind, copy in (kinds := [*contradictions.damaged(sound, tmp_path / "damaged")]):
+        try:
+            read_transformers(copy)
+            notes = load_model(f"hf:{copy}").notes
+        except InputError:
+            refused += 1
+        else:
+            silent += [] if notes else [kind]
+    soaked.add("contradictions", family, soaked.Tried(len(kinds), refused, len(silent)))
+    assert not silent
 
 
 def test_weights_in_shards_are_read(sound, folder):

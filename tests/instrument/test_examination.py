@@ -1,12 +1,17 @@
-"""One command asks the whole question of a model: five lines, tables, a page, and it goes on."""
+"""One command puts a model on one page: a sentence, a figure and a control a question, tables beside it, and it goes on."""
 
+import re
+
+import numpy as np
 import pandas as pd
 import pytest
 from test_behavior import folder, frame, model  # noqa: F401 (fixtures)
 
+from tprprobe.analyses.attention.head_patterns import count_hits
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
 from tprprobe.examination import choose_sites, examine
+from tprprobe.figures.model_page import QUESTIONS
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
@@ -18,25 +23,50 @@ def examined(model, frame, tmp_path_factory):  # noqa: F811
     )
 
 
-def test_five_lines_tables_and_a_page(examined):
-    assert len(examined.lines) == 5
-    assert examined.tables.keys() == {"nested", "behavior"}
+def test_a_line_and_a_section_for_every_question(examined):
+    assert len(examined.lines) == len(QUESTIONS) == 5
+    assert {*examined.tables} == {*QUESTIONS}
     for name, table in examined.tables.items():
         assert len(pd.read_csv(examined.folder / f"{name}.csv")) == len(table)
     page = examined.page.read_text("utf-8")
-    assert "What behavior needs" in page
-    assert "fillers are words" in page or "fillers are the model" in page
-    assert "fillers to left" in page
-    assert "layers.embedding, which has no context" in page
-    assert "/" not in examined.tables["nested"]["site"].iloc[0]
+    assert all(question in page for question in QUESTIONS.values())
+    assert "Check at the input embeddings, which have no context" in page
+    assert "refresh" not in page  # as it does while questions are open
+    assert "<table" not in page
 
 
-def test_the_table_of_states_is_nested_by_layer_beside_the_twin(examined):
+def test_every_figure_is_a_file_beside_the_page(examined):
+    links = re.findall(r'href="(figures/[^"]+)" download', examined.page.read_text("utf-8"))
+    assert len(links) == 3 * len(examined.tables)
+    assert {link.rpartition(".")[2] for link in links} == {"svg", "pdf", "png"}
+    assert all((examined.folder / link).stat().st_size > 1000 for link in links)
+
+
+def test_states_stand_beside_those_of_the_baseline_model(examined):
     table = examined.tables["nested"]
     assert table["site"].unique().tolist() == ["layers.embedding", "layers.1.hidden"]
     assert {"bag", "additive", "factored"} <= {*table["family"]}
     assert {"left", "role"} == {*table["roles"]}
-    assert "permuted" in {*table["control"]}
+    assert {"", "permuted", "shuffled roles"} <= {*table["control"]}
+
+
+def test_what_cannot_be_asked_is_a_grey_line(model, tmp_path):  # noqa: F811
+    texts = [f"the cat saw the {name} ." for name in ("dog", "man", "cat", "king") * 3]
+    examined = examine(model, data=texts, out=tmp_path / "run", layers=1)
+    lines = dict(zip(QUESTIONS, examined.lines, strict=True))
+    assert lines["behavior"].startswith("Not measured: it needs a model")
+    assert lines["probes"].startswith("Not measured: the words of these texts have no labels")
+    assert "behavior" not in examined.tables
+
+
+def test_heads_look_at_targets_more_often_than_chance():
+    n = 6
+    previous = np.eye(n, k=-1)
+    uniform = np.tril(np.full((n, n), 1.0))
+    tally = count_hits(np.stack([previous + 0.01 * uniform, uniform]), previous > 0, 0)
+    assert tally.hits[:, 0].all()
+    assert len(tally.hits) == n - 1  # the first token sees no other one
+    np.testing.assert_allclose(tally.chance, 1 / np.arange(1, n))
 
 
 def test_it_goes_on_and_refuses_another_run(examined, model, frame):  # noqa: F811

@@ -122,11 +122,11 @@ def test_strips_never_leave_the_page(length, after):
     strip = strips.Strip(
         ["x"] * length, [(1.0, 1.0, 1.0)] * length, ["0"] * length, after="y" * after
     )
-    line, column = strip.after_place
+    line, column, width = strip.places[-1]
     assert strip.columns <= strips.COLUMNS
     assert line * strips.COLUMNS + column >= length  # nothing on top of a square
     assert line < strip.lines or not after
-    assert column + strip.after_slots <= strips.COLUMNS
+    assert column + width <= strips.COLUMNS
 
 
 # ---------------------------------------------------------------- attention

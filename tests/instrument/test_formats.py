@@ -260,7 +260,7 @@ def test_a_table_that_csv_wrote_is_read_back(tmp_path):
 
 
 def test_words_that_share_tokens_are_probed_and_followed(tmp_path):
-    from tprprobe.analyses.attention.head_relations import _edges
+    from tprprobe.analyses.attention.head_relations import find_edges
     from tprprobe.analyses.probing.labelled_words import read_words
     from tprprobe.analyses.probing.task import Task
 
@@ -283,10 +283,10 @@ def test_words_that_share_tokens_are_probed_and_followed(tmp_path):
     assert words.rows[2:4].tolist() == [[2, 4], [2, 4]]
     assert words.form[2:4].tolist() == ["au", "au"]
     assert words.cells["pos"][2:4].tolist() == ["X3 X4[3,4)", ""]
-    edges = [(at, of) for _, at, of in _edges(tokens)]
+    edges = [(at, of) for _, at, of in find_edges(tokens)]
     assert edges == [(1, 0), (2, 0), (2, 0), (4, 0), (5, 0)]
     inside = tokens.assign(dep=["", "", "dep[2,3)[3,4) dep[3,4)[0,1)", "", "", ""])
-    assert [(at, of) for _, at, of in _edges(inside)] == [(2, 0)]  # not of à to le
+    assert [(at, of) for _, at, of in find_edges(inside)] == [(2, 0)]  # not of à to le
 
 
 def test_words_behind_the_cut_and_dropped_ones_are_counted():

@@ -218,6 +218,11 @@ COMMANDS = {
     "cluster": Killed(lambda at: ["cluster", _store(at), "--site", LAST, "--k", 3], resumes=False),
     "export": Killed(lambda at: ["export", _store(at), "OUT"], "", ".npz", resumes=False),
     "paper": Killed(lambda at: ["paper", "schlag"]),
+    "reconstruct": Killed(lambda at: ["reconstruct", _store(at)], resumes=False),
+    "report": Killed(lambda at: ["report", _store(at)], ending=".html", resumes=False),
+    "figure": Killed(
+        lambda at: ["figure", "roles", "--store", _store(at)], ending=".png", resumes=False
+    ),
 }
 
 
@@ -369,3 +374,47 @@ def test_commands_killed_many_times_go_on_to_the_same_results(name, places, tmp_
         soaked.add("kills", name, soaked.Tried(killed))
     with capsys.disabled():
         print(f"{name}: killed {soaked.so_far('kills', name).tried} times so far, the same results")
+
+
+WRITERS = {  # of one path, for two stores: their words, and the ending of the path
+    "export": (["export", "STORE", "OUT"], ".npz"),
+    "export of safetensors": (["export", "STORE", "OUT"], ".safetensors"),
+    "cluster": (["cluster", "STORE", "--site", LAST, "--k", 3, "--out", "OUT"], ""),
+    "name": (["name", "STORE", "--site", LAST, "--k", 3, "--out", "OUT"], ""),
+    "report": (["report", "STORE", "--out", "OUT"], ".html"),
+    "figure": (["figure", "roles", "--store", "STORE", "--out", "OUT"], ".png"),
+}
+PAIRS = 17  # of each in a run of `make soak`
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", WRITERS)
+def test_of_two_commands_that_write_a_path_one_stays_whole(name, tmp_path, soaking):
+    words, ending = WRITERS[name]
+    stores = [plant(tmp_path / kind, 24, seed=seed).path for seed, kind in enumerate("ab")]
+    pairs, seed = soaking(PAIRS)
+
+    def given(store: Path, out: Path) -> list[str]:
+        return [str({"STORE": store, "OUT": out}.get(str(word), word)) for word in words]
+
+    command, alone = Killed(lambda _: words), []
+    for store in stores:
+        _complete(command, given(store, tmp_path / f"out{ending}"), tmp_path / "log")
+        alone.append(_contents(tmp_path / f"out{ending}"))
+        _remove(tmp_path / f"out{ending}")
+    assert alone[0] != alone[1]
+    for tries in soaked.ahead("two writers", name, pairs, 1, seed):
+        rng = random.Random(f"{name} {seed} {tries.start}")
+        out, processes = tmp_path / f"out{ending}", []
+        for place, store in enumerate(stores):
+            time.sleep(rng.choice([0, rng.uniform(0, 0.3)]))
+            processes += _begin(command, given(store, out), tmp_path / f"log{place}")
+        for each in processes:
+            each.join()
+        assert _contents(out) in alone
+        assert {each.exitcode for each in processes} <= {0, 2}
+        assert any(each.exitcode == 0 for each in processes)
+        assert {path.name for path in tmp_path.iterdir() if path.name[0] == "."} == set()
+        lost = sum(each.exitcode == 2 for each in processes)
+        soaked.add("two writers", name, soaked.Tried(1, lost), seed)
+        _remove(out)

@@ -9,12 +9,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tprpapers.architectures.transformer import sinusoids
 from tprprobe.errors import InputError
 from tprprobe.files import assets
 from tprprobe.models import build, count_parameters
 from tprprobe.models.checkpoint import read_config
 from tprprobe.models.listing import list_models, list_presets
-from tprprobe.models.transformer import sinusoids
 from tprprobe.site.hooks import capture
 
 TINY = {"d_model": 16, "n_heads": 2, "n_layers": (2, 1), "d_ff": 24}

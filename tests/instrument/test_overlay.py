@@ -10,7 +10,7 @@ from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.clustering import cluster
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue, overlay
-from tprprobe.figures.strips import COLUMNS, StripFrame
+from tprprobe.figures.strips import COLUMNS, Strip, StripFrame
 from tprprobe.gold import arithmetic
 
 
@@ -47,9 +47,11 @@ def test_numbers_are_framed_by_their_value(store):
 
 
 def test_a_frame_goes_on_in_the_next_line():
-    assert list(StripFrame(COLUMNS - 2, COLUMNS + 3).boxes) == [(0, COLUMNS - 2, 2), (1, 0, 3)]
-    assert list(StripFrame(3, 5).boxes) == [(0, 3, 2)]
-    assert list(StripFrame(COLUMNS - 1, COLUMNS).boxes) == [(0, COLUMNS - 1, 1)]
+    strip = Strip(["x"] * 60, [(1.0, 1.0, 1.0)] * 60, [""] * 60)
+    frame = StripFrame(COLUMNS - 2, COLUMNS + 3)
+    assert strip.list_boxes(frame) == [(0, COLUMNS - 2, 2), (1, 0, 3)]
+    assert strip.list_boxes(StripFrame(3, 5)) == [(0, 3, 2)]
+    assert strip.list_boxes(StripFrame(COLUMNS - 1, COLUMNS)) == [(0, COLUMNS - 1, 1)]
 
 
 def test_clusters_with_gold_have_frames_and_letters(store):

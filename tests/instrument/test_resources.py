@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from planted.faults import files_of_at_most
 from planted.questions import LAST, plant
@@ -14,7 +16,7 @@ from tprprobe.cli import main
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.models.huggingface.faults import refusing
-from tprprobe.store import open_store
+from tprprobe.store import SiteSpec, StoreWriter, open_store
 
 BUDGET = 2 * 2**30  # bytes of memory of its own
 ODD = "a b\nc é 角 'q\".d"
@@ -107,7 +109,12 @@ def test_names_that_are_written_are_names_on_windows_too(run, checkpoint, questi
 
 
 @pytest.mark.parametrize(
-    "error", [MemoryError("Unable to allocate 8 TiB"), RuntimeError("[…] can't allocate memory: x")]
+    "error",
+    [
+        MemoryError("Unable to allocate 8 TiB"),
+        RuntimeError("[…] can't allocate memory: x"),
+        ImportError("_parquet.so: failed to map segment from shared object"),
+    ],
 )
 def test_too_little_memory_is_one_line(run, tmp_path, monkeypatch, error):
     def fail(_):
@@ -117,6 +124,31 @@ def test_too_little_memory_is_one_line(run, tmp_path, monkeypatch, error):
     code, said = run("export", tmp_path, tmp_path / "e.npz")
     assert (code, len(said)) == (2, 1)
     assert "the memory here does not suffice" in said[0]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits addresses as Linux does")
+def test_a_sound_store_that_memory_cannot_hold_is_not_called_damaged(tmp_path):
+    site = "layers.0.hidden"
+    writer = StoreWriter.create(
+        tmp_path / "store", {site: SiteSpec(("source", "d_model"), (4096,))}, {"model": "made"}
+    )
+    rows = 4000
+    table = {"sample": 0, "side": "source", "position": range(rows), "token": "w", "question": "q"}
+    for sample in range(4):
+        vectors = np.random.default_rng(sample).normal(size=(rows, 4096)).astype(np.float32)
+        writer.append({site: vectors}, pd.DataFrame(table | {"sample": sample}))
+    writer.finish()
+    words = ["cluster", tmp_path / "store", "--site", site, "--k", 3, "--out", tmp_path / "out"]
+    size = 1200 * 2**20  # what torch maps, and less than the vectors beside it
+    done = subprocess.run(
+        [sys.executable, "-m", "tprprobe", *map(str, words)], capture_output=True, text=True, check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)),
+    )  # fmt: skip
+    said = [line for line in done.stderr.splitlines() if line.startswith("tprprobe:")]
+    assert (done.returncode, len(said)) == (2, 1), done.stderr
+    assert "the memory here does not suffice" in said[0]
+    assert not (tmp_path / "out").exists()
+    assert open_store(tmp_path / "store").samples == 4
 
 
 @pytest.mark.soak

@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 from tprpapers.schlag.binding_drawings import binding_accuracy, binding_table, demonstration_table
 from tprpapers.schlag.binding_problem import demonstrate, draw_network, measure_degrees
-from tprpapers.schlag.binding_problem.networks import FIRST, SECOND, UNEQUAL, UpperHead
+from tprpapers.schlag.binding_problem.networks import (
+    FIRST_BINDING,
+    SECOND_BINDING,
+    UNEQUAL,
+    UpperHead,
+)
 from tprpapers.swaps.fractions import ask_pairs, binding_probe, choose
 from tprprobe.errors import InputError
 
@@ -50,10 +55,10 @@ def test_difference_is_the_printed_one(seed):
     printed = 0.5 * head.output @ head.value @ network.output @ moved
     bound = 0.5 * head.output @ ((head.value @ network.output @ moved) * r["e"])
     ones = replace(network, roles={**r, "e": np.ones_like(r["e"])})
-    for made, expected in ((ones, printed), (network, bound)):
-        found = made.represent(FIRST) - made.represent(SECOND)
-        assert np.array_equal(found, expected)
-        assert np.array_equal(made.difference(), expected)
+    for tested, expected in ((ones, printed), (network, bound)):
+        difference = tested.represent(FIRST_BINDING) - tested.represent(SECOND_BINDING)
+        assert np.array_equal(difference, expected)
+        assert np.array_equal(tested.difference(), expected)
 
 
 @given(st.integers(0, 2**31))
@@ -66,11 +71,13 @@ def test_standard_attention_tells_by_the_difference_of_its_weights(seed):
     standard = replace(network, roles=ones, upper=(head,))
     moved = network.output @ network.value @ (network.cells["b"] - network.cells["d"])
     expected = (UNEQUAL[0] - UNEQUAL[1]) * head.output @ head.value @ moved
-    assert np.array_equal(standard.represent(FIRST) - standard.represent(SECOND), expected)
+    assert np.array_equal(
+        standard.represent(FIRST_BINDING) - standard.represent(SECOND_BINDING), expected
+    )
     even = UpperHead(head.value, head.output, (0.5, 0.5))
     assert np.array_equal(
-        replace(standard, upper=(even,)).represent(FIRST),
-        replace(standard, upper=(even,)).represent(SECOND),
+        replace(standard, upper=(even,)).represent(FIRST_BINDING),
+        replace(standard, upper=(even,)).represent(SECOND_BINDING),
     )
 
 
@@ -95,12 +102,15 @@ def test_pairs_hold_the_same_symbols_and_every_divisor_as_often():
     assert table["question"].nunique() == 3024
     assert table["divisor"].value_counts().nunique() == 1
     for _, pair in table.groupby("pair"):
-        first, second = pair.to_dict("records")
-        assert sorted(first["question"]) == sorted(second["question"])
-        assert (first["divisor"], first["other"]) == (second["other"], second["divisor"])
-        assert first["group"] == second["group"]
+        row_of_pair, partner = pair.to_dict("records")
+        assert sorted(row_of_pair["question"]) == sorted(partner["question"])
+        assert (row_of_pair["divisor"], row_of_pair["other"]) == (
+            partner["other"],
+            partner["divisor"],
+        )
+        assert row_of_pair["group"] == partner["group"]
     for row in table.sample(100, random_state=0).to_dict("records"):
-        a, b, c, d = (int(each) for each in row["question"] if each.isdigit())
+        a, b, c, d = (int(symbol) for symbol in row["question"] if symbol.isdigit())
         assert Fraction(row["answer"]) == Fraction(a, b) / Fraction(c, d)
         assert (row["divisor"], row["other"]) == (b, d)
     assert len({question.index("(") for question in table["question"]}) > 3
@@ -119,9 +129,9 @@ def test_probe_reads_what_is_bound_and_not_what_is_a_sum():
     table, rng = ask_pairs(400), np.random.default_rng(0)
     right = choose(planted(table, True, rng), table, seed=0)
     assert right.mean() == 1
-    same = choose(planted(table, False, rng, noise=0), table, seed=0)
-    assert same.mean() == pytest.approx(0.5)
-    assert not (same.reshape(-1, 2) == 1).all(1).any()
+    is_right = choose(planted(table, False, rng, noise=0), table, seed=0)
+    assert is_right.mean() == pytest.approx(0.5)
+    assert not (is_right.reshape(-1, 2) == 1).all(1).any()
     noise = choose(rng.normal(size=(800, 8)), table, seed=0).reshape(-1, 2)
     assert (noise == 1).mean() == pytest.approx(0.5, abs=0.07)
     assert (noise == 1).all(1).mean() == pytest.approx(0.25, abs=0.08)

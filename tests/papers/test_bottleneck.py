@@ -47,26 +47,26 @@ def ids_of(*texts: str) -> torch.Tensor:
 @pytest.mark.parametrize("decoder", CODERS)
 def test_a_sequence_has_its_vector_and_answer_whatever_stands_beside_it(encoder, decoder):
     model, together = model_of(encoder, decoder), ids_of(*SEQUENCES)
-    memory, written = model.encode(together), generate(model, together)
+    memory, answers = model.encode(together), generate(model, together)
     for row, text in enumerate(SEQUENCES):
-        alone, n = ids_of(text), len(text.split())
-        assert torch.allclose(model.encode(alone).vector[0], memory.vector[row], atol=1e-6)
-        answer = generate(model, alone)[0].tolist()
-        assert written[row].tolist()[: n + 1] == answer
+        ids, n = ids_of(text), len(text.split())
+        assert torch.allclose(model.encode(ids).vector[0], memory.vector[row], atol=1e-6)
+        answer = generate(model, ids)[0].tolist()
+        assert answers[row].tolist()[: n + 1] == answer
         assert answer[n] == DIGITS.eos
         assert min(answer[:n]) not in (DIGITS.pad, DIGITS.sos, DIGITS.eos)
-    assert generate(model, together, beam=2).shape == written.shape
+    assert generate(model, together, beam=2).shape == answers.shape
 
 
 def test_all_symbols_at_once_are_what_is_written_one_by_one():
     model, source = model_of("bi", "tree"), ids_of(*SEQUENCES)
     target = torch.zeros(len(SEQUENCES), 7, dtype=torch.long)
-    whole, _ = model.decode(target, model.encode(source))
-    cache, parts = None, []
+    logits, _ = model.decode(target, model.encode(source))
+    cache, steps = None, []
     for place in range(7):
-        part, cache = model.decode(target[:, place : place + 1], model.encode(source), cache)
-        parts.append(part)
-    assert torch.equal(torch.cat(parts, 1), whole)
+        step, cache = model.decode(target[:, place : place + 1], model.encode(source), cache)
+        steps.append(step)
+    assert torch.equal(torch.cat(steps, 1), logits)
 
 
 def gru(cell: Any, word: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
@@ -79,10 +79,10 @@ def tree_encoding(encoder: Any, digits: list[int]) -> torch.Tensor:
     nodes = [cell(encoder.embedding.weight[4 + d], nothing, nothing) for d in digits]
     values = list(digits)
     while len(nodes) > 1:
-        at = values.index(min(values[:-1]))
+        i = values.index(min(values[:-1]))
         word = torch.zeros(encoder.embedding.embedding_dim)
-        nodes[at : at + 2] = [cell(word, nodes[at], nodes[at + 1])]
-        del values[at]
+        nodes[i : i + 2] = [cell(word, nodes[i], nodes[i + 1])]
+        del values[i]
     return nodes[0]
 
 
@@ -104,8 +104,8 @@ def test_trees_are_those_of_the_published_code(text):
     row = SEQUENCES.index(text)
     assert torch.allclose(memory.vector[row], tree_encoding(model.encoder, digits), atol=1e-6)
     logits = model.decoder(memory.vector, memory.lengths, memory.joins)[row, : len(digits)]
-    wanted = torch.stack(tree_leaves(model.decoder, memory.vector[row], digits))
-    assert torch.allclose(logits, wanted, atol=1e-6)
+    expected = torch.stack(tree_leaves(model.decoder, memory.vector[row], digits))
+    assert torch.allclose(logits, expected, atol=1e-6)
 
 
 def test_joins_follow_the_smallest_symbol():
@@ -116,13 +116,13 @@ def test_joins_follow_the_smallest_symbol():
 
 def test_both_directions_read_and_write_the_whole_sequence():
     model, (text, turned) = model_of("bi", "bi"), ("4 8 2", "2 8 4")
-    forth, back = (model.encode(ids_of(each)).vector[0] for each in (text, turned))
+    forth, back = (model.encode(ids_of(sequence)).vector[0] for sequence in (text, turned))
     model.encoder.rnn_rev.load_state_dict(model.encoder.rnn_fwd.state_dict())
-    forth, back = (model.encode(ids_of(each)).vector[0] for each in (text, turned))
+    forth, back = (model.encode(ids_of(sequence)).vector[0] for sequence in (text, turned))
     assert torch.allclose(forth.chunk(2)[0], back.chunk(2)[1], atol=1e-6)
     model.decoder.rnn_rev.load_state_dict(model.decoder.rnn_fwd.state_dict())
-    first, second = model.decoder.out.weight.data.chunk(2, 1)
-    second.copy_(first)
+    forward_weights, backward_weights = model.decoder.out.weight.data.chunk(2, 1)
+    backward_weights.copy_(forward_weights)
     logits = model.decode(torch.zeros(1, 3).long(), model.encode(ids_of(text)))[0][0]
     assert torch.allclose(logits, logits.flip(0), atol=1e-6)
 
@@ -130,10 +130,10 @@ def test_both_directions_read_and_write_the_whole_sequence():
 def test_weights_of_the_authors_write_every_published_sequence(shared):
     model: Any = build({"architecture": "bottleneck"}).eval()
     state = model.state_dict()
-    for part in ("encoder", "decoder"):
-        for name, value in load_file(shared / "data" / "tpdn" / f"{part}.safetensors").items():
-            own = state[f"{part}.{name}"]  # four rows of special symbols stand first
-            own[len(own) - len(value) :] = value
+    for side in ("encoder", "decoder"):
+        for name, value in load_file(shared / "data" / "tpdn" / f"{side}.safetensors").items():
+            weights = state[f"{side}.{name}"]  # four rows of special symbols stand first
+            weights[len(weights) - len(value) :] = value
     model.load_state_dict(state)
     with gzip.open(shared / "data" / "tpdn" / "example.data_from_dev.gz", "rt") as file:
         lines = [line.split("\t") for line, _ in zip(file, range(500), strict=False)]
@@ -141,16 +141,16 @@ def test_weights_of_the_authors_write_every_published_sequence(shared):
     vectors = np.array([line[1].split() for line in lines], float)
     with torch.no_grad():
         assert np.abs(model.encode(source).vector.numpy() - vectors).max() < 1e-5
-    written = [DIGITS.decode(ids) for ids in generate(model, source).tolist()]
-    assert written == [line[0] for line in lines]
+    sequences = [DIGITS.decode(ids) for ids in generate(model, source).tolist()]
+    assert sequences == [line[0] for line in lines]
 
 
 def test_a_checkpoint_is_read_back(tmp_path):
     model = model_of("tree", "bi")
-    again: Any = tp.load_model(save_pretrained(model, tmp_path / "model"))
-    assert again.vocabulary == DIGITS
+    loaded: Any = tp.load_model(save_pretrained(model, tmp_path / "model"))
+    assert loaded.vocabulary == DIGITS
     source = ids_of(*SEQUENCES)
-    assert torch.equal(again.encode(source).vector, model.encode(source).vector)
+    assert torch.equal(loaded.encode(source).vector, model.encode(source).vector)
     twin: Any = tp.load_model(f"untrained:{tmp_path / 'model'}")
     assert not torch.allclose(twin.encode(source).vector, model.encode(source).vector)
 
@@ -201,14 +201,14 @@ def exact(tmp_path_factory):
         bits = [int(bit) for bit in f"{digit:04b}"]
         encoder.embedding.weight.data[4 + digit] = torch.tensor([*bits, 1.0])
     for place in range(6):
-        at = 5 * place
-        encoder.hidden.weight.data[at : at + 5, at : at + 5] = torch.eye(5)
-        encoder.out.weight.data[at : at + 5, at : at + 5] = torch.eye(5)
-        decoder.hidden.weight.data[at : at + 5, at : at + 5] = torch.eye(5)
+        start = 5 * place
+        encoder.hidden.weight.data[start : start + 5, start : start + 5] = torch.eye(5)
+        encoder.out.weight.data[start : start + 5, start : start + 5] = torch.eye(5)
+        decoder.hidden.weight.data[start : start + 5, start : start + 5] = torch.eye(5)
         for digit in range(10):
             code = encoder.embedding.weight.data[4 + digit]
             row = 14 * place + 4 + digit
-            decoder.out.weight.data[row, at : at + 5] = 2 * code - torch.tensor(
+            decoder.out.weight.data[row, start : start + 5] = 2 * code - torch.tensor(
                 [0, 0, 0, 0, code[:4].sum()]
             )
     store = tp.extract(model, data, ["encoding"], tmp_path_factory.mktemp("bottleneck") / "store")
@@ -233,23 +233,23 @@ def accuracies(table: Any) -> dict[str, float]:
 
 
 @pytest.fixture(scope="module")
-def left(exact):
+def left_fit(exact):
     return tp.decompose(exact[2], "encoding", "left", family="saturated")
 
 
-def test_encodings_are_decomposed_and_replaced(exact, left):
+def test_encodings_are_decomposed_and_replaced(exact, left_fit):
     model, data, store = exact
     bag = tp.decompose(store, "encoding", "bag", family="bag")
-    assert left.scores["r2"].iloc[0] > 0.99
-    replaced = accuracies(tp.substitute(model, data[:80], left))
+    assert left_fit.scores["r2"].iloc[0] > 0.99
+    replaced = accuracies(tp.substitute(model, data[:80], left_fit))
     assert replaced["decomposition"] == replaced["unedited"] == 1
     assert accuracies(tp.substitute(model, data[:80], bag))["decomposition"] < 0.2
 
 
-def test_a_filler_is_replaced_by_surgery(exact, left):
+def test_a_filler_is_replaced_by_surgery(exact, left_fit):
     model, *_ = exact
     source = ids_of("3 1 4 1 5")
-    with tp.intervene(model, {"encoding": surgery(left, replace=("2", "4", "9"))}):
+    with tp.intervene(model, {"encoding": surgery(left_fit, replace=("2", "4", "9"))}):
         assert DIGITS.decode(generate(model, source)[0].tolist()) == "3 1 9 1 5"
 
 

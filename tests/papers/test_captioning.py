@@ -55,22 +55,28 @@ def test_a_killed_run_goes_on_to_the_run_that_was_not_killed(name, step, tmp_pat
     train(settings, tmp_path / "whole")
     killed_at(step, monkeypatch, settings, tmp_path / "killed")
     train(settings, tmp_path / "killed", resume=True)
-    whole, resumed = tmp_path / "whole", tmp_path / "killed"
-    assert same(weights(resumed / "model"), weights(whole / "model"))
-    assert figures(resumed) == figures(whole)
-    ours, theirs = state(resumed), state(whole)
-    assert ours.pop("seconds") > 0 < theirs.pop("seconds")
-    assert same(ours, theirs)
-    assert {row["metric"] for row in figures(whole)} == {"loss", "learning_rate", "held_out_loss"}
+    uninterrupted, resumed = tmp_path / "whole", tmp_path / "killed"
+    assert same(weights(resumed / "model"), weights(uninterrupted / "model"))
+    assert figures(resumed) == figures(uninterrupted)
+    resumed_state, uninterrupted_state = state(resumed), state(uninterrupted)
+    assert resumed_state.pop("seconds") > 0 < uninterrupted_state.pop("seconds")
+    assert same(resumed_state, uninterrupted_state)
+    assert {row["metric"] for row in figures(uninterrupted)} == {
+        "loss",
+        "learning_rate",
+        "held_out_loss",
+    }
 
 
 def test_every_caption_is_a_pair_beside_its_images_features():
-    scenes, others = load_data("scenes", n=5), load_data("scenes:captions=6", split="dev", n=3)
+    scenes, more_scenes = load_data("scenes", n=5), load_data("scenes:captions=6", split="dev", n=3)
     words = count_words((c for e in scenes for c in e.captions), 1)
-    pairs = encode_mix([scenes, others], words)
+    pairs = encode_mix([scenes, more_scenes], words)
     assert pairs.parts == (25, 18)
     assert len(pairs.source.values) == 8
-    examples = [(e.features, c) for part in (scenes, others) for e in part for c in e.captions]
+    examples = [
+        (e.features, c) for dataset in (scenes, more_scenes) for e in dataset for c in e.captions
+    ]
     features, target = pairs.batch(torch.arange(43), words.pad)
     for row, (vector, caption) in enumerate(examples):
         assert features[row].tolist() == vector.tolist()
@@ -100,9 +106,11 @@ def test_words_and_the_mean_are_those_of_the_first_stage(model):
 
 def test_word_vectors_are_read(tmp_path):
     words = make_codec(recipe())
-    known = words.symbols[4:7]
+    some_words = words.symbols[4:7]
     path = tmp_path / "glove.txt"
-    path.write_text("".join(f"{word} {' '.join([str(i)] * 6)}\n" for i, word in enumerate(known)))
+    path.write_text(
+        "".join(f"{word} {' '.join([str(i)] * 6)}\n" for i, word in enumerate(some_words))
+    )
     settings = recipe(
         words={"threshold": 2, "glove": str(path)},
         model=CAPTIONERS["tpgn"] | {"embedding": "fixed"},
@@ -118,18 +126,18 @@ def test_an_evaluation_has_the_toolkits_scores_of_what_a_beam_writes(model, tmp_
     data = load_data("scenes", n=6)
     rows = evaluate(model, data)
     features = torch.from_numpy(np.stack([e.features for e in data]))
-    written = [model.vocabulary.decode(ids) for ids in generate(model, features, beam=5).tolist()]
-    assert rows["prediction"].tolist() == written
-    found = summarize(rows)
-    table = score_captions(written, [e.captions for e in data]).table().set_index("metric")
+    captions = [model.vocabulary.decode(ids) for ids in generate(model, features, beam=5).tolist()]
+    assert rows["prediction"].tolist() == captions
+    summary = summarize(rows)
+    table = score_captions(captions, [e.captions for e in data]).table().set_index("metric")
     for name, row in table.iterrows():
-        assert found["scores"][name]["value"] == pytest.approx(row["value"])
-    assert found["n"] == 6
+        assert summary["scores"][name]["value"] == pytest.approx(row["value"])
+    assert summary["n"] == 6
     path = save_evaluation(rows, model, data, tmp_path)
     saved = json.loads(path.read_text())
-    assert saved["scores"] == found["scores"]
+    assert saved["scores"] == summary["scores"]
     lines = path.with_suffix(".jsonl").read_text().splitlines()
-    assert [json.loads(line)["prediction"] for line in lines] == written
+    assert [json.loads(line)["prediction"] for line in lines] == captions
     assert evaluate(model, data, beam=1)["prediction"].tolist() == [
         model.vocabulary.decode(ids) for ids in generate(model, features).tolist()
     ]
@@ -146,8 +154,8 @@ def test_examples_of_one_image_are_one_image_of_the_intervals(tmp_path, model):
     assert len(rows) == 6 or len(rows) == 3  # the images of the split
     scores = score_rows(rows)
     assert len(scores.terms) == rows["image"].nunique()
-    whole = score_captions(rows["prediction"].tolist(), rows["references"].tolist())
-    np.testing.assert_allclose(scores.terms.sum(0), whole.terms.sum(0))
+    expected = score_captions(rows["prediction"].tolist(), rows["references"].tolist())
+    np.testing.assert_allclose(scores.terms.sum(0), expected.terms.sum(0))
     assert matches(rows).tolist() == [r == ["a dog"] for r in rows["references"]]
 
 
@@ -180,13 +188,13 @@ def test_a_store_has_a_row_a_word_read_with_the_grammars_labels(model, tmp_path)
 def test_what_a_model_writes_is_read(model, tmp_path):
     data = load_data("scenes", n=5)
     store = extract(model, data, "word.*", tmp_path / "store", target="generated", control=False)
-    written = store.tokens.groupby("sample")["token"].agg(lambda tokens: " ".join(tokens[1:]))
-    assert [text.removesuffix(" <eos>") for text in written] == evaluate(model, data, beam=1)[
+    texts = store.tokens.groupby("sample")["token"].agg(lambda tokens: " ".join(tokens[1:]))
+    assert [text.removesuffix(" <eos>") for text in texts] == evaluate(model, data, beam=1)[
         "prediction"
     ].tolist()
     lexicon = data[0].lexicon
     assert store.tokens["pos"].tolist() == [
-        lexicon.get(str(each), "") for each in store.tokens["token"]
+        lexicon.get(str(token), "") for token in store.tokens["token"]
     ]
 
 
@@ -195,23 +203,23 @@ def test_a_killed_extraction_goes_on_to_the_same_store(model, tmp_path, monkeypa
 
     monkeypatch.setattr(division, "BLOCK", 3)
     data = load_data("scenes", n=8)
-    whole = extract(model, data, out=tmp_path / "whole")
+    uninterrupted = extract(model, data, out=tmp_path / "whole")
     write, calls = blocks.Extraction._write_block, []
 
-    def until(self: Any, *given: Any) -> None:
+    def until(self: Any, *arguments: Any) -> None:
         calls.append(1)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        write(self, *given)
+        write(self, *arguments)
 
     with monkeypatch.context() as patch:
         patch.setattr(blocks.Extraction, "_write_block", until)
         with pytest.raises(KeyboardInterrupt):
             extract(model, data, out=tmp_path / "killed")
     resumed = extract(model, data, out=tmp_path / "killed", resume=True)
-    assert resumed.tokens.equals(whole.tokens)
-    for site in whole.sites:
-        np.testing.assert_array_equal(resumed.arrays[site], whole.arrays[site])
+    assert resumed.tokens.equals(uninterrupted.tokens)
+    for site in uninterrupted.sites:
+        np.testing.assert_array_equal(resumed.arrays[site], uninterrupted.arrays[site])
 
 
 def test_the_untrained_twin_has_the_mean_of_the_images(model, trained, tmp_path):
@@ -252,7 +260,7 @@ def test_vectors_that_cannot_be_read_are_named(model):
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"words": None}, "needs a section [words]"),
         ({"model": {"architecture": "lstm", "d_model": 8}}, "no other model has one"),
@@ -262,14 +270,14 @@ def test_vectors_that_cannot_be_read_are_named(model):
         ({"words": {"glove": "none.txt"}}, "none.txt"),
     ],
 )
-def test_recipes_that_do_not_fit_are_one_line(settings, said, tmp_path):
-    given = recipe().model_dump(exclude_none=True) | settings
+def test_recipes_that_do_not_fit_are_one_line(settings, message, tmp_path):
+    options = recipe().model_dump(exclude_none=True) | settings
     with pytest.raises(InputError) as error:
         train(
-            parse(Recipe, {key: value for key, value in given.items() if value}, "recipe"),
+            parse(Recipe, {key: value for key, value in options.items() if value}, "recipe"),
             tmp_path / "run",
         )
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "\n" not in str(error.value)
     assert not (tmp_path / "run" / "model").exists()
 
@@ -294,10 +302,10 @@ def test_the_page_has_the_scores_of_what_ships(tmp_path, monkeypatch):
         save_pretrained(model, folder, recipe=settings.model_dump(exclude_none=True))
         folders.append(folder)
     page = results.summarize_scores(tmp_path / "runs")
-    written = [
-        evaluate(load_model(each), load_data("scenes", split="test", n=10)) for each in folders
+    evaluations = [
+        evaluate(load_model(folder), load_data("scenes", split="test", n=10)) for folder in folders
     ]
-    for rows in written:
+    for rows in evaluations:
         value = summarize(rows)["scores"]["CIDEr-D"]["value"]
         assert f"{value:.3f} [" in page
     assert all(name in page for name in baselines.CAPTION_BASELINES)
@@ -309,7 +317,7 @@ def test_the_page_has_the_scores_of_what_ships(tmp_path, monkeypatch):
         ("huang-bleu-n", "scenes"),
     }
     assert page.count("1 model seed(s), must be at least 3") == 2
-    (verdict, _) = judge_scores(*([score_rows(rows)] for rows in written))
+    (verdict, _) = judge_scores(*([score_rows(rows)] for rows in evaluations))
     assert verdict.reason.split(";")[0] in page  # what was measured stands there
 
 
@@ -317,9 +325,11 @@ def test_training_times_are_judged_as_measured(tmp_path, monkeypatch):
     from studies.pages import training_times
 
     seconds = {"tpgn": [3.0, 3.2, 2.9], "cnn-lstm": [2.0, 2.0, 2.0]}
-    rows = [(run, name, each[run]) for name, each in seconds.items() for run in range(3)]
-    made = pd.DataFrame(rows, columns=["run", "model", "seconds"])
-    monkeypatch.setattr(training_times, "time_steps", lambda: made)
+    rows = [
+        (run, name, runs_seconds[run]) for name, runs_seconds in seconds.items() for run in range(3)
+    ]
+    timings = pd.DataFrame(rows, columns=["run", "model", "seconds"])
+    monkeypatch.setattr(training_times, "time_steps", lambda: timings)
     verdict = training_times.judge_time(tmp_path)
     assert verdict.outcome == "undecided"
     assert verdict.reason.startswith("1.517 [1.327, 1.706]")
@@ -332,26 +342,32 @@ def test_training_times_are_judged_as_measured(tmp_path, monkeypatch):
     monkeypatch.setattr(
         training_times,
         "build",
-        lambda given, seed: build(
-            {"architecture": given["preset"], "vocab_size": 20} | small[given["preset"]], seed
+        lambda preset_settings, seed: build(
+            {"architecture": preset_settings["preset"], "vocab_size": 20}
+            | small[preset_settings["preset"]],
+            seed,
         ),
     )
-    found = training_times.time_steps(runs=2, steps=1)
-    assert found.groupby("model").size().to_dict() == {"tpgn": 2, "cnn-lstm": 2}
-    assert (found["seconds"] > 0).all()
+    times = training_times.time_steps(runs=2, steps=1)
+    assert times.groupby("model").size().to_dict() == {"tpgn": 2, "cnn-lstm": 2}
+    assert (times["seconds"] > 0).all()
 
 
 def test_what_costs_nothing_is_a_training_caption():
     from tprpapers.scoring.baselines import CAPTION_BASELINES, baseline_captions
 
-    known = list(load_data("scenes", split="train", n=20))
+    captioned = list(load_data("scenes", split="train", n=20))
     images = list(load_data("scenes", n=5))
-    texts = [caption for each in known for caption in each.captions]
-    common, any_, nearest = (baseline_captions(name, known, images) for name in CAPTION_BASELINES)
+    texts = [caption for image in captioned for caption in image.captions]
+    common, any_, nearest = (
+        baseline_captions(name, captioned, images) for name in CAPTION_BASELINES
+    )
     assert len(set(common)) == 1
     assert texts.count(common[0]) == max(map(texts.count, texts))
     assert set(any_) <= set(texts)
-    assert baseline_captions(CAPTION_BASELINES[2], known, known) == [each.target for each in known]
+    assert baseline_captions(CAPTION_BASELINES[2], captioned, captioned) == [
+        image.target for image in captioned
+    ]
     assert nearest != common
     with pytest.raises(InputError, match="unknown baseline"):
-        baseline_captions("none", known, images)
+        baseline_captions("none", captioned, images)

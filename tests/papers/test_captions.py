@@ -101,8 +101,8 @@ def test_a_vocabulary_has_the_words_from_a_threshold_on(tmp_path):
 def toolkit_example(shared, root) -> tuple[list[str], list[list[str]]]:
     """The toolkit's example: 1,000 captions, and the references of their images."""
     references: dict[int, list[str]] = {}
-    for part in ("train", "dev", "test"):
-        with gzip.open(shared / "data/coco" / f"captions_val2014.{part}.jsonl.gz", "rt") as lines:
+    for split in ("train", "dev", "test"):
+        with gzip.open(shared / "data/coco" / f"captions_val2014.{split}.jsonl.gz", "rt") as lines:
             references |= {row["image_id"]: row["captions"] for row in map(json.loads, lines)}
     results = json.loads(gzip.decompress((root / "tests/cocoexample.json.gz").read_bytes()))
     return [r["caption"] for r in results], [references[r["image_id"]] for r in results]
@@ -126,8 +126,8 @@ def test_meteor_is_that_of_the_toolkits_example(toolkit_example):
 def test_meteor_in_python_is_that_of_the_best_reference(monkeypatch):
     single = [score_captions(["two dogs ran"], [[t]]) for t in ("two dog running", "a cat")]
     name, values = "METEOR (no synonyms)", []
-    for each in (*single, score_captions(["two dogs ran"], [["a cat", "two dog running"]])):
-        values.append(each.table().set_index("metric").value[name])
+    for scores in (*single, score_captions(["two dogs ran"], [["a cat", "two dog running"]])):
+        values.append(scores.table().set_index("metric").value[name])
     assert values[0] == values[2] > values[1] == 0
     monkeypatch.setattr("tprpapers.scoring.meteor.find_spec", lambda package: None)
     bare = score_captions(["two dogs ran"], [["a cat"]])
@@ -149,7 +149,7 @@ def test_a_jar_that_is_not_there_is_told(monkeypatch, tmp_path):
     spec = spec_from_file_location("pycocoevalcap", package / "__init__.py")
     assert spec is not None
     spec.submodule_search_locations = [str(package)]
-    monkeypatch.setattr(meteor, "check_extra", lambda *needed: None)
+    monkeypatch.setattr(meteor, "check_extra", lambda *packages: None)
     monkeypatch.setattr(meteor, "find_spec", lambda name: spec)
     monkeypatch.setattr(meteor.shutil, "which", lambda program: "/usr/bin/java")
     assert re.match("METEOR needs .*meteor-1.5.jar: install pycocoevalcap", meteor_missing() or "")
@@ -170,9 +170,9 @@ def test_three_seeds_decide_where_their_spread_allows():
     references = [["a dog runs here"], ["a cat sits on it"]] * 20
     good = score_captions(["a dog runs here", "a cat sits on a"] * 20, references)
     bad = score_captions(["a a a"] * 40, references)
-    (one, _), (three, _) = (judge_scores([good] * n, [bad] * n) for n in (1, 3))
-    assert "1 model seed(s), must be at least 3" in one.reason
-    assert "model seed(s)" not in three.reason
+    (of_one_seed, _), (of_three_seeds, _) = (judge_scores([good] * n, [bad] * n) for n in (1, 3))
+    assert "1 model seed(s), must be at least 3" in of_one_seed.reason
+    assert "model seed(s)" not in of_three_seeds.reason
     (mixed, _) = judge_scores([good, bad, good], [bad, good, bad])
     assert mixed.outcome == "undecided"
 
@@ -196,23 +196,25 @@ def test_bleu_is_the_textbooks(pairs):
             grams = [tuple(words[i : i + n]) for i in range(len(words) - n + 1)]
             total += len(grams)
             for gram, times in Counter(grams).items():
-                most = max(sum(tuple(r[i : i + n]) == gram for i in range(len(r))) for r in several)
-                shared += min(times, most)
+                max_count = max(
+                    sum(tuple(r[i : i + n]) == gram for i in range(len(r))) for r in several
+                )
+                shared += min(times, max_count)
         product *= (shared + 1e-15) / (total + 1e-9)
         penalty = min(1.0, math.exp(1 - closest / length))
         assert table.value[f"BLEU-{n}"] == pytest.approx(penalty * product ** (1 / n), rel=1e-6)
 
 
 @given(WORDS, WORDS)
-def test_the_longest_common_sequence_by_trying_all(first, second):
+def test_the_longest_common_sequence_by_trying_all(words_a, words_b):
     def subsequences(words: list[str]) -> set[tuple[str, ...]]:
-        found = {()}
+        sequences = {()}
         for word in words:
-            found |= {(*each, word) for each in found}
-        return found
+            sequences |= {(*sequence, word) for sequence in sequences}
+        return sequences
 
-    both = subsequences(first) & subsequences(second)
-    assert longest_common(first, second) == max(map(len, both))
+    common = subsequences(words_a) & subsequences(words_b)
+    assert longest_common(words_a, words_b) == max(map(len, common))
 
 
 def test_a_caption_that_is_its_reference_has_the_most_cider_and_rouge():
@@ -220,16 +222,18 @@ def test_a_caption_that_is_its_reference_has_the_most_cider_and_rouge():
     best = score_captions(texts, [[text] for text in texts]).table().set_index("metric").value
     assert best["CIDEr-D"] == pytest.approx(10)
     assert best["ROUGE-L"] == pytest.approx(1)
-    others = score_captions(texts[::-1], [[text] for text in texts])
-    difference = compare_captions(score_captions(texts, [[t] for t in texts]), others)
-    steps = compare_lengths(score_captions(texts, [[t] for t in texts]), others)
+    mismatched = score_captions(texts[::-1], [[text] for text in texts])
+    difference = compare_captions(score_captions(texts, [[t] for t in texts]), mismatched)
+    steps = compare_lengths(score_captions(texts, [[t] for t in texts]), mismatched)
     gain = difference.set_index("metric")["difference"]
     assert steps["metric"].tolist() == [f"BLEU-{n} − BLEU-{n - 1}" for n in (2, 3, 4)]
     assert steps["difference"].tolist() == pytest.approx(
         [gain[f"BLEU-{n}"] - gain[f"BLEU-{n - 1}"] for n in (2, 3, 4)]
     )
     row = difference.set_index("metric").loc["CIDEr-D"]
-    assert row.difference == pytest.approx(10 - others.table().set_index("metric").value["CIDEr-D"])
+    assert row.difference == pytest.approx(
+        10 - mismatched.table().set_index("metric").value["CIDEr-D"]
+    )
 
 
 def test_scores_need_a_caption_an_image_and_references():
@@ -269,14 +273,14 @@ def write_captions(folder: Path, kind: str) -> Path:
 @pytest.mark.parametrize("kind", ["karpathy", "official", "lines"])
 def test_every_format_gives_the_same_captions(tmp_path, kind):
     images = read_annotations(write_captions(tmp_path, kind))
-    assert {each.image: list(each.captions) for each in images} == IMAGES
+    assert {image.image: list(image.captions) for image in images} == IMAGES
 
 
 def test_splits_are_karpathys_with_restval_trained_on(tmp_path):
     path = write_captions(tmp_path, "karpathy")
     train = load_data(f"captions:{path},held=1", split="train")
-    assert [each.image for each in train] == ["7#0", "7#1", "9#0", "9#1"]
-    assert [each.image for each in load_data(f"captions:{path}")] == ["5#0", "5#1"]
+    assert [image.image for image in train] == ["7#0", "7#1", "9#0", "9#1"]
+    assert [image.image for image in load_data(f"captions:{path}")] == ["5#0", "5#1"]
     with pytest.raises(InputError, match=r"unknown split .*'dev'.*test, train"):
         load_data(f"captions:{path}", split="dev")
 
@@ -284,16 +288,16 @@ def test_splits_are_karpathys_with_restval_trained_on(tmp_path):
 def test_images_without_splits_are_divided_and_none_is_lost(tmp_path):
     rows = [json.dumps({"image_id": i, "captions": ["a dog", "a cat"]}) for i in range(200)]
     (tmp_path / "c.jsonl").write_text("\n".join(rows))
-    parts = [
+    splits = [
         {
-            each.image.split("#")[0]
-            for each in load_data(f"captions:{tmp_path / 'c.jsonl'}", split=s)
+            image.image.split("#")[0]
+            for image in load_data(f"captions:{tmp_path / 'c.jsonl'}", split=s)
         }
         for s in ("train", "dev", "test")
     ]
-    assert sorted(map(int, set().union(*parts))) == list(range(200))
-    assert sum(map(len, parts)) == 200
-    assert len(parts[0]) > 130
+    assert sorted(map(int, set().union(*splits))) == list(range(200))
+    assert sum(map(len, splits)) == 200
+    assert len(splits[0]) > 130
 
 
 def write_features(folder: Path, kind: str, vectors: np.ndarray, names: list[str]) -> Path:
@@ -323,10 +327,10 @@ def test_features_belong_to_their_images(tmp_path, kind):
     features = write_features(tmp_path, kind, VECTORS, order)
     for split, images in (("train", ["7", "9"]), ("test", ["5"])):
         data = load_data(f"captions:{captions},features={features}", split=split)
-        assert [each.image for each in data] == images
-        for each in data:
-            assert each.features.tolist() == VECTORS[order.index(each.image)].tolist()
-            assert list(each.captions) == IMAGES[each.image]
+        assert [image.image for image in data] == images
+        for image in data:
+            assert image.features.tolist() == VECTORS[order.index(image.image)].tolist()
+            assert list(image.captions) == IMAGES[image.image]
 
 
 def test_damaged_features_are_named(tmp_path):
@@ -361,7 +365,7 @@ def test_damaged_features_are_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ('{"image_id": 1, "captions": []}', "line 2: captions are []"),
         ('{"image_id": 1, "captions": ["a", " "]}', "line 2: the caption is empty"),
@@ -371,12 +375,12 @@ def test_damaged_features_are_named(tmp_path):
         ("{", "line 2 is not JSON"),
     ],
 )
-def test_damaged_captions_are_named(tmp_path, line, said):
+def test_damaged_captions_are_named(tmp_path, line, message):
     path = tmp_path / "c.jsonl"
     path.write_text('{"image_id": 0, "captions": ["a dog"]}\n' + line)
     with pytest.raises(InputError, match=r"c\.jsonl") as error:
         read_annotations(path)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -391,12 +395,12 @@ def test_other_json_is_refused(tmp_path, content):
 
 def test_nothing_of_a_held_out_caption_is_in_its_features(tmp_path):
     path = write_captions(tmp_path, "karpathy")
-    for each in load_data(f"captions:{path}", split="train"):
-        image, held = each.image.split("#")
-        others = [c for i, c in enumerate(IMAGES[image]) if i != int(held)]
-        assert each.captions == (IMAGES[image][int(held)],)
-        assert each.features.tolist() == bag_vector(others).tolist()
-        assert each.features.shape == (2048,)
+    for example in load_data(f"captions:{path}", split="train"):
+        image, number = example.image.split("#")
+        remaining = [c for i, c in enumerate(IMAGES[image]) if i != int(number)]
+        assert example.captions == (IMAGES[image][int(number)],)
+        assert example.features.tolist() == bag_vector(remaining).tolist()
+        assert example.features.shape == (2048,)
 
 
 @given(st.permutations(["a dog runs", "the dog", "a red bus"]))
@@ -412,9 +416,9 @@ def test_glove_rows_have_zero_mean(tmp_path):
     words = Words(("<unk>", "<pad>", "<sos>", "<eos>", "dog", "cat", "emu"))
     path = tmp_path / "glove.txt"
     path.write_text("dog 1 2\nthe 5 5\ncat 3 0\n")
-    vectors, found = read_glove(path, words, 2)
-    assert found.tolist() == [False] * 4 + [True, True, False]
-    assert vectors[found].tolist() == [[-1, 1], [1, -1]]
+    vectors, is_known = read_glove(path, words, 2)
+    assert is_known.tolist() == [False] * 4 + [True, True, False]
+    assert vectors[is_known].tolist() == [[-1, 1], [1, -1]]
     with pytest.raises(InputError, match=r"line 1: 2 numbers; d_embedding is 3"):
         read_glove(path, words, 3)
 
@@ -428,7 +432,7 @@ def a_scene(**changes: Any) -> Scene:
         "action": "sitting",
         "manner": "quietly",
         "relation": "under",
-        "other": Group("table", 1, "red", ""),
+        "second": Group("table", 1, "red", ""),
         "place": "park",
     }
     return Scene(**fields | changes)
@@ -439,10 +443,10 @@ def check_tree(words: Any) -> None:
     heads = [word.head for word in words]
     assert [word.deprel for word in words if word.head == 0] == ["root"]
     for place in range(1, len(words) + 1):
-        at = place
+        node = place
         for _ in words:
-            at = heads[at - 1] if at else 0
-        assert at == 0
+            node = heads[node - 1] if node else 0
+        assert node == 0
     arcs = [tuple(sorted((place, head))) for place, head in enumerate(heads, 1) if head]
     assert not any(a < c < b < d for a, b in arcs for c, d in arcs)
 
@@ -476,9 +480,9 @@ def test_a_scene_is_worded_as_its_facts_are():
     assert "a red table with two old orange dogs under it in the park" in texts
     assert "there are two dogs under a table" in texts
     words = {word for text in texts for word in text.split()}
-    told = {"a", "the", "two", "old", "orange", "dogs", "red", "table", "sitting", "sit"}
-    told |= {"quietly", "under", "in", "park", "with", "it", "there", "that", "are", "and"}
-    assert words == told
+    expected = {"a", "the", "two", "old", "orange", "dogs", "red", "table", "sitting", "sit"}
+    expected |= {"quietly", "under", "in", "park", "with", "it", "there", "that", "are", "and"}
+    assert words == expected
 
 
 def test_persons_have_hats_of_a_color_and_no_color_themselves():
@@ -492,19 +496,25 @@ def test_persons_have_hats_of_a_color_and_no_color_themselves():
     persons = {*kinds, *kinds.values()}
     for scene in load_data("scenes", n=200):
         for sentence in scene.sentences:
-            told = {(w.form, sentence.words[w.head - 1].form) for w in sentence.words if w.head}
-            assert not {(color, person) for color in COLORS for person in persons} & told
+            modifiers = {
+                (w.form, sentence.words[w.head - 1].form) for w in sentence.words if w.head
+            }
+            assert not {(color, person) for color in COLORS for person in persons} & modifiers
 
 
 def test_the_first_version_has_the_same_scenes_with_colored_persons():
-    now, then = (load_data(spec, n=80) for spec in ("scenes", "scenes:persons=colored"))
-    assert [each.features.tolist() for each in now] == [each.features.tolist() for each in then]
+    second_version, first_version = (
+        load_data(spec, n=80) for spec in ("scenes", "scenes:persons=colored")
+    )
+    assert [image.features.tolist() for image in second_version] == [
+        image.features.tolist() for image in first_version
+    ]
     assert "a small orange boy" in {
         label(noun(Group("boy", 1, "orange", "small", hats=False))).text
     }
-    texts = [" ".join(each.captions) for each in then]
+    texts = [" ".join(image.captions) for image in first_version]
     assert not any("hat" in text.split() or "hats" in text.split() for text in texts)
-    assert any("hat" in caption.split() for each in now for caption in each.captions)
+    assert any("hat" in caption.split() for image in second_version for caption in image.captions)
 
 
 def test_every_form_has_the_one_tag_of_the_lexicon():
@@ -518,8 +528,8 @@ def test_every_form_has_the_one_tag_of_the_lexicon():
 def test_scenes_are_the_same_whatever_is_read_before_and_by_whom():
     data = load_data("scenes", n=70)
     assert len(data) == 70
-    assert [each.captions for each in load_data("scenes", n=70, workers=1)] == [
-        each.captions for each in data
+    assert [scene.captions for scene in load_data("scenes", n=70, workers=1)] == [
+        scene.captions for scene in data
     ]
     assert data[60].features.tolist() == sample(60, split="test").features.tolist()
     assert data[5].captions != load_data("scenes", n=70, seed=1)[5].captions
@@ -546,13 +556,13 @@ def test_an_image_is_its_facts_mixed_and_noise():
     assert render(a_scene(), np.random.default_rng(1), 0).tolist() == plain.tolist()
     noisy = render(a_scene(), np.random.default_rng(1), 0.3)
     assert 0.1 < np.abs(noisy - plain).mean() < 0.3
-    other = render(a_scene(main=Group("cat", 2, "orange", "old")), np.random.default_rng(0), 0)
-    assert 0.5 < np.corrcoef(plain, other)[0, 1] < 0.95
-    assert len(facts(a_scene(other=None, relation="", manner=""))) == 6
+    changed = render(a_scene(main=Group("cat", 2, "orange", "old")), np.random.default_rng(0), 0)
+    assert 0.5 < np.corrcoef(plain, changed)[0, 1] < 0.95
+    assert len(facts(a_scene(second=None, relation="", manner=""))) == 6
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [
         ("scenes:nois=1", "did you mean 'noise'"),
         ("scenes:noise=loud", "'loud' for noise"),
@@ -562,24 +572,26 @@ def test_an_image_is_its_facts_mixed_and_noise():
         ("captions:none.json", "no captions at 'none.json'"),
     ],
 )
-def test_what_is_no_data_is_refused(spec, said):
+def test_what_is_no_data_is_refused(spec, message):
     with pytest.raises(InputError) as error:
         load_data(spec)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_an_option_of_captions_that_is_none(tmp_path):
     path = write_captions(tmp_path, "lines")
-    for text, said in (
+    for text, message in (
         ("feature=x", "did you mean 'features'"),
         ("held=0", "held = '0'"),
         ("held=1,features=x.npy", "held= is for features from captions"),
     ):
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             load_data(f"captions:{path},{text}", split="train")
 
 
 def test_images_are_the_same_however_many_captions_are_worded():
-    one, five = (sample(3, 0, "train", SceneKnobs(captions=n)) for n in (1, 5))
-    assert (one.features == five.features).all()
-    assert one.captions == five.captions[:1]
+    with_one_caption, with_five_captions = (
+        sample(3, 0, "train", SceneKnobs(captions=n)) for n in (1, 5)
+    )
+    assert (with_one_caption.features == with_five_captions.features).all()
+    assert with_one_caption.captions == with_five_captions.captions[:1]

@@ -57,21 +57,21 @@ def run(tmp_path_factory):
     return run
 
 
-def given(run, name):
-    found = catalogue.find_inputs(run)
+def find_sources(run, name):
+    inputs = catalogue.find_inputs(run)
     if name.startswith(("schlag-sec", "reconstruction")):
-        found |= {"store": run.parent / "values"}
+        inputs |= {"store": run.parent / "values"}
     if name == "heads":
-        found |= {"store": run.parent / "related"}
+        inputs |= {"store": run.parent / "related"}
     if name.startswith("jiang-"):
-        found |= catalogue.find_inputs(run.parent / "scored")
+        inputs |= catalogue.find_inputs(run.parent / "scored")
     if name in ("jiang-discreteness", "jiang-roles"):
-        found |= {"store": run.parent / "labelled"}
+        inputs |= {"store": run.parent / "labelled"}
     if name.startswith("huang-"):
-        found |= catalogue.find_inputs(run.parent / "captioned")
+        inputs |= catalogue.find_inputs(run.parent / "captioned")
     if name == "huang-states":
-        found |= {"store": run.parent / "states"}
-    return {key: found[key] for key in catalogue.find_figure(name).inputs}
+        inputs |= {"store": run.parent / "states"}
+    return {key: inputs[key] for key in catalogue.find_figure(name).inputs}
 
 
 def test_a_folder_shows_what_it_holds(run, tmp_path):
@@ -100,35 +100,42 @@ ELSEWHERE = {
 
 
 @pytest.mark.parametrize(
-    "name", [each.name for each in catalogue.list_figures() if not ELSEWHERE & {*each.inputs}]
+    "name", [entry.name for entry in catalogue.list_figures() if not ELSEWHERE & {*entry.inputs}]
 )
 def test_every_figure_is_drawn_from_what_it_is_made_of(run, name):
-    figure = catalogue.draw(name, **given(run, name))
+    figure = catalogue.draw(name, **find_sources(run, name))
     assert isinstance(figure, Figure)
     assert figure.axes
 
 
 def test_the_list_has_the_promised_names():
-    named = {entry.name for entry in catalogue.list_figures()}
-    assert named >= {"schlag-fig2", "schlag-fig3", "schlag-fig4", "schlag-fig5", "schlag-table1"}
-    assert "learning-curve" in named
-    assert named >= {"schlag-sec6.1", "schlag-sec6.2", "schlag-sec7"}
+    names = {entry.name for entry in catalogue.list_figures()}
+    assert names >= {"schlag-fig2", "schlag-fig3", "schlag-fig4", "schlag-fig5", "schlag-table1"}
+    assert "learning-curve" in names
+    assert names >= {"schlag-sec6.1", "schlag-sec6.2", "schlag-sec7"}
     assert all(entry.title for entry in catalogue.list_figures())
 
 
-OWN = {"huang-table2", "huang-table3", "huang-regions", "huang-subjects"}  # judge what they show
+JUDGING_THEMSELVES = {
+    "huang-table2",
+    "huang-table3",
+    "huang-regions",
+    "huang-subjects",
+}  # judge what they show
 NO_CLAIM = {"huang-stability", "huang-states", "huang-substitution"}
 OF_RUNS = {"huang-swap"}  # judges what it shows; drawn in the tests of these runs
 
 
 def test_every_figure_of_a_paper_has_its_verdicts(run):
     papers = ("schlag-", "jiang-", "huang-")
-    named = {each.name for each in catalogue.list_figures() if each.name.startswith(papers)}
-    assert named - OWN - NO_CLAIM - OF_RUNS <= CLAIMS.keys()
-    assert not CLAIMS.keys() & (OWN | NO_CLAIM | OF_RUNS)
-    for name in OWN:
+    names = {entry.name for entry in catalogue.list_figures() if entry.name.startswith(papers)}
+    assert names - JUDGING_THEMSELVES - NO_CLAIM - OF_RUNS <= CLAIMS.keys()
+    assert not CLAIMS.keys() & (JUDGING_THEMSELVES | NO_CLAIM | OF_RUNS)
+    for name in JUDGING_THEMSELVES:
         store = run.parent / "captioned" / "store"
-        assert re.search(r"^huang-[a-z-]+: (holds|fails|undecided)", _told(name, store), re.M), name
+        assert re.search(
+            r"^huang-[a-z-]+: (holds|fails|undecided)", _caption_of(name, store), re.M
+        ), name
 
 
 DECIDED = {  # figures whose own numbers decide claims
@@ -140,12 +147,14 @@ DECIDED = {  # figures whose own numbers decide claims
 
 @pytest.mark.parametrize("name", DECIDED)
 def test_claims_are_judged_on_what_is_shown(run, name):
-    made = add_verdicts(catalogue.make(name, **given(run, name)), CLAIMS.get(name, ()))
-    assert {each.claim.id for each in verdicts_of(made)} == DECIDED[name]
-    below = made.caption if isinstance(made, Table) else made.texts[-1].get_text()
-    told = below.partition(HERE)[2].partition(HEAD)[0]  # not what the results pages say of others
-    for verdict in verdicts_of(made):
-        assert f"{verdict.claim.id}: {verdict.outcome}." in told
+    drawing = add_verdicts(catalogue.make(name, **find_sources(run, name)), CLAIMS.get(name, ()))
+    assert {verdict.claim.id for verdict in verdicts_of(drawing)} == DECIDED[name]
+    below = drawing.caption if isinstance(drawing, Table) else drawing.texts[-1].get_text()
+    judgements = below.partition(HERE)[2].partition(HEAD)[
+        0
+    ]  # not what the results pages say of others
+    for verdict in verdicts_of(drawing):
+        assert f"{verdict.claim.id}: {verdict.outcome}." in judgements
         assert below.count(f"{verdict.claim.id}:") == 1
 
 
@@ -157,15 +166,15 @@ def test_a_figure_of_a_run_says_nothing_of_claims(run, tmp_path, monkeypatch, na
     monkeypatch.setitem(style.FILES, "svg.fonttype", "none")  # words stay words
     options = {"k": 3} if name == "schlag-fig2" else {}
     for kind in ("svg", "md", "tex", "csv") if name.endswith("-table") else ("svg",):
-        store = given(run, name)["store"]
+        store = find_sources(run, name)["store"]
         path = catalogue.write_figure(name, store, (), options, tmp_path / f"figure.{kind}")
         assert not CLAIMED.search(path.read_text("utf-8")), kind
 
 
-def _told(name, store):
-    made = add_verdicts(catalogue.make(name, store=store), ())
-    assert isinstance(made, Table)
-    return made.caption
+def _caption_of(name, store):
+    table = add_verdicts(catalogue.make(name, store=store), ())
+    assert isinstance(table, Table)
+    return table.caption
 
 
 @pytest.mark.parametrize("name", CLAIMS)
@@ -175,22 +184,26 @@ def test_lines_of_verdicts_are_those_of_the_table(name):
     assert "models of the results pages" in head
     for claim in CLAIMS[name]:
         outcomes = set(table.loc[[claim], "verdict"])
-        said = {line for line in lines if re.search(rf"\b{claim}( \(|[:,.])", line)}
-        assert {each for each in outcomes if any(each in line for line in said)} == outcomes
+        claim_lines = {line for line in lines if re.search(rf"\b{claim}( \(|[:,.])", line)}
+        assert {
+            outcome for outcome in outcomes if any(outcome in line for line in claim_lines)
+        } == outcomes
 
 
 def test_verdicts_lengthen_a_figure_below_and_change_nothing_above(run):
-    plain, other = (catalogue.make("schlag-fig2", store=run / "store", k=3) for _ in range(2))
-    judged = add_verdicts(other, CLAIMS["schlag-fig2"])
+    plain, copy = (catalogue.make("schlag-fig2", store=run / "store", k=3) for _ in range(2))
+    with_verdicts = add_verdicts(copy, CLAIMS["schlag-fig2"])
     shapes = []
-    for figure in (plain, judged):
+    for figure in (plain, with_verdicts):
         with io.BytesIO() as stream:
             figure.savefig(stream, format="png")
             stream.seek(0)
             shapes.append(imread(stream).shape)
     assert shapes[1][0] > shapes[0][0] + 50
     assert abs(shapes[1][1] - shapes[0][1]) <= 1
-    places = [[each.get_position().bounds for each in figure.axes] for figure in (plain, judged)]
+    places = [
+        [axes.get_position().bounds for axes in figure.axes] for figure in (plain, with_verdicts)
+    ]
     assert places[0] == places[1]
 
 
@@ -221,10 +234,12 @@ def test_attention_is_of_examples_or_of_one_question(run):
 
 
 def test_the_command_shows_wrong_answers_and_chosen_positions(run, tmp_path, monkeypatch):
-    drawn = []
+    texts_by_figure = []
 
     def keep(figure, path):
-        drawn.append([*figure.texts, *(text for axes in figure.axes for text in axes.texts)])
+        texts_by_figure.append(
+            [*figure.texts, *(text for axes in figure.axes for text in axes.texts)]
+        )
         return path
 
     monkeypatch.setattr(registry, "save", keep)
@@ -239,13 +254,13 @@ def test_the_command_shows_wrong_answers_and_chosen_positions(run, tmp_path, mon
             str(tmp_path / "f.pdf"),
         ]
         assert CliRunner().invoke(app, command).exit_code == 0
-        return " ".join(text.get_text() for text in drawn[-1])
+        return " ".join(text.get_text() for text in texts_by_figure[-1])
 
     assert "✗" not in texts("schlag-fig2", "--k", "3")
     assert "✗" in texts("schlag-fig2", "--k", "3", "--every")
     options = ["schlag-fig3", "--sample", "1", "--head", "1"]
-    shown = texts(*options, "--position", "2", "--position", "5")
-    assert [f"at {at}" in shown for at in (2, 5, 6)] == [True, True, False]
+    text_on_figure = texts(*options, "--position", "2", "--position", "5")
+    assert [f"at {position}" in text_on_figure for position in (2, 5, 6)] == [True, True, False]
     with pytest.raises(InputError, match="number of a sample"):
         catalogue.draw("schlag-fig3", store=run / "store", positions=[2])
 
@@ -263,9 +278,9 @@ def test_evaluations_are_tidy(run):
 def test_runs_of_one_name_are_told_apart(run, tmp_path):
     write_log(tmp_path / "training")
     assert list(loaders.load_runs([run / "training"])) == ["training"]
-    both = loaders.load_runs([run / "training", tmp_path / "training"])
-    assert list(both) == [str(run / "training"), str(tmp_path / "training")]
-    log = both[str(run / "training")]
+    logs = loaders.load_runs([run / "training", tmp_path / "training"])
+    assert list(logs) == [str(run / "training"), str(tmp_path / "training")]
+    log = logs[str(run / "training")]
     assert log["step"].tolist() == [10, 20, 20]
     assert log["value"].tolist() == [0.2, 0.1, 0.5]
 
@@ -282,7 +297,7 @@ def test_files_by_their_endings(run, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "asked", "said"),
+    ("name", "options", "message"),
     [
         ("schlag-fig22", {}, "unknown figure 'schlag-fig22'; did you mean 'schlag-fig2'"),
         ("schlag-fig2", {}, "schlag-fig2 is made of a store: give --store"),
@@ -298,12 +313,12 @@ def test_files_by_their_endings(run, tmp_path, monkeypatch):
         ("learning-curve", {"runs": ["empty"]}, r"empty holds no log\.csv"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(tmp_path, monkeypatch, name, asked, said):
+def test_what_is_wrong_is_said_in_one_line(tmp_path, monkeypatch, name, options, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "other.json").write_text("[1, 2")
-    with pytest.raises(InputError, match=said) as error:
-        catalogue.make(name, **asked)
+    with pytest.raises(InputError, match=message) as error:
+        catalogue.make(name, **options)
     assert "\n" not in str(error.value)
 
 
@@ -323,8 +338,12 @@ def cells(table, column, value):
 
 def test_scores_of_captions_stand_above_the_printed_ones(run):
     table = catalogue.make("huang-table1", captioned=[run.parent / "captioned" / "eval"])
-    own = cells(table, "captions of", "scenes, test, 40")
-    assert (own["BLEU-1"], own["METEOR"], own["CIDEr-D"]) == ("0.500 [0.400, 0.600]", "0.500", "–")
+    measured = cells(table, "captions of", "scenes, test, 40")
+    assert (measured["BLEU-1"], measured["METEOR"], measured["CIDEr-D"]) == (
+        "0.500 [0.400, 0.600]",
+        "0.500",
+        "–",
+    )
     printed = table.cells[table.cells["model"] == "TPGN"].to_dict("records")
     assert [row["CIDEr-D"] for row in printed] == ["0.909"]
     assert "huang-table1: " not in table.caption  # nothing here decides
@@ -335,13 +354,13 @@ def test_scores_of_captions_stand_above_the_printed_ones(run):
 def test_a_tpgn_and_a_cnn_lstm_on_the_same_images_are_compared(tmp_path):
     write_captions(tmp_path / "both")
     table = catalogue.make("huang-table1", captioned=[tmp_path / "both"])
-    own, other, difference = table.cells.iloc[:3].to_dict("records")
+    tpgn, lstm, difference = table.cells.iloc[:3].to_dict("records")
     assert difference["model"] == "TPGN − CNN-LSTM"
-    values = [float(row["BLEU-1"].split()[0]) for row in (own, other, difference)]
+    values = [float(row["BLEU-1"].split()[0]) for row in (tpgn, lstm, difference)]
     assert values[1] - values[0] == pytest.approx(values[2], abs=2e-3)  # by file name
-    judged = add_verdicts(table, ()).caption
-    assert "huang-table1: undecided. " in judged
-    assert "1 model seed(s), must be at least 3" in judged
+    caption = add_verdicts(table, ()).caption
+    assert "huang-table1: undecided. " in caption
+    assert "1 model seed(s), must be at least 3" in caption
 
 
 def test_tables_of_unbinding_vectors_bear_verdicts_and_recomputed_shares(run):
@@ -350,12 +369,16 @@ def test_tables_of_unbinding_vectors_bear_verdicts_and_recomputed_shares(run):
     assert cells(table, "category", "noun")["share (recomputed)"] == "0.9660"  # printed: 0.969
     assert cells(table, "category", "all")["share (recomputed)"] == "0.9608"
     assert "huang-nominal-verbal: " in add_verdicts(table, ()).caption
-    told = catalogue.make("huang-table3", store=store)
-    assert told.cells["interpretation (proportion)"].str.startswith("position 1").sum() >= 1
-    assert (told.cells["from"] == "printed").sum() == 10
-    assert "huang-first-position: " in add_verdicts(told, ()).caption
-    few = catalogue.make("huang-table3", store=store, k=4)
-    assert "huang-" not in add_verdicts(few, ()).caption  # the claims are about ten clusters
+    interpretation = catalogue.make("huang-table3", store=store)
+    assert (
+        interpretation.cells["interpretation (proportion)"].str.startswith("position 1").sum() >= 1
+    )
+    assert (interpretation.cells["from"] == "printed").sum() == 10
+    assert "huang-first-position: " in add_verdicts(interpretation, ()).caption
+    four_clusters = catalogue.make("huang-table3", store=store, k=4)
+    assert (
+        "huang-" not in add_verdicts(four_clusters, ()).caption
+    )  # the claims are about ten clusters
 
 
 def test_scatters_are_of_words_that_the_axes_were_not_found_on(run):
@@ -363,19 +386,19 @@ def test_scatters_are_of_words_that_the_axes_were_not_found_on(run):
     figure = catalogue.draw("huang-fig4", store=store, method="pca")
     (panel,) = figure.axes
     handles, names = panel.get_legend_handles_labels()
-    drawn = {
-        name.partition(" (")[0]: len(each.get_offsets())
-        for name, each in zip(names, handles, strict=True)
+    counts = {
+        name.partition(" (")[0]: len(handle.get_offsets())
+        for name, handle in zip(names, handles, strict=True)
     }
-    assert set(drawn) == {"noun", "not noun"}
-    assert names[0] == f"noun ({drawn['noun']})"
+    assert set(counts) == {"noun", "not noun"}
+    assert names[0] == f"noun ({counts['noun']})"
     tokens = figure.get_supxlabel()
-    assert f"Drawn: {sum(drawn.values())} words of held-out images" in tokens
+    assert f"Drawn: {sum(counts.values())} words of held-out images" in tokens
     with pytest.raises(InputError, match="unknown projection 'tsne'"):
         catalogue.draw("huang-fig4", store=store, method="tsne")
 
 
-ALONE = """
+SCRIPT = """
 import sys
 from tprprobe.cli import app
 from tprprobe.figures import catalogue
@@ -397,4 +420,4 @@ for command in (
 
 def test_a_store_is_inspected_clustered_and_drawn_without_torch(run, tmp_path):
     stores = [run / "store", run.parent / "captioned" / "store"]
-    subprocess.run([sys.executable, "-c", ALONE, *stores, tmp_path], check=True)
+    subprocess.run([sys.executable, "-c", SCRIPT, *stores, tmp_path], check=True)

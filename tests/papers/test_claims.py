@@ -53,14 +53,14 @@ def estimates(draw: st.DrawFn) -> Interval:
     return Interval(value, value - draw(widths), value + draw(widths))
 
 
-def outcome(about: Claim, *cases: Interval, **changes: object) -> str:
-    fields = {"unit": about.unit, "units": 500} | changes
+def outcome(judged_claim: Claim, *cases: Interval, **changes: object) -> str:
+    fields = {"unit": judged_claim.unit, "units": 500} | changes
     evidence = Evidence({str(i): case for i, case in enumerate(cases)}, **fields)  # pyright: ignore
-    return judge(about, evidence).outcome
+    return judge(judged_claim, evidence).outcome
 
 
-def wider(estimate: Interval, more: float, on_top: float) -> Interval:
-    return Interval(estimate.value, estimate.low - more, estimate.high + on_top)
+def wider(estimate: Interval, below: float, above: float) -> Interval:
+    return Interval(estimate.value, estimate.low - below, estimate.high + above)
 
 
 # ---- the file ---------------------------------------------------------------------------------------
@@ -73,49 +73,53 @@ def letters(text: str) -> str:
 def test_every_quotation_is_in_its_paper(shared: Path):
     texts = {
         paper: letters((shared / "papers" / f"{paper}.txt").read_text("utf-8"))
-        for paper in {each.paper for each in load_claims().values()}
+        for paper in {a_claim.paper for a_claim in load_claims().values()}
         if (shared / "papers" / f"{paper}.txt").is_file()
     }
     assert {"schlag2020-final", "jiang2021", "huang2018"} <= texts.keys()
-    for name, each in load_claims().items():
-        if each.paper not in texts:
+    for name, a_claim in load_claims().items():
+        if a_claim.paper not in texts:
             continue
-        for part in each.quotation.split("…"):
-            assert letters(part), name
-            assert letters(part) in texts[each.paper], (name, part)
+        for passage in a_claim.quotation.split("…"):
+            assert letters(passage), name
+            assert letters(passage) in texts[a_claim.paper], (name, passage)
 
 
 def test_all_papers_make_claims():
     papers = [name.partition("-")[0] for name in load_claims()]
-    least = {"schlag": 10, "jiang": 10, "huang": 10, "mccoy": 8}
-    assert {paper: papers.count(paper) >= least[paper] for paper in papers} == dict.fromkeys(
-        least, True
+    minimum = {"schlag": 10, "jiang": 10, "huang": 10, "mccoy": 8}
+    assert {paper: papers.count(paper) >= minimum[paper] for paper in papers} == dict.fromkeys(
+        minimum, True
     )
 
 
 def test_claims_on_architectures_ask_for_three_seeds():
     compared = [
-        each
-        for each in load_claims().values()
-        if re.search(r"TP-Transformer.* minus (the )?Transformer|TPT-d minus", each.statistic)
-        and "human raters" not in each.conditions
+        a_claim
+        for a_claim in load_claims().values()
+        if re.search(r"TP-Transformer.* minus (the )?Transformer|TPT-d minus", a_claim.statistic)
+        and "human raters" not in a_claim.conditions
     ]
     assert len(compared) > 5
-    for each in compared:
-        per_document = each.unit == "document"  # the vote on 71 references, of two models
-        assert per_document or (each.unit == "model seed" and each.units >= 3), each.id
+    for a_claim in compared:
+        per_document = a_claim.unit == "document"  # the vote on 71 references, of two models
+        assert per_document or (a_claim.unit == "model seed" and a_claim.units >= 3), a_claim.id
 
 
 def test_claims_on_numerators_ask_for_discordant_questions():
-    about = [each for each in load_claims().values() if re.search(r"denominator", each.statistic)]
-    assert len(about) > 5
-    for each in about:
-        assert each.gates.get("discordant_exact_match", 0) >= 0.5, each.id
+    polarity_claims = [
+        a_claim
+        for a_claim in load_claims().values()
+        if re.search(r"denominator", a_claim.statistic)
+    ]
+    assert len(polarity_claims) > 5
+    for a_claim in polarity_claims:
+        assert a_claim.gates.get("discordant_exact_match", 0) >= 0.5, a_claim.id
 
 
-def digest(about: Claim) -> str:
+def digest(digested: Claim) -> str:
     """What a change of anything that decides a claim changes."""
-    fields = about.model_dump(exclude={"id", "where", "printed", "ours", "written", "amended"})
+    fields = digested.model_dump(exclude={"id", "where", "printed", "ours", "written", "amended"})
     if fields["counts"] is None:  # a field that claims on differences got later
         del fields["counts"]
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()[:12]
@@ -124,12 +128,12 @@ def digest(about: Claim) -> str:
 def test_no_claim_is_changed_silently():
     """Every version of a claim stands in the file of versions, and every change in the claim."""
     versions = json.loads((Path(__file__).parent / "claims_versions.json").read_text("utf-8"))
-    known = load_claims()
-    assert versions.keys() == known.keys()
-    for name, each in known.items():
-        assert digest(each) == versions[name][-1], f"{name} was changed: say it under `amended`"
-        assert len(versions[name]) == 1 + len(each.amended), name
-    assert {name for name, each in known.items() if each.amended} >= {
+    claims = load_claims()
+    assert versions.keys() == claims.keys()
+    for name, a_claim in claims.items():
+        assert digest(a_claim) == versions[name][-1], f"{name} was changed: say it under `amended`"
+        assert len(versions[name]) == 1 + len(a_claim.amended), name
+    assert {name for name, a_claim in claims.items() if a_claim.amended} >= {
         "schlag-structural-clusters",
         "schlag-hadamard-optimal",
         "schlag-ones-digit-roles",
@@ -138,10 +142,12 @@ def test_no_claim_is_changed_silently():
 
 def test_every_claim_on_a_difference_says_what_counts():
     """A difference that is smaller than this makes nothing better or worse."""
-    for name, each in load_claims().items():
-        differs = re.search(r"\bminus\b|\bgain\b", each.statistic) and each.direction != "equal"
-        wanted = 0.005 if differs and each.unit != "exact" and each.threshold >= 0 else None
-        assert each.counts == wanted, name
+    for name, a_claim in load_claims().items():
+        differs = (
+            re.search(r"\bminus\b|\bgain\b", a_claim.statistic) and a_claim.direction != "equal"
+        )
+        margin = 0.005 if differs and a_claim.unit != "exact" and a_claim.threshold >= 0 else None
+        assert a_claim.counts == margin, name
 
 
 def test_a_changed_claim_has_another_digest():
@@ -237,105 +243,107 @@ def test_one_number_is_judged_by_its_interval(
     ],
 )
 def test_what_is_too_near_to_the_threshold_decides_nothing(counts, value, low, high, expected):
-    about = claim(counts=counts)
+    near_claim = claim(counts=counts)
     estimate = Interval(value, low, high)
-    assert outcome(about, estimate) == expected
+    assert outcome(near_claim, estimate) == expected
     mirrored = claim(counts=counts, direction="less")
     assert outcome(mirrored, Interval(-value, -high, -low)) == expected
-    told = judge(about, Evidence({"": estimate}, "question", 9)).reason
-    assert ("decides nothing" in told) == (expected == "undecided")
+    reason = judge(near_claim, Evidence({"": estimate}, "question", 9)).reason
+    assert ("decides nothing" in reason) == (expected == "undecided")
 
 
 def test_two_estimates_of_the_error_that_decide_otherwise_decide_nothing():
-    pooled, alone = Interval(0.021, 0.008, 0.034), Interval(0.021, -0.0005, 0.042)
-    found = judge(claim(), Evidence({"a": pooled}, "question", 9, beside={"a": alone}))
-    assert found.outcome == "undecided"
-    assert found.reason.endswith(
+    pooled, variants_only = Interval(0.021, 0.008, 0.034), Interval(0.021, -0.0005, 0.042)
+    verdict = judge(
+        claim(), Evidence({"a": pooled}, "question", 9, alternatives={"a": variants_only})
+    )
+    assert verdict.outcome == "undecided"
+    assert verdict.reason.endswith(
         "; by the spread of the compared variants alone a 0.021 [-0.001, 0.042]: the two decide otherwise"
     )
-    same = judge(claim(), Evidence({"a": pooled}, "question", 9, beside={"a": pooled}))
-    assert same == judge(claim(), Evidence({"a": pooled}, "question", 9))
-    assert same.outcome == "holds"
+    agreeing = judge(claim(), Evidence({"a": pooled}, "question", 9, alternatives={"a": pooled}))
+    assert agreeing == judge(claim(), Evidence({"a": pooled}, "question", 9))
+    assert agreeing.outcome == "holds"
 
 
 @given(claims(("one",)), estimates(), widths, widths)
 def test_a_wider_interval_decides_nothing_new(
-    about: Claim, estimate: Interval, below: float, above: float
+    a_claim: Claim, estimate: Interval, below: float, above: float
 ):
     before, after = (
-        outcome(about, estimate),
-        outcome(about, wider(estimate, below, above)),
+        outcome(a_claim, estimate),
+        outcome(a_claim, wider(estimate, below, above)),
     )
     assert after in {before, "undecided"}
 
 
 @given(claims(("every", "some")), st.lists(estimates(), min_size=1, max_size=5), widths, widths)
 def test_nor_do_wider_intervals_of_several_cases(
-    about: Claim, cases: list[Interval], below: float, above: float
+    a_claim: Claim, cases: list[Interval], below: float, above: float
 ):
-    after = outcome(about, *(wider(case, below, above) for case in cases))
-    assert after in {outcome(about, *cases), "undecided"}
+    after = outcome(a_claim, *(wider(case, below, above) for case in cases))
+    assert after in {outcome(a_claim, *cases), "undecided"}
 
 
 @given(claims(("every", "some")), st.lists(estimates(), min_size=1, max_size=4))
-def test_the_order_of_cases_does_not_matter(about: Claim, cases: list[Interval]):
-    assert len({outcome(about, *order) for order in itertools.permutations(cases)}) == 1
+def test_the_order_of_cases_does_not_matter(a_claim: Claim, cases: list[Interval]):
+    assert len({outcome(a_claim, *order) for order in itertools.permutations(cases)}) == 1
 
 
 @given(claims(("one",)), estimates())
-def test_one_case_is_judged_as_one_number(about: Claim, case: Interval):
-    alone = outcome(about, case)
+def test_one_case_is_judged_as_one_number(a_claim: Claim, case: Interval):
+    expected = outcome(a_claim, case)
     for over in ("every", "some"):
-        assert outcome(about.model_copy(update={"over": over}), case) == alone
+        assert outcome(a_claim.model_copy(update={"over": over}), case) == expected
 
 
 @given(st.lists(estimates(), min_size=2, max_size=5), numbers)
 def test_every_and_some_are_opposites(cases: list[Interval], threshold: float):
     """Not every number is above t exactly where some number is not."""
-    every = outcome(claim(over="every", threshold=threshold), *cases)
+    by_every = outcome(claim(over="every", threshold=threshold), *cases)
     mirrored = [Interval(-case.value, -case.high, -case.low) for case in cases]
-    some = outcome(claim(over="some", threshold=-threshold), *mirrored)
+    by_some = outcome(claim(over="some", threshold=-threshold), *mirrored)
     edges = [edge for case in cases for edge in (case.low, case.high)]
     on_edge = any(abs(threshold - edge) <= ROUNDING for edge in edges)
-    assert on_edge or some == OPPOSITE.get(every, every)
+    assert on_edge or by_some == OPPOSITE.get(by_every, by_every)
 
 
 @given(claims(("one",)), estimates(), estimates(), st.floats(-1, 1))
 def test_an_unmet_gate_leaves_it_undecided(
-    about: Claim, estimate: Interval, gate: Interval, least: float
+    a_claim: Claim, estimate: Interval, gate: Interval, threshold: float
 ):
-    gated = about.model_copy(update={"gates": {"skill": least}})
+    gated = a_claim.model_copy(update={"gates": {"skill": threshold}})
     assert outcome(gated, estimate) == "undecided"
-    found = outcome(gated, estimate, gates={"skill": gate})
-    assert found == (outcome(about, estimate) if gate.low >= least else "undecided")
+    verdict = outcome(gated, estimate, gates={"skill": gate})
+    assert verdict == (outcome(a_claim, estimate) if gate.low >= threshold else "undecided")
 
 
 @given(claims(), estimates())
-def test_a_wrong_unit_or_too_few_leave_it_undecided(about: Claim, estimate: Interval):
-    seeds = about.model_copy(update={"unit": "model seed", "units": 3})
+def test_a_wrong_unit_or_too_few_leave_it_undecided(a_claim: Claim, estimate: Interval):
+    seeds = a_claim.model_copy(update={"unit": "model seed", "units": 3})
     assert outcome(seeds, estimate, unit="question") == "undecided"
     assert outcome(seeds, estimate, unit="model seed", units=2) == "undecided"
 
 
 @given(claims(), estimates())
-def test_another_setting_is_not_comparable(about: Claim, estimate: Interval):
-    limited = about.model_copy(update={"conditions": ["XSum", "human raters"]})
+def test_another_setting_is_not_comparable(a_claim: Claim, estimate: Interval):
+    limited = a_claim.model_copy(update={"conditions": ["XSum", "human raters"]})
     assert outcome(limited, estimate, conditions=frozenset({"XSum"})) == "not comparable"
     met = outcome(limited, estimate, conditions=frozenset({"XSum", "human raters"}))
-    assert met == outcome(about, estimate)
+    assert met == outcome(a_claim, estimate)
 
 
 @given(claims())
-def test_what_is_not_measured_is_undecided(about: Claim):
-    assert judge(about, None).outcome == "undecided"
+def test_what_is_not_measured_is_undecided(a_claim: Claim):
+    assert judge(a_claim, None).outcome == "undecided"
 
 
 def test_one_of_many_cases_needs_a_narrower_interval():
     almost = Interval(0.2, 0.01, 0.39)
-    some = claim(over="some")
-    assert outcome(some, almost) == "holds"
-    assert outcome(some, almost, *[Interval(-1, -2, 0.5)] * 19) == "undecided"
-    assert outcome(some, Interval(0.2, 0.15, 0.25), *[Interval(-1, -2, 0.5)] * 19) == "holds"
+    existential = claim(over="some")
+    assert outcome(existential, almost) == "holds"
+    assert outcome(existential, almost, *[Interval(-1, -2, 0.5)] * 19) == "undecided"
+    assert outcome(existential, Interval(0.2, 0.15, 0.25), *[Interval(-1, -2, 0.5)] * 19) == "holds"
 
 
 def test_several_cases_for_one_number_are_refused():
@@ -346,26 +354,27 @@ def test_several_cases_for_one_number_are_refused():
 
 
 def test_the_reason_has_the_numbers_and_what_they_are_held_against():
-    found = judge(claim(threshold=0.5), Evidence({"": Interval(0.6, 0.55, 0.65)}, "question", 9))
-    assert found.reason == "0.600 [0.550, 0.650] (must be above 0.5)"
+    verdict = judge(claim(threshold=0.5), Evidence({"": Interval(0.6, 0.55, 0.65)}, "question", 9))
+    assert verdict.reason == "0.600 [0.550, 0.650] (must be above 0.5)"
 
 
 def test_the_reason_of_many_cases_has_the_least_and_the_most():
     cases = {f"head {i}": exact(value) for i, value in enumerate((0.3, 0.1, 0.2, 0.4))}
-    few = dict(list(cases.items())[:3])
-    told = [
-        judge(claim(over="some"), Evidence(each, "question", 9)).reason for each in (cases, few)
+    three_cases = dict(list(cases.items())[:3])
+    reasons = [
+        judge(claim(over="some"), Evidence(judged_cases, "question", 9)).reason
+        for judged_cases in (cases, three_cases)
     ]
-    assert told[0] == "least head 1 0.1; most head 3 0.4 (at least one of 4 must be above 0)"
-    assert told[1].startswith("head 1 0.1; head 2 0.2; head 0 0.3 (at least one of 3 ")
+    assert reasons[0] == "least head 1 0.1; most head 3 0.4 (at least one of 4 must be above 0)"
+    assert reasons[1].startswith("head 1 0.1; head 2 0.2; head 0 0.3 (at least one of 3 ")
 
 
 def test_the_reason_of_many_cases_has_one_that_decides_alone():
     wide = Interval(-0.02, -0.1, 0.06)
     cases = {"a": wide, "b": Interval(-0.01, -0.012, -0.008), "c": wide, "d": Interval(0.1, 0, 0.2)}
-    found = judge(claim(over="every"), Evidence(cases, "question", 9))
-    assert found.outcome == "fails"
-    assert "; deciding b -0.010 [-0.012, -0.008]; most d" in found.reason
+    verdict = judge(claim(over="every"), Evidence(cases, "question", 9))
+    assert verdict.outcome == "fails"
+    assert "; deciding b -0.010 [-0.012, -0.008]; most d" in verdict.reason
 
 
 def test_a_baseline_at_ceiling_leaves_nothing_to_decide():
@@ -377,19 +386,19 @@ def test_a_baseline_at_ceiling_leaves_nothing_to_decide():
 
 def test_what_needs_the_papers_size_or_human_raters_is_not_decidable_unless_it_is_measured():
     votes = load_claims()["jiang-human-metrics"]
-    told = judge(votes, None)
-    assert told.outcome == "not decidable here"
-    assert told.reason == "not measured: it needs human raters, XSum and Wikihow"
+    verdict = judge(votes, None)
+    assert verdict.outcome == "not decidable here"
+    assert verdict.reason == "not measured: it needs human raters, XSum and Wikihow"
     rated = Evidence({"": exact(0.4)}, votes.unit, votes.units, {}, frozenset(votes.conditions))
     assert judge(votes, rated).outcome == "holds"
     assert judge(claim(), None).outcome == "undecided"
 
 
 def test_what_was_measured_is_shown_though_it_decides_nothing():
-    few = judge(
+    verdict = judge(
         claim(unit="model seed", units=3),
         Evidence({"": Interval(-0.06, -0.09, -0.03)}, "document", 9),
     )
-    assert few.outcome == "undecided"
-    assert few.reason.startswith("-0.060 [-0.090, -0.030]")
-    assert few.reason.endswith("an interval over documents; it must be over model seeds")
+    assert verdict.outcome == "undecided"
+    assert verdict.reason.startswith("-0.060 [-0.090, -0.030]")
+    assert verdict.reason.endswith("an interval over documents; it must be over model seeds")

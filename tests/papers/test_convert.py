@@ -66,15 +66,17 @@ def test_archive_with_one_checkpoint(tmp_path, plain):
 
 
 def test_archive_with_two_checkpoints_asks_which(tmp_path, plain):
-    other = literalschlag.random_state(literalschlag.Sizes(vocab=73, roles=False, binding=False), 0)
-    files = [schlag_file(tmp_path / "tp.pt"), schlag_file(tmp_path / "t.pt", other)]
+    plain_state = literalschlag.random_state(
+        literalschlag.Sizes(vocab=73, roles=False, binding=False), 0
+    )
+    files = [schlag_file(tmp_path / "tp.pt"), schlag_file(tmp_path / "t.pt", plain_state)]
     tar = archive(tmp_path / "a.tar.gz", *files)
     with pytest.raises(InputError, match=r"a\.tar\.gz:MEMBER .*pretrained/tp\.pt"):
         convert(tar, tmp_path / "out", config=HEADS)
     with pytest.raises(InputError, match=r"no member 'tp\.pt'"):
         convert(f"{tar}:tp.pt", tmp_path / "out", config=HEADS)
-    chosen = convert(f"{tar}:pretrained/tp.pt", tmp_path / "out", config=HEADS)
-    assert logits(chosen).equal(logits(plain))
+    converted = convert(f"{tar}:pretrained/tp.pt", tmp_path / "out", config=HEADS)
+    assert logits(converted).equal(logits(plain))
 
 
 def test_card_and_config_say_what_was_done(tmp_path):
@@ -97,8 +99,8 @@ def test_the_position_table_is_the_files(tmp_path):
     state["embedding.pe"] += 1.5e-5 * torch.randn(state["embedding.pe"].shape).sign()
     folder = convert(schlag_file(tmp_path / "c.pt", state), tmp_path / "out", config=HEADS)
     assert load_model(folder).embedding.positions.equal(state["embedding.pe"][0])
-    again = save_pretrained(load_model(folder), tmp_path / "again")
-    assert logits(again).equal(logits(folder))
+    saved = save_pretrained(load_model(folder), tmp_path / "again")
+    assert logits(saved).equal(logits(folder))
     expected = literalschlag.forward(state, SIZES, SOURCE, TARGET)[0]
     torch.testing.assert_close(logits(folder), expected, rtol=0, atol=2e-6)
 
@@ -107,8 +109,8 @@ def test_published_models_have_eight_heads_unless_told(tmp_path):
     sizes = literalschlag.Sizes(heads=4)
     file = schlag_file(tmp_path / "c.pt", literalschlag.random_state(sizes, 0))
     assert load_model(convert(file, tmp_path / "eight")).config.n_heads == 8
-    given = convert(file, tmp_path / "four", config='{"n_heads": 4}')
-    assert load_model(given).config.n_heads == 4
+    with_four_heads = convert(file, tmp_path / "four", config='{"n_heads": 4}')
+    assert load_model(with_four_heads).config.n_heads == 4
 
 
 def test_configuration_as_dictionary_json_and_file(tmp_path):
@@ -121,12 +123,13 @@ def test_configuration_as_dictionary_json_and_file(tmp_path):
 
 def test_converting_twice_gives_the_same_bytes(tmp_path):
     vocab = vocabulary_file(tmp_path / "vocab.pt", list(characters().symbols))
-    for file, config, known in (
+    for file, config, vocabulary in (
         (schlag_file(tmp_path / "c.pt"), HEADS, vocab),
         (jiang_file(tmp_path / "c.ckpt"), SHIPPED, None),
     ):
         folders = [
-            convert(file, tmp_path / f"{file.suffix}{i}", config=config, vocab=known) for i in "ab"
+            convert(file, tmp_path / f"{file.suffix}{i}", config=config, vocab=vocabulary)
+            for i in "ab"
         ]
         assert contents(folders[0]) == contents(folders[1])
 
@@ -134,13 +137,15 @@ def test_converting_twice_gives_the_same_bytes(tmp_path):
 @pytest.mark.parametrize("family", ["schlag", "jiang"])
 def test_round_trip(tmp_path, family):
     if family == "schlag":
-        first = convert(schlag_file(tmp_path / "c.pt"), tmp_path / "first", config=HEADS)
+        converted = convert(schlag_file(tmp_path / "c.pt"), tmp_path / "first", config=HEADS)
     else:
-        first = convert(jiang_file(tmp_path / "c.ckpt"), tmp_path / "first", config=CONFIG)
-    second = save_pretrained(load_model(first), tmp_path / "second")
-    assert logits(second).equal(logits(first))
+        converted = convert(jiang_file(tmp_path / "c.ckpt"), tmp_path / "first", config=CONFIG)
+    saved_again = save_pretrained(load_model(converted), tmp_path / "second")
+    assert logits(saved_again).equal(logits(converted))
     saved = ("config.json", "model.safetensors")
-    assert all((first / name).read_bytes() == (second / name).read_bytes() for name in saved)
+    assert all(
+        (converted / name).read_bytes() == (saved_again / name).read_bytes() for name in saved
+    )
 
 
 @pytest.fixture
@@ -179,9 +184,9 @@ def test_plain_t5_with_and_without_a_cross_attention_bias(tmp_path):
     zeroed = jiang_file(tmp_path / "z.ckpt", state | {table: torch.zeros_like(state[table])})
     lacking = jiang_file(tmp_path / "l.ckpt", {k: v for k, v in state.items() if k != table})
     expected = logits(convert(zeroed, tmp_path / "zeroed", config=config))
-    found = convert(lacking, tmp_path / "lacking", config=config)
-    assert logits(found).allclose(expected, atol=1e-6)
-    assert not load_model(found).config.cross_position_bias
+    converted = convert(lacking, tmp_path / "lacking", config=config)
+    assert logits(converted).allclose(expected, atol=1e-6)
+    assert not load_model(converted).config.cross_position_bias
     assert not logits(folder).allclose(expected, atol=1e-3)
 
 
@@ -247,9 +252,9 @@ def test_a_converted_summarizer_reads_text(tmp_path, tokenizers, name):
     for side in ("source", "target"):
         (tmp_path / f"test.{side}").write_text("\n".join(TEXTS) + "\n")
     file, folder = summarizer(tmp_path / "c.ckpt"), str(tmp_path / "model")
-    given = ["convert", str(file), folder, "--vocab", str(tokenizers / name)]
+    words = ["convert", str(file), folder, "--vocab", str(tokenizers / name)]
     for command in (
-        given,
+        words,
         ["eval", "--ckpt", folder, "--data", str(tmp_path), "--split", "test", "--max-length", "5"],
         ["extract", "--ckpt", folder, "--data", str(tmp_path), "--split", "test", "--sites",
          "encoder.0.self.role", "--no-control", "--out", str(tmp_path / "store")],
@@ -258,8 +263,8 @@ def test_a_converted_summarizer_reads_text(tmp_path, tokenizers, name):
         assert result.exit_code == 0, result.output
         assert "unknown" not in result.output
     tokens = open_store(tmp_path / "store").tokens
-    written = "".join(tokens.loc[(tokens["side"] == "source") & (tokens["sample"] == 1), "token"])
-    assert "coin" in written.replace("▁", " ")
+    text = "".join(tokens.loc[(tokens["side"] == "source") & (tokens["sample"] == 1), "token"])
+    assert "coin" in text.replace("▁", " ")
 
 
 def test_tokenizers_of_archives_and_of_the_source_folder(tmp_path, tokenizers):

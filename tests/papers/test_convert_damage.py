@@ -31,16 +31,16 @@ OPTIONAL = "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weig
 )
 @given(st.sampled_from(STATES), st.sampled_from(["lost", "renamed", "reshaped", "cast"]), st.data())
 def test_any_damage_to_a_tensor_is_one_line(tmp_path: Path, family, damage, data):
-    wrapper, whole, config = family
-    key = data.draw(st.sampled_from(sorted(set(whole) - {OPTIONAL})))
-    state = {name: tensor for name, tensor in whole.items() if name != key}
+    wrapper, intact, config = family
+    key = data.draw(st.sampled_from(sorted(set(intact) - {OPTIONAL})))
+    state = {name: tensor for name, tensor in intact.items() if name != key}
     if damage == "renamed":
         names = ["encoder.block.99.x", "decoder.layers.7.y", f"{key}x"]
-        state[data.draw(st.sampled_from(names))] = whole[key]
+        state[data.draw(st.sampled_from(names))] = intact[key]
     elif damage == "reshaped":
-        state[key] = torch.zeros(data.draw(SHAPES.filter(lambda shape: shape != whole[key].shape)))
+        state[key] = torch.zeros(data.draw(SHAPES.filter(lambda shape: shape != intact[key].shape)))
     elif damage == "cast":
-        state[key] = whole[key].to(data.draw(st.sampled_from(KINDS)))
+        state[key] = intact[key].to(data.draw(st.sampled_from(KINDS)))
     torch.save({wrapper: state}, tmp_path / "c.pt")
     before = sorted(tmp_path.iterdir())
     with pytest.raises(InputError) as caught:

@@ -28,7 +28,9 @@ FLAGS = {
     "tpr_output_type": ["add", "concat", "proj&add"],
 }
 SEEDS = st.integers(0, 2**31)
-FEW = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+FEW_EXAMPLES = settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.filter_too_much]
+)
 
 
 def runs(c: dict[str, Any]) -> bool:
@@ -88,22 +90,22 @@ def doubled(state: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor.double() for name, tensor in state.items()}
 
 
-def assert_close(found: Tensor, expected: Tensor, what: str) -> None:
-    found = found.reshape(expected.shape)
+def assert_close(values: Tensor, expected: Tensor, name: str) -> None:
+    values = values.reshape(expected.shape)
     scale = expected.abs().max().clamp(min=1.0)
-    assert (found - expected).abs().max() <= 2e-5 * scale, what
+    assert (values - expected).abs().max() <= 2e-5 * scale, name
 
 
 def check(model: Any, batch: tuple[Tensor, Tensor], expected: Tensor, vectors: dict[str, Tensor]):
     """Logits with and without reading, every vector of the equations, and the binding contract."""
     with torch.no_grad():
         assert_close(model(*batch), expected, "logits")
-        with capture(model, "*") as found:
+        with capture(model, "*") as captured:
             assert_close(model(*batch), expected, "logits, all sites read")
     for site, vector in vectors.items():
-        assert_close(found[site], vector, site)
-    parts = (".role_weights", ".role", ".binding", ".tpr")
-    bound = {site for site in found if site.endswith(parts)}
+        assert_close(captured[site], vector, site)
+    suffixes = (".role_weights", ".role", ".binding", ".tpr")
+    bound = {site for site in captured if site.endswith(suffixes)}
     assert bound <= set(vectors)
     report = binding_contract(model, batch)
     assert set(report["site"]) == bound
@@ -119,7 +121,7 @@ def steps(model: Any, source: Tensor, target: Tensor) -> Tensor:
     return torch.cat(logits, 1)
 
 
-@FEW
+@FEW_EXAMPLES
 @given(jiang_configs(), SEEDS, st.data())
 def test_any_setting_of_jiang(config, seed, data):
     state = literaljiang.random_state(config, seed)
@@ -134,7 +136,7 @@ def test_any_setting_of_jiang(config, seed, data):
             assert_close(steps(model, *batch), expected, "through the cache")
 
 
-@settings(FEW, max_examples=10)
+@settings(FEW_EXAMPLES, max_examples=10)
 @given(
     st.builds(
         literalschlag.Sizes,

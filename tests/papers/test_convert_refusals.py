@@ -196,13 +196,13 @@ def test_an_existing_folder_is_left_alone(tmp_path):
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.999])
 def test_truncated_files(tmp_path, share):
-    whole = {
+    files = {
         "zip.pt": schlag_file(tmp_path / "zip.pt"),
         "legacy.pt": schlag_file(tmp_path / "legacy.pt", _use_new_zipfile_serialization=False),
         "c.ckpt": jiang_file(tmp_path / "c.ckpt"),
         "a.tar.gz": archive(tmp_path / "a.tar.gz", tmp_path / "zip.pt"),
     }
-    for name, file in whole.items():
+    for name, file in files.items():
         content = file.read_bytes()
         file.write_bytes(content[: int(len(content) * share)])
         assert "damaged" in refusal(tmp_path, file), name
@@ -274,22 +274,24 @@ def hostile(marker: Path) -> list[Any]:
 def test_hostile_pickles_run_nothing(tmp_path, number, protocol):
     marker = tmp_path / "marker"
     good = vocabulary_file(tmp_path / "good.pt", list(characters().symbols))
-    thing = hostile(marker)[number]
+    exploit = hostile(marker)[number]
     torch.save(
-        {"model": schlag_state(), "extra": thing}, tmp_path / "zip.pt", pickle_protocol=protocol
+        {"model": schlag_state(), "extra": exploit}, tmp_path / "zip.pt", pickle_protocol=protocol
     )
     schlag_file(
         tmp_path / "legacy.pt",
-        schlag_state() | {"x": thing},
+        schlag_state() | {"x": exploit},
         pickle_protocol=protocol,
         _use_new_zipfile_serialization=False,
     )
-    (tmp_path / "bare.pt").write_bytes(pickle.dumps(thing, protocol))
-    torch.save(thing, tmp_path / "vocab.pt", pickle_protocol=protocol)
+    (tmp_path / "bare.pt").write_bytes(pickle.dumps(exploit, protocol))
+    torch.save(exploit, tmp_path / "vocab.pt", pickle_protocol=protocol)
     folder = tmp_path / "hf"
     folder.mkdir()
     (folder / "config.json").write_text("{}")
-    torch.save(jiang_state() | {"x": thing}, folder / "pytorch_model.bin", pickle_protocol=protocol)
+    torch.save(
+        jiang_state() | {"x": exploit}, folder / "pytorch_model.bin", pickle_protocol=protocol
+    )
     archive(tmp_path / "a.tar.gz", tmp_path / "zip.pt")
     for name in ("zip.pt", "legacy.pt", "bare.pt", "hf", "a.tar.gz"):
         refusal(tmp_path, tmp_path / name)
@@ -350,9 +352,9 @@ def test_a_zip_that_is_no_checkpoint(tmp_path):
 def test_a_zip_that_unpacks_to_far_more_is_refused(tmp_path):
     torch.save({"weights": torch.zeros(2**26 + 1)}, tmp_path / "w.pt")
     with (
-        zipfile.ZipFile(tmp_path / "w.pt") as whole,
+        zipfile.ZipFile(tmp_path / "w.pt") as archive,
         zipfile.ZipFile(tmp_path / "bomb.pt", "w", zipfile.ZIP_DEFLATED) as packed,
     ):
-        for info in whole.infolist():
-            packed.writestr(info.filename, whole.read(info))
+        for info in archive.infolist():
+            packed.writestr(info.filename, archive.read(info))
     assert "unpacks to more than 100 times" in refusal(tmp_path, tmp_path / "bomb.pt")

@@ -17,8 +17,8 @@ SITE = "encoder.0.self.role_weights"
 
 def one_hot(roles: np.ndarray, n_roles: int, peak: float = 1.0) -> np.ndarray:
     """Distributions with ``peak`` on a role and the rest spread evenly; roles: token × head."""
-    rest = (1 - peak) / (n_roles - 1)
-    return np.where(np.eye(n_roles)[roles] > 0, peak, rest).astype(np.float32)
+    floor = (1 - peak) / (n_roles - 1)
+    return np.where(np.eye(n_roles)[roles] > 0, peak, floor).astype(np.float32)
 
 
 def test_peaks_entropy_and_usage_of_planted_roles():
@@ -77,8 +77,8 @@ def test_pooled_shares_count_every_distribution_once(shapes, seed):
 
 def test_information_between_heads():
     rng = np.random.default_rng(0)
-    first, other = rng.integers(0, 4, (2, 4000))
-    weights = {SITE: one_hot(np.stack([first, first ^ 1, other], 1), 4)}
+    roles, independent = rng.integers(0, 4, (2, 4000))
+    weights = {SITE: one_hot(np.stack([roles, roles ^ 1, independent], 1), 4)}
     table = share_between_heads(weights).set_index(["head", "other_head"])
     assert table.loc[(0, 1), "mutual_information"] == pytest.approx(2, abs=0.01)
     assert table.loc[(0, 1), "adjusted"] == pytest.approx(1)

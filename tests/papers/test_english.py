@@ -71,8 +71,8 @@ def reports(pool: ProcessPoolExecutor) -> Reports:
 
 
 def sentences(reports: Reports) -> Iterator[Sentence]:
-    for found in reports.values():
-        for report in found:
+    for split_reports in reports.values():
+        for report in split_reports:
             yield from (*report.document, report.summary)
 
 
@@ -82,10 +82,10 @@ def read(text: str) -> Sentence | None:
 
 def report_of(text: str) -> Report:
     """A report made of a text; its summary is of no interest."""
-    found = [read(f"{part}.") for part in text.removesuffix(".").split(". ")]
-    known = tuple(sentence for sentence in found if sentence)
-    assert len(known) == len(found)
-    return Report(known, known[0])
+    parsed = [read(f"{clause}.") for clause in text.removesuffix(".").split(". ")]
+    parsed_sentences = tuple(sentence for sentence in parsed if sentence)
+    assert len(parsed_sentences) == len(parsed)
+    return Report(parsed_sentences, parsed_sentences[0])
 
 
 def labels(sentence: Sentence) -> list[str]:
@@ -96,8 +96,8 @@ def labels(sentence: Sentence) -> list[str]:
 
     lines = [" ".join(f"{w.xpos}/{w.head}/{w.deprel}" for w in sentence.words)]
     for predicate, roleset, arguments in sentence.frames:
-        given = (f"{role} {words(span)}" for span, role in arguments)
-        lines.append(" | ".join([f"{words(predicate)} {roleset}", *given]))
+        arguments_text = (f"{role} {words(span)}" for span, role in arguments)
+        lines.append(" | ".join([f"{words(predicate)} {roleset}", *arguments_text]))
     return [*lines, " | ".join(f"{label} {words(span)}" for span, label in sentence.entities)]
 
 
@@ -224,7 +224,12 @@ def test_what_is_not_in_the_language_has_no_labels(text: str):
 
 def unread(reports: Reports) -> list[Report]:
     """The reports whose labels the parser does not find, or that do not determine the summary."""
-    return [report for found in reports.values() for report in found if not is_read(report)]
+    return [
+        report
+        for split_reports in reports.values()
+        for report in split_reports
+        if not is_read(report)
+    ]
 
 
 def is_read(report: Report) -> bool:
@@ -250,7 +255,7 @@ KNOBS = st.fixed_dictionaries(
 )
 
 
-def made(index: int, seed: int, split: str, knobs: dict[str, Any]) -> tuple[Report, str]:
+def describe_sample(index: int, seed: int, split: str, knobs: dict[str, Any]) -> tuple[Report, str]:
     """A report, if it can be read, and its split as its words tell it."""
     report = sample(index, seed, split, **knobs)
     assert is_read(report)
@@ -260,10 +265,10 @@ def made(index: int, seed: int, split: str, knobs: dict[str, Any]) -> tuple[Repo
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**9), st.integers(0, 10**6), st.sampled_from(SPLITS), KNOBS)
 def test_any_report_can_be_read(pool, index, seed, split, knobs):
-    report, told = pool.submit(made, index, seed, split, knobs).result()
+    report, split_of_event = pool.submit(describe_sample, index, seed, split, knobs).result()
     low, high = knobs.get("sentences", (4, 8))
     assert low <= len(report.document) <= high
-    assert split in (told, "compositional")
+    assert split in (split_of_event, "compositional")
 
 
 def test_reports_under_the_eyes_of_beartype():
@@ -291,16 +296,23 @@ def test_trees_and_spans_are_valid(reports: Reports):
 
 
 def test_labels_are_of_the_inventories_and_all_of_them_are_used(reports: Reports):
-    found = list(sentences(reports))
-    assert {word.xpos for sentence in found for word in sentence.words} == set(POS.split())
-    assert {word.deprel for sentence in found for word in sentence.words} == set(DEP.split())
-    assert {label for sentence in found for _, label in sentence.entities} == ENTITIES
-    roles = {role for sentence in found for frame in sentence.frames for _, role in frame.arguments}
+    all_sentences = list(sentences(reports))
+    assert {word.xpos for sentence in all_sentences for word in sentence.words} == set(POS.split())
+    assert {word.deprel for sentence in all_sentences for word in sentence.words} == set(
+        DEP.split()
+    )
+    assert {label for sentence in all_sentences for _, label in sentence.entities} == ENTITIES
+    roles = {
+        role
+        for sentence in all_sentences
+        for frame in sentence.frames
+        for _, role in frame.arguments
+    }
     assert roles == ROLES
 
 
 def test_words_are_found_in_the_text(reports: Reports):
-    for report in (report for found in reports.values() for report in found):
+    for report in (report for split_reports in reports.values() for report in split_reports):
         assert tokenize(report.target) == report.summary.forms
         assert detokenize(tokenize(report.target)) == report.target
         assert tokenize(report.source) == tuple(f for s in report.document for f in s.forms)
@@ -318,17 +330,23 @@ def test_reports_depend_on_nothing_but_their_arguments(reports: Reports):
     run = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     expected = [reports["dev"][i] for i in (7, 2, 5)]
     assert run.stdout.splitlines() == [f"{report.source} {report.target}" for report in expected]
-    assert len({report.source for found in reports.values() for report in found}) == 360
+    assert (
+        len({report.source for split_reports in reports.values() for report in split_reports})
+        == 360
+    )
     assert sample(7, 4, "dev") != expected[0]
 
 
 def splits_of(reports: Reports) -> dict[str, set[str]]:
-    return {name: {split_of(report.facts) for report in found} for name, found in reports.items()}
+    return {
+        name: {split_of(report.facts) for report in split_reports}
+        for name, split_reports in reports.items()
+    }
 
 
 def test_splits_share_no_event_and_no_summary(reports: Reports, pool: ProcessPoolExecutor):
-    found = pool.submit(splits_of, reports).result()
-    assert all(found[split] == {split} for split in SPLITS[:3])
+    splits = pool.submit(splits_of, reports).result()
+    assert all(splits[split] == {split} for split in SPLITS[:3])
     summaries = [{report.target for report in reports[split]} for split in SPLITS]
     assert sum(map(len, summaries)) == len(set().union(*summaries))
 
@@ -339,24 +357,35 @@ Pairs = Counter[tuple[str, str]]
 def pairs_of(reports: Reports) -> dict[str, list[tuple[Pairs, Pairs]]]:
     """The pairs of structure and construction in every document and in its summary."""
 
-    def count(found: Iterator[Sentence]) -> Pairs:
-        return Counter(p for s in found if (tree := parse_tree(s.forms)) for p in pairs(tree))
+    def count(parsed_sentences: Iterator[Sentence]) -> Pairs:
+        return Counter(
+            p for s in parsed_sentences if (tree := parse_tree(s.forms)) for p in pairs(tree)
+        )
 
     return {
-        split: [(count(iter(r.document)), count(iter([r.summary]))) for r in found]
-        for split, found in reports.items()
+        split: [(count(iter(r.document)), count(iter([r.summary]))) for r in split_reports]
+        for split, split_reports in reports.items()
     }
 
 
 def test_held_out_pairs_are_in_compositional_summaries_and_nowhere_else(
     reports: Reports, pool: ProcessPoolExecutor
 ):
-    found = pool.submit(pairs_of, reports).result()
+    pairs_by_split = pool.submit(pairs_of, reports).result()
     for split in SPLITS[:3]:
-        assert all(HELD_OUT.isdisjoint({*told, *short}) for told, short in found[split])
-    assert not any(HELD_OUT.isdisjoint(short) for _, short in found["compositional"])
-    assert set().union(*(short for _, short in found["compositional"])) >= HELD_OUT
-    trained = sum((told + short for told, short in found["train"]), Counter())
+        assert all(
+            HELD_OUT.isdisjoint({*in_document, *in_summary})
+            for in_document, in_summary in pairs_by_split[split]
+        )
+    assert not any(
+        HELD_OUT.isdisjoint(in_summary) for _, in_summary in pairs_by_split["compositional"]
+    )
+    assert (
+        set().union(*(in_summary for _, in_summary in pairs_by_split["compositional"])) >= HELD_OUT
+    )
+    trained = sum(
+        (in_document + in_summary for in_document, in_summary in pairs_by_split["train"]), Counter()
+    )
     for structure, construction in HELD_OUT:  # each of them is well known in other pairs
         assert sum(n for (s, _), n in trained.items() if s == structure) > 10
         assert sum(n for (_, c), n in trained.items() if c == construction) > 10
@@ -364,9 +393,9 @@ def test_held_out_pairs_are_in_compositional_summaries_and_nowhere_else(
     assert {c for _, c in trained} == set(CONSTRUCTIONS)
 
 
-def most_frequent(found: Iterator[tuple[str, str]]) -> dict[str, str]:
+def most_frequent(labelled_forms: Iterator[tuple[str, str]]) -> dict[str, str]:
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for form, label in found:
+    for form, label in labelled_forms:
         counts[form][label] += 1
     return {form: labels.most_common(1)[0][0] for form, labels in counts.items()}
 
@@ -388,19 +417,19 @@ def test_a_tagger_that_knows_words_alone_fails(pool: ProcessPoolExecutor):
     the tagger always has a hold on words of one kind, and should never have one on the others."""
     train = pool.submit(draw, "train", 250, 0).result()
     test = pool.submit(draw, "test", 50, 0).result()
-    for labelled, least, most in ((tags, 0.85, 0.95), (types, 0.4, 0.85)):
-        known = most_frequent(labelled(train))
-        right = [known.get(form) == label for form, label in labelled(test)]
+    for labelled, lower, upper in ((tags, 0.85, 0.95), (types, 0.4, 0.85)):
+        label_by_form = most_frequent(labelled(train))
+        right = [label_by_form.get(form) == label for form, label in labelled(test)]
         low, high = binomtest(sum(right), len(right)).proportion_ci(method="wilson")
-        assert least < low < high < most
+        assert lower < low < high < upper
 
 
 # Knobs
 
 
 def forms(knobs: dict[str, float]) -> list[str]:
-    made = [sample(i, **knobs) for i in range(30)]
-    return [form for sentence in sentences({"": made}) for form in sentence.forms]
+    reports = [sample(i, **knobs) for i in range(30)]
+    return [form for sentence in sentences({"": reports}) for form in sentence.forms]
 
 
 def test_knobs_do_what_they_say(pool: ProcessPoolExecutor):
@@ -413,8 +442,8 @@ def test_knobs_do_what_they_say(pool: ProcessPoolExecutor):
     rivals = {e.form for es in lexicon().classes.values() for e in es if e.features.get("rivals")}
     share = [sum(form in rivals for form in words(ambiguity=a)) for a in (0.0, 1.0)]
     assert share[1] > 4 * share[0]
-    few, many = (len(set(words(names=n))) for n in (24, 60))
-    assert few < many
+    n_few_names, n_many_names = (len(set(words(names=n))) for n in (24, 60))
+    assert n_few_names < n_many_names
 
 
 # Versions
@@ -430,14 +459,14 @@ DIGEST = "8724c152d64c7fb3317c445b13b0d26b9938dbf9409a4d015514fca0de76a8b7"  # b
 
 def faults(report: Report) -> Iterator[str]:
     """What version 1 says and English does not, in a report."""
-    for told in (*report.document, report.summary):
-        words, forms = told.words, told.forms
+    for sentence in (*report.document, report.summary):
+        words, forms = sentence.words, sentence.forms
         perfect = (w for w in words if w.form in ("has", "have") and w.deprel.startswith("aux"))
         if forms[0] == "On" and any(words[w.head - 1].head == 0 for w in perfect):
             yield "fronted perfect"
         if any(a.form == b.form and a.xpos == "JJ" for a, b in pairwise(words)):
             yield "noun twice"
-        for frame in told.frames:
+        for frame in sentence.frames:
             spans = [a.span for a in frame.arguments if a.role in ("ARG0", "ARG1", "ARG2")]
             names = [forms[start + (forms[start] in ("by", "to")) : end] for start, end in spans]
             if len({*names}) < len(names):
@@ -449,10 +478,10 @@ def faulty(numbers: range, version: int) -> list[int]:
 
 
 def test_version_1_is_what_the_shipped_models_read():
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for report in (sample(i, 1, "test", **SHIPPED) for i in range(40)):
-        found.update(f"{report.source}\n{report.target}\n".encode())
-    assert found.hexdigest() == DIGEST
+        digest.update(f"{report.source}\n{report.target}\n".encode())
+    assert digest.hexdigest() == DIGEST
     for recipe in (Path(__file__).parents[2] / "models").glob("*-english/recipe.toml"):
         assert {mix.data for stage in read_recipe(recipe).stages for mix in stage.mix} == {
             "english:version=1,depth=1,sentences=4-6"
@@ -482,8 +511,8 @@ def test_names_of_data_have_the_version():
 
 def test_statements_are_as_deep_as_allowed(pool: ProcessPoolExecutor):
     for depth in (1, 2, 3):
-        found = list(sentences({"": pool.submit(nested, depth).result()}))
-        assert max([w.deprel for w in s.words].count("ccomp") for s in found) == depth
+        all_sentences = list(sentences({"": pool.submit(nested, depth).result()}))
+        assert max([w.deprel for w in s.words].count("ccomp") for s in all_sentences) == depth
 
 
 def nested(depth: int) -> list[Report]:
@@ -528,7 +557,7 @@ def test_texts_are_reports_and_openings_their_first_sentences():
     knobs = "english:depth=1,sentences=4-6"
     reports = load_data(knobs, "dev", n=6, seed=3)
     texts, openings = (
-        load_data(f"{of}:{knobs}", "dev", n=6, seed=3) for of in ("texts", "openings")
+        load_data(f"{kind}:{knobs}", "dev", n=6, seed=3) for kind in ("texts", "openings")
     )
     assert texts.name == f"texts:{reports.name}"
     for report, text, opening in zip(reports, texts, openings, strict=True):
@@ -631,31 +660,31 @@ def test_the_summary_of_a_document_that_was_written_by_hand(document: Report):
     ],
 )
 def test_a_pronoun_means_the_latest_subject_that_agrees(text: str, expected: tuple[int]):
-    parts = [tokenize(f"{part}.") for part in text.removesuffix(".").split(". ")]
-    last = read_story(parts).events[-1]
-    assert (last.c or last).s == expected
+    word_lists = [tokenize(f"{clause}.") for clause in text.removesuffix(".").split(". ")]
+    last_event = read_story(word_lists).events[-1]
+    assert (last_event.c or last_event).s == expected
 
 
 def swapped(reports: list[Report]) -> list[tuple[tuple[str, ...], bool]]:
     """Summaries whose neighboring names of a type changed places, where that is a sentence, and
     whether it is true."""
-    found = []
+    swaps = []
     for report in reports:
         names = [(s, label) for s, label in report.summary.entities if label in ("PERSON", "ORG")]
-        for (one, label), (other, kind) in pairwise(names):
+        for (name_span, label), (other_span, kind) in pairwise(names):
             forms = report.summary.forms
-            between = forms[one[1] : other[0]]
-            changed = (*forms[: one[0]], *forms[slice(*other)], *between)
-            changed += (*forms[slice(*one)], *forms[other[1] :])
+            between = forms[name_span[1] : other_span[0]]
+            changed = (*forms[: name_span[0]], *forms[slice(*other_span)], *between)
+            changed += (*forms[slice(*name_span)], *forms[other_span[1] :])
             if label == kind and between != ("and",) and parse(changed):
-                found.append((changed, is_true(changed, report)))
-    return found
+                swaps.append((changed, is_true(changed, report)))
+    return swaps
 
 
 @pytest.mark.parametrize("split", SPLITS)
 def test_a_summary_with_swapped_names_is_false(
     reports: Reports, pool: ProcessPoolExecutor, split: str
 ):
-    found = pool.submit(swapped, reports[split]).result()
-    assert len(found) > 5
-    assert [changed for changed, true in found if true] == []
+    swaps = pool.submit(swapped, reports[split]).result()
+    assert len(swaps) > 5
+    assert [changed for changed, true in swaps if true] == []

@@ -30,8 +30,8 @@ def test_contract_holds_at_every_bound_site(name):
     model = build(MODELS[name], seed=0).eval()
     report = binding_contract(model, random_batch(model))
     assert list(report.columns) == ["site", "equation", "deviation", "scale"]
-    parts = (".role_weights", ".role", ".binding", ".tpr")
-    expected = {site for site in sites(model)["site"] if site.endswith(parts)}
+    suffixes = (".role_weights", ".role", ".binding", ".tpr")
+    expected = {site for site in sites(model)["site"] if site.endswith(suffixes)}
     if name == "one":  # a constant has no equation
         expected = {site for site in expected if not site.endswith("self.role")}
         expected = {site for site in expected if not site.endswith("cross.role")}
@@ -40,14 +40,14 @@ def test_contract_holds_at_every_bound_site(name):
     assert (report["scale"] > 0).all()
 
 
-@pytest.mark.parametrize("part", ["role", "binding", "tpr"])
+@pytest.mark.parametrize("kind", ["role", "binding", "tpr"])
 @pytest.mark.parametrize("name", ["tp-transformer", "tpt-d", "tpt-c", "gate"])
-def test_contract_names_the_site_that_breaks_it(name, part):
+def test_contract_names_the_site_that_breaks_it(name, kind):
     model = build(MODELS[name], seed=0).eval()
-    site = f"decoder.0.cross.{part}"
+    site = f"decoder.0.cross.{kind}"
     with intervene(model, {site: lambda vectors: vectors + 0.1}):
         report = binding_contract(model, random_batch(model)).set_index("site")["deviation"]
-    if part == "role":  # what is computed from the role follows it; the role itself does not
+    if kind == "role":  # what is computed from the role follows it; the role itself does not
         assert report[site] == pytest.approx(0.1, abs=1e-5)
         assert report["decoder.0.cross.binding"] < 1e-5
     else:
@@ -77,10 +77,10 @@ def test_equations_are_written_as_the_papers_have_them():
 
 def test_random_batch_is_repeatable_and_starts_with_the_start_symbol():
     model = build(MODELS["tp-transformer"], seed=0)
-    first, second = random_batch(model, seed=3), random_batch(model, seed=3)
-    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
-    assert (first[1][:, 0] == model.config.sos).all()
-    assert not torch.equal(first[0], random_batch(model, seed=4)[0])
+    batch, repeated = random_batch(model, seed=3), random_batch(model, seed=3)
+    assert all(torch.equal(a, b) for a, b in zip(batch, repeated, strict=True))
+    assert (batch[1][:, 0] == model.config.sos).all()
+    assert not torch.equal(batch[0], random_batch(model, seed=4)[0])
 
 
 def test_what_there_is_none_of_is_said_in_a_word(tmp_path):
@@ -101,10 +101,10 @@ def test_tables_of_an_overview_are_told_in_columns_and_in_json(tmp_path):
     )
     assert facts["parameters"] == sum(p.numel() for p in model.parameters())
     assert [row["site"] for row in facts["sites"]] == list(sites(model)["site"])
-    told = binding_contract(model, random_batch(model))
-    assert overview.as_dict()["binding contract"] == told.to_dict("records")
+    contract = binding_contract(model, random_batch(model))
+    assert overview.as_dict()["binding contract"] == contract.to_dict("records")
     lines = overview.as_text().partition("binding contract:\n")[2].splitlines()
     assert len({*map(len, lines)}) == 1
-    assert lines[0].split() == list(told.columns)
-    assert [line.split()[0] for line in lines[1:]] == list(told["site"])
-    assert float(lines[1].split()[-1]) == pytest.approx(told["scale"][0], rel=1e-5)
+    assert lines[0].split() == list(contract.columns)
+    assert [line.split()[0] for line in lines[1:]] == list(contract["site"])
+    assert float(lines[1].split()[-1]) == pytest.approx(contract["scale"][0], rel=1e-5)

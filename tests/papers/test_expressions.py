@@ -60,8 +60,8 @@ def test_what_stands_between_a_slash_and_a_number():
     }
     assert numbers(question, "behind") == behind
     surface = {digit: before in ("/", "/(-") for digit, before in behind.items()}
-    found = numbers(question, "surface_polarity")
-    assert {digit: value == "denominator" for digit, value in found.items()} == surface
+    polarities = numbers(question, "surface_polarity")
+    assert {digit: value == "denominator" for digit, value in polarities.items()} == surface
 
 
 def test_a_sum_ends_the_term_but_not_the_global_flip():
@@ -170,15 +170,15 @@ def test_what_looks_like_an_expression_but_is_none_is_never_guessed(question):
      ("Calculate 8 divided by 2.", 4, "divided by")],
 )  # fmt: skip
 def test_a_division_in_words_is_a_division(question, value, words):
-    structure, at = arithmetic(question), question.index(words)
+    structure, position = arithmetic(question), question.index(words)
     assert evaluate(question) == value
     operator = structure[structure["kind"] == "op"]
     assert "".join(operator["char"]) == words
     digits = structure[structure["kind"] == "digit"]
-    below = digits.index > at
+    below = digits.index > position
     assert (digits["polarity"] == np.where(below, "denominator", "numerator")).all()
     assert (digits["parent"] == "/").all()
-    assert (digits["parent_position"] == at).all()
+    assert (digits["parent_position"] == position).all()
     assert (digits["surface_polarity"] == "numerator").all()
 
 

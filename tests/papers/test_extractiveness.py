@@ -41,11 +41,11 @@ def test_a_copied_run_is_one_fragment(document, start, length):
 
 
 def test_measures_of_a_pair():
-    found = measure_pair("The bank sold a boat. It is old.", "The bank sold Kim a boat.")
-    assert found["coverage"] == pytest.approx(5 / 6)
-    assert found["density"] == pytest.approx((9 + 4) / 6)
-    assert found["compression"] == pytest.approx(8 / 6)
-    assert found["novel 1-grams"] == pytest.approx(1 / 6)
+    measures = measure_pair("The bank sold a boat. It is old.", "The bank sold Kim a boat.")
+    assert measures["coverage"] == pytest.approx(5 / 6)
+    assert measures["density"] == pytest.approx((9 + 4) / 6)
+    assert measures["compression"] == pytest.approx(8 / 6)
+    assert measures["novel 1-grams"] == pytest.approx(1 / 6)
     assert math.isnan(measure_pair("a b", "")["coverage"])
 
 

@@ -47,14 +47,14 @@ def test_every_image_has_its_vector_and_bad_ones_are_named(network, images, tmp_
     bad = compute_features(images, out, network)
     assert [path.name for path in bad] == ["broken.jpg"]
     assert "broken.jpg is no image" in capsys.readouterr().err.replace("\n", "")
-    found = open_features(out)
-    assert found.names == ("42", "b", "c", "a")
+    features = open_features(out)
+    assert features.names == ("42", "b", "c", "a")
     assert not Path(f"{out}.parts").exists()
     model = resnet.load_network(network)
     with torch.no_grad():
         pixels = torch.from_numpy(read_image(images / "b.png"))[None]
         expected = model(pixel_values=pixels).pooler_output.flatten()
-    torch.testing.assert_close(torch.from_numpy(found.read(1).copy()), expected)
+    torch.testing.assert_close(torch.from_numpy(features.read(1).copy()), expected)
 
 
 def test_an_image_is_cut_in_its_middle(tmp_path):
@@ -69,16 +69,16 @@ def test_an_image_is_cut_in_its_middle(tmp_path):
 
 
 def test_a_run_that_was_cut_off_goes_on(network, images, tmp_path, monkeypatch):
-    monkeypatch.setattr(resnet, "PART", 2)
-    whole, out = tmp_path / "whole.parquet", tmp_path / "f.parquet"
-    compute_features(images, whole, network)
+    monkeypatch.setattr(resnet, "WRITE_SIZE", 2)
+    uninterrupted, out = tmp_path / "whole.parquet", tmp_path / "f.parquet"
+    compute_features(images, uninterrupted, network)
     encode, calls = resnet._encode, []
 
-    def until(*given):
+    def until(*arguments):
         calls.append(1)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return encode(*given)
+        return encode(*arguments)
 
     with monkeypatch.context() as patch:
         patch.setattr(resnet, "_encode", until)
@@ -88,7 +88,7 @@ def test_a_run_that_was_cut_off_goes_on(network, images, tmp_path, monkeypatch):
     with pytest.raises(InputError, match="--resume goes on"):
         compute_features(images, out, network)
     compute_features(images, out, network, resume=True)
-    assert pq.read_table(out).equals(pq.read_table(whole))
+    assert pq.read_table(out).equals(pq.read_table(uninterrupted))
 
 
 def test_the_command_says_what_is_wrong(images, tmp_path):

@@ -28,13 +28,13 @@ def spectrum(power, width=D):
     return np.arange(1.0, width + 1) ** -power
 
 
-def made(path, fillers, roles, per_question=20, control=None):
+def write_heads(path, fillers, roles, per_question=20, control=None):
     """A store of one layer: fillers and roles [token, head, d_head] in questions of equal length."""
     spec = SiteSpec(("source", "head", "d_head"), fillers.shape[1:])
-    other = SiteSpec(("source", "head", "d_head"), roles.shape[1:])
-    writer = StoreWriter.create(path, {FILLER: spec, ROLE: other}, {})
+    role_spec = SiteSpec(("source", "head", "d_head"), roles.shape[1:])
+    writer = StoreWriter.create(path, {FILLER: spec, ROLE: role_spec}, {})
     if control is not None:
-        made(path / "untrained", *control, per_question)
+        write_heads(path / "untrained", *control, per_question)
     index = np.arange(len(fillers))
     table = pd.DataFrame({"side": "source", "sample": index // per_question, "token": "x"})
     table["position"] = index % per_question
@@ -89,19 +89,19 @@ def test_bases_are_orthonormal_and_in_the_order_that_theory_demands(seed):
     second = second_moment(bound)
     tensors = np.einsum("ti,tj->tij", fillers, roles).reshape(300, -1)
     np.testing.assert_allclose(second, tensors.T @ tensors / 300, atol=1e-12)
-    kept = {}
-    for name, found in fit_bases(second, seed).items():
-        for basis in found:
+    energy = {}
+    for name, fitted_bases in fit_bases(second, seed).items():
+        for basis in fitted_bases:
             np.testing.assert_allclose(basis.T @ basis, np.eye(4), atol=1e-9)
-        kept[name] = np.trace(found[0].T @ second @ found[0])
-    starts = [np.linalg.eigh(each.T @ each)[1] for each in (fillers, roles)]
+        energy[name] = np.trace(fitted_bases[0].T @ second @ fitted_bases[0])
+    starts = [np.linalg.eigh(vectors.T @ vectors)[1] for vectors in (fillers, roles)]
     start = bases.pairs(*starts)
-    assert kept["principal"] >= kept["repeated pairs"] - 1e-12
-    assert kept["principal"] >= kept["orthonormal pairs"] - 1e-12
-    assert kept["orthonormal pairs"] >= np.trace(start.T @ second @ start) - 1e-12
+    assert energy["principal"] >= energy["repeated pairs"] - 1e-12
+    assert energy["principal"] >= energy["orthonormal pairs"] - 1e-12
+    assert energy["orthonormal pairs"] >= np.trace(start.T @ second @ start) - 1e-12
     values = np.linalg.eigvalsh(second)
-    assert kept["principal"] == pytest.approx(values[-4:].sum())
-    assert kept["own"] == pytest.approx(np.square(fillers * roles).sum(1).mean())
+    assert energy["principal"] == pytest.approx(values[-4:].sum())
+    assert energy["own"] == pytest.approx(np.square(fillers * roles).sum(1).mean())
 
 
 @pytest.mark.parametrize(
@@ -117,25 +117,27 @@ def test_shares_of_independent_vectors(tmp_path, power, sampled):
     values = spectrum(power)
     second = np.kron(np.diag(values), np.diag(values)) / values.sum() ** 2
     exact = {
-        name: np.mean([np.trace(basis.T @ second @ basis) for basis in found])
-        for name, found in fit_bases(second).items()
+        name: np.mean([np.trace(basis.T @ second @ basis) for basis in fitted_bases])
+        for name, fitted_bases in fit_bases(second).items()
     }
     assert exact["principal"] == pytest.approx(principal)
     assert exact["repeated pairs"] == pytest.approx(principal)
     assert exact["orthonormal pairs"] == pytest.approx(matched)
     rng = np.random.default_rng(1)
-    store = made(tmp_path / "store", *(draw(rng, 6000, values) for _ in range(2)))
-    found = capture_variance(store).set_index("basis")
-    assert set(found["directions"]) == {D}
+    store = write_heads(tmp_path / "store", *(draw(rng, 6000, values) for _ in range(2)))
+    captured = capture_variance(store).set_index("basis")
+    assert set(captured["directions"]) == {D}
     for name, value in (
         ("principal", principal),
         ("repeated pairs", principal),
         ("orthonormal pairs", matched),
         ("random pairs", random),
     ):
-        row = found.loc[name]
+        row = captured.loc[name]
         assert row["captured_low"] - 0.02 < value < row["captured_high"] + 0.02
-        assert row["of_best"] == pytest.approx(row["captured"] / found.loc["principal", "captured"])
+        assert row["of_best"] == pytest.approx(
+            row["captured"] / captured.loc["principal", "captured"]
+        )
         assert row["captured"] == pytest.approx(value, abs=0.03)
 
 
@@ -144,33 +146,33 @@ def test_dependent_vectors_are_not_captured_by_pairs(tmp_path):
     rng = np.random.default_rng(0)
     number = rng.permutation(4000) % 4
     basis = np.eye(4)[number][:, None]  # v = r = e_i, so E is spanned by the four e_i ⊗ e_i
-    store = made(tmp_path / "store", basis, basis)
-    found = capture_variance(store).set_index("basis")["captured"]
-    assert found["own"] == pytest.approx(1)
-    assert found["principal"] == pytest.approx(1)
+    store = write_heads(tmp_path / "store", basis, basis)
+    captured = capture_variance(store).set_index("basis")["captured"]
+    assert captured["own"] == pytest.approx(1)
+    assert captured["principal"] == pytest.approx(1)
     turned = basis @ hadamard(4) / 2
-    store = made(tmp_path / "turned", turned, basis)
-    found = capture_variance(store).set_index("basis")["captured"]
-    assert found["own"] < 0.6
-    assert found["orthonormal pairs"] == pytest.approx(1, abs=1e-6)
+    store = write_heads(tmp_path / "turned", turned, basis)
+    captured = capture_variance(store).set_index("basis")["captured"]
+    assert captured["own"] < 0.6
+    assert captured["orthonormal pairs"] == pytest.approx(1, abs=1e-6)
 
 
 def test_heads_twin_and_a_limit_on_positions(tmp_path):
     rng = np.random.default_rng(0)
     vectors = [rng.normal(size=(800, 2, 3)) for _ in range(4)]
-    store = made(tmp_path / "store", *vectors[:2], control=vectors[2:])
-    found = capture_variance(store, positions=300)
-    assert len(found) == 2 * (2 + 1) * 5
-    assert found.groupby("untrained")["head"].nunique().tolist() == [2, 2]
-    for _, basis in found.groupby(["untrained", "basis"]):
-        alone, mean = basis[basis["head"].notna()], basis[basis["head"].isna()].iloc[0]
+    store = write_heads(tmp_path / "store", *vectors[:2], control=vectors[2:])
+    captured = capture_variance(store, positions=300)
+    assert len(captured) == 2 * (2 + 1) * 5
+    assert captured.groupby("untrained")["head"].nunique().tolist() == [2, 2]
+    for _, basis in captured.groupby(["untrained", "basis"]):
+        by_head, mean = basis[basis["head"].notna()], basis[basis["head"].isna()].iloc[0]
         for name in ("captured", "of_best"):
-            assert mean[name] == pytest.approx(alone[name].mean())
+            assert mean[name] == pytest.approx(by_head[name].mean())
             assert mean[f"{name}_low"] <= mean[name] <= mean[f"{name}_high"]
-            assert mean[f"{name}_low"] >= alone[f"{name}_low"].min()
-    assert found["positions"].between(100, 200).all()
-    same = capture_variance(store, positions=300)
-    pd.testing.assert_frame_equal(found, same)
+            assert mean[f"{name}_low"] >= by_head[f"{name}_low"].min()
+    assert captured["positions"].between(100, 200).all()
+    repeated = capture_variance(store, positions=300)
+    pd.testing.assert_frame_equal(captured, repeated)
 
 
 # ---------------------------------------------------------------- unbinding
@@ -184,8 +186,8 @@ def test_unbinding_equals_theory():
     """White fillers: outer is exact up to n = d, then (n − d)/n; hadamard n − 1 and (n − 1)/n."""
     rng, width = np.random.default_rng(0), 32
     fillers = torch.from_numpy(rng.normal(size=(300, width)))
-    found = unbind_sums(fillers, signs(rng, 300, width), counts=(1, 4, 16, 48), draws=100)
-    table = found.set_index(["binding", "unbinding", "n"])["error"]
+    errors = unbind_sums(fillers, signs(rng, 300, width), counts=(1, 4, 16, 48), draws=100)
+    table = errors.set_index(["binding", "unbinding", "n"])["error"]
     for n in (1, 4, 16, 48):
         assert table["hadamard", "duals", n] == pytest.approx(n - 1, rel=0.1)
         assert table["hadamard", "learned", n] == pytest.approx((n - 1) / n, rel=0.1)
@@ -206,15 +208,17 @@ def test_learned_vectors_are_those_of_least_squares_over_many_sums(kind, seed, n
     rng = np.random.default_rng(seed)
     candidates = torch.from_numpy(rng.normal(size=(40, 5)) + rng.normal(size=5))
     roles = torch.from_numpy(rng.normal(size=(n, 5)))
-    drawn = candidates[torch.from_numpy(rng.integers(40, size=(20_000, n)))]
-    total, first = bind(drawn, roles, kind).sum(1), drawn[:, 0]
+    samples = candidates[torch.from_numpy(rng.integers(40, size=(20_000, n)))]
+    total, target = bind(samples, roles, kind).sum(1), samples[:, 0]
     if kind == "outer":  # f̂ = S u: every dimension of f is an equation in the same u
-        fitted = torch.linalg.lstsq(total.flatten(0, 1), first.flatten()[:, None], driver="gelsd")
-        best = fitted[0][:, 0]
+        solution = torch.linalg.lstsq(
+            total.flatten(0, 1), target.flatten()[:, None], driver="gelsd"
+        )
+        best = solution[0][:, 0]
     else:
-        best = (total * first).sum(0) / total.square().sum(0)
-    learned = crosstalk.learn_unbinding(roles, candidates, kind)[0]
-    errors = [(unbind(total, u, kind) - first).square().mean().item() for u in (best, learned)]
+        best = (total * target).sum(0) / total.square().sum(0)
+    estimated = crosstalk.learn_unbinding(roles, candidates, kind)[0]
+    errors = [(unbind(total, u, kind) - target).square().mean().item() for u in (best, estimated)]
     assert errors[0] <= errors[1] + 1e-9
     assert errors[1] == pytest.approx(errors[0], rel=0.02, abs=1e-9)
 
@@ -224,28 +228,30 @@ def test_learned_vectors_are_those_of_least_squares_over_many_sums(kind, seed, n
 def test_accuracy_falls_with_crosstalk_and_never_leaves_the_unit_interval(seed, n):
     rng = np.random.default_rng(seed)
     fillers = torch.from_numpy(rng.normal(size=(40, 6)))
-    found = unbind_sums(fillers, signs(rng, 40, 6), counts=(1, n), draws=5, seed=seed)
-    assert found["accuracy"].between(0, 1).all()
-    table = found.set_index(["binding", "unbinding", "n"])["accuracy"]
+    errors = unbind_sums(fillers, signs(rng, 40, 6), counts=(1, n), draws=5, seed=seed)
+    assert errors["accuracy"].between(0, 1).all()
+    table = errors.set_index(["binding", "unbinding", "n"])["accuracy"]
     assert (table.loc[:, :, 1] == 1).all()
     assert table["hadamard", "learned", n] <= 1
-    assert set(found["size"]) == {6, 36}
+    assert set(errors["size"]) == {6, 36}
 
 
 def test_unbinding_of_a_store(tmp_path):
     rng = np.random.default_rng(0)
     vectors = [rng.normal(size=(300, 2, 4)) for _ in range(2)]
-    found = measure_unbinding(made(tmp_path / "store", *vectors))
-    assert set(found["vectors"]) == {"model", "gaussian"}
-    assert found.loc[found["vectors"] == "model", "head"].nunique() == 2
-    both = found[(found["binding"] == "outer") & (found["n"] == 4)]
-    assert (both["error"] < 1e-6).all()
-    assert (found["low"] <= found["accuracy"]).all()
+    errors = measure_unbinding(write_heads(tmp_path / "store", *vectors))
+    assert set(errors["vectors"]) == {"model", "gaussian"}
+    assert errors.loc[errors["vectors"] == "model", "head"].nunique() == 2
+    four_outer = errors[(errors["binding"] == "outer") & (errors["n"] == 4)]
+    assert (four_outer["error"] < 1e-6).all()
+    assert (errors["low"] <= errors["accuracy"]).all()
 
 
 def test_bad_input_is_one_line(tmp_path):
     rng = np.random.default_rng(0)
-    store = made(tmp_path / "store", rng.normal(size=(40, 2, 4)), rng.normal(size=(40, 1, 8)))
+    store = write_heads(
+        tmp_path / "store", rng.normal(size=(40, 2, 4)), rng.normal(size=(40, 1, 8))
+    )
     for measure in (capture_variance, measure_unbinding):
         with pytest.raises(InputError, match="both must be head × d_head"):
             measure(store)

@@ -19,7 +19,7 @@ from tprprobe.errors import InputError
 
 MIXED = "arithmetic__mixed"
 SLOW = {"comparison__sort_more", "probability__swr_p_sequence_more_samples"}  # seconds a question
-DRAWN = [
+REQUESTS = [
     (module, split, 5)
     for split in (*LEVELS, "interpolate", "extrapolate", "small", "small-test")
     for module in samplers(split)
@@ -48,11 +48,11 @@ def python(code: str, text: str, hash_seed: str) -> str:
 
 
 def test_every_module_of_every_split_is_the_same_in_any_order_and_process():
-    here = samples(DRAWN, 3)
-    there = json.loads(python(BACKWARDS, json.dumps(DRAWN), "1"))
-    assert here == [tuple(pair) for pair in there]
+    forwards = samples(REQUESTS, 3)
+    backwards = json.loads(python(BACKWARDS, json.dumps(REQUESTS), "1"))
+    assert forwards == [tuple(pair) for pair in backwards]
     vocabulary = characters()
-    for question, answer in here:
+    for question, answer in forwards:
         assert 0 < len(vocabulary.encode(question)) <= 160
         assert 0 < len(vocabulary.encode(answer)) <= 30
 
@@ -103,8 +103,8 @@ def test_mix_takes_its_modules_in_turn_and_train_its_difficulties():
     mix = list(load_data(f"mathematics:numbers__gcd+{MIXED}", "train", n=12, seed=4))
     assert [q.module for q in mix] == ["numbers__gcd", MIXED] * 6
     for place, level in enumerate(LEVELS):
-        alone = list(load_data(f"mathematics:{MIXED}", level, n=2, seed=4))
-        assert alone == mix[2 * place + 1 :: 6]
+        of_level = list(load_data(f"mathematics:{MIXED}", level, n=2, seed=4))
+        assert of_level == mix[2 * place + 1 :: 6]
 
 
 def test_extrapolation_partners():
@@ -113,7 +113,7 @@ def test_extrapolation_partners():
     assert names == [f"{MIXED}_longer", "numbers__place_value_big", "measurement__conversion"]
     everything = load_data("mathematics:all", "extrapolate", n=15)
     assert isinstance(everything, Generated)
-    assert {module for module, _ in everything.parts} == set(samplers("extrapolate"))
+    assert {module for module, _ in everything.module_splits} == set(samplers("extrapolate"))
 
 
 def test_slices_and_indices_are_of_the_same_questions():
@@ -139,11 +139,11 @@ def test_seed_and_split_change_the_questions():
 
 def test_workers_make_the_same_questions_and_stop_early():
     n = 4 * CHUNK + 5
-    alone = list(load_data(f"mathematics:{MIXED}+numbers__gcd", n=n))
+    without_workers = list(load_data(f"mathematics:{MIXED}+numbers__gcd", n=n))
     together = load_data(f"mathematics:{MIXED}+numbers__gcd", n=n, workers=2)
-    assert list(together) == alone
+    assert list(together) == without_workers
     begun = iter(together)
-    assert next(begun) == alone[0]
+    assert next(begun) == without_workers[0]
     assert isinstance(begun, Generator)
     begun.close()
     assert not multiprocessing.active_children()

@@ -22,8 +22,8 @@ def random(shape: tuple[int, ...], seed: int) -> torch.Tensor:
 def test_singular_values_become_about_one_and_vectors_stay(shape, seed):
     matrices = random(shape, seed)
     u, s, vt = torch.linalg.svd(matrices, full_matrices=False)
-    found = orthogonalize(matrices)
-    inner = u.mT @ found @ vt.mT  # diagonal where the singular vectors have stayed
+    orthogonalized = orthogonalize(matrices)
+    inner = u.mT @ orthogonalized @ vt.mT  # diagonal where the singular vectors have stayed
     diagonal = inner.diagonal(dim1=-2, dim2=-1)
     assert (inner - torch.diag_embed(diagonal)).abs().max() < 1e-3
     large = s > 0.1 * s[:, :1]
@@ -34,8 +34,10 @@ def test_singular_values_become_about_one_and_vectors_stay(shape, seed):
 def test_matrices_of_one_shape_do_not_meet():
     matrices = random((3, 4, 6), 0)
     together = orthogonalize(matrices)
-    for matrix, one in zip(matrices, together, strict=True):
-        torch.testing.assert_close(orthogonalize(matrix[None])[0], one, rtol=1e-4, atol=1e-5)
+    for matrix, orthogonalized in zip(matrices, together, strict=True):
+        torch.testing.assert_close(
+            orthogonalize(matrix[None])[0], orthogonalized, rtol=1e-4, atol=1e-5
+        )
 
 
 def test_zero_gradients_are_no_trouble():
@@ -57,11 +59,11 @@ def test_an_update_is_the_equation():
 
 
 def test_weights_without_a_gradient_stay():
-    used, unused = nn.Parameter(random((2, 3), 0)), nn.Parameter(random((2, 3), 1))
-    used.grad = torch.ones(2, 3)
-    Muon([used, unused]).step()
-    assert unused.equal(random((2, 3), 1))
-    assert not used.equal(random((2, 3), 0))
+    trained, untrained = nn.Parameter(random((2, 3), 0)), nn.Parameter(random((2, 3), 1))
+    trained.grad = torch.ones(2, 3)
+    Muon([trained, untrained]).step()
+    assert untrained.equal(random((2, 3), 1))
+    assert not trained.equal(random((2, 3), 0))
 
 
 @pytest.mark.parametrize("steps", [1, 5])
@@ -71,15 +73,15 @@ def test_a_saved_state_goes_on_bit_for_bit(steps):
             weight.grad = random((3, 3), number)
             optimizer.step()
 
-    whole, first = (nn.Parameter(random((3, 3), 50)) for _ in range(2))
-    run(whole, Muon([whole]), range(2 * steps))
-    begun = Muon([first])
-    run(first, begun, range(steps))
-    second = nn.Parameter(first.detach().clone())
-    resumed = Muon([second])
+    uninterrupted, interrupted = (nn.Parameter(random((3, 3), 50)) for _ in range(2))
+    run(uninterrupted, Muon([uninterrupted]), range(2 * steps))
+    begun = Muon([interrupted])
+    run(interrupted, begun, range(steps))
+    restored = nn.Parameter(interrupted.detach().clone())
+    resumed = Muon([restored])
     resumed.load_state_dict(begun.state_dict())
-    run(second, resumed, range(steps, 2 * steps))
-    assert second.equal(whole)
+    run(restored, resumed, range(steps, 2 * steps))
+    assert restored.equal(uninterrupted)
 
 
 def test_muon_learns():

@@ -24,8 +24,8 @@ def literal_updates(p: np.ndarray, gradients: list[np.ndarray]) -> np.ndarray:
     for t, g in enumerate(gradients, 1):
         beta = 1 - t**-0.8
         square = g**2 + 1e-30
-        new = {"all": square} if g.ndim < 2 else {"r": square.mean(-1), "c": square.mean(-2)}
-        averages = {k: beta * averages.get(k, 0) + (1 - beta) * v for k, v in new.items()}
+        factors = {"all": square} if g.ndim < 2 else {"r": square.mean(-1), "c": square.mean(-2)}
+        averages = {k: beta * averages.get(k, 0) + (1 - beta) * v for k, v in factors.items()}
         if g.ndim < 2:
             u = g / np.sqrt(averages["all"])
         else:
@@ -57,25 +57,25 @@ def test_a_resumed_adafactor_goes_on_as_if_uninterrupted():
             parameter.grad = torch.randn(4, 3, generator=generator)
             optimizer.step()
 
-    whole = torch.nn.Parameter(torch.ones(4, 3))
-    optimizer = Adafactor([whole])
-    steps(whole, optimizer, range(3))
+    uninterrupted = torch.nn.Parameter(torch.ones(4, 3))
+    optimizer = Adafactor([uninterrupted])
+    steps(uninterrupted, optimizer, range(3))
     state = optimizer.state_dict()
-    resumed = torch.nn.Parameter(whole.detach().clone())
-    again = Adafactor([resumed])
-    again.load_state_dict(state)
-    steps(resumed, again, range(3, 6))
+    resumed = torch.nn.Parameter(uninterrupted.detach().clone())
+    resumed_optimizer = Adafactor([resumed])
+    resumed_optimizer.load_state_dict(state)
+    steps(resumed, resumed_optimizer, range(3, 6))
     straight = torch.nn.Parameter(torch.ones(4, 3))
     steps(straight, Adafactor([straight]), range(6))
     assert resumed.equal(straight)
 
 
 def test_adafactor_leaves_parameters_without_gradient_alone():
-    used, unused = (torch.nn.Parameter(torch.ones(3)) for _ in range(2))
-    used.grad = torch.ones(3)
-    Adafactor([used, unused]).step()
-    assert unused.equal(torch.ones(3))
-    assert not used.equal(torch.ones(3))
+    trained, untrained = (torch.nn.Parameter(torch.ones(3)) for _ in range(2))
+    trained.grad = torch.ones(3)
+    Adafactor([trained, untrained]).step()
+    assert untrained.equal(torch.ones(3))
+    assert not trained.equal(torch.ones(3))
 
 
 def test_smoothed_loss_is_the_divergence_from_smoothed_labels():
@@ -90,8 +90,8 @@ def test_smoothed_loss_is_the_divergence_from_smoothed_labels():
         row[labels[b, t]] = 0.9
         logs = logits[b, t].log_softmax(-1)
         expected.append(sum(x * (x.log() - y) for x, y in zip(row[1:], logs[1:], strict=True)))
-    found = summed_loss(logits, labels, pad=0, smoothing=0.1) / 4
-    assert found.item() == pytest.approx(torch.stack(expected).mean().item(), rel=1e-5)
+    loss = summed_loss(logits, labels, pad=0, smoothing=0.1) / 4
+    assert loss.item() == pytest.approx(torch.stack(expected).mean().item(), rel=1e-5)
 
 
 def test_smoothed_loss_differs_from_cross_entropy_by_a_constant():

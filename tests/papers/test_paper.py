@@ -32,19 +32,25 @@ SMALL = {
 
 @pytest.mark.parametrize("paper", contents.PAPERS)
 def test_a_paper_has_all_of_its_figures_and_what_they_need(paper):
-    read = contents.read_contents(paper)
-    named = {each.name for each in catalogue.list_figures() if each.name.startswith(f"{paper}-")}
-    assert named <= read.figures.keys()
-    for figure, needs in read.figures.items():
+    paper_contents = contents.read_contents(paper)
+    figure_names = {
+        entry.name for entry in catalogue.list_figures() if entry.name.startswith(f"{paper}-")
+    }
+    assert figure_names <= paper_contents.figures.keys()
+    for figure, needs in paper_contents.figures.items():
         assert bool(needs) or set(catalogue.entries.find_figure(figure).inputs) <= {"study"}
-        assert set(needs) <= read.commands.keys() | read.people.keys()
-    used = {need for needs in read.figures.values() for need in needs}
-    made = " ".join(read.commands.values())
+        assert set(needs) <= paper_contents.commands.keys() | paper_contents.people.keys()
+    needed_names = {need for needs in paper_contents.figures.values() for need in needs}
+    command_lines = " ".join(paper_contents.commands.values())
     assert {
-        each for each in read.commands if each not in used and f"made/{each}" not in made
+        entry
+        for entry in paper_contents.commands
+        if entry not in needed_names and f"made/{entry}" not in command_lines
     } == set()
-    asked = {name for name, line in read.commands.items() if contents.RECIPE in line}
-    assert asked == read.recipes.keys()
+    recipe_names = {
+        name for name, line in paper_contents.commands.items() if contents.RECIPE_FILE in line
+    }
+    assert recipe_names == paper_contents.recipes.keys()
 
 
 def test_checkpoints_go_to_the_papers_of_their_architectures():
@@ -59,10 +65,10 @@ def test_checkpoints_go_to_the_papers_of_their_architectures():
 
 
 def test_commands_name_their_folders(tmp_path):
-    found = contents.list_commands(contents.read_contents("jiang"), ["a", "m/b"], tmp_path)
-    assert [each.out.name for each in found["summaries"]] == ["0-a", "1-b"]
-    assert found["probes"][0].words == ("probe", "all", str(tmp_path / "store"))
-    assert found["store"][0].line.startswith("tprprobe extract --ckpt a ")
+    commands = contents.list_commands(contents.read_contents("jiang"), ["a", "m/b"], tmp_path)
+    assert [command.out.name for command in commands["summaries"]] == ["0-a", "1-b"]
+    assert commands["probes"][0].words == ("probe", "all", str(tmp_path / "store"))
+    assert commands["store"][0].line.startswith("tprprobe extract --ckpt a ")
 
 
 @pytest.fixture
@@ -77,24 +83,30 @@ def test_a_paper_is_made_and_goes_on(small, tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit) as ended:
         main()
     assert not ended.value.code
-    about = {name: json.loads((out / f"{name}.json").read_text()) for name in SMALL["figures"]}
-    assert {each["verdict"] for each in about.values()} <= OUTCOMES
-    assert about["schlag-sec6.2"]["verdict"] == "holds"  # exact algebra
-    claims = about["schlag-sec6.2"]["claims"]
-    assert [each["verdict"] for each in claims] == ["holds"] * 6
-    judged = [each["judged_on"] for each in claims]  # on this item, and on the results pages
-    assert judged == [judgements.HERE] * 3 + [judgements.PAGES] * 3
-    assert all(each["quotation"] and each["rule"] and each["here"] for each in claims)
+    judgement_by_figure = {
+        name: json.loads((out / f"{name}.json").read_text()) for name in SMALL["figures"]
+    }
+    assert {judgement["verdict"] for judgement in judgement_by_figure.values()} <= OUTCOMES
+    assert judgement_by_figure["schlag-sec6.2"]["verdict"] == "holds"  # exact algebra
+    claims = judgement_by_figure["schlag-sec6.2"]["claims"]
+    assert [judgement["verdict"] for judgement in claims] == ["holds"] * 6
+    sources = [
+        judgement["judged_on"] for judgement in claims
+    ]  # on this item, and on the results pages
+    assert sources == [judgements.ON_FIGURE] * 3 + [judgements.ON_PAGES] * 3
+    assert all(
+        judgement["quotation"] and judgement["rule"] and judgement["here"] for judgement in claims
+    )
     for name in ("schlag-sec6.2", "matched-study"):
         for kind in ("pdf", "svg", "csv"):
             assert (out / f"{name}.{kind}").stat().st_size > 100
-        assert about[name]["missing"] is None
-    broken = about["schlag-fig2"]
+        assert judgement_by_figure[name]["missing"] is None
+    broken = judgement_by_figure["schlag-fig2"]
     assert broken["verdict"] == "missing"
     assert "nowhere" in broken["missing"]
     assert broken["claims"]
     assert "tprprobe inspect nowhere" in broken["commands"][0]
-    assert about["jiang-table3"]["missing"] == "no command makes it: people do"
+    assert judgement_by_figure["jiang-table3"]["missing"] == "no command makes it: people do"
     html, text = ((out / f"report.{kind}").read_text("utf-8") for kind in ("html", "md"))
     for name in SMALL["figures"]:
         assert f"{name}: " in html
@@ -129,52 +141,57 @@ def test_a_paper_is_made_and_goes_on(small, tmp_path, monkeypatch, capsys):
 
 
 def test_the_least_favourable_claim_is_the_verdict():
-    def of(*outcomes, made=True):
-        return judgements.sum_up([{"verdict": each, "decides": True} for each in outcomes], made)
+    def of(*outcomes, is_made=True):
+        return judgements.combine_verdicts(
+            [{"verdict": outcome, "decides": True} for outcome in outcomes], is_made
+        )
 
     assert of("holds", "undecided", "fails") == "fails"
     assert of("holds", "not decidable here") == "undecided"
     assert of("holds", "not comparable") == "not comparable"
-    assert (of("holds"), of(), of("holds", made=False)) == ("holds", "not found", "missing")
+    assert (of("holds"), of(), of("holds", is_made=False)) == ("holds", "not found", "missing")
 
 
 def test_what_is_shown_decides_then_the_pages_on_these_models_then_the_others():
     name = "huang-pos-prediction"
-    own = judge(find_claim(name), Evidence({"": exact(-1.0)}, "document", 100))
-    for given, decided in (
-        (([own], ["tpgn-scenes"]), [True, False, False]),
+    verdict = judge(find_claim(name), Evidence({"": exact(-1.0)}, "document", 100))
+    for arguments, decided in (
+        (([verdict], ["tpgn-scenes"]), [True, False, False]),
         (([], ["tpgn-scenes"]), [True, False]),
         (([], []), [True, True]),
     ):
-        rows = judgements.list_judgements([name], *given)
-        assert [each["decides"] for each in rows] == decided
+        rows = judgements.list_judgements([name], *arguments)
+        assert [judgement["decides"] for judgement in rows] == decided
     assert (
-        judgements.sum_up(judgements.list_judgements([name], [own], ["tpgn-scenes"]), True)
+        judgements.combine_verdicts(
+            judgements.list_judgements([name], [verdict], ["tpgn-scenes"]), True
+        )
         == "fails"
     )
     assert (
-        judgements.sum_up(judgements.list_judgements([name], [], ["tpgn-scenes"]), True) == "holds"
+        judgements.combine_verdicts(judgements.list_judgements([name], [], ["tpgn-scenes"]), True)
+        == "holds"
     )
 
 
 def test_numbers_are_read_from_what_is_drawn():
     figure = drawing(4, 3)
-    first, second = figure.subplots(1, 2)
-    first.set_title("left", loc="left")
-    first.plot([1, 2], [3, 4], label="line")
-    first.scatter([5], [6], label="points")
-    first.bar([7], [8], label="bars")
-    second.imshow(np.array([[0.5, np.nan]]))
-    second.barh([1.0], [9.0])
-    second.text(0, 1, "said")
-    found = tabulate_drawn(figure)
-    rows = {(row.mark, row.series): (row.x, row.y) for row in found.itertuples()}
+    left_axes, right_axes = figure.subplots(1, 2)
+    left_axes.set_title("left", loc="left")
+    left_axes.plot([1, 2], [3, 4], label="line")
+    left_axes.scatter([5], [6], label="points")
+    left_axes.bar([7], [8], label="bars")
+    right_axes.imshow(np.array([[0.5, np.nan]]))
+    right_axes.barh([1.0], [9.0])
+    right_axes.text(0, 1, "said")
+    table = tabulate_drawn(figure)
+    rows = {(row.mark, row.series): (row.x, row.y) for row in table.itertuples()}
     assert rows["line", "line"] == (2, 4)
     assert rows["point", "points"] == (5, 6)
     assert rows["bar", "bars"] == (7, 8)
     assert rows["bar", "0"] == (9, 1)
-    assert set(found["panel"]) == {"0 left", "1"}
-    cells = found[found["mark"] == "cell"]
+    assert set(table["panel"]) == {"0 left", "1"}
+    cells = table[table["mark"] == "cell"]
     assert cells["value"].tolist()[0] == 0.5
     assert pd.isna(cells["value"].tolist()[1])
-    assert "said" in found["text"].tolist()
+    assert "said" in table["text"].tolist()

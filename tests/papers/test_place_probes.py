@@ -85,21 +85,21 @@ def test_linear_probes_are_logistic_regressions():
     x, y = rng.normal(size=(300, 4)), rng.integers(0, 3, 300)
     x[:, 0] += y
     state, labels = torch.as_tensor(x), torch.as_tensor(y)[:, None]
-    found = fit_linear(state, labels, 3, (state, labels))
+    probe = fit_linear(state, labels, 3, (state, labels))
     rival = LogisticRegression(C=1 / (1e-4 * 300), tol=1e-8, max_iter=1000).fit(x, y)
-    own = found.weights[0] - found.weights[0].mean(0)
-    other = rival.coef_ - rival.coef_.mean(0)
-    assert np.allclose(own.numpy(), other, atol=5e-3)
+    weights = probe.weights[0] - probe.weights[0].mean(0)
+    expected = rival.coef_ - rival.coef_.mean(0)
+    assert np.allclose(weights.numpy(), expected, atol=5e-3)
 
 
-SEEN = []
+FIRST_ROWS = []
 
 
 class Mean(BilinearProbe):
     """Keeps what it is given."""
 
     def fit(self, X, y):
-        SEEN.append((X, y))
+        FIRST_ROWS.append((X, y))
         self.classes_ = np.unique(y)
         return self
 
@@ -114,11 +114,11 @@ def test_states_are_last_first_or_all(bound):
     rows = np.flatnonzero(tokens["sample"] == 3)
     expected = {"last_state": vectors[rows[-1]], "first_state": vectors[rows[0]], "all_states": vectors[rows].mean(0)}  # fmt: skip
     for mode, vector in expected.items():
-        SEEN.clear()
+        FIRST_ROWS.clear()
         tp.probe(bound, "token", Mean(), sites=HIDDEN, controls=(), span_mode=mode)
-        X = np.concatenate([X for X, _ in SEEN[:5]])
-        own = X[(np.abs(X[:, 1:] - vector) < 1e-5).all(1)]
-        assert {*own[:, 0]} == {*range(len(rows))}
+        X = np.concatenate([X for X, _ in FIRST_ROWS[:5]])
+        sample_rows = X[(np.abs(X[:, 1:] - vector) < 1e-5).all(1)]
+        assert {*sample_rows[:, 0]} == {*range(len(rows))}
 
 
 def test_the_structure_of_questions_is_a_task(tmp_path):
@@ -132,8 +132,8 @@ def test_the_command_and_its_options(tmp_path):
     store, out = plant_bindings(tmp_path / "store", left, n=60), tmp_path / "out"
     args = ["probe", "token", str(store.path), "--probe", "bilinear", "--sites", STATE]
     args += ["--rank", "2x2", "--control", "shuffled", "--out", str(out)]
-    told = json.loads(CliRunner().invoke(app, [*args, "--json"]).stdout)
-    assert {row["control"] for row in told} == {"real", "shuffled", "majority"}
+    printed = json.loads(CliRunner().invoke(app, [*args, "--json"]).stdout)
+    assert {row["control"] for row in printed} == {"real", "shuffled", "majority"}
     assert isinstance(CliRunner().invoke(app, args).exception, tp.InputError)
     assert CliRunner().invoke(app, [*args, "--resume"]).exit_code == 0
     assert "Of bilinear: Its dimensions" in " ".join(
@@ -142,7 +142,7 @@ def test_the_command_and_its_options(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("arguments", "message"),
     [
         (["tokn"], "unknown probe or folder 'tokn'"),
         (["token", "--seeds", "3"], "seeds: these probes have no seed"),
@@ -151,15 +151,15 @@ def test_the_command_and_its_options(tmp_path):
         (["token", "--rank", "0x2"], "rank"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(bound, given, said):
-    task, *more = given
-    args = ["probe", task, str(bound.path), "--probe", "bilinear", "--sites", STATE, *more]
-    done = CliRunner().invoke(app, args)
-    assert isinstance(done.exception, tp.InputError)
-    assert said in str(done.exception)
-    assert "\n" not in str(done.exception)
+def test_what_is_wrong_is_said_in_one_line(bound, arguments, message):
+    task, *options = arguments
+    args = ["probe", task, str(bound.path), "--probe", "bilinear", "--sites", STATE, *options]
+    result = CliRunner().invoke(app, args)
+    assert isinstance(result.exception, tp.InputError)
+    assert message in str(result.exception)
+    assert "\n" not in str(result.exception)
 
 
 def test_a_rank_is_of_bilinear_probes_alone(bound):
-    done = CliRunner().invoke(app, ["probe", "token", str(bound.path), "--rank", "2x2"])
-    assert "rank: no setting of linear probes" in str(done.exception)
+    result = CliRunner().invoke(app, ["probe", "token", str(bound.path), "--rank", "2x2"])
+    assert "rank: no setting of linear probes" in str(result.exception)

@@ -22,30 +22,36 @@ def gold(tmp_path_factory):
 def test_polarity_is_decoded_from_clusters_that_have_it(gold):
     polarity = gold.tokens["polarity"].cat.codes.to_numpy(int) + 1
     literal = gold.tokens["literal"].fillna(False).to_numpy(int)
-    net, own = (
+    by_net, by_literal = (
         decode_polarity(labels, gold.tokens, gold.questions).set_index(["subset", "predictor"])
         for labels in (polarity[None], literal[None])
     )
-    assert (net.xs("clusters", level="predictor")["accuracy"] == 1).all()
-    assert own.loc[("discordant", "clusters"), "accuracy"] == 0
-    assert own.loc[("all", "clusters"), "accuracy"] == own.loc[("all", "literal"), "accuracy"]
-    gain = net.loc[("discordant", "surface")]
+    assert (by_net.xs("clusters", level="predictor")["accuracy"] == 1).all()
+    assert by_literal.loc[("discordant", "clusters"), "accuracy"] == 0
+    assert (
+        by_literal.loc[("all", "clusters"), "accuracy"]
+        == by_literal.loc[("all", "literal"), "accuracy"]
+    )
+    gain = by_net.loc[("discordant", "surface")]
     assert gain["gain"] == pytest.approx(1 - gain["accuracy"])
     assert 0 < gain["gain_low"] <= gain["gain"] <= gain["gain_high"]
-    assert own.loc[("all", "clusters"), "gain"] == 0
+    assert by_literal.loc[("all", "clusters"), "gain"] == 0
 
 
 def test_accuracies_are_of_held_out_digits(gold):
     held_out = ~halve_documents(gold.questions, 0)
     digits = gold.tokens[(gold.tokens["kind"] == "digit") & held_out]
-    found = decode_polarity(np.zeros((1, len(gold.tokens)), int), gold.tokens, gold.questions)
-    found = found.set_index(["subset", "predictor"])
+    accuracies = decode_polarity(np.zeros((1, len(gold.tokens)), int), gold.tokens, gold.questions)
+    accuracies = accuracies.set_index(["subset", "predictor"])
     surface = (digits["surface_polarity"].astype(str) == digits["polarity"].astype(str)).mean()
-    assert found.loc[("all", "surface"), "accuracy"] == pytest.approx(surface)
-    assert found.loc[("all", "surface"), "n"] == len(digits)
-    assert found.loc[("all", "clusters"), "accuracy"] == found.loc[("all", "majority"), "accuracy"]
+    assert accuracies.loc[("all", "surface"), "accuracy"] == pytest.approx(surface)
+    assert accuracies.loc[("all", "surface"), "n"] == len(digits)
+    assert (
+        accuracies.loc[("all", "clusters"), "accuracy"]
+        == accuracies.loc[("all", "majority"), "accuracy"]
+    )
     answered = digits["discordant"].astype(bool) & digits["correct"]
-    assert found.loc[("discordant, answered", "clusters"), "n"] == answered.sum()
+    assert accuracies.loc[("discordant, answered", "clusters"), "n"] == answered.sum()
 
 
 def test_without_discordant_digits_there_is_no_number():
@@ -53,15 +59,15 @@ def test_without_discordant_digits_there_is_no_number():
         [tp.gold.arithmetic("Calculate 1/2.").assign(sample=i, correct=True) for i in range(4)]
     )
     labels = np.zeros((1, len(tokens)), int)
-    found = decode_polarity(labels, tokens, tokens["sample"].to_numpy())
-    found = found.set_index(["subset", "predictor"])
-    assert found.loc[("discordant", "clusters"), "n"] == 0
-    assert np.isnan(found.loc[("discordant", "clusters"), "accuracy"])
+    accuracies = decode_polarity(labels, tokens, tokens["sample"].to_numpy())
+    accuracies = accuracies.set_index(["subset", "predictor"])
+    assert accuracies.loc[("discordant", "clusters"), "n"] == 0
+    assert np.isnan(accuracies.loc[("discordant", "clusters"), "accuracy"])
 
 
 def test_the_rule_that_the_claim_writes_is_told_from_wider_ones(gold):
-    found = decode_polarity(np.zeros((1, len(gold.tokens)), int), gold.tokens, gold.questions)
-    found = found[found["subset"] == "all"].set_index("predictor")
+    accuracies = decode_polarity(np.zeros((1, len(gold.tokens)), int), gold.tokens, gold.questions)
+    accuracies = accuracies[accuracies["subset"] == "all"].set_index("predictor")
     digits = gold.tokens[(gold.tokens["kind"] == "digit") & ~halve_documents(gold.questions, 0)]
     denominators = digits["polarity"] == "denominator"
     for rule, behind in (
@@ -70,21 +76,21 @@ def test_the_rule_that_the_claim_writes_is_told_from_wider_ones(gold):
         ("distant", ["/", "/(-", "/…"]),
     ):
         accuracy = (digits["behind"].isin(behind) == denominators).mean()
-        assert found.loc[rule, "accuracy"] == pytest.approx(accuracy)
-    assert found.loc["adjacent", "accuracy"] < found.loc["surface", "accuracy"]
+        assert accuracies.loc[rule, "accuracy"] == pytest.approx(accuracy)
+    assert accuracies.loc["adjacent", "accuracy"] < accuracies.loc["surface", "accuracy"]
 
 
 def test_what_runs_of_kmeans_differ_by_is_in_the_interval(gold):
     polarity = gold.tokens["polarity"].cat.codes.to_numpy(int) + 1
     runs = np.stack([polarity, np.zeros_like(polarity)])
-    one, both = (
+    one_run, two_runs = (
         decode_polarity(labels, gold.tokens, gold.questions).iloc[0] for labels in (runs[:1], runs)
     )
     worst = decode_polarity(runs[1:], gold.tokens, gold.questions).iloc[0]
-    assert one["accuracy_low"] == one["accuracy_high"] == 1
-    assert both["accuracy"] == pytest.approx((1 + worst["accuracy"]) / 2)
-    assert both["accuracy_low"] < worst["accuracy"]
-    assert both["accuracy_high"] == 1
+    assert one_run["accuracy_low"] == one_run["accuracy_high"] == 1
+    assert two_runs["accuracy"] == pytest.approx((1 + worst["accuracy"]) / 2)
+    assert two_runs["accuracy_low"] < worst["accuracy"]
+    assert two_runs["accuracy_high"] == 1
 
 
 def test_ones_digits_are_counted_whatever_a_cluster_is_named(gold):
@@ -92,10 +98,10 @@ def test_ones_digits_are_counted_whatever_a_cluster_is_named(gold):
     numerator = (gold.tokens["polarity"] == "numerator").to_numpy(bool)
     ones = (gold.tokens["place"] == 0).fillna(False).to_numpy(bool)
     labels = np.where(ones & numerator, 1, 0)
-    kept = ~numerator | ones  # no other digit of a numerator: the place says nothing more
-    tokens, questions = gold.tokens[kept], gold.questions[kept]
+    is_included = ~numerator | ones  # no other digit of a numerator: the place says nothing more
+    tokens, questions = gold.tokens[is_included], gold.questions[is_included]
     lattice = build_lattice(describe(tokens, ARITHMETIC))
-    assert "ones" not in name_clusters(labels[kept], lattice, questions)["name"][1]
-    found = score_ones(labels[None, kept], tokens, questions).set_index("polarity")
-    assert found.loc["numerator", "precision"] == 1
-    assert found.loc["denominator", "precision"] < 0.5
+    assert "ones" not in name_clusters(labels[is_included], lattice, questions)["name"][1]
+    precision = score_ones(labels[None, is_included], tokens, questions).set_index("polarity")
+    assert precision.loc["numerator", "precision"] == 1
+    assert precision.loc["denominator", "precision"] < 0.5

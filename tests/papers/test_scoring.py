@@ -45,9 +45,9 @@ TEXT = st.text("abc .'", max_size=24)
 
 def test_rouge_by_hand():
     """Reference of 7 words, prediction of 6 in its order: P 1, R 6/7; bigrams 4 of 6 and of 5."""
-    found = rouge("the cat was found under the bed", "The cat was under the bed.")
-    assert found["rouge1"] == found["rougeL"] == pytest.approx(12 / 13)
-    assert found["rouge2"] == pytest.approx(8 / 11)
+    scores = rouge("the cat was found under the bed", "The cat was under the bed.")
+    assert scores["rouge1"] == scores["rougeL"] == pytest.approx(12 / 13)
+    assert scores["rouge2"] == pytest.approx(8 / 11)
     assert rouge("cats running", "cat runs")["rouge1"] == 1  # by their stems
     assert rouge("has", "ha")["rouge1"] == 0  # words of three letters have none
 
@@ -62,10 +62,10 @@ def test_rouge_is_that_of_rouge_155_of_sentences():
         "A nation has exiled a professor in Antarctica . Maria Jordan , a guard , claims that she "
         "did not repair eight factories . Austria voted in Wellington at midnight ."
     )
-    found = rouge(reference, prediction)
-    assert found["rouge1"] == pytest.approx(0.38298, abs=1e-5)
-    assert found["rouge2"] == pytest.approx(0.31111, abs=1e-5)
-    assert found["rougeLsum"] == pytest.approx(0.38298, abs=1e-5)
+    scores = rouge(reference, prediction)
+    assert scores["rouge1"] == pytest.approx(0.38298, abs=1e-5)
+    assert scores["rouge2"] == pytest.approx(0.31111, abs=1e-5)
+    assert scores["rougeLsum"] == pytest.approx(0.38298, abs=1e-5)
     turned = rouge("a b c . d e f .", "d e f . a b c .")
     assert (turned["rougeL"], turned["rougeLsum"]) == (0.5, 1.0)
     assert rouge("a b c. d e f.", "d e f. a b c.")["rougeLsum"] == 0.5  # no space: one sentence
@@ -78,14 +78,14 @@ def test_java_meteor_of_summaries_is_of_the_corpus_where_it_is_installed(monkeyp
     rows = rows.join(score_summaries(rows))
     monkeypatch.setattr(predictions, "meteor_missing", lambda: "METEOR needs Java")
     assert "meteor_java" not in predictions.summarize_scores(rows)["scores"]
-    given = []
+    calls = []
     monkeypatch.setattr(predictions, "meteor_missing", lambda: None)
     monkeypatch.setattr(
-        predictions, "java_meteor", lambda *texts: given.append(texts) or (0.25, [])
+        predictions, "java_meteor", lambda *texts: calls.append(texts) or (0.25, [])
     )
-    found = predictions.summarize_scores(rows)["scores"]["meteor_java"]
-    assert found == {"value": 0.25, "low": None, "high": None, "n": 2}
-    assert given == [([words("a"), words("c d")], [[words("A b.")], [words("c")]])]
+    score = predictions.summarize_scores(rows)["scores"]["meteor_java"]
+    assert score == {"value": 0.25, "low": None, "high": None, "n": 2}
+    assert calls == [([words("a"), words("c d")], [[words("A b.")], [words("c")]])]
 
 
 def test_meteor_by_hand():
@@ -113,16 +113,16 @@ def test_repetition_and_novelty_by_hand():
 
 @given(TEXT, TEXT)
 def test_scores_stay_in_their_range(reference, prediction):
-    found = score_summaries(
+    scores = score_summaries(
         pd.DataFrame({"source": ["a b"], "target": [reference], "prediction": [prediction]})
     ).drop(columns="words")
-    values = found.to_numpy(float)
+    values = scores.to_numpy(float)
     assert ((values >= 0) & (values <= 1) | np.isnan(values)).all()
-    same = score_summaries(
+    of_itself = score_summaries(
         pd.DataFrame({"source": ["a"], "target": [reference], "prediction": [reference]})
     ).iloc[0]
-    assert same["exact_match"]
-    assert same["rouge1"] in (0, 1)
+    assert of_itself["exact_match"]
+    assert of_itself["rouge1"] in (0, 1)
 
 
 # The generated English
@@ -159,21 +159,23 @@ def test_summaries_are_judged_by_their_words(summary, grammatical, faithful):
 def test_means_and_differences_are_paired_by_document():
     rng = np.random.default_rng(0)
     hard = rng.random(200)
-    first = pd.DataFrame({"rouge1": hard, "exact_match": hard > 0.4, "repetition": np.nan})
-    second = pd.DataFrame({"rouge1": hard - 0.01, "exact_match": hard > 0.5, "repetition": 0.1})
-    means = mean_scores(first)
+    scores = pd.DataFrame({"rouge1": hard, "exact_match": hard > 0.4, "repetition": np.nan})
+    lower_scores = pd.DataFrame(
+        {"rouge1": hard - 0.01, "exact_match": hard > 0.5, "repetition": 0.1}
+    )
+    means = mean_scores(scores)
     assert means.loc["rouge1", "value"] == pytest.approx(hard.mean())
     assert means.loc["rouge1", "high"] - means.loc["rouge1", "low"] > 0.05
     assert means.loc["repetition", "n"] == 0
-    found = compare_scores(first, second)
-    assert found.loc["rouge1", ["value", "low", "high"]].tolist() == pytest.approx([0.01] * 3)
-    assert found.loc["rouge1", "p"] < 0.01
-    lacking = pd.concat([first, pd.DataFrame({"rouge1": [0.5]})], ignore_index=True)
+    differences = compare_scores(scores, lower_scores)
+    assert differences.loc["rouge1", ["value", "low", "high"]].tolist() == pytest.approx([0.01] * 3)
+    assert differences.loc["rouge1", "p"] < 0.01
+    lacking = pd.concat([scores, pd.DataFrame({"rouge1": [0.5]})], ignore_index=True)
     assert mean_scores(lacking).loc["exact_match"].equals(means.loc["exact_match"])
     wins = int(((hard > 0.4) & (hard <= 0.5)).sum())
-    assert found.loc["exact_match", "p"] == pytest.approx(sign_test(wins, 0))
+    assert differences.loc["exact_match", "p"] == pytest.approx(sign_test(wins, 0))
     with pytest.raises(InputError, match="same documents"):
-        compare_scores(first, second.iloc[:50])
+        compare_scores(scores, lower_scores.iloc[:50])
 
 
 # Baselines
@@ -181,12 +183,17 @@ def test_means_and_differences_are_paired_by_document():
 
 def test_baselines_are_sentences_of_the_document():
     text = "We study e.g. graphs. A bound is 3.5 times better! It holds.\nAlways"
-    parts = ["We study e.g. graphs.", "A bound is 3.5 times better!", "It holds.", "Always"]
-    assert sentences(text) == parts
+    document_sentences = [
+        "We study e.g. graphs.",
+        "A bound is 3.5 times better!",
+        "It holds.",
+        "Always",
+    ]
+    assert sentences(text) == document_sentences
     rows = pd.DataFrame({"source": [text] * 60 + [""], "target": "t"})
     lead, random = (baseline_rows(rows, name) for name in ("lead-1", "random-sentence"))
-    assert set(lead["prediction"][:60]) == {parts[0]}
-    assert set(random["prediction"][:60]) == set(parts)
+    assert set(lead["prediction"][:60]) == {document_sentences[0]}
+    assert set(random["prediction"][:60]) == set(document_sentences)
     assert (
         random["prediction"].tolist()
         == baseline_rows(rows, "random-sentence")["prediction"].tolist()
@@ -209,8 +216,8 @@ def evaluation(folder, name, damage, data="corpus"):
     rows = rows.join(score_summaries(rows))
     folder = folder / name
     folder.mkdir(parents=True)
-    about = {"model": name, "data": data, "split": "test", "seed": 0, "decoding": {"beam": 4}}
-    save_lines(rows, about | summarize_scores(rows), folder, name)
+    manifest = {"model": name, "data": data, "split": "test", "seed": 0, "decoding": {"beam": 4}}
+    save_lines(rows, manifest | summarize_scores(rows), folder, name)
     return folder
 
 
@@ -220,20 +227,20 @@ def two(tmp_path):
 
 
 def test_evaluations_are_read_as_they_were_written(two):
-    about = json.loads((two[0] / "tpt-d.json").read_text())
-    assert about["decoding"] == {"beam": 4}
-    assert about["exact_match"] == pytest.approx(10 / 12)
-    found = load_summaries(two)
-    assert found.groupby("model", sort=False).size().to_dict() == {
+    manifest = json.loads((two[0] / "tpt-d.json").read_text())
+    assert manifest["decoding"] == {"beam": 4}
+    assert manifest["exact_match"] == pytest.approx(10 / 12)
+    summaries = load_summaries(two)
+    assert summaries.groupby("model", sort=False).size().to_dict() == {
         "tpt-d": 12,
         "t5": 12,
         "lead-1": 12,
         "random-sentence": 12,
     }
-    first = found[found["model"] == "tpt-d"]
-    assert summarize_scores(first[[*["source", "target", "prediction"], "exact_match", "rouge1"]])[
-        "scores"
-    ]["rouge1"] == pytest.approx(about["scores"]["rouge1"])
+    tpt_rows = summaries[summaries["model"] == "tpt-d"]
+    assert summarize_scores(
+        tpt_rows[[*["source", "target", "prediction"], "exact_match", "rouge1"]]
+    )["scores"]["rouge1"] == pytest.approx(manifest["scores"]["rouge1"])
     with pytest.raises(InputError, match="no summaries"):
         load_summaries([two[0].parent])
 
@@ -258,7 +265,7 @@ def model():
     texts = [report.source for report in load_data("english", "train", n=20)]
     vocabulary = train_subwords(texts, 400, max_source=60, max_target=12)
     model = build({"architecture": "tpt", **sizes, "vocab_size": len(vocabulary)}, seed=0)
-    for linear in (part for part in model.modules() if isinstance(part, torch.nn.Linear)):
+    for linear in (module for module in model.modules() if isinstance(module, torch.nn.Linear)):
         linear.weight.data.mul_(3)  # or else it writes the same whatever it reads
     model.vocabulary, model.name = vocabulary, "tpt-d-tiny"
     return model
@@ -269,14 +276,14 @@ def test_documents_are_summarized_and_scored(model, tmp_path):
     rows = evaluate(model, data)
     assert rows["source"].tolist() == [report.source for report in data]
     assert rows["target"].tolist() == [report.target for report in data]
-    alone = [write_summaries(model, [r.source], [""], model.vocabulary) for r in data]
-    assert rows["prediction"].tolist() == [text for (text,) in alone]
+    one_by_one = [write_summaries(model, [r.source], [""], model.vocabulary) for r in data]
+    assert rows["prediction"].tolist() == [text for (text,) in one_by_one]
     assert len(set(rows["prediction"])) > 1
     assert not rows["faithful"].any()
     path = save_evaluation(rows, model, data, tmp_path, {"beam": 2})
-    about = json.loads(path.read_text())
-    assert about | summarize(rows) == about
-    assert (about["n"], about["decoding"]) == (7, {"beam": 2})
+    manifest = json.loads(path.read_text())
+    assert manifest | summarize(rows) == manifest
+    assert (manifest["n"], manifest["decoding"]) == (7, {"beam": 2})
     assert load_summaries([tmp_path])["model"].iloc[0] == "tpt-d-tiny"
     short = evaluate(model, data, max_length=2, beam=2)["prediction"]
     assert (short.str.len() < rows["prediction"].str.len()).any()
@@ -361,18 +368,21 @@ def test_unsupported_names_and_numbers():
 
 
 def test_unsupported_facts_that_two_models_wrote(two):
-    (found,) = load_matches(two)
-    assert (found["references"], found["unsupported"]) == (12, 12)  # 1999 is in no source
-    assert (found["first"], found["second"]) == (10, 6)
-    assert (found["only_first"], found["only_second"]) == (4, 0)
+    (counts,) = load_matches(two)
+    assert (counts["references"], counts["unsupported"]) == (12, 12)  # 1999 is in no source
+    assert (counts["first"], counts["second"]) == (10, 6)
+    assert (counts["only_first"], counts["only_second"]) == (4, 0)
     rows = pd.DataFrame(
         {"source": SOURCE, "target": "It was in 1999", "prediction": ["1999", "no", "in 1999"]}
     )
-    first, second = match_unsupported(rows), match_unsupported(rows.iloc[::-1].reset_index())
-    assert first["matched"].tolist() == [True, False, True]
-    second["matched"] = [False, False, True]
-    found = compare_matches(first, second)
-    assert (found["only_first"], found["only_second"], found["p_mcnemar"]) == (1, 0, 1.0)
+    matches, reversed_matches = (
+        match_unsupported(rows),
+        match_unsupported(rows.iloc[::-1].reset_index()),
+    )
+    assert matches["matched"].tolist() == [True, False, True]
+    reversed_matches["matched"] = [False, False, True]
+    counts = compare_matches(matches, reversed_matches)
+    assert (counts["only_first"], counts["only_second"], counts["p_mcnemar"]) == (1, 0, 1.0)
 
 
 def test_facts_that_people_found(two, tmp_path):
@@ -382,10 +392,10 @@ def test_facts_that_people_found(two, tmp_path):
     path = make_sheet(*two, tmp_path / "facts.csv", kind="facts", n=12)
     assert "reference" in pd.read_csv(path)
     fill(path, lambda row, question: "yes" if judge(row, question) else "no")
-    (found,) = load_matches([path])
-    assert found["models"] == ("tpt-d", "t5")
-    assert (found["first"], found["second"]) == (10, 6)
-    assert (found["only_first"], found["only_second"]) == (4, 0)
+    (counts,) = load_matches([path])
+    assert counts["models"] == ("tpt-d", "t5")
+    assert (counts["first"], counts["second"]) == (10, 6)
+    assert (counts["only_first"], counts["only_second"]) == (4, 0)
     cells = catalogue.make("jiang-unfaithful", matches=[path]).cells
     assert cells["from"].str.startswith("printed").tolist() == [False, True]
     assert cells["have them"].tolist() == ["10 : 6", "21 : 17"]

@@ -29,7 +29,7 @@ def results(stores):
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, [str(each) for each in arguments])
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def test_reconstruction_table_has_printed_and_own_numbers(results):
@@ -40,15 +40,19 @@ def test_reconstruction_table_has_printed_and_own_numbers(results):
     )
     assert cells.loc[("Transformer (printed)", "one head (mean)"), "n = 100 positions"] == "0.009"
     assert set(table.cells["model"]) >= {"tp", "tp, untrained", "plain", "plain, untrained"}
-    own = results[(results["model"] == "plain") & ~results["untrained"] & (results["layer"] == 1)]
-    row = own.query("predictor == 'heads' and unit == 'question' and penalty == 'none'")
-    held = row[(row["n"] == row["n"].max()) & (row["split"] == "held_out")].iloc[0]
-    assert cells.loc[("plain", "one head (mean)"), "held out"].startswith(f"{held['mse']:.4f} [")
+    plain_rows = results[
+        (results["model"] == "plain") & ~results["untrained"] & (results["layer"] == 1)
+    ]
+    row = plain_rows.query("predictor == 'heads' and unit == 'question' and penalty == 'none'")
+    held_out = row[(row["n"] == row["n"].max()) & (row["split"] == "held_out")].iloc[0]
+    assert cells.loc[("plain", "one head (mean)"), "held out"].startswith(
+        f"{held_out['mse']:.4f} ["
+    )
     small = row[(row["n"] == 100) & (row["split"] == "in_sample")].iloc[0]
-    shown = cells.loc[("plain", "one head (mean)"), "n = 100 questions"]
-    assert shown == f"{small['mse']:.4f}"
-    first = reconstruction_table(results, layer=0).cells
-    assert set(first["layer"]) == {"0", "last"}
+    cell = cells.loc[("plain", "one head (mean)"), "n = 100 questions"]
+    assert cell == f"{small['mse']:.4f}"
+    of_layer_0 = reconstruction_table(results, layer=0).cells
+    assert set(of_layer_0["layer"]) == {"0", "last"}
 
 
 def test_reconstruction_figure_has_a_row_a_model(results):
@@ -61,19 +65,19 @@ def test_reconstruction_figure_has_a_row_a_model(results):
 
 def test_reconstruct_command(stores, tmp_path):
     out = tmp_path / "out"
-    done = run("reconstruct", stores[0].path, "--baseline", stores[1].path, "--out", out)
-    assert done.exit_code == 0, done.output
-    assert "| tp, untrained" in done.output
-    written = load_reconstruction(out)
-    assert set(written["model"]) == {"tp", "plain"}
-    assert written["layer"].nunique() == LAYERS
-    assert (out / "reconstruction.md").read_text().strip() == done.output.strip()
+    result = run("reconstruct", stores[0].path, "--baseline", stores[1].path, "--out", out)
+    assert result.exit_code == 0, result.output
+    assert "| tp, untrained" in result.output
+    table = load_reconstruction(out)
+    assert set(table["model"]) == {"tp", "plain"}
+    assert table["layer"].nunique() == LAYERS
+    assert (out / "reconstruction.md").read_text().strip() == result.output.strip()
     assert (out / "figure.pdf").read_bytes().startswith(b"%PDF")
     as_json = run("reconstruct", stores[0].path, "--layer", -1, "--json")
     rows = json.loads(as_json.stdout)
     assert {row["layer"] for row in rows} == {LAYERS - 1}
-    again = run("reconstruct", stores[0].path, "--out", out)
-    assert isinstance(again.exception, InputError)
+    repeated = run("reconstruct", stores[0].path, "--out", out)
+    assert isinstance(repeated.exception, InputError)
 
 
 def test_binding_command(tmp_path, checkpoint):
@@ -81,9 +85,9 @@ def test_binding_command(tmp_path, checkpoint):
     assert plain.exit_code == 0, plain.output
     assert "standard 1, 1, 1, 1, 1; tp 1, 2, 4, 8, 16" in plain.output
     assert not (tmp_path / "exact" / "probe.csv").exists()
-    done = run("binding", "--ckpt", checkpoint, "--out", tmp_path / "asked", "--json")
-    assert done.exit_code == 0, done.output
-    rows = json.loads(done.stdout)
+    result = run("binding", "--ckpt", checkpoint, "--out", tmp_path / "asked", "--json")
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.stdout)
     assert set(rows) == {"demonstration", "degrees", "probe"}
     figure = catalogue.make("schlag-sec6.2-trained", bindings=[tmp_path / "asked"])
     assert len(figure.axes) == 3

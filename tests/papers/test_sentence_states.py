@@ -11,9 +11,9 @@ from tprpapers.huang.unbinding.sentence_states import (
     BEHIND,
     BEST,
     CENTERS,
+    CURRENT,
     ELSEWHERE,
     GAUSSIAN,
-    OWN,
     RANDOM,
     SHARED,
     STATE,
@@ -34,12 +34,12 @@ def planted(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def found(planted):
+def state_fit(planted):
     return fit_states(read_words(planted.store), directions=(1, M, 50))
 
 
-def share(found, roles, directions):
-    rows = found.shares.set_index(["roles", "directions"])
+def share(state_fit, roles, directions):
+    rows = state_fit.shares.set_index(["roles", "directions"])
     return rows.loc[(roles, directions)]
 
 
@@ -52,37 +52,37 @@ def test_the_dual_basis_of_centers_is_the_roles(planted):
     cosines /= np.linalg.norm(basis, axis=1) * np.linalg.norm(planted.roles, axis=1)
     assert np.abs(cosines) == pytest.approx(1, abs=0.01)
     strongest = np.linalg.svd(find_centers(vectors, roles).reshape(M, *planted.shape))[2][:, 0]
-    own = np.abs((strongest * planted.roles).sum(1)) / np.linalg.norm(planted.roles, axis=1)
-    assert own.max() < 0.95  # the unbinding vectors are not the roles
+    own_cosines = np.abs((strongest * planted.roles).sum(1)) / np.linalg.norm(planted.roles, axis=1)
+    assert own_cosines.max() < 0.95  # the unbinding vectors are not the roles
 
 
-def test_planted_roles_hold_every_state_and_random_ones_do_not(found):
-    assert share(found, CENTERS, M)["share"] == pytest.approx(1, abs=0.01)
-    assert share(found, f"{CENTERS} − {RANDOM}", M)["share_low"] > 0.3
-    assert share(found, RANDOM, M)["share_high"] < 0.75
+def test_planted_roles_hold_every_state_and_random_ones_do_not(state_fit):
+    assert share(state_fit, CENTERS, M)["share"] == pytest.approx(1, abs=0.01)
+    assert share(state_fit, f"{CENTERS} − {RANDOM}", M)["share_low"] > 0.3
+    assert share(state_fit, RANDOM, M)["share_high"] < 0.75
     for roles in (SHARED, BEST):
-        assert share(found, roles, M)["share"] == pytest.approx(1, abs=0.01)
-    assert 50 not in set(found.shares["directions"])  # as many hold everything
+        assert share(state_fit, roles, M)["share"] == pytest.approx(1, abs=0.01)
+    assert 50 not in set(state_fit.shares["directions"])  # as many hold everything
 
 
-def test_a_plan_holds_the_words_to_come_and_not_those_before(found):
+def test_a_plan_holds_the_words_to_come_and_not_those_before(state_fit):
     """States are of this word and those to come: u of a step before unbinds nothing."""
-    assert share(found, BEHIND, 1)["share_high"] < 0.1
-    assert share(found, AHEAD, 1)["share"] > 2 * share(found, BEHIND, 1)["share"]
-    assert share(found, f"{AHEAD} − {BEHIND}", 1)["share_low"] > 0
-    assert share(found, f"{OWN} − {ELSEWHERE}", 1)["share_low"] > 0
+    assert share(state_fit, BEHIND, 1)["share_high"] < 0.1
+    assert share(state_fit, AHEAD, 1)["share"] > 2 * share(state_fit, BEHIND, 1)["share"]
+    assert share(state_fit, f"{AHEAD} − {BEHIND}", 1)["share_low"] > 0
+    assert share(state_fit, f"{CURRENT} − {ELSEWHERE}", 1)["share_low"] > 0
 
 
-def test_duals_of_clusters_are_exact_and_those_of_a_cloud_are_not(found):
-    rows = found.duals.set_index(["vectors", "clusters"])
-    assert rows.loc[(OWN, M), "error_high"] < 0.1 < rows.loc[(OWN, M), "constant"]
-    assert rows.loc[(GAUSSIAN, M), "error"] > 3 * rows.loc[(OWN, M), "error"]
+def test_duals_of_clusters_are_exact_and_those_of_a_cloud_are_not(state_fit):
+    rows = state_fit.duals.set_index(["vectors", "clusters"])
+    assert rows.loc[(CURRENT, M), "error_high"] < 0.1 < rows.loc[(CURRENT, M), "constant"]
+    assert rows.loc[(GAUSSIAN, M), "error"] > 3 * rows.loc[(CURRENT, M), "error"]
 
 
 def test_the_figure_says_what_holds_the_state(planted, tmp_path):
     table = catalogue.make("huang-states", store=planted.store)
     assert isinstance(table, Table)
-    assert table.cells["roles"].tolist()[0] == OWN
+    assert table.cells["roles"].tolist()[0] == CURRENT
     assert CENTERS in table.cells["roles"].tolist()
     bare = plant_captions(tmp_path / "bare", 8)
     with pytest.raises(InputError, match=f"has no {STATE}: extract it with"):

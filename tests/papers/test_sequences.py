@@ -15,33 +15,33 @@ TASKS = {
 
 
 def sources(spec, split, **options):
-    return [each.source for each in tp.load_data(spec, split=split, **options)]
+    return [example.source for example in tp.load_data(spec, split=split, **options)]
 
 
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("knobs", ["", ",symbols=letters,longest=9"])
 def test_answers_follow_the_rule_of_the_task(task, knobs):
     data = tp.load_data(f"sequences:{task}{knobs}", n=300, seed=3)
-    for each in data:
-        assert each.target.split() == list(TASKS[task](each.source.split()))
-    lengths = [len(each.source.split()) for each in data]
+    for example in data:
+        assert example.target.split() == list(TASKS[task](example.source.split()))
+    lengths = [len(example.source.split()) for example in data]
     assert max(lengths) == (9 if knobs else 6)
-    assert {*"".join(each.source for each in data)} - {" "} <= {*data.symbols}
+    assert {*"".join(example.source for example in data)} - {" "} <= {*data.symbols}
 
 
 def test_sequences_of_a_seed_are_different_and_the_same_for_every_task():
     splits = [sources("sequences:copy", split) for split in ("train", "dev", "test")]
     assert list(map(len, splits)) == [40_000, 5_000, 5_000]
-    assert len({each for split in splits for each in split}) == 50_000
+    assert len({sequence for split in splits for sequence in split}) == 50_000
     assert sources("sequences:sort", "dev") == splits[1]
     assert sources("sequences:copy", "dev", seed=1) != splits[1]
-    assert 900 < sum(len(each) < 8 for each in splits[2]) < 1_100  # up to four symbols
+    assert 900 < sum(len(sequence) < 8 for sequence in splits[2]) < 1_100  # up to four symbols
     data = tp.load_data("sequences:copy", n=9)
     assert list(data[2:7:2]) == [data[2], data[4], data[6]]
 
 
 def test_scan_has_every_command_once_and_what_it_means():
-    meanings = {each.source: each.target for each in tp.load_data("scan", split="all")}
+    meanings = {example.source: example.target for example in tp.load_data("scan", split="all")}
     assert len(meanings) == 20_910
     for command, actions in {
         "jump": "JUMP",
@@ -54,13 +54,15 @@ def test_scan_has_every_command_once_and_what_it_means():
     }.items():  # Lake and Baroni 2018, Fig. 1
         names = actions.replace("LTURN", "TURN_LEFT").replace("RTURN", "TURN_RIGHT").split()
         assert meanings[command].split() == [f"I_{name}" for name in names]
-    assert max(len(each.split()) for each in meanings) == 9
-    assert max(len(each.split()) for each in meanings.values()) == 48
+    assert max(len(command.split()) for command in meanings) == 9
+    assert max(len(meaning.split()) for meaning in meanings.values()) == 48
 
 
 def test_splits_of_scan_are_disjoint_and_all_of_it():
     splits = [sources("scan", split) for split in ("train", "dev", "test")]
-    assert sum(map(len, splits)) == len({each for split in splits for each in split}) == 20_910
+    assert (
+        sum(map(len, splits)) == len({command for split in splits for command in split}) == 20_910
+    )
     assert sources("scan", "test") == splits[2] != sources("scan", "test", seed=1)
     assert len(sources("scan", "test", n=5)) == 5
 
@@ -89,7 +91,7 @@ def test_symbols_are_encoded_without_a_frame_and_read_back(tmp_path):
     assert [symbols.symbols[i] for i in ids] == ["jump", "and", "jump"]
     assert symbols.source_frame == ((), ())
     assert symbols.decode([symbols.sos, *ids, symbols.eos, 4]) == "jump and jump"
-    assert [("jump  and jump")[slice(*at)] for at in symbols.offsets("jump  and jump")] == [
+    assert [("jump  and jump")[slice(*span)] for span in symbols.offsets("jump  and jump")] == [
         "jump",
         "and",
         "jump",

@@ -30,7 +30,7 @@ PLAN = {
 TASK = {"name": "a", "title": "A", "spans": 1}
 SWEEP, SWAPS = {"sites": ["*"], "edits": ["zero"]}, {"swaps": ["polarity"]}
 DONORS = {**SWAPS, "donors": True}
-OTHERS: dict[type[Settings], Mapping[str, Any]] = {
+CHANGED_VALUES: dict[type[Settings], Mapping[str, Any]] = {
     Mix: {"data": "english", "split": "train", "n": 3, "seed": 1, "repeat": 2},
     Stage: {
         "steps": 2, "learning_rate": 0.2, "warmup": 1, "decay": "cosine", "mix": [MIX, MIX],
@@ -85,31 +85,31 @@ CASES = [
     (kind, base, key, refused)
     for kind, base, refused in BASES
     for key in kind.model_fields
-    if base.get(key) != OTHERS[kind][key]
+    if base.get(key) != CHANGED_VALUES[kind][key]
 ]
 
 
 @pytest.mark.parametrize(("kind", "base", "key", "refused"), CASES)
 def test_a_key_changes_the_settings_or_is_refused(kind, base, key, refused):
-    given = {**base, key: OTHERS[kind][key]}
+    values = {**base, key: CHANGED_VALUES[kind][key]}
     if key in refused:
         with pytest.raises(InputError) as error:
-            parse(kind, given, "here")
+            parse(kind, values, "here")
         assert "\n" not in str(error.value)
     else:
-        assert parse(kind, given, "here") != parse(kind, base, "here")
+        assert parse(kind, values, "here") != parse(kind, base, "here")
 
 
-@pytest.mark.parametrize("kind", OTHERS)
-def test_something_reads_every_key(kind, read):
-    assert OTHERS[kind].keys() == kind.model_fields.keys()
-    assert set(kind.model_fields) <= read
+@pytest.mark.parametrize("kind", CHANGED_VALUES)
+def test_something_reads_every_key(kind, read_keys):
+    assert CHANGED_VALUES[kind].keys() == kind.model_fields.keys()
+    assert set(kind.model_fields) <= read_keys
 
 
 @pytest.fixture(scope="module")
-def read() -> set[str]:
+def read_keys() -> set[str]:
     """The attributes that the package reads."""
-    houses = [Path(each.__file__ or "").parent for each in (tprprobe, tprpapers)]
+    houses = [Path(package.__file__ or "").parent for package in (tprprobe, tprpapers)]
     files = [file for house in houses for file in house.rglob("*.py")]
     return {name for file in files for name in attributes(ast.parse(file.read_text()))}
 
@@ -121,7 +121,7 @@ def attributes(tree: ast.AST) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "given", "said"),
+    ("kind", "values", "message"),
     [
         (Task, {**TASK, "metric": "accuracy"}, "unknown key 'metric'"),
         (SwapRecipe, {**SWAPS, "strengths": [0.5]}, "unknown key 'strengths'"),
@@ -134,9 +134,9 @@ def attributes(tree: ast.AST) -> Iterator[str]:
         (Recipe, {**RECIPE, "stages": [{**STAGE, "decay": "adafactor", "warmup": 3}]}, r"stages\.0: w"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_told_in_one_line(kind, given, said):
-    with pytest.raises(InputError, match=said) as error:
-        parse(kind, given, "here")
+def test_what_is_wrong_is_told_in_one_line(kind, values, message):
+    with pytest.raises(InputError, match=message) as error:
+        parse(kind, values, "here")
     assert "\n" not in str(error.value)
 
 

@@ -41,8 +41,8 @@ def test_a_checkpoint_answers_as_its_card_says(name, request):
     rows = evaluate(load_model(name), data)
     assert int(_right(rows).sum()) == expected["correct"]
     if "CIDEr-D" in expected:
-        found = summarize(rows)["scores"]["CIDEr-D"]["value"]
-        assert found == pytest.approx(expected["CIDEr-D"], abs=1e-6)
+        cider = summarize(rows)["scores"]["CIDEr-D"]["value"]
+        assert cider == pytest.approx(expected["CIDEr-D"], abs=1e-6)
     if "rougeL" in expected:
         assert rows["rougeL"].mean() == pytest.approx(expected["rougeL"], abs=1e-6)
 
@@ -91,14 +91,14 @@ def test_the_dashboard_shows_the_run_that_the_demo_made(demo, open_page):
     assert sizes >= {"samples", "tokens", "answered right"}
     roles = open_page(demo.parent, "roles")
     assert not roles.exception
-    lead = next(each.value for each in roles.markdown if "of 20 clusters" in each.value)
-    found = re.search(r"(\d+) of 20 clusters .*precision (0\.9\d|1\.00)", lead.replace("\\", ""))
-    assert found, lead
-    assert int(found[1]) >= 3
-    for name, drawn in (("attention", "bidi_component"), ("probes", "plotly_chart")):
-        shown = open_page(demo.parent, name)
-        assert not shown.exception
-        assert shown.get(drawn), name
+    lead = next(text.value for text in roles.markdown if "of 20 clusters" in text.value)
+    match = re.search(r"(\d+) of 20 clusters .*precision (0\.9\d|1\.00)", lead.replace("\\", ""))
+    assert match, lead
+    assert int(match[1]) >= 3
+    for name, element in (("attention", "bidi_component"), ("probes", "plotly_chart")):
+        page = open_page(demo.parent, name)
+        assert not page.exception
+        assert page.get(element), name
 
 
 def test_the_demo_replaces_no_folder_that_is_not_its_own(tmp_path):

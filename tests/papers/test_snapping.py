@@ -35,6 +35,6 @@ def test_snapping_makes_roles_one_hot_and_is_undone(model):
 
 def test_the_loss_as_trained_is_that_of_training(model):
     data = load_data(ENGLISH, split="test", n=4)
-    scores = measure_snapping(model, [(each.source, each.target) for each in data])
+    scores = measure_snapping(model, [(example.source, example.target) for example in data])
     loss = held_out_loss(model, encode_pairs(data, model.vocabulary))
     assert scores.set_index("score").loc["loss", "as_trained"] == pytest.approx(loss, rel=1e-5)

@@ -98,8 +98,8 @@ def test_a_study_has_a_run_for_every_variant_and_seed(finished):
     assert set(study.runs["run"]) <= set(study.examples)
     sizes = study.runs.groupby("variant")["parameters"].unique().str[0]
     assert sizes["outer"] > sizes["transformer"]
-    last = study.curves.query("metric == 'exact_match'").groupby("run")["step"].max()
-    assert set(last) == {4}
+    last_steps = study.curves.query("metric == 'exact_match'").groupby("run")["step"].max()
+    assert set(last_steps) == {4}
 
 
 def test_a_finished_run_answers_as_its_checkpoint_does(finished):
@@ -129,35 +129,43 @@ def test_longer_questions_are_kept_out_of_training_and_tested_apart(finished):
     [file] = (finished / "data").glob("*.pt")
     values, offsets, _, _, indices, lengths = torch.load(file, weights_only=True)
     assert 0 < len(indices) == len(lengths) < 32
-    read = characters()
+    symbols = characters()
     for i in indices.tolist():
-        assert len(read.decode(values[offsets[i] : offsets[i + 1]].tolist())) <= 24
+        assert len(symbols.decode(values[offsets[i] : offsets[i + 1]].tolist())) <= 24
 
 
 def test_without_a_limit_the_shared_pool_is_the_recipe_s(tmp_path):
     mixes = [Mix(data="mathematics:arithmetic__mul", split="small", n=20, repeat=2)]
     device = torch.device("cpu")
     shared = pools(tmp_path, None)(mixes, characters(), device)
-    own = Pool.load(mixes, characters(), device)
-    ours, theirs = (list(islice(pool.batches(8, 3, 0), 7)) for pool in (shared, own))
-    assert [batch.tolist() for batch in ours] == [batch.tolist() for batch in theirs]
-    for batch in ours:
-        for left, right in zip(
-            shared.pairs.batch(batch, 1), own.pairs.batch(batch, 1), strict=True
+    recipe_pool = Pool.load(mixes, characters(), device)
+    shared_batches, recipe_batches = (
+        list(islice(pool.batches(8, 3, 0), 7)) for pool in (shared, recipe_pool)
+    )
+    assert [batch.tolist() for batch in shared_batches] == [
+        batch.tolist() for batch in recipe_batches
+    ]
+    for batch in shared_batches:
+        for shared_ids, recipe_ids in zip(
+            shared.pairs.batch(batch, 1), recipe_pool.pairs.batch(batch, 1), strict=True
         ):
-            assert left.equal(right)
+            assert shared_ids.equal(recipe_ids)
 
 
 def test_a_study_that_was_cut_off_ends_as_if_it_was_not(finished, plan_file, tmp_path):
-    cut = tmp_path / "cut"
-    shutil.copytree(finished, cut, ignore=shutil.ignore_patterns("*s.csv"))  # not collected yet
+    interrupted = tmp_path / "cut"
+    shutil.copytree(
+        finished, interrupted, ignore=shutil.ignore_patterns("*s.csv")
+    )  # not collected yet
     for name in ("outer-0", "transformer-1"):
-        shutil.rmtree(cut / "runs" / name)
-    run_study(read_plan(plan_file), cut, resume=True)
-    whole, again = load_study(finished), load_study(cut)
-    pd.testing.assert_frame_equal(whole.examples, again.examples)
+        shutil.rmtree(interrupted / "runs" / name)
+    run_study(read_plan(plan_file), interrupted, resume=True)
+    expected, resumed = load_study(finished), load_study(interrupted)
+    pd.testing.assert_frame_equal(expected.examples, resumed.examples)
     drop = ["seconds"]
-    pd.testing.assert_frame_equal(whole.curves.drop(columns=drop), again.curves.drop(columns=drop))
+    pd.testing.assert_frame_equal(
+        expected.curves.drop(columns=drop), resumed.curves.drop(columns=drop)
+    )
 
 
 def test_a_run_that_another_process_holds_is_passed_over(finished, plan_file, tmp_path):
@@ -185,8 +193,8 @@ def test_a_study_goes_on_where_its_recipe_keeps_steps_or_tells_a_default(
 ):
     copy = shutil.copytree(finished, tmp_path / "copy", ignore=shutil.ignore_patterns("*s.csv"))
     shutil.rmtree(copy / "runs" / "outer-1")
-    same = ["recipe.keep_every=2", "recipe.precision='fp32'"]
-    run_study(read_plan(plan_file, same), copy, resume=True)
+    overrides = ["recipe.keep_every=2", "recipe.precision='fp32'"]
+    run_study(read_plan(plan_file, overrides), copy, resume=True)
     assert {path.name for path in copy.glob("runs/*/steps/*")} == {"2", "4"}
     with pytest.raises(InputError, match=r"another run \(its recipe\.\w+\)"):
         run_study(read_plan(plan_file, ["recipe.batch_size=4"]), copy, resume=True)
@@ -207,8 +215,8 @@ def test_a_study_goes_on_from_its_tables(finished, plan_file, tmp_path, monkeypa
         assert (copy / name).read_bytes() == (finished / name).read_bytes()
     with pytest.raises(InputError, match=r"another run \(its longest\)"):
         run_study(read_plan(plan_file, ["longest=20"]), copy, resume=True)
-    more = ["seeds=[0, 1, 2]", "variants.ones={roles='one'}"]
-    run_study(read_plan(plan_file, more), copy, resume=True)
+    overrides = ["seeds=[0, 1, 2]", "variants.ones={roles='one'}"]
+    run_study(read_plan(plan_file, overrides), copy, resume=True)
     trained = {path.name for path in (copy / "runs").iterdir()}
     assert trained == {"transformer-2", "outer-2", "ones-0", "ones-1", "ones-2"}
     study, before = load_study(copy), load_study(finished)
@@ -265,10 +273,10 @@ def test_a_study_of_documents_has_every_score_of_every_summary(tmp_path):
         )
     table = compare_variants(study, "t5").set_index(["measure", "variant", "set"])
     gain = study.scores("rougeL")[["tpt-d-0", "t5-0"]][6:].mean()
-    found = table.loc[("rougeL", "tpt-d", "compositional"), "difference"]
-    assert found == pytest.approx(gain["tpt-d-0"] - gain["t5-0"])
-    again = run_study(plan, tmp_path / "out", resume=True)  # as it is, to the last byte
-    pd.testing.assert_frame_equal(load_study(again).examples, study.examples)
+    difference = table.loc[("rougeL", "tpt-d", "compositional"), "difference"]
+    assert difference == pytest.approx(gain["tpt-d-0"] - gain["t5-0"])
+    resumed = run_study(plan, tmp_path / "out", resume=True)  # as it is, to the last byte
+    pd.testing.assert_frame_equal(load_study(resumed).examples, study.examples)
     with pytest.raises(InputError, match="longest = 3 is of questions"):
         run_study(read_plan(tmp_path / "plan.toml", ["longest=3"]), tmp_path / "other")
 
@@ -291,12 +299,12 @@ def test_mistakes_in_a_plan_are_named(plan_file, override, message):
 def test_the_plan_of_summaries_crosses_roles_and_starts():
     runs = read_plan(SUMMARIES).runs()
     configs = {name: build(run.model | {"vocab_size": 1500}).config for name, run in runs.items()}
-    found = {
-        name: (each.roles, "t5" if each.starts_as_t5(each.roles != "none") else "torch")
-        for name, each in configs.items()
+    variants = {
+        name: (config.roles, "t5" if config.starts_as_t5(config.roles != "none") else "torch")
+        for name, config in configs.items()
         if name.endswith("0")
     }
-    assert found == {
+    assert variants == {
         "t5-0": ("none", "t5"),
         "t5-torch-0": ("none", "torch"),
         "tpt-c-0": ("continuous", "t5"),
@@ -311,8 +319,8 @@ def test_six_decoder_layers_read_the_same_reports_in_the_same_order():
     )
     assert {run.model["n_layers"][1] for run in deep.values()} == {6}
     for name, run in deep.items():
-        told = run.model_dump(exclude={"model", "name"})
-        assert told == wide[name].model_dump(exclude={"model", "name"})
+        recipe = run.model_dump(exclude={"model", "name"})
+        assert recipe == wide[name].model_dump(exclude={"model", "name"})
         build(run.model | {"vocab_size": 1500})
 
 
@@ -328,19 +336,27 @@ def test_companions_change_one_thing_of_their_study():
         LONGER: {"stages"},
         SUMMARIES.with_name("longer.toml"): {"stages"},
     }
-    for told, changed in plans.items():
-        ours, other = (
-            read_plan(told.with_name("plan.toml")).runs(),
-            read_plan(told).runs(),
+    for plan_path, changed in plans.items():
+        main_runs, companion_runs = (
+            read_plan(plan_path.with_name("plan.toml")).runs(),
+            read_plan(plan_path).runs(),
         )
-        one, two = next(iter(ours.values())).model_dump(), next(iter(other.values())).model_dump()
+        main_recipe, companion_recipe = (
+            next(iter(main_runs.values())).model_dump(),
+            next(iter(companion_runs.values())).model_dump(),
+        )
         seldom = {"evaluate_every", "save_every", "keep_every", "name", "seed", "model"}
-        assert {key for key in one if one[key] != two[key]} - seldom == changed
-        if told == ADAM:  # whose learning rate is its own
-            stages = [dict(each["stages"][0], learning_rate=0) for each in (one, two)]
+        assert {
+            key for key in main_recipe if main_recipe[key] != companion_recipe[key]
+        } - seldom == changed
+        if plan_path == ADAM:  # whose learning rate is its own
+            stages = [
+                dict(recipe["stages"][0], learning_rate=0)
+                for recipe in (main_recipe, companion_recipe)
+            ]
             assert stages[0] == stages[1]
-        variants = {name.rpartition("-")[0]: run.model for name, run in ours.items()}
-        for name, run in other.items():
+        variants = {name.rpartition("-")[0]: run.model for name, run in main_runs.items()}
+        for name, run in companion_runs.items():
             assert run.model == variants[name.rpartition("-")[0]]
 
 
@@ -376,9 +392,9 @@ def test_differences_find_what_was_planted():
     rng = np.random.default_rng(0)
     study = _planted({"transformer": 0.5, "b": 0.7, "same": 0.5}, rng)
     table = compare_variants(study).set_index(["variant", "set"])
-    better, same = table.loc[("b", "all")], table.loc[("same", "all")]
+    better, equal = table.loc[("b", "all")], table.loc[("same", "all")]
     assert 0 < better["difference_low"] < 0.2 < better["difference_high"]
-    assert same["difference_low"] < 0 < same["difference_high"]
+    assert equal["difference_low"] < 0 < equal["difference_high"]
     assert table.loc[("transformer", "all"), "difference"] == 0
     rows = subsets(study)["a"]
     assert Answers(study, rows).difference("b", "same").value == pytest.approx(
@@ -416,31 +432,31 @@ SIMULATED = [
 def test_intervals_of_contrasts_cover_the_truth(settings):
     rng = np.random.default_rng(7)
     weights = {"a": 0.5, "b": 0.5, "c": -0.5, "d": -0.5}
-    found = [_simulated(rng, **settings).contrast(weights) for _ in range(200)]
-    covered = np.mean([each.low <= 0 <= each.high for each in found])
+    intervals = [_simulated(rng, **settings).contrast(weights) for _ in range(200)]
+    covered = np.mean([interval.low <= 0 <= interval.high for interval in intervals])
     assert 0.91 <= covered <= 0.99  # 95 % ± three standard errors
 
 
 def test_intervals_of_means_cover_the_truth_where_seeds_share_their_luck():
     """The runs of a seed are no further evidence of how seeds differ."""
     rng = np.random.default_rng(7)
-    found = [_simulated(rng, alike=0.1).mean("a") for _ in range(200)]
-    covered = np.mean([each.low <= 0.5 <= each.high for each in found])
+    intervals = [_simulated(rng, alike=0.1).mean("a") for _ in range(200)]
+    covered = np.mean([interval.low <= 0.5 <= interval.high for interval in intervals])
     assert 0.9 <= covered <= 0.99
-    assert np.median([each.df for each in found]) < 3.5  # three seeds
-    apart = [_simulated(rng, between=0.1).mean("a").df for _ in range(20)]
-    assert np.mean(apart) > 6  # four variants whose runs share nothing
+    assert np.median([interval.df for interval in intervals]) < 3.5  # three seeds
+    degrees = [_simulated(rng, between=0.1).mean("a").df for _ in range(20)]
+    assert np.mean(degrees) > 6  # four variants whose runs share nothing
 
 
 def test_the_interval_says_its_degrees_of_freedom():
     rng = np.random.default_rng(0)
-    few = _simulated(rng, seeds=3, between=0.5, variants="ab").difference("a", "b")
-    many = _simulated(rng, seeds=3, between=0.5, variants="abcd").difference("a", "b")
-    assert few.df == pytest.approx(2, rel=0.1)  # (2 variants − 1) × (3 seeds − 1)
-    assert many.df == pytest.approx(6, rel=0.1)
-    alone = _simulated(rng, seeds=1).difference("a", "b")
-    assert np.isnan([alone.low, alone.high]).all()
-    assert np.isfinite(alone.value)
+    of_two_variants = _simulated(rng, seeds=3, between=0.5, variants="ab").difference("a", "b")
+    of_four_variants = _simulated(rng, seeds=3, between=0.5, variants="abcd").difference("a", "b")
+    assert of_two_variants.df == pytest.approx(2, rel=0.1)  # (2 variants − 1) × (3 seeds − 1)
+    assert of_four_variants.df == pytest.approx(6, rel=0.1)
+    of_one_seed = _simulated(rng, seeds=1).difference("a", "b")
+    assert np.isnan([of_one_seed.low, of_one_seed.high]).all()
+    assert np.isfinite(of_one_seed.value)
 
 
 def test_contrasts_find_the_planted_effects():
@@ -450,11 +466,11 @@ def test_contrasts_find_the_planted_effects():
         "tp-transformer": 0.7,
     }  # roles +.2, embedding binding +.1
     study = _planted(rights, np.random.default_rng(0))
-    found = measure_contrasts(study, ("all",)).set_index("contrast")
+    contrasts = measure_contrasts(study, ("all",)).set_index("contrast")
     for contrast, effect in ((START, 0.1), (ALIKE, 0.3), (ROLES, 0.2), (BINDING, 0.1), (FULL, 0.2)):
-        assert abs(found.loc[contrast, "value"] - effect) < 0.03, contrast
-        assert found.loc[contrast, "low"] < effect < found.loc[contrast, "high"], contrast
-    assert not any("both Xavier" in name for name in found.index)  # it has no such variant
+        assert abs(contrasts.loc[contrast, "value"] - effect) < 0.03, contrast
+        assert contrasts.loc[contrast, "low"] < effect < contrasts.loc[contrast, "high"], contrast
+    assert not any("both Xavier" in name for name in contrasts.index)  # it has no such variant
 
 
 def test_earlier_seeds_join_on_the_questions_that_both_answered():
@@ -464,18 +480,18 @@ def test_earlier_seeds_join_on_the_questions_that_both_answered():
     study = _planted(rights, rng)
     earlier = _planted(rights | {"outer": 0.5}, rng, seeds=(4, 5))
     fewer = replace(earlier, examples=earlier.examples[::-2])  # in another order, too
-    found = compare_seeds(study, fewer).query("set == 'all'").set_index(["contrast", "of"])
-    assert set(found["n"]) == {200}
-    assert found.loc[FULL, "seeds"].to_dict() == {"earlier": 2, "later": 4, "both": 6}
-    for of, effect in (("earlier", 0.0), ("later", 0.3), ("both", 0.2)):
-        assert found.loc[(FULL, of), "value"] == pytest.approx(effect, abs=0.05)
+    comparison = compare_seeds(study, fewer).query("set == 'all'").set_index(["contrast", "of"])
+    assert set(comparison["n"]) == {200}
+    assert comparison.loc[FULL, "seeds"].to_dict() == {"earlier": 2, "later": 4, "both": 6}
+    for seeds, effect in (("earlier", 0.0), ("later", 0.3), ("both", 0.2)):
+        assert comparison.loc[(FULL, seeds), "value"] == pytest.approx(effect, abs=0.05)
     every = study.examples.set_index("source")
-    asked = every.loc[fewer.examples["source"]]
-    gain = asked[[f"outer-{s}" for s in range(4)]].to_numpy().mean()
-    gain -= asked[[f"tp-transformer-{s}" for s in range(4)]].to_numpy().mean()
-    assert found.loc[(FULL, "later"), "value"] == pytest.approx(gain)
-    told = summarize_seeds(compare_seeds(study, fewer))
-    assert "(2 seeds). Together with the later seeds, it is +0." in told
+    shared_questions = every.loc[fewer.examples["source"]]
+    gain = shared_questions[[f"outer-{s}" for s in range(4)]].to_numpy().mean()
+    gain -= shared_questions[[f"tp-transformer-{s}" for s in range(4)]].to_numpy().mean()
+    assert comparison.loc[(FULL, "later"), "value"] == pytest.approx(gain)
+    text = summarize_seeds(compare_seeds(study, fewer))
+    assert "(2 seeds). Together with the later seeds, it is +0." in text
     page = write_page(study, read_plan(STARTS), (fewer, read_plan(SHIPPED)))
     assert "| full product − its diagonal | both | 6 | +0." in page
 
@@ -483,7 +499,7 @@ def test_earlier_seeds_join_on_the_questions_that_both_answered():
 def test_curves_are_told_as_differences_of_runs_of_one_seed():
     study = _planted({"transformer": 0.5, "b": 0.7}, np.random.default_rng(0))
     upper = matched_study(study.curves, study.runs, compare_variants(study)).axes[:2]
-    steps, cost = ({line.get_label(): line for line in each.get_lines()} for each in upper)
+    steps, cost = ({line.get_label(): line for line in axes.get_lines()} for axes in upper)
     assert np.allclose(steps["b"].get_ydata(), 0)  # the same curve at equal steps
     # b costs twice as much a step: at its step 5 the reference stands at step 10, then has ended
     np.testing.assert_allclose(cost["b"].get_ydata(), [-0.5])
@@ -537,8 +553,8 @@ def test_the_page_tells_the_same_comparison_of_companions(finished, plan_file):
 
 def _verdicts(rights, plan):
     page = write_page(_planted(rights, np.random.default_rng(0)), read_plan(plan))
-    found = [line.rsplit("|", 2)[1].strip() for line in page.splitlines() if "“" in line]
-    return dict(zip(COMPARED, found[:-1], strict=True))
+    outcomes = [line.rsplit("|", 2)[1].strip() for line in page.splitlines() if "“" in line]
+    return dict(zip(COMPARED, outcomes[:-1], strict=True))
 
 
 def test_attention_is_compared_by_seeds_of_models_that_start_alike():
@@ -581,8 +597,8 @@ def test_an_interval_over_seeds_covers_the_truth_and_no_less_than_it_says():
     rng, covered = np.random.default_rng(0), 0
     for _ in range(400):
         seeds, noise = rng.normal(0, 0.02, 3), rng.normal(0, 0.01)  # the examples are the same
-        each = [Interval(v + noise, v + noise - 0.0196, v + noise + 0.0196) for v in seeds]
-        found = over_seeds(each, 1000)
-        covered += found.low <= 0 <= found.high
+        estimates = [Interval(v + noise, v + noise - 0.0196, v + noise + 0.0196) for v in seeds]
+        mean = over_seeds(estimates, 1000)
+        covered += mean.low <= 0 <= mean.high
     assert covered >= 0.95 * 400
-    assert over_seeds(each[:1], 1000) == each[0]
+    assert over_seeds(estimates[:1], 1000) == estimates[0]

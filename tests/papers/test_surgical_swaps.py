@@ -21,19 +21,21 @@ def test_surgery_on_states_gives_the_answer_of_the_exchanged_question(make_model
     swaps["counterfactual"] = [text[1] + text[0] + text[2:] for text in swaps["text"]]
     swaps = swaps.assign(predicted="b", first=[(0,)] * 40, second=[(1,)] * 40, elsewhere=0)
     swaps["alike"] = [((), ())] * 40
-    both = Texts.of([*swaps["text"], *swaps["counterfactual"]], ["a"] * 80)
+    texts = Texts.of([*swaps["text"], *swaps["counterfactual"]], ["a"] * 80)
     with TemporaryDirectory() as folder:
-        store = tp.extract(model, both, [HIDDEN], Path(folder) / "store", control=False)
+        store = tp.extract(model, texts, [HIDDEN], Path(folder) / "store", control=False)
         fit = tp.decompose(store, HIDDEN, "question*left", family="saturated")
     rows = pd.concat([measure_swaps(model, swaps, []), measure_surgeries(model, swaps, [fit])])
     asked_rows = rows[rows["vectors"] == "question"].set_index("question")
     moved = rows[rows["at"] == SURGERY].set_index("question")
     changed = swaps["text"] != swaps["counterfactual"]
-    wanted = asked_rows["p_counterfactual"][changed.to_numpy()]
-    close = moved["p_counterfactual"].reindex(wanted.index)
-    alone = rows[rows["vectors"] == "none"].set_index("question")["p_counterfactual"]
-    miss = (close - wanted).abs().mean()
-    assert miss < (alone.reindex(wanted.index) - wanted).abs().mean()
-    others = {at: rows[rows["at"] == at].set_index("question") for at in (DIRECTION, ROLE)}
-    for other in others.values():
-        assert (other["p_counterfactual"].reindex(wanted.index) - wanted).abs().mean() > miss
+    expected = asked_rows["p_counterfactual"][changed.to_numpy()]
+    close = moved["p_counterfactual"].reindex(expected.index)
+    unedited = rows[rows["vectors"] == "none"].set_index("question")["p_counterfactual"]
+    miss = (close - expected).abs().mean()
+    assert miss < (unedited.reindex(expected.index) - expected).abs().mean()
+    controls = {
+        place: rows[rows["at"] == place].set_index("question") for place in (DIRECTION, ROLE)
+    }
+    for control in controls.values():
+        assert (control["p_counterfactual"].reindex(expected.index) - expected).abs().mean() > miss

@@ -5,7 +5,7 @@ import pytest
 
 from tprpapers.swaps.donor_roles import DONORS
 from tprpapers.swaps.erasures import ERASED, SHUFFLED
-from tprpapers.swaps.shifts import LEARNED, OWN, RANDOM, WRONG
+from tprpapers.swaps.shifts import DIFFERENCE, LEARNED_DIRECTION, RANDOM_DIRECTION, WRONG_SIGN
 from tprpapers.swaps.surgical_swaps import DIRECTION, ROLE, SURGERY
 from tprpapers.swaps.swap_recipes import SwapRecipe, read_recipe
 from tprpapers.swaps.swap_runs import run_swaps
@@ -67,7 +67,11 @@ def test_swaps_by_a_recipe_and_their_figure(model, data, tmp_path):
     assert set(table.query("vectors != 'hidden'")["layer"]) == {-1}
     places = set(table.query("kind == 'polarity'")["at"])
     assert set(DONORS) < places
-    shifted = {f"{each} × {dose}" for each in (OWN, WRONG, RANDOM, LEARNED) for dose in (1, 2)}
+    shifted = {
+        f"{direction} × {dose}"
+        for direction in (DIFFERENCE, WRONG_SIGN, RANDOM_DIRECTION, LEARNED_DIRECTION)
+        for dose in (1, 2)
+    }
     assert shifted < places
     assert {ERASED, SHUFFLED} < places
     pd.testing.assert_frame_equal(table, run_swaps(model, data, recipe, out, resume=True))
@@ -89,8 +93,8 @@ def test_examples_without_a_pair_are_one_line(model, make_data, tmp_path):
 def test_a_recipe_of_swaps_exchanges_numbers_in_decompositions(make_model, make_data, tmp_path):
     pairs = [(f"{a}-{b}", str(a - b)) for a in range(2, 10) for b in range(2, 10) if a != b]
     recipe = SwapRecipe(n=12, reference=40, swaps=["argument"], whole=True, surgery="left")
-    found = run_swaps(make_model(fluent=True), make_data(pairs[::-1]), recipe, tmp_path / "out")
-    surgeries = found[found["at"].str.startswith(SURGERY)]
+    summary = run_swaps(make_model(fluent=True), make_data(pairs[::-1]), recipe, tmp_path / "out")
+    surgeries = summary[summary["at"].str.startswith(SURGERY)]
     assert set(surgeries["at"]) == {SURGERY, DIRECTION, ROLE}
     assert set(surgeries["layer"]) == {-1, 0, 1}
     assert set(surgeries["vectors"]) == {"hidden"}

@@ -22,17 +22,17 @@ from tprpapers.swaps.erasures import Eraser
 from tprpapers.swaps.exchanges import (
     ALIKE,
     ELSEWHERE,
-    Way,
-    exchanges_at,
-    list_ways,
+    Exchange,
+    has_positions,
+    list_encoder_exchanges,
     measure_swaps,
     positions,
 )
-from tprpapers.swaps.number_pairs import CHANGING, HARMLESS, KINDS, exchanged, find_swaps
+from tprpapers.swaps.number_pairs import CHANGING, HARMLESS, KINDS, exchange_symbols, find_swaps
 from tprpapers.swaps.shifts import (
-    OWN,
-    RANDOM,
-    WRONG,
+    DIFFERENCE,
+    RANDOM_DIRECTION,
+    WRONG_SIGN,
     class_differences,
     measure_shifts,
     random_directions,
@@ -60,39 +60,41 @@ def test_a_swap_predicts_what_exact_arithmetic_says(seed):
     assert set(swaps["kind"]) == set(KINDS)
     for row in swaps.to_dict("records"):
         assert row["text"] == QUESTIONS[row["question"]]
-        assert exchanged(row["counterfactual"], row["first"], row["second"]) == row["text"]
+        assert exchange_symbols(row["counterfactual"], row["first"], row["second"]) == row["text"]
         assert row["answer"] == str(evaluate(row["text"]))
         assert row["predicted"] == str(evaluate(row["counterfactual"]))
         assert (row["answer"] == row["predicted"]) == (row["kind"] in HARMLESS)
         assert sorted(row["text"]) == sorted(row["counterfactual"])
-    again = find_swaps(QUESTIONS, seed=seed)
-    pd.testing.assert_frame_equal(swaps, again)
+    repeated = find_swaps(QUESTIONS, seed=seed)
+    pd.testing.assert_frame_equal(swaps, repeated)
 
 
 def test_pairs_are_what_their_kind_says():
     for row in find_swaps(QUESTIONS).to_dict("records"):
         gold = arithmetic(row["text"])
-        first, second = (gold.iloc[list(row[side])] for side in ("first", "second"))
-        assert len(first) == len(second)
-        same = first["polarity"].iloc[0] == second["polarity"].iloc[0]
+        digits, partner_digits = (gold.iloc[list(row[side])] for side in ("first", "second"))
+        assert len(digits) == len(partner_digits)
+        is_same = digits["polarity"].iloc[0] == partner_digits["polarity"].iloc[0]
         if "polarity" in row["kind"]:
-            assert first["term"].iloc[0] == second["term"].iloc[0]
-            assert same == (row["kind"] == "same polarity")
+            assert digits["term"].iloc[0] == partner_digits["term"].iloc[0]
+            assert is_same == (row["kind"] == "same polarity")
         elif row["kind"] == "place":
-            assert (first["place"].iloc[0], second["place"].iloc[0]) == (0, 1)
-            assert first["number"].iloc[0] == second["number"].iloc[0]
+            assert (digits["place"].iloc[0], partner_digits["place"].iloc[0]) == (0, 1)
+            assert digits["number"].iloc[0] == partner_digits["number"].iloc[0]
         else:
             sign = {"argument": "-", "sum": "+"}[row["kind"]]
-            assert first["parent"].iloc[0] == second["parent"].iloc[0] == sign
-            assert {first["slot"].iloc[0], second["slot"].iloc[0]} == {1, 2}
+            assert digits["parent"].iloc[0] == partner_digits["parent"].iloc[0] == sign
+            assert {digits["slot"].iloc[0], partner_digits["slot"].iloc[0]} == {1, 2}
 
 
 def test_elsewhere_is_within_the_expression_and_other_symbols():
     swaps = find_swaps(QUESTIONS)
     assert (swaps["elsewhere"] != 0).any()
     for row in swaps[swaps["elsewhere"] != 0].to_dict("records"):
-        moved = [[at + row["elsewhere"] for at in row[side]] for side in ("first", "second")]
-        assert exchanged(row["text"], *moved) != row["text"]
+        moved = [
+            [position + row["elsewhere"] for position in row[side]] for side in ("first", "second")
+        ]
+        assert exchange_symbols(row["text"], *moved) != row["text"]
         kinds = arithmetic(row["text"])["kind"].iloc[moved[0] + moved[1]]
         assert "template" not in set(kinds)
         assert {*row["first"], *row["second"]}.isdisjoint(moved[0] + moved[1])
@@ -102,7 +104,7 @@ def test_elsewhere_never_touches_the_pair_itself():
     for text in ("12/34*5", "123/456", "11/22 - 33/44*55"):
         for row in find_swaps([text], ["polarity"]).to_dict("records"):
             places = {*row["first"], *row["second"]}
-            moved = {at + row["elsewhere"] for at in places}
+            moved = {position + row["elsewhere"] for position in places}
             assert row["elsewhere"] == 0 or places.isdisjoint(moved)
 
 
@@ -112,28 +114,28 @@ def test_a_pair_alike_stands_as_the_pair_does_and_does_not_touch_it(seed):
     with_one = swaps[swaps["alike"].map(lambda pair: len(pair[0]) > 0)]
     assert {"polarity", "place"} <= set(with_one["kind"])
     for row in with_one.to_dict("records"):
-        gold, own = arithmetic(row["text"]), {*row["first"], *row["second"]}
-        assert own.isdisjoint(row["alike"][0] + row["alike"][1])
-        assert exchanged(row["text"], *row["alike"]) != row["text"]
+        gold, pair_positions = arithmetic(row["text"]), {*row["first"], *row["second"]}
+        assert pair_positions.isdisjoint(row["alike"][0] + row["alike"][1])
+        assert exchange_symbols(row["text"], *row["alike"]) != row["text"]
         if row["kind"] == "place":
             assert [gold["place"].iloc[side[0]] for side in row["alike"]] == [0, 1]
             continue
-        said = [
+        polarities = [
             [gold["surface_polarity"].iloc[side[0]] for side in pair]
             for pair in (sorted((row["first"], row["second"])), row["alike"])
         ]
-        assert said[0] == said[1]
+        assert polarities[0] == polarities[1]
 
 
 def test_a_question_without_a_pair_alike_exchanges_nothing_there(make_model):
     swaps = find_swaps(["12/34", "2/6 - 66/18"], ["polarity"])
-    assert exchanges_at(swaps, ALIKE).tolist() == [False, True]
+    assert has_positions(swaps, ALIKE).tolist() == [False, True]
     order = positions(swaps, 13, ALIKE, 1)
     assert order[0].tolist() == list(range(13))
-    (first, *_), (second, *_) = swaps["alike"].iloc[1]
-    assert order[1, first + 1] == second + 1
-    found = measure_swaps(make_model(), swaps, [Way("role"), Way("role", at=ALIKE)])
-    assert found["at"].value_counts()[ALIKE] == 1
+    (position, *_), (partner, *_) = swaps["alike"].iloc[1]
+    assert order[1, position + 1] == partner + 1
+    table = measure_swaps(make_model(), swaps, [Exchange("role"), Exchange("role", place=ALIKE)])
+    assert table["at"].value_counts()[ALIKE] == 1
 
 
 def test_numbers_with_a_point_are_not_exchanged():
@@ -149,8 +151,8 @@ def test_an_unknown_kind_names_the_nearest():
 def test_positions_count_from_the_start_symbol():
     swaps = find_swaps(["2/6 - 66/18"], ["polarity"])
     order = positions(swaps, 13, "pair", 1)
-    first, second = swaps["first"].iloc[0], swaps["second"].iloc[0]
-    assert order[0, first[0] + 1] == second[0] + 1
+    digits, partners = swaps["first"].iloc[0], swaps["second"].iloc[0]
+    assert order[0, digits[0] + 1] == partners[0] + 1
 
 
 NUMBERS = st.integers(1, 99)
@@ -163,10 +165,16 @@ def test_planted_roles_are_swapped_exactly(pairs):
     model, swaps = PlantedRoles(), find_swaps([f"{a}/{b}" for a, b in pairs], CHANGING)
     if swaps.empty:
         return
-    ways = [Way("role"), Way("filler"), Way("binding"), Way("role", 0, 0), Way("role", 0, 1)]
-    found = measure_swaps(model, swaps, ways)
-    assert find_answered(found.assign(model="planted")).all()
-    for (vectors, head), rows in found.groupby(["vectors", "head"]):
+    exchanges = [
+        Exchange("role"),
+        Exchange("filler"),
+        Exchange("binding"),
+        Exchange("role", 0, 0),
+        Exchange("role", 0, 1),
+    ]
+    table = measure_swaps(model, swaps, exchanges)
+    assert find_answered(table.assign(model="planted")).all()
+    for (vectors, head), rows in table.groupby(["vectors", "head"]):
         moves = vectors in ("role", "filler", "question") and head != 1
         assert (rows["counterfactual"] == moves).all(), (vectors, head)
         assert (rows["original"] != moves).all(), (vectors, head)
@@ -179,15 +187,15 @@ def test_a_planted_swap_changes_nothing_else():
     order = exchange([(1,)], [(5,)], source.shape[1])
     with capture(model, "encoder.*") as before:
         model.encode(source)
-    kept = {name: each.clone() for name, each in before.items()}
+    originals = {name: states.clone() for name, states in before.items()}
     edit = {"encoder.0.self.role": swap(order, heads=[0])}
     with intervene(model, edit), capture(model, "encoder.*") as after:
         model.encode(source)
     elsewhere = torch.tensor([0, 2, 3, 4, 6])
-    for name, each in after.items():
-        assert each[:, elsewhere].equal(kept[name][:, elsewhere]), name
-        assert each.equal(kept[name]) == name.endswith("filler")
-    assert after["encoder.0.self.role"][:, :, 1].equal(kept["encoder.0.self.role"][:, :, 1])
+    for name, states in after.items():
+        assert states[:, elsewhere].equal(originals[name][:, elsewhere]), name
+        assert states.equal(originals[name]) == name.endswith("filler")
+    assert after["encoder.0.self.role"][:, :, 1].equal(originals["encoder.0.self.role"][:, :, 1])
 
 
 def test_queries_do_what_fillers_do_and_values_what_keys_do(make_model):
@@ -199,8 +207,8 @@ def test_queries_do_what_fillers_do_and_values_what_keys_do(make_model):
     for name in ("query", "filler", "key", "value", "binding", "input"):
         with intervene(model, {f"encoder.1.self.{name}": swap(order)}):
             outs[name] = model(source, target)
-    for one, other in (("query", "filler"), ("key", "value"), ("binding", "input")):
-        assert outs[one].allclose(outs[other], atol=1e-5), (one, other)
+    for vectors, equivalent in (("query", "filler"), ("key", "value"), ("binding", "input")):
+        assert outs[vectors].allclose(outs[equivalent], atol=1e-5), (vectors, equivalent)
     assert not outs["filler"].allclose(outs["binding"], atol=1e-3)
 
 
@@ -208,12 +216,12 @@ def test_queries_do_what_fillers_do_and_values_what_keys_do(make_model):
 def measured(make_model) -> pd.DataFrame:
     model = make_model(n_layers=(2, 1))
     swaps = find_swaps(QUESTIONS)
-    return measure_swaps(model, swaps, list_ways(model)).assign(model="tiny")
+    return measure_swaps(model, swaps, list_encoder_exchanges(model)).assign(model="tiny")
 
 
 def test_ways_cover_layers_heads_and_controls(make_model):
-    ways = list_ways(make_model(n_layers=(2, 1)))
-    assert {(w.layer, w.head) for w in ways if w.vectors == "role" and w.at == "pair"} == {
+    ways = list_encoder_exchanges(make_model(n_layers=(2, 1)))
+    assert {(w.layer, w.head) for w in ways if w.vectors == "role" and w.place == "pair"} == {
         (-1, -1), (0, -1), (1, -1), (0, 0), (0, 1), (1, 0), (1, 1),
     }  # fmt: skip
     assert {w.vectors for w in ways} == {
@@ -225,7 +233,7 @@ def test_ways_cover_layers_heads_and_controls(make_model):
         "embedding role",
     }
     assert len({*ways}) == len(ways)
-    plain = list_ways(make_model(architecture="transformer"))
+    plain = list_encoder_exchanges(make_model(architecture="transformer"))
     assert {w.vectors for w in plain} == {"filler", "key", "hidden"}
 
 
@@ -255,7 +263,9 @@ def test_a_difference_is_paired_and_the_best_head_is_measured_on_the_other_half(
     for question in range(40):
         base = {"model": "m", "kind": "polarity", "question": question, "original": True}
         base |= {"counterfactual": True, "layer": -1, "head": -1, "at": "pair", "p_original": 0.0}
-        rows += [base | {"vectors": each, "p_counterfactual": 0.0} for each in ("none", "question")]
+        rows += [
+            base | {"vectors": vectors, "p_counterfactual": 0.0} for vectors in ("none", "question")
+        ]
         rows.append(base | {"vectors": "role", "p_counterfactual": 0.7})
         if question < 30:
             rows.append(base | {"vectors": "role", "at": ELSEWHERE, "p_counterfactual": 0.2})
@@ -265,8 +275,8 @@ def test_a_difference_is_paired_and_the_best_head_is_measured_on_the_other_half(
                 base | {"vectors": "role", "layer": 0, "head": head, "p_counterfactual": value}
             )
     table = pd.DataFrame(rows)
-    found = compare_places(table).iloc[0]
-    assert (found["n"], round(found["difference"], 6)) == (30, 0.5)
+    difference = compare_places(table).iloc[0]
+    assert (difference["n"], round(difference["difference"], 6)) == (30, 0.5)
     best = best_heads(table).set_index("choice")
     assert (best.loc["best", "layer"], best.loc["best", "head"]) == (0, 1)
     assert best.loc["best", "p_counterfactual"] == pytest.approx(0.8)
@@ -275,7 +285,7 @@ def test_a_difference_is_paired_and_the_best_head_is_measured_on_the_other_half(
 
 def test_swaps_of_the_generated_questions_have_their_answers():
     data = load_data("mathematics:arithmetic__mixed", split="small-test", n=40, seed=5)
-    swaps = find_swaps([each.source for each in data])
+    swaps = find_swaps([example.source for example in data])
     assert len(swaps) > 20
     for row in swaps.to_dict("records"):
         assert Fraction(row["answer"]) == Fraction(data[row["question"]].target)
@@ -285,9 +295,9 @@ def test_planted_roles_of_other_questions_are_followed_by_their_polarity():
     """Answers are read off (digit, place, polarity): a donor's polarity decides, its digit does not."""
     model, swaps = PlantedRoles(), find_swaps(["12/34", "7/3", "56/18", "9/2"], ["polarity"])
     donors = read_digits(model, [f"{a}/{a * 37 % 99}" for a in range(1, 99)], ["role"])
-    found = measure_donors(model, swaps, donors)
-    assert found.groupby("at").size().to_dict() == dict.fromkeys(DONORS, len(swaps))
-    for kind, rows in found.groupby("at"):
+    table = measure_donors(model, swaps, donors)
+    assert table.groupby("at").size().to_dict() == dict.fromkeys(DONORS, len(swaps))
+    for kind, rows in table.groupby("at"):
         assert (rows["counterfactual"] == ("other polarity" in str(kind))).all(), kind
         assert (rows["original"] == ("same polarity" in str(kind))).all(), kind
 
@@ -296,14 +306,18 @@ def test_the_planted_part_of_a_role_that_says_the_polarity_is_shifted_alone():
     """A shift by the difference of classes gives the new answer, by a random direction it does not."""
     model, swaps = PlantedRoles(), find_swaps(["7/3", "9/2", "5/8"], ["polarity"])
     digits = read_digits(model, [f"{a}/{a * 7 % 10}" for a in range(1, 10)], ["role"])
-    own = class_differences(digits)
-    directions = {OWN: own, WRONG: {k: -v for k, v in own.items()}, RANDOM: random_directions(own)}
-    found = measure_shifts(model, swaps, directions, [1.0]).groupby("at")["counterfactual"].mean()
-    assert found[f"{OWN} × 1"] == 1
-    assert found[f"{WRONG} × 1"] == 0
-    assert found[f"{RANDOM} × 1"] == 0
-    for site, each in directions[RANDOM].items():
-        assert torch.allclose(each.norm(dim=-1), own[site].norm(dim=-1))
+    differences = class_differences(digits)
+    directions = {
+        DIFFERENCE: differences,
+        WRONG_SIGN: {k: -v for k, v in differences.items()},
+        RANDOM_DIRECTION: random_directions(differences),
+    }
+    shares = measure_shifts(model, swaps, directions, [1.0]).groupby("at")["counterfactual"].mean()
+    assert shares[f"{DIFFERENCE} × 1"] == 1
+    assert shares[f"{WRONG_SIGN} × 1"] == 0
+    assert shares[f"{RANDOM_DIRECTION} × 1"] == 0
+    for site, direction in directions[RANDOM_DIRECTION].items():
+        assert torch.allclose(direction.norm(dim=-1), differences[site].norm(dim=-1))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -315,35 +329,39 @@ def test_erasure_leaves_no_linear_trace_of_a_class_and_changes_as_little_as_can_
     erased = Eraser.fit(x, classes).erase(x)
     gap = erased[classes].mean(0) - erased[~classes].mean(0)
     assert gap.abs().max() < 1e-4  # equal means: no linear function tells the classes
-    apart = x[classes].mean(0) - x[~classes].mean(0)
-    along = apart / apart.norm(dim=-1, keepdim=True)
+    difference = x[classes].mean(0) - x[~classes].mean(0)
+    along = difference / difference.norm(dim=-1, keepdim=True)
     projected = x - ((x - x.mean(0)) * along).sum(-1, keepdim=True) * along
     for head in range(2):
         covered = torch.linalg.inv(torch.cov(x[:, head].T))  # least change in Mahalanobis' norm too
-        ours, theirs = ((each - x)[:, head] for each in (erased, projected))
-        assert (ours @ covered * ours).sum() < (theirs @ covered * theirs).sum()
-        assert ours.square().sum() < theirs.square().sum() * 1.0001
+        erased_change, projected_change = (
+            (vectors - x)[:, head] for vectors in (erased, projected)
+        )
+        assert (erased_change @ covered * erased_change).sum() < (
+            projected_change @ covered * projected_change
+        ).sum()
+        assert erased_change.square().sum() < projected_change.square().sum() * 1.0001
 
 
 def test_a_swap_without_a_donor_is_left_out_of_every_kind():
     model, swaps = PlantedRoles(), find_swaps(["12/34", "7/3"], ["polarity"])
     donors = read_digits(model, ["7/3", "3/7"], ["role"])
-    found = measure_donors(model, swaps, donors)
-    assert set(found["question"]) == {1}
-    assert len(found) == len(DONORS)
+    table = measure_donors(model, swaps, donors)
+    assert set(table["question"]) == {1}
+    assert len(table) == len(DONORS)
 
 
 def test_swaps_of_numbers_are_shown_of_the_untrained_twin_though_it_answers_nothing():
-    same = {"kind": "polarity", "layer": -1, "head": -1, "original": 0.0, "other": 1.0}
-    same |= {"p_original": 0.0, "p_counterfactual": 0.0}
+    base = {"kind": "polarity", "layer": -1, "head": -1, "original": 0.0, "other": 1.0}
+    base |= {"p_original": 0.0, "p_counterfactual": 0.0}
     rows = [
         {"model": "m", "subset": "answered", "vectors": "role", "at": "pair", "n": 5, "counterfactual": 0.5},
         {"model": "untrained:m", "subset": "all", "vectors": "role", "at": "pair", "n": 8, "counterfactual": 0.0},
         {"model": "untrained:m", "subset": "all", "vectors": "key", "at": "pair", "n": 8, "counterfactual": 0.125},
     ]  # fmt: skip
-    shown = interventions_page._swaps("polarity", pd.DataFrame([same | row for row in rows]))
-    assert "| m | roles, all layers | 5 | 0.500" in shown
+    section = interventions_page._swaps("polarity", pd.DataFrame([base | row for row in rows]))
+    assert "| m | roles, all layers | 5 | 0.500" in section
     assert (
         "| untrained:m | any of these, all layers (least to most of 2) | 8 | 0.000 to 0.125 |"
-        in shown
+        in section
     )

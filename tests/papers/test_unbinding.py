@@ -15,14 +15,14 @@ from tprpapers.huang.unbinding import (
     compare_ks,
     find_clusters,
     interpret,
-    load_learnt,
+    load_fitted_clusters,
     measure_conformity,
-    part_space,
+    partition_space,
     read_words,
     summarize_subjects,
 )
 from tprpapers.huang.unbinding.categories import SIDES, TAGS, categorize
-from tprpapers.huang.unbinding.conformity import PRINTED, TOTAL, share_whole, split_initial
+from tprpapers.huang.unbinding.conformity import PRINTED, TOTAL, share_one_cluster, split_initial
 from tprpapers.huang.unbinding.ten_clusters import (
     dominant_kind,
     find_position,
@@ -55,8 +55,10 @@ def by_side(words, wrong=0.0):
     """Two clusters that are the two sides, but for a share of the words; first words alternate."""
     rng = np.random.default_rng(1)
     side = (words.table["side"] != "nominal").to_numpy()
-    first = (words.table["position"] == 1).to_numpy()
-    return np.where(first | (rng.random(len(side)) < wrong), rng.integers(2, size=len(side)), side)
+    is_initial = (words.table["position"] == 1).to_numpy()
+    return np.where(
+        is_initial | (rng.random(len(side)) < wrong), rng.integers(2, size=len(side)), side
+    )
 
 
 def test_a_word_is_the_token_after_the_row_that_unbound_it(words):
@@ -85,11 +87,11 @@ def test_every_category_has_a_side():
 
 
 def test_articles_go_by_their_form_and_prepositions_by_where_they_point():
-    said = ["A", "the", "some", "on", "of", "and", "man", ".", "two"]
-    found = categorize(
-        np.array(said), np.array(["DT", "DT", "DT", "IN", "IN", "CC", "NN", ".", "CD"])
+    words = ["A", "the", "some", "on", "of", "and", "man", ".", "two"]
+    categories = categorize(
+        np.array(words), np.array(["DT", "DT", "DT", "IN", "IN", "CC", "NN", ".", "CD"])
     )
-    assert list(found["category"]) == [
+    assert list(categories["category"]) == [
         "indefinite article",
         "definite article",
         "",
@@ -98,7 +100,7 @@ def test_articles_go_by_their_form_and_prepositions_by_where_they_point():
         "",
         "",
     ]
-    assert list(found["kind"]) == [
+    assert list(categories["kind"]) == [
         *["determiner"] * 3,
         *["preposition"] * 2,
         "other",
@@ -106,7 +108,7 @@ def test_articles_go_by_their_form_and_prepositions_by_where_they_point():
         "period",
         "other",
     ]
-    assert list(found["spatial"]) == ["", "", "", "spatial", "other", "", "", "", ""]
+    assert list(categories["spatial"]) == ["", "", "", "spatial", "other", "", "", "", ""]
 
 
 def test_two_sides_conform_and_random_clusters_do_not(words):
@@ -127,23 +129,23 @@ def test_the_total_of_the_printed_table_is_recomputed():
 
 
 def test_first_words_of_both_clusters_are_counted(words):
-    found = split_initial(words, by_side(words))
-    assert found.low > 0.05
+    share = split_initial(words, by_side(words))
+    assert share.low > 0.05
     assert split_initial(words, np.zeros(len(words.table), int)).value == 0
 
 
 def test_clusters_of_captions_are_told_from_clusters_of_words(words):
-    assert share_whole(words, words.table["sample"].to_numpy() % 2) == 1
-    assert share_whole(words, by_side(words)) < 0.2
+    assert share_one_cluster(words, words.table["sample"].to_numpy() % 2) == 1
+    assert share_one_cluster(words, by_side(words)) < 0.2
 
 
 def test_clusters_are_named_and_told_as_what_was_planted(words, labels):
-    found = interpret(words, labels)
-    names = dict(zip(found["cluster"], found["name"], strict=True))
+    interpretation = interpret(words, labels)
+    names = dict(zip(interpretation["cluster"], interpretation["name"], strict=True))
     assert {"position 1", "position 2", "DT", "verb"} <= {*names.values()}
-    told = dict(zip(found["name"], found["told"], strict=True))
-    assert told["position 1"] == "position 1 (1.00)"
-    assert told["verb"] == "verb (1.00)"
+    texts = dict(zip(interpretation["name"], interpretation["told"], strict=True))
+    assert texts["position 1"] == "position 1 (1.00)"
+    assert texts["verb"] == "verb (1.00)"
 
 
 def test_random_clusters_have_no_names(words):
@@ -160,11 +162,11 @@ def test_clusters_of_positions_are_found(words, labels):
 
 
 def test_kinds_dominate_planted_clusters_beyond_the_word_before(words, labels):
-    found = dominant_kind(words, labels)
-    assert found["clusters"].value > found["previous"].value
-    assert found["difference"].low > 0
-    assert found["difference"].value == pytest.approx(
-        found["clusters"].value - found["previous"].value
+    shares = dominant_kind(words, labels)
+    assert shares["clusters"].value > shares["previous"].value
+    assert shares["difference"].low > 0
+    assert shares["difference"].value == pytest.approx(
+        shares["clusters"].value - shares["previous"].value
     )
     shuffled = dominant_kind(words, np.random.default_rng(0).permutation(labels))
     assert shuffled["difference"].high < 0
@@ -173,22 +175,22 @@ def test_kinds_dominate_planted_clusters_beyond_the_word_before(words, labels):
 def test_sides_and_prepositions_of_clusters(words, labels):
     assert one_side(words, labels).low > 0.9
     shares = find_spatial(words, labels)
-    assert max(each.value for each in shares.values()) > 0.5
-    assert min(each.value for each in shares.values()) == 0
+    assert max(share.value for share in shares.values()) > 0.5
+    assert min(share.value for share in shares.values()) == 0
 
 
 def test_hybrid_roles_are_beyond_chance_only_where_they_are(words, labels):
-    found = hybrid_roles(words, labels)
-    assert found["position"].value == pytest.approx(1)
-    assert found["pos"].low > 0.3
+    information = hybrid_roles(words, labels)
+    assert information["position"].value == pytest.approx(1)
+    assert information["pos"].low > 0.3
     nothing = hybrid_roles(words, np.random.default_rng(0).integers(GROUPS, size=len(labels)))
-    assert all(each.low < 0.05 for each in nothing.values())
-    assert all(abs(each.value) < 0.08 for each in nothing.values())
+    assert all(interval.low < 0.05 for interval in nothing.values())
+    assert all(abs(interval.value) < 0.08 for interval in nothing.values())
 
 
 @pytest.fixture(scope="module")
 def regions(words):
-    return part_space(words)
+    return partition_space(words)
 
 
 def test_planted_regions_are_purer_than_permuted_ones_and_the_twins(regions):
@@ -201,45 +203,60 @@ def test_planted_regions_are_purer_than_permuted_ones_and_the_twins(regions):
 
 def test_what_is_fitted_is_less_pure_on_other_images(regions):
     table = regions.table().query("vectors == 'u, tags permuted'")
-    both = table.pivot(index="reading", columns="split", values="micro")
-    assert (both["in sample"] > both["held out"]).all()
+    purity = table.pivot(index="reading", columns="split", values="micro")
+    assert (purity["in sample"] > purity["held out"]).all()
 
 
 def test_differences_of_regions_are_paired(regions):
-    own = ("k-means", "u", "held out")
+    key = ("k-means", "u", "held out")
     control = regions.best_control("k-means", "held out", "micro")
-    found = regions.difference(own, control, "micro")
+    difference = regions.difference(key, control, "micro")
     values = regions.table().set_index(["reading", "vectors", "split"])["micro"]
-    assert found.value == pytest.approx(values[own] - values[control])
-    assert regions.difference(own, own, "macro").high == 0
+    assert difference.value == pytest.approx(values[key] - values[control])
+    assert regions.difference(key, key, "macro").high == 0
 
 
 def test_more_clusters_than_groups_are_less_stable(words):
-    found = find_clusters(words, [GROUPS, 17], n_seeds=3)
-    table = compare_ks(words, found.values()).set_index("k")
+    clusters = find_clusters(words, [GROUPS, 17], n_seeds=3)
+    table = compare_ks(words, clusters.values()).set_index("k")
     # one run of three may end in a local optimum, also with as many clusters as there are groups
     assert table.loc[GROUPS, "stability"] > table.loc[17, "stability"] + 0.3
     assert table.loc[GROUPS, "ami_kind"] > table.loc[17, "ami_kind"]
 
 
 def test_centers_of_another_store_count_its_words(words, tmp_path):
-    other = plant_captions(tmp_path / "other", 90, noise=0.3)
-    given = ["cluster", str(other.path), "--site", "word.unbinding", "--k", "2", "--raw"]
+    other_store = plant_captions(tmp_path / "other", 90, noise=0.3)
+    cluster_words = [
+        "cluster",
+        str(other_store.path),
+        "--site",
+        "word.unbinding",
+        "--k",
+        "2",
+        "--raw",
+    ]
     folder = tmp_path / "two"
-    assert CliRunner().invoke(app, [*given, "--out", str(folder)]).exit_code == 0
-    learnt = find_clusters(words, [2], learnt_on=other)[2]
-    kept = load_learnt(words, folder, 2)
-    assert kept.labels.tolist() == learnt.labels.tolist()
+    assert CliRunner().invoke(app, [*cluster_words, "--out", str(folder)]).exit_code == 0
+    expected = find_clusters(words, [2], learnt_on=other_store)[2]
+    loaded = load_fitted_clusters(words, folder, 2)
+    assert loaded.labels.tolist() == expected.labels.tolist()
     vectors = words.store.read(words.site, slice(None))
-    distances = ((vectors[:, None] - learnt.centers[None]) ** 2).sum(-1)
-    assert kept.labels.tolist() == distances.argmin(1).tolist()
+    distances = ((vectors[:, None] - expected.centers[None]) ** 2).sum(-1)
+    assert loaded.labels.tolist() == distances.argmin(1).tolist()
     out = tmp_path / "table.md"
-    drawn = ["figure", "huang-table2", "--store", str(words.store.path), "--clusters", str(folder)]
-    assert CliRunner().invoke(app, [*drawn, "--out", str(out)]).exit_code == 0
-    n = len(other.tokens_of(words.site))
+    figure_words = [
+        "figure",
+        "huang-table2",
+        "--store",
+        str(words.store.path),
+        "--clusters",
+        str(folder),
+    ]
+    assert CliRunner().invoke(app, [*figure_words, "--out", str(out)]).exit_code == 0
+    n = len(other_store.tokens_of(words.site))
     assert f"Centers: k-means of {n:,} vectors of other captions" in out.read_text()
     with pytest.raises(InputError, match=r"has no 10 clusters of raw word\.unbinding"):
-        load_learnt(words, folder, 10)
+        load_fitted_clusters(words, folder, 10)
 
 
 def test_subjects_are_told_beyond_place_only_where_vectors_tell_them(words, tmp_path):
@@ -248,24 +265,26 @@ def test_subjects_are_told_beyond_place_only_where_vectors_tell_them(words, tmp_
     assert plain.loc["position", "matched_low"] < 0.5 < plain.loc["position", "matched_high"]
     assert plain.loc["u", "matched_low"] < 0.5
     marked = read_words(plant_captions(tmp_path / "marked", subjects=1.0))
-    told = summarize_subjects(marked).set_index("vectors")
-    assert told.loc["u", "matched_low"] > 0.8
-    assert told.loc["u, tags permuted", "matched_low"] < 0.6
+    summary = summarize_subjects(marked).set_index("vectors")
+    assert summary.loc["u", "matched_low"] > 0.8
+    assert summary.loc["u, tags permuted", "matched_low"] < 0.6
 
 
 def test_what_holds_whatever_the_model_does_is_not_decided(words, labels):
-    whole = words.table["sample"].to_numpy() % 2  # clusters that tell captions apart
-    for two, decided in ((whole, False), (by_side(words), True)):
-        void = huang.void_of_two(words, two)
+    by_caption = words.table["sample"].to_numpy() % 2  # clusters that tell captions apart
+    for two, decided in ((by_caption, False), (by_side(words), True)):
+        void = huang.explain_void_two(words, two)
         (verdict,) = judge_cases({"huang-initial-word": EVEN}, "document", 100, void)
         assert (verdict.outcome == "not decidable here") != decided
         assert ("100.0% of captions lie in one cluster" in verdict.reason) != decided
-    few = words.table["spatial"].where(words.table["spatial"] == "", "spatial").to_numpy().copy()
-    for others, decided in ((0, False), (len(few), True)):
-        rows = np.flatnonzero(few == "spatial")[:others:2]
-        told = few.copy()
-        told[rows] = "other"
-        void = huang.void_of_ten(replace(words, table=words.table.assign(spatial=told)))
+    all_spatial = (
+        words.table["spatial"].where(words.table["spatial"] == "", "spatial").to_numpy().copy()
+    )
+    for n_other, decided in ((0, False), (len(all_spatial), True)):
+        rows = np.flatnonzero(all_spatial == "spatial")[:n_other:2]
+        spatial = all_spatial.copy()
+        spatial[rows] = "other"
+        void = huang.explain_void_ten(replace(words, table=words.table.assign(spatial=spatial)))
         (verdict,) = judge_cases({"huang-spatial-prepositions": EVEN}, "document", 100, void)
         assert (verdict.outcome == "not decidable here") != decided
         assert ("100.0% of the prepositions are spatial" in verdict.reason) != decided
@@ -274,9 +293,9 @@ def test_what_holds_whatever_the_model_does_is_not_decided(words, labels):
 def test_what_cannot_be_read_is_told(tmp_path):
     with pytest.raises(InputError, match="give --tagger"):
         read_words(plant_captions(tmp_path / "plain", 6, tagged=False))
-    few = read_words(plant_captions(tmp_path / "some", 8))
+    words = read_words(plant_captions(tmp_path / "some", 8))
     with pytest.raises(InputError, match="of both are needed"):
-        summarize_subjects(few)
+        summarize_subjects(words)
     with pytest.raises(InputError, match="give 4 or more"):
         read_words(plant_captions(tmp_path / "few", 3))
     with pytest.raises(InputError, match="holds source tokens"):
@@ -289,8 +308,8 @@ def test_the_page_has_a_verdict_on_every_claim_and_keeps_what_it_measured(tmp_pa
     def extracted(name, runs):
         if name == "tpgn-coco-words":
             raise InputError("no tagger")
-        counted = plant_captions(runs / name, 40)
-        return counted, plant_captions(runs / "learnt", 50), counted
+        store = plant_captions(runs / name, 40)
+        return store, plant_captions(runs / "learnt", 50), store
 
     monkeypatch.setattr(unbinding, "read_stores", extracted)
     page = unbinding.summarize_unbinding(tmp_path)

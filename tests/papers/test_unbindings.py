@@ -31,41 +31,49 @@ def test_words_change_places_where_both_are_exchanged():
     start = torch.full((60, 1), 2)
     target = torch.cat([start, torch.randint(4, 12, (60, 6), generator=generator)], 1)
     target[0, 1:] = 7  # no two different words
-    written = model(source, target[:, :-1]).argmax(-1)
+    predictions = model(source, target[:, :-1]).argmax(-1)
     rows = swap_unbindings(model, source, target)
     assert set(rows["caption"]) == set(range(1, 60))
-    by = {name: each.reset_index(drop=True) for name, each in rows.groupby("exchanged")}
-    plain, both = by["nothing"], by["both"]
+    rows_by_exchange = {
+        name: table.reset_index(drop=True) for name, table in rows.groupby("exchanged")
+    }
+    plain, both_exchanged = rows_by_exchange["nothing"], rows_by_exchange["both"]
     n = len(plain) // 2
-    here, there = (plain["position"][each].tolist() for each in (slice(n), slice(n, None)))
+    positions, partner_positions = (
+        plain["position"][half].tolist() for half in (slice(n), slice(n, None))
+    )
     captions = plain["caption"][:n].tolist()
-    here, there = torch.tensor([*here]), torch.tensor([*there])
-    other = target[captions, there + 1]
-    assert both["other"][:n].tolist() == written[captions, there].eq(other).tolist()
+    positions, partner_positions = torch.tensor([*positions]), torch.tensor([*partner_positions])
+    partner_words = target[captions, partner_positions + 1]
     assert (
-        plain["own"][:n].tolist() == written[captions, here].eq(target[captions, here + 1]).tolist()
+        both_exchanged["other"][:n].tolist()
+        == predictions[captions, partner_positions].eq(partner_words).tolist()
     )
     assert (
-        by["unbinding"][["own", "other"]].to_numpy().tolist()
+        plain["own"][:n].tolist()
+        == predictions[captions, positions].eq(target[captions, positions + 1]).tolist()
+    )
+    assert (
+        rows_by_exchange["unbinding"][["own", "other"]].to_numpy().tolist()
         != plain[["own", "other"]].to_numpy().tolist()
     )
-    steps = [t - s for s, t in zip(here.tolist(), there.tolist(), strict=True)]
-    assert plain["steps"].tolist() == [*steps, *(-each for each in steps)]
-    moved = by["unbinding"]
+    steps = [t - s for s, t in zip(positions.tolist(), partner_positions.tolist(), strict=True)]
+    assert plain["steps"].tolist() == [*steps, *(-n_steps for n_steps in steps)]
+    exchanged = rows_by_exchange["unbinding"]
     gain = (
-        moved.loc[moved["steps"] > 0, "other"].mean()
-        - moved.loc[moved["steps"] < 0, "other"].mean()
+        exchanged.loc[exchanged["steps"] > 0, "other"].mean()
+        - exchanged.loc[exchanged["steps"] < 0, "other"].mean()
     )
-    found, ahead = compare_steps(rows), moved[moved["steps"] > 0]
-    assert found["minus words before"].value == pytest.approx(gain)
-    assert found["minus its own word"].value == pytest.approx(
+    differences, ahead = compare_steps(rows), exchanged[exchanged["steps"] > 0]
+    assert differences["minus words before"].value == pytest.approx(gain)
+    assert differences["minus its own word"].value == pytest.approx(
         ahead["other"].mean() - ahead["own"].mean()
     )
     table = summarize_unbindings(rows)
     counts = table[table["exchanged"] == "unbinding"].set_index("steps")["words"]
-    assert counts["all"] == counts.drop("all").sum() == len(moved)
-    assert counts["+1"] == (moved["steps"] == 1).sum()
-    assert counts["further before"] == (moved["steps"] < -NEAR).sum()
+    assert counts["all"] == counts.drop("all").sum() == len(exchanged)
+    assert counts["+1"] == (exchanged["steps"] == 1).sum()
+    assert counts["further before"] == (exchanged["steps"] < -NEAR).sum()
     table = table[table["steps"] == "all"].set_index("exchanged")
     assert table.loc["nothing", "own"] == plain["own"].mean()
     assert (table[["own", "other", "neither"]].sum(axis=1).round(6) == 1).all()
@@ -83,9 +91,9 @@ def test_a_trace_of_a_plan_is_no_plan():
         }
     )
     claim = find_claim("huang-plan")
-    found = compare_steps(rows)
-    assert found["minus words before"].low > 0
-    assert judge(claim, Evidence(found, "document", 400)).outcome == "fails"
+    differences = compare_steps(rows)
+    assert differences["minus words before"].low > 0
+    assert judge(claim, Evidence(differences, "document", 400)).outcome == "fails"
     plan = compare_steps(rows.assign(own=rows["steps"] < 0, other=rows["steps"] > 0))
     assert judge(claim, Evidence(plan, "document", 400)).outcome == "holds"
 
@@ -98,15 +106,15 @@ def trained(tmp_path_factory):
 def test_the_command_swaps_in_the_models_own_captions(trained, tmp_path):
     recipe = tmp_path / "swap.toml"
     recipe.write_text('data = "scenes"\nn = 30\nswaps = ["unbinding"]\n')
-    given = ["intervene", str(recipe), "--ckpt", str(trained), "--out", str(tmp_path / "out")]
-    result = CliRunner().invoke(app, given, catch_exceptions=False)
+    arguments = ["intervene", str(recipe), "--ckpt", str(trained), "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert result.exit_code == 0
-    found = pd.read_csv(tmp_path / "out" / "unbindings.csv")
-    plain = found[(found["exchanged"] == "nothing") & (found["steps"] == "all")]
+    summary = pd.read_csv(tmp_path / "out" / "unbindings.csv")
+    plain = summary[(summary["exchanged"] == "nothing") & (summary["steps"] == "all")]
     assert plain["own"].tolist() == [1.0]  # what is read is what the model wrote
     table = catalogue.make("huang-swap", unbindings=[tmp_path / "out"])
     assert "huang-plan" not in table.caption  # verdicts are for the papers' report
-    assert len(table.cells) == len(found)
+    assert len(table.cells) == len(summary)
 
 
 def test_captions_without_vectors_are_others_and_with_all_centers_the_same(trained, tmp_path):
@@ -115,29 +123,29 @@ def test_captions_without_vectors_are_others_and_with_all_centers_the_same(train
         'data = "scenes"\nn = 20\nreference = 30\nsites = ["word.unbinding"]\n'
         'edits = ["zero", "snap"]\nclusters = [2, 5]\nstrengths = [0.0, 1.0]\n'
     )
-    given = ["intervene", str(recipe), "--ckpt", str(trained), "--out", str(tmp_path / "out")]
-    result = CliRunner().invoke(app, given, catch_exceptions=False)
+    arguments = ["intervene", str(recipe), "--ckpt", str(trained), "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert result.exit_code == 0
-    found = pd.read_csv(tmp_path / "out" / "substitutions.csv")
-    assert found["edit"].tolist() == ["none", "zero", "zero", *["snap"] * 4]
-    still = found[found["strength"] == 0]
+    summary = pd.read_csv(tmp_path / "out" / "substitutions.csv")
+    assert summary["edit"].tolist() == ["none", "zero", "zero", *["snap"] * 4]
+    still = summary[summary["strength"] == 0]
     assert (still[["agreement", "same"]] == 1).all().all()  # nothing was moved
     assert (still["change"] == 0).all()
-    (zero,) = found[(found["edit"] == "zero") & (found["strength"] == 1)].to_dict("records")
+    (zero,) = summary[(summary["edit"] == "zero") & (summary["strength"] == 1)].to_dict("records")
     captions = pd.read_parquet(tmp_path / "out" / "captions.parquet")
-    alone, cut = (
+    unedited, zeroed = (
         captions[(captions["edit"] == edit) & (captions["strength"] == strength)]
         for edit, strength in (("none", 0), ("zero", 1))
     )
-    assert cut["caption"].nunique() == 1  # f_t = 0: the bias alone is read
-    assert zero["agreement"] == pytest.approx(cut["agreeing"].sum() / cut["tokens"].sum())
-    assert zero["change"] == pytest.approx(cut["cider"].mean() - alone["cider"].mean())
+    assert zeroed["caption"].nunique() == 1  # f_t = 0: the bias alone is read
+    assert zero["agreement"] == pytest.approx(zeroed["agreeing"].sum() / zeroed["tokens"].sum())
+    assert zero["change"] == pytest.approx(zeroed["cider"].mean() - unedited["cider"].mean())
     images = load_data("scenes", n=20)
-    scored = score_captions(alone["caption"].tolist(), [each.captions for each in images])
+    scored = score_captions(unedited["caption"].tolist(), [image.captions for image in images])
     value = scored.table().set_index("metric").value["CIDEr-D"]
-    assert found["cider"].iloc[0] == pytest.approx(value)
+    assert summary["cider"].iloc[0] == pytest.approx(value)
     table = catalogue.make("huang-substitution", substitutions=[tmp_path / "out"])
-    assert len(table.cells) == len(found)
+    assert len(table.cells) == len(summary)
 
 
 def test_whole_says_nothing_of_unbinding_vectors():

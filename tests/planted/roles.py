@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import torch
 from torch import Tensor, nn
 
+from tprpapers.architectures.caches import Memory
 from tprprobe.data.vocabularies.characters import characters
-from tprprobe.models.caches import Memory
 from tprprobe.models.protocol import Model
 from tprprobe.site.site import per_head, per_position
 

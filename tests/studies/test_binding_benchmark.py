@@ -24,24 +24,24 @@ BOUND = [subject.name for subject in planted.SUBJECTS if subject.binding]
 @pytest.mark.parametrize("name", [*compiled.ROLES])
 def test_a_compiled_program_is_right_on_all_its_inputs(name):
     program, inputs = compiled.compile_program(name), compiled.all_inputs(name)
-    said = compiled.read_out(program, name, program.encode(inputs), inputs)
-    assert said == [tuple(sorted(s)) if name == "sort" else s for s in inputs]
+    outputs = compiled.read_out(program, name, program.encode(inputs), inputs)
+    assert outputs == [tuple(sorted(s)) if name == "sort" else s for s in inputs]
 
 
 def unexplained(design: np.ndarray, vectors: np.ndarray) -> float:
     """The share of vectors that the best linear map of a design leaves."""
     design, vectors = design - design.mean(0), vectors - vectors.mean(0)
-    left = vectors - design @ np.linalg.lstsq(design, vectors, rcond=None)[0]
-    return float((left**2).sum() / (vectors**2).sum())
+    residual = vectors - design @ np.linalg.lstsq(design, vectors, rcond=None)[0]
+    return float((residual**2).sum() / (vectors**2).sum())
 
 
 @pytest.mark.parametrize("name", BOUND)
 def test_planted_vectors_are_sums_of_the_pairs_that_they_are_said_to_be_of(name):
     subject = PLANTED[name]
     world = subject.make(0)
-    of = Structure(world.sequences, SCHEMES[subject.scheme], subject.shares)
+    structure = Structure(world.sequences, SCHEMES[subject.scheme], subject.shares)
     clean = world.run(world.sequences)
-    assert unexplained(of.count(of.known), clean) < 1e-12
+    assert unexplained(structure.count(structure.known), clean) < 1e-12
     noise = ((world.states - clean) ** 2).sum() / ((world.states - world.states.mean(0)) ** 2).sum()
     share = 0.2 if "uneven" in name else planted.NOISE
     assert noise == pytest.approx(share, abs=0.01)
@@ -52,49 +52,49 @@ def test_planted_vectors_are_sums_of_the_pairs_that_they_are_said_to_be_of(name)
 )
 def test_planted_nulls_hold_nothing_of_fillers_at_places(name):
     world = PLANTED[name].make(0)
-    of, clean = Structure(world.sequences, SCHEMES["left"]), world.run(world.sequences)
+    structure, clean = Structure(world.sequences, SCHEMES["left"]), world.run(world.sequences)
     bags = np.column_stack([[[s.count(f) for f in "abcdefgh"] for s in world.sequences]])
     lengths = np.array([[len(s) == n for n in (3, 4, 5, 6)] for s in world.sequences])
     added = unexplained(np.column_stack([bags, lengths]), clean)
-    pairs = unexplained(np.column_stack([of.count(of.known), lengths]), clean)
-    chance = (len(of.known) - 8) / len(clean)  # of what free vectors explain of noise
+    pairs = unexplained(np.column_stack([structure.count(structure.known), lengths]), clean)
+    chance = (len(structure.known) - 8) / len(clean)  # of what free vectors explain of noise
     assert added - pairs <= 2 * chance * added + 1e-9
 
 
 def test_schemes_and_their_shuffled_control():
-    both = SCHEMES["left*right"]
-    assert both(("a", "b")) == ["0*1", "1*0"]
+    scheme = SCHEMES["left*right"]
+    assert scheme(("a", "b")) == ["0*1", "1*0"]
     assert SCHEMES["right"](("a", "b", "c")) == ["2", "1", "0"]
     assert SCHEMES["offset"](("a", "b", "c")) == ["-1", "+0", "+1"]
     assert SCHEMES["tree"](("5", "2", "3", "1", "4")) == ["L", "RLL", "RLR", "RRL", "RRR"]
-    permuted = shuffled(both, 0)
-    assert sorted(permuted(("a", "b", "c"))) == sorted(both(("a", "b", "c")))
+    permuted = shuffled(scheme, 0)
+    assert sorted(permuted(("a", "b", "c"))) == sorted(scheme(("a", "b", "c")))
     assert permuted(("a", "b", "c")) == permuted(("a", "b", "c"))
-    assert any(permuted(tuple(s)) != both(tuple(s)) for s in ("abc", "bca", "cab"))
+    assert any(permuted(tuple(s)) != scheme(tuple(s)) for s in ("abc", "bca", "cab"))
 
 
 def test_a_tp_transformer_binds_by_its_equation():
-    found, wanted = networks.bind_all(networks.MODEL)
-    assert found.shape == (10, networks.SLOTS, 96)
-    np.testing.assert_allclose(found, wanted, atol=1e-5)
+    bound, expected = networks.bind_all(networks.MODEL)
+    assert bound.shape == (10, networks.SLOTS, 96)
+    np.testing.assert_allclose(bound, expected, atol=1e-5)
 
 
 def test_the_gru_reads_its_own_vectors(shared):
     world = networks.make_gru(shared / "data/tpdn", "", 0)
     assert world.read
-    read = world.read(world.states, world.sequences)
-    assert np.mean([a == b for a, b in zip(read, world.sequences, strict=True)]) > 0.99
+    sequences_read = world.read(world.states, world.sequences)
+    assert np.mean([a == b for a, b in zip(sequences_read, world.sequences, strict=True)]) > 0.99
 
 
 def test_edits_are_judged_by_all_symbols_and_withheld_pairs_are_never_fitted():
     case = draw(PLANTED["planted left"], 0)
     swaps = case.swaps["withheld"]
-    known = case.structure.rows(case.train).known
-    assert not any(new in known for _, new in swaps.pairs)
-    assert not any(pair in known for swap in swaps.pairs for pair in swap[1:])
-    right, others = judge_edits(case, swaps.targets, swaps)
+    fitted_pairs = case.structure.rows(case.train).known
+    assert not any(pair_after in fitted_pairs for _, pair_after in swaps.pairs)
+    assert not any(pair in fitted_pairs for swap in swaps.pairs for pair in swap[1:])
+    right, any_symbol = judge_edits(case, swaps.targets, swaps)
     assert right > 0.8
-    assert others >= right
+    assert any_symbol >= right
     assert judge_edits(case, swaps.states, swaps)[0] == 0  # nothing was edited
     assert judge_edits(case, swaps.states, swaps)[1] > 0.8
 
@@ -108,7 +108,7 @@ def test_a_claim_is_an_interval_above_its_control():
     assert not beats(np.ones((50, 2)))
 
 
-MINE = '''
+METHOD_SOURCE = '''
 """A method that knows the mean alone."""
 from benchmarks.binding.structure import Fitted
 TITLE, PRIMARY, GRID = "mean", "states", {}
@@ -120,25 +120,27 @@ def fit(states, structure, _swaps, _seed):
 
 
 def test_a_file_is_a_method_and_a_run_that_was_cut_off_goes_on(tmp_path, monkeypatch):
-    (tmp_path / "mine.py").write_text(MINE)
+    (tmp_path / "mine.py").write_text(METHOD_SOURCE)
     monkeypatch.setattr(methods, "__path__", [*methods.__path__, str(tmp_path)])
     monkeypatch.syspath_prepend(str(tmp_path))
     every = runner.list_methods()
-    used = runner.choose(every, ["mean_difference", "mine"], "method")
+    chosen_methods = runner.choose(every, ["mean_difference", "mine"], "method")
     subjects = runner.choose(runner.list_subjects(), ["planted left", "null bag"], "subject")
     out, measured = tmp_path / "run", []
     measure = runner.measure
-    monkeypatch.setattr(runner, "measure", lambda *given: measured.append(given) or measure(*given))
-    cells = runner.run(out, subjects, used, 1, lambda _: None)
+    monkeypatch.setattr(
+        runner, "measure", lambda *arguments: measured.append(arguments) or measure(*arguments)
+    )
+    cells = runner.run(out, subjects, chosen_methods, 1, lambda _: None)
     assert len(cells) == len(measured) == 4
-    mine = cells[cells["method"] == "mine"]
-    assert mine["r2"].abs().max() < 0.02
-    assert mine["interchange"].isna().all()
-    assert (mine["claims_chance"] == 0).all()
+    added = cells[cells["method"] == "mine"]
+    assert added["r2"].abs().max() < 0.02
+    assert added["interchange"].isna().all()
+    assert (added["claims_chance"] == 0).all()
     shutil.rmtree(out / "parts/null_bag-mine-0")
-    again = runner.run(out, subjects, used, 1, lambda _: None)
+    resumed = runner.run(out, subjects, chosen_methods, 1, lambda _: None)
     assert len(measured) == 5
-    pd.testing.assert_frame_equal(again.drop(columns="seconds"), cells.drop(columns="seconds"))
+    pd.testing.assert_frame_equal(resumed.drop(columns="seconds"), cells.drop(columns="seconds"))
 
 
 def test_every_method_is_whole():
@@ -149,16 +151,16 @@ def test_every_method_is_whole():
 
 def test_intervals_are_over_seeds():
     cells = pd.DataFrame({"seed": [0, 0, 1, 1], "r2": [0.4, 0.6, 0.7, 0.9]})
-    found = over_seeds(cells, "r2")
-    assert found.value == pytest.approx(0.65)
-    assert found.high - found.value == pytest.approx(12.706 * 0.15, rel=1e-3)
+    interval = over_seeds(cells, "r2")
+    assert interval.value == pytest.approx(0.65)
+    assert interval.high - interval.value == pytest.approx(12.706 * 0.15, rel=1e-3)
 
 
 def test_the_page_has_the_numbers_of_the_tables_beside_the_benchmark(root):
     page = (root / "studies/results/binding-benchmark.md").read_text("utf-8")
-    made = binding_benchmark_page.make_page(root)
-    assert page == finish_page("binding-benchmark", made)
-    assert "not measured" not in made
+    remade = binding_benchmark_page.make_page(root)
+    assert page == finish_page("binding-benchmark", remade)
+    assert "not measured" not in remade
     cells = read_table(RESULTS / "cells.csv")
     assert {"planted", "null", "compiled", "network", "twin", "real"} == {*cells["family"]}
     assert cells.groupby(["subject", "method", "seed"]).size().max() == 1

@@ -86,26 +86,28 @@ def commands_of(path):
 def test_all_commands_of_all_pages_exist_with_their_options():
     commands, figures = read_commands(), {entry.name for entry in list_figures()}
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")]
-    found = 0
+    n_commands = 0
     for path in pages:
         for name, *words in commands_of(path):
             if name == PLUGGED:
                 continue
             assert name in commands, f"{path}: tprprobe {name}"
-            known = {each for option in commands[name].params for each in option.opts} | {"--help"}
+            accepted = {
+                parameter for option in commands[name].params for parameter in option.opts
+            } | {"--help"}
             if name == "figure" and words and words[0] in figures:
-                known |= {f"--{key.replace('_', '-')}" for key in find_figure(words[0]).defaults}
-            given = {word.split("=")[0] for word in words if re.match(r"--?[a-z]", word)}
-            assert given <= known, f"{path}: tprprobe {name} {sorted(given - known)}"
-            found += 1
-    assert found > 60
+                accepted |= {f"--{key.replace('_', '-')}" for key in find_figure(words[0]).defaults}
+            options = {word.split("=")[0] for word in words if re.match(r"--?[a-z]", word)}
+            assert options <= accepted, f"{path}: tprprobe {name} {sorted(options - accepted)}"
+            n_commands += 1
+    assert n_commands > 60
 
 
 def test_files_that_contributing_names_exist():
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    named = re.findall(r"`((?:tprprobe|tprpapers|app|tests|studies|docs)/[a-z0-9_/.-]+)`", text)
-    assert not [name for name in named if not (ROOT / name).exists()]
-    assert len(named) > 40
+    paths = re.findall(r"`((?:tprprobe|tprpapers|app|tests|studies|docs)/[a-z0-9_/.-]+)`", text)
+    assert not [name for name in paths if not (ROOT / name).exists()]
+    assert len(paths) > 40
 
 
 def test_printed_numbers_may_differ_a_little_and_words_not_at_all():
@@ -132,8 +134,8 @@ def test_generated_pages_have_every_command_option_figure_and_public_name():
         assert f"\n## {name}\n" in page
         assert all(
             f"`{option}`" in page
-            for each in command.params
-            for option in each.opts
+            for parameter in command.params
+            for option in parameter.opts
             if option[0] == "-"
         )
     gallery = write_gallery()
@@ -146,19 +148,19 @@ def test_generated_pages_have_every_command_option_figure_and_public_name():
 
 def test_the_laboratorys_book_is_the_second_half_of_the_site():
     listed = re.findall(r"laboratory/(\S+\.md)", (ROOT / "mkdocs.yml").read_text("utf-8"))
-    there = {path.relative_to(RESULTS).as_posix() for path in RESULTS.rglob("*.md")}
-    assert {*listed} == there
+    written = {path.relative_to(RESULTS).as_posix() for path in RESULTS.rglob("*.md")}
+    assert {*listed} == written
     assert listed[0] == "what-we-found.md"
-    told = "[a](study.md#x) [b](../../docs/probing.md) ![c](../../docs/images/ask.webp) [d](verdicts.csv)"
-    assert on_page_markdown(told, Page("laboratory/arithmetic.md")) == (
+    text = "[a](study.md#x) [b](../../docs/probing.md) ![c](../../docs/images/ask.webp) [d](verdicts.csv)"
+    assert on_page_markdown(text, Page("laboratory/arithmetic.md")) == (
         "[a](study.md#x) [b](../probing.md) ![c](../images/ask.webp) [d](verdicts.csv)"
     )
-    told = '[0.5](../real/results/agreement.csv "layer=1.0 → turned")'
-    assert on_page_markdown(told, Page("laboratory/what-we-found.md")) == (
+    text = '[0.5](../real/results/agreement.csv "layer=1.0 → turned")'
+    assert on_page_markdown(text, Page("laboratory/what-we-found.md")) == (
         '[0.5](real/agreement.csv "layer=1.0 → turned")'
     )
-    told = "[a](../studies/results/study.md)"
-    assert on_page_markdown(told, Page("ideas.md")) == "[a](laboratory/study.md)"
+    text = "[a](../studies/results/study.md)"
+    assert on_page_markdown(text, Page("ideas.md")) == "[a](laboratory/study.md)"
 
 
 class Page:
@@ -167,12 +169,12 @@ class Page:
 
 
 def test_links_out_of_the_pages_lead_to_pages_of_the_book():
-    told = "[a](../benchmarks/README.md#x) [b](stores.md) [c](../studies) [d](https://e.f)"
-    assert on_page_markdown(told, Page("stores.md")) == (
+    text = "[a](../benchmarks/README.md#x) [b](stores.md) [c](../studies) [d](https://e.f)"
+    assert on_page_markdown(text, Page("stores.md")) == (
         "[a](measurements.md#x) [b](stores.md) c [d](https://e.f)"
     )
-    told = "[a](../../CONTRIBUTING.md)\nlist:\n- one\n- two"
-    assert on_page_markdown(told, Page("tutorials/other.md")) == (
+    text = "[a](../../CONTRIBUTING.md)\nlist:\n- one\n- two"
+    assert on_page_markdown(text, Page("tutorials/other.md")) == (
         "[a](../contributing.md)\nlist:\n\n- one\n- two"
     )
     assert on_page_markdown("[a](docs/probing.md)", Page("contributing.md")) == "[a](probing.md)"

@@ -38,9 +38,9 @@ def test_a_page_that_ships_has_its_opening_and_the_headline_of_its_verdicts(page
 def test_an_answer_has_two_sentences_and_numbers_of_its_page(page):
     text = (RESULTS / f"{page}.md").read_text("utf-8")
     opening = OPENINGS[page]
-    rest = text[text.index("**How sure.**") :].replace(opening["sure"], "")
+    details = text[text.index("**How sure.**") :].replace(opening["sure"], "")
     for number in re.findall(r"[-+]?\d[\d.,]*\d", f"{opening['answer']} {opening['sure']}"):
-        assert number in rest, f"{page}: {number}"
+        assert number in details, f"{page}: {number}"
     sentences = re.split(r"(?<=[.?]) (?=[A-Z])", opening["answer"])
     assert len(sentences) == 2
     for sentence in sentences:  # a value with its interval is one number
@@ -59,7 +59,7 @@ def test_a_headline_follows_its_verdict():
 
 
 @pytest.mark.parametrize(
-    ("page", "said"),
+    ("page", "sentence"),
     [
         (
             "arithmetic",
@@ -72,9 +72,9 @@ def test_a_headline_follows_its_verdict():
         ("probing", "| of one model, with the filler quantized to as many bits, 0."),
     ],
 )
-def test_what_a_fuller_look_says_stands_beside(page, said):
+def test_what_a_fuller_look_says_stands_beside(page, sentence):
     text = (RESULTS / f"{page}.md").read_text("utf-8")
-    assert said in add_headline(page, text)
+    assert sentence in add_headline(page, text)
 
 
 def test_a_headline_of_many_cases_has_the_least_and_the_most():

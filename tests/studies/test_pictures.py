@@ -25,9 +25,11 @@ def original(tmp_path_factory):
 
 def parts(text):
     """The texts, and how many elements of each kind are drawn."""
-    drawn = [each for each in ElementTree.fromstring(text).iter() if "}metadata" not in each.tag]
-    texts = [each.text for each in drawn if each.tag.endswith("}text")]
-    kinds = [each.tag.rpartition("}")[2] for each in drawn]
+    elements = [
+        element for element in ElementTree.fromstring(text).iter() if "}metadata" not in element.tag
+    ]
+    texts = [element.text for element in elements if element.tag.endswith("}text")]
+    kinds = [element.tag.rpartition("}")[2] for element in elements]
     return texts, {kind: kinds.count(kind) for kind in ("path", "use", "text", "image", "clipPath")}
 
 

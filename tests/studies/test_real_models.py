@@ -100,8 +100,8 @@ def arrays_of(module: Pronouncer) -> dict[str, np.ndarray]:
     names = {"enc_emb": "letters.weight", "dec_emb": "phonemes.weight"}
     names |= {"fc_w": "readout.weight", "fc_b": "readout.bias"}
     for side, short in (("encoder", "enc"), ("decoder", "dec")):
-        for kind, of in ((k, o) for k in ("weight", "bias") for o in ("ih", "hh")):
-            names[f"{short}_{kind[0]}_{of}"] = f"{side}.{kind}_{of}_l0"
+        for kind, layer_kind in ((k, o) for k in ("weight", "bias") for o in ("ih", "hh")):
+            names[f"{short}_{kind[0]}_{layer_kind}"] = f"{side}.{kind}_{layer_kind}_l0"
     weights = module.state_dict()
     return {key: weights[name].numpy() for key, name in names.items()}
 
@@ -112,22 +112,22 @@ def literally(arrays: dict[str, np.ndarray], word: str) -> str:
     def cell(x, h, side):
         ih = x @ arrays[f"{side}_w_ih"].T + arrays[f"{side}_b_ih"]
         hh = h @ arrays[f"{side}_w_hh"].T + arrays[f"{side}_b_hh"]
-        cut = ih.shape[-1] * 2 // 3
-        r, z = np.split(1 / (1 + np.exp(-(ih[:cut] + hh[:cut]))), 2)
-        n = np.tanh(ih[cut:] + r * hh[cut:])
+        split = ih.shape[-1] * 2 // 3
+        r, z = np.split(1 / (1 + np.exp(-(ih[:split] + hh[:split]))), 2)
+        n = np.tanh(ih[split:] + r * hh[split:])
         return (1 - z) * n + z * h
 
     h = np.zeros(arrays["enc_w_hh"].shape[1])
     for symbol in [*word, "</s>"]:
         h = cell(arrays["enc_emb"][LETTERS.index(symbol)], h, "enc")
-    read, written = 2, []
+    phoneme, phonemes = 2, []
     for _ in range(20):
-        h = cell(arrays["dec_emb"][read], h, "dec")
-        read = int((h @ arrays["fc_w"].T + arrays["fc_b"]).argmax())
-        if read == 3:
+        h = cell(arrays["dec_emb"][phoneme], h, "dec")
+        phoneme = int((h @ arrays["fc_w"].T + arrays["fc_b"]).argmax())
+        if phoneme == 3:
             break
-        written.append(PHONEMES[read])
-    return " ".join(written)
+        phonemes.append(PHONEMES[phoneme])
+    return " ".join(phonemes)
 
 
 @pytest.fixture
@@ -182,9 +182,9 @@ def test_predictions_stand_as_they_were_written():
     versions = json.loads(VERSIONS.read_text("utf-8"))
     predictions = load_predictions()
     assert versions.keys() == predictions.keys()
-    for name, each in predictions.items():
-        assert each.digest == versions[name][-1], f"{name} was changed: say it under `amended`"
-        assert len(versions[name]) == 1 + len(each.amended), name
+    for name, entry in predictions.items():
+        assert entry.digest == versions[name][-1], f"{name} was changed: say it under `amended`"
+        assert len(versions[name]) == 1 + len(entry.amended), name
 
 
 def test_the_page_words_every_prediction_and_shows_the_committed_tables():
@@ -205,16 +205,18 @@ def prediction(**changes: object) -> Prediction:
 
 
 def test_outcomes_follow_the_rule():
-    one = prediction(direction="greater", threshold=0.5)
-    assert decide(one, {}) == "not measured"
-    assert decide(one, {"": Interval(0.7, 0.6, 0.8)}) == "holds"
-    assert decide(one, {"": Interval(0.5, 0.4, 0.6)}) == "undecided"
-    assert decide(one, {"": Interval(0.3, 0.2, 0.5)}) == "fails"
-    less = prediction(direction="less", threshold=0.5)
-    assert decide(less, {"": Interval(0.3, 0.2, 0.4)}) == "holds"
+    greater = prediction(direction="greater", threshold=0.5)
+    assert decide(greater, {}) == "not measured"
+    assert decide(greater, {"": Interval(0.7, 0.6, 0.8)}) == "holds"
+    assert decide(greater, {"": Interval(0.5, 0.4, 0.6)}) == "undecided"
+    assert decide(greater, {"": Interval(0.3, 0.2, 0.5)}) == "fails"
+    smaller = prediction(direction="less", threshold=0.5)
+    assert decide(smaller, {"": Interval(0.3, 0.2, 0.4)}) == "holds"
     cases = {"0": Interval(0.7, 0.45, 0.95), "1": Interval(0.6, 0.51, 0.69)}
-    some = prediction(direction="greater", threshold=0.5, over="some")
-    assert decide(some, cases) == "undecided"  # the second alone would hold, of two it does not
+    existential = prediction(direction="greater", threshold=0.5, over="some")
+    assert (
+        decide(existential, cases) == "undecided"
+    )  # the second alone would hold, of two it does not
     every = prediction(direction="greater", threshold=0.5, over="every")
     assert decide(every, cases) == "undecided"
     assert decide(every, {**cases, "2": Interval(0.1, 0.0, 0.2)}) == "fails"
@@ -231,8 +233,8 @@ def g2p() -> Pronouncer:
 
 
 def test_the_published_network_pronounces_words(g2p):
-    said = pronounce(g2p, ["knights", "through", "activationist", "cats", "dogs"])
-    assert said == [
+    pronunciations = pronounce(g2p, ["knights", "through", "activationist", "cats", "dogs"])
+    assert pronunciations == [
         "N AY1 T S",
         "TH R UW1",
         "AE2 K T IH0 V EY1 SH AH0 N IH0 S T",

@@ -10,7 +10,7 @@ from studies.real.spelling_roles import BY_FORM, _exchange, _is_local, permute
 from studies.real.words import TREEBANK, Words, align, place_in_syllables, read_forms
 from tprprobe.errors import InputError
 
-SAID = {
+PRONUNCIATIONS = {
     "cat": "K AE1 T",
     "bat": "B AE1 T",
     "cab": "K AE1 B",
@@ -26,16 +26,16 @@ SAID = {
 @pytest.fixture
 def words() -> Words:
     """A few words in which letters sound alike."""
-    lemmas = [form.removesuffix("s") for form in SAID]
-    return Words(list(SAID), lemmas, list(SAID.values()))
+    lemmas = [form.removesuffix("s") for form in PRONUNCIATIONS]
+    return Words(list(PRONUNCIATIONS), lemmas, list(PRONUNCIATIONS.values()))
 
 
 def test_letters_are_aligned_with_their_phonemes(words):
     by_word = dict(zip(words.forms, words.aligned, strict=True))
     assert by_word["cat"] == ["K", "AE1", "T"]
     assert sorted(by_word["bath"]) == ["", "AE1", "B", "TH"]
-    for letters, said in zip(words.aligned, words.sounds, strict=True):
-        assert " ".join(filter(None, letters)) == said
+    for letters, sounds in zip(words.aligned, words.sounds, strict=True):
+        assert " ".join(filter(None, letters)) == sounds
 
 
 def test_more_phonemes_than_two_a_letter_are_shared():
@@ -55,11 +55,11 @@ def test_consonants_belong_to_the_syllable_that_can_begin_with_them():
 
 def test_regular_words_sound_as_their_neighbors_say():
     forms = ["cat", "hat", "bat", "rat"]
-    said = ["K AE1 T", "HH AE0 T", "B AE1 T", "R EY1 T"]
-    regular = dict(zip(forms, Words(forms, forms, said).regular, strict=True))
+    sounds = ["K AE1 T", "HH AE0 T", "B AE1 T", "R EY1 T"]
+    regular = dict(zip(forms, Words(forms, forms, sounds).regular, strict=True))
     # every first letter occurs once: nothing says how it sounds in other words
     assert not any(regular.values())
-    twice = Words([*forms, "cat's"], [*forms, "cats"], [*said, "K AE1 T S"])
+    twice = Words([*forms, "cat's"], [*forms, "cats"], [*sounds, "K AE1 T S"])
     assert twice.regular.shape == (5,)
 
 
@@ -88,10 +88,13 @@ def test_roles_of_letters():
 def test_permuted_syllables_are_those_of_words_as_long(words):
     roles, rng = words.syllables, np.random.default_rng(0)
     changed = permute(words, "syllable", roles, rng)
-    assert [len(of) for of in changed] == words.lengths.tolist()
+    assert [len(syllables) for syllables in changed] == words.lengths.tolist()
     assert sorted(map(tuple, changed)) == sorted(map(tuple, roles))
     inside = permute(words, "left", [BY_FORM["left"](f) for f in words.forms], rng)
-    assert all(sorted(of) == BY_FORM["left"](f) for of, f in zip(inside, words.forms, strict=True))
+    assert all(
+        sorted(syllables) == BY_FORM["left"](f)
+        for syllables, f in zip(inside, words.forms, strict=True)
+    )
 
 
 def test_an_exchanged_letter_is_of_its_kind():
@@ -115,9 +118,12 @@ def test_a_local_change_leaves_the_other_letters_phonemes():
 def test_sentences_stand_beside_their_exchange_and_have_paraphrases(name, tmp_path):
     clauses = read_clauses(name, 0, tmp_path)
     content, swapped = clauses.content, [clauses.content[i] for i in clauses.exchange]
-    other = "patient" if name == "clauses" else "recipient"
-    for own, theirs in zip(content, swapped, strict=True):
-        assert (own["agent"], own[other]) == (theirs[other], theirs["agent"])
+    second_role = "patient" if name == "clauses" else "recipient"
+    for roles, swapped_roles in zip(content, swapped, strict=True):
+        assert (roles["agent"], roles[second_role]) == (
+            swapped_roles[second_role],
+            swapped_roles["agent"],
+        )
     kinds = sorted(set(clauses.clauses))
     assert len(clauses) == len(kinds) * 2 * (clauses.sets.max() + 1)
     for (words_of, clause, agent), i in clauses.place_of.items():
@@ -129,12 +135,12 @@ def test_sentences_stand_beside_their_exchange_and_have_paraphrases(name, tmp_pa
         assert all((words_of, kind, agent) in clauses.place_of for kind in kinds)
     firsts = clauses.agents_first.mean()
     assert firsts == (0.5 if name == "clauses" else pytest.approx(2 / 3))
-    assert {role for row in clauses.roles() for role in row} >= {"agent", other, NONE}
+    assert {role for row in clauses.roles() for role in row} >= {"agent", second_role, NONE}
 
 
 def test_words_of_a_frame_are_drawn_by_the_seed(tmp_path):
-    first, again, second = (
+    drawn_words, repeated, other_seed = (
         draw_frame("clauses", seed, tmp_path / str(i)).read_text("utf-8")
         for i, seed in enumerate((0, 0, 1))
     )
-    assert first == again != second
+    assert drawn_words == repeated != other_seed

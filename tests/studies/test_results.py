@@ -31,7 +31,7 @@ def estimates(draw):
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory, make_model):
+def evidence_run(tmp_path_factory, make_model):
     """The analyses of two tiny random models."""
     with pytest.MonkeyPatch.context() as patch:
         models = {analyses.MODEL: {}, analyses.BASELINE: {"architecture": "transformer"}}
@@ -46,36 +46,36 @@ def found(tmp_path_factory, make_model):
         patch.setattr(analyses, "PAIRS", 30)
         patch.setattr(analyses, "K", 5)
         patch.setattr(analyses, "PROJECTIONS", 3)
-        some = [each.model_copy(update={"n": 20}) for each in analyses.read_training()]
-        patch.setattr(analyses, "read_training", lambda: some)
+        mixes = [mix.model_copy(update={"n": 20}) for mix in analyses.read_training()]
+        patch.setattr(analyses, "read_training", lambda: mixes)
         yield analyse(tmp_path_factory.mktemp("results"), 24)
 
 
 @pytest.fixture(scope="module")
-def page(found):
-    return write_page(found)
+def page(evidence_run):
+    return write_page(evidence_run)
 
 
 def test_the_page_decides_its_own_claims_and_no_other(page):
-    own = claims_of("arithmetic")
-    quoted = {claim.quotation for claim in own}
+    page_claims = claims_of("arithmetic")
+    quoted = {claim.quotation for claim in page_claims}
     for name, claim in load_claims().items():
         assert (claim.quotation in page) == (claim.quotation in quoted), name
     outcomes = re.findall(
         r"\| (holds|fails|undecided|not comparable|not decidable here) \|$", page, re.M
     )
-    assert len(outcomes) == len(own)
-    assert [row[0] for row in read_page("arithmetic", page)] == [claim.id for claim in own]
+    assert len(outcomes) == len(page_claims)
+    assert [row[0] for row in read_page("arithmetic", page)] == [claim.id for claim in page_claims]
 
 
 def test_claims_that_cannot_fail_are_counted_apart(page):
     units = [claim.unit for claim in claims_of("arithmetic")]
-    told = re.search(r"Of the (\d+) claims that this page decides, (\d+) could", page)
-    apart = re.search(r"these, (\d+) are algebra or arithmetic", page)
-    assert told is not None
-    assert apart is not None
-    assert [*map(int, told.groups())] == [len(units), len(units) - units.count("exact")]
-    assert int(apart[1]) == units.count("exact") > 5
+    counts = re.search(r"Of the (\d+) claims that this page decides, (\d+) could", page)
+    n_exact = re.search(r"these, (\d+) are algebra or arithmetic", page)
+    assert counts is not None
+    assert n_exact is not None
+    assert [*map(int, counts.groups())] == [len(units), len(units) - units.count("exact")]
+    assert int(n_exact[1]) == units.count("exact") > 5
 
 
 def test_what_can_be_shown_exactly_is_decided(page):
@@ -86,22 +86,22 @@ def test_what_can_be_shown_exactly_is_decided(page):
     assert any("14.2 million" in line and "| fails |" in line for line in decided)
 
 
-def test_a_model_that_cannot_answer_decides_nothing_about_numerators(found, page):
-    assert found.naming.facts["discordant_questions"]["exact_match"] < 0.5
+def test_a_model_that_cannot_answer_decides_nothing_about_numerators(evidence_run, page):
+    assert evidence_run.naming.facts["discordant_questions"]["exact_match"] < 0.5
     for claim in claims_of("arithmetic"):
         if "discordant_exact_match" in claim.gates:
             stated = re.compile(rf"\| {re.escape(claim.statistic)} (\||\()")
-            (line,) = [each for each in page.splitlines() if stated.search(each)]
+            (line,) = [candidate for candidate in page.splitlines() if stated.search(candidate)]
             assert re.search(r"\| (undecided|not decidable here) \|", line), claim.id
 
 
-def test_polarity_is_judged_by_the_rule_that_the_claim_writes(found, page):
-    decoding = found.naming.decoding.query(
+def test_polarity_is_judged_by_the_rule_that_the_claim_writes(evidence_run, page):
+    decoding = evidence_run.naming.decoding.query(
         "model == 'trained' and vectors == 'role' and layer == 1 and subset == 'all'"
     )
     gains = decoding[decoding["predictor"] == "adjacent"].set_index("head")["gain"]
-    cases = gather_evidence(found)["schlag-polarity-clusters"].cases
-    assert {name: each.value for name, each in cases.items()} == {
+    cases = gather_evidence(evidence_run)["schlag-polarity-clusters"].cases
+    assert {name: interval.value for name, interval in cases.items()} == {
         f"head {head}": gain for head, gain in gains.items()
     }
     assert "right after '/'" in load_claims()["schlag-polarity-clusters"].statistic
@@ -109,22 +109,22 @@ def test_polarity_is_judged_by_the_rule_that_the_claim_writes(found, page):
         assert f"| {rule} |" in page
 
 
-def test_the_page_says_how_many_heads_are_beyond_random_projections(found, page):
-    gains = found.naming.decoding.query(
+def test_the_page_says_how_many_heads_are_beyond_random_projections(evidence_run, page):
+    gains = evidence_run.naming.decoding.query(
         "model == 'trained' and layer == 1 and subset == 'all' and predictor == 'adjacent'"
     )
-    own, random = (gains[gains["vectors"] == name]["gain"] for name in ("role", "random"))
-    beyond = sum(each > random.max() for each in own)
+    role_gains, random = (gains[gains["vectors"] == name]["gain"] for name in ("role", "random"))
+    beyond = sum(gain > random.max() for gain in role_gains)
     assert f"; {beyond} are beyond the best of the random projections" in page
-    assert f"Of the {len(own)} heads of roles " in page
+    assert f"Of the {len(role_gains)} heads of roles " in page
 
 
-def test_ones_digits_are_judged_by_counts_and_not_by_names(found, page):
-    ones = found.naming.ones.query("model == 'trained' and vectors == 'role' and layer == 1")
-    cases = gather_evidence(found)["schlag-ones-digit-roles"].cases
+def test_ones_digits_are_judged_by_counts_and_not_by_names(evidence_run, page):
+    ones = evidence_run.naming.ones.query("model == 'trained' and vectors == 'role' and layer == 1")
+    cases = gather_evidence(evidence_run)["schlag-ones-digit-roles"].cases
     assert {case.value for case in cases.values()} <= set(ones["precision"])
     assert min(case.value for case in cases.values()) > 0
-    projected = found.naming.ones.query(
+    projected = evidence_run.naming.ones.query(
         "vectors == 'random' and layer == 1 and polarity == 'numerator'"
     )
     assert len(projected) == 3
@@ -133,28 +133,30 @@ def test_ones_digits_are_judged_by_counts_and_not_by_names(found, page):
 
 
 def test_expressions_that_are_trained_on_in_other_words_are_found():
-    (part,) = [each for each in analyses.read_training() if each.data.endswith("__mixed")]
-    part = part.model_copy(update={"n": 30})
-    asked = load_data(part.data, split=part.split, n=2, seed=part.seed)
-    expressions = [found.text for each in asked if (found := parse(each.source))]
+    (mix,) = [
+        candidate for candidate in analyses.read_training() if candidate.data.endswith("__mixed")
+    ]
+    mix = mix.model_copy(update={"n": 30})
+    dataset = load_data(mix.data, split=mix.split, n=2, seed=mix.seed)
+    expressions = [expression.text for example in dataset if (expression := parse(example.source))]
     questions = [f"Work out {expressions[0]}.", f"{expressions[1]}?", "Work out 1234567*8.", "Add"]
-    assert mark_trained(questions, [part])["trained"].tolist() == [True, True, False, False]
+    assert mark_trained(questions, [mix])["trained"].tolist() == [True, True, False, False]
 
 
 def test_a_part_of_the_training_set_counts_once_and_whole():
     recipe = read_recipe("models/tpt-c-arithmetic/recipe.toml")
-    parts = list_training(recipe)
-    assert len({each.data for each in parts}) == len(parts) == 6
+    mixes = list_training(recipe)
+    assert len({mix_part.data for mix_part in mixes}) == len(mixes) == 6
     mixed = [mix.n for stage in recipe.stages for mix in stage.mix if mix.data.endswith("__mixed")]
-    assert [each.n for each in parts if each.data.endswith("__mixed")] == [400_000]
+    assert [mix_part.n for mix_part in mixes if mix_part.data.endswith("__mixed")] == [400_000]
     assert mixed == [100_000, 400_000]
 
 
-def test_the_page_says_what_was_trained_on_and_where_the_attention_is(found, page):
-    others = found.questions[~found.questions["trained"]]
-    assert f"the expressions of {found.questions['trained'].mean():.1%} are" in page
-    assert f"of the other questions it answered {others['right'].mean():.1%} [" in page
-    heads = found.relations.query(
+def test_the_page_says_what_was_trained_on_and_where_the_attention_is(evidence_run, page):
+    untrained_on = evidence_run.questions[~evidence_run.questions["trained"]]
+    assert f"the expressions of {evidence_run.questions['trained'].mean():.1%} are" in page
+    assert f"of the other questions it answered {untrained_on['right'].mean():.1%} [" in page
+    heads = evidence_run.relations.query(
         "source == 'head' and way == 'rows' and gold == 'net' and score == 'mass' and layer == 0 "
         "and not untrained"
     )
@@ -176,7 +178,7 @@ def test_no_number_is_missing(page):
 
 def test_tables_are_well_formed(page):
     rows = [line for line in page.splitlines() if line.startswith("|")]
-    block, last = set(), None
+    block, n_cells = set(), None
     for line in page.splitlines():
         cells = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else None
         if cells is None:
@@ -184,17 +186,17 @@ def test_tables_are_well_formed(page):
         else:
             block.add(cells)
         assert len(block) <= 1, line
-        last = cells
+        n_cells = cells
     assert rows
-    assert last is None or last > 1
+    assert n_cells is None or n_cells > 1
 
 
-def test_a_second_run_makes_the_same_page(found, page):
-    assert write_page(found) == page
+def test_a_second_run_makes_the_same_page(evidence_run, page):
+    assert write_page(evidence_run) == page
 
 
-def test_all_that_is_measured_is_a_claim(found):
-    assert gather_evidence(found).keys() <= load_claims().keys()
+def test_all_that_is_measured_is_a_claim(evidence_run):
+    assert gather_evidence(evidence_run).keys() <= load_claims().keys()
 
 
 def test_exchanged_fillers_are_told_apart():
@@ -202,15 +204,18 @@ def test_exchanged_fillers_are_told_apart():
 
 
 @given(estimates(), estimates(), st.floats(0, 1), st.floats(0, 1))
-def test_a_difference_covers_all_that_its_parts_cover(first, second, s, t):
-    found = minus(first, second)
-    assert found.value == first.value - second.value
-    a, b = first.low + s * (first.high - first.low), second.low + t * (second.high - second.low)
-    assert found.low - 1e-9 <= a - b <= found.high + 1e-9
+def test_a_difference_covers_all_that_its_parts_cover(minuend, subtrahend, s, t):
+    difference = minus(minuend, subtrahend)
+    assert difference.value == minuend.value - subtrahend.value
+    a, b = (
+        minuend.low + s * (minuend.high - minuend.low),
+        subtrahend.low + t * (subtrahend.high - subtrahend.low),
+    )
+    assert difference.low - 1e-9 <= a - b <= difference.high + 1e-9
 
 
 @given(st.lists(estimates(), min_size=1, max_size=4))
-def test_a_mean_lies_within_its_bounds(parts):
-    found = mean(parts)
-    assert found.low - 1e-9 <= found.value <= found.high + 1e-9
-    assert min(each.low for each in parts) - 1e-9 <= found.low
+def test_a_mean_lies_within_its_bounds(intervals):
+    mean_interval = mean(intervals)
+    assert mean_interval.low - 1e-9 <= mean_interval.value <= mean_interval.high + 1e-9
+    assert min(interval.low for interval in intervals) - 1e-9 <= mean_interval.low

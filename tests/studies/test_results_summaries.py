@@ -23,13 +23,13 @@ LEAD = {"rougeL": Interval(0.3, 0.2, 0.4)}
 
 def verdicts(level, seeds, lead=LEAD):
     evidence = gather_evidence(plant_study(level, seeds), lead)
-    return {each.id: judge(each, evidence.get(each.id)) for each in claims_of("summaries")}
+    return {claim.id: judge(claim, evidence.get(claim.id)) for claim in claims_of("summaries")}
 
 
 def test_what_was_planted_is_decided_by_three_seeds():
-    found = verdicts(BETTER, [0, 1, 2])
+    outcomes = verdicts(BETTER, [0, 1, 2])
     for name in ("table2-better", "tptc-worst", "grammatical", "factual"):
-        assert found[f"jiang-{name}"].outcome == "holds", name
+        assert outcomes[f"jiang-{name}"].outcome == "holds", name
     worse = verdicts(BETTER | {"tpt-d": 0.6, "tpt-d-t5": 0.5, "tpt-c": 0.9}, [0, 1, 2])
     for name in ("table2-better", "tptc-worst", "grammatical", "factual"):
         assert worse[f"jiang-{name}"].outcome == "fails", name
@@ -38,40 +38,40 @@ def test_what_was_planted_is_decided_by_three_seeds():
 def test_a_difference_of_starts_alone_is_no_difference_of_models():
     """As published TPT-d is .1 ahead, and so is T5 when it starts as TPT-d does."""
     level = {"t5": 0.6, "t5-torch": 0.7, "tpt-c": 0.5, "tpt-d": 0.7, "tpt-d-t5": 0.6}
-    found = verdicts(level, [0, 1, 2])
-    assert found["jiang-table2-better"].outcome != "holds"
-    assert found["jiang-factual"].outcome != "holds"
+    outcomes = verdicts(level, [0, 1, 2])
+    assert outcomes["jiang-table2-better"].outcome != "holds"
+    assert outcomes["jiang-factual"].outcome != "holds"
     rows = measure_contrasts(plant_study(level, [0, 1, 2])).set_index(
         ["contrast", "split", "measure"]
     )
-    told = rows["value"].xs(("test", "rougeL"), level=("split", "measure"))
-    assert told["TPT-d − T5, as published"] == pytest.approx(0.1, abs=0.02)
-    assert told["TPT-d − T5, started alike"] == pytest.approx(0, abs=0.02)
-    assert told["T5: torch − T5's start"] == pytest.approx(0.1, abs=0.02)
+    contrasts = rows["value"].xs(("test", "rougeL"), level=("split", "measure"))
+    assert contrasts["TPT-d − T5, as published"] == pytest.approx(0.1, abs=0.02)
+    assert contrasts["TPT-d − T5, started alike"] == pytest.approx(0, abs=0.02)
+    assert contrasts["T5: torch − T5's start"] == pytest.approx(0.1, abs=0.02)
 
 
 @pytest.mark.parametrize("seeds", [[0], [0, 1]])
 def test_fewer_than_three_seeds_decide_nothing(seeds):
-    found = verdicts(BETTER, seeds)
+    outcomes = verdicts(BETTER, seeds)
     for name in ("table2-better", "tptc-worst", "grammatical", "factual"):
-        assert found[f"jiang-{name}"].outcome == "undecided", name
+        assert outcomes[f"jiang-{name}"].outcome == "undecided", name
     assert (
-        f"{len(seeds)} model seed(s), must be at least 3" in found["jiang-factual"].reason
+        f"{len(seeds)} model seed(s), must be at least 3" in outcomes["jiang-factual"].reason
         or len(seeds) == 1
     )
 
 
 def test_a_transformer_below_the_first_sentence_decides_nothing():
-    found = verdicts(BETTER, [0, 1, 2], {"rougeL": Interval(0.9, 0.8, 1.0)})
-    assert "transformer beats lead -0.2" in found["jiang-table2-better"].reason
-    assert found["jiang-table2-better"].outcome == "undecided"
+    outcomes = verdicts(BETTER, [0, 1, 2], {"rougeL": Interval(0.9, 0.8, 1.0)})
+    assert "transformer beats lead -0.2" in outcomes["jiang-table2-better"].reason
+    assert outcomes["jiang-table2-better"].outcome == "undecided"
 
 
 def test_a_study_that_has_not_finished_tells_what_it_has():
     level = {name: BETTER[name] for name in ("t5", "tpt-d")}
     assert "jiang-factual" not in gather_evidence(plant_study(level, [0, 1, 2]), LEAD)
-    found = verdicts(level, [0, 1, 2])
-    assert found["jiang-table2-better"].outcome == "undecided"
+    outcomes = verdicts(level, [0, 1, 2])
+    assert outcomes["jiang-table2-better"].outcome == "undecided"
     assert summarize_answer(measure_contrasts(plant_study(level, [0, 1])), 3750) == []
 
 
@@ -79,12 +79,12 @@ def test_the_page_opens_with_the_answer_and_shows_every_claim():
     plan = read_plan(assets.find("studies", STUDY) / "plan.toml")
     six = plant_study({"t5": 0.4, "tpt-d": 0.3}, [0])
     longer = plant_study({"t5": 0.9, "t5-torch": 0.9, "tpt-d": 0.5}, [0], steps=9000)
-    beside = {"six-layers": six, "longer": longer}
-    page = write_page(plant_study(BETTER, [0, 1, 2]), plan, plant_roles([0, 1, 2]), beside)
+    companions = {"six-layers": six, "longer": longer}
+    page = write_page(plant_study(BETTER, [0, 1, 2]), plan, plant_roles([0, 1, 2]), companions)
     assert "## Six decoder layers" in page
     lower, higher = r"-0\.(09|1)\d+", r"\+0\.(18|19|2)\d+"
-    alone = rf"TPT-d − T5, as published {lower} \(the same runs otherwise {higher}\)\."
-    assert re.search(rf"decoder layers, narrower \(1 seed\), ROUGE-L: {alone}", page)
+    line = rf"TPT-d − T5, as published {lower} \(the same runs otherwise {higher}\)\."
+    assert re.search(rf"decoder layers, narrower \(1 seed\), ROUGE-L: {line}", page)
     assert re.search(r"three times .* ROUGE-L: TPT-d − T5, as published -0\.(39|4)", page)
     assert re.search(
         r"After 3,750 steps, one-hot .* change ROUGE-L by -0\.(09|10)\d .* their mean instead: -0\.(19|20)\d",
@@ -101,8 +101,8 @@ def test_the_page_opens_with_the_answer_and_shows_every_claim():
     assert re.search(r"\| tpt-d \| 3 \| one-hot \| 0\.(79|80)\d \[.*\| -0\.(09|10)\d \[", page)
     worse = plant_study(BETTER | {"tpt-d": 0.5, "tpt-d-t5": 0.5}, [0, 1, 2])
     evidence = gather_evidence(worse, LEAD)
-    judged = [judge(each, evidence.get(each.id)) for each in claims_of("summaries")]
-    places = {each.claim.id: order(each) for each in judged}
+    outcomes = [judge(claim, evidence.get(claim.id)) for claim in claims_of("summaries")]
+    places = {verdict.claim.id: order(verdict) for verdict in outcomes}
     assert places["jiang-table2-better"] == 0  # speaks against the claim
     assert max(places, key=lambda name: places[name]) not in evidence
 
@@ -124,52 +124,56 @@ def test_three_seeds_of_the_longer_training_decide():
     for name in ("table2-better", "grammatical", "factual"):
         assert outcomes[2][f"jiang-{name}"] == "fails", name
         assert outcomes[3][f"jiang-{name}"] == "holds", name
-    first = page.splitlines()[2]
-    assert first.startswith(
+    opening = page.splitlines()[2]
+    assert opening.startswith(
         "**After 9,000 steps (3 seeds), both from torch's default, a dictionary"
     )
-    assert "summarizes better than" in first
+    assert "summarizes better than" in opening
     assert re.search(r"Before, after 3,750 steps \(3 seeds\), .* started alike -0\.3", page)
 
 
 def test_companions_are_paired_run_by_run():
     """Of a variant that lacks a seed, no other seed is taken for it."""
     study = plant_study(BETTER, [0, 1, 2])
-    some = study.runs[study.runs["run"].isin(["t5-0", "t5-1", "tpt-d-0", "t5-torch-1"])]
-    own = take_runs(study, replace(study, runs=some))
-    assert sorted(own.runs["run"]) == sorted(some["run"])
-    rows = measure_contrasts(own).set_index("contrast")["seeds"]
+    selected = study.runs[study.runs["run"].isin(["t5-0", "t5-1", "tpt-d-0", "t5-torch-1"])]
+    paired = take_runs(study, replace(study, runs=selected))
+    assert sorted(paired.runs["run"]) == sorted(selected["run"])
+    rows = measure_contrasts(paired).set_index("contrast")["seeds"]
     assert rows["TPT-d − T5, as published"].iloc[0] == 1
     assert "TPT-d − T5, both torch" not in rows
-    assert summarize_again("Changed", measure_contrasts(own)[:0], measure_contrasts(own)) == ""
+    assert (
+        summarize_again("Changed", measure_contrasts(paired)[:0], measure_contrasts(paired)) == ""
+    )
 
 
 def test_a_training_without_continuous_roles_is_told():
     level = {name: BETTER[name] for name in BETTER if name != "tpt-c"}
-    told = summarize_answer(measure_contrasts(plant_study(level, [0, 1, 2])), 3750)
-    assert len(told) == 2
-    assert "over both starts" in told[0]
+    sentences = summarize_answer(measure_contrasts(plant_study(level, [0, 1, 2])), 3750)
+    assert len(sentences) == 2
+    assert "over both starts" in sentences[0]
 
 
 def test_one_seed_of_another_start_takes_no_verdict_back():
     """Three seeds of torch's default decide, also when one of T5's start has joined them."""
     study = plant_study(BETTER, [0, 1, 2])
-    others = study.runs[(study.runs["variant"] != "tpt-d-t5") | (study.runs["seed"] == 0)]
-    longer = replace(study, runs=others)
+    fewer_runs = study.runs[(study.runs["variant"] != "tpt-d-t5") | (study.runs["seed"] == 0)]
+    longer = replace(study, runs=fewer_runs)
     assert find_alike(longer) == "both torch"
     assert find_alike(study) == "started alike"
-    [claim] = [each for each in claims_of("summaries") if each.id == "jiang-factual"]
+    [claim] = [candidate for candidate in claims_of("summaries") if candidate.id == "jiang-factual"]
     [verdict] = decide([claim], {9000: gather_evidence(longer, LEAD)}, {})
     assert (verdict.outcome, verdict.reason[-17:]) == ("holds", "after 9,000 steps")
 
 
 def test_facts_that_no_reference_lacks_are_not_decidable():
-    [claim] = [each for each in claims_of("summaries") if each.id == "jiang-external-facts"]
+    [claim] = [
+        candidate for candidate in claims_of("summaries") if candidate.id == "jiang-external-facts"
+    ]
     references = plant_study({"t5": 0.5}, [0]).examples[:1].assign(source="Ann saw a dog in Rome.")
-    told = judge_external(judge(claim, None), references.assign(target="She met Ann in Rome."))
-    assert (told.outcome, told.reason) == (
+    verdict = judge_external(judge(claim, None), references.assign(target="She met Ann in Rome."))
+    assert (verdict.outcome, verdict.reason) == (
         "not decidable here",
         "0 of 1 references of the generated English have such facts",
     )
-    told = judge_external(judge(claim, None), references.assign(target="She met Ann in Oslo."))
-    assert (told.outcome, told.reason) == ("undecided", "not measured")
+    verdict = judge_external(judge(claim, None), references.assign(target="She met Ann in Oslo."))
+    assert (verdict.outcome, verdict.reason) == ("undecided", "not measured")

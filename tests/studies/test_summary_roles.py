@@ -63,11 +63,13 @@ def test_tables_of_roles_are_those_of_the_checkpoints(study, tmp_path, monkeypat
     measure_missing(study)
     reports, along = (pd.read_csv(path) for path in collect_roles(study, tmp_path))
     assert (reports["t5-0:pos.0.filler"] == "1/2").all()
-    own = [each for each in reports if each.startswith("tpt-d-0:")]
+    columns = [column for column in reports if column.startswith("tpt-d-0:")]
     assert {f"tpt-d-0:{task}.0.{kind}" for task in ("pos", "nel") for kind in ("role", "tpr")} < {
-        *own
+        *columns
     }
-    assert {f"tpt-d-0:pos.0.role.{each}" for each in ("untrained", "indices", "quantized")} < {*own}
+    assert {f"tpt-d-0:pos.0.role.{column}" for column in ("untrained", "indices", "quantized")} < {
+        *columns
+    }
     assert sorted(set(along["step"])) == [2, 3]
 
     model = load_model(study / "runs" / "tpt-d-0" / "model")
@@ -80,9 +82,9 @@ def test_tables_of_roles_are_those_of_the_checkpoints(study, tmp_path, monkeypat
     peaks = [values.max(-1) > 0.98 for values in weights.values()]
     counts = reports["tpt-d-0:above_98.2"].str.split("/", expand=True).astype(int)
     assert counts.sum().tolist() == [sum(p.sum() for p in peaks), sum(p.size for p in peaks)]
-    first = [values[: int(lengths[0])].size for values, lengths in zip(
+    sizes = [values[: int(lengths[0])].size for values, lengths in zip(
         peaks, (pairs.source.lengths, pairs.target.lengths - 1, pairs.target.lengths - 1), strict=True
     )]  # fmt: skip
-    assert counts.iloc[0, 1] == sum(first)
+    assert counts.iloc[0, 1] == sum(sizes)
     of_step = along[along["step"] == 2]
     assert of_step["n_distributions"].sum() == counts[1].sum()

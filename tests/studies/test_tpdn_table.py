@@ -34,7 +34,9 @@ def test_the_published_table_has_every_cell_once(published):
 
 
 def test_recipes_are_of_their_model():
-    model = next(each for each in list_models(3) if each[:3] == ("tree", "bi", "sort"))
+    model = next(
+        candidate for candidate in list_models(3) if candidate[:3] == ("tree", "bi", "sort")
+    )
     recipe = model.recipe
     assert (recipe.name, recipe.seed) == ("tree-bi-sort-3", 3)
     assert recipe.model["encoder"] + recipe.model["decoder"] == "treebi"
@@ -49,14 +51,14 @@ def cells_of(published: pd.DataFrame, seeds: int = 1, accuracy: float = 1.0) -> 
 
 
 def test_agreement_is_measured(published):
-    same = compare(cells_of(published))
-    assert same.median == 0
-    assert same.far.empty
-    assert same.right == len(same.differences) > 200
+    equal = compare(cells_of(published))
+    assert equal.median == 0
+    assert equal.far.empty
+    assert equal.right == len(equal.differences) > 200
     turned = cells_of(published).assign(substitution=lambda t: 1 - t["published"])
-    other = compare(turned)
-    assert other.right == 0
-    assert other.far["difference"].abs().is_monotonic_decreasing
+    differing = compare(turned)
+    assert differing.right == 0
+    assert differing.far["difference"].abs().is_monotonic_decreasing
     assert compare(turned.assign(accuracy=0.5), least=0.95).cells.empty
 
 
@@ -74,21 +76,23 @@ def test_cells_that_are_far_are_told_apart(published):
 
 
 def test_two_trainings_are_compared_where_both_were_learned(published):
-    one, other = cells_of(published, seeds=2), cells_of(published)
-    other["accuracy"] = np.where(other["encoder"] == "uni", 0.9, 0.97)
-    higher = one.assign(substitution=lambda t: t["substitution"] + 0.1)
-    found = compare_trainings(higher, other, least=0.95)
-    assert len(found) == 24  # of two encoders
-    assert found.to_numpy() == pytest.approx(0.1)
-    assert compare_trainings(one.assign(accuracy=0.5), other, least=0.95).empty
+    two_seeds, one_seed = cells_of(published, seeds=2), cells_of(published)
+    one_seed["accuracy"] = np.where(one_seed["encoder"] == "uni", 0.9, 0.97)
+    higher = two_seeds.assign(substitution=lambda t: t["substitution"] + 0.1)
+    differences = compare_trainings(higher, one_seed, least=0.95)
+    assert len(differences) == 24  # of two encoders
+    assert differences.to_numpy() == pytest.approx(0.1)
+    assert compare_trainings(two_seeds.assign(accuracy=0.5), one_seed, least=0.95).empty
 
 
 def test_scores_are_collected_beside_published_numbers(tmp_path, published):
     store = plant_bindings(tmp_path / "store", left, n=120)
     decoder = lambda vectors, _: vectors[:, 0] > 0  # noqa: E731
     fit = tp.decompose(store, SITE, ["left", "bag"], family=FAMILY, decoder=decoder)
-    about = {"encoder": "uni", "decoder": "bi", "task": "sort", "seed": 0, "accuracy": 0.9}
-    write_file(tmp_path / "runs" / "one" / SCORES, fit.scores.assign(**about).to_csv(index=False))
+    identity = {"encoder": "uni", "decoder": "bi", "task": "sort", "seed": 0, "accuracy": 0.9}
+    write_file(
+        tmp_path / "runs" / "one" / SCORES, fit.scores.assign(**identity).to_csv(index=False)
+    )
     cells = collect_cells(tmp_path / "runs")
     assert cells["roles"].tolist() == ["left", "bag"]
     assert cells["published"].tolist() == [0.90, 0.90]
@@ -107,11 +111,13 @@ def test_a_decoder_reads_back_its_own_encodings():
     model.vocabulary = SymbolTable((*SPECIALS, *"0123456789"))
     sequences, decoder = [[digit] for digit in "0123456789"], Decoder(model, "copy")
     source = torch.arange(4, 14)[:, None]
-    own = model.encode(source).vector.detach().numpy()
+    encodings = model.encode(source).vector.detach().numpy()
     assert (
-        decoder(own, sequences) == (generate(model, source)[:, :1] == source)[:, 0].numpy()
+        decoder(encodings, sequences) == (generate(model, source)[:, :1] == source)[:, 0].numpy()
     ).all()
-    assert decoder(np.repeat(own[:1], 10, 0), sequences).sum() == 1  # all write the same digit
+    assert (
+        decoder(np.repeat(encodings[:1], 10, 0), sequences).sum() == 1
+    )  # all write the same digit
 
 
 def test_pairs_are_of_every_sequence():
@@ -123,10 +129,12 @@ def test_pairs_are_of_every_sequence():
 
 def test_claims_hold_where_the_published_table_is_found_again(published):
     evidence = decomposition_page._of_cells(cells_of(published, seeds=3))
-    claims = [each for name, each in load_claims().items() if name in evidence]
+    claims = [a_claim for name, a_claim in load_claims().items() if name in evidence]
     assert len(claims) == 6
-    assert {judge(each, evidence[each.id]).outcome for each in claims} == {"holds"}
-    alone = decomposition_page._of_cells(cells_of(published))
-    assert {judge(each, alone[each.id]).outcome for each in claims} == {"undecided"}
+    assert {judge(a_claim, evidence[a_claim.id]).outcome for a_claim in claims} == {"holds"}
+    without_trainings = decomposition_page._of_cells(cells_of(published))
+    assert {judge(a_claim, without_trainings[a_claim.id]).outcome for a_claim in claims} == {
+        "undecided"
+    }
     copied = cells_of(published, seeds=3).query("task == 'copy'")
     assert set(decomposition_page._of_cells(copied)) == {"mccoy-tree-roles"}

@@ -31,31 +31,33 @@ TABLE = """## Verdicts
 
 
 def test_every_claim_has_one_page_or_a_reason():
-    known = load_claims()
-    assert {*OTHER_PAGE, *NO_PAGE} <= known.keys()
+    claims = load_claims()
+    assert {*OTHER_PAGE, *NO_PAGE} <= claims.keys()
     assert not OTHER_PAGE.keys() & NO_PAGE.keys()
-    for name in known:
+    for name in claims:
         assert (page_of(name) in PAGES) != (name in NO_PAGE), name
-    assert sum(len(claims_of(page)) for page in PAGES) == len(known) - len(NO_PAGE)
+    assert sum(len(claims_of(page)) for page in PAGES) == len(claims) - len(NO_PAGE)
 
 
 def test_a_page_decides_only_its_own_claims():
-    own, other = claims_of("captions")[0], claims_of("study")[0]
-    text = TABLE.format(quotation=own.quotation, statistic=own.statistic, other=other)
-    found = list(read_page("captions", text))
-    assert found == [(own.id, "captions", "model-a", "holds", r"0.5 (of \| 3)")]
-    assert [row[0] for row in read_page("study", text)] == [other.id]
+    caption_claim, study_claim = claims_of("captions")[0], claims_of("study")[0]
+    text = TABLE.format(
+        quotation=caption_claim.quotation, statistic=caption_claim.statistic, other=study_claim
+    )
+    rows = list(read_page("captions", text))
+    assert rows == [(caption_claim.id, "captions", "model-a", "holds", r"0.5 (of \| 3)")]
+    assert [row[0] for row in read_page("study", text)] == [study_claim.id]
     after = text.replace("| Sec", "\n### Of no model\n| Sec", 1)
     assert [row[2] for row in read_page("captions", after)] == [""]
 
 
 def test_the_table_has_every_claim_even_before_its_page(tmp_path):
-    found = pd.read_csv(write_verdicts(tmp_path), keep_default_na=False)
-    assert list(found["claim"]) == list(load_claims())
-    assert set(found.loc[found["reason"] == NOT_YET, "verdict"]) == {"undecided"}
-    told = found[found["reason"] != NOT_YET].set_index("claim")[["verdict", "reason"]]
+    table = pd.read_csv(write_verdicts(tmp_path), keep_default_na=False)
+    assert list(table["claim"]) == list(load_claims())
+    assert set(table.loc[table["reason"] == NOT_YET, "verdict"]) == {"undecided"}
+    decided = table[table["reason"] != NOT_YET].set_index("claim")[["verdict", "reason"]]
     assert {
-        name: tuple(row) for name, row in zip(told.index, told.to_numpy(), strict=True)
+        name: tuple(row) for name, row in zip(decided.index, decided.to_numpy(), strict=True)
     } == NO_PAGE
 
 

@@ -28,20 +28,20 @@ def read_tables(path: Path) -> list[pd.DataFrame]:
 
 def pick(tables: list[pd.DataFrame], where: dict[str, str], column: str) -> pd.DataFrame:
     """The rows that a link names, of all tables that have its columns."""
-    needed = {*where, column} - {"rows"}
-    found = [table for table in tables if needed <= {*table.columns}]
-    assert found, f"no table has {needed}"
-    whole = pd.concat(found, ignore_index=True)
+    columns = {*where, column} - {"rows"}
+    candidates = [table for table in tables if columns <= {*table.columns}]
+    assert candidates, f"no table has {columns}"
+    joined = pd.concat(candidates, ignore_index=True)
     for name, cell in where.items():
-        whole = whole[whole[name] == cell]
-    return whole
+        joined = joined[joined[name] == cell]
+    return joined
 
 
 def look_up(path: Path, title: str) -> str:
     """What a table says in the row and column of a link: a word, a number, or one with its interval."""
-    at, column = title.split(" → ") if " → " in title else ("", title.removeprefix("→ "))
+    conditions, column = title.split(" → ") if " → " in title else ("", title.removeprefix("→ "))
     column, _, case = column.partition(": ")
-    where = dict(part.split("=", 1) for part in at.split("; ") if part)
+    where = dict(condition.split("=", 1) for condition in conditions.split("; ") if condition)
     rows = pick(read_tables(path), where, column)
     if column == "rows":
         return str(len(rows))
@@ -52,23 +52,23 @@ def look_up(path: Path, title: str) -> str:
     return row[column].partition(case)[2] if case else row[column]
 
 
-def agrees(shown: str, cell: str) -> bool:
+def agrees(text: str, cell: str) -> bool:
     """Whether a text shows a cell: the same word, or its first numbers rounded to as many digits."""
-    numbers = re.findall(NUMBER, shown)
+    numbers = re.findall(NUMBER, text)
     if not numbers:
-        return shown == cell
-    there = [float(each) for each in re.findall(rf"(?<![\w.]){NUMBER}", cell)]
-    digits = [len(each.partition(".")[2]) for each in numbers]
-    return len(there) >= len(numbers) and all(
-        float(f"{value:.{n}f}") == float(each)
-        for each, value, n in zip(numbers, there, digits, strict=False)
+        return text == cell
+    cell_numbers = [float(number) for number in re.findall(rf"(?<![\w.]){NUMBER}", cell)]
+    digits = [len(digits_text.partition(".")[2]) for digits_text in numbers]
+    return len(cell_numbers) >= len(numbers) and all(
+        float(f"{value:.{n}f}") == float(digits_text)
+        for digits_text, value, n in zip(numbers, cell_numbers, digits, strict=False)
     )
 
 
-@pytest.mark.parametrize(("shown", "target", "title"), EVIDENCE)
-def test_a_number_is_that_of_the_table_that_it_links_to(shown, target, title):
+@pytest.mark.parametrize(("text", "target", "title"), EVIDENCE)
+def test_a_number_is_that_of_the_table_that_it_links_to(text, target, title):
     cell = look_up(PAGE.parent / target, title)
-    assert agrees(shown, cell), f"{shown} is not {cell} ({target}, {title})"
+    assert agrees(text, cell), f"{text} is not {cell} ({target}, {title})"
 
 
 def test_another_number_is_noticed():

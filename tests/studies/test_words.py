@@ -31,7 +31,7 @@ FORBIDDEN = re.compile(
     "|".join(f"(?P<n{i}>{word['pattern']})" for i, word in enumerate(WORDS["text"])), re.IGNORECASE
 )
 NUMBER = re.compile(r"(?<![\w.–-])[-+−]?\d[\d,]*(?:\.\d+)?(?!\w)")
-BESIDE = re.compile(  # what belongs to a number or a name: intervals, years, sources, the numbers of layers, seeds and tables
+QUALIFIERS = re.compile(  # what belongs to a number or a name: intervals, years, sources, the numbers of layers, seeds and tables
     r"\[[-+−]?\d[^\]]*\]|\([-+−]?\d[^()]*(?: to |–|, )[-+−]?\d[^()]*\)|\b(?:19|20)\d\d\b|arXiv:\S+"
     r"|\"[^\"]*\"|(?:layers?|seeds?|head|Table|Figure|Sec\.|§|Fig\.) *\d+\S*"
 )
@@ -75,7 +75,9 @@ def read_prose(text: str) -> list[str]:
 def count_words(text: str) -> list[int]:
     """The number of words of every sentence."""
     sentences = [
-        part for block in read_prose(text) for part in re.split(r"(?<=[.?!:])\W+(?=[A-Z])", block)
+        passage
+        for block in read_prose(text)
+        for passage in re.split(r"(?<=[.?!:])\W+(?=[A-Z])", block)
     ]
     counts = [len(re.findall(r"[A-Za-z][\w'-]*", sentence)) for sentence in sentences]
     return [count for count in counts if count >= 3]
@@ -84,12 +86,16 @@ def count_words(text: str) -> list[int]:
 def find_crowded(text: str) -> list[str]:
     """The sentences of a page that have too many numbers."""
     sentences = [
-        part
+        clause
         for block in read_prose(text)
         if "| ---" not in block
-        for part in re.split(r"(?<=[.?!:;])\s+(?=[A-Z*\d])", block)
+        for clause in re.split(r"(?<=[.?!:;])\s+(?=[A-Z*\d])", block)
     ]
-    return [each for each in sentences if len(NUMBER.findall(BESIDE.sub(" ", each))) > MOST_NUMBERS]
+    return [
+        sentence
+        for sentence in sentences
+        if len(NUMBER.findall(QUALIFIERS.sub(" ", sentence))) > MOST_NUMBERS
+    ]
 
 
 def find_words(text: str) -> list[str]:
@@ -119,8 +125,8 @@ def test_a_page_has_plain_words_short_sentences_and_a_purpose(path):
 )
 def test_sentences_have_few_numbers(path):
     crowded = find_crowded(path.read_text("utf-8"))
-    most = CROWDED.get(str(path.relative_to(ROOT)), 0)
-    assert len(crowded) <= most, "numbers belong into a table:\n" + "\n".join(crowded)
+    allowed = CROWDED.get(str(path.relative_to(ROOT)), 0)
+    assert len(crowded) <= allowed, "numbers belong into a table:\n" + "\n".join(crowded)
 
 
 def test_the_changelog_of_a_version_is_short():

@@ -1,1 +1,1 @@
-"""Networks of the papers: jiang's TP-Transformers on T5, huang's TPGN, and all of ours in transformers' Auto classes."""
+"""Networks of the papers: schlag's and jiang's TP-Transformers, huang's TPGN, and all in transformers' Auto classes."""

@@ -30,11 +30,12 @@ from transformers import (
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput
 from transformers.pipelines import PIPELINE_REGISTRY
 
+from tprprobe import plugins
 from tprprobe.data.vocabularies.characters import Vocabulary
 from tprprobe.errors import InputError
 from tprprobe.files import hub
 from tprprobe.files.writing import write_file
-from tprprobe.models.architectures import build, find_architecture, list_architectures
+from tprprobe.models.architectures import build, find_architecture
 from tprprobe.models.checkpoint import SEQ2SEQ, TYPED, checkpoint_files, read_checkpoint
 from tprprobe.models.decoding.generation import generate
 from tprprobe.models.protocol import CaptionModel, Model
@@ -70,7 +71,7 @@ class TPRConfig(PreTrainedConfig):
     @classmethod
     def from_dict(cls, config_dict: dict[str, Any], **kwargs: Any) -> Any:
         name, known = config_dict.get("architecture"), {"architecture"}
-        if name in list_architectures():
+        if name in plugins.find("models"):
             options = dataclasses.fields(find_architecture(name)[0].config_class)
             known |= {option.name for option in options}
         settings = {k: v for k, v in config_dict.items() if k in known}

@@ -7,8 +7,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from tprpapers.architectures.attention import split_heads
 from tprprobe.errors import InputError
-from tprprobe.models.attention import split_heads
 
 PerPosition = Float[Tensor, "batch seq d_model"]
 PerHead = Float[Tensor, "batch seq head d_head"]

@@ -3,10 +3,10 @@
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from tprpapers.architectures.attention import attend, split_heads
+from tprpapers.architectures.caches import KeyValues
 from tprpapers.architectures.roles import Joining, Reduction, RoleDictionary
 from tprpapers.architectures.tptconfig import TPTConfig
-from tprprobe.models.attention import attend, split_heads
-from tprprobe.models.caches import KeyValues
 from tprprobe.site.site import Site, attention_map, per_head, per_position
 
 Vector = Float[Tensor, "batch seq ..."]
@@ -79,7 +79,7 @@ class SubLayer(nn.Module):
         """The sub-layer's output.
 
         ``bias`` (positions and mask) is added to the scores; ``memory`` and ``past`` are as in
-        :class:`tprprobe.models.attention.TPAttention`.
+        :class:`tprpapers.architectures.attention.TPAttention`.
         """
         v_bar, normed, query = self.read(x, bias, memory, past)
         if self.inside:

@@ -12,9 +12,9 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from tprpapers.architectures.caches import Cache, KeyValues, Memory
 from tprpapers.architectures.sublayers import SubLayer
 from tprpapers.architectures.tptconfig import TPTConfig
-from tprprobe.models.caches import Cache, KeyValues, Memory
 from tprprobe.models.protocol import Model
 from tprprobe.site.site import per_position
 

@@ -47,23 +47,27 @@ class Vectors:
         return self.values[self.rows[indices.to(self.rows.device)].to(self.values.device)]
 
 
-def encode_captions(parts: Iterable[Iterable[Any]], words: Codec, first: bool) -> Pairs:
+def encode_captions(datasets: Iterable[Iterable[Any]], words: Codec, only_first: bool) -> Pairs:
     """The vectors of all images, with each of their captions or with the ``first`` one; both lie in temporary files
     until they are used.
     """
     rows, sizes, images = [], [], 0
     with Spool() as vectors, Spool() as captions:
-        for part in parts:
-            several: list[int] = []
-            examples = iter(part)
+        for dataset in datasets:
+            caption_counts: list[int] = []
+            examples = iter(dataset)
             while block := list(islice(examples, IMAGES_AT_ONCE)):
                 stacked = stack_features(block)
                 vectors.write(Flat(stacked.ravel(), np.full(len(block), stacked.shape[1]), 0))
-                texts = [each.captions[:1] if first else each.captions for each in block]
-                captions.write(encode_targets([text for each in texts for text in each], words))
-                several += map(len, texts)
-            rows.append(np.repeat(images + np.arange(len(several)), several))
-            images, sizes = images + len(several), [*sizes, sum(several)]
+                texts = [image.captions[:1] if only_first else image.captions for image in block]
+                captions.write(
+                    encode_targets(
+                        [text for captions_of_image in texts for text in captions_of_image], words
+                    )
+                )
+                caption_counts += map(len, texts)
+            rows.append(np.repeat(images + np.arange(len(caption_counts)), caption_counts))
+            images, sizes = images + len(caption_counts), [*sizes, sum(caption_counts)]
         flat, target = vectors.flat(), captions.flat().ragged()
     check_widths(flat.lengths.tolist())
     values = torch.from_numpy(flat.values.reshape(images, -1))

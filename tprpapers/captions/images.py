@@ -36,7 +36,7 @@ class Captioned:
     def target(self) -> str:
         return self.captions[0]
 
-    def labels(self, written: str | None) -> Labels:
+    def labels(self, text: str | None) -> Labels:
         """None: captions that people wrote have no labels."""
         return None, None
 
@@ -58,6 +58,6 @@ def stack_features(examples: Sequence[Any]) -> Float32[np.ndarray, "image width"
 
 def check_widths(widths: Sequence[int]) -> None:
     """Checks that all vectors have one width. Raises: InputError."""
-    found = sorted(set(widths))
-    if len(found) > 1:
-        raise InputError(f"features of {found[0]} and of {found[1]} numbers: give one width")
+    distinct = sorted(set(widths))
+    if len(distinct) > 1:
+        raise InputError(f"features of {distinct[0]} and of {distinct[1]} numbers: give one width")

@@ -68,15 +68,15 @@ class Words(Separated):
     def offsets(self, text: str) -> list[tuple[int, int]]:
         return [span for _, span in _found(text)]
 
-    def encode_images(self, parts: Iterable[Iterable[Any]], first: bool) -> "Pairs":
+    def encode_images(self, datasets: Iterable[Iterable[Any]], first: bool) -> "Pairs":
         from tprpapers.captions.encoded_images import encode_captions  # words need no torch
 
-        return encode_captions(parts, self, first)
+        return encode_captions(datasets, self, first)
 
     @staticmethod
-    def of(parts: Iterable[Dataset], threshold: int) -> "Words":
+    def of(datasets: Iterable[Dataset], threshold: int) -> "Words":
         """The words of the captions of several data sets."""
-        return count_words(chain.from_iterable(map(_captions, parts)), threshold)
+        return count_words(chain.from_iterable(map(_captions, datasets)), threshold)
 
 
 def _captions(data: Dataset) -> Iterator[str]:
@@ -92,9 +92,9 @@ def count_words(texts: Iterable[str], threshold: int = 5) -> Words:
     Captioning uses five (Vinyals et al. 2015; 8,791 words of COCO in Gan et al. 2017).
     """
     times = Counter(word for text in texts for word in tokenize(text))
-    kept = sorted((-n, word) for word, n in times.items() if n >= threshold)
-    if not kept:
+    frequent = sorted((-n, word) for word, n in times.items() if n >= threshold)
+    if not frequent:
         raise InputError(
             f"no word occurs {threshold} times in these texts; give more of them, or a lower number"
         )
-    return Words(SPECIALS + tuple(word for _, word in kept))
+    return Words(SPECIALS + tuple(word for _, word in frequent))

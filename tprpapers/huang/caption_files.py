@@ -39,17 +39,17 @@ def read_annotations(path: Path) -> list[CaptionedImage]:
 
     Raises: InputError naming the place of what is missing, empty, twice there or damaged.
     """
-    lines = ".jsonl" in path.suffixes[-2:]
-    images = list(_from_lines(path) if lines else _from_json(path))
+    is_jsonl = ".jsonl" in path.suffixes[-2:]
+    images = list(_from_lines(path) if is_jsonl else _from_json(path))
     if not images:
         raise InputError(f"{path} has no captions; give {CAPTIONS}, or JSON lines")
-    seen: set[str] = set()
-    for each in images:
-        if each.image in seen:
+    names: set[str] = set()
+    for image in images:
+        if image.image in names:
             raise InputError(
-                f"{path}: image {each.image} is there twice; put its captions together"
+                f"{path}: image {image.image} is there twice; put its captions together"
             )
-        seen.add(each.image)
+        names.add(image.image)
     return images
 
 
@@ -81,10 +81,10 @@ def _from_json(path: Path) -> Iterator[CaptionedImage]:
 
 def _official(annotations: Any, path: Path) -> Iterator[CaptionedImage]:
     captions: dict[Any, list[str]] = {}
-    for each in annotations:
-        captions.setdefault(each["image_id"], []).append(each["caption"])
-    for image, several in captions.items():
-        yield _annotated(image, "", several, f"{path}, image {image}")
+    for annotation in annotations:
+        captions.setdefault(annotation["image_id"], []).append(annotation["caption"])
+    for image, texts in captions.items():
+        yield _annotated(image, "", texts, f"{path}, image {image}")
 
 
 def _karpathy(image: Any, path: Path) -> CaptionedImage:
@@ -109,7 +109,7 @@ def _annotated(image: Any, split: Any, captions: Any, where: str) -> CaptionedIm
 def in_split(images: list[CaptionedImage], split: str, seed: int) -> list[int]:
     """The numbers of a split's images: by the file's own splits, else by a hash of the image."""
     names = {split, *ALIASES.get(split, ())}
-    if any(each.split for each in images):
-        return [number for number, each in enumerate(images) if each.split in names]
-    found = (split_by_hash(f"{seed}/{each.image}") for each in images)
-    return [number for number, name in enumerate(found) if name == split]
+    if any(image.split for image in images):
+        return [number for number, image in enumerate(images) if image.split in names]
+    splits = (split_by_hash(f"{seed}/{image.image}") for image in images)
+    return [number for number, name in enumerate(splits) if name == split]

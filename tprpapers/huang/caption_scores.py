@@ -35,19 +35,19 @@ def load_captioned(sources: Iterable[Any]) -> list[dict[str, Any]]:
     Raises:
         InputError: a source holds none.
     """
-    return [found for source in sources for found in _evaluated(Path(source))]
+    return [evaluation for source in sources for evaluation in _evaluated(Path(source))]
 
 
 def _evaluated(path: Path) -> list[dict[str, Any]]:
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
-    found = [
+    evaluations = [
         content | {"terms": score_lines(file)} for file in files if (content := read_scores(file))
     ]
-    if not found:
+    if not evaluations:
         raise InputError(
             f"{path} holds no scores of captions: make them with `tprprobe eval --out {path}`"
         )
-    return found
+    return evaluations
 
 
 class _Score(Document):
@@ -84,23 +84,23 @@ def score_lines(file: Path) -> CaptionScores | None:
     if not lines.is_file():
         return None
     rows = read_table(lines, CAPTIONS, "evaluate again")
-    if not all(isinstance(each, list) and each for each in rows["references"]):
+    if not all(isinstance(text, list) and text for text in rows["references"]):
         raise InputError(f"{lines}: references are lists of texts: evaluate again")
     texts = [*rows["prediction"], *chain.from_iterable(rows["references"])]
-    if not all(isinstance(each, str) for each in texts):
+    if not all(isinstance(text, str) for text in texts):
         raise InputError(f"{lines}: a caption or a reference is no text: evaluate again")
     return score_rows(rows, meteor_missing() is None)
 
 
 def find_rivals(captioned: list[dict[str, Any]]) -> list[tuple[str, CaptionScores, CaptionScores]]:
     """The pairs of a TPGN and a CNN-LSTM that captioned the same images: their data, and their scores."""
-    known = [each for each in captioned if each["terms"] is not None]
+    scored = [evaluation for evaluation in captioned if evaluation["terms"] is not None]
     return [
-        (f"{first['data']}, {first['split']}", first["terms"], second["terms"])
-        for first in known
-        for second in known
-        if (first.get("architecture"), second.get("architecture")) == RIVALS
-        and all(first[key] == second[key] for key in ("data", "split", "n"))
+        (f"{tpgn['data']}, {tpgn['split']}", tpgn["terms"], lstm["terms"])
+        for tpgn in scored
+        for lstm in scored
+        if (tpgn.get("architecture"), lstm.get("architecture")) == RIVALS
+        and all(tpgn[key] == lstm[key] for key in ("data", "split", "n"))
     ]
 
 
@@ -122,18 +122,15 @@ def _cases(
     tpgns: Sequence[CaptionScores],
     lstms: Sequence[CaptionScores],
 ) -> dict[str, Interval]:
-    """The intervals of differences by metric, of the metrics that the paper's Table 1 has.
-
-    METEOR is the one in Python: the Java program's has no interval and decides nothing.
-    """
+    """The intervals of differences by metric of the paper's Table 1; Java's METEOR has no interval."""
     tables = [
-        compare(first, second).set_index("metric").drop(["ROUGE-L", METEOR], errors="ignore")
-        for first, second in zip(tpgns, lstms, strict=True)
+        compare(tpgn, lstm).set_index("metric").drop(["ROUGE-L", METEOR], errors="ignore")
+        for tpgn, lstm in zip(tpgns, lstms, strict=True)
     ]
     images = int(tables[0]["n"].iloc[0])
     return {
         str(name): over_seeds(
-            [read_interval(each.loc[name], "difference") for each in tables], images
+            [read_interval(table.loc[name], "difference") for table in tables], images
         )
         for name in tables[0].index
     }

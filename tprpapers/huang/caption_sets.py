@@ -32,8 +32,8 @@ class Images(Dataset[Captioned]):
 
     def read(self, rows: range) -> Iterator[Captioned]:
         for row in rows:
-            each = self.images[row]
-            yield Captioned(each.image, self.features.read(self.places[row]), each.captions)
+            image = self.images[row]
+            yield Captioned(image.image, self.features.read(self.places[row]), image.captions)
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,15 +41,15 @@ class HeldOut(Dataset[Captioned]):
     """Held-out captions, each with a vector made of its image's other captions."""
 
     images: tuple[CaptionedImage, ...]
-    parts: tuple[tuple[int, tuple[int, ...]], ...]  # of which image which captions
+    held_captions: tuple[tuple[int, tuple[int, ...]], ...]  # of which image which captions
 
     def read(self, rows: range) -> Iterator[Captioned]:
         for row in rows:
-            number, held = self.parts[row]
-            each = self.images[number]
-            others = [c for i, c in enumerate(each.captions) if i not in held]
-            name = f"{each.image}#{'+'.join(map(str, held))}"
-            yield Captioned(name, bag_vector(others), tuple(each.captions[i] for i in held))
+            number, held_ids = self.held_captions[row]
+            image = self.images[number]
+            remaining = [c for i, c in enumerate(image.captions) if i not in held_ids]
+            name = f"{image.image}#{'+'.join(map(str, held_ids))}"
+            yield Captioned(name, bag_vector(remaining), tuple(image.captions[i] for i in held_ids))
 
 
 def open_captions(request: Request) -> Dataset[Captioned]:
@@ -61,43 +61,43 @@ def open_captions(request: Request) -> Dataset[Captioned]:
     path, options = _options(request.spec)
     split = request.split or "test"
     images = read_annotations(file := _of_split(path, split))
-    chosen = list(range(len(images))) if file != path else in_split(images, split, request.seed)
-    if not chosen:
-        found = sorted({each.split for each in images} - {""}) or list(ALIASES)
-        raise unknown(f"split of {path}", split, found)
+    indices = list(range(len(images))) if file != path else in_split(images, split, request.seed)
+    if not indices:
+        splits = sorted({image.split for image in images} - {""}) or list(ALIASES)
+        raise unknown(f"split of {path}", split, splits)
     if "features" in options:
         if "held" in options:
             raise InputError(f"{request.spec}: held= is for features from captions; leave it out")
-        return _with_features(request, split, images, chosen, Path(options["features"]))
-    held = _number(options.get("held", "1"))
-    some = tuple(images[number] for number in chosen)
-    parts = tuple(
-        (number, part)
-        for number, each in enumerate(some)
-        for part in _parts(len(each.captions), held)
-        if len(part) < len(each.captions)
+        return _with_features(request, split, images, indices, Path(options["features"]))
+    n_held = _number(options.get("held", "1"))
+    split_images = tuple(images[number] for number in indices)
+    held_captions = tuple(
+        (number, held_ids)
+        for number, image in enumerate(split_images)
+        for held_ids in _partition_captions(len(image.captions), n_held)
+        if len(held_ids) < len(image.captions)
     )
-    rows = request.first_rows(len(parts))
-    return HeldOut(request.spec, split, request.seed, rows, some, parts)
+    rows = request.first_rows(len(held_captions))
+    return HeldOut(request.spec, split, request.seed, rows, split_images, held_captions)
 
 
 def _with_features(
-    request: Request, split: str, images: list[CaptionedImage], chosen: list[int], path: Path
+    request: Request, split: str, images: list[CaptionedImage], indices: list[int], path: Path
 ) -> Images:
     features = open_features(path)
-    named = features.names is not None
-    numbers = chosen if named else range(len(images))
-    found = features.rows([images[number].image for number in numbers])
-    places = found if named else [found[number] for number in chosen]
-    some = tuple(images[number] for number in chosen)
-    rows = request.first_rows(len(some))
-    return Images(request.spec, split, request.seed, rows, some, features, tuple(places))
+    has_names = features.names is not None
+    numbers = indices if has_names else range(len(images))
+    feature_rows = features.rows([images[number].image for number in numbers])
+    places = feature_rows if has_names else [feature_rows[number] for number in indices]
+    split_images = tuple(images[number] for number in indices)
+    rows = request.first_rows(len(split_images))
+    return Images(request.spec, split, request.seed, rows, split_images, features, tuple(places))
 
 
 def _options(spec: str) -> tuple[Path, dict[str, str]]:
-    path, *given = spec.removeprefix(PREFIX).split(",")
+    path, *assignments = spec.removeprefix(PREFIX).split(",")
     options = {}
-    for text in given:
+    for text in assignments:
         name, equals, value = text.partition("=")
         if name not in OPTIONS or not equals:
             raise unknown("option of captions", name, OPTIONS)
@@ -113,13 +113,13 @@ def _of_split(path: Path, split: str) -> Path:
         return path
     names = {split, *ALIASES.get(split, ())}
     files = {p: set(p.name.split(".")) for p in sorted(path.iterdir()) if ".json" in p.name}
-    for file, parts in files.items():
-        if names & parts:
+    for file, words in files.items():
+        if names & words:
             return file
     raise unknown(f"split of {path}", split, [file.name for file in files])
 
 
-def _parts(n: int, size: int) -> list[tuple[int, ...]]:
+def _partition_captions(n: int, size: int) -> list[tuple[int, ...]]:
     """The numbers below n, in ranges of that size."""
     return [tuple(range(start, min(start + size, n))) for start in range(0, n, size)]
 

@@ -14,15 +14,15 @@ from tprpapers.huang.unbinding import (
     compare_ks,
     find_clusters,
     interpret,
-    load_learnt,
+    load_fitted_clusters,
     measure_conformity,
-    part_space,
+    partition_space,
     read_words,
     summarize_subjects,
 )
 from tprpapers.huang.unbinding.categories import KINDS
-from tprpapers.huang.unbinding.conformity import TOTAL, share_whole, split_initial
-from tprpapers.huang.unbinding.regions import BOTH, OWN, Regions
+from tprpapers.huang.unbinding.conformity import TOTAL, share_one_cluster, split_initial
+from tprpapers.huang.unbinding.regions import PLACE_AND_BEFORE, UNBINDING, Regions
 from tprpapers.huang.unbinding.ten_clusters import (
     dominant_kind,
     find_position,
@@ -45,10 +45,10 @@ from tprprobe.gold.labellers import load_pipeline
 from tprprobe.statistics import Interval, read_interval
 from tprprobe.store import Store
 
-SHOWN = 1000  # words of a figure, as in the paper
+N_DRAWN = 1000  # words of a figure, as in the paper
 LEAST_OTHER = 0.1  # of prepositions must not be spatial, if clusters are to tell the spatial ones
 MOST_WHOLE = 0.5  # of captions may lie in one of two clusters, if these are to be of words
-FEW = 20  # words of a kind that has a mark of its own
+MIN_OF_KIND = 20  # words of a kind that has a mark of its own
 
 Cases = dict[str, Interval]
 
@@ -60,23 +60,23 @@ def read(store: Store, tagger: str = "", seed: int = 0) -> GeneratedWords:
 
 def note_words(words: GeneratedWords) -> str:
     """A note on a table's words: model, data, target, tags."""
-    made = words.store.manifest
-    model, data = made.get("model"), made.get("data")
-    names = [each.get("name") if isinstance(each, dict) else each for each in (model, data)]
+    manifest = words.store.manifest
+    model, data = manifest.get("model"), manifest.get("data")
+    names = [source.get("name") if isinstance(source, dict) else source for source in (model, data)]
     kind = {"generated": "its own captions", "reference": "people's captions (read word by word)"}
-    whose = kind.get(str(made.get("target")), "captions")
+    author = kind.get(str(manifest.get("target")), "captions")
     untagged = f", {words.untagged:,} words without one left out" if words.untagged else ""
     return (
-        f"{names[0]} on {names[1]}, {whose}: {len(words.table):,} words of "
+        f"{names[0]} on {names[1]}, {author}: {len(words.table):,} words of "
         f"{words.table['group'].nunique():,} images. Tags: {words.tagger}{untagged}."
     )
 
 
-def note_learnt(words: GeneratedWords, learnt: Clusters) -> str:
+def note_outside_centers(words: GeneratedWords, clusters: Clusters) -> str:
     """The note of words that were put to the nearest of centers learnt elsewhere."""
     return (
-        f"{note_words(words)}\nCenters: k-means of {learnt.size:,} vectors of other captions; these words "
-        f"count to the nearest center. Stability over {learnt.n_seeds} seeds: {learnt.stability:.3f}."
+        f"{note_words(words)}\nCenters: k-means of {clusters.size:,} vectors of other captions; these words "
+        f"count to the nearest center. Stability over {clusters.n_seeds} seeds: {clusters.stability:.3f}."
     )
 
 
@@ -90,9 +90,9 @@ def judge_words(
     return judge_cases(cases, "document", int(words.held_out["group"].nunique()), void)
 
 
-def judge_subjects(found: pd.DataFrame) -> list[Verdict]:
+def judge_subjects(results: pd.DataFrame) -> list[Verdict]:
     """The verdict on subjects and objects: u_t on matched pairs."""
-    row = found.iloc[0]
+    row = results.iloc[0]
     matched = {"": read_interval(row, "matched")}
     return judge_cases({"huang-subject-object": matched}, "document", int(row["images"]))
 
@@ -106,23 +106,23 @@ def of_two(words: GeneratedWords, labels: np.ndarray, seed: int = 0) -> dict[str
     }
 
 
-def void_of_two(words: GeneratedWords, labels: np.ndarray) -> dict[str, str]:
+def explain_void_two(words: GeneratedWords, labels: np.ndarray) -> dict[str, str]:
     """Why first words fall into both clusters anyway: clusters that tell captions apart, not words."""
-    whole = share_whole(words, labels)
-    told = f"{whole:.1%} of captions lie in one cluster, so that first words are in both anyway"
-    return {"huang-initial-word": told} if whole > MOST_WHOLE else {}
+    share = share_one_cluster(words, labels)
+    reason = f"{share:.1%} of captions lie in one cluster, so that first words are in both anyway"
+    return {"huang-initial-word": reason} if share > MOST_WHOLE else {}
 
 
-def void_of_ten(words: GeneratedWords) -> dict[str, str]:
+def explain_void_ten(words: GeneratedWords) -> dict[str, str]:
     """Why no cluster could have other prepositions: nearly all that there are are spatial."""
     table = words.table
-    own = table.loc[table["kind"] == "preposition", "spatial"].eq("spatial")
-    share = float(own.to_numpy(bool).mean())
-    told = (
+    is_spatial = table.loc[table["kind"] == "preposition", "spatial"].eq("spatial")
+    share = float(is_spatial.to_numpy(bool).mean())
+    reason = (
         f"{share:.1%} of the prepositions are spatial, "
         "so that a cluster of prepositions is spatial anyway"
     )
-    return {"huang-spatial-prepositions": told} if share > 1 - LEAST_OTHER else {}
+    return {"huang-spatial-prepositions": reason} if share > 1 - LEAST_OTHER else {}
 
 
 def of_ten(words: GeneratedWords, labels: np.ndarray, seed: int = 0) -> dict[str, Cases]:
@@ -138,16 +138,16 @@ def of_ten(words: GeneratedWords, labels: np.ndarray, seed: int = 0) -> dict[str
     }
 
 
-def of_regions(found: Regions) -> dict[str, Cases]:
+def of_regions(regions: Regions) -> dict[str, Cases]:
     """The evidence of regions, by claim id: the literal reading, and the linear probe on other
     images.
     """
-    own = ("k-means", OWN, "in sample")
-    control = found.best_control(own[0], own[2], "macro")
-    probe, rival = ("linear", OWN, "held out"), ("linear", BOTH, "held out")
+    key = ("k-means", UNBINDING, "in sample")
+    control = regions.best_control(key[0], key[2], "macro")
+    probe, rival = ("linear", UNBINDING, "held out"), ("linear", PLACE_AND_BEFORE, "held out")
     return {
-        "huang-pos-regions": {f"against {control[1]}": found.difference(own, control, "macro")},
-        "huang-pos-prediction": {"": found.difference(probe, rival, "micro")},
+        "huang-pos-regions": {f"against {control[1]}": regions.difference(key, control, "macro")},
+        "huang-pos-prediction": {"": regions.difference(probe, rival, "micro")},
     }
 
 
@@ -156,8 +156,8 @@ def of_regions(found: Regions) -> dict[str, Cases]:
 
 def tabulate_scores(captioned: list[dict[str, Any]]) -> Table:
     rivals = find_rivals(captioned)
-    differences = {data: compare_captions(first, second) for data, first, second in rivals}
-    verdicts = [each for _, first, second in rivals for each in judge_scores([first], [second])]
+    differences = {data: compare_captions(tpgn, lstm) for data, tpgn, lstm in rivals}
+    verdicts = [verdict for _, tpgn, lstm in rivals for verdict in judge_scores([tpgn], [lstm])]
     return tables.scores_table(captioned, differences, verdicts)
 
 
@@ -165,17 +165,17 @@ def _labels(words: GeneratedWords, k: int, seed: int, clusters: str) -> tuple[np
     """The cluster of every word, and a note: of centers in a folder, or found on these words."""
     if not clusters:
         return labels_of(words, find_clusters(words, [k], seed)[k]), note_words(words)
-    learnt = load_learnt(words, clusters, k)
-    return labels_of(words, learnt), note_learnt(words, learnt)
+    fitted_clusters = load_fitted_clusters(words, clusters, k)
+    return labels_of(words, fitted_clusters), note_outside_centers(words, fitted_clusters)
 
 
 def tabulate_conformity(store: Store, tagger: str = "", seed: int = 0, clusters: str = "") -> Table:
     words = read(store, tagger, seed)
     labels, note = _labels(words, 2, seed, clusters)
-    verdicts = judge_words(words, of_two(words, labels, seed), void_of_two(words, labels))
-    found = measure_conformity(words, labels, seed)
-    whole = share_whole(words, labels)
-    return tables.conformity_table(found, whole, note, verdicts)
+    verdicts = judge_words(words, of_two(words, labels, seed), explain_void_two(words, labels))
+    conformity = measure_conformity(words, labels, seed)
+    one_cluster_share = share_one_cluster(words, labels)
+    return tables.conformity_table(conformity, one_cluster_share, note, verdicts)
 
 
 def tabulate_interpretation(
@@ -184,28 +184,28 @@ def tabulate_interpretation(
     words = read(store, tagger, seed)
     labels, note = _labels(words, k, seed, clusters)
     verdicts = (
-        judge_words(words, of_ten(words, labels, seed), void_of_ten(words)) if k == 10 else []
+        judge_words(words, of_ten(words, labels, seed), explain_void_ten(words)) if k == 10 else []
     )
     return tables.interpretation_table(interpret(words, labels, seed), note, verdicts)
 
 
 def tabulate_regions(store: Store, tagger: str = "", seed: int = 0) -> Table:
     words = read(store, tagger, seed)
-    found = part_space(words, seed=seed)
-    verdicts = judge_cases(of_regions(found), "document", found.images)
-    return tables.regions_table(found, note_words(words), verdicts)
+    regions = partition_space(words, seed=seed)
+    verdicts = judge_cases(of_regions(regions), "document", regions.images)
+    return tables.regions_table(regions, note_words(words), verdicts)
 
 
 def tabulate_stability(store: Store, tagger: str = "", seed: int = 0) -> Table:
     words = read(store, tagger, seed)
-    found = compare_ks(words, find_clusters(words, seed=seed).values())
-    return tables.stability_table(found, note_words(words))
+    stability = compare_ks(words, find_clusters(words, seed=seed).values())
+    return tables.stability_table(stability, note_words(words))
 
 
 def tabulate_subjects(store: Store, tagger: str = "", seed: int = 0) -> Table:
     words = read(store, tagger, seed)
-    found = summarize_subjects(words, seed)
-    return tables.subjects_table(found, note_words(words), judge_subjects(found))
+    results = summarize_subjects(words, seed)
+    return tables.subjects_table(results, note_words(words), judge_subjects(results))
 
 
 # ---- figures ----------------------------------------------------------------------------------------
@@ -216,29 +216,31 @@ def _scatter(store: Store, kind: str | None, method: str | None, tagger: str, se
     if method not in (None, *METHODS):
         raise unknown("projection", method, METHODS)
     words = read(store, tagger, seed)
-    drawn = words.held_out.iloc[:SHOWN]
-    some = words.table.loc[words.table["learned"]].iloc[: 5 * SHOWN]
-    rows = np.concatenate([some["row"], drawn["row"]])
+    drawn_words = words.held_out.iloc[:N_DRAWN]
+    fit_words = words.table.loc[words.table["learned"]].iloc[: 5 * N_DRAWN]
+    rows = np.concatenate([fit_words["row"], drawn_words["row"]])
     order = np.argsort(rows)
     vectors = store.read(words.site, rows[order]).reshape(len(rows), -1)[np.argsort(order)]
-    fit = np.arange(len(rows)) < len(some)
-    kinds = np.concatenate([some["kind"], drawn["kind"]]).astype(str)
-    counts = drawn["kind"].value_counts()
+    fit = np.arange(len(rows)) < len(fit_words)
+    kinds = np.concatenate([fit_words["kind"], drawn_words["kind"]]).astype(str)
+    counts = drawn_words["kind"].value_counts()
     if kind is None:
-        names = [each for each in KINDS if each != "other" and counts.get(each, 0) >= FEW]
-        classes, rest = np.where(np.isin(kinds, names), kinds, "other"), "other"
+        names = [name for name in KINDS if name != "other" and counts.get(name, 0) >= MIN_OF_KIND]
+        classes, other_class = np.where(np.isin(kinds, names), kinds, "other"), "other"
     else:
-        rest = f"not {kind}"
-        classes, names = np.where(kinds == kind, kind, rest), [kind]
-    of_drawn = classes[~fit]
-    told = {each: f"{each} ({np.sum(of_drawn == each)})" for each in (*names, rest)}
+        other_class = f"not {kind}"
+        classes, names = np.where(kinds == kind, kind, other_class), [kind]
+    drawn_classes = classes[~fit]
+    labels_by_class = {
+        name: f"{name} ({np.sum(drawn_classes == name)})" for name in (*names, other_class)
+    }
     planes = [
-        project(vectors, each, classes, seed, fit)
-        for each in ([method] if method else ["pca", "linear"])
+        project(vectors, projection, classes, seed, fit)
+        for projection in ([method] if method else ["pca", "linear"])
     ]
     note = (
-        f"{note_words(words)}\nDrawn: {len(drawn):,} words of held-out images; axes were found on "
-        f"{len(some):,} words of others. The paper's linear projection is not described.\n"
+        f"{note_words(words)}\nDrawn: {len(drawn_words):,} words of held-out images; axes were found on "
+        f"{len(fit_words):,} words of others. The paper's linear projection is not described.\n"
         "Percent: of the variance; of discriminants, of the variance between the means of classes."
     )
     title = (
@@ -246,8 +248,10 @@ def _scatter(store: Store, kind: str | None, method: str | None, tagger: str, se
         if kind is None
         else (f"Unbinding vectors of {kind}s and of other words")
     )
-    labels = np.array([told[each] for each in classes])
-    return scatter_planes(planes, labels, list(told.values()), title, note, told[rest])
+    labels = np.array([labels_by_class[name] for name in classes])
+    return scatter_planes(
+        planes, labels, list(labels_by_class.values()), title, note, labels_by_class[other_class]
+    )
 
 
 def draw_kinds(store: Store, method: str | None = None, tagger: str = "", seed: int = 0) -> Drawing:

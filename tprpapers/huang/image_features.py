@@ -116,13 +116,13 @@ def _size(folder: Path) -> int:
 
 
 def _zarr(path: Path) -> tuple[Any, Any]:
-    found: Any = zarr.open(path, mode="r")
-    if isinstance(found, zarr.Array):
-        check_claim(found.nbytes, _size(path), str(path))
-        return found, None
-    for name in {ARRAY, NAMES} & set(found):
-        check_claim(found[name].nbytes, _size(path), f"{path}: {name}")
-    return found[ARRAY], np.asarray(found[NAMES]) if NAMES in found else None
+    group: Any = zarr.open(path, mode="r")
+    if isinstance(group, zarr.Array):
+        check_claim(group.nbytes, _size(path), str(path))
+        return group, None
+    for name in {ARRAY, NAMES} & set(group):
+        check_claim(group[name].nbytes, _size(path), f"{path}: {name}")
+    return group[ARRAY], np.asarray(group[NAMES]) if NAMES in group else None
 
 
 def _parquet(path: Path) -> tuple[Any, Any]:

@@ -26,10 +26,10 @@ from tprprobe.files.writing import write_file
 
 MODEL = "microsoft/resnet-152"  # the paper's network
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
-PART, BATCH = 256, 32  # images that are written, and read, at once
+WRITE_SIZE, BATCH = 256, 32  # images that are written, and read, at once
 COCO = re.compile(r"COCO_\w+_0*(\d+)")
 PLAN = "plan.json"
-SIZE, CUT = 224, 0.875
+SIZE, CROP_RATIO = 224, 0.875
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
@@ -43,24 +43,26 @@ def compute_features(
     OUT.parts; ``resume`` goes on with them. An image's name is its file's, of COCO its number.
     Raises: InputError for a folder without images, a network that is not here, and an OUT that is.
     """
-    parts = Path(f"{out}.parts")
-    if out.suffix != ".parquet" or (out.exists() and not (resume and parts.exists())):
+    block_folder = Path(f"{out}.parts")
+    if out.suffix != ".parquet" or (out.exists() and not (resume and block_folder.exists())):
         raise InputError(f"{out}: give a file that is not there yet, and ends in .parquet")
-    found = find_images(images)
+    paths = find_images(images)
     network = load_network(model).to(device)
     with alone(out):
-        KeptRun.open(parts, _plan(found, model), resume, PLAN, PLAN)
-        blocks = [found[start : start + PART] for start in range(0, len(found), PART)]
+        KeptRun.open(block_folder, _plan(paths, model), resume, PLAN, PLAN)
+        blocks = [paths[start : start + WRITE_SIZE] for start in range(0, len(paths), WRITE_SIZE)]
         for number, block in enumerate(track(blocks, f"{images}", len(blocks))):
-            if not (path := parts / f"{number:06}.parquet").exists():
+            if not (path := block_folder / f"{number:06}.parquet").exists():
                 write_file(path, _encode(network, block, device))
-        table = pa.concat_tables([_part(parts / f"{i:06}.parquet") for i in range(len(blocks))])
+        table = pa.concat_tables(
+            [_part(block_folder / f"{i:06}.parquet") for i in range(len(blocks))]
+        )
         if not len(table):
-            raise InputError(f"none of the {len(found)} files of {images} can be read as an image")
+            raise InputError(f"none of the {len(paths)} files of {images} can be read as an image")
         write_file(out, _bytes(table))
-        shutil.rmtree(parts)
-    known = set(table["image_id"].to_pylist())
-    return [path for path in found if name_of(path) not in known]
+        shutil.rmtree(block_folder)
+    encoded_names = set(table["image_id"].to_pylist())
+    return [path for path in paths if name_of(path) not in encoded_names]
 
 
 def _part(file: Path) -> pa.Table:
@@ -75,14 +77,14 @@ def find_images(folder: Path) -> list[Path]:
     """
     if not folder.is_dir():
         raise InputError(f"no folder {str(folder)!r}; give one of images")
-    found = sorted(path for path in folder.rglob("*") if path.suffix.lower() in ENDINGS)
-    if not found:
+    paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in ENDINGS)
+    if not paths:
         raise InputError(f"{folder} has no image ({', '.join(ENDINGS)})")
-    seen: dict[str, Path] = {}
-    for path in found:
-        if (other := seen.setdefault(name_of(path), path)) != path:
-            raise InputError(f"{path} and {other} have one name: give every image its own")
-    return found
+    path_by_name: dict[str, Path] = {}
+    for path in paths:
+        if (namesake := path_by_name.setdefault(name_of(path), path)) != path:
+            raise InputError(f"{path} and {namesake} have one name: give every image its own")
+    return paths
 
 
 def name_of(path: Path) -> str:
@@ -119,17 +121,17 @@ def read_image(path: Path) -> Float32[np.ndarray, "3 height width"]:
 
     with Image.open(path) as opened:
         image = opened.convert("RGB")
-    scale = SIZE / CUT / min(image.size)
+    scale = SIZE / CROP_RATIO / min(image.size)
     width, height = (max(SIZE, round(side * scale)) for side in image.size)
     image = image.resize((width, height), Image.Resampling.BICUBIC)
-    left, top = (width - SIZE) // 2, (height - SIZE) // 2
-    cut = np.asarray(image.crop((left, top, left + SIZE, top + SIZE)), np.float32) / 255
+    x, y = (width - SIZE) // 2, (height - SIZE) // 2
+    pixels = np.asarray(image.crop((x, y, x + SIZE, y + SIZE)), np.float32) / 255
     mean, deviation = np.array([MEAN, DEVIATION], np.float32)
-    return ((cut - mean) / deviation).transpose(2, 0, 1)
+    return ((pixels - mean) / deviation).transpose(2, 0, 1)
 
 
-def _plan(found: Sequence[Path], model: str) -> dict[str, str]:
-    files = "\n".join(f"{path} {path.stat().st_size}" for path in found)
+def _plan(paths: Sequence[Path], model: str) -> dict[str, str]:
+    files = "\n".join(f"{path} {path.stat().st_size}" for path in paths)
     return {"model": model, "images": hashlib.sha256(files.encode()).hexdigest()}
 
 
@@ -138,11 +140,13 @@ def _encode(network: Any, block: Sequence[Path], device: str) -> bytes:
     """One block of images as a Parquet part; unreadable images are left out."""
     names, vectors = [], []
     for start in range(0, len(block), BATCH):
-        kept = [(path, image) for path in block[start : start + BATCH] for image in _tried(path)]
-        if kept:
-            pixels = torch.from_numpy(np.stack([image for _, image in kept])).to(device)
+        images = [
+            (path, image) for path in block[start : start + BATCH] for image in _read_or_skip(path)
+        ]
+        if images:
+            pixels = torch.from_numpy(np.stack([image for _, image in images])).to(device)
             vectors.append(_pooled(network, pixels).numpy(force=True))
-            names += [name_of(path) for path, _ in kept]
+            names += [name_of(path) for path, _ in images]
     rows = np.concatenate(vectors) if vectors else np.zeros((0, 1), np.float32)
     column = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1])
     lists = column.cast(pa.list_(pa.float32()))
@@ -153,7 +157,7 @@ def _pooled(network: Any, pixels: Float[Tensor, "image 3 h w"]) -> Float[Tensor,
     return network(pixel_values=pixels).pooler_output.flatten(1).float()
 
 
-def _tried(path: Path) -> list[np.ndarray]:
+def _read_or_skip(path: Path) -> list[np.ndarray]:
     try:
         return [read_image(path)]
     except (OSError, ValueError, SyntaxError) as error:

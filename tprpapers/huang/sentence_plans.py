@@ -40,12 +40,12 @@ def substitution_table(substitutions: pd.DataFrame) -> Table:
     return Table(pd.DataFrame(rows), "Captions with replaced vectors", caption)
 
 
-def swaps_table(found: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) -> Table:
+def swaps_table(shares: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) -> Table:
     """The words that are read where vectors of two steps are exchanged, by what is and how far."""
-    told = {"nothing": "nothing", "unbinding": "u_t", "tpr": "Ŝ_t", "both": "u_t and Ŝ_t"}
+    exchange_names = {"nothing": "nothing", "unbinding": "u_t", "tpr": "Ŝ_t", "both": "u_t and Ŝ_t"}
     rows = [
         {
-            "exchanged": told[row["exchanged"]],
+            "exchanged": exchange_names[row["exchanged"]],
             "steps to the other": row["steps"],
             "captions": f"{row['captions']:,}",
             **{
@@ -57,9 +57,9 @@ def swaps_table(found: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) -> 
                 )
             },
         }
-        for row in found.to_dict("records")
+        for row in shares.to_dict("records")
     ]
-    ruled = tuple(
+    rules = tuple(
         i for i in range(1, len(rows)) if rows[i]["exchanged"] != rows[i - 1]["exchanged"]
     )
     caption = (
@@ -67,27 +67,24 @@ def swaps_table(found: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) -> 
         "+2: the other word comes two steps later; −2: it was written two steps before.\nIf Ŝ_t held the "
         "words to come and u_t were their roles, u_t alone would bring the other's word."
     )
-    return judged("Words unbound by another step's vector", rows, caption, verdicts, ruled)
+    return judged("Words unbound by another step's vector", rows, caption, verdicts, rules)
 
 
-def states_table(found: StateFit, note: str) -> Table:
+def states_table(fit: StateFit, note: str) -> Table:
     """The share of Ŝ_t that roles hold, by their kind and number."""
     cells = {
         (row["roles"], row["directions"]): interval_text(read_interval(row, "share"))
-        for row in found.shares.to_dict("records")
+        for row in fit.shares.to_dict("records")
     }
     rows = [
         {"roles": name}
-        | {
-            f"{m} of {found.width}": cells[name, m]
-            for m in dict.fromkeys(found.shares["directions"])
-        }
-        for name in dict.fromkeys(found.shares["roles"])
+        | {f"{m} of {fit.width}": cells[name, m] for m in dict.fromkeys(fit.shares["directions"])}
+        for name in dict.fromkeys(fit.shares["roles"])
     ]
     differences = [i for i, row in enumerate(rows) if "−" in row["roles"]]
     caption = (
-        f"{note}\nShare of ‖Ŝ_t‖² inside the span of so many roles, mean over {found.words:,} words of "
-        f"{found.images:,} held-out images\nthat have a word before and one to come; fillers are free. "
+        f"{note}\nShare of ‖Ŝ_t‖² inside the span of so many roles, mean over {fit.words:,} words of "
+        f"{fit.images:,} held-out images\nthat have a word before and one to come; fillers are free. "
         "Centers and other states are of the other images.\nOf u_t and of centers: the strongest directions "
         "of their d chunks of d numbers; one u spans its role only where\nroles are orthogonal, a whole dual "
         "basis always does. Roles of a TPR would hold far more than random directions,\nnearly what those of "
@@ -98,7 +95,7 @@ def states_table(found: StateFit, note: str) -> Table:
     )
 
 
-def duals_table(found: StateFit) -> Table:
+def duals_table(fit: StateFit) -> Table:
     """How far dual bases of cluster centers are from unbinding, by the number of clusters."""
     rows = [
         {
@@ -108,7 +105,7 @@ def duals_table(found: StateFit) -> Table:
             "the best constant": f"{row['constant']:.3f}",
             "cosine": f"{row['cosine']:.2f}",
         }
-        for row in found.duals.to_dict("records")
+        for row in fit.duals.to_dict("records")
     ]
     caption = (
         "Dual basis r of cluster centers in all d² dimensions. Error: root mean square of rᵀu − δ on "

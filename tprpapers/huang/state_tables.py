@@ -30,21 +30,21 @@ from tprprobe.store import Store
 def tabulate_states(store: Store, tagger: str = "", seed: int = 0) -> Table:
     """The share of Ŝ_t that roles hold; its note has the errors of dual bases."""
     words = read(store, tagger, seed)
-    found = fit_states(words, seed=seed)
-    states, duals = states_table(found, note_words(words)), duals_table(found)
+    fit = fit_states(words, seed=seed)
+    states, duals = states_table(fit, note_words(words)), duals_table(fit)
     rows = [", ".join(f"{k} {v}" for k, v in row.items()) for row in duals.cells.to_dict("records")]
     return replace(states, caption="\n".join([states.caption, duals.caption, *rows]))
 
 
 def read_swaps(folder: Path) -> tuple[list[Verdict], Table]:
     """The verdict on the plan and the table of a folder of ``swaps = ["unbinding"]``."""
-    found, rows = UNBINDINGS.load(folder), pd.read_parquet(folder / ROWS)
+    shares, rows = UNBINDINGS.load(folder), pd.read_parquet(folder / ROWS)
     verdicts = judge_cases(
         {"huang-plan": compare_steps(rows)}, "document", int(rows["caption"].nunique())
     )
-    about = read_json(folder / INTERVENTIONS.file)
-    note = f"{about['model']} on {about['data'][0]}, {about['data'][1]}: its own captions."
-    return verdicts, swaps_table(found, note, ())
+    manifest = read_json(folder / INTERVENTIONS.file)
+    note = f"{manifest['model']} on {manifest['data'][0]}, {manifest['data'][1]}: its own captions."
+    return verdicts, swaps_table(shares, note, ())
 
 
 def tabulate_swaps(unbindings: list[Path]) -> Table:
@@ -59,9 +59,9 @@ def load_unbindings(sources: Iterable[str | os.PathLike[str]]) -> list[Path]:
     Raises:
         InputError: a folder has none.
     """
-    folders = [Path(each) for each in sources]
-    for each in folders:
-        UNBINDINGS.load(each)
+    folders = [Path(source) for source in sources]
+    for folder in folders:
+        UNBINDINGS.load(folder)
     return folders
 
 

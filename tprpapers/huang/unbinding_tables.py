@@ -13,13 +13,13 @@ from tprprobe.figures.tables import Table
 from tprprobe.statistics import interval_text, read_interval
 
 METRICS = ("METEOR", "BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4", "CIDEr-D")
-SHOWN = (*METRICS, PLAIN_METEOR)
+SHOWN_METRICS = (*METRICS, PLAIN_METEOR)
 SCORED = {  # Source: huang Table 1, COCO, Karpathy's test split of 5,000 images
     "NIC (Vinyals 2015)": (0.237, 0.666, 0.461, 0.329, 0.246, 0.855),
     "CNN-LSTM (ResNet-152)": (0.238, 0.698, 0.525, 0.390, 0.292, 0.889),
     "TPGN": (0.243, 0.709, 0.539, 0.406, 0.305, 0.909),
 }
-TOLD = {  # cluster and interpretation. Source: huang Table 3
+PRINTED_INTERPRETATIONS = {  # cluster and interpretation. Source: huang Table 3
     2: "Position 1 (1.00)",
     3: "Position 2 (1.00)",
     1: "Noun (0.54), Determiner (0.43)",
@@ -43,16 +43,16 @@ def scores_table(
     ``captioned`` are what ``tprprobe eval --out`` wrote of captions: model, data, split, n, scores.
     ``differences``, by data, are those of a TPGN and a CNN-LSTM on the same images.
     """
-    rows = [_scored(each) for each in captioned]
-    for data, found in differences.items():
-        cells = {str(row["metric"]): row for row in found.to_dict("records")}
-        kept = {
+    rows = [_score_row(evaluation) for evaluation in captioned]
+    for data, table in differences.items():
+        cells = {str(row["metric"]): row for row in table.to_dict("records")}
+        intervals = {
             name: interval_text(read_interval(cells[name], "difference"))
-            for name in SHOWN
+            for name in SHOWN_METRICS
             if name in cells
         }
-        rows.append({"model": "TPGN − CNN-LSTM", "captions of": data, **kept})
-    ruled = len(rows)
+        rows.append({"model": "TPGN − CNN-LSTM", "captions of": data, **intervals})
+    n_measured = len(rows)
     for name, values in SCORED.items():
         numbers = {metric: f"{v:.3f}" for metric, v in zip(METRICS, values, strict=True)}
         rows.append({"model": name, "captions of": "printed: COCO, 5,000", **numbers})
@@ -61,20 +61,22 @@ def scores_table(
         "CIDEr-D counts words over the evaluated set: it does not compare across data.\nOther data, "
         "features and sizes than the paper's, one run a model. –: not measured."
     )
-    return judged("Scores of captions", rows, caption, verdicts, (ruled,))
+    return judged("Scores of captions", rows, caption, verdicts, (n_measured,))
 
 
-def _scored(found: Mapping[str, Any]) -> dict[str, str]:
-    cells = {name: found["scores"][name] for name in SHOWN if name in found["scores"]}
+def _score_row(evaluation: Mapping[str, Any]) -> dict[str, str]:
+    cells = {
+        name: evaluation["scores"][name] for name in SHOWN_METRICS if name in evaluation["scores"]
+    }
     return {
-        "model": str(found["model"]),
-        "captions of": f"{found['data']}, {found['split']}, {found['n']:,}",
-        **{name: interval_text(read_interval(each)) for name, each in cells.items()},
+        "model": str(evaluation["model"]),
+        "captions of": f"{evaluation['data']}, {evaluation['split']}, {evaluation['n']:,}",
+        **{name: interval_text(read_interval(score)) for name, score in cells.items()},
     }
 
 
 def conformity_table(
-    found: pd.DataFrame, whole: float, note: str, verdicts: Sequence[Verdict]
+    shares: pd.DataFrame, one_cluster_share: float, note: str, verdicts: Sequence[Verdict]
 ) -> Table:
     """The result of ``measure_conformity`` beside huang's Table 2, whose shares are computed from
     its counts.
@@ -87,7 +89,7 @@ def conformity_table(
         sum(r for _, r in printed.values()),
     )
     rows = []
-    for row in found.to_dict("records"):
+    for row in shares.to_dict("records"):
         n, conforming = printed[row["category"]]
         rows.append(
             {
@@ -104,7 +106,7 @@ def conformity_table(
     caption = (
         f"{note}\nTwo clusters; which one is nominal is learned on the other half of the images. First "
         "words are left out, as in the paper. Commoner side: the share if all words were put there.\n"
-        f"{whole:.1%} of the captions have all their words in one cluster; such clusters separate "
+        f"{one_cluster_share:.1%} of the captions have all their words in one cluster; such clusters separate "
         "captions, not words.\n"
         "The paper prints 0.969 for nouns, its counts say 0.9660, and it prints no total."
     )
@@ -113,7 +115,9 @@ def conformity_table(
     )
 
 
-def interpretation_table(found: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) -> Table:
+def interpretation_table(
+    interpretation: pd.DataFrame, note: str, verdicts: Sequence[Verdict]
+) -> Table:
     """The result of ``interpret``, with huang's Table 3 below it."""
     rows = [
         {
@@ -125,32 +129,32 @@ def interpretation_table(found: pd.DataFrame, note: str, verdicts: Sequence[Verd
             "precision": _or_dash(row, "precision"),
             "recall": _or_dash(row, "recall"),
         }
-        for row in found.sort_values("coverage", ascending=False).to_dict("records")
+        for row in interpretation.sort_values("coverage", ascending=False).to_dict("records")
     ]
-    ruled = len(rows)
-    for cluster, told in TOLD.items():
+    n_clusters = len(rows)
+    for cluster, text in PRINTED_INTERPRETATIONS.items():
         rows.append(
-            {"from": "printed", "cluster": str(cluster), "interpretation (proportion)": told}
+            {"from": "printed", "cluster": str(cluster), "interpretation (proportion)": text}
         )
     caption = (
         f"{note}\nNames are chosen among positions, tags, kinds of words, the kind of the word before, "
         "and words, on one half of the images. Shares, precision and recall are of the other half.\n"
         "Clusters are numbered by size, not as in the paper. Printed: the paper's, of 100 captions, by hand."
     )
-    return judged("Interpretation of ten clusters", rows, caption, verdicts, (ruled,))
+    return judged("Interpretation of ten clusters", rows, caption, verdicts, (n_clusters,))
 
 
 def _or_dash(row: Mapping[Any, Any], name: str) -> str:
     return "–" if row["name"] == "unnamed" else interval_text(read_interval(row, name))
 
 
-def regions_table(found: regions.Regions, note: str, verdicts: Sequence[Verdict]) -> Table:
+def regions_table(region_purity: regions.Regions, note: str, verdicts: Sequence[Verdict]) -> Table:
     """Purity of regions by every reading of the paper's 76.3 %, beside what needs no u_t."""
-    table = found.table()
+    table = region_purity.table()
     rows = []
-    for vectors, own in table.groupby("vectors", sort=False):
+    for vectors, vector_rows in table.groupby("vectors", sort=False):
         cells = {"vectors": str(vectors)}
-        for row in own.to_dict("records"):
+        for row in vector_rows.to_dict("records"):
             place = f"{row['reading']}, {row['split']}"
             if row["reading"] == "one region":
                 cells["k-means, in sample"] = f"{row['micro']:.3f}"
@@ -158,7 +162,7 @@ def regions_table(found: regions.Regions, note: str, verdicts: Sequence[Verdict]
             cells[place] = f"{row['macro']:.3f} / {row['micro']:.3f}"
         rows.append(cells)
     caption = (
-        f"{note}\nMean over regions / over words of the share of the region's own tag (one of {found.tags}); "
+        f"{note}\nMean over regions / over words of the share of the region's own tag (one of {region_purity.tags}); "
         f"{regions.REGIONS} clusters by k-means. Held out: five folds of images.\nThe paper prints 0.763, "
         "for 17 regions. Its words are 1,000; it does not say which kind of regions, which mean, and\n"
         "whether they are held out."
@@ -168,7 +172,7 @@ def regions_table(found: regions.Regions, note: str, verdicts: Sequence[Verdict]
     return judged("Purity of regions of unbinding vectors", cells, caption, verdicts)
 
 
-def stability_table(found: pd.DataFrame, note: str) -> Table:
+def stability_table(stability: pd.DataFrame, note: str) -> Table:
     """The agreement of clusters between seeds, and with words' tags and kinds, by number of
     clusters.
     """
@@ -178,9 +182,9 @@ def stability_table(found: pd.DataFrame, note: str) -> Table:
             "clusters": str(row["k"]),
             "seeds": str(row["seeds"]),
             "ARI between seeds": f"{row['stability']:.3f}",
-            **{f"AMI {told}": f"{row[f'ami_{name}']:.3f}" for name, told in names.items()},
+            **{f"AMI {label}": f"{row[f'ami_{name}']:.3f}" for name, label in names.items()},
         }
-        for row in found.to_dict("records")
+        for row in stability.to_dict("records")
     ]
     caption = (
         f"{note}\nARI, AMI: adjusted Rand index and mutual information; 0 is chance, 1 the same."
@@ -188,7 +192,7 @@ def stability_table(found: pd.DataFrame, note: str) -> Table:
     return Table(pd.DataFrame(rows), "Stability of clusters of unbinding vectors", caption)
 
 
-def subjects_table(found: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) -> Table:
+def subjects_table(results: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) -> Table:
     """The AUC of subjects against objects, over all pairs and over matched ones."""
     rows = [
         {
@@ -196,11 +200,11 @@ def subjects_table(found: pd.DataFrame, note: str, verdicts: Sequence[Verdict]) 
             "AUC, all pairs": interval_text(read_interval(row, "auc")),
             "AUC, matched pairs": interval_text(read_interval(row, "matched")),
         }
-        for row in found.to_dict("records")
+        for row in results.to_dict("records")
     ]
-    first = found.iloc[0]
+    counts = results.iloc[0]
     caption = (
-        f"{note}\nNouns: {first['subjects']:,} subjects and roots, {first['objects']:,} objects, "
+        f"{note}\nNouns: {counts['subjects']:,} subjects and roots, {counts['objects']:,} objects, "
         "obliques and nominal modifiers; logistic regression, held out by image. Matched: pairs at\n"
         "the same position after the same tag, so that place and previous tag cannot distinguish them."
     )

@@ -24,20 +24,20 @@ def scatter_planes(
     order: Sequence[str],
     title: str,
     note: str = "",
-    rest: str = "other",
+    background: str = "other",
 ) -> Drawing:
     """One set of vectors in one or more planes, a panel per plane: color and mark by class.
 
-    Only vectors that the axes were not found on are drawn where a plane has such. ``rest`` is
-    drawn grey and below all others.
+    Only vectors that the axes were not found on are drawn where a plane has such. ``background``
+    is drawn grey and below all others.
     """
     height = 3.6 + 0.16 * (1 + note.count("\n"))
     figure = drawing(0.6 + 3.2 * len(planes), height)
     panels = np.atleast_1d(figure.subplots(1, len(planes)))
-    looks = _looks(order, rest)
+    styles = _styles(order, background)
     for panel, plane in zip(panels, planes, strict=True):
-        shown = ~plane.fitted if (~plane.fitted).any() else np.ones_like(plane.fitted)
-        _draw(panel, plane, classes, shown, looks)
+        is_drawn = ~plane.fitted if (~plane.fitted).any() else np.ones_like(plane.fitted)
+        _draw(panel, plane, classes, is_drawn, styles)
     handles, names = panels[0].get_legend_handles_labels()
     figure.legend(
         handles, names, loc="outside right upper", fontsize=7, frameon=False, markerscale=1.6
@@ -47,37 +47,37 @@ def scatter_planes(
     return figure
 
 
-def _looks(order: Sequence[str], rest: str) -> dict[str, dict[str, Any]]:
+def _styles(order: Sequence[str], background: str) -> dict[str, dict[str, Any]]:
     """Mark, color and order of drawing of every class."""
-    looks: dict[str, dict[str, Any]] = {}
+    styles: dict[str, dict[str, Any]] = {}
     for i, name in enumerate(order):
-        grey = name == rest
-        looks[name] = {
+        grey = name == background
+        styles[name] = {
             "marker": "." if grey else MARKS[i % len(MARKS)],
             "facecolor": GREY if grey else HUES[i % len(HUES)],
             "edgecolor": "none" if grey else INK,
             "zorder": 1 if grey else 2,
         }
-    return looks
+    return styles
 
 
 def _draw(
     panel: Any,
     plane: Projection,
     classes: Shaped[np.ndarray, " token"],
-    shown: Bool[np.ndarray, " token"],
-    looks: Mapping[str, dict[str, Any]],
+    is_drawn: Bool[np.ndarray, " token"],
+    styles: Mapping[str, dict[str, Any]],
 ) -> None:
-    for name, look in looks.items():
-        own = shown & (classes == name)
+    for name, style in styles.items():
+        points = is_drawn & (classes == name)
         panel.scatter(
-            *plane.points[own].T,
+            *plane.points[points].T,
             s=14,
             linewidths=0.25,
             alpha=0.8,
             rasterized=True,
             label=name,
-            **look,
+            **style,
         )
     shares = [f" ({share:.0%})" if share == share else "" for share in plane.explained]
     panel.set(

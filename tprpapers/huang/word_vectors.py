@@ -24,8 +24,10 @@ def prepare_captioner(model: Model, words: Codec, settings: WordSettings | None)
         )
     if settings.glove is not None:
         width = model.config.d_embedding
-        vectors, found = read_glove(Path(settings.glove), words, width)
-        model.embedding.weight[found] = torch.from_numpy(vectors[found]).to(model.embedding.weight)
+        vectors, is_known = read_glove(Path(settings.glove), words, width)
+        model.embedding.weight[is_known] = torch.from_numpy(vectors[is_known]).to(
+            model.embedding.weight
+        )
 
 
 def read_glove(
@@ -38,7 +40,7 @@ def read_glove(
     """
     rows = {word.encode(): row for row, word in enumerate(words.symbols)}
     vectors = np.zeros((len(words), width), np.float32)
-    found = np.zeros(len(words), bool)
+    is_known = np.zeros(len(words), bool)
     with opened(path) as stream:
         for number, line in enumerate(stream, 1):
             word, *values = line.split(b" ")
@@ -50,10 +52,10 @@ def read_glove(
                     "file of this width"
                 )
             with as_input_error(f"{path}, line {number}"):
-                vectors[rows[word]], found[rows[word]] = np.array(values, np.float32), True
+                vectors[rows[word]], is_known[rows[word]] = np.array(values, np.float32), True
             if not np.isfinite(vectors[rows[word]]).all():
                 raise InputError(f"{path}, line {number} has NaN or infinity; leave the line out")
-    if not found.any():
+    if not is_known.any():
         raise InputError(f"{path} has none of the {len(words)} words; give a GloVe text file")
-    vectors[found] -= vectors[found].mean(0)
-    return vectors, found
+    vectors[is_known] -= vectors[is_known].mean(0)
+    return vectors, is_known

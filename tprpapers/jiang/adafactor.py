@@ -60,8 +60,8 @@ class Adafactor(torch.optim.Optimizer):
 
 def _average(state: dict[str, Any], name: str, value: Tensor, keep: float) -> Tensor:
     """The running average: keep · old + (1 − keep) · value."""
-    old = state.get(name)
-    state[name] = value if old is None else old.mul_(keep).add_(value, alpha=1.0 - keep)
+    average = state.get(name)
+    state[name] = value if average is None else average.mul_(keep).add_(value, alpha=1.0 - keep)
     return state[name]
 
 

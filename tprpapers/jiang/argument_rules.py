@@ -23,7 +23,7 @@ RELATION, PREPOSITION, CONJUNCTION, ADVERB = (  # the label of a word
     {word: label for label, words in TABLES[name].items() for word in words.split()}
     for name in ("relation", "preposition", "conjunction", "adverb")
 )
-TIMES, UNDERGOING, WHOLE = (
+TIMES, UNDERGOING, CLAUSAL = (
     frozenset(TABLES["words"][name].split()) for name in ("times", "undergoing", "whole")
 )
 SUBJECTS = ("nsubj", "nsubj:pass", "csubj", "csubj:pass")
@@ -54,22 +54,22 @@ class Tree:
 
     @cached_property
     def children(self) -> list[list[int]]:
-        found: list[list[int]] = [[] for _ in self.words]
+        children: list[list[int]] = [[] for _ in self.words]
         for word, head in enumerate(self.heads):
             if head >= 0:
-                found[head].append(word)
-        return found
+                children[head].append(word)
+        return children
 
     def find(self, word: int, *relations: str) -> int | None:
         """The first dependent with one of the relations."""
         return next((c for c in self.children[word] if self.relations[c] in relations), None)
 
     def words_under(self, word: int) -> list[int]:
-        found, held = [], [word]
-        while held:
-            found.append(held.pop())
-            held += self.children[found[-1]]
-        return sorted(found)
+        words, stack = [], [word]
+        while stack:
+            words.append(stack.pop())
+            stack += self.children[words[-1]]
+        return sorted(words)
 
     def span(self, word: int) -> Span:
         """The span of a subtree, without punctuation at its ends."""
@@ -78,12 +78,16 @@ class Tree:
     def span_before(self, word: int, clause: int) -> Span:
         """The span of the part of a subtree that lies left of a clause in it."""
         stop = self.words_under(clause)[0]
-        return self.trim([each for each in self.words_under(word) if each < stop] or [word])
+        return self.trim(
+            [position for position in self.words_under(word) if position < stop] or [word]
+        )
 
     def trim(self, words: Sequence[int]) -> Span:
         """The span from the first to the last of some words, without punctuation at the ends."""
-        kept = [each for each in words if self.relations[each] != "punct"] or list(words)
-        return kept[0], kept[-1] + 1
+        inner = [position for position in words if self.relations[position] != "punct"] or list(
+            words
+        )
+        return inner[0], inner[-1] + 1
 
 
 @dataclass(frozen=True)
@@ -94,8 +98,8 @@ class RoleRules:
 
     def label(self, sentences: Sequence[Labelled]) -> list[Labelled]:
         return [
-            replace(each, targets={**each.targets, "srl": find_arguments(each)})
-            for each in sentences
+            replace(sentence, targets={**sentence.targets, "srl": find_arguments(sentence)})
+            for sentence in sentences
         ]
 
     def describe(self) -> dict[str, dict[str, Any]]:
@@ -117,7 +121,7 @@ def find_arguments(sentence: Labelled) -> tuple[Target, ...]:
             "too (`--labels pos,dep=spacy:PIPELINE --labels srl=rules`)"
         )
     tree = Tree.of(sentence)
-    found: dict[tuple[int, Span], str] = {}
+    labels: dict[tuple[int, Span], str] = {}
     for verb, tag in enumerate(tree.tags):
         arguments: Iterator[tuple[Span, str]] = iter(())
         if tree.relations[verb] == "cop":
@@ -126,17 +130,17 @@ def find_arguments(sentence: Labelled) -> tuple[Target, ...]:
             arguments = _of_verb(tree, verb)
         for span, label in arguments:
             if not span[0] <= verb < span[1]:
-                found.setdefault((verb, span), label)
-    return tuple(Target(label, (v, v + 1), span) for (v, span), label in found.items())
+                labels.setdefault((verb, span), label)
+    return tuple(Target(label, (v, v + 1), span) for (v, span), label in labels.items())
 
 
 def _of_verb(tree: Tree, verb: int) -> Iterator[tuple[Span, str]]:
-    parts = {tree.relations[child]: child for child in tree.children[verb]}
-    whole = "obj" in parts and "xcomp" in parts and tree.words[verb] in WHOLE
-    if whole:
-        yield (tree.span(parts["obj"])[0], tree.span(parts["xcomp"])[1]), "ARG1"
+    children = {tree.relations[child]: child for child in tree.children[verb]}
+    is_clausal = "obj" in children and "xcomp" in children and tree.words[verb] in CLAUSAL
+    if is_clausal:
+        yield (tree.span(children["obj"])[0], tree.span(children["xcomp"])[1]), "ARG1"
     for child in tree.children[verb]:
-        if not (whole and tree.relations[child] in ("obj", "xcomp")):
+        if not (is_clausal and tree.relations[child] in ("obj", "xcomp")):
             label = _label(tree, verb, child)
             if label:
                 relative = tree.tags[child] in RELATIVE and tree.relations[verb] == "acl:relcl"

@@ -59,16 +59,16 @@ def _quantizer(
     values: np.ndarray, heads: int, n_codes: int, seed: int
 ) -> Callable[[np.ndarray], np.ndarray]:
     """Product quantization: every of ``heads`` parts of the filler by its nearest of n_codes."""
-    parts = np.array_split(np.arange(values.shape[1]), heads)
+    blocks = np.array_split(np.arange(values.shape[1]), heads)
     n_codes = min(n_codes, len(values))
-    fitted: list[Any] = [
-        MiniBatchKMeans(n_codes, random_state=seed, max_iter=20).fit(values[:, part])
-        for part in parts
+    models: list[Any] = [
+        MiniBatchKMeans(n_codes, random_state=seed, max_iter=20).fit(values[:, block])
+        for block in blocks
     ]
 
     def make(filler: np.ndarray) -> np.ndarray:
         flat = _flatten(filler)
-        pairs = zip(fitted, parts, strict=True)
+        pairs = zip(models, blocks, strict=True)
         return np.concatenate([km.cluster_centers_[km.predict(flat[:, p])] for km, p in pairs], 1)
 
     return make

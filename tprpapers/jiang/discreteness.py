@@ -43,7 +43,7 @@ def measure_roles(weights: Weights) -> pd.DataFrame:
         rows.append(
             _place(site, head)
             | {"n_tokens": len(values)}
-            | {name: float((peaks > least).mean()) for name, least in PEAKS.items()}
+            | {name: float((peaks > threshold).mean()) for name, threshold in PEAKS.items()}
             | {
                 "entropy": float(entropy(values, base=2, axis=-1).mean()),
                 "n_roles": len(counts),
@@ -55,19 +55,19 @@ def measure_roles(weights: Weights) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def pool_roles(table: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
+def pool_roles(table: pd.DataFrame, columns: Sequence[str] = ()) -> pd.DataFrame:
     """Shares and entropy of :func:`measure_roles` over all distributions together, as printed.
 
     ``by`` keeps columns apart (``["sublayer"]``, ``["layer"]``); default: one row for the model.
     """
-    groups: Any = table.groupby(list(by), sort=False) if by else [((), table)]
+    groups: Any = table.groupby(list(columns), sort=False) if columns else [((), table)]
     rows = []
     for key, group in groups:
         means = {
             name: float(np.average(group[name], weights=group["n_tokens"]))
             for name in (*PEAKS, "entropy")
         }
-        place = dict(zip(by, key, strict=True))
+        place = dict(zip(columns, key, strict=True))
         rows.append(place | {"n_distributions": int(group["n_tokens"].sum())} | means)
     return pd.DataFrame(rows)
 
@@ -76,12 +76,12 @@ def share_of_peaks(store: Store) -> Interval:
     """The share of a store's role distributions (all sub-layers, heads, tokens) with a maximum above .98,
     with its interval over documents.
     """
-    parts = []
-    for site in (each for each in store.sites if each.endswith(SUFFIX)):
+    sums_by_site = []
+    for site in (site for site in store.sites if site.endswith(SUFFIX)):
         above: Any = (store.read(site) > PEAKS["above_98"]).any(-1)
         counts = np.stack([above.sum(1), np.full(len(above), above.shape[1])], 1).astype(float)
-        parts.append(group_sums(counts, store.tokens_of(site)["sample"].to_numpy()))
-    sums = np.sum(parts, axis=0)
+        sums_by_site.append(group_sums(counts, store.tokens_of(site)["sample"].to_numpy()))
+    sums = np.sum(sums_by_site, axis=0)
     totals = np.concatenate([sums.sum(0)[None], replicate_totals(sums)])
     shares = totals[:, 0] / totals[:, 1]
     low, high = bounds(shares[1:], len(sums))
@@ -97,9 +97,9 @@ def share_between_heads(weights: Weights) -> pd.DataFrame:
     rows = []
     for site, values in weights.items():
         roles = _checked(site, values).argmax(-1)
-        for head, other in combinations(range(roles.shape[1]), 2):
-            place = _place(site, head) | {"other_head": other}
-            rows.append(place | _information(roles[:, head], roles[:, other]))
+        for head, other_head in combinations(range(roles.shape[1]), 2):
+            place = _place(site, head) | {"other_head": other_head}
+            rows.append(place | _information(roles[:, head], roles[:, other_head]))
     return pd.DataFrame(rows)
 
 
@@ -124,10 +124,10 @@ def _place(site: str, head: int) -> dict[str, str | int | None]:
 
 
 def _information(
-    roles: Int[np.ndarray, " token"], other: Shaped[np.ndarray, " token"]
+    roles: Int[np.ndarray, " token"], other_roles: Shaped[np.ndarray, " token"]
 ) -> dict[str, float]:
-    bits = float(mutual_info_score(other, roles) / np.log(2))
+    bits = float(mutual_info_score(other_roles, roles) / np.log(2))
     return {
         "mutual_information": bits,
-        "adjusted": float(adjusted_mutual_info_score(other, roles)),
+        "adjusted": float(adjusted_mutual_info_score(other_roles, roles)),
     }

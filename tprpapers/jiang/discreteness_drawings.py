@@ -28,13 +28,13 @@ def role_peaks(
     below. Source: jiang §4.4.
     """
     figure = drawing(7, 3.1 if cost is None else 3.4)
-    left, right = figure.subplots(1, 2)
+    share_axes, head_axes = figure.subplots(1, 2)
     colors = palette(len(peaks))
     for i, (name, values) in enumerate(peaks.items()):
-        _draw_share(left, name, values, colors[i], LINES[i % len(LINES)])
-        _draw_heads(right, heads[heads["sublayer"] == name], i, colors[i], len(peaks))
-    _finish_shares(left)
-    _finish_heads(right, heads)
+        _draw_share(share_axes, name, values, colors[i], LINES[i % len(LINES)])
+        _draw_heads(head_axes, heads[heads["sublayer"] == name], i, colors[i], len(peaks))
+    _finish_shares(share_axes)
+    _finish_heads(head_axes, heads)
     if cost is not None:
         lines = [_describe(row) for row in cost.to_dict("records")]
         figure.supxlabel("every distribution made one-hot: " + "; ".join(lines), fontsize=7)
@@ -44,10 +44,10 @@ def role_peaks(
 def _draw_share(axes: Axes, name: str, values: np.ndarray, color: Any, line: Any) -> None:
     ordered = np.sort(values)
     share = 1 - np.arange(len(ordered)) / len(ordered)
-    kept = np.unique(np.linspace(0, len(ordered) - 1, 400).astype(int))
+    indices = np.unique(np.linspace(0, len(ordered) - 1, 400).astype(int))
     above = (values > PEAK).mean()
     label = f"{name}: {above:.0%} above {PEAK}"
-    axes.plot(ordered[kept], share[kept], line, color=color, linewidth=1.6, label=label)
+    axes.plot(ordered[indices], share[indices], line, color=color, linewidth=1.6, label=label)
 
 
 def _finish_shares(axes: Axes) -> None:
@@ -107,7 +107,7 @@ def dictionary_table(names: pd.DataFrame, title: str) -> Table:
         for row in names.to_dict("records")
     ]
     columns = ["head", "role", "name", "tokens", "precision", "recall"]
-    heads = [each["head"] for each in cells]
+    heads = [cell["head"] for cell in cells]
     ruled = tuple(i for i in range(1, len(heads)) if heads[i] != heads[i - 1])
     caption = (
         "Each head's strongest role. A name is chosen on half of the texts and holds on the other "

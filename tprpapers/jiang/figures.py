@@ -46,9 +46,9 @@ def draw_discreteness(store: Store) -> Drawing:
         str(name): np.concatenate([weights[s].max(-1).ravel() for s in sites if names[s] == name])
         for name in dict.fromkeys(names.values())
     }
-    drawn = role_peaks(heads, peaks, _find_cost(store))
+    figure = role_peaks(heads, peaks, _find_cost(store))
     cases = {"jiang-discrete": {"": share_of_peaks(store)}}
-    return with_verdicts(drawn, judge_cases(cases, "document", store.samples))
+    return with_verdicts(figure, judge_cases(cases, "document", store.samples))
 
 
 def _find_cost(store: Store) -> pd.DataFrame | None:
@@ -66,7 +66,7 @@ def _find_cost(store: Store) -> pd.DataFrame | None:
         examples = load_data(data, split=split, n=DOCUMENTS)
     except InputError:
         return None
-    return measure_snapping(loaded, [(each.source, each.target) for each in examples])
+    return measure_snapping(loaded, [(example.source, example.target) for example in examples])
 
 
 def tabulate_dictionary(store: Store, layer: int = -1) -> Table:
@@ -76,13 +76,13 @@ def tabulate_dictionary(store: Store, layer: int = -1) -> Table:
     layers = sorted({layer_of(site) or 0 for site in sites})
     if not -len(layers) <= layer < len(layers):
         raise InputError(f"layer {layer} of {len(layers)} layers with role weights")
-    site = next(each for each in sites if layer_of(each) == layers[layer])
+    site = next(name for name in sites if layer_of(name) == layers[layer])
     names = name_dictionary(store, site)
-    known = names[names["name"] != UNNAMED].sort_values(
+    named_roles = names[names["name"] != UNNAMED].sort_values(
         ["head", "coverage"], ascending=[True, False]
     )
-    title = f"What the roles of {site.removesuffix(SUFFIX)} stand for: {len(known)} of {len(names)} named"
-    return dictionary_table(known, title)
+    title = f"What the roles of {site.removesuffix(SUFFIX)} stand for: {len(named_roles)} of {len(names)} named"
+    return dictionary_table(named_roles, title)
 
 
 def _weights(store: Store) -> list[str]:

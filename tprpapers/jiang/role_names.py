@@ -35,12 +35,12 @@ def name_dictionary(store: Store, site: str, seed: int = 0) -> pd.DataFrame:
     """
     roles, words = _strongest(store, site)
     lattice = build_lattice(describe(words, FIELDS))
-    parts = []
+    tables = []
     for head in range(roles.shape[1]):
-        used, labels = np.unique(roles[:, head], return_inverse=True)
-        named = name_clusters(labels, lattice, words["sample"].to_numpy(), seed)
-        parts.append(named.assign(head=head, role=used[named["cluster"].to_numpy()]))
-    return pd.concat(parts, ignore_index=True).drop(columns="cluster")
+        used_roles, labels = np.unique(roles[:, head], return_inverse=True)
+        names = name_clusters(labels, lattice, words["sample"].to_numpy(), seed)
+        tables.append(names.assign(head=head, role=used_roles[names["cluster"].to_numpy()]))
+    return pd.concat(tables, ignore_index=True).drop(columns="cluster")
 
 
 def _strongest(store: Store, site: str) -> tuple[Int[np.ndarray, "word head"], pd.DataFrame]:
@@ -61,52 +61,52 @@ def read_fields(tokens: pd.DataFrame, ahead: bool) -> tuple[np.ndarray, pd.DataF
         if column not in tokens:
             raise InputError(f"the token table has no column {column!r}: extract labeled data")
     table = tokens.reset_index(drop=True)
-    known = _words(table)
-    about = table[["sample", WORD]].shift(-1 if ahead else 0)
-    about["own"] = table["sample"]
-    keep = (about["sample"] == about["own"]) & (about[WORD] >= 0)
-    keys = pd.MultiIndex.from_frame(about.loc[keep, ["sample", WORD]].astype(int))
+    words = _words(table)
+    targets = table[["sample", WORD]].shift(-1 if ahead else 0)
+    targets["own"] = table["sample"]
+    keep = (targets["sample"] == targets["own"]) & (targets[WORD] >= 0)
+    keys = pd.MultiIndex.from_frame(targets.loc[keep, ["sample", WORD]].astype(int))
     rows = np.flatnonzero(keep.to_numpy())
-    return rows, known.reindex(keys).reset_index(drop=True)
+    return rows, words.reindex(keys).reset_index(drop=True)
 
 
 def _words(table: pd.DataFrame) -> pd.DataFrame:
     """One row per word: sample, number, tag, dependency, place, entity and the tag before."""
-    first = table[table[WORD] >= 0].drop_duplicates(["sample", WORD])
-    found = pd.DataFrame(
+    tokens = table[table[WORD] >= 0].drop_duplicates(["sample", WORD])
+    words = pd.DataFrame(
         {
-            "sample": first["sample"].astype(int),
-            WORD: first[WORD].astype(int),
-            "pos": _labels(first, "pos"),
-            "dep": _labels(first, "dep"),
-            "place": first[WORD].astype(int) + 1,
+            "sample": tokens["sample"].astype(int),
+            WORD: tokens[WORD].astype(int),
+            "pos": _labels(tokens, "pos"),
+            "dep": _labels(tokens, "dep"),
+            "place": tokens[WORD].astype(int) + 1,
         }
     ).reset_index(drop=True)
-    found["entity"] = _entities(first)
-    before = found.groupby("sample")["pos"].shift(1)
-    found["before"] = before.where(before.notna(), NONE)
-    return found.set_index(["sample", WORD], drop=False).rename_axis([None, None])
+    words["entity"] = _entities(tokens)
+    previous_tags = words.groupby("sample")["pos"].shift(1)
+    words["before"] = previous_tags.where(previous_tags.notna(), NONE)
+    return words.set_index(["sample", WORD], drop=False).rename_axis([None, None])
 
 
-def _labels(first: pd.DataFrame, task: str) -> list[str]:
-    if task not in first:
-        return [NONE] * len(first)
-    cells = zip(first[task].astype(str), first[WORD], strict=True)
+def _labels(tokens: pd.DataFrame, task: str) -> list[str]:
+    if task not in tokens:
+        return [NONE] * len(tokens)
+    cells = zip(tokens[task].astype(str), tokens[WORD], strict=True)
     decoded = [decode_cell(cell, int(word)) for cell, word in cells]
     return [targets[0].label if targets else NONE for targets in decoded]
 
 
-def _entities(first: pd.DataFrame) -> list[str]:
+def _entities(tokens: pd.DataFrame) -> list[str]:
     """The entity that every word is part of."""
-    if "nel" not in first:
-        return [NONE] * len(first)
+    if "nel" not in tokens:
+        return [NONE] * len(tokens)
     inside: Mapping[tuple[int, int], str] = {
-        (int(sample), each): target.label
+        (int(sample), position): target.label
         for cell, sample, word in zip(
-            first["nel"].astype(str), first["sample"], first[WORD], strict=True
+            tokens["nel"].astype(str), tokens["sample"], tokens[WORD], strict=True
         )
         for target in decode_cell(cell, int(word))
-        for each in range(*target.span1)
+        for position in range(*target.span1)
     }
-    places = zip(first["sample"], first[WORD], strict=True)
+    places = zip(tokens["sample"], tokens[WORD], strict=True)
     return [inside.get((int(sample), int(word)), NONE) for sample, word in places]

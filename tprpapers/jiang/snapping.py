@@ -56,12 +56,14 @@ def _measure(model: Model, texts: Texts) -> Float[np.ndarray, "text 3"]:
     pad = model.config.pad
     rows = []
     for start in range(0, len(texts), BATCH):
-        some = texts[start : start + BATCH]
-        pairs = encode_texts([a for a, _ in some], [b for _, b in some], require_vocabulary(model))
-        source, target = pairs.batch(torch.arange(len(some)), pad)
+        batch = texts[start : start + BATCH]
+        pairs = encode_texts(
+            [a for a, _ in batch], [b for _, b in batch], require_vocabulary(model)
+        )
+        source, target = pairs.batch(torch.arange(len(batch)), pad)
         logits, gold = model(source, target[:, :-1]), target[:, 1:]
-        known = gold != pad
-        nats = torch.nn.functional.cross_entropy(logits.mT, gold, reduction="none") * known
-        right = (logits.argmax(-1) == gold) & known
-        rows.append(torch.stack([nats.sum(1), right.sum(1), known.sum(1)], dim=1))
+        is_target = gold != pad
+        nats = torch.nn.functional.cross_entropy(logits.mT, gold, reduction="none") * is_target
+        right = (logits.argmax(-1) == gold) & is_target
+        rows.append(torch.stack([nats.sum(1), right.sum(1), is_target.sum(1)], dim=1))
     return torch.cat(rows).double().numpy()

@@ -37,13 +37,15 @@ def load_summaries(sources: Iterable[Source]) -> pd.DataFrame:
     Raises:
         InputError: a source holds no summaries.
     """
-    parts = [part for source in sources for part in _evaluated(Path(source))]
-    found = pd.concat(parts, ignore_index=True)
-    for data, of_data in found.groupby("data", sort=False):
+    tables = [table for source in sources for table in _evaluated(Path(source))]
+    evaluations = pd.concat(tables, ignore_index=True)
+    for data, of_data in evaluations.groupby("data", sort=False):
         model = of_data["model"].iloc[0]
         texts = of_data.loc[of_data["model"] == model, ["data", "document", *TEXTS]]
-        parts += [_baseline(texts, name, is_english(str(data).split(",")[0])) for name in BASELINES]
-    return pd.concat(parts, ignore_index=True)
+        tables += [
+            _baseline(texts, name, is_english(str(data).split(",")[0])) for name in BASELINES
+        ]
+    return pd.concat(tables, ignore_index=True)
 
 
 def _baseline(texts: pd.DataFrame, name: str, english: bool) -> pd.DataFrame:
@@ -53,22 +55,22 @@ def _baseline(texts: pd.DataFrame, name: str, english: bool) -> pd.DataFrame:
 
 def _evaluated(path: Path) -> list[pd.DataFrame]:
     files = sorted(path.glob("*.json")) if path.is_dir() else [path.with_suffix(".json")]
-    found = [_rows(file) for file in files if file.with_suffix(".jsonl").is_file()]
-    if not found:
+    evaluations = [_rows(file) for file in files if file.with_suffix(".jsonl").is_file()]
+    if not evaluations:
         raise InputError(
             f"{path} holds no summaries: make them with `tprprobe eval --out {path}` of documents"
         )
-    return found
+    return evaluations
 
 
 def find_scored(folders: Sequence[Path]) -> dict[str, list[Path]]:
     """The evaluations of summaries and the sheets of votes in some folders."""
-    keys = [file for each in folders for file in sorted(each.glob("*.key.json"))]
+    keys = [file for folder in folders for file in sorted(folder.glob("*.key.json"))]
     sheets = [file.with_name(file.name.replace(".key.json", ".csv")) for file in keys]
     scored = [
-        each
-        for each in folders
-        if any(file.with_suffix(".jsonl").is_file() for file in each.glob("*.json"))
+        folder
+        for folder in folders
+        if any(file.with_suffix(".jsonl").is_file() for file in folder.glob("*.json"))
     ]
     votes = [sheet for sheet in sheets if sheet.is_file() and holds_votes(sheet)]
     return {"summaries": scored, "matches": scored, "votes": votes}
@@ -81,7 +83,7 @@ class _About(Document):
 
 
 def _rows(file: Path) -> pd.DataFrame:
-    about = parse(_About, read_json(file), file)
+    evaluation = parse(_About, read_json(file), file)
     rows = read_table(file.with_suffix(".jsonl"), SCORED, "evaluate again")
     if rows[list(TEXTS)].isna().any(axis=None):
         raise InputError(f"{file.with_suffix('.jsonl')} lacks texts: evaluate again")
@@ -92,8 +94,8 @@ def _rows(file: Path) -> pd.DataFrame:
             raise InputError(
                 f"{file.with_suffix('.jsonl')}: {name!r} holds other things than numbers: evaluate again"
             ) from error
-    data = f"{about.data}, {about.split}"
-    return rows.assign(model=about.model, data=data, document=range(len(rows)))
+    data = f"{evaluation.data}, {evaluation.split}"
+    return rows.assign(model=evaluation.model, data=data, document=range(len(rows)))
 
 
 def load_votes(sources: Iterable[Source]) -> pd.DataFrame:
@@ -104,30 +106,38 @@ def load_votes(sources: Iterable[Source]) -> pd.DataFrame:
 def load_matches(sources: Iterable[Source]) -> list[dict[str, Any]]:
     """Unsupported facts that two models wrote: counted from filled sheets (CSV), or by the proxy."""
     sheets = [source for source in map(Path, sources) if source.suffix == ".csv"]
-    others = [source for source in map(Path, sources) if source.suffix != ".csv"]
-    return [*map(_judged, sheets), *(count_matches(load_summaries(others)) if others else [])]
+    evaluations = [source for source in map(Path, sources) if source.suffix != ".csv"]
+    return [
+        *map(_judged, sheets),
+        *(count_matches(load_summaries(evaluations)) if evaluations else []),
+    ]
 
 
 def _judged(sheet: Path) -> dict[str, Any]:
-    models, first, second = read_facts(sheet)
-    return {"models": models, "data": sheet.name} | compare_matches(first, second)
+    models, matches_a, matches_b = read_facts(sheet)
+    return {"models": models, "data": sheet.name} | compare_matches(matches_a, matches_b)
 
 
 def make_sheet(
-    first: Source, second: Source, out: Source, kind: str = "votes", n: int = 120, seed: int = 0
+    source_a: Source,
+    source_b: Source,
+    out: Source,
+    kind: str = "votes",
+    n: int = 120,
+    seed: int = 0,
 ) -> Path:
     """A blind sheet of two evaluations of the same documents, and its key beside it.
 
     Raises:
         InputError: one of them holds not one model's summaries, or :func:`draw_sheet` refuses.
     """
-    rows = [_only(source) for source in (first, second)]
+    rows = [_only(source) for source in (source_a, source_b)]
     names = str(rows[0]["model"].iloc[0]), str(rows[1]["model"].iloc[0])
     return write_sheet(*draw_sheet(rows[0], rows[1], names, kind, n, seed), Path(out))
 
 
 def _only(source: Source) -> pd.DataFrame:
-    found = _evaluated(Path(source))
-    if len(found) != 1:
-        raise InputError(f"{source} holds {len(found)} evaluations; give the .json of one")
-    return found[0]
+    evaluations = _evaluated(Path(source))
+    if len(evaluations) != 1:
+        raise InputError(f"{source} holds {len(evaluations)} evaluations; give the .json of one")
+    return evaluations[0]

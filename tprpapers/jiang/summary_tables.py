@@ -12,7 +12,7 @@ from tprpapers.scoring.faithfulness import PRINTED, fisher_test
 from tprprobe.figures.tables import Table
 from tprprobe.statistics import interval_text, read_interval
 
-SHOWN = {
+SHOWN_SCORES = {
     "rouge1": "ROUGE-1",
     "rouge2": "ROUGE-2",
     "rougeLsum": "ROUGE-L",
@@ -52,17 +52,19 @@ def table2(summaries: pd.DataFrame) -> Table:
     ruled = []
     for data, of_data in summaries.groupby("data", sort=False):
         scores: dict[str, Any] = {
-            str(model): part.set_index("document")[[name for name in SHOWN if name in part]]
-            for model, part in of_data.groupby("model", sort=False)
+            str(model): rows_of_model.set_index("document")[
+                [name for name in SHOWN_SCORES if name in rows_of_model]
+            ]
+            for model, rows_of_model in of_data.groupby("model", sort=False)
         }
-        for found in (_means(scores), _differences(scores)):
+        for table_rows in (_means(scores), _differences(scores)):
             ruled.append(len(rows))
-            rows += [{"data": str(data)} | row for row in found]
+            rows += [{"data": str(data)} | row for row in table_rows]
     return Table(pd.DataFrame(rows).fillna("–"), TITLE2, CAPTION2, ruled=tuple(ruled[1:]))
 
 
 def _means(scores: dict[str, pd.DataFrame]) -> list[dict[str, str]]:
-    return [{"model": model} | _cells(mean_scores(part)) for model, part in scores.items()]
+    return [{"model": model} | _cells(mean_scores(rows)) for model, rows in scores.items()]
 
 
 def _differences(scores: dict[str, pd.DataFrame]) -> list[dict[str, str]]:
@@ -74,11 +76,11 @@ def _differences(scores: dict[str, pd.DataFrame]) -> list[dict[str, str]]:
     ]
 
 
-def _cells(found: pd.DataFrame, sign: str = "") -> dict[str, str]:
+def _cells(scores: pd.DataFrame, sign: str = "") -> dict[str, str]:
     cells = {}
-    for name, row in found.iterrows():
-        star = " *" if "p" in found and row["p"] < 0.05 else ""
-        cells[SHOWN[str(name)]] = interval_text(read_interval(row), f"{sign}.1f", 100) + star
+    for name, row in scores.iterrows():
+        star = " *" if "p" in scores and row["p"] < 0.05 else ""
+        cells[SHOWN_SCORES[str(name)]] = interval_text(read_interval(row), f"{sign}.1f", 100) + star
     return cells
 
 
@@ -123,16 +125,16 @@ def _match_row(row: dict[str, Any]) -> dict[str, str]:
 
 def printed_matches() -> dict[str, str]:
     """The row of the paper's study (jiang §4)."""
-    n, first, second = PRINTED["unsupported"], PRINTED["Transformer"], PRINTED["TPT-d"]
+    n, n_transformer, n_tpt = PRINTED["unsupported"], PRINTED["Transformer"], PRINTED["TPT-d"]
     return {
         "from": "printed (jiang §4), XSum",
         "references": str(PRINTED["references"]),
         "with such facts": str(n),
         "models": "Transformer : TPT-d",
-        "have them": f"{first} : {second}",
+        "have them": f"{n_transformer} : {n_tpt}",
         "only one has": "–",
         "p (McNemar)": "–",
-        "p (Fisher)": f"{fisher_test(first, n, second, n):.3f}",
+        "p (Fisher)": f"{fisher_test(n_transformer, n, n_tpt, n):.3f}",
     }
 
 
@@ -140,11 +142,13 @@ def count_matches(summaries: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows of `unsupported_table`: every two models on the same data."""
     rows = []
     for data, of_data in summaries.groupby("data", sort=False):
-        found = {
-            str(model): match_unsupported(part.set_index("document"))
-            for model, part in of_data.groupby("model", sort=False)
+        matches = {
+            str(model): match_unsupported(rows_of_model.set_index("document"))
+            for model, rows_of_model in of_data.groupby("model", sort=False)
             if model not in BASELINES
         }
-        for a, b in combinations(found, 2):
-            rows.append({"models": (a, b), "data": str(data)} | compare_matches(found[a], found[b]))
+        for a, b in combinations(matches, 2):
+            rows.append(
+                {"models": (a, b), "data": str(data)} | compare_matches(matches[a], matches[b])
+            )
     return rows

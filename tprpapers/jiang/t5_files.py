@@ -21,7 +21,7 @@ from tprpapers.published.weights import (
 )
 from tprprobe.errors import InputError, unknown
 
-OURS = re.compile(r"(encoder|decoder)\.block\.\d|shared\.")
+T5_KEYS = re.compile(r"(encoder|decoder)\.block\.\d|shared\.")
 SHARED = "shared.weight"
 TIED = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight")
 LEFTOVERS = re.compile(r"(^|\.)(label_smoothing|rq|rk)\.")  # what the authors' loader drops
@@ -55,15 +55,15 @@ FEED_FORWARD = {
 }
 
 
-def rebuild(file: PublishedFile, given: Mapping[str, Any]) -> Rebuilt | None:
+def rebuild(file: PublishedFile, options_given: Mapping[str, Any]) -> Rebuilt | None:
     """The model of a file of jiang's code or of T5; None for any other file."""
-    if not any(OURS.match(key) for key in file.state):
+    if not any(T5_KEYS.match(key) for key in file.state):
         return None
     state, passed_over = prepare(file.state)
     admitted = options(state)
-    given = read_options(file.config, strict=False) | read_options(given)
+    options_given = read_options(file.config, strict=False) | read_options(options_given)
     architecture = "t5" if admitted["roles"] == ("none",) else "tpt"
-    settings = settle(architecture, admitted, given, SPELLED)
+    settings = settle(architecture, admitted, options_given, SPELLED)
     return fill(settings, state, published_key, passed_over, unused(state))
 
 
@@ -77,8 +77,8 @@ def prepare(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], list[str]]:
         if not shared.equal(state[key]):
             raise InputError(f"{key} differs from {copies[0]}: this architecture ties them")
     over = [key for key in state if LEFTOVERS.search(key)]
-    rest = {key: state[key] for key in state if key not in {*copies, *over}}
-    return {SHARED: shared, **rest}, copies[1:] + over
+    tensors = {key: state[key] for key in state if key not in {*copies, *over}}
+    return {SHARED: shared, **tensors}, copies[1:] + over
 
 
 def options(state: Mapping[str, Tensor]) -> Options:
@@ -103,16 +103,16 @@ def options(state: Mapping[str, Tensor]) -> Options:
 
 
 def _role_options(state: Mapping[str, Tensor], d_model: int, n_heads: int, d_head: int) -> Options:
-    found = [match for match in map(BOUND.match, state) if match]
-    if not found:
+    matches = [match for match in map(BOUND.match, state) if match]
+    if not matches:
         return {"roles": ("none",)}
-    inside = any(match[2] for match in found)
-    shapes = {match[3]: state[match[0]].shape for match in reversed(found)}
+    inside = any(match[2] for match in matches)
+    shapes = {match[3]: state[match[0]].shape for match in reversed(matches)}
     for name in {"R", "r.weight"} & set(shapes):
         checked(name, shapes[name], axes=2)
     settings: Options = {
         "roles": ("discrete" if "R" in shapes else "continuous",),
-        "role_stacks": (tuple(any(m[1] == s for m in found) for s in ("encoder", "decoder")),),
+        "role_stacks": (tuple(any(m[1] == s for m in matches) for s in ("encoder", "decoder")),),
         "after_residual": (not inside,),
         "gate": ("tpr_gate_proj.weight" in shapes,),
     }
@@ -154,16 +154,16 @@ def _inside(shapes: Mapping[str, Size], d_model: int, n_heads: int, d_head: int)
     return {"n_roles": (rows // n_heads,), "shared_roles": shared, "role_input": inputs}
 
 
-def published_key(own: str, options: Mapping[str, Any]) -> str:
-    head, _, rest = own.partition(".")
+def published_key(name_here: str, options: Mapping[str, Any]) -> str:
+    head, _, suffix = name_here.partition(".")
     if head in NAMES:
         return f"{NAMES[head]}.weight"
-    layer, part, rest = rest.split(".", 2)
+    layer, sublayer, suffix = suffix.split(".", 2)
     block = f"{head}.block.{layer}.layer"
-    name, _, kind = rest.rpartition(".")
-    if part == "feed_forward":
+    name, _, kind = suffix.rpartition(".")
+    if sublayer == "feed_forward":
         return f"{block}.{1 if head == 'encoder' else 2}.{FEED_FORWARD[name]}.{kind}"
-    number, attention = SUBLAYERS[part]
+    number, attention = SUBLAYERS[sublayer]
     if name == "norm":
         return f"{block}.{number}.layer_norm.{kind}"
     if name in PROJECTIONS:
@@ -171,7 +171,7 @@ def published_key(own: str, options: Mapping[str, Any]) -> str:
     inner = f"{block}.{number}." if options["after_residual"] else f"{block}.{number}.{attention}."
     if name == "join.of_binding":
         return f"{inner}tpr_out_proj{2 if options['output'] == 'concat' else ''}.{kind}"
-    return inner + (ROLES[rest] if rest in ROLES else f"{ROLES[name]}.{kind}")
+    return inner + (ROLES[suffix] if suffix in ROLES else f"{ROLES[name]}.{kind}")
 
 
 def unused(state: Mapping[str, Tensor]) -> list[str]:
@@ -202,7 +202,7 @@ OPTIONS = {
 }
 STACKS = ("use_tp_enc", "use_tp_dec")
 LAYERS = ("num_layers", "num_decoder_layers")
-SPELLED = {own: key for key, own in OPTIONS.items()} | {  # our options in the JSON's words
+SPELLED = {name: key for key, name in OPTIONS.items()} | {  # our options in the JSON's words
     "n_layers": LAYERS[0],
     "role_stacks": ", ".join(STACKS),
     "roles": "use_discrete_roles",
@@ -234,15 +234,15 @@ def read_options(config: Mapping[str, Any], strict: bool = True) -> dict[str, An
             raise unknown("configuration key", key, accepted)
         if key in FIXED and value != FIXED[key]:
             raise InputError(f"{key} = {value!r}: this architecture has {FIXED[key]!r} only")
-    given = {own: config[key] for key, own in OPTIONS.items() if key in config}
-    if given.get("n_roles") == SHIPPED_ROLES:
-        del given["n_roles"]
+    options = {name: config[key] for key, name in OPTIONS.items() if key in config}
+    if options.get("n_roles") == SHIPPED_ROLES:
+        del options["n_roles"]
     if LAYERS[0] in config:
-        given["n_layers"] = (config[LAYERS[0]], config.get(LAYERS[1], config[LAYERS[0]]))
+        options["n_layers"] = (config[LAYERS[0]], config.get(LAYERS[1], config[LAYERS[0]]))
     if any(key in config for key in STACKS):
-        given["role_stacks"] = tuple(bool(config.get(key)) for key in STACKS)
+        options["role_stacks"] = tuple(bool(config.get(key)) for key in STACKS)
     if "use_discrete_roles" in config:
-        given["roles"] = "discrete" if config["use_discrete_roles"] else "continuous"
-    if not any(given.get("role_stacks", (True,))):
-        given["roles"] = "none"
-    return given
+        options["roles"] = "discrete" if config["use_discrete_roles"] else "continuous"
+    if not any(options.get("role_stacks", (True,))):
+        options["roles"] = "none"
+    return options

@@ -66,11 +66,11 @@ class BilinearProbe(ClassifierMixin, BaseEstimator):
         validates = np.random.default_rng(0).permutation(len(vectors)) % VALIDATION == 0
         x, grid = torch.as_tensor(self._standardize(vectors)), torch.as_tensor(labels)
         train, dev = (x[~validates], grid[~validates]), (x[validates], grid[validates])
-        most = labels.shape[1], len(self.classes_)
-        linear = fit_linear(*train, most[1], dev)
-        places, kinds = read_rank(self.rank) or choose_ranks(linear, dev, most)
-        self.rank_ = min(places, most[0]), min(kinds, most[1])
-        n_biases, width = most[0] * most[1], x.shape[1]
+        max_ranks = labels.shape[1], len(self.classes_)
+        linear = fit_linear(*train, max_ranks[1], dev)
+        places, kinds = read_rank(self.rank) or choose_ranks(linear, dev, max_ranks)
+        self.rank_ = min(places, max_ranks[0]), min(kinds, max_ranks[1])
+        n_biases, width = max_ranks[0] * max_ranks[1], x.shape[1]
         rank = min(self.rank_[0] * self.rank_[1], n_biases, width)
         self.probe_, self.n_parameters_ = linear, n_biases * width + n_biases
         if self.form == "bilinear":
@@ -177,22 +177,22 @@ def fit_bilinear(
     free = [near.places, near.labels, near.unbinding, start.bias]
 
     def fit(penalty: float) -> tuple[PlaceProbe, Binding]:
-        *parts, bias = minimize(
+        *factors, bias = minimize(
             free, lambda r, f, u, b: objective(Binding(r, f, u).weights, b, x, y, penalty)
         )
-        binding = Binding(*parts)
+        binding = Binding(*factors)
         return PlaceProbe(binding.weights, bias), binding
 
     return choose(fit, dev)
 
 
-def choose_ranks(start: PlaceProbe, dev: HeldOut, most: Ranks) -> Ranks:
+def choose_ranks(start: PlaceProbe, dev: HeldOut, max_ranks: Ranks) -> Ranks:
     """The ranks at which the higher-order SVD of a linear probe has the least loss on ``dev``."""
     losses = {
         (j, k): PlaceProbe(Binding.nearest(start.weights, (j, k)).weights, start.bias).loss(*dev)
         for j in SIZES
         for k in SIZES
-        if j <= most[0] and k <= most[1]
+        if j <= max_ranks[0] and k <= max_ranks[1]
     }
     return min(losses, key=lambda ranks: losses[ranks])
 
@@ -201,15 +201,15 @@ def choose(
     fit: Callable[[float], tuple[PlaceProbe, Extra]], dev: HeldOut
 ) -> tuple[PlaceProbe, Extra]:
     """The fit with the least loss on ``dev``, from the strongest penalty on until that rises."""
-    first, *others = PENALTIES
-    found = fit(first)
-    lowest = found[0].loss(*dev)
-    for penalty in others:
-        next_ = fit(penalty)
-        if (loss := next_[0].loss(*dev)) >= lowest:
+    strongest, *weaker = PENALTIES
+    best = fit(strongest)
+    lowest = best[0].loss(*dev)
+    for penalty in weaker:
+        candidate = fit(penalty)
+        if (loss := candidate[0].loss(*dev)) >= lowest:
             break
-        found, lowest = next_, loss
-    return found
+        best, lowest = candidate, loss
+    return best
 
 
 def _fit_free(x: State, y: Labels, n_labels: int, penalty: float) -> PlaceProbe:
@@ -231,8 +231,8 @@ def cross_entropy(logits: Float[Tensor, "unit place label"], y: Labels) -> Tenso
 
 def minimize(start: list[Tensor], value: Callable[..., Tensor]) -> list[Tensor]:
     """Where a smooth function of several tensors is least, by L-BFGS from a start on."""
-    sizes, shapes = [each.numel() for each in start], [each.shape for each in start]
-    flat = torch.cat([each.detach().flatten() for each in start]).requires_grad_()
+    sizes, shapes = [tensor.numel() for tensor in start], [tensor.shape for tensor in start]
+    flat = torch.cat([tensor.detach().flatten() for tensor in start]).requires_grad_()
     method = torch.optim.LBFGS(
         [flat],
         max_iter=STEPS,
@@ -251,4 +251,4 @@ def minimize(start: list[Tensor], value: Callable[..., Tensor]) -> list[Tensor]:
         return loss
 
     method.step(close)
-    return [each.detach() for each in parts()]
+    return [tensor.detach() for tensor in parts()]

@@ -6,7 +6,6 @@ how many symbols to write, and a tree decoder the tree of the source. It never r
 Source: McCoy et al. 2019 (arXiv:1812.08718), Sec. 2 and App. A; code tommccoy1/tpdn.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -75,14 +74,6 @@ class Encoding:
     def __getitem__(self, rows: Tensor) -> "Encoding":
         return Encoding(self.vector[rows], self.lengths[rows], self.joins[rows])
 
-    @staticmethod
-    def join(parts: Sequence["Encoding"]) -> "Encoding":
-        """The rows of all encodings."""
-        most = max(part.joins.shape[1] for part in parts)
-        joins = [F.pad(part.joins, (0, most - part.joins.shape[1])) for part in parts]
-        vector, lengths = (torch.cat([getattr(p, k) for p in parts]) for k in ("vector", "lengths"))
-        return Encoding(vector, lengths, torch.cat(joins))
-
 
 @dataclass
 class Answer:
@@ -136,10 +127,10 @@ class Bottleneck(Model[BottleneckConfig, Encoding, Answer]):
             InputError: the targets are longer than their sources.
         """
         if cache is None:
-            most = int(memory.lengths.max())
-            if target.shape[1] > most + 1:
+            longest = int(memory.lengths.max())
+            if target.shape[1] > longest + 1:
                 raise InputError(
-                    f"answers of {target.shape[1] - 1} symbols to questions of at most {most}: the answers "
+                    f"answers of {target.shape[1] - 1} symbols to questions of at most {longest}: the answers "
                     f"of this model are as long as its questions"
                 )
             rows = torch.arange(len(target), device=target.device)  # several may share a memory
@@ -151,12 +142,12 @@ class Bottleneck(Model[BottleneckConfig, Encoding, Answer]):
 
     def _spell(self, memory: Encoding) -> Float[Tensor, "batch seq vocab"]:
         """The logits of all symbols of the answers, and of the end symbol behind them."""
-        c, most = self.config, int(memory.lengths.max())
+        c, longest = self.config, int(memory.lengths.max())
         logits = self.decoder(memory.vector, memory.lengths, memory.joins)
         special = torch.zeros(c.vocab_size, dtype=torch.bool, device=logits.device)
         special[[c.pad, c.sos, c.eos]] = True
         ended = torch.full_like(special, NEVER, dtype=logits.dtype)
         ended[c.eos] = 0
-        inside = torch.arange(most + 1, device=logits.device) < memory.lengths[:, None]
-        written = F.pad(logits.masked_fill(special, NEVER), (0, 0, 0, 1))
-        return torch.where(inside[..., None], written, ended)
+        inside = torch.arange(longest + 1, device=logits.device) < memory.lengths[:, None]
+        symbols = F.pad(logits.masked_fill(special, NEVER), (0, 0, 0, 1))
+        return torch.where(inside[..., None], symbols, ended)

@@ -23,9 +23,9 @@ class PerceptronEncoder(nn.Module):
         self, source: Int[Tensor, "batch seq"], lengths: Lengths, _joins: Tensor
     ) -> Vectors:
         real = torch.arange(source.shape[1], device=source.device) < lengths[:, None]
-        read = (self.embedding(source) * real[..., None]).flatten(1)
-        read = F.pad(read, (0, self.hidden.in_features - read.shape[1]))
-        return self.out(self.hidden(read).relu())
+        embedded = (self.embedding(source) * real[..., None]).flatten(1)
+        embedded = F.pad(embedded, (0, self.hidden.in_features - embedded.shape[1]))
+        return self.out(self.hidden(embedded).relu())
 
 
 class PerceptronDecoder(nn.Module):
@@ -55,9 +55,9 @@ class TransformerEncoder(nn.Module):
     def forward(
         self, source: Int[Tensor, "batch seq"], lengths: Lengths, _joins: Tensor
     ) -> Vectors:
-        read = F.pad(source, (1, 0), value=self.start)
-        places = torch.arange(read.shape[1], device=source.device)
-        states = self.embedding(read) + self.position(places)
+        ids = F.pad(source, (1, 0), value=self.start)
+        places = torch.arange(ids.shape[1], device=source.device)
+        states = self.embedding(ids) + self.position(places)
         return self.layers(states, src_key_padding_mask=places > lengths[:, None])[:, 0]
 
 

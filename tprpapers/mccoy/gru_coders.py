@@ -53,10 +53,10 @@ class BidirectionalEncoder(nn.Module):
     def forward(
         self, source: Int[Tensor, "batch seq"], lengths: Lengths, _joins: Tensor
     ) -> Vectors:
-        read = self.embedding(source)
-        there = last_of(self.rnn_fwd(read)[0], lengths)
-        back = last_of(self.rnn_rev(mirror(read, lengths))[0], lengths)
-        return torch.cat([there, back], -1)
+        embedded = self.embedding(source)
+        forward_states = last_of(self.rnn_fwd(embedded)[0], lengths)
+        backward_states = last_of(self.rnn_rev(mirror(embedded, lengths))[0], lengths)
+        return torch.cat([forward_states, backward_states], -1)
 
 
 class ForwardDecoder(nn.Module):
@@ -85,9 +85,12 @@ class BidirectionalDecoder(nn.Module):
         self.out = nn.Linear(config.d_model, config.vocab_size)
 
     def forward(self, vector: Vectors, lengths: Lengths, _joins: Tensor) -> Logits:
-        start, most = self.squeeze(vector.relu()), int(lengths.max())
-        there, back = run(self.rnn_fwd, start, most), run(self.rnn_rev, start, most)
-        return self.out(torch.cat([there, mirror(back, lengths)], -1))
+        start, longest = self.squeeze(vector.relu()), int(lengths.max())
+        forward_states, backward_states = (
+            run(self.rnn_fwd, start, longest),
+            run(self.rnn_rev, start, longest),
+        )
+        return self.out(torch.cat([forward_states, mirror(backward_states, lengths)], -1))
 
 
 def run(rnn: nn.GRU, start: Float[Tensor, "batch d"], steps: int) -> Float[Tensor, "batch seq d"]:

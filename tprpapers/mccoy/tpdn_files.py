@@ -22,7 +22,9 @@ from tprprobe.store.layout import SAMPLE
 
 SITE = "encoding"
 LINE = re.compile(r"\S+(?: \S+)*\t *[-+\d.]\S*(?: +\S+)* *")
-WANTED = "a line is the symbols of a sequence, a tab, and its vector's numbers, with blanks between"
+LINE_FORMAT = (
+    "a line is the symbols of a sequence, a tab, and its vector's numbers, with blanks between"
+)
 
 Line = tuple[int, list[str], str]  # number, symbols, the text of the vector
 
@@ -32,10 +34,10 @@ class SequenceVectors(Dump):
 
     def __init__(self, path: Path):
         self.path = path
-        first = next(self._lines(), None)
-        if first is None:
-            raise InputError(f"{path} has no lines: {WANTED}")
-        self.width = len(first[2].split())
+        line = next(self._lines(), None)
+        if line is None:
+            raise InputError(f"{path} has no lines: {LINE_FORMAT}")
+        self.width = len(line[2].split())
         self.specs = {SITE: vector_spec(SITE, SAMPLE, (self.width,), "float32", path)}
 
     @staticmethod
@@ -66,7 +68,7 @@ class SequenceVectors(Dump):
             if not line.strip():
                 continue
             if not tab or not symbols.split():
-                raise InputError(f"{self.path}, line {number}: {line[:40]!r}… : {WANTED}")
+                raise InputError(f"{self.path}, line {number}: {line[:40]!r}… : {LINE_FORMAT}")
             yield number, symbols.split(), vector
 
     def _vectors(self, block: Sequence[Line]) -> Float32[np.ndarray, "sample d_model"]:
@@ -84,7 +86,7 @@ class SequenceVectors(Dump):
         try:
             vector = np.array(text.split(), np.float32)
         except ValueError as error:
-            raise InputError(f"{self.path}, line {number}: {error}: {WANTED}") from error
+            raise InputError(f"{self.path}, line {number}: {error}: {LINE_FORMAT}") from error
         if len(vector) != self.width:
             raise InputError(
                 f"{self.path}, line {number} has a vector of {len(vector)} numbers, the first line "

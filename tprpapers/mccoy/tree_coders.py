@@ -26,11 +26,11 @@ def join_order(source: Int[Tensor, "batch seq"], lengths: Lengths) -> Joins:
     nodes, order = source, [source[:, :0]]
     places = torch.arange(source.shape[1], device=source.device)
     for step in range(source.shape[1] - 1):
-        last = places >= lengths[:, None] - step - 1
-        at = nodes.masked_fill(last, torch.iinfo(source.dtype).max).argmin(1, keepdim=True)
-        kept = (places + (places >= at)).clamp(max=len(places) - 1)
-        nodes = nodes.gather(1, kept)
-        order.append(at)
+        is_outside = places >= lengths[:, None] - step - 1
+        joins = nodes.masked_fill(is_outside, torch.iinfo(source.dtype).max).argmin(1, keepdim=True)
+        sources = (places + (places >= joins)).clamp(max=len(places) - 1)
+        nodes = nodes.gather(1, sources)
+        order.append(joins)
     return torch.cat(order, 1)
 
 
@@ -48,13 +48,19 @@ class TreeCell(nn.Module):
     def forward(
         self,
         word: Float[Tensor, "*b d_word"],
-        left: Float[Tensor, "*b d"],
-        right: Float[Tensor, "*b d"],
+        left_state: Float[Tensor, "*b d"],
+        right_state: Float[Tensor, "*b d"],
     ) -> Float[Tensor, "*b d"]:
-        *gates, new = self.word(word).chunk(3, -1)
-        z, r = (torch.cat(gates, -1) + self.left(left) + self.right(right)).sigmoid().chunk(2, -1)
-        new = (new + self.new_left(r * left) + self.new_right(r * right)).tanh()
-        return z * left + z * right + (1 - z) * new
+        *gates, candidate = self.word(word).chunk(3, -1)
+        z, r = (
+            (torch.cat(gates, -1) + self.left(left_state) + self.right(right_state))
+            .sigmoid()
+            .chunk(2, -1)
+        )
+        candidate = (
+            candidate + self.new_left(r * left_state) + self.new_right(r * right_state)
+        ).tanh()
+        return z * left_state + z * right_state + (1 - z) * candidate
 
 
 class TreeEncoder(nn.Module):
@@ -72,11 +78,13 @@ class TreeEncoder(nn.Module):
         nodes = self.cell(words, nothing, nothing)[source]  # [batch, seq, d_model]
         word = words.new_zeros(len(source), words.shape[1])
         rows = torch.arange(len(source), device=source.device)
-        for step, at in enumerate(joins.unbind(1)):
-            joined = self.cell(word, nodes[rows, at], nodes[rows, at + 1])
+        for step, joins_of_step in enumerate(joins.unbind(1)):
+            joined = self.cell(word, nodes[rows, joins_of_step], nodes[rows, joins_of_step + 1])
             places = torch.arange(nodes.shape[1] - 1, device=source.device)
-            moved = nodes[rows[:, None], places + (places > at[:, None])]
-            after = torch.where((places == at[:, None])[..., None], joined[:, None], moved)
+            moved = nodes[rows[:, None], places + (places > joins_of_step[:, None])]
+            after = torch.where(
+                (places == joins_of_step[:, None])[..., None], joined[:, None], moved
+            )
             active = step < lengths - 1
             nodes = torch.where(active[:, None, None], after, nodes[:, :-1])
         return nodes[:, 0]
@@ -98,11 +106,16 @@ class TreeDecoder(nn.Module):
         word = vector.new_zeros(len(vector), self.d_word)
         for step in reversed(range(joins.shape[1])):
             active = step < lengths - 1
-            at = joins[:, step].where(active, 0)
-            left, right = (of(word, nodes[rows, at]) for of in (self.left_child, self.right_child))
-            places, at = torch.arange(nodes.shape[1] + 1, device=vector.device), at[:, None]
-            after = nodes[rows[:, None], places - (places > at).int()]
-            after = torch.where((places == at)[..., None], left[:, None], after)
-            after = torch.where((places == at + 1)[..., None], right[:, None], after)
+            position = joins[:, step].where(active, 0)
+            left_nodes, right_nodes = (
+                cell(word, nodes[rows, position]) for cell in (self.left_child, self.right_child)
+            )
+            places, position = (
+                torch.arange(nodes.shape[1] + 1, device=vector.device),
+                position[:, None],
+            )
+            after = nodes[rows[:, None], places - (places > position).int()]
+            after = torch.where((places == position)[..., None], left_nodes[:, None], after)
+            after = torch.where((places == position + 1)[..., None], right_nodes[:, None], after)
             nodes = torch.where(active[:, None, None], after, F.pad(nodes, (0, 0, 0, 1)))
         return self.out(nodes)

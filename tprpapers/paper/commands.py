@@ -16,7 +16,7 @@ from tprprobe.files.writing import write_file
 
 
 @dataclass(frozen=True)
-class Done:
+class CommandResult:
     """A command that has run: its seconds by the clock, and what it said if it failed."""
 
     command: Command
@@ -24,25 +24,25 @@ class Done:
     error: str = ""
 
 
-def run_command(command: Command, weights: Mapping[str, str]) -> Done:
+def run_command(command: Command, weights: Mapping[str, str]) -> CommandResult:
     """The command, done: run in a process of its own, or found done by an earlier run of the same
     ``weights`` (sha256 of every checkpoint of its paper; what it reads may be made of any of them).
 
     A failed one says why in its last line, and is run again the next time.
     """
     mark = command.out.with_name(f"{command.out.name}.done.json")
-    asked = {"command": command.line, "weights": dict(weights)}
-    kept: dict[str, Any] = read_json(mark) if mark.is_file() and command.out.exists() else {}
-    is_same = all(kept.get(key) == value for key, value in asked.items())
-    if is_same and "seconds" in kept:
-        return Done(command, float(kept["seconds"]))
-    began, resumed = time.monotonic(), is_same and command.is_resumed
+    request = {"command": command.line, "weights": dict(weights)}
+    record: dict[str, Any] = read_json(mark) if mark.is_file() and command.out.exists() else {}
+    is_same = all(record.get(key) == value for key, value in request.items())
+    if is_same and "seconds" in record:
+        return CommandResult(command, float(record["seconds"]))
+    start, resumed = time.monotonic(), is_same and command.is_resumed
     if not resumed and command.out.exists():
         shutil.rmtree(command.out)
     command.out.parent.mkdir(parents=True, exist_ok=True)
-    write_file(mark, json.dumps(asked, indent=1) + "\n")
+    write_file(mark, json.dumps(request, indent=1) + "\n")
     words = [*command.words, "--out", str(command.out), *(["--resume"] if resumed else [])]
-    ended = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "tprprobe", *words],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -51,9 +51,11 @@ def run_command(command: Command, weights: Mapping[str, str]) -> Done:
         check=False,
         close_fds=False,  # so that the paper's lock is held as long as the command runs
     )
-    seconds = time.monotonic() - began
-    if ended.returncode:
-        lines = [line for line in ended.stderr.splitlines() if line.strip()]
-        return Done(command, seconds, lines[-1] if lines else f"exit code {ended.returncode}")
-    write_file(mark, json.dumps(asked | {"seconds": round(seconds, 1)}, indent=1) + "\n")
-    return Done(command, seconds)
+    seconds = time.monotonic() - start
+    if process.returncode:
+        lines = [line for line in process.stderr.splitlines() if line.strip()]
+        return CommandResult(
+            command, seconds, lines[-1] if lines else f"exit code {process.returncode}"
+        )
+    write_file(mark, json.dumps(request | {"seconds": round(seconds, 1)}, indent=1) + "\n")
+    return CommandResult(command, seconds)

@@ -16,7 +16,7 @@ from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.settings import Settings, parse, read_toml
 
 PAPERS = ("schlag", "jiang", "huang")
-FIRST, EACH, RECIPE = "{first}", "{each}", "{recipe}"
+FIRST_CHECKPOINT, EACH_CHECKPOINT, RECIPE_FILE = "{first}", "{each}", "{recipe}"
 RESUMED = {"extract", "probe", "intervene"}  # commands that go on with --resume
 
 
@@ -65,7 +65,7 @@ def read_contents(paper: str) -> Contents:
     return parse(Contents, read_toml(path), path.name)
 
 
-def share_checkpoints(papers: Sequence[str], given: Sequence[str]) -> dict[str, list[str]]:
+def share_checkpoints(papers: Sequence[str], checkpoints: Sequence[str]) -> dict[str, list[str]]:
     """The checkpoints of every paper: those given whose architecture is the paper's, else its own.
 
     Raises:
@@ -73,16 +73,21 @@ def share_checkpoints(papers: Sequence[str], given: Sequence[str]) -> dict[str, 
     """
     contents = {paper: read_contents(paper) for paper in papers}
     shared: dict[str, list[str]] = {paper: [] for paper in papers}
-    for ckpt in given:
+    for ckpt in checkpoints:
         kind = str(read_json(assets.find("models", ckpt) / "config.json").get("architecture"))
-        of = [paper for paper in papers if kind in contents[paper].architectures]
-        if not of:
-            accepted = ", ".join(each for paper in papers for each in contents[paper].architectures)
+        owners = [paper for paper in papers if kind in contents[paper].architectures]
+        if not owners:
+            accepted = ", ".join(
+                architecture for paper in papers for architecture in contents[paper].architectures
+            )
             raise InputError(
                 f"{ckpt} is a {kind}, which is not of {' or '.join(papers)} (accepted: {accepted})"
             )
-        shared[of[0]].append(ckpt)
-    return {paper: found or contents[paper].checkpoints for paper, found in shared.items()}
+        shared[owners[0]].append(ckpt)
+    return {
+        paper: shared_checkpoints or contents[paper].checkpoints
+        for paper, shared_checkpoints in shared.items()
+    }
 
 
 def hash_weights(ckpt: str) -> str:
@@ -95,26 +100,30 @@ def hash_weights(ckpt: str) -> str:
 
 
 def list_commands(
-    contents: Contents, checkpoints: Sequence[str], made: Path
+    contents: Contents, checkpoints: Sequence[str], work_folder: Path
 ) -> dict[str, list[Command]]:
     """The commands by the name that figures know them by; their folders lie in ``made``."""
     return {
-        name: list(_commands(name, line, checkpoints, made))
+        name: list(_commands(name, line, checkpoints, work_folder))
         for name, line in contents.commands.items()
     }
 
 
-def _commands(name: str, line: str, checkpoints: Sequence[str], made: Path) -> Iterator[Command]:
-    known = {FIRST: checkpoints[0], RECIPE: str(made / f"{name}.toml")}
-    if EACH not in line:
-        yield Command(_fill(line, known, made), made / name)
+def _commands(
+    name: str, line: str, checkpoints: Sequence[str], work_folder: Path
+) -> Iterator[Command]:
+    values = {FIRST_CHECKPOINT: checkpoints[0], RECIPE_FILE: str(work_folder / f"{name}.toml")}
+    if EACH_CHECKPOINT not in line:
+        yield Command(_fill(line, values, work_folder), work_folder / name)
         return
     for number, ckpt in enumerate(checkpoints):
-        folder = made / name / f"{number}-{Path(ckpt).name}"
-        yield Command(_fill(line, known | {EACH: ckpt}, made), folder)
+        folder = work_folder / name / f"{number}-{Path(ckpt).name}"
+        yield Command(_fill(line, values | {EACH_CHECKPOINT: ckpt}, work_folder), folder)
 
 
-def _fill(line: str, known: Mapping[str, str], made: Path) -> tuple[str, ...]:
+def _fill(line: str, values: Mapping[str, str], work_folder: Path) -> tuple[str, ...]:
     """The words of a command, with what stands for others replaced (folders below ``made/`` too)."""
-    words = [known.get(word, word) for word in shlex.split(line)]
-    return tuple(str(made / word[5:]) if word.startswith("made/") else word for word in words)
+    words = [values.get(word, word) for word in shlex.split(line)]
+    return tuple(
+        str(work_folder / word[5:]) if word.startswith("made/") else word for word in words
+    )

@@ -45,15 +45,17 @@ def _points(axes: Axes) -> Iterator[Row]:
 def _bars(axes: Axes) -> Iterator[Row]:
     for number, bars in enumerate(axes.containers):
         if isinstance(bars, BarContainer):
-            for each in bars.patches:
-                level = bars.orientation == "horizontal"
-                middle = each.get_y() + each.get_height() / 2 if level else each.get_center()[0]
-                ends = (
-                    {"x": each.get_width(), "y": middle}
-                    if level
-                    else {"x": middle, "y": each.get_height()}
+            for bar in bars.patches:
+                is_horizontal = bars.orientation == "horizontal"
+                middle = (
+                    bar.get_y() + bar.get_height() / 2 if is_horizontal else bar.get_center()[0]
                 )
-                yield {"mark": "bar", "series": _name(bars, number)} | ends
+                end = (
+                    {"x": bar.get_width(), "y": middle}
+                    if is_horizontal
+                    else {"x": middle, "y": bar.get_height()}
+                )
+                yield {"mark": "bar", "series": _name(bars, number)} | end
 
 
 def _cells(axes: Axes) -> Iterator[Row]:
@@ -71,9 +73,9 @@ def _cells(axes: Axes) -> Iterator[Row]:
 
 
 def _texts(axes: Axes) -> Iterator[Row]:
-    for each in (each for each in axes.texts if isinstance(each, Text) and each.get_text()):
-        x, y = each.get_position()
-        yield {"mark": "text", "x": x, "y": y, "text": each.get_text()}
+    for label in (label for label in axes.texts if isinstance(label, Text) and label.get_text()):
+        x, y = label.get_position()
+        yield {"mark": "text", "x": x, "y": y, "text": label.get_text()}
 
 
 def _name(mark: Any, number: int) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tprpapers.paper.commands import Done
+from tprpapers.paper.commands import CommandResult
 from tprprobe.figures.style import Drawing
 from tprprobe.figures.tables import Table
 
@@ -17,9 +17,9 @@ class Item:
     name: str
     title: str
     commands: Sequence[str]
-    about: Mapping[str, Any]
+    judgement: Mapping[str, Any]
     missing: str = ""
-    drawn: Drawing | None = field(default=None, repr=False)
+    figure: Drawing | None = field(default=None, repr=False)
     table: Table | None = field(default=None, repr=False)
 
 
@@ -29,13 +29,13 @@ class Paper:
 
     name: str
     checkpoints: Sequence[str]
-    done: Sequence[Done]
+    results: Sequence[CommandResult]
     items: Sequence[Item]
 
 
 def count_verdicts(item: Item) -> str:
     """How many of the claims that decide about an item have which verdict: ``holds 2, fails 1``."""
-    counts = Counter(each["verdict"] for each in item.about["claims"] if each["decides"])
+    counts = Counter(claim["verdict"] for claim in item.judgement["claims"] if claim["decides"])
     return ", ".join(f"{verdict} {n}" for verdict, n in counts.items()) or "–"
 
 
@@ -45,7 +45,7 @@ def list_rows(papers: Sequence[Paper]) -> Iterator[dict[str, str]]:
         for item in paper.items:
             yield {
                 "item": item.name,
-                "verdict": item.about["verdict"],
+                "verdict": item.judgement["verdict"],
                 "title": item.title,
                 "claims about it": count_verdicts(item),
             }

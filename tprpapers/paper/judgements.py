@@ -8,31 +8,40 @@ from tprpapers.verdicts import read_verdicts
 
 MISSING, NOT_FOUND = "missing", "not found"
 WORST = ("fails", "undecided", "not decidable here", "not comparable", "holds")
-HERE, PAGES = "what is shown here", "the models of the results pages (studies/results/verdicts.csv)"
+ON_FIGURE, ON_PAGES = (
+    "what is shown here",
+    "the models of the results pages (studies/results/verdicts.csv)",
+)
 
 
 def list_judgements(
-    claims: Sequence[str], own: Sequence[Verdict] = (), checkpoints: Sequence[str] = ()
+    claims: Sequence[str], figure_verdicts: Sequence[Verdict] = (), checkpoints: Sequence[str] = ()
 ) -> list[dict[str, Any]]:
     """The claims with what decides each, the printed number, what was measured, on what, and the verdict.
 
     Those that were judged on the figure's own numbers come first, then those of the results pages. A row
     ``decides`` that is of these numbers; without such, one of the pages about these checkpoints; without such, any.
     """
-    known = dict.fromkeys([*claims, *(each.claim.id for each in own)])
-    rows = [_row(each.claim.id, "", HERE, each.reason, each.outcome) for each in own]
+    names = dict.fromkeys([*claims, *(verdict.claim.id for verdict in figure_verdicts)])
+    rows = [
+        _row(verdict.claim.id, "", ON_FIGURE, verdict.reason, verdict.outcome)
+        for verdict in figure_verdicts
+    ]
     rows += [
-        _row(name, row["model"], PAGES, row["reason"], row["verdict"])
-        for name in known
+        _row(name, row["model"], ON_PAGES, row["reason"], row["verdict"])
+        for name in names
         for row in read_verdicts()
         if row["claim"] == name
     ]
     nearest: dict[str, int] = {}
-    near = [0 if row["judged_on"] == HERE else 2 - (row["model"] in checkpoints) for row in rows]
-    for row, how in zip(rows, near, strict=True):
-        nearest[row["claim"]] = min(how, nearest.get(row["claim"], how))
+    distances = [
+        0 if row["judged_on"] == ON_FIGURE else 2 - (row["model"] in checkpoints) for row in rows
+    ]
+    for row, distance in zip(rows, distances, strict=True):
+        nearest[row["claim"]] = min(distance, nearest.get(row["claim"], distance))
     return [
-        row | {"decides": how == nearest[row["claim"]]} for row, how in zip(rows, near, strict=True)
+        row | {"decides": distance == nearest[row["claim"]]}
+        for row, distance in zip(rows, distances, strict=True)
     ]
 
 
@@ -51,17 +60,17 @@ def _row(name: str, model: str, judged_on: str, reason: str, verdict: str) -> di
     }
 
 
-def sum_up(judgements: Sequence[dict[str, Any]], is_made: bool) -> str:
+def combine_verdicts(judgements: Sequence[dict[str, Any]], is_made: bool) -> str:
     """The figure's verdict: missing if it could not be made, not found if no claim about it was,
     else the least favorable of those that decide; what is not decidable here is undecided.
     """
     if not is_made:
         return MISSING
-    found = {each["verdict"] for each in judgements if each["decides"]}
-    worst = next((each for each in WORST if each in found), NOT_FOUND)
+    outcomes = {judgement["verdict"] for judgement in judgements if judgement["decides"]}
+    worst = next((outcome for outcome in WORST if outcome in outcomes), NOT_FOUND)
     return "undecided" if worst == "not decidable here" else worst
 
 
 def describe(judgements: Sequence[dict[str, Any]], is_made: bool) -> dict[str, Any]:
     """What the JSON file of a figure says of its claims."""
-    return {"verdict": sum_up(judgements, is_made), "claims": list(judgements)}
+    return {"verdict": combine_verdicts(judgements, is_made), "claims": list(judgements)}

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tprpapers.paper.commands import Done, run_command
+from tprpapers.paper.commands import CommandResult, run_command
 from tprpapers.paper.contents import (
     PAPERS,
     Command,
@@ -19,7 +19,7 @@ from tprpapers.paper.drawn_numbers import tabulate_drawn
 from tprpapers.paper.items import Item, Paper
 from tprpapers.paper.judgements import describe, list_judgements
 from tprpapers.paper.page import write_pages
-from tprpapers.verdicts import CLAIMS, OWN, add_verdicts, verdicts_of
+from tprpapers.verdicts import CLAIMS, OWN_CLAIMS, add_verdicts, verdicts_of
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.figures.style import Drawing, save
@@ -27,7 +27,7 @@ from tprprobe.figures.tables import Table
 from tprprobe.files.locks import alone
 from tprprobe.files.writing import write_file
 
-MADE = "made"
+WORK_FOLDER = "made"
 DIGITS = "%.6g"  # of drawn numbers
 Track = Callable[[Sequence[Any]], Any]
 
@@ -58,18 +58,18 @@ def make_papers(
 
 
 def _make(name: str, checkpoints: Sequence[str], out: Path, track: Track) -> Paper:
-    contents, made = read_contents(name), out / MADE / name
+    contents, work_folder = read_contents(name), out / WORK_FOLDER / name
     for recipe, text in contents.recipes.items():
-        write_file(made / f"{recipe}.toml", text.lstrip())
-    commands = list_commands(contents, checkpoints, made)
-    lines = [each for group in commands.values() for each in group]
+        write_file(work_folder / f"{recipe}.toml", text.lstrip())
+    commands = list_commands(contents, checkpoints, work_folder)
+    lines = [command for group in commands.values() for command in group]
     weights = {ckpt: hash_weights(ckpt) for ckpt in checkpoints}
-    done = {each: run_command(each, weights) for each in track(lines)}
+    results = {command: run_command(command, weights) for command in track(lines)}
     items = [
-        _item(figure, needs, contents, checkpoints, commands, done, out)
+        _item(figure, needs, contents, checkpoints, commands, results, out)
         for figure, needs in track(list(contents.figures.items()))
     ]
-    return Paper(name, checkpoints, list(done.values()), items)
+    return Paper(name, checkpoints, list(results.values()), items)
 
 
 def _item(
@@ -78,42 +78,46 @@ def _item(
     contents: Contents,
     checkpoints: Sequence[str],
     commands: Mapping[str, Sequence[Command]],
-    done: Mapping[Command, Done],
+    results: Mapping[Command, CommandResult],
     out: Path,
 ) -> Item:
     """The figure with its files written: four, or two where it is missing."""
-    used = [each for need in needs for each in commands.get(need, ())]
-    failed = [done[each] for each in used if done[each].error]
+    used_commands = [command for need in needs for command in commands.get(need, ())]
+    failed = [results[command] for command in used_commands if results[command].error]
     by_people = [contents.people[need] for need in needs if need in contents.people]
-    lines = [each.line for each in used] + by_people
-    missing, drawn, table = "", None, None
+    lines = [command.line for command in used_commands] + by_people
+    missing, figure, table = "", None, None
     if by_people:
         missing = "no command makes it: people do"
     elif failed:
         missing = f"`{failed[0].command.line}` ended with: {failed[0].error}"
     else:
         try:
-            drawn, table = _draw(name, [each.out for each in used], out)
+            figure, table = _draw(name, [command.out for command in used_commands], out)
         except InputError as error:
             missing = str(error)
-    own = verdicts_of(table) or verdicts_of(drawn)
-    claims = (*CLAIMS.get(name, ()), *OWN.get(name, ()))
-    about = describe(list_judgements(claims, own, checkpoints), not missing)
+    figure_verdicts = verdicts_of(table) or verdicts_of(figure)
+    claims = (*CLAIMS.get(name, ()), *OWN_CLAIMS.get(name, ()))
+    judgement = describe(list_judgements(claims, figure_verdicts, checkpoints), not missing)
     title = catalogue.find_figure(name).title
-    content = {"name": name, "title": title, **about, "commands": lines}
+    content = {"name": name, "title": title, **judgement, "commands": lines}
     content |= {"missing": missing or None}
     write_file(out / f"{name}.json", json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-    return Item(name, title, lines, about, missing, drawn, table)
+    return Item(name, title, lines, judgement, missing, figure, table)
 
 
 def _draw(name: str, sources: Sequence[Path], out: Path) -> tuple[Drawing, Table | None]:
     entry = catalogue.find_figure(name)
-    given: dict[str, Any] = {}
+    sources_by_key: dict[str, Any] = {}
     for key in entry.inputs:
         if sources:
-            given[key] = sources[0] if key == "store" else sources
-    made = add_verdicts(catalogue.make(name, **given), CLAIMS.get(name, ()))
-    figure, table = (made.draw(), made) if isinstance(made, Table) else (made, None)
+            sources_by_key[key] = sources[0] if key == "store" else sources
+    drawing_or_table = add_verdicts(catalogue.make(name, **sources_by_key), CLAIMS.get(name, ()))
+    figure, table = (
+        (drawing_or_table.draw(), drawing_or_table)
+        if isinstance(drawing_or_table, Table)
+        else (drawing_or_table, None)
+    )
     for kind in ("pdf", "svg"):
         save(figure, out / f"{name}.{kind}")
     numbers = table.cells if table else tabulate_drawn(figure)

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from tprpapers.paper.contents import hash_weights
 from tprpapers.paper.items import Item, Paper, count_verdicts, list_rows
-from tprpapers.paper.judgements import HERE, PAGES
+from tprpapers.paper.judgements import ON_FIGURE, ON_PAGES
 from tprpapers.verdicts import HEAD
 from tprpapers.verdicts import HERE as OWN_HEAD
 from tprprobe.figures.report.page import write_report
@@ -28,16 +28,16 @@ SUMMARY, ORIGINS = "All items", "Commands, checkpoints, versions"
 
 def write_pages(out: Path, papers: Sequence[Paper]) -> Path:
     """``report.html`` in the folder, ``report.md`` beside it."""
-    *others, last = (each.name for each in papers)
-    names = f"{', '.join(others)} and {last}" if others else last
+    *other_names, last_name = (paper.name for paper in papers)
+    names = f"{', '.join(other_names)} and {last_name}" if other_names else last_name
     title, lead = f"Every table and figure of {names}", _lead(papers)
     rows = pd.DataFrame(list_rows(papers))
     linked = [
         Markup(f'<a href="#section-{number}">{{}}</a>').format(name)
         for number, name in enumerate(rows["item"], 2)
     ]
-    shown = rows.assign(item=pd.Series(linked, dtype=object))  # strings would lose their links
-    sections = [Section(SUMMARY, tables=[shown])]
+    summary = rows.assign(item=pd.Series(linked, dtype=object))  # strings would lose their links
+    sections = [Section(SUMMARY, tables=[summary])]
     sections += [_section(item) for paper in papers for item in paper.items]
     sections.append(_origins(papers))
     write_file(out / "report.md", "\n".join(_markdown(title, lead, papers)))
@@ -46,29 +46,29 @@ def write_pages(out: Path, papers: Sequence[Paper]) -> Path:
 
 def _lead(papers: Sequence[Paper]) -> str:
     counts = Counter(row["verdict"] for row in list_rows(papers))
-    told = ", ".join(f"{n} {verdict}" for verdict, n in counts.most_common())
+    counts_text = ", ".join(f"{n} {verdict}" for verdict, n in counts.most_common())
     words = ["tprprobe", "paper", papers[0].name if len(papers) == 1 else "all"]
     return (
-        f"{sum(counts.values())} items: {told}. Made by “{' '.join(words)}”, which writes every item as NAME.pdf, "
+        f"{sum(counts.values())} items: {counts_text}. Made by “{' '.join(words)}”, which writes every item as NAME.pdf, "
         ".svg, .csv and .json. An item's verdict is the least favorable of those on the claims about it. A claim is "
-        f"judged on {HERE} where that decides it, else on {PAGES}; of these, on the ones drawn here. "
+        f"judged on {ON_FIGURE} where that decides it, else on {ON_PAGES}; of these, on the ones drawn here. "
         "'Not found': no claim of the paper about the item was found. 'Missing': it could not be made."
     )
 
 
 def _section(item: Item) -> Section:
-    lines = [f"Verdict: {item.about['verdict']}."]
+    lines = [f"Verdict: {item.judgement['verdict']}."]
     if item.missing:
         lines.append(f"Missing: {item.missing}.")
-        lines += [f"Made by: {each}" for each in item.commands]
+        lines += [f"Made by: {command}" for command in item.commands]
     heading, tables = f"{item.name}: {item.title}", []
     figures = {}
     if item.table:
         lines.append(_caption(item.table))
         tables = [item.table]
-    elif item.drawn:
-        figures = {item.name: item.drawn}
-    claims = {_folded_line(item): _claims(item)} if item.about["claims"] else {}
+    elif item.figure:
+        figures = {item.name: item.figure}
+    claims = {_folded_line(item): _claims(item)} if item.judgement["claims"] else {}
     return Section(heading, "\n".join(lines), figures, tables, claims)
 
 
@@ -78,26 +78,26 @@ def _caption(table: Table) -> str:
 
 
 def _folded_line(item: Item) -> str:
-    return f"Claims about it: {count_verdicts(item)} ({len(item.about['claims'])} in all)"
+    return f"Claims about it: {count_verdicts(item)} ({len(item.judgement['claims'])} in all)"
 
 
 def _claims(item: Item) -> pd.DataFrame:
     """The claims about an item: what the paper says, what decides, printed, here, verdict."""
     return pd.DataFrame(
         {
-            "claim": f"{each['where']}: “{each['quotation']}”",
-            "what decides": each["rule"],
-            "printed": each["printed"],
-            "measured": _measured(each),
-            "verdict": each["verdict"],
+            "claim": f"{claim['where']}: “{claim['quotation']}”",
+            "what decides": claim["rule"],
+            "printed": claim["printed"],
+            "measured": _measured(claim),
+            "verdict": claim["verdict"],
         }
-        for each in item.about["claims"]
+        for claim in item.judgement["claims"]
     )
 
 
 def _measured(judgement: dict[str, str]) -> str:
     """What was measured, and on what: here, or on a model of the results pages."""
-    if judgement["judged_on"] == HERE:
+    if judgement["judged_on"] == ON_FIGURE:
         return f"here: {judgement['here']}"
     model = f" ({judgement['model']})" if judgement["model"] else ""
     return f"results pages{model}: {judgement['here']}"
@@ -107,12 +107,12 @@ def _origins(papers: Sequence[Paper]) -> Section:
     """The commands with their seconds, the checkpoints with their hashes, and the versions."""
     commands = [
         {
-            "command": each.command.line,
-            "seconds": round(each.seconds, 1),
-            "error": each.error or "–",
+            "command": result.command.line,
+            "seconds": round(result.seconds, 1),
+            "error": result.error or "–",
         }
         for paper in papers
-        for each in paper.done
+        for result in paper.results
     ]
     text = (
         "Commands were run in this order; seeds are 0 where none is given. Seconds are by the clock, of a "
@@ -124,8 +124,10 @@ def _origins(papers: Sequence[Paper]) -> Section:
 
 
 def _checkpoints(papers: Sequence[Paper]) -> list[dict[str, str]]:
-    named = dict.fromkeys(ckpt for paper in papers for ckpt in paper.checkpoints)
-    return [{"checkpoint": ckpt, "sha256 of its weights": hash_weights(ckpt)} for ckpt in named]
+    checkpoints = dict.fromkeys(ckpt for paper in papers for ckpt in paper.checkpoints)
+    return [
+        {"checkpoint": ckpt, "sha256 of its weights": hash_weights(ckpt)} for ckpt in checkpoints
+    ]
 
 
 def _versions() -> list[dict[str, str]]:
@@ -148,10 +150,10 @@ def _markdown(title: str, lead: str, papers: Sequence[Paper]) -> Iterator[str]:
 
 def _markdown_of(item: Item) -> Iterator[str]:
     yield from (f'<a id="{item.name}"></a>', "", f"## {item.name}: {item.title}", "")
-    yield from (f"Verdict: **{item.about['verdict']}**.", "")
+    yield from (f"Verdict: **{item.judgement['verdict']}**.", "")
     if item.missing:
         yield from (f"Missing: {item.missing}.", "")
-        yield from (f"- `{each}`" for each in item.commands)
+        yield from (f"- `{command}`" for command in item.commands)
         yield ""
     elif item.table:
         caption = _caption(item.table).replace("\n", "  \n")
@@ -161,7 +163,7 @@ def _markdown_of(item: Item) -> Iterator[str]:
     kinds = FILES[-1:] if item.missing else FILES
     links = ", ".join(f"[{kind.upper()}]({item.name}.{kind})" for kind in kinds)
     yield from (f"As {links}.", "")
-    if item.about["claims"]:
+    if item.judgement["claims"]:
         line = f"<details markdown><summary>{_folded_line(item)}</summary>"
         yield from (line, "", _rows(_claims(item)), "</details>", "")
 

@@ -100,21 +100,21 @@ def read_bytes(
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if not path.name.endswith((".tar.gz", ".tgz")):
         return path.read_bytes(), path.name, digest
-    with as_input_error(f"{path.name} {DAMAGED}"), gzip.open(path) as whole:
-        content, name = _member(path.name, whole, member, suffixes)
+    with as_input_error(f"{path.name} {DAMAGED}"), gzip.open(path) as archive:
+        content, name = _member(path.name, archive, member, suffixes)
     return content, f"{path.name}:{name}", digest
 
 
 def _member(
-    archive: str, whole: gzip.GzipFile, name: str | None, suffixes: tuple[str, ...]
+    archive: str, stream: gzip.GzipFile, name: str | None, suffixes: tuple[str, ...]
 ) -> tuple[bytes, str]:
     """Content and name of one regular file of an archive; nothing is written to disk."""
-    size, packed = 0, os.fstat(whole.fileno()).st_size
-    while read := len(whole.read(2**20)):  # to the end, where gzip compares its checksum
-        size += read
+    size, packed = 0, os.fstat(stream.fileno()).st_size
+    while length := len(stream.read(2**20)):  # to the end, where gzip compares its checksum
+        size += length
         check_unpacked(size, packed, archive, SMALL)
-    whole.seek(0)
-    with tarfile.open(fileobj=whole, mode="r:") as tar:
+    stream.seek(0)
+    with tarfile.open(fileobj=stream, mode="r:") as tar:
         files = {info.name: info for info in tar if info.isfile()}
         name = name or _only_checkpoint(archive, files, suffixes)
         if name not in files:
@@ -132,15 +132,17 @@ def _split(source: str | os.PathLike[str]) -> tuple[Path, str | None]:
 
 
 def _only_checkpoint(archive: str, files: Mapping[str, Any], suffixes: tuple[str, ...]) -> str:
-    found = [
+    checkpoints = [
         name
         for name in files
         if name.endswith(suffixes) and not Path(name).name.startswith("vocab")
     ]
-    if len(found) == 1:
-        return found[0]
-    listed = ", ".join(found or files)
-    raise InputError(f"{archive} holds {len(found)} checkpoints: give {archive}:MEMBER ({listed})")
+    if len(checkpoints) == 1:
+        return checkpoints[0]
+    listed = ", ".join(checkpoints or files)
+    raise InputError(
+        f"{archive} holds {len(checkpoints)} checkpoints: give {archive}:MEMBER ({listed})"
+    )
 
 
 def _load(content: bytes, name: str) -> dict[str, Any]:
@@ -157,17 +159,17 @@ def _load(content: bytes, name: str) -> dict[str, Any]:
     return dict(loaded)
 
 
-def _check_claims(state: Mapping[Any, Any], held: int, name: str) -> None:
+def _check_claims(state: Mapping[Any, Any], size: int, name: str) -> None:
     """Checks that tensors do not show the same few bytes as many numbers."""
-    tensors = [each for each in state.values() if isinstance(each, Tensor)]
+    tensors = [tensor for tensor in state.values() if isinstance(tensor, Tensor)]
     for tensor in tensors:
         if tensor.layout == torch.strided and tensor.nbytes > tensor.untyped_storage().nbytes():
             raise InputError(
                 f"{name} has a tensor of {tensor.nbytes:,} bytes that it does not hold"
             )
-    claimed = sum(each.nbytes for each in tensors if each.layout == torch.strided)
-    if claimed > max(SMALL, GAIN * held):
-        raise InputError(f"{name} has tensors of {claimed:,} bytes, which its {held:,} do not hold")
+    claimed = sum(tensor.nbytes for tensor in tensors if tensor.layout == torch.strided)
+    if claimed > max(SMALL, GAIN * size):
+        raise InputError(f"{name} has tensors of {claimed:,} bytes, which its {size:,} do not hold")
 
 
 def _unprefixed(state: Mapping[Any, Any], name: str) -> dict[str, Tensor]:

@@ -18,20 +18,22 @@ from tprprobe.errors import InputError
 
 LEGACY_MAGIC = 0x1950A86A20F9469CFC6C  # first object of a file that torch.save wrote before 1.6
 
-MOST = 10**5  # members of a tuple, those of the tuples in it counted
+MAX_MEMBERS = 10**5  # members of a tuple, those of the tuples in it counted
 LEGACY = 5  # pickles at the start of a file that torch.save wrote before 1.6
-MARK, TAKEN = -1, 1  # on the stack: a mark, and anything that is no tuple
+MARK, ONE_VALUE = -1, 1  # on the stack: a mark, and anything that is no tuple
 
 
 def check_pickles(content: bytes) -> None:
     """Checks that no tuple in a file of torch.save has far too many members."""
     for stream in pickles_in(content):
-        if largest_tuple(stream) > MOST:
-            raise InputError(f"it holds a tuple of more than {MOST:,} members: no checkpoint does")
+        if largest_tuple(stream) > MAX_MEMBERS:
+            raise InputError(
+                f"it holds a tuple of more than {MAX_MEMBERS:,} members: no checkpoint does"
+            )
 
 
 def largest_tuple(stream: io.BytesIO) -> int:
-    """The number of members of the largest tuple that a pickle builds, or the first above MOST; the
+    """The number of members of the largest tuple that a pickle builds, or the first above MAX_MEMBERS; the
     stream stands behind the pickle afterwards.
     """
     stack: list[int] = []
@@ -40,18 +42,18 @@ def largest_tuple(stream: io.BytesIO) -> int:
     for opcode, argument, _ in pickletools.genops(stream):
         name = opcode.name
         if name.endswith("GET"):
-            stack.append(memo.get(int(str(argument)), TAKEN))
+            stack.append(memo.get(int(str(argument)), ONE_VALUE))
         elif name.endswith("PUT"):
             memo[int(str(argument))] = stack[-1]
         elif name == "MEMOIZE":
             memo[len(memo)] = stack[-1]
         else:
-            taken = _take(stack, opcode)
-            size = sum(taken) + TAKEN if "TUPLE" in name else TAKEN
+            members = _take(stack, opcode)
+            size = sum(members) + ONE_VALUE if "TUPLE" in name else ONE_VALUE
             largest = max(largest, size)
-            if largest > MOST:
+            if largest > MAX_MEMBERS:
                 break
-            marks = [each is pickletools.markobject for each in opcode.stack_after]
+            marks = [kind is pickletools.markobject for kind in opcode.stack_after]
             stack += [MARK if mark else size for mark in marks]
     return largest
 
@@ -60,13 +62,13 @@ def _take(stack: list[int], opcode: pickletools.OpcodeInfo) -> list[int]:
     """What an opcode takes from the stack, down to the last mark if it goes by marks."""
     before = opcode.stack_before
     if pickletools.markobject not in before:
-        first = len(stack) - len(before)
+        start = len(stack) - len(before)
     else:
         mark = len(stack) - 1 - stack[::-1].index(MARK)
-        first = mark - before.index(pickletools.markobject)
-    taken = stack[first:]
-    del stack[first:]
-    return [each for each in taken if each != MARK]
+        start = mark - before.index(pickletools.markobject)
+    members = stack[start:]
+    del stack[start:]
+    return [member for member in members if member != MARK]
 
 
 def pickles_in(content: bytes) -> Iterator[io.BytesIO]:
@@ -138,9 +140,9 @@ def read_vocabulary(content: bytes, name: str) -> Vocabulary:
 
 def _unpickle(content: bytes) -> Any:
     streams = pickles_in(content)
-    first = Reader(next(streams)).load()
-    if first != LEGACY_MAGIC:
-        return first
+    content_or_magic = Reader(next(streams)).load()
+    if content_or_magic != LEGACY_MAGIC:
+        return content_or_magic
     for _header in ("protocol", "system"):
         Reader(next(streams)).load()
     return Reader(next(streams)).load()

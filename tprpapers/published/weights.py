@@ -57,8 +57,8 @@ def nearest(key: str, names: Iterable[str]) -> str:
 
 
 def count_layers(state: Mapping[str, Tensor], stack: str) -> int:
-    found = (re.match(rf"{stack}\.(\d+)\.", key) for key in state)
-    numbers = {int(match[1]) for match in found if match}
+    matches = (re.match(rf"{stack}\.(\d+)\.", key) for key in state)
+    numbers = {int(match[1]) for match in matches if match}
     if not numbers or max(numbers) >= len(numbers):
         raise InputError(f"{stack} has the layers {sorted(numbers)}: 0, 1, … are needed")
     return len(numbers)
@@ -80,17 +80,20 @@ def rename(
             f"the file has {len(extra)} tensors that this model does not, "
             f"the first is {extra[0]!r}{nearest(extra[0], names.values())}"
         )
-    for own, key in names.items():
-        if state[key].shape != shapes[own]:
+    for name, key in names.items():
+        if state[key].shape != shapes[name]:
             raise InputError(
                 f"{key} has shape {tuple(state[key].shape)}, "
-                f"this configuration asks for {tuple(shapes[own])}"
+                f"this configuration asks for {tuple(shapes[name])}"
             )
-    return {own: state[key].float() for own, key in names.items()}
+    return {name: state[key].float() for name, key in names.items()}
 
 
 def settle(
-    architecture: str, admitted: Options, given: Mapping[str, Any], spelled: Mapping[str, str] = {}
+    architecture: str,
+    admitted: Options,
+    options_given: Mapping[str, Any],
+    spelled: Mapping[str, str] = {},
 ) -> dict[str, Any]:
     """The settings of a model: from the file's shapes, else as given, else the default.
 
@@ -100,7 +103,7 @@ def settle(
     config_class = find_architecture(architecture)[0].config_class
     fields = {field.name: field for field in dataclasses.fields(config_class)}
     settings: dict[str, Any] = {"architecture": architecture}
-    for name, value in given.items():
+    for name, value in options_given.items():
         if name not in fields:
             raise unknown("option", name, fields)
         key = spelled.get(name, name)
@@ -134,8 +137,8 @@ def fill(
     shapes = {name: tensor.shape for name, tensor in sketch.state_dict().items()}
     options = dataclasses.asdict(sketch.config)
     names = {name: published_key(name, options) for name in shapes}
-    taken = set(names.values())
-    over = [*passed_over, *(key for key in unused if key not in taken)]
+    used_keys = set(names.values())
+    over = [*passed_over, *(key for key in unused if key not in used_keys)]
     renamed = rename(state, names, shapes, over)
     model = build(settings, seed=0)
     model.load_state_dict(renamed)

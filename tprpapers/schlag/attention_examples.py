@@ -27,17 +27,17 @@ def pick_examples(store: Store, per_kind: int = 1, relation: Relation = DIVISION
     A kind of which there is none has no rows; where none is answered right, others are taken.
     """
     samples = store.count_maps(find_maps(store)[0])
-    first = store.tokens.loc[store.tokens["sample"] < samples].drop_duplicates("sample")
-    correct = dict(zip(first["sample"], first["correct"], strict=True))
+    answers = store.tokens.loc[store.tokens["sample"] < samples].drop_duplicates("sample")
+    correct = dict(zip(answers["sample"], answers["correct"], strict=True))
     marked = sorted(
         mark_questions(store, samples, relation),
-        key=lambda each: (not correct[each.sample], len(each)),
+        key=lambda marks: (not correct[marks.sample], len(marks)),
     )
-    rows = [(kind, each.sample, each.question) for each in marked if (kind := _kind(each))]
+    rows = [(kind, marks.sample, marks.question) for marks in marked if (kind := _kind(marks))]
     table = pd.DataFrame(rows, columns=["kind", "sample", "question"])
     table["kind"] = pd.Categorical(table["kind"], ["simple", "several", "skipped"], ordered=True)
-    chosen = table.groupby("kind", observed=True).head(per_kind)
-    return chosen.sort_values("kind", kind="stable").reset_index(drop=True)
+    examples_by_kind = table.groupby("kind", observed=True).head(per_kind)
+    return examples_by_kind.sort_values("kind", kind="stable").reset_index(drop=True)
 
 
 def _kind(marks: Marks) -> str | None:
@@ -72,25 +72,25 @@ def attention_examples(
         weights, _, _ = read_map(store, site, int(sample), head)
         letters = mark_polarity(question)[1]
         for position in _queried(relation, question):
-            told, frames = _relate(relation, question, weights[position], position)
+            source, frames = _relate(relation, question, weights[position], position)
             strips.append(
                 Strip(
                     **weight_squares(question["token"].astype(str).tolist(), weights[position]),
-                    heading=f"{kind}, question {sample}: from {told}",
+                    heading=f"{kind}, question {sample}: from {source}",
                     frames=frames,
                     gold=letters,
                 )
             )
     title = f"{store.select(site)[0]}, head {head}: from numbers to '{relation.operator}'"
-    told = marks_legend(letter for strip in strips for letter in strip.gold)
-    return draw_strips(strips, title, f"{CAPTION}, dashed: its '{relation.operator}'\n{told}")
+    legend = marks_legend(letter for strip in strips for letter in strip.gold)
+    return draw_strips(strips, title, f"{CAPTION}, dashed: its '{relation.operator}'\n{legend}")
 
 
 def _queried(relation: Relation, question: pd.DataFrame) -> list[int]:
     """The last digit of every number in a multiplicative term that has a related one."""
-    below = question.loc[relation.net.related(question), "term"].unique()
-    last = question[question["term"].isin(below) & (question["place"] == 0)]
-    return last.index.tolist()
+    terms = question.loc[relation.net.related(question), "term"].unique()
+    digits = question[question["term"].isin(terms) & (question["place"] == 0)]
+    return digits.index.tolist()
 
 
 def _relate(
@@ -101,12 +101,12 @@ def _relate(
     frames = [StripFrame(position, position + 1)]
     target = int(relation.net.targets(question)[position])
     kind = relation.related if target >= 0 else relation.contrast
-    about = f"‘{query['token']}’ at {position}, {kind}:"
+    heading = f"‘{query['token']}’ at {position}, {kind}:"
     if target >= 0:
         color, style = LOOKS[kind]
-        return f"{about} {weights[target]:.0%} on its '{relation.operator}'", [
+        return f"{heading} {weights[target]:.0%} on its '{relation.operator}'", [
             *frames,
             StripFrame(target, target + 1, color, style),
         ]
     on_any = weights[relation.operators(question)].sum()
-    return f"{about} {on_any:.0%} on any '{relation.operator}'", frames
+    return f"{heading} {on_any:.0%} on any '{relation.operator}'", frames

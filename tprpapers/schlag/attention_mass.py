@@ -64,8 +64,10 @@ def mark_questions(store: Store, samples: int, relation: Relation = DIVISION) ->
                 operator=operator[rows],
                 number=number[rows],
                 term=term[rows],
-                target={name: each[rows] for name, each in target.items()},
-                contrast={name: (digit & ~each)[rows] for name, each in related.items()},
+                target={name: targets[rows] for name, targets in target.items()},
+                contrast={
+                    name: (digit & ~is_related)[rows] for name, is_related in related.items()
+                },
             )
 
 
@@ -115,18 +117,20 @@ def count_maps(
     sites: list[str],
     count: Callable[[Maps, Marks], Counts],
     relation: Relation,
-    *others: Callable[[Marks], Maps],
+    *make_others: Callable[[Marks], Maps],
 ) -> Counts:
     """The counts of every question whose maps are kept, of all heads, then of other maps."""
-    found = []
+    counts = []
     for marks in mark_questions(store, store.count_maps(sites[0]), relation):
         heads = [store.attention(site, marks.sample) for site in sites]
-        found.append(count(np.concatenate([*heads, *(each(marks) for each in others)]), marks))
-    if not found:
+        counts.append(
+            count(np.concatenate([*heads, *(make_map(marks) for make_map in make_others)]), marks)
+        )
+    if not counts:
         raise InputError(
             f"no question with a {relation.name} among those whose maps {store.path} keeps"
         )
-    return Counts(*(np.stack(each) for each in zip(*map(astuple, found), strict=True)))
+    return Counts(*(np.stack(column) for column in zip(*map(astuple, counts), strict=True)))
 
 
 def make_baselines(marks: Marks) -> Maps:
@@ -147,11 +151,11 @@ def compare_maps(
     counts: Counts, heads: list[dict[str, Any]], seed: int, is_difference: bool = False
 ) -> Iterator[dict[str, Any]]:
     """The rows of one score: heads, baselines, and the null of shuffled heads."""
-    seen = (counts.n + counts.m) > 0
-    if not seen.any():
+    has_queries = (counts.n + counts.m) > 0
+    if not has_queries.any():
         return
-    plus, minus = counts.plus[seen], counts.minus[seen]
-    sizes = np.stack([counts.n[seen], counts.m[seen]], 1)
+    plus, minus = counts.plus[has_queries], counts.minus[has_queries]
+    sizes = np.stack([counts.n[has_queries], counts.m[has_queries]], 1)
     size = {"n": int(sizes.sum()), "n_questions": len(sizes)}
     sums = np.concatenate([plus, minus, sizes], 1)
     values = _evaluate(sums.sum(0), is_difference)
@@ -160,8 +164,8 @@ def compare_maps(
     best = int(np.nan_to_num(values[-len(OFFSETS) :], nan=-np.inf).argmax())
     fixed += [{"source": "offset", "offset": OFFSETS[best]}]
     places = [*range(len(heads) + 2), len(heads) + 2 + best]
-    for place, what in zip(places, [*heads, *fixed], strict=True):
-        yield what | {"value": values[place], "low": low[place], "high": high[place]} | size
+    for place, identity in zip(places, [*heads, *fixed], strict=True):
+        yield identity | {"value": values[place], "low": low[place], "high": high[place]} | size
     null = _shuffle(plus[:, : len(heads)], minus[:, : len(heads)], sizes, is_difference, seed)
     low, middle, high = np.quantile(null, [0.025, 0.5, 0.975])
     yield {"source": "shuffled", "value": middle, "low": low, "high": high} | size
@@ -171,9 +175,9 @@ def _evaluate(
     totals: Float[np.ndarray, "*replicate term"], is_difference: bool
 ) -> Float[np.ndarray, "*replicate head"]:
     """Σ plus / Σ n, for a difference minus Σ minus / Σ m."""
-    parts = np.split(totals[..., :-2], 2, axis=-1)
-    sizes = (np.broadcast_to(totals[..., [i]], parts[0].shape) for i in (-2, -1))
-    plus, minus = (divide(*each) for each in zip(parts, sizes, strict=True))
+    sums = np.split(totals[..., :-2], 2, axis=-1)
+    sizes = (np.broadcast_to(totals[..., [i]], sums[0].shape) for i in (-2, -1))
+    plus, minus = (divide(*terms) for terms in zip(sums, sizes, strict=True))
     return plus - minus if is_difference else plus
 
 
@@ -185,8 +189,8 @@ def _shuffle(
     seed: int,
 ) -> Float[np.ndarray, " replicate"]:
     """The score where each question's maps are those of a head drawn at random."""
-    drawn = np.random.default_rng(seed).integers(plus.shape[1], size=(REPLICATES, len(plus)))
+    head_ids = np.random.default_rng(seed).integers(plus.shape[1], size=(REPLICATES, len(plus)))
     questions = np.arange(len(plus))
-    sums = [each[questions, drawn].sum(1) for each in (plus, minus)]
+    sums = [values[questions, head_ids].sum(1) for values in (plus, minus)]
     totals = np.column_stack([*sums, np.broadcast_to(sizes.sum(0), (REPLICATES, 2))])
     return _evaluate(totals, is_difference)[:, 0]

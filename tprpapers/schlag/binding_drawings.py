@@ -44,8 +44,8 @@ def demonstration_table(demonstration: pd.DataFrame, degrees: pd.DataFrame) -> T
     )
     first_tp = int((demonstration["attention"] == "tp").argmax())
     raised = [
-        f"{kind} {', '.join(map(str, each['degree']))}"
-        for kind, each in degrees.groupby("attention", sort=False)
+        f"{kind} {', '.join(map(str, rows['degree']))}"
+        for kind, rows in degrees.groupby("attention", sort=False)
     ]
     caption = f"{EXACT_CAPTION}(layer 0 is the input): {'; '.join(raised)}."
     return Table(cells, EXACT_TITLE, caption, ruled=(first_tp,))
@@ -55,14 +55,14 @@ def binding_table(probed: pd.DataFrame, bar: str = "middle") -> Table:
     """Paired accuracy at one fraction bar by model and depth, beside what the models answer."""
     rows = []
     groups: Any = probed.groupby(["model", "untrained"], sort=False)
-    for (model, untrained), found in groups:
-        at_bar = found[found["bar"] == bar].sort_values("depth")
+    for (model, untrained), probed_model in groups:
+        at_bar = probed_model[probed_model["bar"] == bar].sort_values("depth")
         row = {
             "model": f"{model}, untrained" if untrained else str(model),
             "exact match": interval_text(read_interval(at_bar.iloc[0], "exact_match")),
         }
-        for _, each in at_bar.iterrows():
-            row[f"depth {each['depth']}"] = interval_text(read_interval(each, "paired_accuracy"))
+        for _, row in at_bar.iterrows():
+            row[f"depth {row['depth']}"] = interval_text(read_interval(row, "paired_accuracy"))
         rows.append(row)
     return Table(pd.DataFrame(rows).fillna("–"), PROBE_TITLE, PROBE_CAPTION)
 
@@ -73,12 +73,12 @@ def binding_accuracy(probed: pd.DataFrame) -> Drawing:
     panels = figure.subplots(1, len(BARS), sharey=True)
     models = list(probed["model"].unique())
     for bar, axes in zip(BARS, panels, strict=True):
-        for at, (model, color) in enumerate(zip(models, palette(len(models)), strict=True)):
-            found: Any = probed[(probed["model"] == model) & (probed["bar"] == bar)]
-            for untrained, each in found.groupby("untrained"):
+        for i, (model, color) in enumerate(zip(models, palette(len(models)), strict=True)):
+            bar_rows: Any = probed[(probed["model"] == model) & (probed["bar"] == bar)]
+            for untrained, model_rows in bar_rows.groupby("untrained"):
                 name = f"{model}, untrained" if untrained else str(model)
-                shift = (at - (len(models) - 1) / 2) * 0.08
-                _draw_line(axes, each, name, (color, MARKERS[at % len(MARKERS)], shift))
+                shift = (i - (len(models) - 1) / 2) * 0.08
+                _draw_line(axes, model_rows, name, (color, MARKERS[i % len(MARKERS)], shift))
         axes.axhline(0.25, color=MUTED, linewidth=0.8, linestyle=":")
         axes.set(xlabel="attention layers read", ylim=(-0.03, 1.05))
         axes.set_xticks(sorted(probed["depth"].unique()))
@@ -97,8 +97,8 @@ def binding_accuracy(probed: pd.DataFrame) -> Drawing:
     return figure
 
 
-def _draw_line(axes: Axes, found: Any, name: str, style: tuple) -> None:
-    rows, (color, marker, shift) = found.sort_values("depth"), style
+def _draw_line(axes: Axes, depth_rows: Any, name: str, style: tuple) -> None:
+    rows, (color, marker, shift) = depth_rows.sort_values("depth"), style
     values = rows["paired_accuracy"]
     errors = [values - rows["paired_accuracy_low"], rows["paired_accuracy_high"] - values]
     untrained = bool(rows["untrained"].iloc[0])

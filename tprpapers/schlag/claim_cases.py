@@ -14,7 +14,7 @@ TPS = ("as printed", "upper layer bound")
 
 def mean(estimates: list[Interval]) -> Interval:
     """The mean, with the mean of the bounds: right however they depend on each other."""
-    rows = pd.DataFrame([(each.value, each.low, each.high) for each in estimates])
+    rows = pd.DataFrame([(estimate.value, estimate.low, estimate.high) for estimate in estimates])
     return Interval(*rows.mean().tolist())
 
 
@@ -34,21 +34,19 @@ def of_reconstruction(results: pd.DataFrame) -> Cases:
 def of_capture(captured: pd.DataFrame) -> Cases:
     """What the diagonal keeps in the last encoder layer (rows of `capture_variance`), mean over heads."""
     encoder: Any = captured[(captured["stack"] == "encoder") & captured["head"].notna()]
-    own = encoder[encoder["layer"] == encoder["layer"].max()].query(
+    own_basis = encoder[encoder["layer"] == encoder["layer"].max()].query(
         "basis == 'own' and not untrained"
     )
-    shares = [read_interval(row, "of_best") for row in own.to_dict("records")]
+    shares = [read_interval(row, "of_best") for row in own_basis.to_dict("records")]
     return {"schlag-hadamard-optimal": {"": mean(shares)}} if shares else {}
 
 
 def of_demonstration(demonstration: pd.DataFrame) -> Cases:
     """What random networks of integers show exactly (rows of `demonstrate`)."""
-    shown = {(row["attention"], row["case"]): row for row in demonstration.to_dict("records")}
-    ambiguous = shown["standard", "equal weights"]["largest_difference"]
+    rows = {(row["attention"], row["case"]): row for row in demonstration.to_dict("records")}
+    ambiguous = rows["standard", "equal weights"]["largest_difference"]
     return {
         "schlag-standard-ambiguous": {"": exact(ambiguous)},
-        "schlag-tp-unambiguous": {each: exact(shown["tp", each]["equal"]) for each in TPS},
-        "schlag-standard-routes": {
-            each: exact(shown["standard", each]["equal"]) for each in ROUTES
-        },
+        "schlag-tp-unambiguous": {case: exact(rows["tp", case]["equal"]) for case in TPS},
+        "schlag-standard-routes": {case: exact(rows["standard", case]["equal"]) for case in ROUTES},
     }

@@ -71,21 +71,21 @@ def draw_extrapolation(evaluations: pd.DataFrame) -> Drawing:
 
 
 def draw_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Drawing:
-    found = reconstruct(store, seed=seed)
-    drawn = reconstruction.reconstruction_curves(found, layer)
-    return with_verdicts(drawn, _judge(of_reconstruction(found), store))
+    errors = reconstruct(store, seed=seed)
+    figure = reconstruction.reconstruction_curves(errors, layer)
+    return with_verdicts(figure, _judge(of_reconstruction(errors), store))
 
 
 def tabulate_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Table:
-    found = reconstruct(store, layer, seed=seed)
-    verdicts = _judge(of_reconstruction(found), store) if layer == -1 else ()
-    return with_verdicts(reconstruction.reconstruction_table(found), verdicts)
+    errors = reconstruct(store, layer, seed=seed)
+    verdicts = _judge(of_reconstruction(errors), store) if layer == -1 else ()
+    return with_verdicts(reconstruction.reconstruction_table(errors), verdicts)
 
 
 def tabulate_demonstration(seed: int = 0) -> Table:
-    shown = demonstrate(seed=seed)
-    verdicts = judge_cases(of_demonstration(shown), "exact", 1)
-    table = binding.demonstration_table(shown, measure_degrees(seed=seed))
+    results = demonstrate(seed=seed)
+    verdicts = judge_cases(of_demonstration(results), "exact", 1)
+    table = binding.demonstration_table(results, measure_degrees(seed=seed))
     return with_verdicts(table, verdicts)
 
 
@@ -100,14 +100,14 @@ def tabulate_binding(bindings: pd.DataFrame) -> Table:
 def draw_capture(store: Store, seed: int = 0) -> Drawing:
     from tprpapers.schlag.hadamard.crosstalk import measure_unbinding  # imports torch
 
-    found = capture_variance(store, seed=seed)
-    drawn = hadamard.hadamard_against_tensor(found, measure_unbinding(store, seed=seed))
-    return with_verdicts(drawn, _judge(of_capture(found), store))
+    variance = capture_variance(store, seed=seed)
+    figure = hadamard.hadamard_against_tensor(variance, measure_unbinding(store, seed=seed))
+    return with_verdicts(figure, _judge(of_capture(variance), store))
 
 
 def tabulate_capture(store: Store, seed: int = 0) -> Table:
-    found = capture_variance(store, seed=seed)
-    return with_verdicts(hadamard.capture_table(found), _judge(of_capture(found), store))
+    variance = capture_variance(store, seed=seed)
+    return with_verdicts(hadamard.capture_table(variance), _judge(of_capture(variance), store))
 
 
 def _judge(cases: Cases, store: Store) -> tuple[Verdict, ...]:
@@ -150,7 +150,7 @@ def load_bindings(sources: Iterable[str | os.PathLike[str]]) -> pd.DataFrame:
     Raises:
         InputError: a folder has none.
     """
-    return pd.concat([BINDINGS.load(each) for each in sources], ignore_index=True)
+    return pd.concat([BINDINGS.load(source) for source in sources], ignore_index=True)
 
 
 def load_studies(sources: Sequence[str | os.PathLike[str]]) -> Study:
@@ -159,10 +159,10 @@ def load_studies(sources: Sequence[str | os.PathLike[str]]) -> Study:
     Raises:
         InputError: more than one is given, or it has no tables.
     """
-    first, *others = sources
-    if others:
-        raise InputError(f"one study is drawn at a time: given {len(others) + 1}")
-    return load_study(assets.find("studies", first))
+    folder, *extra = sources
+    if extra:
+        raise InputError(f"one study is drawn at a time: given {len(extra) + 1}")
+    return load_study(assets.find("studies", folder))
 
 
 BINDING_INPUT = {

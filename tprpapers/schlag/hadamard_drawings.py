@@ -33,24 +33,24 @@ CAPTION = (
 
 def capture_table(captured: pd.DataFrame) -> Table:
     """The share that each basis keeps: mean and range over heads, trained and untrained."""
-    rows, ruled = [], []
+    rows, rules = [], []
     groups: Any = captured.groupby(["stack", "untrained"], sort=False)
-    for (stack, untrained), found in groups:
-        ruled.append(len(rows))
-        heads = found[found["head"].notna()]
+    for (stack, untrained), stack_rows in groups:
+        rules.append(len(rows))
+        heads = stack_rows[stack_rows["head"].notna()]
         for basis, name in BASES.items():
-            of = heads.loc[heads["basis"] == basis, "captured"]
-            row = _mean(found[found["basis"] == basis])
+            shares = heads.loc[heads["basis"] == basis, "captured"]
+            row = _mean(stack_rows[stack_rows["basis"] == basis])
             rows.append(
                 {
                     "vectors": f"{stack}, {'untrained' if untrained else 'trained'}",
                     "directions": name,
                     "kept": interval_text(read_interval(row, "captured")),
-                    "heads": f"{of.min():.3f} to {of.max():.3f}",
+                    "heads": f"{shares.min():.3f} to {shares.max():.3f}",
                     "of the best": interval_text(read_interval(row, "of_best")),
                 }
             )
-    return Table(pd.DataFrame(rows), TITLE, CAPTION, ruled=tuple(ruled[1:]))
+    return Table(pd.DataFrame(rows), TITLE, CAPTION, ruled=tuple(rules[1:]))
 
 
 def _mean(rows: pd.DataFrame) -> pd.Series:
@@ -63,12 +63,12 @@ def hadamard_against_tensor(captured: pd.DataFrame, unbound: pd.DataFrame) -> Dr
     constituents (right).
     """
     figure = drawing(7, 3.1)
-    left, right = figure.subplots(1, 2, width_ratios=(5, 4))
-    _draw_bases(left, captured)
-    tidy(left, "Kept of v ⊗ r, every head")
-    _draw_unbinding(right, unbound)
-    tidy(right, "Fillers recovered by unbinding")
-    for axes in (left, right):
+    basis_axes, unbinding_axes = figure.subplots(1, 2, width_ratios=(5, 4))
+    _draw_bases(basis_axes, captured)
+    tidy(basis_axes, "Kept of v ⊗ r, every head")
+    _draw_unbinding(unbinding_axes, unbound)
+    tidy(unbinding_axes, "Fillers recovered by unbinding")
+    for axes in (basis_axes, unbinding_axes):
         handles, labels = axes.get_legend_handles_labels()
         axes.legend(
             handles, labels, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, fontsize=6.5,
@@ -80,11 +80,11 @@ def hadamard_against_tensor(captured: pd.DataFrame, unbound: pd.DataFrame) -> Dr
 def _draw_bases(axes: Axes, captured: pd.DataFrame) -> None:
     heads: Any = captured[captured["head"].notna()]
     places = {basis: len(BASES) - 1 - i for i, basis in enumerate(BASES)}
-    for untrained, found in heads.groupby("untrained"):
+    for untrained, group in heads.groupby("untrained"):
         color, marker = UNTRAINED if untrained else TRAINED
-        y = found["basis"].map(places).astype(float) + (-0.16 if untrained else 0.16)
+        y = group["basis"].map(places).astype(float) + (-0.16 if untrained else 0.16)
         axes.plot(
-            found["captured"], y, marker, color=color, markersize=4, alpha=0.75, linestyle="none",
+            group["captured"], y, marker, color=color, markersize=4, alpha=0.75, linestyle="none",
             markeredgewidth=0, label="untrained" if untrained else "trained",
         )  # fmt: skip
     axes.set_yticks(list(places.values()), [BASES[basis] for basis in places])
@@ -95,8 +95,8 @@ def _draw_bases(axes: Axes, captured: pd.DataFrame) -> None:
 def _draw_unbinding(axes: Axes, unbound: pd.DataFrame) -> None:
     model: Any = unbound[(unbound["vectors"] == "model") & ~unbound["untrained"]]
     for (binding, unbinding), (name, color, marker, dashes) in METHODS.items():
-        found = model[(model["binding"] == binding) & (model["unbinding"] == unbinding)]
-        mean = found.groupby("n")["accuracy"].mean()
+        method_rows = model[(model["binding"] == binding) & (model["unbinding"] == unbinding)]
+        mean = method_rows.groupby("n")["accuracy"].mean()
         axes.plot(
             mean.index, mean, dashes, color=color, marker=marker, markersize=4, linewidth=1.2,
             label=name,

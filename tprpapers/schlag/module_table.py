@@ -9,9 +9,9 @@ import pandas as pd
 from tprprobe.figures.accuracy import SMALL
 from tprprobe.figures.tables import Table
 
-PRINTED, OURS = "schlag_table1.csv", "this run"
+PRINTED, THIS_RUN = "schlag_table1.csv", "this run"
 MODULES = {"interpolate": 56, "extrapolate": 15}
-LEAST = 0.95  # exact match of a module that counts as solved
+MIN_SOLVED = 0.95  # exact match of a module that counts as solved
 CAPTION_SMALL = (
     f"\n{SMALL}: fresh questions in numbers of one to three digits, which the checkpoints that ship are trained "
     "on; the other splits are of the paper's, far larger numbers."
@@ -42,7 +42,7 @@ def summarize_modules(evaluations: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for model, of_model in evaluations.groupby("model", sort=False):
-        row: dict[str, Any] = {"source": OURS, "model": model}
+        row: dict[str, Any] = {"source": THIS_RUN, "model": model}
         row["weights"] = _millions(of_model["parameters"].iloc[0])
         for split in ("train", SMALL, *MODULES):
             of_split = of_model.loc[of_model["split"].str.startswith(split)]
@@ -63,15 +63,15 @@ def _mean(evaluations: pd.DataFrame) -> dict[str, float]:
         "": 100 * modules["exact_match"].mean(),
         "_margin": 100 * float(np.sqrt((halves**2).sum())) / max(len(modules), 1),
         "_modules": len(modules),
-        "_above": int((modules["exact_match"] > LEAST).sum()),
+        "_above": int((modules["exact_match"] > MIN_SOLVED).sum()),
     }
 
 
 def table1(evaluations: pd.DataFrame) -> Table:
     """schlag's Table 1: our models (:func:`summarize_modules`), then the rows the paper prints."""
     printed = printed_table1().assign(**{f"{split}_modules": n for split, n in MODULES.items()})
-    ours = summarize_modules(evaluations)
-    rows = pd.concat([ours, printed], ignore_index=True)
+    measured = summarize_modules(evaluations)
+    rows = pd.concat([measured, printed], ignore_index=True)
     cells = {
         "model": rows["model"].tolist(),
         "weights": rows["weights"].tolist(),
@@ -82,11 +82,11 @@ def table1(evaluations: pd.DataFrame) -> Table:
         "extrapolate": _percent(rows, "extrapolate"),
         ">95% (ext.)": _solved(rows, "extrapolate"),
         "from": [
-            each if each == OURS else f"printed ({each.partition('-')[2]})"
-            for each in rows["source"]
+            source if source == THIS_RUN else f"printed ({source.partition('-')[2]})"
+            for source in rows["source"]
         ],
     }
-    if has_small := bool(ours[f"{SMALL}_modules"].any()):
+    if has_small := bool(measured[f"{SMALL}_modules"].any()):
         cells |= {SMALL: _percent(rows, SMALL)}
         cells = {name: cells[name] for name in (*list(cells)[:4], SMALL, *list(cells)[4:-1])}
     caption = CAPTION + CAPTION_SMALL * has_small

@@ -4,7 +4,6 @@ Sizes as printed (18M); layer sizes are not in the papers: 2,048 units over one-
 thinking steps are remembered from Saxton et al. 2019, not checked against it.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,11 +40,6 @@ class LSTMState:
 
     def __getitem__(self, rows: Tensor) -> "LSTMState":
         return LSTMState(self.h[rows], self.c[rows])
-
-    @staticmethod
-    def join(parts: Sequence["LSTMState"]) -> "LSTMState":
-        """The rows of all states."""
-        return LSTMState(torch.cat([p.h for p in parts]), torch.cat([p.c for p in parts]))
 
 
 class Layer(nn.Module):

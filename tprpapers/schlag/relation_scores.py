@@ -58,12 +58,12 @@ def score_relations(store: Store, seed: int = 0, relation: Relation = DIVISION) 
     Raises:
         InputError: no attention maps, no arithmetic, or no division in what is kept.
     """
-    parts = [
-        _score(each, seed, relation).assign(untrained=untrained)
-        for untrained, each in ((False, store), (True, store.control))
-        if each is not None
+    tables = [
+        _score(source, seed, relation).assign(untrained=untrained)
+        for untrained, source in ((False, store), (True, store.control))
+        if source is not None
     ]
-    return pd.concat(parts, ignore_index=True)
+    return pd.concat(tables, ignore_index=True)
 
 
 def most_relating_head(store: Store, site: str, relation: Relation = DIVISION) -> int:
@@ -81,7 +81,7 @@ def _score(store: Store, seed: int, relation: Relation) -> pd.DataFrame:
         dict(zip(("way", "gold", "score"), key, strict=True)) | row
         for index, key in enumerate(KEYS)
         for row in compare_maps(
-            Counts(*(each[:, index] for each in vars(counts).values())),
+            Counts(*(values[:, index] for values in vars(counts).values())),
             heads,
             seed,
             key[-1] in DIFFERENCES,
@@ -94,11 +94,11 @@ def count_question(maps: Maps, marks: Marks) -> Counts:
     """The sums of one question; keys that share the largest weight share the argmax."""
     top = (maps == maps.max(-1, keepdims=True)).astype(float)
     top /= top.sum(-1, keepdims=True)
-    found = [_related(*key, marks) for key in KEYS]
+    pairs_by_key = [_related(*key, marks) for key in KEYS]
     sums = []
-    for pairs in zip(*found, strict=True):
-        weights = np.reshape([each for each, _ in pairs], (len(KEYS), -1))
-        soft, hard = (weights @ each.reshape(len(each), -1).T for each in (maps, top))
+    for pairs in zip(*pairs_by_key, strict=True):
+        weights = np.reshape([flags for flags, _ in pairs], (len(KEYS), -1))
+        soft, hard = (weights @ scores.reshape(len(scores), -1).T for scores in (maps, top))
         sums += [np.where(IS_TOP[:, None], hard, soft), np.array([n for _, n in pairs], float)]
     return Counts(*sums)
 
@@ -110,9 +110,9 @@ def _related(way: str, gold: str, score: str, marks: Marks) -> tuple[Pairs, Pair
     if score == "selectivity":
         return _with_operator(way, below, marks), _with_operator(way, above, marks)
     if score in SKIPPING:
-        around, between = (_each(way, flags, marks) for flags in find_skipped(marks))
-        first = between if score == "intervening" else around
-        return first, between if score == "skip" else nothing
+        around, between = (_count_each(way, flags, marks) for flags in find_skipped(marks))
+        added = between if score == "intervening" else around
+        return added, between if score == "skip" else nothing
     pairs = np.zeros_like(nothing[0])
     pairs[np.flatnonzero(below), marks.target[gold][below]] = 1
     pairs = pairs if way == "rows" else pairs.T
@@ -125,7 +125,7 @@ def _with_operator(way: str, digits: Flags, marks: Marks) -> Pairs:
     return np.outer(queries, keys).astype(float), int(queries.sum())
 
 
-def _each(way: str, digits: Flags, marks: Marks) -> Pairs:
+def _count_each(way: str, digits: Flags, marks: Marks) -> Pairs:
     """The pairs of a digit and any operator, for weight averaged over digits."""
     pairs, _ = _with_operator(way, digits, marks)
     return pairs, int(digits.sum())
@@ -135,10 +135,10 @@ def find_skipped(marks: Marks) -> tuple[Flags, Flags]:
     """The related digits that have others of their multiplicative term between them, and those others."""
     term, related = marks.term, (marks.number >= 0) & ~marks.contrast["net"]
     around, intervening = np.zeros_like(related), np.zeros_like(related)
-    for each in range(term.max(initial=-1) + 1):
-        below = np.flatnonzero((term == each) & related)
+    for term_id in range(term.max(initial=-1) + 1):
+        below = np.flatnonzero((term == term_id) & related)
         if len(below):
-            between = (term == each) & ~related
+            between = (term == term_id) & ~related
             between[: below[0]] = between[below[-1] :] = False
             intervening |= between
             around[below] |= between.any()

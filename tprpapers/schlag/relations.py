@@ -32,8 +32,8 @@ class Gold:
 
     def targets(self, tokens: pd.DataFrame) -> Int[np.ndarray, " token"]:
         """The token of each related digit's operator; −1 for every other token."""
-        known = self.related(tokens) & tokens[self.place].notna().to_numpy()
-        return np.where(known, tokens[self.place].fillna(-1).to_numpy(int) + SHIFT, -1)
+        has_place = self.related(tokens) & tokens[self.place].notna().to_numpy()
+        return np.where(has_place, tokens[self.place].fillna(-1).to_numpy(int) + SHIFT, -1)
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from typing import Any
 
 from torch import Tensor
 
+from tprpapers.architectures.transformer import sinusoids
 from tprpapers.published.containers import PublishedFile
 from tprpapers.published.weights import Options, Rebuilt, count_layers, fill, settle, shape_of
 from tprprobe.errors import InputError
-from tprprobe.models.transformer import sinusoids
 
-OURS = re.compile(r"(encoder|decoder)\.layers\.\d|embedding\.")
+SCHLAG_KEYS = re.compile(r"(encoder|decoder)\.layers\.\d|embedding\.")
 POSITIONS = "embedding.pe"
 ROUNDING = 1e-2  # far above what processors and precisions differ in, far below another table
 TP = {"to_query": "W_q", "to_key": "W_k", "to_value": "W_v", "to_role": "W_r", "output": "W_o"}
@@ -28,15 +28,15 @@ ATTENTION = {
 }
 
 
-def rebuild(file: PublishedFile, given: Mapping[str, Any]) -> Rebuilt | None:
+def rebuild(file: PublishedFile, options_given: Mapping[str, Any]) -> Rebuilt | None:
     """The model of a file of schlag's code; None for any other file."""
-    if not any(OURS.match(key) for key in file.state):
+    if not any(SCHLAG_KEYS.match(key) for key in file.state):
         return None
     state = prepare(file.state)
     admitted = options(state)
     architecture = "transformer" if admitted["roles"] == ("none",) else "tp-transformer"
-    rebuilt = fill(settle(architecture, admitted, given), state, published_key)
-    if "n_heads" in given:
+    rebuilt = fill(settle(architecture, admitted, options_given), state, published_key)
+    if "n_heads" in options_given:
         return rebuilt
     heads = f"{rebuilt.model.config.n_heads} heads are a guess, because no shape determines them"
     return rebuilt._replace(remark=f"{heads}: --config '{{\"n_heads\": N}}'")
@@ -68,16 +68,16 @@ def options(state: Mapping[str, Tensor]) -> Options:
     }
 
 
-def published_key(own: str, options: Mapping[str, Any]) -> str:
-    parts = own.split(".")
-    if parts[0] == "embedding":
-        return ".".join(["embedding", EMBEDDING[parts[1]], *parts[2:]])
-    stack, layer, part, *rest = parts
-    if part.startswith("norm"):
-        return ".".join([stack, "layers", layer, f"layer{part}", *rest])
-    if part == "feed_forward":
-        inner = ["densefilter", FEED_FORWARD[rest[0]]]
+def published_key(name: str, options: Mapping[str, Any]) -> str:
+    words = name.split(".")
+    if words[0] == "embedding":
+        return ".".join(["embedding", EMBEDDING[words[1]], *words[2:]])
+    stack, layer, sublayer, *suffixes = words
+    if sublayer.startswith("norm"):
+        return ".".join([stack, "layers", layer, f"layer{sublayer}", *suffixes])
+    if sublayer == "feed_forward":
+        inner = ["densefilter", FEED_FORWARD[suffixes[0]]]
     else:
         names = PLAIN if options["roles"] == "none" else TP
-        inner = [ATTENTION[stack, part], names[rest[0]]]
-    return ".".join([stack, "layers", layer, *inner, *rest[1:]])
+        inner = [ATTENTION[stack, sublayer], names[suffixes[0]]]
+    return ".".join([stack, "layers", layer, *inner, *suffixes[1:]])

@@ -25,8 +25,8 @@ COMPARED = 5000  # training images
 def sentences(text: str) -> list[str]:
     """The sentences of a text: they end in a full stop (or ! ?) before a space and no small letter,
     or in a line break."""
-    parts = (part.strip() for line in text.splitlines() for part in END.split(line))
-    return [part for part in parts if part]
+    sentences_of = (sentence.strip() for line in text.splitlines() for sentence in END.split(line))
+    return [sentence for sentence in sentences_of if sentence]
 
 
 def baseline_rows(rows: pd.DataFrame, name: str, seed: int = 0) -> pd.DataFrame:
@@ -37,12 +37,14 @@ def baseline_rows(rows: pd.DataFrame, name: str, seed: int = 0) -> pd.DataFrame:
     if name not in BASELINES:
         raise unknown("baseline", name, BASELINES)
     rng = np.random.default_rng(seed)
-    found = [sentences(source) or [""] for source in rows["source"]]
+    sentences_by_row = [sentences(source) or [""] for source in rows["source"]]
     places = (
-        rng.integers([len(parts) for parts in found]) if name == BASELINES[1] else [0] * len(rows)
+        rng.integers([len(texts) for texts in sentences_by_row])
+        if name == BASELINES[1]
+        else [0] * len(rows)
     )
-    chosen = [parts[place] for parts, place in zip(found, places, strict=True)]
-    return rows.assign(prediction=chosen)
+    predictions = [texts[place] for texts, place in zip(sentences_by_row, places, strict=True)]
+    return rows.assign(prediction=predictions)
 
 
 def first_images(train: Dataset) -> list[Captioned]:
@@ -51,7 +53,7 @@ def first_images(train: Dataset) -> list[Captioned]:
 
 
 def baseline_captions(
-    name: str, known: Sequence[Captioned], images: Sequence[Captioned], seed: int = 0
+    name: str, captioned: Sequence[Captioned], images: Sequence[Captioned], seed: int = 0
 ) -> list[str]:
     """A caption of every image, from those of known ones.
 
@@ -60,15 +62,15 @@ def baseline_captions(
     """
     if name not in CAPTION_BASELINES:
         raise unknown("baseline", name, CAPTION_BASELINES)
-    texts = [" ".join(tokenize(text)) for text in chain(*(each.captions for each in known))]
+    texts = [" ".join(tokenize(text)) for text in chain(*(image.captions for image in captioned))]
     if name == CAPTION_BASELINES[0]:
         return [Counter(texts).most_common(1)[0][0]] * len(images)
     if name == CAPTION_BASELINES[1]:
         return list(np.random.default_rng(seed).choice(texts, len(images)))
-    nearest = (_directions(images) @ _directions(known).T).argmax(1)
-    return [known[row].target for row in nearest]
+    nearest = (_directions(images) @ _directions(captioned).T).argmax(1)
+    return [captioned[row].target for row in nearest]
 
 
 def _directions(images: Sequence[Captioned]) -> Float32[np.ndarray, "image width"]:
-    vectors = np.stack([each.features for each in images])
+    vectors = np.stack([image.features for image in images])
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)

@@ -29,8 +29,12 @@ def ngrams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
 
 def novelty(source: str, text: str, n: int) -> float:
     """The share of different n-grams that are not in the source; NaN for a text of fewer than n words."""
-    found = set(ngrams(words(text), n))
-    return len(found - set(ngrams(words(source), n))) / len(found) if found else math.nan
+    text_ngrams = set(ngrams(words(text), n))
+    return (
+        len(text_ngrams - set(ngrams(words(source), n))) / len(text_ngrams)
+        if text_ngrams
+        else math.nan
+    )
 
 
 def find_fragments(document: Sequence[str], summary: Sequence[str]) -> list[int]:
@@ -41,19 +45,20 @@ def find_fragments(document: Sequence[str], summary: Sequence[str]) -> list[int]
     places = defaultdict(list)
     for place, word in enumerate(document):
         places[word].append(place)
-    lengths, at = [], 0
-    while at < len(summary):
+    lengths, position = [], 0
+    while position < len(summary):
         longest = max(
-            (_run(document, place, summary, at) for place in places[summary[at]]), default=0
+            (_run(document, place, summary, position) for place in places[summary[position]]),
+            default=0,
         )
         lengths += [longest] if longest else []
-        at += max(longest, 1)
+        position += max(longest, 1)
     return lengths
 
 
-def _run(document: Sequence[str], place: int, summary: Sequence[str], at: int) -> int:
-    most = min(len(document) - place, len(summary) - at)
-    return next((i for i in range(most) if document[place + i] != summary[at + i]), most)
+def _run(document: Sequence[str], place: int, summary: Sequence[str], position: int) -> int:
+    limit = min(len(document) - place, len(summary) - position)
+    return next((i for i in range(limit) if document[place + i] != summary[position + i]), limit)
 
 
 def measure_pair(source: str, target: str) -> dict[str, float]:
@@ -75,8 +80,8 @@ def describe_corpus(data: Dataset) -> pd.DataFrame | None:
     """One row per measure of :func:`measure_pair` over all examples: mean, low, high (5 % and 95 % of
     the examples are outside), n. None where the examples are no documents with summaries.
     """
-    first = data[0]
-    if first.has_one_answer or not first.source or first.target == first.source:
+    example = data[0]
+    if example.has_one_answer or not example.source or example.target == example.source:
         return None
     pairs = chain.from_iterable(zip(*block, strict=True) for block in data.blocks())
     rows = pd.DataFrame([measure_pair(source, target) for source, target in pairs])

@@ -27,7 +27,7 @@ def find_names(text: str) -> set[str]:
 
     A proxy for a tagger of entities; of no use for titles that are capitalized throughout.
     """
-    return {found.lower() for found in NAME.findall(text.strip())}
+    return {name.lower() for name in NAME.findall(text.strip())}
 
 
 def unsupported(source: str, reference: str) -> set[str]:
@@ -42,8 +42,8 @@ def match_unsupported(rows: pd.DataFrame) -> pd.DataFrame:
     facts = [unsupported(*pair) for pair in zip(rows["source"], rows["target"], strict=True)]
     texts = (set(words(text)) | find_names(text) for text in rows["prediction"])
     matched = [bool(fact & text) for fact, text in zip(facts, texts, strict=True)]
-    found = {"unsupported": [bool(fact) for fact in facts], "matched": matched}
-    return pd.DataFrame(found, index=rows.index)
+    columns = {"unsupported": [bool(fact) for fact in facts], "matched": matched}
+    return pd.DataFrame(columns, index=rows.index)
 
 
 def read_facts(path: str | Path) -> tuple[tuple[str, str], pd.DataFrame, pd.DataFrame]:
@@ -52,24 +52,29 @@ def read_facts(path: str | Path) -> tuple[tuple[str, str], pd.DataFrame, pd.Data
     References that are not judged, or have no unsupported fact, match nothing.
     """
     sheet, key = read_sheet(path)
-    given = [read_answers(sheet, question, ANSWERS, path) == 1 for question in QUESTIONS["facts"]]
-    unsupported, swapped = given[0], np.array(key["swapped"])
-    sides = np.where(swapped, given[2], given[1]), np.where(swapped, given[1], given[2])
-    first, second = (
+    is_yes = [read_answers(sheet, question, ANSWERS, path) == 1 for question in QUESTIONS["facts"]]
+    unsupported, swapped = is_yes[0], np.array(key["swapped"])
+    sides = np.where(swapped, is_yes[2], is_yes[1]), np.where(swapped, is_yes[1], is_yes[2])
+    matches_a, matches_b = (
         pd.DataFrame({"unsupported": unsupported, "matched": side & unsupported}) for side in sides
     )
-    return tuple(key["models"]), first, second
+    return tuple(key["models"]), matches_a, matches_b
 
 
-def compare_matches(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, Any]:
+def compare_matches(matches_a: pd.DataFrame, matches_b: pd.DataFrame) -> dict[str, Any]:
     """The number of unsupported facts that each of two models shares with the references, with p of
     McNemar's exact test (paired) and of Fisher's (which is all that the paper's two counts allow).
     """
-    one, other = first["matched"].to_numpy(), second["matched"].to_numpy()
-    n, *counts = (int(np.sum(each)) for each in (first["unsupported"].to_numpy(), one, other))
-    only_first, only_second = int(np.sum(one & ~other)), int(np.sum(other & ~one))
+    matched_a, matched_b = matches_a["matched"].to_numpy(), matches_b["matched"].to_numpy()
+    n, *counts = (
+        int(np.sum(flags)) for flags in (matches_a["unsupported"].to_numpy(), matched_a, matched_b)
+    )
+    only_first, only_second = (
+        int(np.sum(matched_a & ~matched_b)),
+        int(np.sum(matched_b & ~matched_a)),
+    )
     return {
-        "references": len(first),
+        "references": len(matches_a),
         "unsupported": n,
         "first": counts[0],
         "second": counts[1],
@@ -80,12 +85,12 @@ def compare_matches(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, Any]
     }
 
 
-def fisher_test(first: int, n_first: int, second: int, n_second: int) -> float:
+def fisher_test(n_a: int, total_a: int, n_b: int, total_b: int) -> float:
     """Two-sided p that two shares of independent trials differ (Fisher's exact test).
 
     >>> round(fisher_test(21, 71, 17, 71), 3)  # Source: jiang §4, unfaithful references
     0.57
     """
-    table = [[first, n_first - first], [second, n_second - second]]
-    found: Any = stats.fisher_exact(table)
-    return float(found.pvalue)
+    table = [[n_a, total_a - n_a], [n_b, total_b - n_b]]
+    result: Any = stats.fisher_exact(table)
+    return float(result.pvalue)

@@ -46,7 +46,9 @@ def stemmed_meteors(
     if find_spec("nltk") is None:
         return np.full(len(captions), np.nan)
     pairs = zip(captions, references, strict=True)
-    return np.array([max(stemmed_meteor(each, own) for each in several) for own, several in pairs])
+    return np.array(
+        [max(stemmed_meteor(reference, caption) for reference in texts) for caption, texts in pairs]
+    )
 
 
 def meteor_missing() -> str | None:
@@ -73,11 +75,13 @@ def java_meteor(
     if reason := meteor_missing():
         raise InputError(reason)
     scorer = import_module(f"{PACKAGE}.meteor.meteor").Meteor()
-    own = {number: [" ".join(words)] for number, words in enumerate(captions)}
-    others = {number: [" ".join(words) for words in each] for number, each in enumerate(references)}
+    captions_by_number = {number: [" ".join(words)] for number, words in enumerate(captions)}
+    references_by_number = {
+        number: [" ".join(words) for words in texts] for number, texts in enumerate(references)
+    }
     try:
-        corpus, each = scorer.compute_score(others, own)
+        corpus, scores = scorer.compute_score(references_by_number, captions_by_number)
     finally:
         scorer.meteor_p.kill()
         scorer.meteor_p.communicate()  # closes its pipes
-    return float(corpus), np.array(each, dtype=float)
+    return float(corpus), np.array(scores, dtype=float)

@@ -18,5 +18,5 @@ def count_ngrams(words: Words, longest: int) -> Counter[Ngram]:
 
 def repetition(text: str, n: int = 3) -> float:
     """The share of n-grams that the text had before; NaN for a text of fewer than n words."""
-    found = ngrams(words(text), n)
-    return 1 - len(set(found)) / len(found) if found else math.nan
+    text_ngrams = ngrams(words(text), n)
+    return 1 - len(set(text_ngrams)) / len(text_ngrams) if text_ngrams else math.nan

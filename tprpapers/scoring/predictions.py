@@ -14,7 +14,7 @@ from tprprobe.data.pairs import encode_texts
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.models.answers import Scores
 from tprprobe.models.decoding.generation import generate
-from tprprobe.models.protocol import Model
+from tprprobe.models.protocol import Language
 
 READ_AT_ONCE, WRITTEN_AT_ONCE = 1024, 64  # documents
 TEXTS = ("source", "target", "prediction")
@@ -22,7 +22,7 @@ TEXTS = ("source", "target", "prediction")
 
 @torch.no_grad()
 def write_summaries(
-    model: Model, sources: list[str], targets: list[str], vocabulary: Codec, **options: Any
+    model: Language, sources: list[str], targets: list[str], vocabulary: Codec, **options: Any
 ) -> list[str]:
     """The summary that the model writes for every source; options are those of `generate`.
 
@@ -31,26 +31,26 @@ def write_summaries(
     pairs = encode_texts(sources, targets, vocabulary)
     longest: dict[str, Any] = {"max_length": vocabulary.most[1]} if vocabulary.most else {}
     pad, device = model.config.pad, model.device
-    written = [""] * len(sources)
+    summaries = [""] * len(sources)
     for rows in torch.argsort(pairs.source.lengths, stable=True).split(WRITTEN_AT_ONCE):
         source = pairs.source.padded(rows, pad).to(device)
         ids = generate(model, source, **(longest | options)).tolist()
         for row, sequence in zip(rows.tolist(), ids, strict=True):
-            written[row] = vocabulary.decode(sequence)
-    return written
+            summaries[row] = vocabulary.decode(sequence)
+    return summaries
 
 
 def evaluate_summaries(
-    model: Model, data: Dataset, vocabulary: Codec, **options: Any
+    model: Language, data: Dataset, vocabulary: Codec, **options: Any
 ) -> pd.DataFrame:
     """One row per document: source, target, prediction, and the scores of `score_summaries`."""
-    parts = []
+    tables = []
     blocks = -(-len(data) // READ_AT_ONCE)
     for texts in track(data.blocks(READ_AT_ONCE), f"summarizing {data.name}", blocks):
-        written = write_summaries(model, *texts, vocabulary, **options)
-        rows = pd.DataFrame(dict(zip(TEXTS, (*texts, written), strict=True)))
-        parts.append(rows.join(score_summaries(rows, data.has_grammar)))
-    return pd.concat(parts, ignore_index=True)
+        summaries = write_summaries(model, *texts, vocabulary, **options)
+        rows = pd.DataFrame(dict(zip(TEXTS, (*texts, summaries), strict=True)))
+        tables.append(rows.join(score_summaries(rows, data.has_grammar)))
+    return pd.concat(tables, ignore_index=True)
 
 
 def summarize_scores(rows: pd.DataFrame) -> dict[str, Any]:
@@ -61,8 +61,8 @@ def summarize_scores(rows: pd.DataFrame) -> dict[str, Any]:
     """
     scores: Any = mean_scores(rows.drop(columns=list(TEXTS))).to_dict("index")
     if meteor_missing() is None:
-        written, meant = (rows[name].map(words).tolist() for name in ("prediction", "target"))
-        value = java_meteor(written, [[each] for each in meant])[0]
+        predictions, targets = (rows[name].map(words).tolist() for name in ("prediction", "target"))
+        value = java_meteor(predictions, [[target] for target in targets])[0]
         scores["meteor_java"] = {"value": value, "low": None, "high": None, "n": len(rows)}
     exact = scores["exact_match"]
     return {

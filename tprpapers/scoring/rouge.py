@@ -50,17 +50,17 @@ def rouge_l(caption: Words, references: Sequence[Words]) -> float:
     return (1 + BETA**2) * precision * recall / (recall + BETA**2 * precision)
 
 
-def longest_common(first: Words, second: Words) -> int:
+def longest_common(a: Words, b: Words) -> int:
     """The length of the longest sequence of words that both have in this order."""
-    row = [0] * (len(second) + 1)
-    for word in first:
-        row = list(_next(row, word, second))
+    row = [0] * (len(b) + 1)
+    for word in a:
+        row = list(_next(row, word, b))
     return row[-1]
 
 
-def _next(row: list[int], word: str, second: Words) -> Iterator[int]:
-    left = 0
-    yield left
-    for column, other in enumerate(second):
-        left = row[column] + 1 if word == other else max(left, row[column + 1])
-        yield left
+def _next(row: list[int], word: str, words: Words) -> Iterator[int]:
+    length = 0
+    yield length
+    for column, candidate in enumerate(words):
+        length = row[column] + 1 if word == candidate else max(length, row[column + 1])
+        yield length

@@ -22,7 +22,7 @@ from tprprobe.files.settings import Document, parse
 from tprprobe.files.writing import write_file
 
 SIDES = ("A", "B")
-SHOWN = ("item", "source", *SIDES)
+SHOWN_COLUMNS = ("item", "source", *SIDES)
 # Source: jiang §4. Votes are A, B or tie; of facts, whether the reference has one that the source
 # has not, and whether A and B have such a fact of the reference: yes or no.
 QUESTIONS = {
@@ -50,8 +50,8 @@ def key_of(sheet: str | Path) -> Path:
 
 
 def draw_sheet(
-    first: pd.DataFrame,
-    second: pd.DataFrame,
+    rows_a: pd.DataFrame,
+    rows_b: pd.DataFrame,
     names: tuple[str, str],
     kind: str = "votes",
     n: int = 120,
@@ -65,25 +65,25 @@ def draw_sheet(
     """
     if kind not in QUESTIONS:
         raise unknown("kind of sheet", kind, QUESTIONS)
-    if not first["source"].equals(second["source"]):
+    if not rows_a["source"].equals(rows_b["source"]):
         raise InputError("two models are compared on the same documents; evaluate both on the same")
-    same = (first["prediction"] == second["prediction"]).to_numpy() & (kind == "votes")
-    offered = np.flatnonzero(~same)
+    is_same = (rows_a["prediction"] == rows_b["prediction"]).to_numpy() & (kind == "votes")
+    offered = np.flatnonzero(~is_same)
     if n > len(offered):
         raise InputError(
             f"n = {n} of {len(offered)} documents that can be asked about; ask for fewer"
         )
     rng = np.random.default_rng(seed)
-    chosen = rng.permutation(offered)[:n]
+    drawn_rows = rng.permutation(offered)[:n]
     swapped = rng.random(n) < 0.5
-    pairs = [(first["prediction"].iloc[i], second["prediction"].iloc[i]) for i in chosen]
-    shown = [pair[::-1] if swap else pair for pair, swap in zip(pairs, swapped, strict=True)]
-    sheet = pd.DataFrame(shown, columns=list(SIDES))
+    pairs = [(rows_a["prediction"].iloc[i], rows_b["prediction"].iloc[i]) for i in drawn_rows]
+    sides = [pair[::-1] if swap else pair for pair, swap in zip(pairs, swapped, strict=True)]
+    sheet = pd.DataFrame(sides, columns=list(SIDES))
     if kind == "facts":
-        sheet.insert(0, "reference", first["target"].iloc[chosen].to_numpy())
-    sheet.insert(0, "source", first["source"].iloc[chosen].to_numpy())
+        sheet.insert(0, "reference", rows_a["target"].iloc[drawn_rows].to_numpy())
+    sheet.insert(0, "source", rows_a["source"].iloc[drawn_rows].to_numpy())
     sheet.insert(0, "item", np.arange(1, n + 1))
-    key = {"models": list(names), "seed": seed, "rows": chosen.tolist()}
+    key = {"models": list(names), "seed": seed, "rows": drawn_rows.tolist()}
     return sheet.assign(**dict.fromkeys(QUESTIONS[kind], "")), key | {"swapped": swapped.tolist()}
 
 
@@ -106,7 +106,7 @@ def read_sheet(path: str | Path) -> tuple[pd.DataFrame, dict[str, Any]]:
         raise InputError(f"no {path}; a sheet and its .key.json stand together")
     with as_input_error(f"{path} is damaged"):
         sheet = pd.read_csv(path, dtype=str, keep_default_na=False)
-    lacking = [name for name in SHOWN if name not in sheet]
+    lacking = [name for name in SHOWN_COLUMNS if name not in sheet]
     if lacking or len(sheet) != len(key["rows"]):
         raise InputError(
             f"{path} lacks {', '.join(lacking) or 'rows'}; fill in the sheet as written"
@@ -136,11 +136,11 @@ def read_answers(
     if question not in sheet:
         raise InputError(f"{path} has no column {question!r}; it is a sheet of another kind")
     answers: Any = sheet[question].str.strip()
-    known = {**values, "": np.nan}
+    value_by_answer = {**values, "": np.nan}
     for item, answer in zip(sheet["item"], answers, strict=True):
-        if answer.lower() not in known:
+        if answer.lower() not in value_by_answer:
             accepted = ", ".join(values)
             raise InputError(
                 f"{path}, item {item}: {question} is {answer!r}; write {accepted} or nothing"
             )
-    return np.array([known[answer.lower()] for answer in answers])
+    return np.array([value_by_answer[answer.lower()] for answer in answers])

@@ -43,11 +43,12 @@ def judge_summary(source: str, prediction: str) -> dict[str, bool]:
 def score_summaries(rows: pd.DataFrame, english: bool = False) -> pd.DataFrame:
     """The scores of rows with source, target and prediction, in their order."""
     texts: Iterable = zip(rows["source"], rows["target"], rows["prediction"], strict=True)
-    found = [
-        score_summary(*three) | (judge_summary(three[0], three[2]) if english else {})
-        for three in texts
+    records = [
+        score_summary(*texts_of_row)
+        | (judge_summary(texts_of_row[0], texts_of_row[2]) if english else {})
+        for texts_of_row in texts
     ]
-    return pd.DataFrame(found, index=rows.index)
+    return pd.DataFrame(records, index=rows.index)
 
 
 def mean_scores(scores: pd.DataFrame) -> pd.DataFrame:
@@ -77,24 +78,24 @@ def _interval(values: np.ndarray) -> Interval:
     return bootstrap_ratio(values.astype(float), np.ones(len(values)))
 
 
-def compare_scores(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
+def compare_scores(scores: pd.DataFrame, baseline: pd.DataFrame) -> pd.DataFrame:
     """first − second of every score, paired by document: one row per score: value, low, high, p, n.
 
     Intervals draw documents, which are those that have the score in both. p is the bootstrap's; of
     shares of documents it is McNemar's exact test.
     Raises: InputError if the two are not of the same documents.
     """
-    if not first.index.equals(second.index):
+    if not scores.index.equals(baseline.index):
         raise InputError("two models are compared on the same documents; evaluate both on the same")
-    shared = [name for name in first if name in second]
-    rows = {name: _compare(first[name].to_numpy(), second[name].to_numpy()) for name in shared}
+    shared = [name for name in scores if name in baseline]
+    rows = {name: _compare(scores[name].to_numpy(), baseline[name].to_numpy()) for name in shared}
     return pd.DataFrame(rows).T.astype({"n": int})
 
 
 def _compare(
-    first: Shaped[np.ndarray, " document"], second: Shaped[np.ndarray, " document"]
+    scores: Shaped[np.ndarray, " document"], baseline: Shaped[np.ndarray, " document"]
 ) -> dict[str, float]:
-    difference = first.astype(float) - second.astype(float)
+    difference = scores.astype(float) - baseline.astype(float)
     difference = difference[~np.isnan(difference)]
     interval = _interval(difference)
     p = sign_test(int((difference > 0).sum()), int((difference < 0).sum()))
@@ -102,6 +103,6 @@ def _compare(
         "value": interval.value,
         "low": interval.low,
         "high": interval.high,
-        "p": p if _is_share(first) else interval.p_value,
+        "p": p if _is_share(scores) else interval.p_value,
         "n": len(difference),
     }

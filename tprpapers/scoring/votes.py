@@ -29,14 +29,14 @@ def count_votes(paths: Sequence[str | Path]) -> pd.DataFrame:
         raise InputError(
             f"{paths[0]} and the other sheets are not of the same models and documents"
         )
-    first, second = keys[0]["models"]
+    model_a, model_b = keys[0]["models"]
     rows = []
     for criterion in QUESTIONS["votes"]:
         signs = [
             _signs(sheet, key["swapped"], criterion, path)
             for path, (sheet, key) in zip(paths, sheets, strict=True)
         ]
-        rows.append({"criterion": criterion, "first": first, "second": second} | _count(signs))
+        rows.append({"criterion": criterion, "first": model_a, "second": model_b} | _count(signs))
     return pd.DataFrame(rows)
 
 

@@ -56,13 +56,15 @@ class Answers:
         seeds = self.study.seeds(*weights)
         if not seeds or not self.n:
             return Interval(np.nan, np.nan, np.nan)
-        parts = [weight * self._right(variant, seeds) for variant, weight in weights.items()]
-        d = np.sum(parts, axis=0)
+        weighted_scores = [
+            weight * self._right(variant, seeds) for variant, weight in weights.items()
+        ]
+        d = np.sum(weighted_scores, axis=0)
         value = float(np.mean(d))
-        between, freedom = self._between(weights) if pooled else _own_spread(d)
+        between, freedom = self._between(weights) if pooled else _spread_between_seeds(d)
         if freedom < 1:
             return Interval(value, np.nan, np.nan)
-        variances, degrees = _parts(d, between, freedom)
+        variances, degrees = _variances(d, between, freedom)
         variance = variances[0] + max(variances[1] - variances[2], 0.0)
         df = variance**2 / max(np.sum(variances**2 / degrees), np.finfo(float).tiny)
         half = float(stats.t.ppf(0.975, df) * np.sqrt(variance))
@@ -81,48 +83,44 @@ class Answers:
         alike cancels there, so it is taken out (an additive model of variant and seed). Else it is in
         the variance, and counts no more often than there are seeds (Satterthwaite).
         """
-        (both, all_free), (rest, free) = self._residuals
+        (total, all_free), (residual, free) = self._residuals
         if balanced:
-            return rest / max(free, 1), free
-        parts = ((both - rest, all_free - free), (rest, free))
-        spread = sum(part**2 / each for part, each in parts if each)
-        return both / max(all_free, 1), both**2 / spread if spread else all_free
+            return residual / max(free, 1), free
+        components = ((total - residual, all_free - free), (residual, free))
+        spread = sum(variance**2 / degrees for variance, degrees in components if degrees)
+        return total / max(all_free, 1), total**2 / spread if spread else all_free
 
     @cached_property
     def _residuals(self) -> list[tuple[float, int]]:
-        """The sum of squares of run means beside variants, and beside variants and seeds, each with its
-        degrees of freedom.
-        """
-        share, found = self.right.mean().to_numpy(), []
+        """Residual sums of squares of run means, with degrees of freedom: of variant, of variant and seed."""
+        share, sums_of_squares = self.right.mean().to_numpy(), []
         for effects in (["variant"], ["variant", "seed"]):
             design = pd.get_dummies(self.study.runs[effects].astype(str), dtype=float).to_numpy()
             residual = share - design @ np.linalg.lstsq(design, share, rcond=None)[0]
             freedom = len(design) - int(np.linalg.matrix_rank(design))
-            found.append((float(residual @ residual), freedom))
-        return found
+            sums_of_squares.append((float(residual @ residual), freedom))
+        return sums_of_squares
 
     def _right(self, variant: str, seeds: Any) -> Float[np.ndarray, "seed example"]:
         return self.right[[f"{variant}-{seed}" for seed in seeds]].to_numpy(float).T
 
 
-def _own_spread(d: Float[np.ndarray, "seed example"]) -> tuple[float, float]:
+def _spread_between_seeds(d: Float[np.ndarray, "seed example"]) -> tuple[float, float]:
     """The variance of a contrast between its seeds, and its degrees of freedom."""
     return (float(d.mean(1).var(ddof=1)) if len(d) > 1 else np.nan), len(d) - 1
 
 
-def _parts(
+def _variances(
     d: Float[np.ndarray, "seed example"], between: float, freedom: float
 ) -> tuple[Float[np.ndarray, "3"], Float[np.ndarray, "3"]]:
-    """The variances of the mean of D (over seeds, over examples, counted in both), with degrees of
-    freedom.
-    """
+    """The variances of the mean of D over seeds, over examples and in both, and degrees of freedom."""
     seeds, examples = d.shape
     by_example = d.mean(0)
     centered = d - by_example - d.mean(1, keepdims=True) + d.mean()
-    both = max((seeds - 1) * (examples - 1), 1)
-    residual = float(np.sum(centered**2)) / both / (seeds * examples)
+    freedom_of_residual = max((seeds - 1) * (examples - 1), 1)
+    residual = float(np.sum(centered**2)) / freedom_of_residual / (seeds * examples)
     across = float(by_example.var(ddof=1)) / examples if examples > 1 else 0.0
-    degrees = np.array([freedom, max(examples - 1, 1), both], float)
+    degrees = np.array([freedom, max(examples - 1, 1), freedom_of_residual], float)
     return np.array([between / seeds, across, residual]), degrees
 
 
@@ -162,16 +160,16 @@ def _rows(study: Study, reference: str) -> Iterator[dict[str, object]]:
     for measure, (name, rows) in product(study.measures, subsets(study).items()):
         answers = Answers(study, rows, measure)
         for variant in study.variants:
-            own, gain = answers.mean(variant), answers.difference(variant, reference)
+            mean, gain = answers.mean(variant), answers.difference(variant, reference)
             yield {
                 "measure": measure,
                 "variant": variant,
                 "set": name,
                 "n": answers.n,
                 "seeds": len(study.seeds(variant)),
-                "value": own.value,
-                "low": own.low,
-                "high": own.high,
+                "value": mean.value,
+                "low": mean.low,
+                "high": mean.high,
                 "difference": gain.value,
                 "difference_low": gain.low,
                 "difference_high": gain.high,
@@ -206,13 +204,13 @@ def over_seeds(estimates: Sequence[Interval], examples: int) -> Interval:
     """
     if len(estimates) == 1:
         return estimates[0]
-    values = np.array([each.value for each in estimates])
-    own = np.array([(each.high - each.low) / 2 for each in estimates])
+    values = np.array([estimate.value for estimate in estimates])
+    half_widths = np.array([(estimate.high - estimate.low) / 2 for estimate in estimates])
     seeds = len(values) - 1
     halves = np.array(
         [
             stats.t.ppf(0.975, seeds) * values.std(ddof=1) / np.sqrt(seeds + 1),
-            np.sqrt((own**2).mean()),
+            np.sqrt((half_widths**2).mean()),
         ]
     )
     half, value = float(np.sqrt((halves**2).sum())), float(values.mean())

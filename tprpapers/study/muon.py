@@ -15,9 +15,9 @@ ADAM_BESIDE_MUON = 0.3  # of the learning rate, for embeddings, norms and biases
 def make_muon(model: nn.Module, settings: Optimizer) -> list[tuple[torch.optim.Optimizer, float]]:
     """The optimizers of a recipe, with their shares of the learning rate: Muon for linear maps, AdamW for the rest."""
     linear = [m.weight for m in model.modules() if isinstance(m, nn.Linear)]
-    known = {id(weight) for weight in linear}
-    others = [weight for weight in model.parameters() if id(weight) not in known]
-    return [(Muon(linear), 1.0), (make_adam(others, settings), ADAM_BESIDE_MUON)]
+    linear_ids = {id(weight) for weight in linear}
+    remaining = [weight for weight in model.parameters() if id(weight) not in linear_ids]
+    return [(Muon(linear), 1.0), (make_adam(remaining, settings), ADAM_BESIDE_MUON)]
 
 
 QUINTIC = (3.4445, -4.7750, 2.0315)

@@ -30,8 +30,8 @@ class Plan(Settings):
 
     @model_validator(mode="after")
     def _used(self) -> "Plan":
-        if given := [name for name in ("name", "seed") if name in self.recipe]:
-            raise ValueError(f"recipe.{given[0]} is the run's own: leave it out")
+        if run_keys := [name for name in ("name", "seed") if name in self.recipe]:
+            raise ValueError(f"recipe.{run_keys[0]} is the run's own: leave it out")
         if not isinstance(self.recipe.get("model", {}), dict):
             raise ValueError("recipe.model is a table of options, as in [recipe.model]")
         for mix in self.test:

@@ -19,7 +19,7 @@ from tprprobe.training.logs import read_log
 PLAN, ANSWERS, TEST = "plan.json", "answers.json", "test.parquet"
 FILES = ("runs.csv", "curves.csv.gz", "examples.csv.gz")
 GZIP = ".gz"  # studies of earlier versions have plain tables
-AGAIN = "take it from where it was copied, or train again"
+HOW_TO_RECOVER = "take it from where it was copied, or train again"
 COLUMNS = {
     FILES[0]: columns(
         text="run variant", whole="seed parameters steps", number="gigaflops seconds"
@@ -61,9 +61,9 @@ class Study:
     @cached_property
     def measures(self) -> list[str]:
         """Exact match, and the scores of documents."""
-        first = str(self.runs["run"].iloc[0])
-        parted = (str(name).partition(":") for name in self.examples)
-        return [EXACT, *(score for run, colon, score in parted if colon and run == first)]
+        run_name = str(self.runs["run"].iloc[0])
+        column_parts = (str(name).partition(":") for name in self.examples)
+        return [EXACT, *(score for run, colon, score in column_parts if colon and run == run_name)]
 
     def scores(self, measure: str = EXACT) -> pd.DataFrame:
         """One measure of every example (rows) by every run (columns)."""
@@ -75,8 +75,10 @@ class Study:
 def common_seeds(runs: pd.DataFrame, *variants: str) -> list[int]:
     """The seeds that all of these variants have among ``runs``."""
     finished = list(zip(runs["variant"], runs["seed"], strict=True))
-    have = [{seed for variant, seed in finished if variant == each} for each in variants]
-    return sorted(set.intersection(*have))
+    seeds_by_variant = [
+        {seed for variant, seed in finished if variant == name} for name in variants
+    ]
+    return sorted(set.intersection(*seeds_by_variant))
 
 
 def column(run: str, measure: str) -> str:
@@ -96,18 +98,20 @@ def collect_study(folder: str | os.PathLike[str]) -> Path:
     plan, recorded = read_json(folder / PLAN), read_records(folder)
     examples, runs, curves = pd.read_parquet(folder / "data" / TEST), [], []
     scores: list[pd.DataFrame] = []
-    told = {f"{v}-{s}": {"variant": v, "seed": s} for v in plan["variants"] for s in plan["seeds"]}
-    for name in dict.fromkeys([*told, *recorded[0]["run"]]):
+    run_keys = {
+        f"{v}-{s}": {"variant": v, "seed": s} for v in plan["variants"] for s in plan["seeds"]
+    }
+    for name in dict.fromkeys([*run_keys, *recorded[0]["run"]]):
         path = folder / "runs" / name
         if (path / ANSWERS).is_file():
-            found = _read_run(path, {"run": name, **told[name]})
+            tables = _read_run(path, {"run": name, **run_keys[name]})
         elif name in set(recorded[0]["run"]):
-            found = _recorded_run(recorded, name)
+            tables = _recorded_run(recorded, name)
         else:
             continue
-        runs.append(found[0])
-        curves.append(found[1])
-        scores.append(found[2])
+        runs.append(tables[0])
+        curves.append(tables[1])
+        scores.append(tables[2])
     if not runs:
         raise InputError(f"{folder} has no finished run yet: train on with --resume")
     flags = examples.select_dtypes(bool).columns
@@ -123,26 +127,28 @@ def csv_bytes(table: pd.DataFrame, file: str) -> bytes:
     return gzip.compress(content, mtime=0) if file.endswith(GZIP) else content
 
 
-Found = tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]  # its row, its curve, its scores
+RunTables = tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]  # its row, its curve, its scores
 
 
-def _read_run(path: Path, told: dict[str, Any]) -> Found:
-    about, log = read_json(path / ANSWERS), pd.DataFrame(read_log(path))
+def _read_run(path: Path, run_keys: dict[str, Any]) -> RunTables:
+    answers, log = read_json(path / ANSWERS), pd.DataFrame(read_log(path))
     log = log[log["metric"].isin(WATCHED)].astype({"step": int, "seconds": float})
-    scores = {column(told["run"], name): values for name, values in about.pop("scores").items()}
-    row = told | about | {"seconds": log["seconds"].iloc[-1]}
+    scores = {
+        column(run_keys["run"], name): values for name, values in answers.pop("scores").items()
+    }
+    row = run_keys | answers | {"seconds": log["seconds"].iloc[-1]}
     return (
         pd.DataFrame([row]),
-        log[["step", "seconds", "metric", "value"]].assign(**told),
+        log[["step", "seconds", "metric", "value"]].assign(**run_keys),
         pd.DataFrame(scores),
     )
 
 
-def _recorded_run(recorded: Sequence[pd.DataFrame], name: str) -> Found:
+def _recorded_run(recorded: Sequence[pd.DataFrame], name: str) -> RunTables:
     runs, curves, examples = recorded
     row, curve = (table[table["run"] == name] for table in (runs, curves))
-    own = [each for each in examples if str(each).partition(":")[0] == name]
-    return row, curve, examples[own]
+    columns = [column for column in examples if str(column).partition(":")[0] == name]
+    return row, curve, examples[columns]
 
 
 def read_records(folder: Path) -> list[pd.DataFrame]:
@@ -168,22 +174,24 @@ def load_study(folder: str | os.PathLike[str]) -> Study:
     folder = Path(folder)
     paths = _table_paths(folder)
     runs, curves, examples = (
-        read_table(paths[file], known, AGAIN) for file, known in COLUMNS.items()
+        read_table(paths[file], columns, HOW_TO_RECOVER) for file, columns in COLUMNS.items()
     )
-    named = runs["variant"] + "-" + runs["seed"].astype(str)
-    if runs.empty or examples.empty or (named != runs["run"]).any():
-        raise InputError(f"{folder} has runs that are not named as its variants and seeds: {AGAIN}")
+    expected_names = runs["variant"] + "-" + runs["seed"].astype(str)
+    if runs.empty or examples.empty or (expected_names != runs["run"]).any():
+        raise InputError(
+            f"{folder} has runs that are not named as its variants and seeds: {HOW_TO_RECOVER}"
+        )
     if repeated := [*runs.loc[runs["run"].duplicated(), "run"]]:
-        raise InputError(f"{paths[FILES[0]]} has the run {repeated[0]!r} twice: {AGAIN}")
+        raise InputError(f"{paths[FILES[0]]} has the run {repeated[0]!r} twice: {HOW_TO_RECOVER}")
     if missing := [name for name in runs["run"] if name not in examples]:
-        raise InputError(f"{paths[FILES[2]]} lacks the run {missing[0]!r}: {AGAIN}")
-    known = set(runs["run"])
+        raise InputError(f"{paths[FILES[2]]} lacks the run {missing[0]!r}: {HOW_TO_RECOVER}")
+    run_names = set(runs["run"])
     scores: Columns = {
-        each: int if each in known else float
-        for each in map(str, examples)
-        if each.partition(":")[0] in known
+        column: int if column in run_names else float
+        for column in map(str, examples)
+        if column.partition(":")[0] in run_names
     }
-    examples = check_columns(examples, scores, paths[FILES[2]], AGAIN)
+    examples = check_columns(examples, scores, paths[FILES[2]], HOW_TO_RECOVER)
     return Study(folder.resolve().name, runs, curves, examples)
 
 

@@ -32,7 +32,7 @@ from tprprobe.training.loop import MODEL, train
 from tprprobe.training.recipes import Recipe
 
 LOCK, COPIED = "lock", "plan.toml"
-COUNTED = 64  # examples whose forward and backward pass is counted
+N_FLOP_EXAMPLES = 64  # examples whose forward and backward pass is counted
 
 
 def run_study(
@@ -52,17 +52,17 @@ def run_study(
         _open(plan, out, resume)
     workers = os.cpu_count() or 1
     examples = tested(plan, out, workers)
-    judged = not has_one_answer(examples) and load_data(plan.test[0].data).has_grammar
+    has_grammar = not has_one_answer(examples) and load_data(plan.test[0].data).has_grammar
     load = pools(out / "data", plan.longest)
     recorded = set(read_records(out)[0]["run"])
     missing = {name: recipe for name, recipe in plan.runs().items() if name not in recorded}
     for name, recipe in missing.items():
         folder = out / "runs" / name
-        with held(folder / "lock", wait=False) as mine:
-            if mine and not (folder / ANSWERS).exists():
+        with held(folder / "lock", wait=False) as is_locked:
+            if is_locked and not (folder / ANSWERS).exists():
                 if not (folder / MODEL).exists():
                     train(recipe, folder, resume=True, device=device, load_pool=load)
-                _answer(recipe, folder, examples, judged)
+                _answer(recipe, folder, examples, has_grammar)
     with held(out / LOCK):
         return collect_study(out)
 
@@ -76,16 +76,15 @@ def _open(plan: Plan, out: Path, resume: bool) -> None:
             )
         write_file(out / PLAN, read_plan(copied).model_dump_json(indent=1))
     settings = plan.model_dump(mode="json")
-    if (out / PLAN).is_file() and plan.trains_alike(told := read_json(out / PLAN).get("recipe")):
-        settings["recipe"] = told
+    if (out / PLAN).is_file() and plan.trains_alike(
+        recorded_recipe := read_json(out / PLAN).get("recipe")
+    ):
+        settings["recipe"] = recorded_recipe
     KeptRun.open(out, settings, resume, PLAN, PLAN, {LOCK}, growing=("seeds", "variants"))
 
 
-def _answer(recipe: Recipe, folder: Path, examples: pd.DataFrame, judged: bool) -> None:
-    """Writes the scores of a run on every tested example, its size, and the arithmetic of a step.
-
-    ``judged``: documents have a grammar, which tells whether a summary is grammatical and true.
-    """
+def _answer(recipe: Recipe, folder: Path, examples: pd.DataFrame, has_grammar: bool) -> None:
+    """Writes the scores of a run on every tested example, its size, and the arithmetic of a step."""
     model = read_checkpoint(folder / MODEL).eval()
     vocabulary = require_vocabulary(model)
     sources, targets = list(examples["source"]), list(examples["target"])
@@ -93,15 +92,15 @@ def _answer(recipe: Recipe, folder: Path, examples: pd.DataFrame, judged: bool) 
     if has_one_answer(examples):
         scores = pd.DataFrame({EXACT: exact_matches(model, pairs)[0]})
     else:
-        written = write_summaries(model, sources, targets, vocabulary)
-        scores = score_summaries(examples.assign(prediction=written), judged)
-    about = {
+        summaries = write_summaries(model, sources, targets, vocabulary)
+        scores = score_summaries(examples.assign(prediction=summaries), has_grammar)
+    answers = {
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "gigaflops": _count_flops(model, pairs) / 1e9,
         "steps": recipe.steps,
         "scores": {str(name): _values(scores[name]) for name in scores},
     }
-    write_file(folder / ANSWERS, json.dumps(about, indent=1))
+    write_file(folder / ANSWERS, json.dumps(answers, indent=1))
 
 
 def _values(scores: pd.Series) -> Sequence[float | None]:
@@ -113,8 +112,8 @@ def _values(scores: pd.Series) -> Sequence[float | None]:
 
 def _count_flops(model: Model, pairs: Pairs) -> float:
     """The floating point operations of a forward and backward pass on the first examples."""
-    first = torch.arange(min(COUNTED, len(pairs)))
-    source, target = pairs.batch(first, model.config.pad)
+    indices = torch.arange(min(N_FLOP_EXAMPLES, len(pairs)))
+    source, target = pairs.batch(indices, model.config.pad)
     with FlopCounterMode(display=False) as counter:
         model(source, target[:, :-1]).sum().backward()
     return float(counter.get_total_flops())

@@ -30,8 +30,8 @@ def pools(folder: Path, longest: int | None) -> Callable[[list[Mix], Codec, torc
     """
 
     def load(mixes: list[Mix], vocabulary: Codec, device: torch.device) -> Pool:
-        told = repr((mixes, vocabulary.symbols, longest)).encode()
-        path = folder / f"{blake2b(told, digest_size=8).hexdigest()}.pt"
+        key = repr((mixes, vocabulary.symbols, longest)).encode()
+        path = folder / f"{blake2b(key, digest_size=8).hexdigest()}.pt"
         with held(folder / "lock"):
             if not path.exists():
                 _write(path, _shorter(Pool.load(mixes, vocabulary, device), vocabulary, longest))
@@ -44,21 +44,21 @@ def _shorter(pool: Pool, vocabulary: Codec, longest: int | None) -> Pool:
     if longest is None:
         return pool
     enclosing = int(encode_sources(["1"], vocabulary).lengths[0]) - 1  # start and end symbols
-    kept = pool.pairs.source.lengths[pool.indices] - enclosing <= longest
-    return Pool(pool.pairs, pool.indices[kept], pool.lengths[kept])
+    is_short = pool.pairs.source.lengths[pool.indices] - enclosing <= longest
+    return Pool(pool.pairs, pool.indices[is_short], pool.lengths[is_short])
 
 
 def _write(path: Path, pool: Pool) -> None:
     source, target = pool.pairs.source, pool.pairs.target
-    parts = [source.values, source.offsets, target.values, target.offsets]
+    tensors = [source.values, source.offsets, target.values, target.offsets]
     with whole(path) as partial, open(partial, "wb") as stream:  # a path would be named in the file
-        torch.save([part.clone() for part in (*parts, pool.indices, pool.lengths)], stream)
+        torch.save([tensor.clone() for tensor in (*tensors, pool.indices, pool.lengths)], stream)
 
 
 def _read(path: Path, device: torch.device) -> Pool:
-    parts: list[Tensor] = torch.load(path, weights_only=True, mmap=True)
-    pairs = Pairs(Ragged(*parts[:2]), Ragged(*parts[2:4])).to(device)
-    return Pool(pairs, *parts[4:])
+    tensors: list[Tensor] = torch.load(path, weights_only=True, mmap=True)
+    pairs = Pairs(Ragged(*tensors[:2]), Ragged(*tensors[2:4])).to(device)
+    return Pool(pairs, *tensors[4:])
 
 
 def tested(plan: Plan, folder: Path, workers: int) -> pd.DataFrame:
@@ -95,21 +95,21 @@ def _recorded(folder: Path) -> pd.DataFrame | None:
 
 
 def _generated(plan: Plan, workers: int) -> pd.DataFrame:
-    parts = [
+    datasets = [
         load_data(mix.data, split=mix.split, n=mix.n, seed=mix.seed, workers=workers)
         for mix in plan.test
     ]
-    if len({data[0].has_one_answer for data in parts}) > 1:
+    if len({data[0].has_one_answer for data in datasets}) > 1:
         raise InputError(f"{plan.name}: test: questions and documents are studied apart")
     rows = [
-        (each.module or data.split, each.source, each.target)
-        for data in parts
+        (example.module or data.split, example.source, example.target)
+        for data in datasets
         for block in data.examples(1024)
-        for each in block
+        for example in block
     ]
     table = pd.DataFrame(rows, columns=["module", "source", "target"])
     table = table.drop_duplicates("source", ignore_index=True)
-    if not parts[0][0].has_one_answer:
+    if not datasets[0][0].has_one_answer:
         if plan.longest is not None:
             raise InputError(f"{plan.name}: longest = {plan.longest} is of questions: leave it out")
         return table

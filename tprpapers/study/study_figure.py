@@ -35,12 +35,14 @@ def matched_study(
             "this study's runs have no exact match: give its recipe [[recipe.evaluate]]"
         )
     variants = list(dict.fromkeys(runs["variant"]))
-    looks = dict(zip(variants, zip(_colors(variants, reference), MARKS, strict=False), strict=True))
+    styles = dict(
+        zip(variants, zip(_colors(variants, reference), MARKS, strict=False), strict=True)
+    )
     cost = runs.groupby("variant", sort=False)["gigaflops"].mean() / 1e3  # teraflops
     figure = drawing(7, 6.6)
     mosaic: Any = [["steps", "cost"], ["gain", "gain"]]
     places = figure.subplot_mosaic(mosaic, height_ratios=[2, 3])
-    for variant, (color, mark) in looks.items():
+    for variant, (color, mark) in styles.items():
         for place, unit in (("steps", 1.0), ("cost", cost[variant])):
             rate = 1.0 if place == "steps" else cost[reference]
             bands = _differences(curves, variant, reference, unit / rate)
@@ -53,7 +55,7 @@ def matched_study(
     _finish(places["steps"], "At equal steps", "step")
     _finish(places["cost"], "At equal arithmetic", "TFLOP, forward and backward")
     places["steps"].set_ylabel(f"points, minus {reference}'s")
-    _gains(places["gain"], scores, looks, reference)
+    _gains(places["gain"], scores, styles, reference)
     handles = places["steps"].get_legend_handles_labels()[0]
     figure.legend(handles=handles, loc="outside lower center", ncols=4, fontsize=7, frameon=False)
     return figure
@@ -62,41 +64,40 @@ def matched_study(
 def _colors(variants: Sequence[str], reference: str) -> list[tuple[float, float, float]]:
     """A color per variant, in their order; the reference, which all lie about, is of the color of ink."""
     hues = iter(palette(len(variants)))
-    return [to_rgb(INK) if each == reference else next(hues) for each in variants]
+    return [to_rgb(INK) if variant == reference else next(hues) for variant in variants]
 
 
 def _differences(curves: pd.DataFrame, variant: str, reference: str, ratio: float) -> pd.DataFrame:
-    """The mean, lowest and highest difference between runs of one seed at the variant's steps.
-
-    The reference is read where it had done ``ratio`` times as many steps; not beyond its end.
-    """
-    found = []
-    for seed, own in curves[curves["variant"] == variant].groupby("seed"):
-        other = curves[(curves["variant"] == reference) & (curves["seed"] == seed)]
-        if len(other):
-            steps = own["step"] * ratio
-            behind = np.interp(steps, other["step"], other["value"])
-            inside = steps <= other["step"].max() + 1e-6
-            found.append(own.assign(value=own["value"] - behind)[inside])
-    if not found:
+    """Mean, lowest and highest difference of runs of one seed, where the reference has done ``ratio`` times the steps."""
+    tables = []
+    for seed, variant_curve in curves[curves["variant"] == variant].groupby("seed"):
+        reference_curve = curves[(curves["variant"] == reference) & (curves["seed"] == seed)]
+        if len(reference_curve):
+            steps = variant_curve["step"] * ratio
+            reference_values = np.interp(steps, reference_curve["step"], reference_curve["value"])
+            inside = steps <= reference_curve["step"].max() + 1e-6
+            tables.append(
+                variant_curve.assign(value=variant_curve["value"] - reference_values)[inside]
+            )
+    if not tables:
         return pd.DataFrame(columns=["mean", "min", "max"], dtype=float)
-    return pd.concat(found).groupby("step")["value"].agg(["mean", "min", "max"])
+    return pd.concat(tables).groupby("step")["value"].agg(["mean", "min", "max"])
 
 
 def _gains(
     axes: Axes,
     scores: pd.DataFrame,
-    looks: Mapping[str, tuple[Sequence[float], str]],
+    styles: Mapping[str, tuple[Sequence[float], str]],
     reference: str,
 ) -> None:
     """Differences from the reference with their intervals; a row per set, a mark per variant."""
-    others = [variant for variant in looks if variant != reference]
+    variants = [variant for variant in styles if variant != reference]
     sets = [name for name in SETS if name in set(scores["set"])]
     for row, name in enumerate(sets):
-        for place, variant in enumerate(others):
+        for place, variant in enumerate(variants):
             score = scores[(scores["variant"] == variant) & (scores["set"] == name)].iloc[0]
-            y = row + 0.7 * ((place + 0.5) / len(others) - 0.5)
-            color, mark = looks[variant]
+            y = row + 0.7 * ((place + 0.5) / len(variants) - 0.5)
+            color, mark = styles[variant]
             bounds = [score["difference_low"], score["difference_high"]]
             axes.plot(bounds, [y, y], color=color, linewidth=1.4)
             axes.plot(score["difference"], y, color=color, marker=mark, markersize=5)

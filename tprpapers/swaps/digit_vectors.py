@@ -47,10 +47,10 @@ def read_digits(model: Model, questions: Sequence[str], kinds: Sequence[str]) ->
     token = starts + gold["position"].to_numpy(int) + int(vocabulary.source_start)
     keys = zip(gold["char"], gold["place"], gold["n_digits"], gold["polarity"], strict=True)
     cells: dict[Cell, list[int]] = {}
-    for at, key in enumerate(keys):
-        cells.setdefault(key, []).append(at)
-    kept = {site: torch.from_numpy(each[token]) for site, each in rows.items()}
-    return DigitVectors(kept, {key: np.array(each) for key, each in cells.items()})
+    for token_index, key in enumerate(keys):
+        cells.setdefault(key, []).append(token_index)
+    vectors = {site: torch.from_numpy(states[token]) for site, states in rows.items()}
+    return DigitVectors(vectors, {key: np.array(indices) for key, indices in cells.items()})
 
 
 def label_digits(questions: Sequence[str]) -> pd.DataFrame:

@@ -40,37 +40,41 @@ def choose_donors(
     """
     rng = np.random.default_rng(seed)
     gold = dict(iter(label_digits(list(swaps["text"])).groupby("question")))
-    chosen: dict[str, list[dict[int, int]]] = {name: [] for name in DONORS}
+    donors_by_kind: dict[str, list[dict[int, int]]] = {name: [] for name in DONORS}
     for number, row in enumerate(swaps.to_dict("records")):
         marks = gold[number].set_index("position") if number in gold else None
-        found = {name: _choose(row, marks, donors, *which, rng) for name, which in DONORS.items()}
-        complete = all(None not in each.values() and each for each in found.values())
-        for name, each in found.items():
-            chosen[name].append(
-                {at: int(token or 0) for at, token in each.items()} if complete else {}
+        tokens_by_kind = {
+            name: _choose(row, marks, donors, *contrast, rng) for name, contrast in DONORS.items()
+        }
+        complete = all(None not in tokens.values() and tokens for tokens in tokens_by_kind.values())
+        for name, tokens in tokens_by_kind.items():
+            donors_by_kind[name].append(
+                {position: int(token or 0) for position, token in tokens.items()}
+                if complete
+                else {}
             )
-    return chosen
+    return donors_by_kind
 
 
 def _choose(
     row: dict[Any, Any],
     marks: pd.DataFrame | None,
     donors: DigitVectors,
-    other_digit: bool,
-    other_polarity: bool,
+    changes_digit: bool,
+    changes_polarity: bool,
     rng: np.random.Generator,
 ) -> dict[int, int | None]:
     if marks is None or row["kind"] != KIND:
         return {}
     sides = [*zip(row["first"], row["second"], strict=True)]
-    found: dict[int, int | None] = {}
-    for at, partner in [*sides, *((other, own) for own, other in sides)]:
-        own = marks.loc[at]
-        digit = marks.loc[partner if other_digit else at, "char"]
-        polarity = POLARITIES[(own["polarity"] == POLARITIES[0]) == other_polarity]
-        cell = (str(digit), int(own["place"]), int(own["n_digits"]), polarity)
-        found[at] = donors.draw(cell, rng)
-    return found
+    tokens: dict[int, int | None] = {}
+    for position, partner in [*sides, *((b, a) for a, b in sides)]:
+        mark = marks.loc[position]
+        digit = marks.loc[partner if changes_digit else position, "char"]
+        polarity = POLARITIES[(mark["polarity"] == POLARITIES[0]) == changes_polarity]
+        cell = (str(digit), int(mark["place"]), int(mark["n_digits"]), polarity)
+        tokens[position] = donors.draw(cell, rng)
+    return tokens
 
 
 def measure_donors(
@@ -82,21 +86,23 @@ def measure_donors(
     donor, vectors are ``role``, of all layers and heads at once.
     """
     pairs, predicted = encode_swaps(model, swaps)
-    chosen = choose_donors(swaps, donors, seed)
-    able = np.array([bool(each) for each in next(iter(chosen.values()))], bool)
-    parts = []
+    donors_by_kind = choose_donors(swaps, donors, seed)
+    able = np.array([bool(tokens) for tokens in next(iter(donors_by_kind.values()))], bool)
+    tables = []
     for rows in pairs.by_length(BATCH):
         batch = [pairs.batch(rows, model.config.pad), predicted.batch(rows, model.config.pad)]
-        (source, answer), (_, new) = ([x.to(_device(model)) for x in each] for each in batch)
-        some = [[chosen[name][i] for i in rows.tolist()] for name in DONORS]
-        variants = [_variant(model, donors, each, source.shape[1]) for each in some]
-        scores = score_variants(model, source, [answer, new], variants)
-        part = swaps.iloc[rows.tolist()]
-        parts += [
-            tabulate(part, scores, number, vectors="role", at=name)[able[rows.numpy()]]
+        (source, answer), (_, counterfactual) = (
+            [x.to(_device(model)) for x in ids] for ids in batch
+        )
+        tokens_by_kind = [[donors_by_kind[name][i] for i in rows.tolist()] for name in DONORS]
+        variants = [_variant(model, donors, tokens, source.shape[1]) for tokens in tokens_by_kind]
+        scores = score_variants(model, source, [answer, counterfactual], variants)
+        batch_swaps = swaps.iloc[rows.tolist()]
+        tables += [
+            tabulate(batch_swaps, scores, number, vectors="role", place=name)[able[rows.numpy()]]
             for number, name in enumerate(DONORS)
         ]
-    return pd.concat(parts, ignore_index=True)
+    return pd.concat(tables, ignore_index=True)
 
 
 def _device(model: Model) -> torch.device:
@@ -104,23 +110,27 @@ def _device(model: Model) -> torch.device:
 
 
 def _variant(
-    model: Model, donors: DigitVectors, chosen: Sequence[dict[int, int]], length: int
+    model: Model, donors: DigitVectors, tokens_by_swap: Sequence[dict[int, int]], length: int
 ) -> Variant:
     """The edits that put the chosen tokens' roles at their positions, site by site."""
     offset = int(require_vocabulary(model).source_start)
     places = [
-        (row, at + offset, token) for row, each in enumerate(chosen) for at, token in each.items()
+        (row, position + offset, token)
+        for row, tokens_by_position in enumerate(tokens_by_swap)
+        for position, token in tokens_by_position.items()
     ]
-    rows, at, tokens = torch.tensor(places, dtype=torch.long).reshape(-1, 3).unbind(1)
-    where = torch.zeros(len(chosen), length, dtype=torch.bool)
-    where[rows, at] = True
+    rows, positions, tokens = torch.tensor(places, dtype=torch.long).reshape(-1, 3).unbind(1)
+    where = torch.zeros(len(tokens_by_swap), length, dtype=torch.bool)
+    where[rows, positions] = True
     return {
-        site: edits.patch(_spread(roles, rows, at, tokens, where), positions=where)
+        site: edits.patch(_spread(roles, rows, positions, tokens, where), positions=where)
         for site, roles in donors.vectors.items()
     }
 
 
-def _spread(roles: Tensor, rows: Tensor, at: Tensor, tokens: Tensor, where: Tensor) -> Tensor:
+def _spread(
+    roles: Tensor, rows: Tensor, positions: Tensor, tokens: Tensor, where: Tensor
+) -> Tensor:
     values = roles.new_zeros(*where.shape, *roles.shape[1:])
-    values[rows, at] = roles[tokens]
+    values[rows, positions] = roles[tokens]
     return values

@@ -10,36 +10,38 @@ from tprpapers.swaps.exchanges import ALL, ELSEWHERE, PAIR
 from tprpapers.swaps.number_pairs import HARMLESS
 from tprprobe.statistics import Interval, bootstrap_mean, bounds, group_sums, replicate_totals
 
-WAY = ["model", "vectors", "layer", "head", "at"]
+EXCHANGE_COLUMNS = ["model", "vectors", "layer", "head", "at"]
 KEYS = ["question", "kind"]
 
 
 def find_answered(measured: pd.DataFrame) -> Bool[np.ndarray, " row"]:
     """The rows of swaps whose two questions are both answered right without an exchange."""
-    alone = measured[measured["vectors"] == "none"].set_index(["model", *KEYS])["original"]
-    asked = measured[measured["vectors"] == "question"].set_index(["model", *KEYS])[
+    solves_original = measured[measured["vectors"] == "none"].set_index(["model", *KEYS])[
+        "original"
+    ]
+    solves_counterfactual = measured[measured["vectors"] == "question"].set_index(["model", *KEYS])[
         "counterfactual"
     ]
-    able = alone & asked.reindex(alone.index)
+    solves_both = solves_original & solves_counterfactual.reindex(solves_original.index)
     index = pd.MultiIndex.from_frame(measured[["model", *KEYS]])
-    return able.reindex(index).to_numpy(bool)
+    return solves_both.reindex(index).to_numpy(bool)
 
 
 def summarize_swaps(measured: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
-    """One row per model, kind, way and subset (all swaps; answered: both questions right before).
+    """One row per model, kind, exchange and subset (all swaps; answered: both questions right before).
 
     Columns: n, then with 95 % intervals over questions (_low, _high) p_original, p_counterfactual,
     p_other, and the shares of answers written: original, counterfactual (interchange-intervention
     accuracy), other. Of kinds that must not change an answer the two are one, and other is what broke.
     """
-    able = find_answered(measured)
-    parts = []
-    for subset, rows in (("all", measured), ("answered", measured[able])):
-        groups: Any = rows.groupby(["kind", *WAY], sort=False)
+    is_answered = find_answered(measured)
+    records = []
+    for subset, rows in (("all", measured), ("answered", measured[is_answered])):
+        groups: Any = rows.groupby(["kind", *EXCHANGE_COLUMNS], sort=False)
         for key, group in groups:
-            place = dict(zip(["kind", *WAY], key, strict=True))
-            parts.append({"subset": subset, **place, "n": len(group)} | _measures(group, seed))
-    return pd.DataFrame(parts)
+            identity = dict(zip(["kind", *EXCHANGE_COLUMNS], key, strict=True))
+            records.append({"subset": subset, **identity, "n": len(group)} | _measures(group, seed))
+    return pd.DataFrame(records)
 
 
 def _measures(group: pd.DataFrame, seed: int) -> dict[str, float]:
@@ -47,10 +49,10 @@ def _measures(group: pd.DataFrame, seed: int) -> dict[str, float]:
     columns = {name: group[name].to_numpy(float) for name in ("p_original", "p_counterfactual")}
     columns |= {name: group[name].to_numpy(float) for name in ("original", "counterfactual")}
     for prefix in ("p_", ""):
-        told = columns[f"{prefix}original"]
+        share = columns[f"{prefix}original"]
         if not harmless:
-            told = told + columns[f"{prefix}counterfactual"]
-        columns[f"{prefix}other"] = 1 - told
+            share = share + columns[f"{prefix}counterfactual"]
+        columns[f"{prefix}other"] = 1 - share
     return _intervals(columns, group["question"].to_numpy(), seed)
 
 
@@ -63,21 +65,21 @@ def _intervals(
     totals = replicate_totals(sums, seed=seed)
     low, high = bounds(totals[:, :-1] / totals[:, -1:], len(sums))
     means = sums[:, :-1].sum(0) / sums[:, -1].sum()
-    found: dict[str, float] = {}
-    for name, *three in zip(columns, means, low, high, strict=True):
-        value, lower, upper = map(float, three)
-        found |= Interval(value, lower, upper).columns(name)
-    return found
+    intervals: dict[str, float] = {}
+    for name, *estimates in zip(columns, means, low, high, strict=True):
+        value, lower, upper = map(float, estimates)
+        intervals |= Interval(value, lower, upper).columns(name)
+    return intervals
 
 
 def compare_places(
     measured: pd.DataFrame,
-    at: str = PAIR,
+    place: str = PAIR,
     reference: str = ELSEWHERE,
     value: str = "p_counterfactual",
     seed: int = 0,
 ) -> pd.DataFrame:
-    """One row per model, kind and way: a value ``at`` one place minus at another, swap by swap.
+    """One row per model, kind and exchange: a value at one place minus at another, swap by swap.
 
     Places are the pair, elsewhere, or kinds of donors. Columns: difference with its 95 % interval over
     questions, n (the answered swaps that have both).
@@ -85,18 +87,18 @@ def compare_places(
     rows = measured[find_answered(measured) & (measured["head"] == ALL)]
     keys = ["model", "kind", "vectors", "layer", "question"]
     wide = rows.pivot_table(index=keys, columns="at", values=value, aggfunc="first")
-    wide = wide.reindex(columns=[at, reference]).dropna().reset_index()
-    parts = []
+    wide = wide.reindex(columns=[place, reference]).dropna().reset_index()
+    records = []
     groups: Any = wide.groupby(keys[:-1], sort=False)
     for key, group in groups:
-        found = bootstrap_mean(
-            (group[at] - group[reference]).to_numpy(float),
+        difference = bootstrap_mean(
+            (group[place] - group[reference]).to_numpy(float),
             group["question"].to_numpy(),
             seed=seed,
         )
-        place = dict(zip(keys[:-1], key, strict=True))
-        parts.append(place | {"n": len(group)} | found.columns("difference"))
-    return pd.DataFrame(parts)
+        identity = dict(zip(keys[:-1], key, strict=True))
+        records.append(identity | {"n": len(group)} | difference.columns("difference"))
+    return pd.DataFrame(records)
 
 
 def best_heads(
@@ -108,22 +110,24 @@ def best_heads(
     other half. Columns: choice, layer and head (of the best), value with its interval, n.
     """
     rows = measured[find_answered(measured) & (measured["head"] != ALL)]
-    parts = []
+    records = []
     groups: Any = rows.groupby(["model", "kind", "vectors"], sort=False)
     for key, group in groups:
         place = dict(zip(["model", "kind", "vectors"], key, strict=True))
-        chosen = group["question"].to_numpy() % 2 == 0
-        means = group[chosen].groupby(["layer", "head"])[value].mean()
-        held = group[~chosen]
-        if means.empty or held.empty:
+        is_selection = group["question"].to_numpy() % 2 == 0
+        means = group[is_selection].groupby(["layer", "head"])[value].mean()
+        evaluation = group[~is_selection]
+        if means.empty or evaluation.empty:
             continue
         layer, head = means.idxmax()  # type: ignore[misc]
-        best = held[(held["layer"] == layer) & (held["head"] == head)]
-        for choice, part in (("best", best), ("any", held)):
-            found = bootstrap_mean(
-                part[value].to_numpy(float), part["question"].to_numpy(), seed=seed
+        best = evaluation[(evaluation["layer"] == layer) & (evaluation["head"] == head)]
+        for choice, head_rows in (("best", best), ("any", evaluation)):
+            mean = bootstrap_mean(
+                head_rows[value].to_numpy(float), head_rows["question"].to_numpy(), seed=seed
             )
-            at = {"layer": layer, "head": head} if choice == "best" else {"layer": ALL, "head": ALL}
-            n = part["question"].nunique()
-            parts.append(place | {"choice": choice, **at, "n": n} | found.columns(value))
-    return pd.DataFrame(parts)
+            best_head = (
+                {"layer": layer, "head": head} if choice == "best" else {"layer": ALL, "head": ALL}
+            )
+            n = head_rows["question"].nunique()
+            records.append(place | {"choice": choice, **best_head, "n": n} | mean.columns(value))
+    return pd.DataFrame(records)

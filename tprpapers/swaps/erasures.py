@@ -35,12 +35,12 @@ def fit_erasers(digits: DigitVectors, seed: int = 0) -> dict[str, dict[str, Eras
     n = sum(map(len, digits.cells.values()))
     labels = {name: np.zeros(n, bool) for name in (ERASED, SHUFFLED)}
     cells: dict[Any, list[tuple[bool, np.ndarray]]] = {}
-    for (*cell, polarity), at in digits.cells.items():
-        labels[ERASED][at] = polarity == POLARITIES[0]
-        cells.setdefault(tuple(cell), []).append((polarity == POLARITIES[0], at))
-    for parts in cells.values():
-        at = np.concatenate([each for _, each in parts])
-        labels[SHUFFLED][at] = labels[ERASED][rng.permutation(at)]
+    for (*cell, polarity), indices in digits.cells.items():
+        labels[ERASED][indices] = polarity == POLARITIES[0]
+        cells.setdefault(tuple(cell), []).append((polarity == POLARITIES[0], indices))
+    for classes in cells.values():
+        indices = np.concatenate([members for _, members in classes])
+        labels[SHUFFLED][indices] = labels[ERASED][rng.permutation(indices)]
     return {
         name: {site: Eraser.fit(x, torch.from_numpy(label)) for site, x in digits.vectors.items()}
         for name, label in labels.items()
@@ -56,31 +56,32 @@ def measure_erasures(
     """
     swaps = swaps[swaps["kind"] == KIND]
     pairs, predicted = encode_swaps(model, swaps)
-    ways = [
+    erasures = [
         (
             vectors,
             name,
-            {site: each for site, each in sites.items() if encoder_vectors(site) == vectors},
+            {site: eraser for site, eraser in sites.items() if encoder_vectors(site) == vectors},
         )
         for name, sites in erasers.items()
         for vectors in dict.fromkeys(map(str, map(encoder_vectors, sites)))
     ]
-    parts = []
+    tables = []
     for rows in pairs.by_length(BATCH):
-        (source, answer), (_, new) = (
-            each.batch(rows, model.config.pad) for each in (pairs, predicted)
+        (source, answer), (_, counterfactual) = (
+            texts.batch(rows, model.config.pad) for texts in (pairs, predicted)
         )
-        part = swaps.iloc[rows.tolist()]
-        where = _digits(model, list(part["text"]), source.shape[1])
+        batch_swaps = swaps.iloc[rows.tolist()]
+        where = _digits(model, list(batch_swaps["text"]), source.shape[1])
         variants: list[Variant] = [
-            {site: _erasing(each, where) for site, each in sites.items()} for *_, sites in ways
+            {site: _erasing(eraser, where) for site, eraser in sites.items()}
+            for *_, sites in erasures
         ]
-        scores = score_variants(model, source, [answer, new], variants)
-        parts += [
-            tabulate(part, scores, number, vectors, at=name)
-            for number, (vectors, name, _) in enumerate(ways)
+        scores = score_variants(model, source, [answer, counterfactual], variants)
+        tables += [
+            tabulate(batch_swaps, scores, number, vectors, place=name)
+            for number, (vectors, name, _) in enumerate(erasures)
         ]
-    return pd.concat(parts, ignore_index=True)
+    return pd.concat(tables, ignore_index=True)
 
 
 def _erasing(eraser: Eraser, where: Bool[Tensor, "sample position"]) -> Edit:
@@ -91,6 +92,6 @@ def _digits(model: Model, questions: Sequence[str], length: int) -> Bool[Tensor,
     gold = label_digits(questions)
     where = torch.zeros(len(questions), length, dtype=torch.bool)
     offset = int(require_vocabulary(model).source_start)
-    rows, at = (gold[name].tolist() for name in ("question", "position"))
-    where[rows, [each + offset for each in at]] = True
+    rows, positions = (gold[name].tolist() for name in ("question", "position"))
+    where[rows, [position + offset for position in positions]] = True
     return where

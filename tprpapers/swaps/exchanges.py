@@ -15,7 +15,7 @@ import pandas as pd
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from tprpapers.swaps.number_pairs import Pair, vectors_of
+from tprpapers.swaps.number_pairs import Pair, vector_kind
 from tprprobe.data.pairs import Pairs, encode_texts
 from tprprobe.interventions.batched_edits import Scores, Variant, score_variants
 from tprprobe.interventions.edits import exchange, swap
@@ -28,7 +28,7 @@ BATCH = 128  # questions
 
 
 @dataclass(frozen=True)
-class Way:
+class Exchange:
     """One exchange: vectors of an encoder layer (or all layers), a head (or all heads), and the
     positions.
     """
@@ -36,43 +36,47 @@ class Way:
     vectors: str
     layer: int = ALL
     head: int = ALL
-    at: str = PAIR
+    place: str = PAIR
 
     def patterns(self, names: Sequence[str]) -> list[str]:
         """The sites of these vectors."""
-        of = [name for name in names if vectors_of(name) == self.vectors]
-        return [name for name in of if self.layer in (ALL, layer_of(name))]
+        sites = [name for name in names if vector_kind(name) == self.vectors]
+        return [name for name in sites if self.layer in (ALL, layer_of(name))]
 
 
-def list_ways(model: Model, by_head: Sequence[str] = ("role",)) -> list[Way]:
+def list_encoder_exchanges(model: Model, by_head: Sequence[str] = ("role",)) -> list[Exchange]:
     """All exchanges in a model's encoder: each kind of vectors by layer and in all layers, at the
     pair and elsewhere, and in all layers of a pair alike; those in ``by_head`` also head by head.
     """
     names = list(find_sites(model))
-    found: dict[str, set[int]] = {}
+    layers_by_kind: dict[str, set[int]] = {}
     for name in names:
-        if vectors := vectors_of(name):
-            found.setdefault(vectors, set()).add(ALL if (at := layer_of(name)) is None else at)
-    ways = [Way(vectors) for vectors in found]
-    ways += [
-        Way(each, at)
-        for each, layers in found.items()
-        for at in sorted(layers - {ALL})
-        if each != "hidden"
+        if vectors := vector_kind(name):
+            layers_by_kind.setdefault(vectors, set()).add(
+                ALL if (layer := layer_of(name)) is None else layer
+            )
+    exchanges = [Exchange(vectors) for vectors in layers_by_kind]
+    exchanges += [
+        Exchange(kind, layer)
+        for kind, layers in layers_by_kind.items()
+        for layer in sorted(layers - {ALL})
+        if kind != "hidden"
     ]
-    ways += [Way(way.vectors, way.layer, at=ELSEWHERE) for way in ways]
-    ways += [Way(each, at=ALIKE) for each in found]
+    exchanges += [
+        Exchange(exchange.vectors, exchange.layer, place=ELSEWHERE) for exchange in exchanges
+    ]
+    exchanges += [Exchange(kind, place=ALIKE) for kind in layers_by_kind]
     heads = range(model.n_heads)
-    return ways + [
-        Way(way.vectors, way.layer, head)
-        for way in ways
-        if way.vectors in by_head and way.layer != ALL and way.at == PAIR
+    return exchanges + [
+        Exchange(exchange.vectors, exchange.layer, head)
+        for exchange in exchanges
+        if exchange.vectors in by_head and exchange.layer != ALL and exchange.place == PAIR
         for head in heads
     ]
 
 
-def measure_swaps(model: Model, swaps: pd.DataFrame, ways: Sequence[Way]) -> pd.DataFrame:
-    """One row per swap (of ``find_swaps``) and way: what the model makes of the two answers.
+def measure_swaps(model: Model, swaps: pd.DataFrame, exchanges: Sequence[Exchange]) -> pd.DataFrame:
+    """One row per swap (of ``find_swaps``) and exchange: what the model makes of the two answers.
 
     Columns: question, kind, vectors, layer, head (-1: all), at; p_original, p_counterfactual (the
     probabilities of the two whole answers), original, counterfactual (whether it is written greedily).
@@ -84,70 +88,85 @@ def measure_swaps(model: Model, swaps: pd.DataFrame, ways: Sequence[Way]) -> pd.
     """
     pairs, predicted = encode_swaps(model, swaps)
     names = list(find_sites(model))
-    parts = [
-        part
+    tables = [
+        table
         for rows in pairs.by_length(BATCH)
-        for part in _measure(model, swaps.iloc[rows.tolist()], pairs, predicted, rows, ways, names)
+        for table in _measure(
+            model, swaps.iloc[rows.tolist()], pairs, predicted, rows, exchanges, names
+        )
     ]
-    return pd.concat(parts, ignore_index=True)
+    return pd.concat(tables, ignore_index=True)
 
 
 def encode_swaps(model: Model, swaps: pd.DataFrame) -> tuple[Pairs, Pairs]:
     """The questions of swaps with their answers, and their counterfactuals with theirs, as ids."""
     vocabulary = require_vocabulary(model)
     columns = ("text", "answer"), ("counterfactual", "predicted")
-    own, other = (
+    originals, counterfactuals = (
         encode_texts(swaps[text].tolist(), swaps[answer].tolist(), vocabulary)
         for text, answer in columns
     )
-    return own, other
+    return originals, counterfactuals
 
 
 def _measure(
     model: Model,
-    part: pd.DataFrame,
+    batch_swaps: pd.DataFrame,
     pairs: Pairs,
     predicted: Pairs,
     rows: Tensor,
-    ways: Sequence[Way],
+    exchanges: Sequence[Exchange],
     names: Sequence[str],
 ) -> Iterator[pd.DataFrame]:
     pad, device = model.config.pad, model.device
-    source, answer = (each.to(device) for each in pairs.batch(rows, pad))
-    other, new = (each.to(device) for each in predicted.batch(rows, pad))
+    source, answer = (ids.to(device) for ids in pairs.batch(rows, pad))
+    counterfactual, counterfactual_answer = (ids.to(device) for ids in predicted.batch(rows, pad))
     orders = {
-        at: positions(part, source.shape[1], at, int(require_vocabulary(model).source_start))
-        for at in (PAIR, ELSEWHERE, ALIKE)
+        place: positions(
+            batch_swaps, source.shape[1], place, int(require_vocabulary(model).source_start)
+        )
+        for place in (PAIR, ELSEWHERE, ALIKE)
     }
-    variants: list[Variant] = [{}, *(_variant(way, orders[way.at], names) for way in ways)]
-    scores = score_variants(model, source, [answer, new], variants)
-    asked = score_variants(model, other, [answer, new], [{}])
-    found = [(Way("none"), scores, 0), (Way("question"), asked, 0)]
-    found += [(way, scores, at) for at, way in enumerate(ways, 1)]
-    for way, scored, at in found:
-        table = tabulate(part, scored, at, way.vectors, way.layer, way.head, way.at)
-        yield table[exchanges_at(part, way.at)]
+    variants: list[Variant] = [
+        {},
+        *(_variant(exchange, orders[exchange.place], names) for exchange in exchanges),
+    ]
+    scores = score_variants(model, source, [answer, counterfactual_answer], variants)
+    question_scores = score_variants(model, counterfactual, [answer, counterfactual_answer], [{}])
+    measurements = [(Exchange("none"), scores, 0), (Exchange("question"), question_scores, 0)]
+    measurements += [(exchange, scores, variant) for variant, exchange in enumerate(exchanges, 1)]
+    for measured, variant_scores, variant in measurements:
+        table = tabulate(
+            batch_swaps,
+            variant_scores,
+            variant,
+            measured.vectors,
+            measured.layer,
+            measured.head,
+            measured.place,
+        )
+        yield table[has_positions(batch_swaps, measured.place)]
 
 
 def tabulate(
-    part: pd.DataFrame,
-    scored: Scores,
+    swaps: pd.DataFrame,
+    scores: Scores,
     variant: int,
     vectors: str,
     layer: int = ALL,
     head: int = ALL,
-    at: str = PAIR,
+    place: str = PAIR,
 ) -> pd.DataFrame:
     """One row per swap: what one variant makes of its two answers, the original and the counterfactual."""
-    p, wrote = scored.log_probability[variant].exp().numpy(), scored.is_written[variant].numpy()
+    p, wrote = scores.log_probability[variant].exp().numpy(), scores.is_written[variant].numpy()
     return pd.DataFrame(
         {
-            "question": part["question"].to_numpy(),
-            "kind": part["kind"].to_numpy(),
+            "question": swaps["question"].to_numpy(),
+            "kind": swaps["kind"].to_numpy(),
             "vectors": vectors,
             "layer": layer,
             "head": head,
-            "at": at,
+            "at": place,
             "p_original": p[0],
             "p_counterfactual": p[1],
             "original": wrote[0],
@@ -157,34 +176,34 @@ def tabulate(
 
 
 def positions(
-    part: pd.DataFrame, length: int, at: str, offset: int
+    swaps: pd.DataFrame, length: int, place: str, offset: int
 ) -> Int[Tensor, "sample position"]:
     """The order that exchanges every row's positions at the pair, or at one of its controls."""
-    first, second = (
-        [tuple(place + offset for place in each) for each in side]
-        for side in zip(*_find_places(part, at), strict=True)
+    positions_a, positions_b = (
+        [tuple(position + offset for position in digits) for digits in side]
+        for side in zip(*_find_places(swaps, place), strict=True)
     )
-    return exchange(first, second, length)
+    return exchange(positions_a, positions_b, length)
 
 
-def exchanges_at(part: pd.DataFrame, at: str) -> Bool[np.ndarray, " swap"]:
+def has_positions(swaps: pd.DataFrame, place: str) -> Bool[np.ndarray, " swap"]:
     """True for the swaps that have positions there; the others exchange nothing."""
-    return np.array([len(first) > 0 for first, _ in _find_places(part, at)], bool)
+    return np.array([len(positions) > 0 for positions, _ in _find_places(swaps, place)], bool)
 
 
-def _find_places(part: pd.DataFrame, at: str) -> list[Pair]:
+def _find_places(swaps: pd.DataFrame, place: str) -> list[Pair]:
     """The positions that change places, swap by swap; empty where there are none."""
-    pairs = list(zip(part["first"], part["second"], strict=True))
-    if at == ALIKE:
-        return list(part["alike"])
-    if at == PAIR:
+    pairs = list(zip(swaps["first"], swaps["second"], strict=True))
+    if place == ALIKE:
+        return list(swaps["alike"])
+    if place == PAIR:
         return pairs
     return [
-        (tuple(i + shift for i in first), tuple(i + shift for i in second)) if shift else ((), ())
-        for (first, second), shift in zip(pairs, part["elsewhere"], strict=True)
+        (tuple(i + shift for i in a), tuple(i + shift for i in b)) if shift else ((), ())
+        for (a, b), shift in zip(pairs, swaps["elsewhere"], strict=True)
     ]
 
 
-def _variant(way: Way, order: Tensor, names: Sequence[str]) -> Variant:
-    heads = None if way.head == ALL else [way.head]
-    return dict.fromkeys(way.patterns(names), swap(order, heads=heads))
+def _variant(exchange: Exchange, order: Tensor, names: Sequence[str]) -> Variant:
+    heads = None if exchange.head == ALL else [exchange.head]
+    return dict.fromkeys(exchange.patterns(names), swap(order, heads=heads))

@@ -50,17 +50,19 @@ def ask_pairs(n_pairs: int = 600, seed: int = 0) -> pd.DataFrame:
     """
     digits = range(1, 10)
     groups = list(combinations(digits, 2))
-    every = [
+    candidates = [
         (group, a, c)
-        for group, below in enumerate(groups)
-        for a, c in permutations(set(digits) - set(below), 2)
+        for group, denominators in enumerate(groups)
+        for a, c in permutations(set(digits) - set(denominators), 2)
     ]
-    if not 1 <= n_pairs <= len(every):
-        raise InputError(f"n_pairs is {n_pairs}: there are {len(every)} pairs, give 1 to that many")
+    if not 1 <= n_pairs <= len(candidates):
+        raise InputError(
+            f"n_pairs is {n_pairs}: there are {len(candidates)} pairs, give 1 to that many"
+        )
     rng = np.random.default_rng(seed)
-    chosen = rng.permutation(len(every))[:n_pairs]
+    pair_ids = rng.permutation(len(candidates))[:n_pairs]
     rows = []
-    for pair, (group, a, c) in enumerate(every[index] for index in chosen):
+    for pair, (group, a, c) in enumerate(candidates[index] for index in pair_ids):
         template = TEMPLATES[rng.integers(len(TEMPLATES))]
         for b, d in permutations(groups[group]):
             question = template.format(EXPRESSION.format(a, b, c, d))
@@ -88,11 +90,13 @@ def binding_probe(
     models = [(model, False)]
     if control:
         models.append((untrained_twin(model, seed), True))
-    parts = [
-        _probe(each, table, seed).assign(model=model.name, untrained=twin, n_pairs=n_pairs)
-        for each, twin in models
+    tables = [
+        _probe(probed_model, table, seed).assign(
+            model=model.name, untrained=is_untrained, n_pairs=n_pairs
+        )
+        for probed_model, is_untrained in models
     ]
-    return pd.concat(parts, ignore_index=True)
+    return pd.concat(tables, ignore_index=True)
 
 
 def _probe(model: Model, table: pd.DataFrame, seed: int) -> pd.DataFrame:
@@ -101,12 +105,12 @@ def _probe(model: Model, table: pd.DataFrame, seed: int) -> pd.DataFrame:
     rows = []
     for site, states in _read(model, pairs).items():
         for bar, name in enumerate(BARS):
-            right = choose(states[:, bar], table, seed)
-            both = right.reshape(-1, 2).min(1) == 1
+            is_right = choose(states[:, bar], table, seed)
+            pair_is_right = is_right.reshape(-1, 2).min(1) == 1
             rows.append(
                 {"site": site, "depth": _depth(site), "bar": name}
-                | _score("accuracy", right, table["group"])
-                | _score("paired_accuracy", both, table["group"][::2])
+                | _score("accuracy", is_right, table["group"])
+                | _score("paired_accuracy", pair_is_right, table["group"][::2])
                 | solved
             )
     return pd.DataFrame(rows)
@@ -114,17 +118,19 @@ def _probe(model: Model, table: pd.DataFrame, seed: int) -> pd.DataFrame:
 
 def choose(states: Float[np.ndarray, "question d_model"], table: pd.DataFrame, seed: int) -> Right:
     """True where a probe, trained without the question's {b, d}, ranks the divisor above the other."""
-    divisor, other = (table[name].to_numpy() for name in ("divisor", "other"))
-    right = np.empty(len(table))
+    divisor, other_divisor = (table[name].to_numpy() for name in ("divisor", "other"))
+    is_right = np.empty(len(table))
     folds = GroupKFold(FOLDS, shuffle=True, random_state=seed)
     for train, test in folds.split(states, divisor, table["group"]):
         probe = make_pipeline(StandardScaler(), LogisticRegression(max_iter=LONGEST_FIT))
         probe.fit(states[train], divisor[train])
         score = np.full((len(test), 10), -np.inf)
         score[:, probe.classes_] = probe.predict_log_proba(states[test])
-        ahead = score[range(len(test)), divisor[test]] - score[range(len(test)), other[test]]
-        right[test] = (np.sign(ahead) + 1) / 2
-    return right
+        margin = (
+            score[range(len(test)), divisor[test]] - score[range(len(test)), other_divisor[test]]
+        )
+        is_right[test] = (np.sign(margin) + 1) / 2
+    return is_right
 
 
 def _score(name: str, values: np.ndarray, groups: Any) -> dict[str, float]:
@@ -143,7 +149,7 @@ def _read(model: Model, pairs: Pairs) -> dict[str, States]:
     if not names:
         raise InputError(f"{model.name} has no encoder to read")
     bar, device = require_vocabulary(model).encode("/")[0], model.device
-    parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
+    states_by_site: dict[str, list[np.ndarray]] = {name: [] for name in names}
     model.eval()
     for indices in torch.arange(len(pairs)).split(BATCH):
         source, target = (ids.to(device) for ids in pairs.batch(indices, model.config.pad))
@@ -151,14 +157,12 @@ def _read(model: Model, pairs: Pairs) -> dict[str, States]:
             model(source, target[:, :1])
         for name, states in acts.items():
             at_bars = states[source == bar].unflatten(0, (-1, len(BARS)))
-            parts[name].append(at_bars.double().cpu().numpy())
-    return {name: np.concatenate(blocks) for name, blocks in parts.items()}
+            states_by_site[name].append(at_bars.double().cpu().numpy())
+    return {name: np.concatenate(blocks) for name, blocks in states_by_site.items()}
 
 
 def _depth(site: str) -> int | None:
-    """The depth of a site: 0 for the first layer's input, l + 1 for the output of encoder layer l,
-    else None.
-    """
+    """0 for the first layer's input, l + 1 for the output of encoder layer l, else None."""
     if site == "encoder.0.self.input":
         return 0
     layer = layer_of(site)

@@ -70,19 +70,25 @@ def find_swaps(
     if wrong := [kind for kind in kinds if kind not in KINDS]:
         raise unknown("kind of swap", wrong[0], KINDS)
     rng, rows = np.random.default_rng(seed), []
-    others = rng.spawn(1)[0]
+    control_rng = rng.spawn(1)[0]
     for question, numbers in _numbers(annotate(questions)).items():
         text, answer = questions[question], evaluate(questions[question])
-        whole = [each for each in numbers if all(text[at].isdigit() for at in each["positions"])]
+        unsigned_numbers = [
+            number
+            for number in numbers
+            if all(text[position].isdigit() for position in number["positions"])
+        ]
         for kind in kinds:
-            pairs = list(_pairs(kind, whole))
-            drawn = (pairs[i] for i in rng.permutation(len(pairs)))
-            new = (each for each in drawn if _is_new(kind, text, answer, *each))
-            if pair := next(new, None):
-                other = exchanged(text, *pair)
+            pairs = list(_pairs(kind, unsigned_numbers))
+            shuffled = (pairs[i] for i in rng.permutation(len(pairs)))
+            valid_pairs = (
+                candidate for candidate in shuffled if _is_new(kind, text, answer, *candidate)
+            )
+            if pair := next(valid_pairs, None):
+                counterfactual = exchange_symbols(text, *pair)
                 shift = _shift(text, pair, rng)
-                alike = _find_alike(kind, text, pair, whole, others)
-                answers = str(answer), *pair, other, str(evaluate(other))
+                alike = _find_alike(kind, text, pair, unsigned_numbers, control_rng)
+                answers = str(answer), *pair, counterfactual, str(evaluate(counterfactual))
                 rows.append((question, kind, text, *answers, shift, alike))
     return pd.DataFrame(rows, columns=pd.Index(COLUMNS))
 
@@ -90,78 +96,80 @@ def find_swaps(
 def list_exchanges(text: str) -> list[tuple[str, int, int]]:
     """A pair of every kind that a question has, in words, and the first positions of both; none for other texts."""
     try:
-        found = find_swaps([text]).to_dict("records")
+        exchanges = find_swaps([text]).to_dict("records")
     except InputError:
         return []
     return [
         (
-            f"{_spell(text, each['first'])} ↔ {_spell(text, each['second'])}: {PAIRS[each['kind']]}",
-            each["first"][0],
-            each["second"][0],
+            f"{_spell(text, exchange['first'])} ↔ {_spell(text, exchange['second'])}: {PAIRS[exchange['kind']]}",
+            exchange["first"][0],
+            exchange["second"][0],
         )
-        for each in found
+        for exchange in exchanges
     ]
 
 
-def _spell(text: str, at: Sequence[int]) -> str:
-    return "".join(text[each] for each in sorted(at))
+def _spell(text: str, positions: Sequence[int]) -> str:
+    return "".join(text[position] for position in sorted(positions))
 
 
 def _numbers(annotated: pd.DataFrame) -> dict[int, list[Number]]:
     """The numbers of every question that has any."""
     marks = annotated.loc[annotated["number"].notna(), FIELDS].astype(object)
     marks = marks.where(marks.notna(), None)
-    found: dict[int, dict[int, Number]] = {}
+    numbers_by_question: dict[int, dict[int, Number]] = {}
     records: Any = marks.to_dict("records")
     for row in records:
-        numbers = found.setdefault(row["question"], {})
+        numbers = numbers_by_question.setdefault(row["question"], {})
         number = numbers.setdefault(row["number"], {**row, "positions": ()})
         number["positions"] += (row["position"],)
-    return {question: list(numbers.values()) for question, numbers in found.items()}
+    return {question: list(numbers.values()) for question, numbers in numbers_by_question.items()}
 
 
 def _pairs(kind: str, numbers: list[Number]) -> Iterator[Pair]:
     """The positions of the pairs of a kind."""
     if kind == "place":
         yield from (
-            (at["positions"][-1:], at["positions"][-2:-1])
-            for at in numbers
-            if len(at["positions"]) > 1
+            (number["positions"][-1:], number["positions"][-2:-1])
+            for number in numbers
+            if len(number["positions"]) > 1
         )
         return
-    for one, other in combinations(numbers, 2):
-        alike = len(one["positions"]) == len(other["positions"]) and one["neg"] == other["neg"]
-        if alike and _relates(kind, one, other):
-            yield one["positions"], other["positions"]
+    for a, b in combinations(numbers, 2):
+        alike = len(a["positions"]) == len(b["positions"]) and a["neg"] == b["neg"]
+        if alike and _relates(kind, a, b):
+            yield a["positions"], b["positions"]
 
 
-def _relates(kind: str, one: Number, other: Number) -> bool:
-    term = one["term"] == other["term"]
+def _relates(kind: str, a: Number, b: Number) -> bool:
+    term = a["term"] == b["term"]
     if kind in ("polarity", "same polarity"):
-        return term and (one["polarity"] == other["polarity"]) == (kind == "same polarity")
-    siblings = (
-        one["parent_position"] is not None and one["parent_position"] == other["parent_position"]
-    )
-    return siblings and one["parent"] == {"argument": "-", "sum": "+"}[kind]
+        return term and (a["polarity"] == b["polarity"]) == (kind == "same polarity")
+    siblings = a["parent_position"] is not None and a["parent_position"] == b["parent_position"]
+    return siblings and a["parent"] == {"argument": "-", "sum": "+"}[kind]
 
 
-def exchanged(text: str, first: Sequence[int], second: Sequence[int]) -> str:
+def exchange_symbols(text: str, positions_a: Sequence[int], positions_b: Sequence[int]) -> str:
     """The text in which the symbols at these positions have changed places."""
     symbols = list(text)
-    for one, other in zip(first, second, strict=True):
-        symbols[one], symbols[other] = symbols[other], symbols[one]
+    for i, j in zip(positions_a, positions_b, strict=True):
+        symbols[i], symbols[j] = symbols[j], symbols[i]
     return "".join(symbols)
 
 
 def _is_new(
-    kind: str, text: str, answer: Fraction, first: tuple[int, ...], second: tuple[int, ...]
+    kind: str,
+    text: str,
+    answer: Fraction,
+    positions_a: tuple[int, ...],
+    positions_b: tuple[int, ...],
 ) -> bool:
     """True if the exchange makes another question, with the same answer or another one, as its kind asks."""
-    other = exchanged(text, first, second)
-    if other == text or (kind == "place" and other[second[0]] == "0"):
+    counterfactual = exchange_symbols(text, positions_a, positions_b)
+    if counterfactual == text or (kind == "place" and counterfactual[positions_b[0]] == "0"):
         return False
     try:
-        return (evaluate(other) == answer) == (kind in HARMLESS)
+        return (evaluate(counterfactual) == answer) == (kind in HARMLESS)
     except InputError:  # it divides by zero
         return False
 
@@ -169,34 +177,39 @@ def _is_new(
 def _find_alike(
     kind: str, text: str, pair: Pair, numbers: list[Number], rng: np.random.Generator
 ) -> Pair:
-    """A random pair off the given one that stands as it does: of ones and tens, or of two numbers of
-    as many digits each, of which the surface rule (denominator if right after '/') says the same.
-    """
-    standing = {each["positions"]: each["surface_polarity"] for each in numbers}
+    """A random pair off this one: of ones and tens, or of as long numbers of the same surface polarity."""
+    surface_polarity = {number["positions"]: number["surface_polarity"] for number in numbers}
     if kind == "place":
-        found = list(_pairs(kind, numbers))
+        candidates = list(_pairs(kind, numbers))
     else:
-        found = [
-            two
-            for two in combinations(standing, 2)
-            if len(two[0]) == len(two[1])
-            and [standing[each] for each in two] == [standing[each] for each in sorted(pair)]
+        candidates = [
+            candidate
+            for candidate in combinations(surface_polarity, 2)
+            if len(candidate[0]) == len(candidate[1])
+            and [surface_polarity[positions] for positions in candidate]
+            == [surface_polarity[positions] for positions in sorted(pair)]
         ]
-    own = {*pair[0], *pair[1]}
+    pair_positions = {*pair[0], *pair[1]}
     free = [
-        two for two in found if own.isdisjoint(two[0] + two[1]) and exchanged(text, *two) != text
+        candidate
+        for candidate in candidates
+        if pair_positions.isdisjoint(candidate[0] + candidate[1])
+        and exchange_symbols(text, *candidate) != text
     ]
     return free[rng.integers(len(free))] if free else ((), ())
 
 
 def _shift(text: str, pair: Pair, rng: np.random.Generator) -> int:
     """A random shift of both positions within the expression, off both of them; 0 if there is none."""
-    expression, both = parse(text), pair[0] + pair[1]
-    start, inside = (0, text) if expression is None else (expression.start, expression.text)
+    expression, positions = parse(text), pair[0] + pair[1]
+    start, expression_text = (
+        (0, text) if expression is None else (expression.start, expression.text)
+    )
     shifts = []
-    for shift in range(start - min(both), start + len(inside) - max(both)):
-        first, second = ([at + shift for at in each] for each in pair)
-        if {*both}.isdisjoint(first + second) and exchanged(text, first, second) != text:
+    for shift in range(start - min(positions), start + len(expression_text) - max(positions)):
+        shifted_a, shifted_b = ([position + shift for position in digits] for digits in pair)
+        is_free = {*positions}.isdisjoint(shifted_a + shifted_b)
+        if is_free and exchange_symbols(text, shifted_a, shifted_b) != text:
             shifts.append(shift)
     return int(rng.choice(shifts)) if shifts else 0
 
@@ -206,7 +219,7 @@ def encoder_vectors(site: str) -> str | None:
     return site.rpartition(".")[2] if site.startswith("encoder.") else None
 
 
-def vectors_of(site: str) -> str | None:
+def vector_kind(site: str) -> str | None:
     """The kind of encoder vectors at a site, as a word; None for sites that are not exchanged."""
     if (kind := encoder_vectors(site)) is not None:
         return kind if kind in VECTORS else None

@@ -28,7 +28,12 @@ from tprprobe.site.hooks import intervene
 from tprprobe.site.patterns import layer_of
 
 SHIFTED = ("role", "filler", "query", "key", "hidden")  # kinds of vectors; hidden: layer by layer
-OWN, WRONG, RANDOM, LEARNED = "difference", "wrong sign", "random direction", "learned direction"
+DIFFERENCE, WRONG_SIGN, RANDOM_DIRECTION, LEARNED_DIRECTION = (
+    "difference",
+    "wrong sign",
+    "random direction",
+    "learned direction",
+)
 STEPS, RATE = 200, 0.05  # of learning a direction: Adam, in units of the direction's mean size
 Directions = Mapping[str, Tensor]  # of a site: [*shape]
 
@@ -38,11 +43,11 @@ def class_differences(digits: DigitVectors) -> Directions:
 
     Cells weigh by the precision of their difference, n₁n₂/(n₁ + n₂).
     """
-    one, other = POLARITIES
+    numerator, denominator = POLARITIES
     pairs = [
-        (tokens, digits.cells[*cell[:3], other])
+        (tokens, digits.cells[*cell[:3], denominator])
         for cell, tokens in digits.cells.items()
-        if cell[3] == one and (*cell[:3], other) in digits.cells
+        if cell[3] == numerator and (*cell[:3], denominator) in digits.cells
     ]
     weights = torch.tensor([len(a) * len(b) / (len(a) + len(b)) for a, b in pairs])
     weights = weights / weights.sum()
@@ -57,8 +62,10 @@ def class_differences(digits: DigitVectors) -> Directions:
 def random_directions(like: Directions, seed: int = 0) -> Directions:
     """Normal directions with the norm of the given ones, head by head."""
     generator = torch.Generator().manual_seed(seed)
-    drawn = {site: torch.randn(each.shape, generator=generator) for site, each in like.items()}
-    return {site: _as_long_as(each, like[site]) for site, each in drawn.items()}
+    samples = {
+        site: torch.randn(direction.shape, generator=generator) for site, direction in like.items()
+    }
+    return {site: _as_long_as(sample, like[site]) for site, sample in samples.items()}
 
 
 def learn_directions(
@@ -71,31 +78,31 @@ def learn_directions(
     """
     pairs, predicted = encode_swaps(model, swaps)
     signs = _signs(model, swaps, int(pairs.source.lengths.max()))
-    learned = {site: each.clone().requires_grad_() for site, each in start.items()}
+    directions = {site: direction.clone().requires_grad_() for site, direction in start.items()}
     optimizer = torch.optim.Adam(
         [
-            {"params": [each], "lr": RATE * float(each.detach().square().mean().sqrt())}
-            for each in learned.values()
+            {"params": [direction], "lr": RATE * float(direction.detach().square().mean().sqrt())}
+            for direction in directions.values()
         ]
     )
     generator = torch.Generator().manual_seed(seed)
     for _ in range(steps):
         rows = torch.randperm(len(swaps), generator=generator)[:BATCH]
         source, _ = pairs.batch(rows, model.config.pad)
-        _, new = predicted.batch(rows, model.config.pad)
-        with intervene(model, _variant(learned, signs[rows], 1.0)):
-            logits = model(source, new[:, :-1])
+        _, counterfactual = predicted.batch(rows, model.config.pad)
+        with intervene(model, _variant(directions, signs[rows], 1.0)):
+            logits = model(source, counterfactual[:, :-1])
         loss = torch.nn.functional.cross_entropy(
-            logits.flatten(0, 1), new[:, 1:].flatten(), ignore_index=model.config.pad
+            logits.flatten(0, 1), counterfactual[:, 1:].flatten(), ignore_index=model.config.pad
         )
-        gradients = torch.autograd.grad(loss, list(learned.values()))
-        for each, gradient in zip(learned.values(), gradients, strict=True):
-            each.grad = gradient
+        gradients = torch.autograd.grad(loss, list(directions.values()))
+        for direction, gradient in zip(directions.values(), gradients, strict=True):
+            direction.grad = gradient
         optimizer.step()
         with torch.no_grad():
-            for site, each in learned.items():
-                each.copy_(_as_long_as(each, start[site]))
-    return {site: each.detach() for site, each in learned.items()}
+            for site, direction in directions.items():
+                direction.copy_(_as_long_as(direction, start[site]))
+    return {site: direction.detach() for site, direction in directions.items()}
 
 
 def measure_shifts(
@@ -112,58 +119,62 @@ def measure_shifts(
     """
     swaps = swaps[swaps["kind"] == KIND]
     pairs, predicted = encode_swaps(model, swaps)
-    ways = [
+    shifts = [
         (vectors, layer, f"{name} × {dose:g}", sites, dose)
-        for name, found in directions.items()
-        for (vectors, layer), sites in _grouped(found).items()
+        for name, sites_directions in directions.items()
+        for (vectors, layer), sites in _grouped(sites_directions).items()
         for dose in doses
     ]
-    parts = []
+    tables = []
     for rows in pairs.by_length(BATCH):
-        (source, answer), (_, new) = (
-            each.batch(rows, model.config.pad) for each in (pairs, predicted)
+        (source, answer), (_, counterfactual) = (
+            texts.batch(rows, model.config.pad) for texts in (pairs, predicted)
         )
-        part = swaps.iloc[rows.tolist()]
-        signs = _signs(model, part, source.shape[1])
-        variants = [_variant(sites, signs, dose) for *_, sites, dose in ways]
-        scores = score_variants(model, source, [answer, new], variants)
-        parts += [
-            tabulate(part, scores, number, vectors, layer, at=at)
-            for number, (vectors, layer, at, *_) in enumerate(ways)
+        batch_swaps = swaps.iloc[rows.tolist()]
+        signs = _signs(model, batch_swaps, source.shape[1])
+        variants = [_variant(sites, signs, dose) for *_, sites, dose in shifts]
+        scores = score_variants(model, source, [answer, counterfactual], variants)
+        tables += [
+            tabulate(batch_swaps, scores, number, vectors, layer, place=label)
+            for number, (vectors, layer, label, *_) in enumerate(shifts)
         ]
-    return pd.concat(parts, ignore_index=True)
+    return pd.concat(tables, ignore_index=True)
 
 
 def name_directions(
     model: Model, digits: DigitVectors, swaps: pd.DataFrame, seed: int = 0
 ) -> dict[str, Directions]:
     """The difference of classes, its controls, and (of roles) what is learned on other swaps."""
-    own = class_differences(digits)
-    roles = {site: each for site, each in own.items() if encoder_vectors(site) == SHIFTED[0]}
-    found = {
-        OWN: own,
-        WRONG: {site: -each for site, each in own.items()},
-        RANDOM: random_directions(own, seed),
+    differences = class_differences(digits)
+    roles = {
+        site: direction
+        for site, direction in differences.items()
+        if encoder_vectors(site) == SHIFTED[0]
+    }
+    directions = {
+        DIFFERENCE: differences,
+        WRONG_SIGN: {site: -direction for site, direction in differences.items()},
+        RANDOM_DIRECTION: random_directions(differences, seed),
     }
     if roles and len(swaps):
-        found[LEARNED] = learn_directions(model, swaps, roles, seed)
-    return found
+        directions[LEARNED_DIRECTION] = learn_directions(model, swaps, roles, seed)
+    return directions
 
 
 def _grouped(directions: Directions) -> Mapping[tuple[str, int], Directions]:
     """The sites that are shifted together: of one kind, hidden states also of one layer."""
     groups: dict[tuple[str, int], dict[str, Tensor]] = {}
-    for site, each in directions.items():
+    for site, direction in directions.items():
         vectors = str(encoder_vectors(site))
         layer = int(layer_of(site) or 0) if vectors == "hidden" else ALL
-        groups.setdefault((vectors, layer), {})[site] = each
+        groups.setdefault((vectors, layer), {})[site] = direction
     return groups
 
 
 def _variant(
     directions: Directions, signs: Float[Tensor, "sample position"], dose: float
 ) -> Variant:
-    return {site: edits.shift(dose * each, signs) for site, each in directions.items()}
+    return {site: edits.shift(dose * direction, signs) for site, direction in directions.items()}
 
 
 def _signs(model: Model, swaps: pd.DataFrame, length: int) -> Float[Tensor, "sample position"]:
@@ -171,12 +182,14 @@ def _signs(model: Model, swaps: pd.DataFrame, length: int) -> Float[Tensor, "sam
     offset = int(require_vocabulary(model).source_start)
     gold = label_digits(list(swaps["text"])).set_index(["question", "position"])["polarity"]
     signs = torch.zeros(len(swaps), length)
-    for row, (first, second) in enumerate(zip(swaps["first"], swaps["second"], strict=True)):
-        for at in (*first, *second):
-            signs[row, at + offset] = -1.0 if gold[row, at] == POLARITIES[0] else 1.0
+    for row, (positions_a, positions_b) in enumerate(
+        zip(swaps["first"], swaps["second"], strict=True)
+    ):
+        for position in (*positions_a, *positions_b):
+            signs[row, position + offset] = -1.0 if gold[row, position] == POLARITIES[0] else 1.0
     return signs
 
 
-def _as_long_as(direction: Tensor, other: Tensor) -> Tensor:
+def _as_long_as(direction: Tensor, reference: Tensor) -> Tensor:
     """The direction with the other's norm, head by head."""
-    return direction * (other.norm(dim=-1, keepdim=True) / direction.norm(dim=-1, keepdim=True))
+    return direction * (reference.norm(dim=-1, keepdim=True) / direction.norm(dim=-1, keepdim=True))

@@ -68,8 +68,8 @@ def sweep_captions(
 def own_captions(model: Language, data: Dataset) -> Pairs:
     """The images with the captions that the model itself writes, greedily."""
     pairs = encode_examples(list(data), require_vocabulary(model))
-    written = write_answers(model, pairs, np.zeros(len(pairs), bool))
-    return Pairs(pairs.source, Ragged.from_lists(written))
+    captions = write_answers(model, pairs, np.zeros(len(pairs), bool))
+    return Pairs(pairs.source, Ragged.from_lists(captions))
 
 
 def _measure(model: Language, data: Dataset, recipe: Recipe, run: KeptRun) -> pd.DataFrame:
@@ -77,45 +77,47 @@ def _measure(model: Language, data: Dataset, recipe: Recipe, run: KeptRun) -> pd
     sites = select(recipe.sites, list(find_sites(model)))
     groups = [(), *([tuple(sites)] if recipe.together else [(site,) for site in sites])]
     images = list(data[: recipe.n])
-    others = own_captions(model, data[recipe.n :])
-    own = own_captions(model, data[: recipe.n])
+    reference_captions = own_captions(model, data[recipe.n :])
+    captions = own_captions(model, data[: recipe.n])
 
     def measure(group: tuple[str, ...]) -> pd.DataFrame:
-        references = read_references(model, others, group, recipe.seed) if group else {}
+        references = read_references(model, reference_captions, group, recipe.seed) if group else {}
         points = list(list_points(recipe, group, references)) if group else [NOTHING]
-        parts = [
-            _write(model, images, own, make_variant(point, references)).assign(**point.row())
+        tables = [
+            _write(model, images, captions, make_variant(point, references)).assign(**point.row())
             for point in points
         ]
-        return pd.concat(parts, ignore_index=True)
+        return pd.concat(tables, ignore_index=True)
 
     return measure_parts(run, [partial(measure, group) for group in groups], "captioning")
 
 
 @torch.no_grad()
-def _write(model: Language, images: Sequence[Any], own: Pairs, variant: Variant) -> pd.DataFrame:
+def _write(
+    model: Language, images: Sequence[Any], captions: Pairs, variant: Variant
+) -> pd.DataFrame:
     """One row per image: the caption, its CIDEr-D, and of the own caption's tokens those that agree."""
     words, pad = require_vocabulary(model), model.config.pad
     device = next(model.parameters()).device
-    written, agreeing, tokens = [], [], []
+    texts, agreeing, tokens = [], [], []
     with intervene(model, variant):
         for rows in torch.arange(len(images)).split(AT_ONCE):
-            source, target = (each.to(device) for each in own.batch(rows, pad))
-            written += [words.decode(ids) for ids in generate(model, source).tolist()]
+            source, target = (ids.to(device) for ids in captions.batch(rows, pad))
+            texts += [words.decode(ids) for ids in generate(model, source).tolist()]
             real = target[:, 1:] != pad
-            again = (model(source, target[:, :-1]).argmax(-1) == target[:, 1:]) & real
-            agreeing += again.sum(1).tolist()
+            is_same = (model(source, target[:, :-1]).argmax(-1) == target[:, 1:]) & real
+            agreeing += is_same.sum(1).tolist()
             tokens += real.sum(1).tolist()
     references = [[tokenize(text) for text in image.captions] for image in images]
-    scores = cider_d([tokenize(caption) for caption in written], references)
-    columns = {"example": range(len(images)), "image": [each.document_name for each in images]}
-    columns |= {"caption": written, "agreeing": agreeing, "tokens": tokens, "cider": scores}
+    scores = cider_d([tokenize(caption) for caption in texts], references)
+    columns = {"example": range(len(images)), "image": [image.document_name for image in images]}
+    columns |= {"caption": texts, "agreeing": agreeing, "tokens": tokens, "cider": scores}
     return pd.DataFrame(columns)
 
 
 def summarize_substitutions(samples: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     """One row per point of the samples: the columns of :func:`sweep_captions`."""
-    alone = samples[samples["edit"] == UNEDITED].sort_values("example")
+    unedited = samples[samples["edit"] == UNEDITED].sort_values("example")
     rows = []
     groups: Any = samples.groupby(PLACE, sort=False)
     for key, group in groups:
@@ -126,9 +128,9 @@ def summarize_substitutions(samples: pd.DataFrame, seed: int = 0) -> pd.DataFram
         row |= bootstrap_ratio(sums[:, 0], sums[:, 1], seed=seed).columns("agreement")
         cider = group["cider"].to_numpy(float)
         means = {
-            "same": (group["caption"].to_numpy() == alone["caption"].to_numpy()).astype(float),
+            "same": (group["caption"].to_numpy() == unedited["caption"].to_numpy()).astype(float),
             "cider": cider,
-            "change": cider - alone["cider"].to_numpy(float),
+            "change": cider - unedited["cider"].to_numpy(float),
         }
         for name, values in means.items():
             row |= bootstrap_mean(values, images, seed=seed).columns(name)

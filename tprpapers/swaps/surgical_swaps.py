@@ -67,40 +67,49 @@ def measure_surgeries(
         InputError: counterfactuals of other lengths, or as of ``substitute``.
     """
     wrong = [displace(fit) for fit in fits]
-    own, other = (
+    originals, counterfactuals = (
         list(read_states(model, Texts.of(swaps[text].tolist(), swaps[answer].tolist()), [*fits, *wrong]))
         for text, answer in (("text", "answer"), ("counterfactual", "predicted"))
     )  # fmt: skip
-    if any(_lengths(one) != _lengths(two) for one, two in zip(own, other, strict=True)):
+    if any(
+        _lengths(original) != _lengths(counterfactual)
+        for original, counterfactual in zip(originals, counterfactuals, strict=True)
+    ):
         raise InputError("surgery needs counterfactuals of as many tokens as their questions")
     rng, n = np.random.default_rng(seed), len(fits)
-    differences = [two.encoded - one.encoded for one, two in zip(own, other, strict=True)]
-    changes = [
-        {SURGERY: true, DIRECTION: turn(true, rng), ROLE: displaced}
-        for true, displaced in zip(differences[:n], differences[n:], strict=True)
+    differences = [
+        counterfactual.encoded - original.encoded
+        for original, counterfactual in zip(originals, counterfactuals, strict=True)
     ]
-    ways = [(at, [i]) for i in range(n) for at in PLACES]
-    ways += [(at, list(range(n))) for at in PLACES if n > 1]
+    changes = [
+        {SURGERY: difference, DIRECTION: turn(difference, rng), ROLE: displaced}
+        for difference, displaced in zip(differences[:n], differences[n:], strict=True)
+    ]
+    surgeries = [(place, [i]) for i in range(n) for place in PLACES]
+    surgeries += [(place, list(range(n))) for place in PLACES if n > 1]
     pairs, predicted = encode_swaps(model, swaps)
-    parts = []
+    tables = []
     for rows in pairs.by_length(BATCH):
-        (source, answer), (_, new) = (
-            each.batch(rows, model.config.pad) for each in (pairs, predicted)
+        (source, answer), (_, counterfactual_answer) = (
+            texts.batch(rows, model.config.pad) for texts in (pairs, predicted)
         )
-        some, part = rows.tolist(), swaps.iloc[rows.tolist()]
+        samples, batch_swaps = rows.tolist(), swaps.iloc[rows.tolist()]
         variants: list[Variant] = [
-            {own[i].site: _edit(own[i], changes[i][at], some, len(sites) > 1) for i in sites}
-            for at, sites in ways
+            {
+                originals[i].site: _edit(originals[i], changes[i][place], samples, len(sites) > 1)
+                for i in sites
+            }
+            for place, sites in surgeries
         ]
         device = model.device
-        asked = [answer.to(device), new.to(device)]
-        scores = score_variants(model, source.to(device), asked, variants)
-        for number, (at, sites) in enumerate(ways):
-            layer = layer_of(own[sites[0]].site) if len(sites) == 1 else None
-            kind = own[sites[0]].site.rpartition(".")[2]
-            place = ALL if layer is None else layer
-            parts.append(tabulate(part, scores, number, kind, place, at=at))
-    return pd.concat(parts, ignore_index=True)
+        answers = [answer.to(device), counterfactual_answer.to(device)]
+        scores = score_variants(model, source.to(device), answers, variants)
+        for number, (place, sites) in enumerate(surgeries):
+            layer = layer_of(originals[sites[0]].site) if len(sites) == 1 else None
+            kind = originals[sites[0]].site.rpartition(".")[2]
+            layer_index = ALL if layer is None else layer
+            tables.append(tabulate(batch_swaps, scores, number, kind, layer_index, place=place))
+    return pd.concat(tables, ignore_index=True)
 
 
 def decompose_layers(model: Model, data: Dataset, roles: str, seed: int = 0) -> list[Decomposition]:
@@ -118,21 +127,23 @@ def turn(
     change: Float64[np.ndarray, "token d_model"], rng: np.random.Generator
 ) -> Float64[np.ndarray, "token d_model"]:
     """Random directions, as long as the changes."""
-    drawn = rng.normal(size=change.shape)
-    lengths = [np.linalg.norm(each, axis=1, keepdims=True) for each in (change, drawn)]
-    return drawn * lengths[0] / lengths[1]
+    directions = rng.normal(size=change.shape)
+    lengths = [np.linalg.norm(vectors, axis=1, keepdims=True) for vectors in (change, directions)]
+    return directions * lengths[0] / lengths[1]
 
 
 def displace(fit: Decomposition) -> Decomposition:
     """The fit in which every role has the vectors of the role whose vectors are least like its own."""
-    of, wrong = fit.fit.pairs, find_wrong_roles(fit)
-    pairs = Pairs.product(of.fillers, of.roles)
+    bindings, wrong_roles = fit.fit.pairs, find_wrong_roles(fit)
+    pairs = Pairs.product(bindings.fillers, bindings.roles)
     vectors = fit.bindings(
-        [(filler, wrong[str(role)]) for filler in of.fillers for role in of.roles]
+        [(filler, wrong_roles[str(role)]) for filler in bindings.fillers for role in bindings.roles]
     )
-    part = PartFit(pairs, vectors.shape[1], {PAIR: vectors})
-    other = RoleFit("saturated", [part, *fit.fit.parts[1:]], fit.fit.bias, fit.fit.penalties)
-    return replace(fit, fits={fit.scheme.name: other})
+    binding_part = PartFit(pairs, vectors.shape[1], {PAIR: vectors})
+    displaced_fit = RoleFit(
+        "saturated", [binding_part, *fit.fit.parts[1:]], fit.fit.bias, fit.fit.penalties
+    )
+    return replace(fit, fits={fit.scheme.name: displaced_fit})
 
 
 def _edit(
@@ -142,15 +153,15 @@ def _edit(
     is_pinned: bool,
 ) -> Edit:
     """The edit that adds a change; where it is pinned, to the state that the unedited model has there."""
-    by, there = states.place(change, samples)
+    delta, positions = states.place(change, samples)
     base, _ = states.place(states.vectors, samples)
 
     def move(x: Tensor, place: Place) -> Tensor:
-        return (base.to(x) if is_pinned else x) + by.to(x)
+        return (base.to(x) if is_pinned else x) + delta.to(x)
 
-    if there is None:
+    if positions is None:
         return Edit(move)
-    return Edit(move, positions=by.flatten(2).abs().amax(-1) > 0)
+    return Edit(move, positions=delta.flatten(2).abs().amax(-1) > 0)
 
 
 def _lengths(states: TokenStates) -> list[int]:

@@ -22,7 +22,7 @@ TITLES = {
     "agent": "agent ↔\npatient",
     "sum": "arguments of +\n(must not change)",
 }
-PARTS = (  # column, name, color, hatch
+BAR_SEGMENTS = (  # column, name, color, hatch
     ("counterfactual", "the predicted new answer", HUES[5], ""),
     ("other", "another answer", "#d8d8d8", "////"),
     ("original", "the old answer", "white", ""),
@@ -40,48 +40,50 @@ PLACES = {  # controls, by where the vectors come from
 def swap_shares(
     swaps: pd.DataFrame, kinds: Sequence[str] | None = None, surgery: bool = False
 ) -> Drawing:
-    """A panel per kind of swap, a bar per way: the shares of the predicted, another and the old answer.
+    """A panel per kind of swap, a bar per exchange: the shares of the predicted, another and the old answer.
 
     ``swaps`` has the rows of ``summarize_swaps``; drawn are swaps whose two questions the model
     answers (how many, by model, is in brackets), whole layers, all heads. The mark is the 95 %
     interval of the first share. Without ``kinds`` all that should change an answer. ``surgery`` draws
-    the ways that exchange bindings of a decomposition, in place of those that exchange vectors.
+    the exchanges of bindings of a decomposition, in place of those of vectors.
     """
     if surgery and not swaps["at"].str.startswith(SURGERY).any():
         raise InputError(
             'these swaps have no surgery: put surgery = "left" (a scheme of roles) into the recipe'
         )
     rows = swaps[(swaps["subset"] == "answered") & (swaps["head"] == -1)]
-    found = [kind for kind in TITLES if kind in {*rows["kind"]} - {*CONTROLS}]
-    kinds = kinds or found or list(rows["kind"].unique())
-    ways = list_ways(rows, surgery)
-    figure = drawing(7 if len(kinds) > 1 else 5, 1.1 + 0.17 * len(ways))
+    present = [kind for kind in TITLES if kind in {*rows["kind"]} - {*CONTROLS}]
+    kinds = kinds or present or list(rows["kind"].unique())
+    exchanges = order_exchanges(rows, surgery)
+    figure = drawing(7 if len(kinds) > 1 else 5, 1.1 + 0.17 * len(exchanges))
     panels = np.atleast_1d(figure.subplots(1, len(kinds), sharey=True))
     for kind, axes in zip(kinds, panels, strict=True):
-        _draw(axes, rows[rows["kind"] == kind], ways)
+        _draw(axes, rows[rows["kind"] == kind], exchanges)
         counts = rows[(rows["kind"] == kind) & (rows["vectors"] == "none")]["n"]
-        counted = ", ".join(map(str, counts)) or "no"
+        n_text = ", ".join(map(str, counts)) or "no"
         tidy(axes)
         title = TITLES.get(kind, kind)
         axes.set_title(title, loc="left", fontsize=8, fontweight="bold", pad=14)
-        axes.text(0, 1.01, f"n = {counted}", transform=axes.transAxes, fontsize=6.5, color=MUTED)
+        axes.text(0, 1.01, f"n = {n_text}", transform=axes.transAxes, fontsize=6.5, color=MUTED)
         axes.set(xlim=(0, 1), xlabel="share of answers")
         axes.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
-    panels[0].set_yticks(range(len(ways)), [way_label(*way) for way in ways], fontsize=6.5)
-    panels[0].set_ylim(len(ways) - 0.4, -0.6)
+    panels[0].set_yticks(
+        range(len(exchanges)), [label_exchange(*exchange) for exchange in exchanges], fontsize=6.5
+    )
+    panels[0].set_ylim(len(exchanges) - 0.4, -0.6)
     handles = panels[0].get_legend_handles_labels()
     legend(figure, *handles, loc="outside lower center", ncols=3)
-    drawn = {at for *_, at in ways}
-    figure.put_below([NOTE, *(note for at, note in PLACES.items() if at in drawn)])
+    places = {place for *_, place in exchanges}
+    figure.put_below([NOTE, *(note for place, note in PLACES.items() if place in places)])
     return figure
 
 
-def list_ways(rows: pd.DataFrame, surgery: bool = False) -> list[tuple[str, str, int, str]]:
+def order_exchanges(rows: pd.DataFrame, surgery: bool = False) -> list[tuple[str, str, int, str]]:
     """The exchanges, or the surgeries with controls, by model: none and the question first, then all layers, then
     one by one.
     """
     keys = rows[["model", "vectors", "layer", "at"]].drop_duplicates()
-    models = {name: at for at, name in enumerate(rows["model"].drop_duplicates())}
+    models = {name: i for i, name in enumerate(rows["model"].drop_duplicates())}
     is_pair = keys["at"] == "pair"
     if surgery:
         keys = keys[keys["vectors"].isin(ORDER[:2]) | keys["at"].str.startswith(SURGERY)]
@@ -89,41 +91,41 @@ def list_ways(rows: pd.DataFrame, surgery: bool = False) -> list[tuple[str, str,
         is_drawn = (keys["layer"] == -1) | ((keys["vectors"] != "binding") & is_pair)
         keys = keys[is_drawn & (is_pair | keys["vectors"].isin(["role", "filler"]))]
 
-    def rank(way: Any) -> tuple[Any, ...]:
-        model, vectors, layer, at = way
+    def rank(exchange: Any) -> tuple[Any, ...]:
+        model, vectors, layer, place = exchange
         if surgery:
-            return models[model], at != "pair", vectors != "none", layer
-        return models[model], ORDER.index(vectors), at != "pair", at, layer
+            return models[model], place != "pair", vectors != "none", layer
+        return models[model], ORDER.index(vectors), place != "pair", place, layer
 
     return sorted(keys.itertuples(index=False, name=None), key=rank)
 
 
-def way_label(model: str, vectors: str, layer: int, at: str) -> str:
+def label_exchange(model: str, vectors: str, layer: int, place: str) -> str:
     names = {
         "none": "no exchange",
         "question": "the new question itself",
         "hidden": "hidden states",
     }
-    what = names.get(vectors, f"{vectors}s")
+    label = names.get(vectors, f"{vectors}s")
     if vectors not in ("none", "question", "embedding role"):
-        what += ", all layers" if layer == -1 else f", layer {layer}"
-    return f"{model}: {what}{'' if at == 'pair' else f', {at}'}"
+        label += ", all layers" if layer == -1 else f", layer {layer}"
+    return f"{model}: {label}{'' if place == 'pair' else f', {place}'}"
 
 
-def _draw(axes: Axes, rows: pd.DataFrame, ways: list[tuple[str, str, int, str]]) -> None:
-    known = rows.set_index(["model", "vectors", "layer", "at"])
-    left = np.zeros(len(ways))
-    found = known.reindex(pd.MultiIndex.from_tuples(ways))
-    for column, name, color, hatch in PARTS:
-        width = found[column].fillna(0).to_numpy(float)
-        look: Any = {"color": color, "hatch": hatch, "edgecolor": MUTED, "linewidth": 0.5}
-        axes.barh(range(len(ways)), width, 0.72, left, label=name, **look)
-        left += width
+def _draw(axes: Axes, rows: pd.DataFrame, exchanges: list[tuple[str, str, int, str]]) -> None:
+    indexed = rows.set_index(["model", "vectors", "layer", "at"])
+    offsets = np.zeros(len(exchanges))
+    shares = indexed.reindex(pd.MultiIndex.from_tuples(exchanges))
+    for column, name, color, hatch in BAR_SEGMENTS:
+        width = shares[column].fillna(0).to_numpy(float)
+        style: Any = {"color": color, "hatch": hatch, "edgecolor": MUTED, "linewidth": 0.5}
+        axes.barh(range(len(exchanges)), width, 0.72, offsets, label=name, **style)
+        offsets += width
     names = ["counterfactual_low", "counterfactual", "counterfactual_high"]
-    bounds = found[names].to_numpy(float).T  # low, value, high
+    bounds = shares[names].to_numpy(float).T  # low, value, high
     errors = np.clip(np.diff(bounds, axis=0), 0, None)
-    look = {"fmt": "none", "ecolor": INK, "elinewidth": 0.9, "capsize": 1.8}
-    axes.errorbar(bounds[1], range(len(ways)), xerr=errors, **look)
+    style = {"fmt": "none", "ecolor": INK, "elinewidth": 0.9, "capsize": 1.8}
+    axes.errorbar(bounds[1], range(len(exchanges)), xerr=errors, **style)
 
 
 def draw_surgery(swaps: pd.DataFrame) -> Drawing:

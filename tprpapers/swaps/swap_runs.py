@@ -12,7 +12,7 @@ from tprpapers.swaps.donor_roles import KIND as POLARITY
 from tprpapers.swaps.donor_roles import measure_donors
 from tprpapers.swaps.effect_intervals import summarize_swaps
 from tprpapers.swaps.erasures import fit_erasers, measure_erasures
-from tprpapers.swaps.exchanges import ALL, list_ways, measure_swaps
+from tprpapers.swaps.exchanges import ALL, list_encoder_exchanges, measure_swaps
 from tprpapers.swaps.number_pairs import find_swaps
 from tprpapers.swaps.shifts import SHIFTED, measure_shifts, name_directions
 from tprpapers.swaps.surgical_swaps import decompose_layers, measure_surgeries
@@ -49,12 +49,12 @@ def run_swaps(
     if recipe.swaps == [UNBINDING]:
         return run_unbindings(model, data, recipe, out, resume)
     swaps = find_pairs(data, recipe)
-    others = data[recipe.n :]
+    reference_questions = data[recipe.n :]
     with kept(out) as folder:
         return keep_table(
             open_run(folder, model, data, recipe, resume),
             (EXCHANGES, TABLE),
-            partial(_measure, model, swaps, others, recipe),
+            partial(_measure, model, swaps, reference_questions, recipe),
             partial(summarize_swaps, seed=recipe.seed),
         )
 
@@ -86,42 +86,55 @@ def find_pairs(data: Dataset, recipe: SwapRecipe) -> pd.DataFrame:
 
 
 def _measure(
-    model: Model, swaps: pd.DataFrame, others: Dataset, recipe: SwapRecipe, run: KeptRun
+    model: Model,
+    swaps: pd.DataFrame,
+    reference_questions: Dataset,
+    recipe: SwapRecipe,
+    run: KeptRun,
 ) -> pd.DataFrame:
     """The rows of all parts, some swaps each, of the model and its untrained twin."""
     twin = untrained_twin(model, recipe.seed)
-    measures = [*_measures(model, others, recipe), *_measures(twin, others, recipe, whole=True)]
+    measures = [
+        *_measures(model, reference_questions, recipe),
+        *_measures(twin, reference_questions, recipe, all_layers_only=True),
+    ]
 
-    def measure(some: pd.DataFrame) -> pd.DataFrame:
-        return pd.concat([each(some) for each in measures], ignore_index=True)
+    def measure(block: pd.DataFrame) -> pd.DataFrame:
+        return pd.concat([measure_block(block) for measure_block in measures], ignore_index=True)
 
     blocks = [swaps.iloc[start : start + AT_ONCE] for start in range(0, len(swaps), AT_ONCE)]
     return measure_parts(run, [partial(measure, block) for block in blocks], "swapping")
 
 
 def _measures(
-    model: Model, data: Dataset, recipe: SwapRecipe, whole: bool = False
+    model: Model, data: Dataset, recipe: SwapRecipe, all_layers_only: bool = False
 ) -> list[Callable[[pd.DataFrame], pd.DataFrame]]:
     """What a recipe measures of a model's swaps; all but the exchanges rest on other questions."""
-    ways, seed = list_ways(model), recipe.seed
-    others = [each.source for each in data] if recipe.has_reference else []
-    if whole or recipe.whole:
-        ways = [way for way in ways if way.layer == way.head == ALL]
-    found: list[Callable[[pd.DataFrame], pd.DataFrame]] = [partial(measure_swaps, model, ways=ways)]
+    exchanges, seed = list_encoder_exchanges(model), recipe.seed
+    reference_questions = [example.source for example in data] if recipe.has_reference else []
+    if all_layers_only or recipe.whole:
+        exchanges = [exchange for exchange in exchanges if exchange.layer == exchange.head == ALL]
+    measures: list[Callable[[pd.DataFrame], pd.DataFrame]] = [
+        partial(measure_swaps, model, exchanges=exchanges)
+    ]
     if recipe.donors:
-        donors = read_digits(model, others, ["role"])
-        found.append(partial(measure_donors, model, donors=donors, seed=seed))
+        donors = read_digits(model, reference_questions, ["role"])
+        measures.append(partial(measure_donors, model, donors=donors, seed=seed))
     if recipe.shifts or recipe.erasures:
-        digits = read_digits(model, others, SHIFTED)
+        digits = read_digits(model, reference_questions, SHIFTED)
         if recipe.shifts:
-            directions = name_directions(model, digits, find_swaps(others, [POLARITY], seed), seed)
-            found.append(partial(measure_shifts, model, directions=directions, doses=recipe.shifts))
+            directions = name_directions(
+                model, digits, find_swaps(reference_questions, [POLARITY], seed), seed
+            )
+            measures.append(
+                partial(measure_shifts, model, directions=directions, doses=recipe.shifts)
+            )
         if recipe.erasures:
-            found.append(partial(measure_erasures, model, erasers=fit_erasers(digits, seed)))
+            measures.append(partial(measure_erasures, model, erasers=fit_erasers(digits, seed)))
     if recipe.surgery is not None:
         fits = decompose_layers(model, data, recipe.surgery, seed)
-        found.append(partial(measure_surgeries, model, fits=fits, seed=seed))
-    return [partial(_named, each, model.name) for each in found]
+        measures.append(partial(measure_surgeries, model, fits=fits, seed=seed))
+    return [partial(_named, measure, model.name) for measure in measures]
 
 
 def _named(

@@ -60,11 +60,11 @@ def run_unbindings(
 
 
 def _measure_parts(model: Model, data: Dataset, seed: int, run: KeptRun) -> pd.DataFrame:
-    def measure(first: int) -> pd.DataFrame:
-        pairs = own_captions(model, data[first : first + AT_ONCE])
+    def measure(start: int) -> pd.DataFrame:
+        pairs = own_captions(model, data[start : start + AT_ONCE])
         source, target = pairs.batch(torch.arange(len(pairs)), model.config.pad)
         rows = swap_unbindings(model, source, target, seed)
-        return rows.assign(caption=rows["caption"] + first)
+        return rows.assign(caption=rows["caption"] + start)
 
     starts = range(0, len(data), AT_ONCE)
     return measure_parts(run, [partial(measure, start) for start in starts], "swapping")
@@ -87,33 +87,42 @@ def swap_unbindings(
     """
     pairs = _draw(target[:, 1:], {model.config.pad, model.config.eos}, seed)
     captions = torch.tensor([caption for caption, _, _ in pairs])
-    first, second = ([pair[side] for pair in pairs] for side in (1, 2))
-    some, words = source[captions], target[captions]
-    order = exchange([[t] for t in first], [[t] for t in second], target.shape[1] - 1)
+    positions_a, positions_b = ([pair[side] for pair in pairs] for side in (1, 2))
+    samples, words = source[captions], target[captions]
+    order = exchange([[t] for t in positions_a], [[t] for t in positions_b], target.shape[1] - 1)
     rows = torch.arange(len(pairs))
-    parts = []
+    tables = []
     for name, sites in EXCHANGED.items():
         edits: Mapping[str, PlacedEdit] = {site: swap(order) for site in sites}
         with intervene(model, edits):
-            written = model(some, words[:, :-1]).argmax(-1)
-        for here, there in ((first, second), (second, first)):
-            own, other = words[rows, torch.tensor(here) + 1], words[rows, torch.tensor(there) + 1]
-            said = written[rows, here]
-            columns = {"caption": captions.tolist(), "position": here, "exchanged": name}
-            columns["steps"] = [t - s for s, t in zip(here, there, strict=True)]
-            columns |= {"own": said.eq(own).tolist(), "other": said.eq(other).tolist()}
-            parts.append(pd.DataFrame(columns))
-    return pd.concat(parts, ignore_index=True)
+            predictions = model(samples, words[:, :-1]).argmax(-1)
+        for positions, partner_positions in (
+            (positions_a, positions_b),
+            (positions_b, positions_a),
+        ):
+            own_words, partner_words = (
+                words[rows, torch.tensor(positions) + 1],
+                words[rows, torch.tensor(partner_positions) + 1],
+            )
+            word = predictions[rows, positions]
+            columns = {"caption": captions.tolist(), "position": positions, "exchanged": name}
+            columns["steps"] = [t - s for s, t in zip(positions, partner_positions, strict=True)]
+            columns |= {
+                "own": word.eq(own_words).tolist(),
+                "other": word.eq(partner_words).tolist(),
+            }
+            tables.append(pd.DataFrame(columns))
+    return pd.concat(tables, ignore_index=True)
 
 
 def _draw(words: Tensor, ends: set[int], seed: int) -> list[tuple[int, int, int]]:
     """Two random positions with different words of every caption that has some."""
     rng, pairs = np.random.default_rng(seed), []
     for caption, row in enumerate(words.tolist()):
-        real = [at for at, word in enumerate(row) if word not in ends]
-        for first in rng.permutation(real):
-            others = [at for at in real if row[at] != row[first]]
-            if others:
-                pairs.append((caption, int(first), int(rng.choice(others))))
+        real = [position for position, word in enumerate(row) if word not in ends]
+        for position in rng.permutation(real):
+            partners = [partner for partner in real if row[partner] != row[position]]
+            if partners:
+                pairs.append((caption, int(position), int(rng.choice(partners))))
                 break
     return pairs

@@ -21,10 +21,10 @@ def make(function: Callable[[range], list[T]], rows: range, workers: int) -> Ite
     """The examples that the function makes of these rows, in their order."""
     chunks = (rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK))
     if workers and len(rows) > CHUNK:
-        made = _in_order(function, chunks, workers)
+        batches = _in_order(function, chunks, workers)
     else:
-        made = map(function, chunks)
-    for examples in made:
+        batches = map(function, chunks)
+    for examples in batches:
         yield from examples
 
 
@@ -51,14 +51,17 @@ def _uninterrupted() -> Iterator[None]:
         yield
         return
     caught: list[int] = []
-    kept = {each: signal.signal(each, lambda number, _: caught.append(number)) for each in STOPPING}
+    handlers = {
+        signal_number: signal.signal(signal_number, lambda number, _: caught.append(number))
+        for signal_number in STOPPING
+    }
     _mask(signal.SIG_BLOCK)  # which processes inherit
     try:
         yield
     finally:
         _mask(signal.SIG_UNBLOCK)
-        for each, handler in kept.items():
-            signal.signal(each, handler or signal.SIG_DFL)
+        for signal_number, handler in handlers.items():
+            signal.signal(signal_number, handler or signal.SIG_DFL)
         for number in caught:
             signal.raise_signal(number)
 

@@ -36,15 +36,15 @@ def verb_phrases() -> Iterator[tuple[str, Meaning]]:
 
 def commands() -> Iterator[tuple[str, Meaning]]:
     """Every command once, and what it means: C → S and S | S after S | S, S → V twice | V thrice | V."""
-    counted = [
+    repetitions = [
         (f"{phrase} {word}".strip(), times * meaning)
         for phrase, meaning in verb_phrases()
         for word, times in TIMES.items()
     ]
-    yield from counted
-    for (first, one), (second, other) in product(counted, counted):
-        yield f"{first} and {second}", one + other
-        yield f"{first} after {second}", other + one
+    yield from repetitions
+    for (phrase, meaning), (second_phrase, second_meaning) in product(repetitions, repetitions):
+        yield f"{phrase} and {second_phrase}", meaning + second_meaning
+        yield f"{phrase} after {second_phrase}", second_meaning + meaning
 
 
 def list_commands(request: Request) -> SymbolSet:

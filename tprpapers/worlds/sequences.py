@@ -20,7 +20,7 @@ from tprprobe.errors import InputError, unknown
 PREFIX = "sequences:"
 SIZES = {"train": 40_000, "dev": 5_000, "test": 5_000}
 SYMBOLS = {"digits": tuple(digits), "letters": tuple(ascii_lowercase)}
-DRAWN = 2**16  # sequences at a time
+DRAW_SIZE = 2**16  # sequences at a time
 
 Symbols = Sequence[str]
 
@@ -32,7 +32,7 @@ def interleave(symbols: Symbols) -> list[str]:
     ['1', '5', '2', '4', '3']
     """
     turns = zip(symbols, reversed(symbols), strict=True)
-    return [each for turn in turns for each in turn][: len(symbols)]
+    return [symbol for turn in turns for symbol in turn][: len(symbols)]
 
 
 TASKS: Mapping[str, Callable[[Symbols], Symbols]] = MappingProxyType(
@@ -75,40 +75,40 @@ def draw_sequences(request: Request) -> SymbolSet:
     Raises: InputError for an unknown task, split or knob, a value that a knob cannot have, or more
     examples than there are.
     """
-    task, *given = request.spec.removeprefix(PREFIX).split(",")
+    task, *assignments = request.spec.removeprefix(PREFIX).split(",")
     split = request.split or "test"
-    for kind, value, known in (("task", task, TASKS), ("split", split, SIZES)):
-        if value not in known:
-            raise unknown(kind, value, known)
-    knobs = SequenceKnobs(**dict(map(_knob, given)))
+    for kind, value, accepted in (("task", task, TASKS), ("split", split, SIZES)):
+        if value not in accepted:
+            raise unknown(kind, value, accepted)
+    knobs = SequenceKnobs(**dict(map(_knob, assignments)))
     pairs = tuple(
-        SymbolPair(" ".join(each), " ".join(TASKS[task](each)))
-        for each in _drawn(knobs, request.seed, split)
+        SymbolPair(" ".join(sequence), " ".join(TASKS[task](sequence)))
+        for sequence in _draw_split(knobs, request.seed, split)
     )
     rows = request.first_rows(len(pairs))
     return SymbolSet(request.spec, split, request.seed, rows, pairs, SYMBOLS[knobs.symbols])
 
 
-def _drawn(knobs: SequenceKnobs, seed: int, split: str) -> list[list[str]]:
+def _draw_split(knobs: SequenceKnobs, seed: int, split: str) -> list[list[str]]:
     """The different sequences of a split, in random order."""
-    rng, found = np.random.default_rng(seed), dict[tuple[int, ...], None]()
-    symbols, wanted = SYMBOLS[knobs.symbols], sum(SIZES.values())
-    while len(found) < wanted:
-        lengths = rng.integers(1, knobs.longest + 1, DRAWN)
-        drawn = rng.integers(len(symbols), size=(DRAWN, knobs.longest))
-        for row, length in zip(drawn.tolist(), lengths.tolist(), strict=True):
-            found.setdefault(tuple(row[:length]))
-    order = rng.permutation(wanted)
+    rng, sequences = np.random.default_rng(seed), dict[tuple[int, ...], None]()
+    symbols, n_sequences = SYMBOLS[knobs.symbols], sum(SIZES.values())
+    while len(sequences) < n_sequences:
+        lengths = rng.integers(1, knobs.longest + 1, DRAW_SIZE)
+        draws = rng.integers(len(symbols), size=(DRAW_SIZE, knobs.longest))
+        for row, length in zip(draws.tolist(), lengths.tolist(), strict=True):
+            sequences.setdefault(tuple(row[:length]))
+    order = rng.permutation(n_sequences)
     ends = dict(zip(SIZES, np.cumsum(list(SIZES.values())).tolist(), strict=True))
-    chosen, kept = order[ends[split] - SIZES[split] : ends[split]], list(found)
-    return [[symbols[place] for place in kept[number]] for number in chosen]
+    numbers, distinct = order[ends[split] - SIZES[split] : ends[split]], list(sequences)
+    return [[symbols[place] for place in distinct[number]] for number in numbers]
 
 
 def _knob(text: str) -> tuple[str, Any]:
     name, _, value = text.partition("=")
-    known = [field.name for field in fields(SequenceKnobs)]
-    if name not in known:
-        raise unknown("knob", name, known)
+    accepted = [field.name for field in fields(SequenceKnobs)]
+    if name not in accepted:
+        raise unknown("knob", name, accepted)
     try:
         return name, value if name == "symbols" else int(value)
     except ValueError:

@@ -14,7 +14,7 @@ class SymbolPair:
     target: str
     has_one_answer, document_name, module = True, None, ""
 
-    def labels(self, _written: str | None) -> Labels:
+    def labels(self, _text: str | None) -> Labels:
         """No labels: a symbol is what it is."""
         return None, None
 

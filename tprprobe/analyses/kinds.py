@@ -28,7 +28,5 @@ OPERATIONS = Kind(
     "tprprobe.analyses.decomposition:load_operations",
 )
 ROLES = Kind(
-    ("roles.json",),
-    "roles STORE --site SITE --out",
-    "tprprobe.analyses.decomposition:load_roles",
+    ("roles.json",), "roles STORE --site SITE --out", "tprprobe.analyses.decomposition:load_roles"
 )

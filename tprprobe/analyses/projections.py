@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Float32, Shaped
 
 from tprprobe.analyses.clustering import Clusters
 from tprprobe.console import track
-from tprprobe.errors import InputError, unknown
+from tprprobe.errors import InputError
 from tprprobe.estimators.projections import PlaneProjection
 from tprprobe.files.writing import whole
 from tprprobe.store import Store
@@ -60,8 +60,6 @@ def project(
     ``progress`` wraps the list of blocks of rows that are then placed. Axes that part classes part
     those they were found on best: what other rows show is what counts.
     """
-    if method not in METHODS:
-        raise unknown("projection", method, METHODS)
     is_fitted = _choose(len(vectors), fit, max_fitted, seed)
     plane = PlaneProjection(method, seed)
     plane.fit(_finite(vectors[is_fitted]), None if labels is None else labels[is_fitted])
@@ -149,13 +147,8 @@ def _kept(
     is_fitted = np.zeros(len(vectors), bool)
     rng = np.random.default_rng(seed)
     is_fitted[rng.permutation(len(vectors))[:NEIGHBORS]] = True
-    projection = project(
-        vectors,
-        "umap",
-        seed=seed,
-        fit=is_fitted,
-        progress=lambda each: track(each, "UMAP", len(each)),
-    )
+    show: Blocks = lambda blocks: track(blocks, "UMAP", len(blocks))  # noqa: E731
+    projection = project(vectors, "umap", seed=seed, fit=is_fitted, progress=show)
     points = pd.DataFrame(projection.points, columns=["x", "y"]).assign(fitted=projection.fitted)
     with contextlib.suppress(InputError), whole(file) as begun:  # else computed again next time
         points.to_parquet(begun)

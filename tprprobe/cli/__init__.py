@@ -18,11 +18,7 @@ from tprprobe.cli.signals import ENDED, Stopped, stop_by_signals
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import lacks_memory, too_little_memory
 
-app = typer.Typer(
-    cls=Commands,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
+app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
 def _print_version(is_asked: bool) -> bool:
@@ -51,12 +47,8 @@ def _common(
             help="Show the versions of tprprobe, Python and torch, and the devices, and exit.",
         ),
     ] = False,
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Ask no hub: models and data are those here.")
-    ] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", help="Show what libraries write while a model is read.")
-    ] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Ask no hub, only the disk.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show what libraries write.")] = False,
 ) -> None:
     """See and test the roles and fillers inside Tensor-Product-Representation networks."""
     if offline:
@@ -80,7 +72,7 @@ def main() -> None:
     except OSError as error:
         say(f"tprprobe: {error.filename or 'input or output'}: {error.strerror or error}")
         sys.exit(2)
-    except (MemoryError, RuntimeError) as error:
+    except (MemoryError, RuntimeError, ImportError) as error:
         if not lacks_memory(error):
             raise
         say(f"tprprobe: {too_little_memory(error)}")

@@ -4,7 +4,7 @@ import ctypes
 
 MMAP_THRESHOLD, TRIM_THRESHOLD = -3, -1  # parameters of glibc's mallopt
 LARGEST = 32 * 2**20  # bytes that are taken from the heap, the most that glibc allows
-KEPT = 256 * 2**20  # bytes of freed memory that are not given back
+TRIM_BYTES = 256 * 2**20  # bytes of freed memory that are not given back
 
 
 def keep_freed_memory() -> None:
@@ -18,4 +18,4 @@ def keep_freed_memory() -> None:
     except (OSError, AttributeError, TypeError):
         return
     mallopt(MMAP_THRESHOLD, LARGEST)
-    mallopt(TRIM_THRESHOLD, KEPT)
+    mallopt(TRIM_THRESHOLD, TRIM_BYTES)

@@ -89,10 +89,16 @@ def intervene(
     exchange: Annotated[
         str | None, typer.Option(help="The two words of the text to exchange: Paris,Rome.")
     ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="Another text of as many tokens, whose states replace those of the text, one at a time."
+        ),
+    ] = None,
     answers: Annotated[
         str | None,
         typer.Option(
-            help="The answers to the text and to the exchanged text: Italy,France; default: those of the model."
+            help="The answers to the text and to the other one: Italy,France; default: those of the model."
         ),
     ] = None,
     n: common.Number = None,
@@ -105,10 +111,12 @@ def intervene(
     **edit_options: Any,
 ) -> None:
     """Edit or exchange vectors while a model runs, and score its answers, by a recipe or on minimal pairs."""
-    ways = "--data pairs:FRAME, or --text TEXT --exchange WORD,WORD"
+    ways = "--data pairs:FRAME, or --text TEXT with --exchange WORD,WORD or --against TEXT"
     if [recipe, data, text].count(None) != 2:
         raise InputError(f"give one of a recipe (FILE.toml), {ways}")
-    pair_options = {"--exchange": exchange, "--answers": answers, "-n": n}
+    if against is not None and (text is None or exchange or edit_options.get("edits")):
+        raise InputError("--against goes with --text, and without --exchange and --edit")
+    pair_options = {"--exchange": exchange, "--against": against, "--answers": answers, "-n": n}
     pair_options |= {"--edit": edit_options.get("edits"), "--sites": edit_options.get("sites")}
     if recipe and (names := [name for name, value in pair_options.items() if value]):
         raise InputError(f"{', '.join(names)}: of minimal pairs, not of a recipe; leave either out")
@@ -116,13 +124,13 @@ def intervene(
         raise InputError(f"no recipe {str(recipe)!r} here; minimal pairs are {ways}")
     from tprprobe.data.frames.pairsets import find_pairs, pair_of_text
     from tprprobe.figures.behavior import behavior_table
-    from tprprobe.interventions import run_recipe
+    from tprprobe.interventions import patch_positions, run_recipe
     from tprprobe.interventions.behavior import ITEMS, measure_pairs
     from tprprobe.models import load_model
     from tprprobe.models.protocol import require_head
 
     pairs = None if data is None else find_pairs(data, n, seed, 2 * ITEMS)
-    if text is not None:
+    if text is not None and against is None:
         words, expected = (line.split(",") if line else [] for line in (exchange, answers))
         pairs = pair_of_text(text, words, expected or ("", ""))
     if out is None and recipe:
@@ -131,10 +139,13 @@ def intervene(
         pair_options |= {"seed": seed, "data": data, "text": text}
         out = common.default_folder("text" if text else "pairs", ckpt, **pair_options)
     common.check_folder(out, resume)
-    model = require_head(
-        load_model(ckpt, device=device, **loading or {}), "an intervention on answers"
-    )
-    if pairs is None:
+    model = require_head(load_model(ckpt, device=device, **loading or {}), "an intervention")
+    if text is not None and against is not None:
+        expected = answers.split(",") if answers else None
+        sites = edit_options.get("sites")
+        rows = patch_positions(model, text, against, expected, sites, seed, out, resume)
+        table = _draw_patching(rows, out)
+    elif pairs is None:
         rows = run_recipe(Path(str(recipe)), model, out, resume)
         columns = [name for name in map(str, rows) if not name.endswith(("_low", "_high"))]
         table = rows[columns].round(3).to_string(index=False)
@@ -143,6 +154,24 @@ def intervene(
         _draw_behavior(rows, out)
         table = behavior_table(rows)
     common.show(as_json, rows, lambda: table)
+
+
+def _draw_patching(rows: "pd.DataFrame", folder: Path) -> str:
+    """Saves the figure; a line that says where the difference between the two texts is."""
+    from tprprobe.console import format_table
+    from tprprobe.figures.dots import render
+    from tprprobe.figures.labels import site_label
+    from tprprobe.figures.patching import patching_squares
+    from tprprobe.figures.style import save
+
+    for ending in (".pdf", ".svg"):
+        save(render(patching_squares(rows)), folder / f"patching{ending}")
+    common.say(f"{folder / 'patching.pdf'}")
+    best = rows[rows["control"] == ""].groupby("site", sort=False)["recovered"].idxmax()
+    columns = ["site", "position", "token", "other_token", "recovered"]
+    table = rows.loc[best, columns].assign(site=rows.loc[best, "site"].map(site_label))
+    heading = "The token of every site whose state carries most of the difference (1: all of it):"
+    return f"{heading}\n{format_table(table)}"
 
 
 def _draw_behavior(rows: "pd.DataFrame", folder: Path) -> None:
@@ -196,10 +225,7 @@ def name(
 @common.of_model
 @options_of("examination:examine", without=["tokenizer", "data", "n", "out"])
 def examine(
-    model: Annotated[
-        str,
-        typer.Argument(help="The model: a shipped name, a folder, a hub id, or hf:PATH."),
-    ],
+    model: Annotated[str, typer.Argument(help="The model: a name, a folder, a hub id, hf:PATH.")],
     data: common.Data = None,
     n: common.Number = None,
     out: common.Out = None,
@@ -208,7 +234,7 @@ def examine(
     loading: common.Loading = None,
     **options: Any,
 ) -> None:
-    """Examine a model layer by layer: what its states represent, what training added, and what the model uses."""
+    """Put a model on one page: its states, heads, clusters, probes, and what changes its answer."""
     from tprprobe.data import load_data
     from tprprobe.examination import TEXTS, examine
     from tprprobe.models import load_model

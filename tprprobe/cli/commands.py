@@ -60,10 +60,8 @@ class Commands(TyperGroup):
         super().__init__(**settings)
         titles = {name: cleandoc(command.__doc__ or "") for name, command in COMMANDS.items()}
         plugin_titles = {name: plugin.title for name, plugin in plugins.find("commands").items()}
-        self.commands = {
-            name: TyperCommand(name, help=title)
-            for name, title in {**plugin_titles, **titles}.items()
-        }
+        titles = {**plugin_titles, **titles}
+        self.commands = {name: TyperCommand(name, help=titles[name]) for name in titles}
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Our commands, then those of plug-ins."""

@@ -19,8 +19,7 @@ HEADING = re.compile(r"^```.*?^```|^#+ +([^\n]*)", re.DOTALL | re.MULTILINE)  # 
 
 def docs(
     words: Annotated[
-        list[str] | None,
-        typer.Argument(help="A page, or words to search for; default: list all pages."),
+        list[str] | None, typer.Argument(help="A page, or words to search for; default: all pages.")
     ] = None,
 ) -> None:
     """Read a page of the documentation in the terminal, or search all pages."""

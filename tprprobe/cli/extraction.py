@@ -41,9 +41,7 @@ def extract(
             help="Labels of words: TASK=FILE for an annotated file; pos,dep,nel=spacy:PIPELINE and srl=rules for any text."
         ),
     ] = None,
-    no_control: Annotated[
-        bool, typer.Option("--no-control", help="The same as --twin none.")
-    ] = False,
+    no_control: Annotated[bool, typer.Option("--no-control", help="As --twin none.")] = False,
     out: common.Out = None,
     device: common.Device = "cpu",
     dry_run: Annotated[
@@ -134,9 +132,8 @@ def _verify(name: str, as_json: bool) -> None:
         return common.show(as_json, run, lambda: text)
     result = verify(folder)
     if as_json:
-        common.print_json(
-            asdict(result) | {"store": str(folder), "checksums": not result.unchecked}
-        )
+        facts = {"store": str(folder), "checksums": not result.unchecked}
+        common.print_json(asdict(result) | facts)
     if result.damage:
         raise InputError(str(result))
     return None if as_json else typer.echo(str(result))

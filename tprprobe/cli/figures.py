@@ -40,8 +40,7 @@ def figure(
     name: Annotated[str | None, typer.Argument(help="The name of the figure.")] = None,
     store: Annotated[Path | None, typer.Option(help="The store to read.")] = None,
     ckpt: Annotated[
-        list[str] | None,
-        typer.Option(help="Folders of evaluations, runs or results; or shipped checkpoints."),
+        list[str] | None, typer.Option(help="Folders of results, or checkpoints.")
     ] = None,
     layer: Annotated[int | None, typer.Option(help="A layer; -1 is the last.")] = None,
     head: Annotated[int | None, typer.Option(help="A head.")] = None,
@@ -52,22 +51,13 @@ def figure(
         int | None, typer.Option(min=0, max=2**32 - 1, help="Seed of random choices.")
     ] = None,
     width: Annotated[float | None, typer.Option(help="The width in inches.")] = None,
-    height: Annotated[
-        float | None, typer.Option(help="The height in inches; default: in proportion.")
-    ] = None,
-    fontsize: Annotated[
-        float | None, typer.Option(help="Points of the labels of axes; other texts in proportion.")
-    ] = None,
+    height: Annotated[float | None, typer.Option(help="Inches; default: in proportion.")] = None,
+    fontsize: Annotated[float | None, typer.Option(help="Points of the labels of axes.")] = None,
     title: Annotated[str | None, typer.Option(help="Another title; '' for none.")] = None,
     dpi: Annotated[float | None, typer.Option(help="Dots per inch of a PNG file.")] = None,
-    style: Annotated[
-        Path | None, typer.Option(help="A style file of matplotlib, .mplstyle.")
-    ] = None,
+    style: Annotated[Path | None, typer.Option(help="A style file, .mplstyle.")] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            help="The file: .pdf, .svg or .png; for tables also .md, .tex, .csv, .parquet."
-        ),
+        Path | None, typer.Option(help="A .pdf .svg .png; for tables also .md .tex .csv .parquet.")
     ] = None,
 ) -> None:
     """Draw a figure or table. Without a name, list all figures, or with --store those of the store.
@@ -77,16 +67,12 @@ def figure(
     from tprprobe.figures import catalogue
 
     if name is None:
-        known = catalogue.list_figures() if store is None else catalogue.list_drawable(store)
+        entries = catalogue.list_figures() if store is None else catalogue.list_drawable(store)
         if store is not None:
-            can = (
-                f"{len(known)} figures can be drawn: give a name"
-                if known
-                else "no figure can be drawn"
-            )
-            common.say(f"{store}: of this store {can}")
-        width = max((len(entry.name) for entry in known), default=0)
-        for entry in known:
+            count = f"{len(entries)} figures" if entries else "no figure"
+            common.say(f"{store}: of this store {count} can be drawn")
+        width = max((len(entry.name) for entry in entries), default=0)
+        for entry in entries:
             typer.echo(f"{entry.name:{width}}  {entry.title}")
         return
     options = {"layer": layer, "head": head, "k": k, "sample": sample, "seed": seed}
@@ -109,12 +95,8 @@ def report(
 
 
 def open_app(
-    runs: Annotated[Path, typer.Argument(help="A folder with runs in it, or one run.")] = Path(
-        "runs"
-    ),
-    port: Annotated[
-        int | None, typer.Option(help="The port; default: the first free one from 8501.")
-    ] = None,
+    runs: Annotated[Path, typer.Argument(help="A folder with runs, or one run.")] = Path("runs"),
+    port: Annotated[int | None, typer.Option(help="Default: the first free from 8501.")] = None,
 ) -> None:
     """Open the dashboard for the stores and results in a folder, on this machine only."""
     from tprprobe.cli.server import serve

@@ -1,7 +1,4 @@
-"""Options of a command that are arguments of the function behind it: names, types, defaults, help.
-
-They are read from its source, so that ``--help`` imports nothing that computes.
-"""
+"""Options of a command that are arguments of the function behind it, read from its source: ``--help`` imports nothing."""
 
 import ast
 import contextlib
@@ -11,7 +8,7 @@ import inspect
 import re
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -55,13 +52,13 @@ def options_of(
     """
 
     def read() -> dict[str, inspect.Parameter]:
-        options = {
-            name: _option(
-                name, names.get(name, name), annotation, None if unset else default, text, panel
-            )
-            for name, annotation, default, text in _read(function)
-            if name not in without and (not only or name in only)
-        }
+        options = {}
+        module, _, target = function.partition(":")
+        path = PACKAGE / f"{module.replace('.', '/')}.py"
+        for name, annotation, written, text in _read(path, target):
+            if text and name not in without and (not only or name in only):
+                default, flag = None if unset else _value(written), names.get(name, name)
+                options[name] = _option(name, flag, annotation, default, text, panel)
         return _constructor_options(group, options) | options if group else options
 
     return lambda command: Generated(command, read, every, into)
@@ -83,14 +80,11 @@ class Generated:
 
     def __call__(self, **options: Any) -> None:
         generated = {} if self.every else self.read()
-        chosen = {
-            name: value
-            for name, value in options.items()
-            if name not in generated or value != generated[name].default
-        }
+        defaults = [(name, option.default) for name, option in generated.items()]
+        changed = {name: v for name, v in options.items() if (name, v) not in defaults}
         if self.into:
-            chosen[self.into] = {name: chosen.pop(name) for name in generated if name in chosen}
-        self.command(**chosen)
+            changed[self.into] = {name: changed.pop(name) for name in generated if name in changed}
+        self.command(**changed)
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -104,58 +98,62 @@ class Generated:
         return {p.name: p.annotation for p in self.__signature__.parameters.values()}
 
 
+class Written(NamedTuple):
+    """An argument that has a default, as its source says."""
+
+    name: str
+    annotation: str
+    default: ast.expr
+    text: str
+
+
 def _constructor_options(group: str, reserved: Collection[str]) -> dict[str, inspect.Parameter]:
     """The parameters of the constructors in a group of entry points, which have no default: each class has its own."""
-    texts: dict[str, dict[str, str]] = {}
+    texts: dict[str, list[str]] = {}
     annotations: dict[str, str] = {}
     for name, plugin in plugins.find(group).items():
         module, _, kind = plugin.point.value.partition(":")
         with contextlib.suppress(ImportError, ValueError, OSError, SyntaxError):
-            spec = importlib.util.find_spec(
-                module
-            )  # imports no module, but the packages that it is in
-            node = _find(Path(str(spec and spec.origin)), kind)
-            described = read_arguments(ast.get_docstring(node) or "")
-            for argument, annotation, default in _written(node):
-                if default is None or argument in (SEED, *reserved):
-                    continue
-                kinds = ast.unparse(annotation) if annotation else type(_value(default)).__name__
-                if not _is_typed(kinds):
-                    continue
-                text = f"{described.get(argument, '')} Default: {ast.unparse(default)}.".strip()
-                texts.setdefault(argument, {})[name] = text
-                annotations.setdefault(argument, kinds)
+            spec = importlib.util.find_spec(module)  # which imports only the packages around it
+            for argument in _read(Path(str(spec and spec.origin)), kind):
+                is_typed = any(accepted in argument.annotation for accepted in TYPES)
+                if is_typed and argument.name not in (SEED, *reserved):
+                    default = f"Default: {ast.unparse(argument.default)}."
+                    text = f"Of {name}: {argument.text} {default}".replace("  ", " ")
+                    texts.setdefault(argument.name, []).append(text)
+                    annotations.setdefault(argument.name, argument.annotation)
+    texts_by_name = {name: " ".join(listed) for name, listed in texts.items()}
     return {
-        argument: _option(
-            argument, argument, annotations[argument], None,
-            " ".join(f"Of {name}: {text}" for name, text in texts_by_plugin.items()), "Parameters of probes",
-        )
-        for argument, texts_by_plugin in texts.items()
-    }  # fmt: skip
+        name: _option(name, name, annotations[name], None, text, "Parameters of probes")
+        for name, text in texts_by_name.items()
+    }
 
 
-def _is_typed(annotation: str) -> bool:
-    """True of a parameter that can be typed."""
-    return any(name in annotation for name in TYPES)
-
-
-def _find(path: Path, name: str) -> ast.FunctionDef | ast.ClassDef:
-    """The function or class of a module."""
-    nodes = (node for node in ast.parse(path.read_text("utf-8")).body)
+def _read(path: Path, name: str) -> Iterator[Written]:
+    """The arguments of a function, or of a class's constructor, or the fields of a class."""
+    nodes = ast.parse(path.read_text("utf-8")).body
     node = next((node for node in nodes if getattr(node, "name", "") == name), None)
     if not isinstance(node, ast.FunctionDef | ast.ClassDef):
         raise ValueError(f"{path} defines no {name}")
-    return node
-
-
-def _read(function: str) -> Iterator[tuple[str, str, Any, str]]:
-    """Name, annotation, default and text of every argument of a function that has a default."""
-    module, _, name = function.partition(":")
-    node = _find(PACKAGE / f"{module.replace('.', '/')}.py", name)
     texts = read_arguments(ast.get_docstring(node) or "")
-    for argument, annotation, default in _written(node):
-        if default is not None and argument in texts:
-            yield argument, ast.unparse(annotation), _value(default), texts[argument]
+    for argument, annotation, default in _list_arguments(node):
+        if default is not None:
+            kind = ast.unparse(annotation) if annotation else type(_value(default)).__name__
+            yield Written(argument, kind, default, texts.get(argument, ""))
+
+
+def _list_arguments(node: Any) -> list[tuple[str, ast.expr | None, ast.expr | None]]:
+    if isinstance(node, ast.ClassDef):
+        constructor = [m for m in node.body if getattr(m, "name", "") == "__init__"]
+        if not constructor:
+            fields = [field for field in node.body if isinstance(field, ast.AnnAssign)]
+            return [(ast.unparse(field.target), field.annotation, field.value) for field in fields]
+        return _list_arguments(constructor[0])
+    arguments = node.args
+    without_default = [None] * (len(arguments.args) - len(arguments.defaults))
+    defaults = [*without_default, *arguments.defaults, *arguments.kw_defaults]
+    pairs = zip([*arguments.args, *arguments.kwonlyargs], defaults, strict=True)
+    return [(argument.arg, argument.annotation, default) for argument, default in pairs]
 
 
 def _value(default: ast.expr) -> Any:
@@ -164,26 +162,6 @@ def _value(default: ast.expr) -> Any:
         return ast.literal_eval(default)
     except ValueError:
         return None
-
-
-def _written(node: ast.FunctionDef | ast.ClassDef) -> Iterator[tuple[str, Any, ast.expr | None]]:
-    if isinstance(node, ast.ClassDef):
-        members = (member for member in node.body if getattr(member, "name", "") == "__init__")
-        if not isinstance(constructor := next(members, None), ast.FunctionDef):
-            fields = (argument for argument in node.body if isinstance(argument, ast.AnnAssign))
-            yield from (
-                (ast.unparse(argument.target), argument.annotation, argument.value)
-                for argument in fields
-            )
-            return
-        node = constructor
-    listed = node.args
-    padding = [None] * (len(listed.args) - len(listed.defaults))
-    for argument, default in (
-        *zip(listed.args, [*padding, *listed.defaults], strict=True),
-        *zip(listed.kwonlyargs, listed.kw_defaults, strict=True),
-    ):
-        yield argument.arg, argument.annotation, default
 
 
 def _option(

@@ -24,12 +24,7 @@ Ckpt = Annotated[
         help="The model: a shipped name, a folder, a hub id or hf:PATH; or its twin: untrained:NAME, permuted:NAME or rescaled:NAME."
     ),
 ]
-Data = Annotated[
-    str | None,
-    typer.Option(
-        help="The data: mathematics:MODULE (a+b, all), english, scenes, a folder or a file."
-    ),
-]
+Data = Annotated[str | None, typer.Option(help="mathematics:MODULE, english, a folder, a file …")]
 StoreFolder = Annotated[Path, typer.Argument(help="A store, as `tprprobe extract` writes it.")]
 Split = Annotated[str | None, typer.Option(help="The split of the data.")]
 Number = Annotated[int | None, typer.Option("-n", help="How many examples.")]
@@ -97,9 +92,7 @@ def check_folder(folder: Path, resume: bool) -> None:
     for parent in missing:
         parent.rmdir()
     if not resume and not is_free:
-        raise InputError(
-            f"{folder} is not empty: --resume goes on with the run there, or write to another place"
-        )
+        raise InputError(f"{folder} is not empty: give --resume, or another folder")
 
 
 def labelled(examples: "Dataset", labels: list[str]) -> "tuple[Dataset, list[Labeller]]":

@@ -32,15 +32,11 @@ PROBES, MODEL = "Probes", "Without a store"
     controls="control",
 )
 def probe(
-    task: Annotated[
-        str, typer.Argument(help="A task: a folder of probes/ (pos dep srl nel …), or all.")
-    ],
+    task: Annotated[str, typer.Argument(help="A task of probes/ (pos dep srl …), or all.")],
     store: Annotated[Path | None, typer.Argument(help="A store with labels.")] = None,
     ckpt: Annotated[
         str | None,
-        typer.Option(
-            help="A checkpoint to extract from, instead of a store.", rich_help_panel=MODEL
-        ),
+        typer.Option(help="A model to extract from.", rich_help_panel=MODEL),
     ] = None,
     data: common.Data = None,
     split: common.Split = None,
@@ -106,8 +102,8 @@ def _extract(
     from tprprobe.extraction import extract
     from tprprobe.site.hooks import find_sites
 
-    needed = needed_sites(sites, list(find_sites(model)))
-    return extract(model, data, needed, out / "store", 0, resume=resume)
+    site_names = needed_sites(sites, list(find_sites(model)))
+    return extract(model, data, site_names, out / "store", 0, resume=resume)
 
 
 def _probe(
@@ -133,24 +129,16 @@ def _probe(
 
 @common.of_model
 def predict(
-    what: Annotated[
-        str,
-        typer.Argument(
-            help="A text, with --ckpt; or a probe: a folder of OUT/probes that `tprprobe probe --out OUT` wrote."
-        ),
-    ],
+    what: Annotated[str, typer.Argument(help="A text, with --ckpt; or a folder of OUT/probes.")],
     store: Annotated[
-        Path | None,
-        typer.Argument(help="With a probe: a store of the same model, labeled or not."),
+        Path | None, typer.Argument(help="With a probe: a store of the same model, labeled or not.")
     ] = None,
     ckpt: Annotated[
         str | None, typer.Option(help="The model that reads the text: a name, a folder or hf:PATH.")
     ] = None,
     k: Annotated[int, typer.Option("-k", help="The number of next words to print.")] = 10,
     device: common.Device = "cpu",
-    out: Annotated[
-        Path | None, typer.Option(help="The table to write: a .csv or .parquet file.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="A .csv or .parquet file to write.")] = None,
     as_json: common.Json = False,
     loading: common.Loading = None,
 ) -> None:
@@ -168,9 +156,7 @@ def predict(
         from tprprobe.models.answers import next_words
         from tprprobe.models.protocol import require_head
 
-        model = require_head(
-            load_model(ckpt, device=device, **loading or {}), "a prediction of words"
-        )
+        model = require_head(load_model(ckpt, device=device, **loading or {}), "a prediction")
         predictions = next_words(model, what, k)
     else:
         from tprprobe.analyses.probing import load_probe

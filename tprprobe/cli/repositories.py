@@ -65,9 +65,9 @@ def describe(folder: Path, repo_id: str) -> dict[str, bytes]:
         raise InputError(
             f"{folder} holds nothing to share: give a store, a checkpoint, or the --out of a finished command"
         )
-    made = {name: table for name, table in tables.items() if not isinstance(table, str)}
-    files = {**tables, **{name: f"{VIEWER}/{name}.parquet" for name in made}}
-    encoded = {str(files[name]): encode(table) for name, table in made.items()}
+    dataframes = {name: table for name, table in tables.items() if not isinstance(table, str)}
+    files = {**tables, **{name: f"{VIEWER}/{name}.parquet" for name in dataframes}}
+    encoded = {str(files[name]): encode(table) for name, table in dataframes.items()}
     return {hub.CARD: _card(files, text).encode(), **encoded}
 
 

@@ -15,10 +15,7 @@ def import_vectors(
     source: Annotated[Path, typer.Argument(help="The file or folder that another program wrote.")],
     out: Annotated[Path, typer.Argument(help="The folder of the new store.")],
     layers: Annotated[
-        str | None,
-        typer.Option(
-            help="The numbers of the layers in a dump, in its order: 1,2,3; default: from 0."
-        ),
+        str | None, typer.Option(help="The layers of a dump, in its order: 1,2,3; default: from 0.")
     ] = None,
     as_json: common.Json = False,
     **options: Any,
@@ -36,9 +33,7 @@ def import_vectors(
 @options_of("store.dumps.exports:export_store", sites="site")
 def export(
     store: Annotated[Path, typer.Argument(help="The store.")],
-    out: Annotated[
-        Path, typer.Argument(help="A .npz or .safetensors file, or a folder of datasets.")
-    ],
+    out: Annotated[Path, typer.Argument(help="A .npz or .safetensors file, or a folder.")],
     as_json: common.Json = False,
     **options: Any,
 ) -> None:
@@ -56,9 +51,7 @@ def export(
 def push(
     folder: Annotated[Path, typer.Argument(help="A store, a finished run, or a checkpoint.")],
     repo_id: Annotated[str, typer.Argument(help="The repository on the hub, owner/name.")],
-    private: Annotated[
-        bool, typer.Option("--private", help="Make the repository private.")
-    ] = False,
+    private: Annotated[bool, typer.Option("--private", help="Make it private.")] = False,
 ) -> None:
     """Upload a store or a run to the Hugging Face hub as a dataset, a checkpoint as a model."""
     from tprprobe.cli.repositories import push_to_hub

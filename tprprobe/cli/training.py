@@ -25,8 +25,7 @@ def models(as_json: common.Json = False) -> None:
 
 def train(
     recipe: Annotated[
-        Path | None,
-        typer.Argument(help="A recipe of a run, or a study's plan (TOML); or give --data."),
+        Path | None, typer.Argument(help="A recipe or a study's plan (TOML); or give --data.")
     ] = None,
     data: Annotated[
         str | None,

@@ -51,8 +51,8 @@ def trajectory(
     from tprprobe.trajectory import FIGURE, find_checkpoints, run_trajectory
 
     @cache
-    def read(name: str, part: str | None) -> Any:
-        return labelled(load_data(name, split=part, n=n, seed=seed), labels or [])
+    def read(name: str, split_name: str | None) -> Any:
+        return labelled(load_data(name, split=split_name, n=n, seed=seed), labels or [])
 
     def write(model: Any, folder: Path) -> None:
         texts, labellers = read(*((data, split) if data else default_data(model, split)))

@@ -1,6 +1,5 @@
 """Attention of one sample: a head's map with gold relations, all heads, and which head follows a relation."""
 
-import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -28,9 +27,8 @@ from tprprobe.figures.style import text_color
 from tprprobe.figures.theme import find_theme, shade
 from tprprobe.site.patterns import layer_of
 from tprprobe.store import Store
-from tprprobe.store.token_texts import sign
+from tprprobe.store.token_texts import is_special, sign
 
-SPECIAL = re.compile(r"\[[A-Z]+\d*\]|<\|?/?\w+\|?>")  # tokens that no text holds
 SMALL, CELLS = 48, 400  # rows and columns of a map beside others, and alone
 MAX_HEADS = 24  # of a figure on paper
 DEPENDS = "words look most at the word that they depend on"
@@ -185,7 +183,7 @@ def pack_attention(store: Store, maps: Maps, head: int, dark: bool) -> dict[str,
 def _pack_side(tokens: pd.DataFrame, sees_later: Any) -> dict[str, Any]:
     """The tokens of one axis; of causal maps all can see the first token, which is special."""
     signs = [sign(token).strip() for token in tokens["token"]]
-    special = [bool(SPECIAL.fullmatch(text)) for text in signs]
+    special = [is_special(text) for text in signs]
     special[0] |= not sees_later
     side = str(tokens["side"].iloc[0])
     return {"signs": signs, "special": special, "rows": tokens["row"].tolist(), "side": side}

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from tprprobe.analyses.attention.gold_maps import gold_tokens
 from tprprobe.analyses.naming.fields import LABELS, list_exact
 from tprprobe.dashboard.statements import Statement
 from tprprobe.dashboard.view import View
+from tprprobe.files.jsonfiles import read_json
+from tprprobe.files.settings import Document, parse
 from tprprobe.gold.labels import WORD
 from tprprobe.site.patterns import first_role as first_role
 from tprprobe.site.patterns import like as like
@@ -21,6 +24,8 @@ from tprprobe.store.sample_texts import find_samples as find_samples
 from tprprobe.store.sample_texts import read_texts as read_texts
 from tprprobe.store.sample_texts import score_answers
 from tprprobe.store.token_texts import visible
+
+EXAMINATION = "examination.json"  # of `tprprobe examine`
 
 
 @dataclass(frozen=True)
@@ -106,6 +111,30 @@ def summarize_store(store: Store) -> Statement:
     sentences = [f"{origin}{', '.join(labels)}" for origin, labels in names.items() if labels]
     sentences += [f"Controls: the {twins}"] * bool(contents.twins)
     return Statement(". ".join([text, *sentences]) + ".")
+
+
+class ExaminedQuestion(Document):
+    """A section of the page of `tprprobe examine`."""
+
+    heading: str
+    text: str
+    lack: str
+    picture: str
+
+
+class _Examination(Document):
+    sections: tuple[ExaminedQuestion, ...] = ()
+
+
+def read_examination(store: Store) -> list[tuple[ExaminedQuestion, Path | None]]:
+    """The questions that `tprprobe examine` asked of a store's model, each with the file of its picture."""
+    folder = store.path.parent
+    file = folder / EXAMINATION
+    if not file.is_file():
+        return []
+    pictures = {f"figures/{path.name}": path for path in folder.glob("figures/*.png")}
+    questions = parse(_Examination, read_json(file), file).sections
+    return [(question, pictures.get(question.picture)) for question in questions]
 
 
 def show_sites(store: Store) -> View:

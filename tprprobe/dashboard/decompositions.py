@@ -1,7 +1,6 @@
 """Scores of finished decompositions: what every step explains, beside controls."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from tprprobe.dashboard.statements import Link, Statement, number, top
 from tprprobe.dashboard.view import View, measured
 from tprprobe.errors import InputError
 from tprprobe.figures.scenes import Dots
+from tprprobe.files.kinds import Kind
 from tprprobe.statistics import interval_text, read_interval
 
 FAMILIES = {"bag": "fillers alone", "additive": "+ roles", "factored": "+ bindings"}
@@ -23,20 +23,16 @@ STEP = ["roles", "step", "r2", "r2_low", "r2_high", "gain", "gain_low", "gain_hi
 STEP += ["learnt", "learnt_low", "learnt_high", "twin", "rank", "n", "n_fit"]
 
 
-def read_scores(folders: Iterable[Path]) -> pd.DataFrame:
-    """The scores of finished decompositions, with the name of each."""
-    tables = [DECOMPOSITIONS.load(path).assign(name=path.name) for path in folders]
-    return (
-        pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=["site", "roles"])
-    )
+def read_scores(folders: Iterable[Path], kind: Kind = DECOMPOSITIONS) -> pd.DataFrame:
+    """The scores of finished decompositions, with the name of each; or the tables of another kind of them."""
+    tables = [kind.load(path).assign(name=path.name) for path in folders]
+    empty = pd.DataFrame(columns=["site", "roles"])
+    return pd.concat(tables, ignore_index=True) if tables else empty
 
 
 def read_operations(folders: Iterable[Path]) -> pd.DataFrame:
     """The tables of operations of finished runs."""
-    tables = [OPERATIONS.load(path) for path in folders]
-    return (
-        pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=["site", "roles"])
-    )
+    return read_scores(folders, OPERATIONS)
 
 
 def show_operations(operations: pd.DataFrame) -> View:
@@ -46,9 +42,7 @@ def show_operations(operations: pd.DataFrame) -> View:
 
     [title] = summarize_operations(operations)
     scene = operation_dots(operations)
-    rows = scene.rows.assign(group="unseen pairs")[["name", "group", "value", "low", "high"]]
-    note = "with 95 % intervals over fillers and roles"
-    return View(title, operations, replace(scene, rows=rows, label="R²"), None, note)
+    return View(title, operations, scene, None, scene.note)
 
 
 def list_families(scores: pd.DataFrame) -> pd.DataFrame:

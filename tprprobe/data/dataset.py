@@ -1,7 +1,7 @@
 """The protocol of data sets: examples in a fixed order, counted, sliced and read again at will."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from hashlib import blake2b
@@ -42,8 +42,8 @@ class Example(Protocol):
         """True if an answer is right or wrong; other texts have many good answers."""
         ...
 
-    def labels(self, written: str | None, /) -> Labels:
-        """The labelled words of the source, and of the target or of the text written instead."""
+    def labels(self, generated: str | None, /) -> Labels:
+        """The labelled words of the source, and of the target or of the text generated instead."""
         ...
 
 
@@ -79,7 +79,14 @@ class Dataset(ABC, Generic[E]):
 
     @abstractmethod
     def read(self, rows: range) -> Iterator[E]:
-        """The examples of these numbers, in this order."""
+        """The examples in some rows.
+
+        Args:
+            rows: The numbers of the examples.
+
+        Returns:
+            An iterator over the examples.
+        """
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -111,12 +118,17 @@ class Dataset(ABC, Generic[E]):
         return {}
 
     def describe(self, n: int) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
-        """Facts by name and tables (lists of rows) by title, of the first ``n`` examples: lengths of texts."""
+        """Facts and tables for a reader: lengths of the first texts.
+
+        Args:
+            n: The number of examples that are read.
+
+        Returns:
+            Facts by name, and tables (a list of rows) by title.
+        """
         examples = list(self[:n])
-        texts = {
-            "source": [example.source for example in examples],
-            "target": [example.target for example in examples],
-        }
+        sides = ("source", "target")
+        texts = {side: [getattr(example, side) for example in examples] for side in sides}
         if texts["source"] == texts["target"]:
             texts = {"text": texts["source"]}
         documents = {example.document_name for example in examples} - {None}
@@ -129,7 +141,14 @@ class Dataset(ABC, Generic[E]):
         return facts, {"lengths": lengths}
 
     def suited_to(self, vocabulary: Any) -> "Dataset[E]":
-        """The same data; with other words if these must fit a model's vocabulary."""
+        """The data for a model of a vocabulary.
+
+        Args:
+            vocabulary: The vocabulary.
+
+        Returns:
+            The same data; other words only where these must fit the vocabulary.
+        """
         del vocabulary
         return self
 
@@ -159,13 +178,27 @@ class Dataset(ABC, Generic[E]):
         return next(self.read(range(row, row + 1)))
 
     def examples(self, size: int = 8192) -> Iterator[list[E]]:
-        """All examples, in lists of ``size``."""
+        """All examples in lists.
+
+        Args:
+            size: The number of examples in a list.
+
+        Yields:
+            A list of examples.
+        """
         examples = iter(self)
         while block := list(islice(examples, size)):
             yield block
 
     def blocks(self, size: int = 8192) -> Iterator[tuple[list[str], list[str]]]:
-        """The sources and the targets of all examples, in lists of ``size``."""
+        """The texts of all examples in lists.
+
+        Args:
+            size: The number of examples in a list.
+
+        Yields:
+            The sources and the targets of a list of examples.
+        """
         for block in self.examples(size):
             yield [example.source for example in block], [example.target for example in block]
 
@@ -227,7 +260,7 @@ WAYS = (
 )
 
 
-def no_data(spec: str, names: Iterable[str] = ()) -> InputError:
+def no_data(spec: str, names: Sequence[str] = ()) -> InputError:
     """The error for what is no data: whether there is such a file, what is near, the likeliest ways."""
     path, reason = Path(spec), "there is no such file here"
     if path.is_dir():
@@ -236,11 +269,8 @@ def no_data(spec: str, names: Iterable[str] = ()) -> InputError:
         reason = "a JSON array is read as JSON lines, an object a line (jq -c '.[]' FILE.json > FILE.jsonl)"
     elif path.is_file():
         reason = "the file is there, but its ending says no format that is read"
-    known = [
-        *names,
-        *([] if path.exists() else (sibling.name for sibling in path.parent.glob("*"))),
-    ]
-    near = [
-        n for word in (path.name, spec.partition(":")[0]) for n in get_close_matches(word, known, 1)
-    ]
+    siblings = [] if path.exists() else [sibling.name for sibling in path.parent.glob("*")]
+    near = get_close_matches(path.name, siblings, 1) or get_close_matches(
+        spec.partition(":")[0], names, 1
+    )
     return InputError(f"no data {spec!r}: {reason}{f', but {near[0]!r}' if near else ''}; {WAYS}")

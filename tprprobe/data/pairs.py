@@ -101,12 +101,12 @@ class Pairs:
             batch for equal in order.split(counts.tolist()) for batch in equal.split(batch_size)
         )
 
-    def by_tokens(self, most: int, model: Any = None) -> Iterator[Int64[Tensor, " batch"]]:
-        """The indices in batches of like length, each with at most ``most`` symbols, padding included, or one sample."""
+    def by_tokens(self, max_tokens: int, model: Any = None) -> Iterator[Int64[Tensor, " batch"]]:
+        """The indices in batches of like length, each with at most ``max_tokens`` symbols, padding included, or one sample."""
         for group in self.by_length(len(self), model):
             widths, start = self.source.lengths[group] + self.target.lengths[group], 0
             for end, width in enumerate(widths.tolist()):
-                if end > start and (end + 1 - start) * width > most:
+                if end > start and (end + 1 - start) * width > max_tokens:
                     yield group[start:end]
                     start = end
             yield group[start:]

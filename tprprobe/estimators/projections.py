@@ -67,10 +67,8 @@ class PlaneProjection(TransformerMixin, BaseEstimator):
             raise InputError("vectors of one dimension have no plane: give wider ones")
         self._model = PCA(2, random_state=self.random_state).fit(vectors)
         share_1, share_2 = map(float, self._model.explained_variance_ratio_)
-        self.axes_, self.explained_ = (
-            ("1st principal component", "2nd principal component"),
-            (share_1, share_2),
-        )
+        self.axes_ = ("1st principal component", "2nd principal component")
+        self.explained_ = (share_1, share_2)
         return self._model.transform(vectors)
 
     def _fit_discriminant(

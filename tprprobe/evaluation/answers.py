@@ -30,7 +30,7 @@ def list_numbers(summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for metric, row in summary.get("scores", {}).items():
         if row["n"]:
             yield number(metric, read_interval(row), module="", n=row["n"])
-    if "exact_match" in summary:
+    if "modules" in summary:
         for module, row in {"": summary, **summary["modules"]}.items():
             interval = Interval(row["exact_match"], *row["exact_match_interval"])
             yield number("exact_match", interval, module=module, n=row["n"])

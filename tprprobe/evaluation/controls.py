@@ -48,9 +48,7 @@ def embed_words(words: Int[np.ndarray, " row"], width: int) -> Float64[np.ndarra
 
 
 def predict_without_vectors(
-    labels: Marks,
-    words: Int[np.ndarray, "target span"],
-    tested: Int[np.ndarray, "_tested span"],
+    labels: Marks, words: Int[np.ndarray, "target span"], tested: Int[np.ndarray, "_tested span"]
 ) -> Iterator[tuple[str, Int[np.ndarray, " _tested"]]]:
     """What BASELINES predict: the most frequent label, and that of the spans' last words, where these were seen."""
     most_frequent = int(labels.sum(0).argmax())

@@ -18,9 +18,6 @@ CURVE, SIGNS = ["run", "metric", "row"], {"_low": -1, "_high": 1}
 def pair_controls(table: pd.DataFrame, run: str) -> pd.DataFrame:
     """A row for each metric, row, step and seed of a long table: the ``value``, the strongest ``control`` (NaN: none)
     and their ``difference`` (to 0 where there is none), with intervals; that of the difference adds both in quadrature.
-
-    Raises:
-        InputError: No number has an interval.
     """
     table = table.dropna(axis=1, how="all")
     if "low" not in table:

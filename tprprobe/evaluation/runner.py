@@ -51,15 +51,8 @@ def run_jobs(
     resume: bool = False,
     progress: Progress = iter,
 ) -> Results:
-    """The long table of a run, whose jobs make rows of it.
-
-    Args:
-        kind: What the folder of the run holds.
-        settings: What the run is of: another one does not resume it.
-        jobs: By name what makes rows; a job that an earlier run finished is not done again.
-        out: A new folder for the run; None: nothing is written.
-        resume: Resume an interrupted run.
-        progress: What shows the jobs as they are done.
+    """The long table of a run of some ``kind``, whose jobs make rows of it; with ``resume`` jobs that an interrupted run of
+    the same ``settings`` has finished in the folder ``out`` are not done again.
     """
     settings = {"format": f"tprprobe-{Path(kind.file).stem}", **settings}
     with kept(out) as folder:
@@ -69,11 +62,7 @@ def run_jobs(
 
 
 def find_estimator(name: str, parameters: dict[str, Any]) -> Any:
-    """The estimator of that name among ``tprprobe.estimators``, with parameters of its constructor.
-
-    Raises:
-        InputError: There is none, or it has no such parameter.
-    """
+    """The estimator of that name among ``tprprobe.estimators``, with parameters of its constructor."""
     registered = plugins.find("estimators")
     if name not in registered:
         raise unknown("probe", name, registered)
@@ -90,11 +79,7 @@ def find_estimator(name: str, parameters: dict[str, Any]) -> Any:
 
 
 def check_estimator(estimator: Any) -> Any:
-    """The estimator, if it is one by scikit-learn's protocol.
-
-    Raises:
-        InputError: It is a class, a regressor, or lacks a method.
-    """
+    """The estimator, if it is one by scikit-learn's protocol."""
     if isinstance(estimator, type):
         raise InputError(
             f"{estimator.__name__} is a class: give an instance, {estimator.__name__}()"

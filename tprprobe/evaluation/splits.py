@@ -18,10 +18,7 @@ from tprprobe.errors import InputError
 DOCUMENT, QUESTION = "document", "question"
 TRAIN, DEV, TEST, LEFT_OUT = "train", "dev", "test", ""
 TEST_SHARE, DEV_SHARE = 0.25, 0.2  # of the documents; of those that are not tested on
-TURNS, TURN_DEV = (
-    5,
-    0.1,
-)  # in which every document is tested once; share of the documents to choose by
+TURNS, TURN_DEV = 5, 0.1  # every document is tested in one; share of documents to choose by
 
 Documents = Int[np.ndarray, " row"]
 Sequences = UInt64[np.ndarray, "row key"]
@@ -91,11 +88,7 @@ def leave_out(train: Flags, tested: Flags, sequences: Sequences) -> Flags:
 
 
 def count_documents(documents: Documents, fewest: int, source: object) -> int:
-    """How many documents there are.
-
-    Raises:
-        InputError: Fewer than ``fewest``.
-    """
+    """How many documents there are."""
     if (n := len(np.unique(documents))) < fewest:
         raise InputError(
             f"{source} has {n} different documents (samples without a document count as one if their sequence "

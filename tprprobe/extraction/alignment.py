@@ -147,7 +147,10 @@ def token_table(
     }
     if examples[0].document_name is not None:
         of_sample["document"] = as_category([str(example.document_name) for example in examples])
-    symbols, sides = pd.Index(vocabulary.symbols), pd.Index(SIDES)
+    codes, symbols = pd.factorize(
+        np.array(vocabulary.symbols, dtype=object)
+    )  # two ids may be one symbol
+    sides = pd.Index(SIDES)
     ids_of_sides = (
         (pairs.source.ids, pairs.source.offsets),
         (_without_last(pairs), decoder_inputs(pairs)),
@@ -161,7 +164,7 @@ def token_table(
             "sample": start + sample,
             "position": np.arange(len(sample)) - np.repeat(offsets[:-1].numpy(), lengths),
             "id": ids,
-            "token": pd.Categorical.from_codes(ids, categories=symbols),
+            "token": pd.Categorical.from_codes(codes[ids], categories=pd.Index(symbols)),
             **{name: values[sample] for name, values in of_sample.items()},
             **words.get(side, {}),
         }

@@ -14,12 +14,7 @@ from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.strangers import ACCEPTED, read_codec
 from tprprobe.errors import InputError
 from tprprobe.extraction.contexts import Contexts
-from tprprobe.extraction.division import (
-    cut_ranges,
-    join_ranges,
-    part_of,
-    stride_of,
-)
+from tprprobe.extraction.division import cut_ranges, join_ranges, part_of, stride_of
 from tprprobe.extraction.extractions import CONTROL_SAMPLES, Control, Extraction, Target
 from tprprobe.extraction.pooling import Pooling
 from tprprobe.files.locks import alone
@@ -75,7 +70,7 @@ def extract(
         out: The folder of the store.
         attention_samples: How many samples get attention maps, from the first on.
         target: The decoder's input: the reference (teacher forcing), or what the model itself writes (generated). A causal
-            model writes behind its text: these tokens are ``written`` in the token table.
+            model writes after its text: these tokens are ``written`` in the token table.
         control: Whether twins are read.
         resume: Resume an interrupted run; the store is identical to that of an uninterrupted one.
         vocabulary: What makes ids of texts, for an attached module, which has nothing of its own: a tokenizer of

@@ -19,10 +19,7 @@ from tprprobe.data.dataset import Dataset, Example
 from tprprobe.data.pairs import Pairs, encode_answers, encode_examples, encode_sources
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.extraction.alignment import align_words, as_category, token_table
-from tprprobe.extraction.division import (
-    block_sizes,
-    split_blocks,
-)
+from tprprobe.extraction.division import block_sizes, split_blocks
 from tprprobe.extraction.passes import Block, decoder_inputs, known_spec, read_block, spec_of
 from tprprobe.extraction.pooling import Pooling
 from tprprobe.gold.labellers import Labeller

@@ -1,9 +1,11 @@
 """What an extraction will take: bytes by the shapes of its sites, time and memory by a trial on a few samples."""
 
 import json
+import math
 import resource
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,9 +16,9 @@ import pandas as pd
 from tprprobe.console import size_text
 from tprprobe.extraction.blocks import plan, plan_controls
 from tprprobe.extraction.division import BLOCK_BYTES
-from tprprobe.extraction.extractions import CONTROL_SAMPLES, Extraction
+from tprprobe.extraction.extractions import CONTROL_SAMPLES, Control, Extraction
 
-N_WARM_UP, N_TRIAL = 16, 128  # samples of the trials; the first one warms up
+N_FEW, N_TRIAL = 16, 128  # samples of the trials
 UNIT = 1 if sys.platform == "darwin" else 1024  # bytes of the kernel's figure of memory
 
 
@@ -93,8 +95,9 @@ def forecast(
     samples = len(run.data)
     kinds = plan_controls(run, control, twins, control_samples)
     controls = dict.fromkeys(kinds, min(samples, control_samples))
-    _try(run, N_WARM_UP)
-    seconds, n_trial, memory = _try(run, N_TRIAL)
+    _try(run, N_FEW, kinds)  # warms up
+    seconds_of_few, n_few, _ = _try(run, N_FEW, kinds)
+    seconds, n_trial, memory = _try(run, N_TRIAL, kinds)
     counts = [samples, *controls.values()]
     sizes = run.sizes(samples)
     rows = [
@@ -106,19 +109,30 @@ def forecast(
     held_bytes = [
         min(BLOCK_BYTES, sum(size for _, size in run.sizes(n).values())) for n in (samples, n_trial)
     ]
+    lengths = (run.sample.source.lengths + run.sample.target.lengths).double()
+    trial_tokens = lengths[:n_trial].sum().item()
+    fraction = lengths[:n_few].sum().item() / trial_tokens
+    rate = seconds / trial_tokens  # seconds a token, without what a store takes in any case
+    if fraction < 1:
+        rate = max(0, seconds - seconds_of_few) / (1 - fraction) / trial_tokens
+    start_up = max(0, seconds - rate * trial_tokens)
+    n_controlled = min(samples, control_samples)
+    n_full = n_controlled + (samples - n_controlled) / len(counts)  # the rest without controls
     tokens = run.sample.source.lengths.double().mean().item()
-    trial_tokens = run.sample.source.lengths[:n_trial].double().mean().item()
     return Forecast(
         table, samples, controls, sum(counts), round(tokens * samples), total,
-        seconds / n_trial * sum(counts) * tokens / max(1, trial_tokens), memory + max(0, held_bytes[0] - held_bytes[1]),
+        start_up + rate * lengths.mean().item() * n_full, memory + max(0, held_bytes[0] - held_bytes[1]),
     )  # fmt: skip
 
 
-def _try(run: Extraction, samples: int) -> tuple[float, int, int]:
+def _try(run: Extraction, samples: int, controls: Mapping[str, Control]) -> tuple[float, int, int]:
     """The seconds of an extraction of the first samples, how many there are, and the most memory."""
-    trial = replace(run, data=run.data[:samples], prepared={})
+    n_maps = math.ceil(run.attention_samples * min(1, samples / len(run.data)))  # the share of all
+    trial = replace(run, data=run.data[:samples], attention_samples=n_maps, prepared={})
     began = time.perf_counter()
     with TemporaryDirectory(prefix="tprprobe-") as folder:
-        trial.extract(Path(folder) / "store", range(len(trial.data)), {}, 0, resume=False)
+        trial.extract(
+            Path(folder) / "store", range(len(trial.data)), controls, samples, resume=False
+        )
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * UNIT
     return time.perf_counter() - began, len(trial.data), peak

@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from tprprobe.figures.scenes import Dots, Lines, Scene, Squares
+from tprprobe.figures.scenes import Dots, Lines, Scene, Shares, Squares
 from tprprobe.figures.style import line_colors, palette, text_color
 from tprprobe.figures.theme import FONT, MONO, find_theme, shade, write_colors
 from tprprobe.store.token_texts import LONGEST, visible
@@ -61,6 +61,27 @@ def _plot_dots(dots: Dots, dark: bool) -> tuple[go.Figure, int]:
     chart.update_xaxes(_room(rows), title=dots.label, tickformat=form)
     chart.update_yaxes(autorange="reversed", type="category", showgrid=False)
     return chart, 140 + 24 * rows["name"].nunique()
+
+
+def _plot_shares(shares: Shares, dark: bool) -> tuple[go.Figure, int]:
+    """Bars of parts side by side; the last part, which is left, is gray."""
+    panels, names = shares.rows["panel"].unique().tolist(), shares.rows["name"].unique().tolist()
+    parts = shares.rows["part"].unique().tolist()
+    colors = [*write_colors(palette(len(parts) - 1)), find_theme(dark).faint]
+    titles = [plotted(panel, TITLE_WIDTH) for panel in panels]
+    chart = make_subplots(len(panels), 1, subplot_titles=titles, vertical_spacing=0.2)
+    for (panel, part), rows in shares.rows.groupby(["panel", "part"], sort=False):
+        hints = rows["name"].map(plotted) + f", {part}: " + rows["value"].map("{:.1%}".format)
+        bar = go.Bar(
+            x=rows["value"].clip(lower=0), y=rows["name"].map(plotted), orientation="h", name=str(part),
+            marker_color=colors[parts.index(part)], legendgroup=str(part), showlegend=panel == panels[0],
+            hovertext=hints, hoverinfo="text",
+        )  # fmt: skip
+        chart.add_trace(bar, row=panels.index(panel) + 1, col=1)
+    chart.update_layout(barmode="stack").update_xaxes(tickformat=".0%", range=[0, 1])
+    chart.update_xaxes(title=shares.label, row=len(panels))
+    chart.update_yaxes(autorange="reversed", type="category", showgrid=False)
+    return chart, 120 + len(panels) * (60 + 28 * len(names))
 
 
 def _plot_lines(lines: Lines, dark: bool) -> tuple[go.Figure, int]:
@@ -185,4 +206,4 @@ def plotted(text: object, longest: int = LONGEST) -> str:
     return plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-CHARTS = {Dots: _plot_dots, Lines: _plot_lines, Squares: _plot_squares}
+CHARTS = {Dots: _plot_dots, Shares: _plot_shares, Lines: _plot_lines, Squares: _plot_squares}

@@ -1,7 +1,7 @@
 """Role clusters over questions (schlag Fig 2)."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
@@ -17,6 +17,7 @@ from tprprobe.store.token_texts import sign, visible
 
 SHARES = re.compile(r"\S+(?= \d+%)")  # tokens of a cluster's summary
 KEY_LENGTH = 34  # characters of what a color means
+N_TEXTS, MAX_TOKENS = 6, 60  # texts that are drawn of any kind, and tokens of each
 
 
 def role_clusters(
@@ -92,6 +93,16 @@ def cluster_strips(
     return Strips(
         strips, key, title=f"Role clusters: {site_label(roles.site, roles.head)}", note=note
     )
+
+
+def text_strips(store: Store, roles: Clusters, names: Mapping[int, str]) -> Strips:
+    """Some texts of any kind, with the cluster below every token; clusters without a name are described by their tokens."""
+    tokens = store.tokens_of(roles.site).assign(label=roles.labels)
+    samples = [rows.head(MAX_TOKENS) for _, rows in tokens.groupby("sample") if len(rows) > 1]
+    step, colors = max(1, len(samples) // N_TEXTS), palette(roles.k)
+    strips = [_strip(rows, colors, None) for rows in samples[::step][:N_TEXTS]]
+    labels = describe_clusters(roles) | dict(names)
+    return Strips(strips, [(colors[label], text) for label, text in labels.items()])
 
 
 def describe_clusters(roles: Clusters) -> dict[int, str]:

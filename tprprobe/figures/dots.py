@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import matplotlib
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, PercentFormatter
+from matplotlib.colors import to_rgb
+from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator, PercentFormatter
 
 from tprprobe.figures.maps import Points, draw_points
-from tprprobe.figures.scenes import Dots, Grid, Lines, Scene, Squares
+from tprprobe.figures.scenes import Dots, Grid, Lines, Scene, Shares, Squares
+from tprprobe.figures.squares import draw_squares, frame, paint_squares
 from tprprobe.figures.strips import Strips, draw_strips
 from tprprobe.figures.style import (
     FAINT,
@@ -28,11 +28,8 @@ from tprprobe.figures.style import (
 
 MARKERS, DASHES = "osD^vPX*", ("-", "--", ":", "-.")
 CONTROL, EMBEDDING = "strongest control", -1  # the layer that stands for the embedding
-SQUARE, CELL, MIN_CELLS = (
-    0.3,
-    0.13,
-    20,
-)  # inches of a square with and without text; the fewest cells of a side
+LEGEND_ROW = 0.16  # inches
+LEGIBLE = 0.05  # the smallest share that a number is written on
 MAX_MARKERS, MAX_TICKS = 16, 8  # points of a line with markers, and of an axis with a tick each
 
 
@@ -42,7 +39,13 @@ def render(scene: Scene, ax: Axes | None = None) -> Any:
         return draw_strips(scene, ax=ax)
     if isinstance(scene, Points):
         return draw_points(scene, ax)
-    draw: Any = {Dots: _draw_dots, Lines: _draw_lines, Squares: _draw_squares, Grid: _draw_grid}
+    draw: Any = {
+        Dots: _draw_dots,
+        Shares: _draw_shares,
+        Lines: _draw_lines,
+        Squares: draw_squares,
+        Grid: _draw_grid,
+    }
     figure = draw[type(scene)](scene, ax)
     if scene.note and isinstance(figure, Drawing):
         figure.put_below(scene.note.splitlines())
@@ -75,11 +78,48 @@ def _draw_dots(dots: Dots, ax: Axes | None) -> Any:
     return figure
 
 
+def _draw_shares(shares: Shares, ax: Axes | None) -> Any:
+    """Bars whose parts are side by side; parts of 5 % and more have their number written in them."""
+    rows, panels = shares.rows, shares.rows["panel"].unique().tolist()
+    names, parts = rows["name"].unique().tolist(), rows["part"].unique().tolist()
+    size = 0.6 + 3.2 * len(panels), 0.3 * len(names) + 1.2
+    figure, axes = open_panels(*size, 1, len(panels), ax, sharey=True)
+    colors = dict(zip(parts, [*palette(len(parts) - 1), to_rgb(FAINT)], strict=True))
+    for panel, title in zip(axes.flat, panels, strict=True):
+        table = rows[rows["panel"] == title].pivot(index="name", columns="part", values="value")
+        values = table.loc[names, parts].clip(lower=0)
+        widths = values.div(values.sum(axis=1).clip(lower=1), axis=0)  # estimates may exceed 100 %
+        starts = widths.cumsum(axis=1) - widths
+        for part in parts:
+            panel.barh(
+                range(len(names)), widths[part], 0.72, starts[part], color=colors[part], label=part
+            )
+            for y, (start, width, value) in enumerate(
+                zip(starts[part], widths[part], values[part], strict=True)
+            ):
+                if width >= LEGIBLE:
+                    look: Any = {"ha": "center", "va": "center", "fontsize": 6.5}
+                    look |= {"color": text_color(colors[part])}
+                    panel.text(start + width / 2, y, f"{value:.0%}", **look)
+        panel.set(xlim=(0, 1), ylim=(len(names) - 0.4, -0.6), xlabel=shares.label)
+        panel.set_yticks(range(len(names)), names, parse_math=False)
+        panel.xaxis.set_major_formatter(PercentFormatter(1))
+        tidy(panel, title)
+    if shares.title:
+        headline(figure, shares.title)
+    _explain(figure, axes.flat, ax)
+    return figure
+
+
 def _draw_lines(lines: Lines, ax: Axes | None) -> Any:
     panels = lines.rows["panel"].unique().tolist()
     across = min(lines.across, len(panels))
     down = -(-len(panels) // across)
-    figure, axes = open_panels(max(2.4 * across + 0.8, 4.6), 1.9 * down + 0.8, down, across, ax)
+    names = [name for name in lines.rows["line"].unique() if not name.startswith("_")]
+    width = max(2.4 * across + 0.8, 4.6)
+    legend_rows = len(names) // count_columns(width, names)
+    height = 1.9 * down + 0.8 + LEGEND_ROW * max(0, legend_rows - 2)
+    figure, axes = open_panels(width, height, down, across, ax)
     for panel in axes.flat[len(panels) :]:
         panel.set_visible(False)
     styles = style_lines(lines.rows)
@@ -139,7 +179,11 @@ def draw_panel(panel: Axes, lines: Lines, name: str, styles: Mapping[str, Any]) 
         panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         panel.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k" if x >= 1000 else f"{x:g}")
     elif lines.x == "layer":
-        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+        one_layer = lines.rows["x"].nunique() == 1
+        locator: Any = (
+            FixedLocator(lines.rows["x"].unique()) if one_layer else MaxNLocator(integer=True)
+        )
+        panel.xaxis.set_major_locator(locator)
         panel.xaxis.set_major_formatter(lambda x, _: "emb" if x == EMBEDDING else f"{x:g}")
     if lines.log_value:
         panel.set_yscale("log")
@@ -167,50 +211,6 @@ def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Mapping[str,
         panel.plot(x[sure], points["value"][sure], **(look | filled))
 
 
-def _draw_squares(squares: Squares, ax: Axes | None) -> Any:
-    cell, room = (CELL, 1.6) if squares.texts is None else (SQUARE, 1.4)
-    smallest = MIN_CELLS if squares.texts is None and squares.rows else 0
-    down, across = (cell * max(n, smallest) for n in squares.values.shape)
-    if squares.texts is not None:
-        across += 0.05 * max(map(len, squares.rows), default=0)
-    figure, [[panel]] = open_panels(max(across + room, 3.4), down + 1.1, ax=ax)
-    image = _paint_squares(panel, squares)
-    tidy(panel, squares.title)
-    _frame(panel)
-    if squares.bar:
-        bar = panel.figure.colorbar(image, ax=panel, fraction=0.05, shrink=0.7, label=squares.bar)
-        bar.outline.set_visible(False)
-        bar.ax.tick_params(labelsize=7)
-        bar.ax.yaxis.label.set(size=8)
-    return figure
-
-
-def _paint_squares(panel: Axes, squares: Squares) -> Any:
-    """Squares, darker for larger numbers; the scale ends at the largest where a color bar tells it."""
-    values = np.asarray(squares.values, float)
-    end = np.nanmax(values, initial=1e-9) if squares.bar and not squares.signed else 1
-    colors: Any = matplotlib.colormaps["RdBu_r" if squares.signed else "Blues"]
-    image = panel.imshow(
-        squares.values, cmap=colors, vmin=-1 if squares.signed else 0, vmax=end, interpolation="nearest",
-        aspect="equal" if squares.rows else "auto",
-    )  # fmt: skip
-    texts: Any = np.array(()) if squares.texts is None else squares.texts
-    for row, column in np.argwhere(texts != "").tolist() if texts.size else ():
-        ink = text_color(np.asarray(colors(image.norm(values[row, column]))).tolist())
-        look: Any = {"ha": "center", "va": "center", "fontsize": 6.5, "color": ink}
-        panel.text(column, row, texts[row, column], parse_math=False, **look)
-    turn: Any = {"rotation": 90} if max(map(len, squares.columns), default=0) > 2 else {}
-    panel.set_xticks(range(len(squares.columns)), squares.columns, parse_math=False, **turn)
-    panel.set_yticks(range(len(squares.rows)), squares.rows, parse_math=False)
-    panel.set(ylabel=squares.titles[0], xlabel=squares.titles[1])
-    return image
-
-
-def _frame(panel: Axes) -> None:
-    panel.tick_params(length=0)
-    panel.spines[:].set(visible=True, color=MUTED)
-
-
 def _draw_grid(grid: Grid, ax: Axes | None) -> Any:
     across = min(grid.across, len(grid.pictures))
     down = -(-len(grid.pictures) // across)
@@ -225,10 +225,10 @@ def _draw_grid(grid: Grid, ax: Axes | None) -> Any:
             draw_panel(panel, picture, picture.rows["panel"].iloc[0], styles)
             panel.set(xlabel=picture.x, ylabel=picture.label)
         else:
-            _paint_squares(panel, picture)
+            paint_squares(panel, picture)
         tidy(panel, picture.title, grid="y" if isinstance(picture, Lines) else "")
         if isinstance(picture, Squares):
-            _frame(panel)
+            frame(panel)
         panel.title.set_fontsize(7.5)
     if grid.title:
         headline(figure, grid.title)

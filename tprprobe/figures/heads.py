@@ -1,9 +1,11 @@
-"""Heads that look at the word that a word depends on, beside a rule that knows the distance alone."""
+"""Heads that look at related words: at the one that a word depends on, beside a rule that knows the distance alone, and any."""
 
+import numpy as np
 import pandas as pd
 
 from tprprobe.analyses.attention.head_relations import follow_relations, pick_heads
 from tprprobe.figures.labels import site_label
+from tprprobe.figures.scenes import Squares
 from tprprobe.figures.tables import Table
 from tprprobe.statistics import interval_text, read_interval
 from tprprobe.store import Store
@@ -14,6 +16,8 @@ CAPTION = (
     "over documents). Head and offset were chosen on half of the documents and are scored on the other half;\n"
     "beyond: the head less the word at the fixed distance that does best."
 )
+MAX_COLORS, OTHER = 6, "another relation"
+MAX_ROWS = 16  # layers whose squares have numbers
 DIRECTIONS = {False: "to the head", True: "to the dependent"}
 
 
@@ -42,3 +46,21 @@ def _cells(row: pd.Series) -> dict[str, str]:
         "is there": interval_text(read_interval(row, "by_offset"), ".1f", 100),
         "beyond": interval_text(read_interval(row, "beyond"), "+.1f", 100),
     }
+
+
+def relation_squares(heads: pd.DataFrame) -> Squares:
+    """A row a site, a column a head, in the color of the relation that the head follows, darker the more often; ``heads`` are
+    the rows of :func:`score_heads`, with an empty relation where a head follows none.
+    """
+    follows = heads["relation"] != ""
+    frequent = heads.loc[follows, "relation"].value_counts().index[:MAX_COLORS]
+    names = heads["relation"].where(heads["relation"].isin([*frequent, ""]), OTHER)
+    shown = heads.assign(group=names, share=heads["value"].where(follows))
+    wide = shown.pivot(index="site", columns="head", values=["group", "share"])
+    wide = wide.reindex(heads["site"].unique())
+    shares = wide["share"].to_numpy(float)
+    texts = np.where(np.isnan(shares), "", np.char.mod("%.0f", 100 * np.nan_to_num(shares)))
+    rows, columns = [*map(site_label, wide.index)], [*map(str, wide["share"].columns)]
+    groups = wide["group"].fillna("").to_numpy(object)
+    written = texts if len(rows) <= MAX_ROWS else None
+    return Squares(shares, rows, columns, ("", "head"), written, groups=groups)

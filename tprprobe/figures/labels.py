@@ -12,7 +12,7 @@ IMPLIED = ("self", "hidden", "attention")  # what a layer's site is unless it sa
 def site_label(site: object, head: Any = None) -> str:
     """A site in words: ``layer 5``, ``decoder layer 2, cross value``, ``layer 0, role, head 3``."""
     name = str(site)
-    words = [name]
+    words = [name.removeprefix("encoder.").removeprefix("layers.")]
     if match := LAYER.match(name):
         stack = "decoder " if match[1] == "decoder" else ""
         kinds = [word for word in name[match.end() :].split(".") if word not in IMPLIED]

@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 
 from tprprobe.analyses.probing.rows import find_metric
 from tprprobe.errors import InputError
-from tprprobe.figures.dots import render
+from tprprobe.figures.behavior import kind_of
+from tprprobe.figures.dots import EMBEDDING, render
 from tprprobe.figures.scenes import BAND, LEVEL, Lines
 from tprprobe.figures.tables import Table
 from tprprobe.statistics import Interval, interval_text, measured, read_interval
@@ -65,7 +66,11 @@ def tabulate_probes(
     names = _sort_kinds(rows["kind"].unique())
     cells = []
     for (task, place, layer, model), point in rows.groupby(POINT, sort=False):
-        cell = {"task": _title(str(task)), "side": str(place), "layer": str(int(layer))}
+        cell = {
+            "task": _title(str(task)),
+            "side": str(place),
+            "layer": "emb" if layer == EMBEDDING else str(int(layer)),
+        }
         cell |= {"model": str(model)}
         cell |= {kind: _score_cell(point[point["kind"] == kind]) for kind in names}
         if controls:
@@ -95,7 +100,10 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> Any:
     real: Any = probes[(probes["control"] == "real") & probes["head"].isna()]
     words = real["site"].astype(str).str.split(".")
     names = words.map(lambda site: [word for word in site if not word.isdigit()])
-    real = real.assign(kind=names.str[-1], place=names.map(lambda name: " ".join(name[:-1])))
+    real = real.assign(
+        kind=real["site"].astype(str).map(kind_of),
+        place=names.map(lambda name: " ".join(name[:-1])),
+    )
     if kinds:
         real = real[real["kind"].isin(kinds)]
     if real.empty:
@@ -106,7 +114,8 @@ def average_probes(probes: pd.DataFrame, kinds: Sequence[str] = ()) -> Any:
     controls = [strongest_control(probes, row) for _, row in real.iterrows()]
     scores = [(name, f1.value, f1.low, f1.high) for name, f1 in controls]
     real[["control_name", *CONTROL]] = pd.DataFrame(scores, real.index)
-    real = real.assign(layer=real["layer"].fillna(0))
+    first = np.where(names.str[-1] == "embedding", EMBEDDING, 0)
+    real = real.assign(layer=real["layer"].fillna(pd.Series(first, real.index)))
     keys, numbers = [*POINT, "kind"], ["f1", "f1_low", "f1_high", *CONTROL, "n_train"]
     how = {**dict.fromkeys(numbers, "mean"), "control_name": "first"}
     means = real.groupby(keys, as_index=False).agg(how)

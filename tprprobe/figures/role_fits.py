@@ -1,20 +1,20 @@
 """Role schemes: how much of a state their bindings are, of pairs never seen too, and at what length."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.patches import Patch
+from matplotlib.ticker import LogFormatter
 
 from tprprobe.analyses.decomposition import RoleSearch, binds
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.families import ADDITIVE, BAG, BELOW, FACTORED, FAMILIES
 from tprprobe.figures.labels import site_label
-from tprprobe.figures.scenes import Dots
-from tprprobe.figures.style import HUES, INK, MUTED, WRONG, Drawing, drawing, legend, tidy
+from tprprobe.figures.scenes import Dots, Shares
+from tprprobe.figures.style import HUES, INK, MUTED, WRONG, Drawing, drawing, tidy
 from tprprobe.figures.tables import Table, write_minus
 from tprprobe.statistics import interval_text, measured, read_interval
 
@@ -29,7 +29,7 @@ COLUMNS = {  # columns of families and controls, by (family, control); the main 
     "permuted": (None, "permuted"),
     "untrained": (None, "untrained"),
 }
-TWINS, PALE = ("permuted", "untrained", "rescaled"), 0.45
+TWINS = ("permuted", "untrained", "rescaled")
 MARKERS = "DosX^"  # of the places that are named in a panel
 CAPTION = (
     "{} on sequences that nothing was fitted to, [95 % interval] over documents; withheld: on "
@@ -108,58 +108,50 @@ def summarize_cheapest(place: str, scores: pd.DataFrame, measure: str) -> str:
     )
 
 
-def step_bars(decompositions: pd.DataFrame) -> Drawing:
-    """A bar per site and scheme, of the R² that fillers explain, that roles add and that bindings add, with
-    the last two gains as text; the paler bar below it is the twin's.
+def step_shares(decompositions: pd.DataFrame) -> Shares:
+    """A bar per site and scheme, of the R² that fillers explain, that roles add and that bindings add, beside those of a
+    baseline model; a line below says what steps gain, and whether bindings do so beyond shuffled roles.
     """
     groups: list[Any] = list(decompositions.groupby([*PLACE, "roles"], sort=False))
     several = len({key[:2] for key, _ in groups}) > 1
-    figure = drawing(7, 0.5 * len(groups) + 1.2)
-    panel = figure.add_subplot()
-    for i, (_, fits) in enumerate(groups):
-        families = fits[fits["family"].isin([name for name, _ in STEPS])]
-        _draw_steps(panel, i, families[families["control"] == ""])
-        twin = families["control"].isin(TWINS)
-        if twin.any():
-            control = families.loc[twin, "control"].iloc[0]
-            _draw_steps(panel, i, families[families["control"] == control], pale=True)
-    names = [" ".join(key) if several else key[-1] for key, _ in groups]
-    panel.set_yticks(range(len(groups)), names, parse_math=False)
-    panel.set(ylim=(len(groups) - 0.5, -0.5), xlim=(0, 1), xlabel="R², held out")
-    tidy(panel, "Fillers, roles, bindings: what every step explains", grid="x")
-    patches = [
-        Patch(color=color, label=label) for color, (_, label) in zip(HUES, STEPS, strict=False)
-    ]
-    has_twin = decompositions["control"].isin(TWINS).any()
-    patches += [Patch(color=MUTED, alpha=PALE, label="twin, the same steps")] if has_twin else []
-    legend(figure, patches)
-    return figure
+    rows, notes = [], []
+    for key, fits in groups:
+        name = " ".join(key) if several else key[-1]
+        families = fits[fits["family"].isin([family for family, _ in STEPS])]
+        twins = [control for control in families["control"].unique() if control in TWINS]
+        for control in ("", *twins[:1]):
+            of_model = families[families["control"] == control].set_index("family")
+            panel = "baseline model" if control else "model"
+            parts = list_steps(of_model["r2"].to_dict())
+            rows += [{"panel": panel, "name": name, "part": p, "value": v} for p, v in parts]
+        notes.append(f"{name}: {_describe_gains(families[families['control'] == ''])}.")
+    title = "Fillers, roles, bindings: what every step explains"
+    return Shares(pd.DataFrame(rows), "R², held out", title=title, note="\n".join(notes))
 
 
-def _draw_steps(panel: Axes, i: int, rows: pd.DataFrame, pale: bool = False) -> None:
-    start, height, y = 0.0, (0.14 if pale else 0.34), i + (0.24 if pale else -0.06)
-    texts = []
-    for color, (family, label) in zip(HUES, STEPS, strict=False):
-        fits = rows[rows["family"] == family]
-        if fits.empty:
-            continue
-        row: Any = fits.iloc[0]
-        end = max(start, float(row["r2"]))
-        alpha = PALE if pale else 1.0
-        panel.barh(y, end - start, height, start, color=color, alpha=alpha, linewidth=0)
-        if not pale:
-            panel.hlines(y, row["r2_low"], row["r2_high"], color=INK, linewidth=0.8)
-            texts += [f"{label.strip('+ ')} {row['gain']:+.3f}"] if family in BELOW else []
-            if family == FACTORED and not binds(row.to_dict()):
-                texts[-1] += " (not beyond shuffled roles)"
-            if np.isfinite(row.get("learnt", np.nan)) and family == FACTORED:
-                texts.append(f"learnt {row['learnt']:+.3f}")
+def list_steps(r2: Mapping[str, float]) -> Iterator[tuple[str, float]]:
+    """What every step adds to R², from fillers to bindings, and what is left."""
+    start = 0.0
+    for family, label in STEPS:
+        end = max(start, r2.get(family, start))
+        yield label, end - start
         start = end
-    if texts:
-        side, align = (-4, "right") if start > 0.6 else (4, "left")
-        at: Any = {"xytext": (side, 0), "textcoords": "offset points", "ha": align, "va": "center"}
-        text = write_minus(", ".join(texts))
-        panel.annotate(text, (start, i - 0.36), fontsize=6.5, color=INK, **at)
+    yield "rest", 1 - start
+
+
+def _describe_gains(families: pd.DataFrame) -> str:
+    rows: dict[str, Any] = {row["family"]: row for row in families.to_dict("records")}
+    texts = [
+        f"{label.strip('+ ')} add {_score(rows[family], 'gain')}"
+        for family, label in STEPS
+        if family in rows and family in BELOW
+    ]
+    bound = rows.get(FACTORED)
+    if bound and not binds(bound):
+        texts[-1] += " (not beyond shuffled roles)"
+    if bound and np.isfinite(bound.get("learnt", np.nan)):
+        texts.append(f"learned {_score(bound, 'learnt')}")
+    return write_minus(", ".join(texts))
 
 
 def withheld_dots(decompositions: pd.DataFrame) -> Dots:
@@ -185,12 +177,14 @@ def withheld_dots(decompositions: pd.DataFrame) -> Dots:
 
 
 def operation_dots(operations: pd.DataFrame) -> Dots:
-    """R² of the vectors of unseen pairs by every operation, a group a site and scheme; a named one is marked."""
-    marks = operations["is_named"].map({True: " (named)", False: ""})
-    groups = operations["site"].map(site_label) + ", " + operations["roles"] + marks
+    """R² of the vectors of unseen pairs by every operation, a group a site and scheme; the note says which one is named."""
+    groups = operations["site"].map(site_label) + ", " + operations["roles"]
     rows = operations.assign(group=groups, name=operations["operation"]).dropna(subset="r2")
-    title = "Which operation binds? 95 % intervals over fillers and roles"
-    return _r2_dots(measured(rows, "r2"), title, "R² of the vectors of unseen pairs")
+    named = rows[rows["is_named"].astype(bool)]
+    claims = [f"{row['group']}: {row['operation']}" for row in named.to_dict("records")]
+    note = f"Named, beyond every other one: {'; '.join(claims) or 'none'}. 95 % intervals over fillers and roles."
+    title, label = "Which operation binds?", "R² of the vectors of unseen pairs"
+    return replace(_r2_dots(measured(rows, "r2"), title, label), note=note)
 
 
 def _r2_dots(rows: pd.DataFrame, title: str, label: str) -> Dots:
@@ -209,8 +203,16 @@ def search_curves(roles: Sequence[tuple[str, RoleSearch]]) -> Drawing:
     panels = np.atleast_1d(figure.subplots(len(roles), 1))
     for axes, (name, search) in zip(panels, roles, strict=True):
         _draw_search(axes, search)
-        tidy(axes, f"{name} {search.site}: {search.found}", grid="y")
+        place = " ".join(filter(None, [name, site_label(search.site)]))
+        tidy(axes, f"{place}, shortest description: {search.found}", grid="y")
+    figure.put_below([_describe_controls(search) for _, search in roles])
     return figure
+
+
+def _describe_controls(search: RoleSearch) -> str:
+    pairs = zip(search.controls["control"], search.controls["roles"], strict=True)
+    found = "; ".join(f"of {control}: {roles}" for control, roles in pairs)
+    return f"Lower is shorter; 0: no structure. Markers: the shortest descriptions. What the same search finds {found}."
 
 
 def _draw_search(axes: Axes, search: RoleSearch) -> None:
@@ -222,10 +224,9 @@ def _draw_search(axes: Axes, search: RoleSearch) -> None:
     axes.axhline(0, color=MUTED, linewidth=0.8, linestyle=":")
     for marker, (x, y, text, color) in zip(MARKERS, _list_places(schemes), strict=False):
         axes.plot(x, y, marker, color=color, markersize=6, linestyle="", label=text)
-    pairs = zip(search.controls["control"], search.controls["roles"], strict=True)
-    controls = "; ".join(f"{control}: {roles}" for control, roles in pairs)
-    label = f"pairs of filler and role\ncontrols find {controls}"
-    axes.set(xscale="log", xlabel=label, ylabel="bits a vector")
+    axes.set(xscale="log", xlabel="pairs of filler and role", ylabel="bits per vector")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.xaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.4)))
     axes.legend(fontsize=6.5, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 

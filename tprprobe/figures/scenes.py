@@ -29,6 +29,14 @@ class Dots(Scene):
 
 
 @dataclass(frozen=True, eq=False)
+class Shares(Scene):
+    """Bars of parts that add up to a whole: ``rows`` have panel, name (of a bar), part and value."""
+
+    rows: pd.DataFrame
+    label: str = ""
+
+
+@dataclass(frozen=True, eq=False)
 class Lines(Scene):
     """Lines in panels: ``rows`` have panel, line, x, value, low, high, sure (filled marks), told (for the pointer).
 
@@ -51,7 +59,10 @@ class Lines(Scene):
 
 @dataclass(frozen=True, eq=False)
 class Squares(Scene):
-    """Numbers from 0 to 1 (from −1 to 1 if ``signed``) as squares, with what is written in and told of every one."""
+    """Numbers from 0 to 1 (from −1 to 1 if ``signed``) as squares, with what is written in and told of every one.
+
+    ``groups`` have a color each; a square has its group's, paler for smaller numbers.
+    """
 
     values: Float[np.ndarray, "row column"]
     rows: Sequence[str]
@@ -61,6 +72,7 @@ class Squares(Scene):
     told: np.ndarray | None = None
     signed: bool = False
     bar: str = ""
+    groups: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,11 @@
-"""Texts as rows of colored squares, one per character, broken into lines that fit a page."""
+"""Texts as rows of colored squares, one per token, broken into lines that fit a page."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -15,6 +18,7 @@ from tprprobe.store.token_texts import spell
 
 SIGNS = {"<sos>": "#", "<eos>": "%", " ": ""}  # as in the paper; a blank is an empty square
 CELL = 0.165  # inches
+LETTERS = 0.43  # squares that a letter of a word takes
 COLUMNS = 42  # squares in a line: a page's width
 HEADING, NOTE, GAP = 0.85, 0.62, 0.4  # heights of headings, notes and gaps, in squares
 MARGIN, HEAD, FOOT, NARROWEST = 0.12, 0.36, 0.3, 5.2  # inches
@@ -28,19 +32,22 @@ Color = tuple[float, ...]
 
 @dataclass(frozen=True)
 class StripFrame:
-    """A frame around the characters from ``start`` to before ``stop``."""
+    """A frame around the tokens from ``start`` to before ``stop``."""
 
     start: int
     stop: int
     color: str = INK
     style: str = "solid"
 
-    @property
-    def boxes(self) -> Iterator[tuple[int, int, int]]:
-        """Line, first column and width of every line's part."""
-        for line in range(self.start // COLUMNS, (self.stop - 1) // COLUMNS + 1):
-            start, stop = max(self.start, line * COLUMNS), min(self.stop, (line + 1) * COLUMNS)
-            yield line, start - line * COLUMNS, stop - start
+
+def write_token(token: str) -> str:
+    """The token as a strip shows it."""
+    return SIGNS.get(token, spell(token).strip())
+
+
+def count_slots(text: str) -> int:
+    """The squares that a token takes: a character one, a word as many as it is long."""
+    return 1 if len(text) < 2 else math.ceil(LETTERS * len(text) + 0.4)
 
 
 @dataclass(frozen=True)
@@ -56,24 +63,35 @@ class Strip:
     frames: Sequence[StripFrame] = ()
     gold: Sequence[str] = ()  # a second row of notes
 
-    @property
-    def after_slots(self) -> int:
-        return math.ceil(len(self.after) * 0.48) + 1 if self.after else 0
-
-    @property
-    def after_place(self) -> tuple[int, int]:
-        """Line and column of what stands behind the row: a line of its own where it has no room."""
-        line, column = divmod(len(self.tokens), COLUMNS)
-        return (line, column) if column + self.after_slots <= COLUMNS else (line + 1, 0)
+    @cached_property
+    def places(self) -> list[tuple[int, int, int]]:
+        """Line, first column and width of every token, and last of what stands behind the row."""
+        slots = [count_slots(write_token(token)) for token in self.tokens]
+        behind = math.ceil(len(self.after) * 0.48) + 1 if self.after else 0
+        places, line, column = [], 0, 0
+        for n_slots in (*slots, behind):
+            if column + n_slots > COLUMNS:
+                line, column = line + 1, 0
+            places.append((line, column, n_slots))
+            column += n_slots
+        return places
 
     @property
     def columns(self) -> int:
-        line, column = self.after_place
-        return COLUMNS if line else max(column + self.after_slots, len(self.tokens))
+        return max(column + width for _, column, width in self.places)
 
     @property
     def lines(self) -> int:
-        return max(math.ceil(len(self.tokens) / COLUMNS), self.after_place[0] + bool(self.after))
+        return self.places[-1][0] + 1 if self.after else self.places[-2][0] + 1
+
+    def list_boxes(self, frame: StripFrame) -> list[tuple[int, int, int]]:
+        """Line, first column and width of a frame's part in every line."""
+        places = self.places[frame.start : frame.stop]
+        return [
+            (line, parts[0][1], sum(width for _, _, width in parts))
+            for line, group in groupby(places, itemgetter(0))
+            for parts in [list(group)]
+        ]
 
     @property
     def line_height(self) -> float:
@@ -97,7 +115,7 @@ def draw_strips(
 ) -> Any:
     """A figure with one strip below the other, a title above, and below the key of the colors and a caption."""
     scene = strips if isinstance(strips, Strips) else Strips(strips, title=title, note=caption)
-    columns = max(strip.columns for strip in scene.strips)
+    columns = COLUMNS if scene.key else max(strip.columns for strip in scene.strips)
     rows = sum(strip.height for strip in scene.strips)
     figure, axes = (ax.figure, ax) if ax else _open_page(scene, columns, rows)
     axes.set(xlim=(0, columns), ylim=(rows, 0))
@@ -120,8 +138,12 @@ def draw_strips(
 def _open_page(scene: Strips, columns: int, rows: float) -> tuple[Any, Axes]:
     """A figure whose axes have squares of CELL inches, with title and caption."""
     width = max(columns * CELL + 2 * MARGIN, NARROWEST)
-    foot = FOOT + 0.11 * scene.note.count("\n") + KEY_LINE * math.ceil(len(scene.key) / KEY_COLUMNS)
-    height = rows * CELL + HEAD + foot
+    foot = (
+        (FOOT if scene.note else MARGIN)
+        + 0.11 * scene.note.count("\n")
+        + KEY_LINE * math.ceil(len(scene.key) / KEY_COLUMNS)
+    )
+    height = rows * CELL + (HEAD if scene.title else MARGIN) + foot
     figure = drawing(width, height)
     figure.set_layout_engine(None)
     left = MARGIN / width
@@ -140,20 +162,21 @@ def _draw(axes: Axes, strip: Strip, top: float, scale: float) -> None:
         top += HEADING
     squares = []
     under = strip.gold or [""] * len(strip.tokens)
-    for number, (token, color, note, gold) in enumerate(
-        zip(strip.tokens, strip.colors, strip.notes, under, strict=True)
+    for (line, x, width), token, color, note, gold in zip(
+        strip.places, strip.tokens, strip.colors, strip.notes, under, strict=False
     ):
-        line, x = divmod(number, COLUMNS)
         y = top + line * strip.line_height
-        squares.append(Rectangle((x, y), 1, 1, facecolor=color, edgecolor="white", linewidth=0.5))
-        sign, ink = SIGNS.get(token, spell(token)), text_color(color)
-        written = [(0.54, sign, ink, 8.0), (1.29, note, INK, 5.5), (1.29 + NOTE, gold, INK, 5.5)]
+        box = Rectangle((x, y), width, 1, facecolor=color, edgecolor="white", linewidth=0.5)
+        squares.append(box)
+        text, ink = write_token(token), text_color(color)
+        written = [(0.54, text, ink, 8.0), (1.29, note, INK, 5.5), (1.29 + NOTE, gold, INK, 5.5)]
         for below, text, color, size in written:
             if text:
-                axes.text(x + 0.5, y + below, text, color=color, fontsize=size * scale, **MIDDLE)
+                place = (x + width / 2, y + below)
+                axes.text(*place, text, color=color, fontsize=size * scale, **MIDDLE)
     axes.add_collection(PatchCollection(squares, match_original=True))
     for frame in strip.frames:
-        for line, x, width in frame.boxes:
+        for line, x, width in strip.list_boxes(frame):
             corner = (x, top + line * strip.line_height)
             look: Any = {
                 "edgecolor": frame.color,
@@ -161,7 +184,7 @@ def _draw(axes: Axes, strip: Strip, top: float, scale: float) -> None:
                 "linewidth": 1.4 * scale,
             }
             axes.add_patch(Rectangle(corner, width, 1, fill=False, zorder=3, **look))
-    line, x = strip.after_place
+    line, x, _ = strip.places[-1]
     y = top + line * strip.line_height + 0.54
     look = {"fontsize": 7 * scale, "color": strip.after_color, **PLAIN}
     axes.text(x + 0.5, y, strip.after, va="center_baseline", **look)

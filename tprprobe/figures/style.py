@@ -33,6 +33,7 @@ NO_DATES = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Softw
 HUES = ("#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#0072B2", "#F0E442")
 SHADES = (1.0, 0.45, 1.6)  # full, light and dark versions of each hue
 LETTER, BOLD_LETTER = 0.048, 0.078  # inches, of small text and of titles
+BESIDE = 0.65  # of the width of a narrow figure, beside the labels of its rows
 FONTSIZE, TICKS = 8, 7  # points of the labels of axes and of their ticks
 RAMP = "viridis"  # of values in an order, such as positions
 INK, MUTED, FAINT, WRONG = "#1a1a1a", "#5c5c5c", "#d8d8d8", "#B34700"
@@ -48,6 +49,7 @@ class Drawing(Figure):
     """
 
     _below = 0.0  # inches
+    _notes: list[tuple[Text, Sequence[str]]] = []  # noqa: RUF012 (replaced, never changed)
     file_dpi = 200.0
 
     def put_below(self, lines: Sequence[str]) -> None:
@@ -56,12 +58,18 @@ class Drawing(Figure):
         Args:
             lines: The lines, wrapped to the figure's width.
         """
-        width, height = self.get_size_inches()
-        characters = max(40, int(width / LETTER))
-        wrapped = [row for line in lines for row in wrap(line, characters, subsequent_indent="  ")]
         options: Any = {"fontsize": 6.5, "color": MUTED, "linespacing": 1.4}
-        self.text(0.01, -(self._below + 0.05) / height, "\n".join(wrapped), va="top", **options)
-        self._below += 0.15 + 0.13 * len(wrapped)
+        self._notes = [*self._notes, (self.text(0.01, 0, "", va="top", **options), lines)]
+        self.place_notes()
+
+    def place_notes(self) -> None:
+        """Wraps the lines below to the figure's width."""
+        width, height = self.get_size_inches()
+        self._below = 0.0
+        for text, lines in self._notes:
+            wrapped = _wrap("\n".join(lines), width, LETTER, indent="  ")
+            text.set(text=wrapped, y=-(self._below + 0.05) / height)
+            self._below += 0.15 + 0.13 * (wrapped.count("\n") + 1)
 
     def savefig(self, fname: Any, **options: Any) -> None:
         """Write the file of the figure.
@@ -119,19 +127,29 @@ class Look:
         context.__exit__(None, None, None)
 
     def adjust(self, figure: Figure) -> None:
-        """Give a figure its size, title and fonts; a side that is not given keeps the proportion."""
+        """Give a figure its size, title and fonts; a height that is not given is kept where only texts and axes fill it, in proportion
+        where images do.
+        """
         width, height = figure.get_size_inches()
         scale = (self.width or width) / width if self.width else (self.height or height) / height
-        figure.set_size_inches(self.width or scale * width, self.height or scale * height)
+        is_fixed = figure.get_layout_engine() is None  # texts grow with their places
+        grows = is_fixed or any(axes.images for axes in figure.axes)
+        new_height = self.height or (scale * height if grows else height)
+        figure.set_size_inches(self.width or (scale * width if grows else width), new_height)
         if self.title is not None and not figure.get_suptitle() and len(figure.axes) == 1:
             figure.axes[0].set_title(self.title, loc="left")
         elif self.title is not None:
             figure.suptitle(self.title)
-        is_fixed = figure.get_layout_engine() is None  # texts grow with their places
         factor: float = self.fontsize / FONTSIZE if self.fontsize else scale if is_fixed else 1.0
         texts: Any = figure.findobj(Text) if factor != 1 else ()
         for text in texts:
             text.set_fontsize(factor * text.get_fontsize())
+        titles = {axes.get_title(loc="left"): axes for axes in figure.axes if not is_fixed}
+        for text in figure.findobj(Text) if self.width else ():
+            if axes := titles.get(text.get_text()):  # type: ignore[attr-defined]
+                text.set_text(_wrap_title(axes, text.get_text(), BESIDE))  # type: ignore[attr-defined]
+        if isinstance(figure, Drawing):
+            figure.place_notes()
         for axes in figure.axes if factor != 1 else ():
             axes.tick_params(labelsize=factor * TICKS)
         for box in [*figure.legends] if self.width or self.fontsize else ():
@@ -177,17 +195,18 @@ def tidy(axes: Any, title: str = "", grid: Any = "") -> None:
     axes.set_title(_wrap_title(axes, title), loc="left", fontsize=9, fontweight="bold")
 
 
-def _wrap_title(axes: Any, title: str) -> str:
+def _wrap_title(axes: Any, title: str, share: float = 1) -> str:
     """The title in lines that the panel's share of the figure has room for."""
     spec = axes.get_subplotspec()
     columns = spec.get_gridspec().ncols if spec else 1
-    return _wrap(title, axes.figure.bbox.width / axes.figure.dpi / columns)
+    return _wrap(title, share * axes.figure.bbox.width / axes.figure.dpi / columns)
 
 
-def _wrap(title: str, width: float) -> str:
-    """The title in lines of so many inches."""
-    characters = max(24, int(width / BOLD_LETTER))
-    return "\n".join(row for line in title.split("\n") for row in wrap(line, characters) or [""])
+def _wrap(text: str, width: float, letter: float = BOLD_LETTER, indent: str = "") -> str:
+    """The text in lines of so many inches."""
+    characters = max(24, int(width / letter))
+    lines = [wrap(line, characters, subsequent_indent=indent) or [""] for line in text.split("\n")]
+    return "\n".join(row for rows in lines for row in rows)
 
 
 def count_columns(width: float, labels: Sequence[str]) -> int:

@@ -10,9 +10,7 @@ _PACKAGE = Path(__file__).parents[1]
 
 def roots(kind: str) -> list[Path]:
     """The folders searched for ``kind`` (models, probes, app): $TPRPROBE_PATH, wheel, checkout."""
-    folders = [
-        Path(folder) for folder in os.environ.get("TPRPROBE_PATH", "").split(os.pathsep) if folder
-    ]
+    folders = map(Path, filter(None, os.environ.get("TPRPROBE_PATH", "").split(os.pathsep)))
     bases = [*folders, _PACKAGE / "shipped", _PACKAGE.parent]
     return [base / kind for base in bases if (base / kind).is_dir()]
 

@@ -13,7 +13,7 @@ from tprprobe.errors import InputError
 LONGEST = 200  # characters of a reason
 PANIC = "PanicException"  # of libraries in Rust, which derives from BaseException
 NO_MEMORY = re.compile(
-    "not enough memory|can't allocate memory|out of memory|cannot allocate|bad_alloc"
+    "not enough memory|can('t| ?not) allocate|out of memory|bad_alloc|failed to map segment"
 )
 ALLOCATION = re.compile(r"allocate ([\d.]+) (bytes|[kmgtpe]ib)")
 SMALL, GAIN = 2**28, 100  # bytes of an archive that is no bomb, and how far archives shrink files
@@ -21,8 +21,8 @@ MAX_RATIO = 1000  # how many times smaller compression may make numbers
 
 
 @contextmanager
-def as_input_error(said: str, remedy: str = "") -> Iterator[None]:
-    """A block in which libraries read a file, and nothing else: whatever they raise is an InputError, ``said`` with their reason."""
+def as_input_error(message: str, remedy: str = "") -> Iterator[None]:
+    """A block in which libraries read a file, and nothing else: whatever they raise is an InputError, ``message`` with their reason."""
     try:
         yield
     except InputError:
@@ -32,7 +32,7 @@ def as_input_error(said: str, remedy: str = "") -> Iterator[None]:
             raise
         if lacks_memory(error, claims=True):
             raise too_little_memory(error) from error
-        line = f"{said} ({reason(error)}): {remedy}" if remedy else f"{said}: {reason(error)}"
+        line = f"{message} ({reason(error)}): {remedy}" if remedy else f"{message}: {reason(error)}"
         raise InputError(line) from error
 
 

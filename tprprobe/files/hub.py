@@ -84,9 +84,9 @@ def upload(
     repo_id: str,
     kind: str,
     private: bool = False,
-    beside: Mapping[str, bytes] = MappingProxyType({}),
+    extra_files: Mapping[str, bytes] = MappingProxyType({}),
 ) -> str:
-    """The address of the repository (model or dataset) that got a folder, and files ``beside`` it by name."""
+    """The address of the repository (model or dataset) that got a folder, and further files by name."""
     from huggingface_hub import HfApi
 
     if is_offline():
@@ -94,21 +94,21 @@ def upload(
     api = HfApi()
     with _hub_errors(f"the hub did not take {folder}"), TemporaryDirectory() as folder_of_files:
         url = api.create_repo(repo_id, repo_type=kind, private=private, exist_ok=True)
-        for name, content in beside.items():
+        for name, content in extra_files.items():
             write_file(Path(folder_of_files) / name, content)
-        for path in (str(folder), folder_of_files) if beside else (str(folder),):
+        for path in (str(folder), folder_of_files) if extra_files else (str(folder),):
             api.upload_folder(repo_id=repo_id, folder_path=path, repo_type=kind)
     return str(url)
 
 
 @contextlib.contextmanager
-def _hub_errors(said: str, reason: str = "") -> Iterator[None]:
+def _hub_errors(message: str, reason: str = "") -> Iterator[None]:
     """A block in which an error of the hub's client, whose kinds are dozens, is its first line, or the reason."""
     try:
         yield
     except Exception as error:
         line = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputError(f"{said}: {reason or line}") from error
+        raise InputError(f"{message}: {reason or line}") from error
 
 
 def is_offline() -> bool:
@@ -164,9 +164,7 @@ def verify_cached(name: str) -> int:
             while data := file.read(2**20):
                 digest.update(data)
         if digest.hexdigest() != path.resolve().name:
-            raise InputError(
-                f"{path} is not what the hub recorded: remove {path.resolve()} and get it again"
-            )
+            raise InputError(f"{path} is not what the hub recorded: remove {path.resolve()}")
     return len(files)
 
 

@@ -53,9 +53,7 @@ class Kind:
     def load(self, folder: Source) -> Any:
         path = Path(folder) / self.file
         if not path.is_file():
-            raise InputError(
-                f"{folder} holds no {self.file}: make one with `tprprobe {self.command}`"
-            )
+            raise InputError(f"{folder} holds no {self.file}: see `tprprobe {self.command}`")
         if self.loader:
             return pkgutil.resolve_name(self.loader)(folder)
         table = read_table(path, self.columns, f"make it again with `tprprobe {self.command}`")
@@ -67,7 +65,7 @@ class Kind:
 def list_kinds() -> dict[str, Kind]:
     """Every kind by name; those that lie beside other results come last."""
     kinds: dict[str, Kind] = plugins.load_all("kinds")
-    return dict(sorted(kinds.items(), key=lambda each: each[1].is_beside))
+    return dict(sorted(kinds.items(), key=lambda item: item[1].is_beside))
 
 
 def finished_in(folder: Source) -> dict[str, str]:
@@ -110,10 +108,8 @@ class RunContents(dict[str, Any]):
     def _repr_html_(self) -> str:
         import pandas as pd
 
-        rows = [
-            (place, type(result).__name__, len(result) if hasattr(result, "__len__") else None)
-            for place, result in self.items()
-        ]
+        sizes = [len(result) if hasattr(result, "__len__") else None for result in self.values()]
+        rows = [(p, type(r).__name__, n) for (p, r), n in zip(self.items(), sizes, strict=True)]
         table = pd.DataFrame(rows, columns=["folder", "holds", "rows"])
         return as_html(f"{len(self)} results", table)
 
@@ -136,9 +132,8 @@ def load_run(folder: Source) -> RunContents:
     """
     path = hub.locate_dataset(folder)
     kind_of_place = {place: list_kinds()[name] for place, name in finished_in(path).items()}
-    contents = {
-        place: kind.load(path / place) for place, kind in kind_of_place.items() if kind.is_read
-    }
+    readable = {place: kind for place, kind in kind_of_place.items() if kind.is_read}
+    contents = {place: kind.load(path / place) for place, kind in readable.items()}
     if not contents:
         raise InputError(f"{folder} holds no finished result: give the folder of a command (--out)")
     return RunContents(contents)

@@ -42,7 +42,7 @@ class Ranks:
         """The device of this process: of several, each has the GPU of its number on its machine."""
         return f"{device}:{self.local}" if device == "cuda" and self.count > 1 else device
 
-    def wait(self, done: Callable[[], bool]) -> None:
+    def wait(self, is_done: Callable[[], bool]) -> None:
         """Waits until something is done that other processes do; if one dies, its starter ends all."""
-        while not done():
+        while not is_done():
             time.sleep(PAUSE)

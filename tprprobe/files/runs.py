@@ -50,9 +50,9 @@ class Part:
             return pd.read_parquet(file) if file.is_file() else pd.DataFrame()
 
 
-def join_parts(parts: Sequence[Part], name: str) -> pd.DataFrame:
-    """The tables of that name of finished parts, one after another."""
-    return pd.concat([part.read(name) for part in parts], ignore_index=True)
+def join_parts(jobs: Sequence[Part], name: str) -> pd.DataFrame:
+    """The tables of that name of finished jobs, one after another."""
+    return pd.concat([job.read(name) for job in jobs], ignore_index=True)
 
 
 @dataclass(frozen=True)
@@ -147,9 +147,7 @@ class KeptRun:
                 "write to another place"
             )
         if not resume:
-            raise InputError(
-                f"{self.folder} holds this run: --resume goes on with it, or write to another place"
-            )
+            raise InputError(f"{self.folder} holds this run: give --resume, or another place")
 
 
 def _has(value: Any, stored: Any) -> bool:

@@ -44,9 +44,7 @@ def read_toml(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> di
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
     if len(content) > LARGEST or any(line.count(b".") > DOTS for line in content.splitlines()):
-        raise InputError(
-            f"{path} is too large: settings have at most {LARGEST:,} bytes and {DOTS:,} dots a line"
-        )
+        raise InputError(f"{path} is too large: at most {LARGEST:,} bytes, {DOTS:,} dots a line")
     with as_input_error(f"{path} is not TOML"):
         settings = tomllib.loads(content.decode("utf-8"))
     for override in overrides:
@@ -59,7 +57,7 @@ def parse(kind: type[SettingsT], settings: Mapping[str, Any], where: object) -> 
     try:
         return kind.model_validate(settings)
     except ValidationError as error:
-        fault = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
+        fault = min(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
         location, message = fault["loc"], fault["msg"].removeprefix("Value error, ")
         place = ".".join(map(str, location))
         if fault["type"] == "extra_forbidden":

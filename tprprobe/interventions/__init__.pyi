@@ -19,3 +19,4 @@ from .sweep_recipes import read_recipe as read_recipe
 from .sweeps import find_data as find_data
 from .sweeps import run_recipe as run_recipe
 from .sweeps import sweep as sweep
+from .text_patching import patch_positions as patch_positions

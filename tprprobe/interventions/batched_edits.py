@@ -171,5 +171,7 @@ def _read(model: Language, target: Tensor, memory: Any) -> tuple[Tensor, Tensor]
     logits, _ = model.decode(target[:, :-1], memory)
     target_ids, real = target[:, 1:], target[:, 1:] != model.config.pad
     best = (logits.argmax(-1) == target_ids) | ~real
-    log_probability = logits.log_softmax(-1).gather(-1, target_ids.clamp(min=0)[..., None])[..., 0]
+    log_probability = (
+        logits.float().log_softmax(-1).gather(-1, target_ids.clamp(min=0)[..., None])[..., 0]
+    )
     return log_probability.masked_fill(~real, 0.0).sum(1).cpu(), best.all(1).cpu()

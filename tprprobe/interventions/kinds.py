@@ -7,3 +7,4 @@ SWEEPS = Kind(("sweep.csv",), "intervene RECIPE --ckpt CKPT --out")
 BEHAVIORS = Kind(
     ("behavior.csv",), "intervene --data pairs:FRAME --ckpt CKPT --out", is_beside=True
 )
+PATCHINGS = Kind(("patching.parquet",), "intervene --text TEXT --against TEXT --ckpt CKPT --out")

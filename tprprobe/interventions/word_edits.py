@@ -129,7 +129,7 @@ def _changes(
     role = torch.arange(2).expand_as(name)
     # either text has a state of both words: the text's own, and those of the other text, of swapped words
     cells = torch.cat([name * 2 + role, name.flip(1) * 2 + role], 1)  # [item, state]
-    states = torch.cat([words.x, words.y], 1).flatten(2)
+    states = torch.cat([words.x, words.y], 1).flatten(2).float()
     n, flat = 2 * len(ids), cells.flatten()
     sums = torch.zeros(n, states.shape[-1]).index_add(0, flat, states.flatten(0, 1))
     counts = torch.zeros(n).index_add(0, flat, torch.ones(cells.numel()))

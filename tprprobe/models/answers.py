@@ -140,6 +140,8 @@ def evaluate(
     vocabulary = vocabulary or require_vocabulary(able)
     if vocabulary.reads_images:
         return find_scores(CAPTIONS).evaluate(able, data, vocabulary, **options)
+    if not data.has_targets:
+        raise InputError(f"{data.name} has no answers or summaries to score the model by")
     if not data[0].has_one_answer:
         return find_scores(SUMMARIES).evaluate(able, data, vocabulary, **options)
     if options:

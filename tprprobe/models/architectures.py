@@ -13,37 +13,38 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from tprprobe import plugins
+from tprprobe.console import note
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.checksums import sum_bytes
 from tprprobe.files.file_errors import physical_memory
 from tprprobe.models.listing import list_presets
 from tprprobe.models.placement import read_weights
 from tprprobe.models.protocol import Model
-from tprprobe.models.transformer import Transformer
 
 LARGEST, DEEPEST = 2**24, 2**8  # of a size, and of what is computed one after another
 DEEP = ("n_layers", "thinking_steps")
 SMALL_MODEL = 2**28  # numbers that every machine holds
 RANDOM_FILLS = (Tensor.normal_, Tensor.uniform_)  # what fills a tensor with random numbers
-# name → (module, the configuration's values that make the name)
-ARCHITECTURES: dict[str, tuple[type[Model], dict[str, Any]]] = {
-    "transformer": (Transformer, {}),
-    "tp-transformer": (Transformer, {"roles": "continuous", "embedding_binding": True}),
-}
+
+
+def __getattr__(name: str) -> Any:
+    if name != "ARCHITECTURES":
+        raise AttributeError(name)
+    note(
+        "warning: ARCHITECTURES goes in the next version: tprprobe.plugins.find('models') lists architectures"
+    )
+    return {
+        architecture: find_architecture(architecture) for architecture in plugins.find("models")
+    }
 
 
 def find_architecture(name: object) -> tuple[type[Model], dict[str, Any]]:
-    """The module of an architecture, ours or a plug-in's, and the configuration's values that make the name."""
-    if not isinstance(name, str) or name not in list_architectures():
-        raise unknown("architecture", name, list_architectures())
-    if name in ARCHITECTURES:
-        return ARCHITECTURES[name]
-    loaded = plugins.find("models")[name].load()
+    """The module of a plug-in's architecture, and the configuration's values that make the name."""
+    architectures = plugins.find("models")
+    if not isinstance(name, str) or name not in architectures:
+        raise unknown("architecture", name, architectures)
+    loaded = architectures[name].load()
     return loaded if isinstance(loaded, tuple) else (loaded, {})
-
-
-def list_architectures() -> tuple[str, ...]:
-    return (*ARCHITECTURES, *plugins.find("models"))
 
 
 def build(settings: dict[str, Any], seed: int | None = None) -> Model:

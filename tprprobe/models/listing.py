@@ -2,7 +2,6 @@
 
 import math
 import os
-import struct
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +11,6 @@ from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import parse_json, read_json
 
 BUFFERS = ("mean", "positions")  # tensors of a checkpoint that are no parameters
-SIZE = struct.Struct("<Q")  # of a safetensors file's header, which comes first
 
 
 class Preset(NamedTuple):
@@ -58,14 +56,10 @@ def _describe(name: str, folder: Path) -> dict[str, Any]:
 
 
 def _count(weights: Path) -> int:
-    """The number of parameters in a safetensors file, read from its header."""
-    with as_input_error(f"{weights} is damaged or no safetensors file"):
-        with weights.open("rb") as file:
-            [size] = SIZE.unpack(file.read(SIZE.size))
-            if size > os.fstat(file.fileno()).st_size:
-                raise ValueError(f"a header of {size:,} bytes")
-            header = parse_json(file.read(size), "its header")
+    """The number of parameters in a safetensors file, read from its header without the library, which needs numpy."""
+    with as_input_error(f"{weights} is damaged or no safetensors file"), weights.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = parse_json(file.read(min(size, os.fstat(file.fileno()).st_size)), "its header")
         shapes = {name: tensor["shape"] for name, tensor in header.items() if "shape" in tensor}
-        return sum(
-            math.prod(shape) for name, shape in shapes.items() if name.split(".")[-1] not in BUFFERS
-        )
+        names = [name for name in shapes if name.split(".")[-1] not in BUFFERS]
+        return sum(math.prod(shapes[name]) for name in names)

@@ -15,7 +15,7 @@ from tprprobe.models.placement import weight_maps
 from tprprobe.site.site import FOREIGN
 
 SMALL = 2**28  # weights of the largest model whose weights are permuted one by one
-GROUP = 32  # weights that stay side by side in a larger model: in bfloat16 a line of a processor's cache
+GROUP = 64  # weights that stay side by side in a larger model: two lines of a processor's cache in bfloat16
 
 
 class Permutation:
@@ -43,21 +43,25 @@ class Permutation:
         generator = torch.Generator().manual_seed(self.seed * len(self.sizes) + index)
         return torch.randperm(n_groups, generator=generator)
 
-    def apply(self, name: str, weights: Tensor, inverse: bool = False) -> Tensor:
-        """The weights in this order, or (``inverse``) in the model's again."""
-        index, numbers = self.names.index(name), weights.contiguous().flatten()
+    def apply(
+        self, name: str, weights: Tensor, inverse: bool = False, out: Tensor | None = None
+    ) -> Tensor:
+        """The weights in this order, or (``inverse``) in the model's again; in ``out``, whose numbers lie in order."""
+        out = (
+            torch.empty_like(weights, memory_format=torch.contiguous_format) if out is None else out
+        )
+        index, numbers, permuted_numbers = self.names.index(name), weights.flatten(), out.view(-1)
         if self.is_small:
             order = self._draw(index)
         else:
-            if weights.ndim > 1 and len(numbers) % GROUP == 0:
-                numbers = numbers.view(-1, GROUP).view(torch.int64)  # moves 8 bytes at once
+            if weights.ndim > 1 and len(numbers) % GROUP == 0:  # moves 8 bytes at once
+                numbers = numbers.view(-1, GROUP).view(torch.int64)
+                permuted_numbers = permuted_numbers.view(-1, GROUP).view(torch.int64)
             order = self._draw_groups(index, len(numbers))
-        order = order.to(weights.device)
         if inverse:
-            permuted_numbers = torch.empty_like(numbers).index_copy_(0, order, numbers)
-        else:
-            permuted_numbers = numbers.index_select(0, order)
-        return permuted_numbers.view(weights.dtype).view_as(weights)
+            order = torch.empty_like(order).index_copy_(0, order, torch.arange(len(order)))
+        torch.index_select(numbers, 0, order.to(weights.device), out=permuted_numbers)
+        return out
 
 
 class _PermutedMap(Mapping[str, Tensor]):
@@ -119,4 +123,7 @@ def _permute_in_place(
 ) -> None:
     for name, parameter in weights.items():
         if parameter.ndim and not parameter.is_meta:
-            parameter.copy_(permutation.apply(name, parameter, inverse))
+            place = parameter.data if parameter.is_contiguous() else None
+            permuted_weights = permutation.apply(name, parameter.data.clone(), inverse, place)
+            if place is None:
+                parameter.copy_(permuted_weights)

@@ -155,21 +155,11 @@ class Model(Language, Generic[K, M, C]):
     config: K
     architecture: str
     n_heads: int = 0  # of an attention, where there is one
-    joins_memory = True
+    shares_memory = True
 
     def describe(self) -> dict[str, Any]:
         """``{"architecture": name, **options}``: what :func:`tprprobe.models.build` makes again."""
         return {"architecture": self.architecture, **asdict(cast(Any, self.config))}
-
-    @abstractmethod
-    def encode(self, source: Shaped[Tensor, "batch ..."]) -> M:
-        """The memory of the sources, which the decoder reads; its class has a static ``join`` of parts."""
-
-    @abstractmethod
-    def decode(
-        self, target: Int[Tensor, "batch seq"], memory: M, cache: C | None = None
-    ) -> tuple[Float[Tensor, "batch seq vocab"], C]:
-        """Logits and the vectors they were computed from; with a cache, ``target`` continues what it holds."""
 
     def forward(
         self, source: Shaped[Tensor, "batch ..."], target: Int[Tensor, "batch target_seq"]

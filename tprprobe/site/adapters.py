@@ -63,6 +63,5 @@ def followed(model: Any) -> Iterator[Any]:
 
 
 def _has_sites(model: Any) -> bool:
-    return isinstance(model, nn.Module) and any(
-        isinstance(module, Site) for module in model.modules()
-    )
+    modules = model.modules() if isinstance(model, nn.Module) else ()
+    return any(isinstance(module, Site) for module in modules)

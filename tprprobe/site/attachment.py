@@ -21,9 +21,15 @@ ENCODING = "encoding"  # the name of a site with one vector a sample
 
 
 class Attached(nn.Module):
-    """A module of another library with sites (see :func:`attach`), called as ``attached(source, target)``.
+    """A module of another library with sites, called as ``attached(source, target)``.
+
+    Args:
+        module: The module.
+        forward: How it is called, see :func:`attach`.
 
     Attributes:
+        architecture: Always None.
+        folder: Always None.
         config: The configuration of the module; None if it has none.
         name: Its name, by default that of its class.
         vocabulary: What makes ids of texts; None until it is set.
@@ -54,7 +60,14 @@ class Attached(nn.Module):
         self.attach_again: Callable[[nn.Module], Attached] | None = None
 
     def copied(self) -> "Attached":
-        """A copy of the module with the same sites; hooks on the copy do not act on the original."""
+        """A copy of the module with the same sites; hooks on the copy do not act on the original.
+
+        Returns:
+            The copy.
+
+        Raises:
+            InputError: The module cannot be copied.
+        """
         try:
             module = copy.deepcopy(self.get_submodule(FOREIGN))
         except (RuntimeError, TypeError) as error:
@@ -73,18 +86,36 @@ class Attached(nn.Module):
         return device_of(self)
 
     def forward(self, *batch: Any) -> Any:
-        """What the module returns for a batch."""
+        """The result of the module's own call.
+
+        Args:
+            *batch: What the module takes.
+
+        Returns:
+            What the module returns.
+        """
         module, self.calls = self.get_submodule(FOREIGN), self.calls + 1
-        has_reader = any(isinstance(part, Site) and part.is_read for part in self.modules())
+        has_reader = any(isinstance(site, Site) and site.is_read for site in self.modules())
         with _padded(module) if has_reader else contextlib.nullcontext():
             return self._call(module, batch) if self._call else module(*batch)
 
     def describe(self) -> dict[str, Any]:
-        """The class of the module as its ``architecture``, and ``notes``, in JSON types."""
+        """Facts about the module by name, in JSON types.
+
+        Returns:
+            The class of the module as its architecture, and ``notes``.
+        """
         return {"architecture": type(self.get_submodule(FOREIGN)).__name__, **self.notes}
 
     def run(self, source: Any, target: Any) -> Any:
-        """What the module returns for the ids of a source and of a target, as an extraction calls it.
+        """A forward pass for the sake of the sites, as an extraction makes it.
+
+        Args:
+            source: The ids that the module reads.
+            target: The decoder's ids.
+
+        Returns:
+            What the module returns.
 
         Raises:
             InputError: The module's own ``forward`` does not take both.
@@ -147,7 +178,7 @@ def attach(
         torch.Size([1, 3, 2, 4])
     """
     attached = Attached(module, forward)
-    attached.attach_again = lambda other: attach(other, mapping, heads, forward)
+    attached.attach_again = lambda copied_module: attach(copied_module, mapping, heads, forward)
     submodules = dict(module.named_modules())
     for name, where in mapping.items():
         path, _, end = where.partition(":")
@@ -190,9 +221,7 @@ def _through(site: Site, where: str, heads: int | None, tensor: Tensor) -> Tenso
     if heads is None:
         return site(tensor)
     if tensor.shape[-1] % heads:
-        raise InputError(
-            f"{where!r} has width {tensor.shape[-1]}, which {heads} heads do not divide"
-        )
+        raise InputError(f"{where!r}: {heads} heads do not divide {tensor.shape[-1]}")
     return site(tensor.unflatten(-1, (heads, -1))).flatten(-2)
 
 

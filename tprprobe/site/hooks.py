@@ -54,10 +54,8 @@ def sites(model: nn.Module | Adaptable) -> pd.DataFrame:
         >>> tp.sites(model).set_index("site").loc["encoder.0.self.role", "axes"]
         'batch × seq × head × d_head'
     """
-    rows = [
-        (name, " × ".join(site.axes), site.width)
-        for name, site in find_sites(with_sites(model)).items()
-    ]
+    listed = find_sites(with_sites(model)).items()
+    rows = [(name, " × ".join(site.axes), site.width) for name, site in listed]
     table = pd.DataFrame(rows, columns=["site", "axes", "width"])
     return table.astype({"width": "Int64"})
 
@@ -179,8 +177,7 @@ def _replace(
     shape = tuple(edited.shape) if isinstance(edited, Tensor) else None
     if shape != output.shape:
         raise InputError(
-            f"the edit of {name} returned shape {shape}, "
-            f"the site has {tuple(output.shape)} ({' × '.join(axes)})"
+            f"the edit of {name} returned shape {shape}, the site has {tuple(output.shape)} ({' × '.join(axes)})"
         )
     return edited
 

@@ -34,10 +34,10 @@ def check_possible(patterns: Iterable[str]) -> None:
 
 
 def _transformers_sites(n_layers: int) -> list[str]:
-    attention = [f"{kind}.{part}" for kind in ("self", "cross") for part in ATTENTION_PARTS]
-    layers = [f"{n}.{part}" for n in range(n_layers) for part in ("hidden", "mlp", *attention)]
+    attention = [f"{kind}.{tensor}" for kind in ("self", "cross") for tensor in ATTENTION_PARTS]
+    layers = [f"{n}.{tensor}" for n in range(n_layers) for tensor in ("hidden", "mlp", *attention)]
     stacks = ("encoder", "decoder", "layers")
-    return ["encoding", *(f"{stack}.{part}" for stack in stacks for part in ("embedding", *layers))]
+    return ["encoding", *(f"{stack}.{site}" for stack in stacks for site in ("embedding", *layers))]
 
 
 def match(pattern: str, names: Sequence[str]) -> list[str]:

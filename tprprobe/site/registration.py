@@ -30,9 +30,8 @@ def register_pyvene(model: nn.Module) -> list[str]:
     check_extra("pyvene", "interchange", "register_pyvene")
     import pyvene
 
-    sites_with_width = {
-        name: site for name, site in find_sites(model).items() if site.width is not None
-    }
+    sites = find_sites(model)
+    sites_with_width = {name: site for name, site in sites.items() if site.width is not None}
     if not sites_with_width:
         raise InputError(f"{type(model).__name__} has no sites of fixed width to interchange")
     places = pyvene.type_to_module_mapping.setdefault(type(model), {})

@@ -17,8 +17,7 @@ from tprprobe.store.manifests import Ledger
 def write_rows(
     folder: Path, spec: SiteSpec, start: int, rows: Shaped[np.ndarray, "token ..."], ledger: Ledger
 ) -> None:
-    """Writes rows ``start``, ``start + 1``, … of an array, cuts off what lay behind them and carries
-    on what is known of its files.
+    """Writes rows from ``start`` on, cuts off what lay behind them, and carries on what is known of the files.
 
     A compressed chunk is written when all its rows are there; until then they lie beside it.
     """
@@ -108,13 +107,11 @@ def documents(arrays: Mapping[str, tuple[SiteSpec, int]]) -> dict[str, bytes]:
 def _consolidated(documents: Mapping[str, bytes], names: Iterable[str]) -> bytes:
     """The group's document with those of its arrays in it, which xarray looks for first.
 
-    The bytes are those of ``zarr.consolidate_metadata``, which warns that the v3 specification has
-    no such entry; filters of warnings are shared by threads, so silencing it would not hold there.
+    The bytes are those of ``zarr.consolidate_metadata``, whose warning cannot be silenced in one thread alone.
     """
     group = json.loads(documents["zarr.json"])
-    of_arrays = {name: json.loads(documents[f"{name}/zarr.json"]) for name in sorted(names)}
-    inline = {"kind": "inline", "must_understand": False, "metadata": of_arrays}
+    metadata = {name: json.loads(documents[f"{name}/zarr.json"]) for name in sorted(names)}
+    inline = {"kind": "inline", "must_understand": False, "metadata": metadata}
     kind = group.pop("node_type")  # zarr writes it last
-    return json.dumps(
-        group | {"consolidated_metadata": inline, "node_type": kind}, indent=2
-    ).encode()
+    content = group | {"consolidated_metadata": inline, "node_type": kind}
+    return json.dumps(content, indent=2).encode()

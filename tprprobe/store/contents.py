@@ -90,8 +90,14 @@ class StoreContents:
             raise InputError(f"{error}; `extract --sites` chooses the sites of a store") from None
 
     def side(self, site: str) -> str:
-        """The kind of tokens that the rows of a site belong to: ``source`` or ``target`` (of an attention map its
-        queries'), or ``sample`` for one vector a sample.
+        """The kind of tokens that the rows of a site belong to.
+
+        Args:
+            site: A site; layer -1 is the last.
+
+        Returns:
+            ``source`` or ``target`` (of an attention map: that of its queries), or ``sample`` where there is one vector a
+            sample.
         """
         return self._spec(site)[1].rows.partition("_")[0]
 
@@ -101,11 +107,25 @@ class StoreContents:
         return self.facts.pool
 
     def count_rows(self, site: str) -> int:
-        """The number of vectors of a site, or of pairs of a query and a key."""
+        """The number of rows of a site.
+
+        Args:
+            site: A site; layer -1 is the last.
+
+        Returns:
+            The number of vectors, or of pairs of a query and a key.
+        """
         return self.facts.files.arrays[self._spec(site)[0]][1]
 
     def count_maps(self, site: str) -> int:
-        """The number of samples, from the first on, that have attention maps at a site; 0 without maps."""
+        """The number of samples that have attention maps.
+
+        Args:
+            site: A site; layer -1 is the last.
+
+        Returns:
+            The number of samples, from the first on; 0 where the site holds no maps.
+        """
         return self.facts.lengths.get(f"{self._spec(site)[1].rows}_sample", 0)
 
     def _spec(self, site: str) -> tuple[str, layout.SiteSpec]:

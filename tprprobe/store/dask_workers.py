@@ -110,8 +110,7 @@ def _lost_workers() -> Iterator[None]:
         yield
     except (CancelledError, KilledWorker, CommClosedError, TimeoutError) as error:
         raise InputError(
-            f"Dask's workers were lost ({type(error).__name__}): start them again, with more memory "
-            "if it ran out"
+            f"Dask's workers were lost ({type(error).__name__}): start them again, with more memory if it ran out"
         ) from error
 
 

@@ -1,8 +1,6 @@
 """The numbers of a store as they lie on disk: their types, and their compression.
 
-float16 halves the bytes; a number beyond ±65504 is refused, never written as infinite. bfloat16
-numbers lie as the float32 numbers that they are: every reader of Zarr reads them, and compression
-takes the two bytes that are always zero (and more, so that they take less than 2 bytes a number).
+bfloat16 numbers lie as float32 numbers, which every reader of Zarr reads, and are compressed to less than 2 bytes.
 """
 
 from typing import Any, Literal, cast
@@ -26,10 +24,7 @@ def check_storage(dtype: str | None, compression: str | None) -> None:
     if compression not in (None, *COMPRESSIONS):
         raise unknown("compression", str(compression), COMPRESSIONS)
     if dtype == BFLOAT16 and compression == NONE:
-        raise InputError(
-            "bfloat16 numbers lie as float32 and are small by compression: give --compress lz4 or "
-            "zstd, or --store-dtype float16"
-        )
+        raise InputError("bfloat16 needs --compress lz4 or zstd; or give --store-dtype float16")
 
 
 def disk_type(dtype: str) -> np.dtype:

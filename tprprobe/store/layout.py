@@ -35,9 +35,8 @@ BEGUN = ".begun"  # behind the name of a chunk whose rows are not yet all there
 class SiteSpec:
     """The layout of an array: its axes, the shape of one row, the type of a number.
 
-    The first axis counts rows: ``source`` or ``target`` tokens, or ``sample`` where there is one
-    vector a sample; for attention maps it is ``<queries>_<keys>``, e.g. ``target_source``, and a
-    row is one pair of a query and a key.
+    The first axis counts rows: ``source`` or ``target`` tokens, or samples; or pairs of a query and a key of attention
+    maps (``target_source``).
     """
 
     axes: tuple[str, ...]
@@ -131,9 +130,7 @@ def dimension_names(arrays: Mapping[str, SiteSpec]) -> dict[str, tuple[str, ...]
     def named(axis: str, size: int) -> str:
         return axis if sizes.setdefault(axis, size) == size else f"{axis}_{size}"
 
-    return {
-        name: (spec.rows, *map(named, spec.axes[1:], spec.shape)) for name, spec in arrays.items()
-    }
+    return {k: (s.rows, *map(named, s.axes[1:], s.shape)) for k, s in arrays.items()}
 
 
 @dataclass(frozen=True)

@@ -84,9 +84,7 @@ class Manifest(Document):
     @classmethod
     def of(cls, content: Content, where: object) -> "Manifest":
         """The manifest that a file holds, its keys as this version names them."""
-        facts = {
-            RENAMED.get(key, key): value for key, value in content.items() if value is not None
-        }
+        facts = {RENAMED.get(key, key): v for key, v in content.items() if v is not None}
         for key in ("model", "data"):  # a text, in stores of other programs
             if isinstance(name := facts.get(key), str):
                 facts[key] = {"name": name}
@@ -176,7 +174,7 @@ def without_progress(content: Content) -> Content:
 
 def check_same(path: Path, begun: Content, content: Content) -> None:
     """Checks that two manifests are of the same model, data and sites."""
-    settings = [flatten(without_progress(each)) for each in (begun, content)]
+    settings = [flatten(without_progress(manifest)) for manifest in (begun, content)]
     for key in (key for values in reversed(settings) for key in values):
         before, now = (json.dumps(values.get(key), ensure_ascii=False) for values in settings)
         if before == now or key == "version":  # which follows from the sites
@@ -196,9 +194,7 @@ def check_files(path: Path, manifest: Manifest, growing: bool = False) -> None:
     with undamaged(path):
         for entry in manifest.files.parts():
             if fault := fault_of(path, entry, growing):
-                raise InputError(
-                    f"{path / entry.file} {fault}: the store is damaged, extract it again"
-                )
+                raise InputError(f"{path / entry.file} {fault}: damaged, extract the store again")
 
 
 def fault_of(path: Path, entry: Part, growing: bool = False) -> str | None:

@@ -16,12 +16,8 @@ SAMPLES_PER_BLOCK = 512
 
 
 def concatenate(paths: Sequence[str | Path], out: str | Path, resume: bool = False) -> None:
-    """Writes the samples of all parts, in order, as the store that one writer would have written.
-
-    Raises:
-        InputError: the parts differ in their settings, or do not follow one another.
-    """
-    stores = [open_store(part) for part in paths]
+    """Writes the samples of all parts, in order, as the store that one writer would have written."""
+    stores = [open_store(path) for path in paths]
     header = without_progress(stores[0].manifest)
     for store in stores[1:]:
         check_same(store.path, store.manifest, stores[0].manifest)
@@ -31,18 +27,14 @@ def concatenate(paths: Sequence[str | Path], out: str | Path, resume: bool = Fal
         samples = store.tokens["sample"].to_numpy() - start_sample
         if store.samples and (samples[0], samples[-1]) != (0, store.samples - 1):
             raise InputError(
-                f"{store.path} does not begin with sample {start_sample}: give parts in order"
+                f"{store.path} does not begin with sample {start_sample}: sort the parts"
             )
         sides = {side: samples[store.tokens["side"] == side] for side in SIDES}
-        for start in range(
-            max(0, writer.samples_done - start_sample), store.samples, SAMPLES_PER_BLOCK
-        ):
+        first = max(0, writer.samples_done - start_sample)
+        for start in range(first, store.samples, SAMPLES_PER_BLOCK):
             stop = min(start + SAMPLES_PER_BLOCK, store.samples)
             table = store.tokens.iloc[slice(*np.searchsorted(samples, [start, stop]))]
-            rows = {
-                side: slice(*np.searchsorted(samples_of_side, [start, stop]))
-                for side, samples_of_side in sides.items()
-            }
+            rows = {s: slice(*np.searchsorted(ids, [start, stop])) for s, ids in sides.items()}
             counts = {} if start else store.facts.counts
             _copy(store, table, rows | {SAMPLE: slice(start, stop)}, writer, counts)
         start_sample += store.samples

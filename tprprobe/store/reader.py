@@ -73,9 +73,14 @@ class Store(StoreContents):
         return next(iter(self.twins.values()), None)
 
     def tokens_of(self, site: str) -> "pd.DataFrame":
-        """The tokens that the rows of a site belong to, in their order.
+        """The tokens that the rows of a site belong to.
 
-        If a site has one vector a sample, ``token`` is the sample's whole text, ``position`` that of its last token.
+        Args:
+            site: A site; layer -1 is the last.
+
+        Returns:
+            One row per row of the site, in the same order. Where a site has one vector a sample, ``token`` is the sample's whole
+            text and ``position`` that of its last token.
         """
         from tprprobe.store.tokens import join_samples
 
@@ -85,7 +90,12 @@ class Store(StoreContents):
     def sequences_of(self, site: str) -> "pd.DataFrame":
         """All tokens from which the vectors of a site were made.
 
-        If a site has one vector a sample, vector n is made of the tokens of the n-th different ``sample``.
+        Args:
+            site: A site; layer -1 is the last.
+
+        Returns:
+            One row per token. For a site of tokens these are :meth:`tokens_of`; where there is one vector a sample, vector n is
+            of the tokens of the n-th different ``sample``.
         """
         side = self.side(site)
         if side == layout.SAMPLE:
@@ -113,15 +123,20 @@ class Store(StoreContents):
         if head is None:
             return self._read(name, index)
         if spec.heads is None:
-            raise InputError(
-                f"{name} holds {' × '.join(spec.axes)}: it has no heads to choose from"
-            )
+            raise InputError(f"{name} holds {' × '.join(spec.axes)}: it has no heads")
         if not -spec.heads <= head < spec.heads:
             raise InputError(f"{name} has no head {head}: it has heads 0 to {spec.heads - 1}")
         return self._read(name, (*index, head % spec.heads))
 
     def read_finite(self, site: str, rows: slice | np.ndarray) -> Shaped[np.ndarray, "row ..."]:
-        """Vectors of a site as of :meth:`read`.
+        """Vectors of a site, checked to be finite.
+
+        Args:
+            site: A site; layer -1 is the last.
+            rows: Which rows, as numbers or a slice.
+
+        Returns:
+            The vectors, as of :meth:`read`.
 
         Raises:
             InputError: A number is not finite; the line names its site and sample.
@@ -172,7 +187,14 @@ class Store(StoreContents):
         return any(map(str, self.tokens["prediction"].dropna().unique()))
 
     def map_shapes(self, site: str) -> Integer[np.ndarray, "sample 2"]:
-        """The numbers of queries and keys of every sample that has an attention map at a site [sample, 2]."""
+        """The sizes of attention maps.
+
+        Args:
+            site: A site of attention maps; layer -1 is the last.
+
+        Returns:
+            The numbers of queries and keys of every sample that has a map [sample, 2].
+        """
         return self._places[self._spec(site)[1].rows][0]
 
     def attention(self, site: str, sample: int) -> Float[np.ndarray, "head query key"]:
@@ -212,13 +234,11 @@ class Store(StoreContents):
         """The shape of every sample's maps and the row they start at, by the rows of a map's site."""
         places = {}
         for rows in {spec.rows for spec in self.specs.values() if spec.is_attention}:
-            shapes, starts = (
-                self._read(f"{rows}.{kind}", (slice(None),)) for kind in ("shape", "offset")
-            )
+            keys = (f"{rows}.shape", f"{rows}.offset")
+            shapes, starts = (self._read(key, (slice(None),)) for key in keys)
             if not np.array_equal(starts, np.cumsum(shapes.prod(1)) - shapes.prod(1)):
                 raise InputError(
-                    f"{self.path} is damaged: attention maps of {rows} do not follow one another; "
-                    "extract it again"
+                    f"{self.path} is damaged: attention maps of {rows} do not follow one another; extract it again"
                 )
             places[rows] = shapes, starts
         return places
@@ -286,7 +306,6 @@ def _reopen(path: str, fingerprint: str) -> Store:
     store = open_store(path)
     if store.fingerprint != fingerprint:
         raise InputError(
-            f"{path} is another store here than where the run was started: give a path that all "
-            "processes share"
+            f"{path} is another store here than where the run was started: give a path that all processes share"
         )
     return store

@@ -14,7 +14,7 @@ def read_texts(store: Store) -> pd.Series:
     tokens = store.tokens
     column = next((name for name in TEXTS if name in tokens), None)
     if column is None:
-        return tokens.groupby("sample")["token"].agg(lambda each: " ".join(map(str, each)))
+        return tokens.groupby("sample")["token"].agg(lambda words: " ".join(map(str, words)))
     return tokens.drop_duplicates("sample").set_index("sample")[column].astype(str)
 
 
@@ -29,12 +29,11 @@ def find_samples(store: Store, text: str, limit: int = 500) -> list[int]:
 
 def match_samples(store: Store, other_store: Store) -> pd.DataFrame:
     """The samples that both stores have, by their texts: text, first, second."""
-    first, second = (read_texts(s).rename("text").reset_index() for s in (store, other_store))
-    columns = [
-        table.rename(columns={"sample": name})
-        for name, table in (("first", first), ("second", second))
-    ]
-    pairs = columns[0].merge(columns[1], on="text").drop_duplicates("text")
+    texts, other_texts = (
+        read_texts(s).rename("text").rename_axis(name).reset_index()
+        for s, name in ((store, "first"), (other_store, "second"))
+    )
+    pairs = texts.merge(other_texts, on="text").drop_duplicates("text")
     if pairs.empty:
         names = " and ".join("/".join(s.path.parts[-2:]) for s in (store, other_store))
         raise InputError(f"{names} have no sample in common: choose a store of the same data")

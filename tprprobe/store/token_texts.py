@@ -1,15 +1,17 @@
 """Tokens as readers know them (`Ġthe` and `▁the` are ` the`, `##ing` is `-ing`), safe to show in one line."""
 
+import re
 import unicodedata
 from collections.abc import Iterable
 
 CONTINUATION, SPACE = "##", "▁"  # before a piece that goes on a word, and before one that begins it
 PRINTED = [*range(33, 127), *range(161, 173), *range(174, 256)]  # bytes that stand for themselves
-UNPRINTED = [each for each in range(256) if each not in PRINTED]
+UNPRINTED = [byte for byte in range(256) if byte not in PRINTED]
 BYTES = {chr(n): n for n in PRINTED} | {chr(256 + i): n for i, n in enumerate(UNPRINTED)}
 LONGEST = 24
 SIGNS = {"": "∅", " ": "␣", "\n": "↵", "\t": "⇥"}
 HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn")
+SPECIAL = re.compile(r"\[[A-Z]+\d*\]|<\|?/?\w+\|?>")  # tokens that no text holds
 JOINERS = "\u200d\ufe0f"  # inside emoji
 
 
@@ -22,6 +24,11 @@ def spell(token: object) -> str:
         return bytes(BYTES[char] for char in text).decode()
     except (KeyError, UnicodeDecodeError):
         return text
+
+
+def is_special(token: object) -> bool:
+    """True of tokens that mark starts, ends and masks."""
+    return bool(SPECIAL.fullmatch(str(token)))
 
 
 def join(tokens: Iterable[object]) -> str:

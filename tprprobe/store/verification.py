@@ -22,7 +22,7 @@ from tprprobe.store.manifests import (
 )
 
 CHANGED = "is not what was written"
-NAMED = 3  # damaged files in a line
+MAX_FAULTS = 3  # damaged files in a line
 
 
 def check_store(path: Path, manifest: Manifest) -> None:
@@ -51,7 +51,7 @@ def check_twin(path: Path, manifest: Manifest, kind: str, twin: Manifest) -> Non
         return
     twin_model, name = twin.model, str(twin.model.name)
     is_bound = twin_model.twin_of == manifest.model.sha256 and name.startswith(f"{kind}:")
-    data, twin_data = (each.data.model_copy(update={"n": None}) for each in (manifest, twin))
+    data, twin_data = (m.data.model_copy(update={"n": None}) for m in (manifest, twin))
     if not is_bound or data != twin_data:
         description = f"{name} on {twin_data.name}"
         raise InputError(
@@ -104,10 +104,10 @@ class Verification:
 
     def __str__(self) -> str:
         if self.damage:
-            more = len(self.damage) - NAMED
-            named = "; ".join(map(str, self.damage[:NAMED]))
-            rest = f"; and {more} files more (--json lists all)" if more > 0 else ""
-            return f"{self.store} is damaged: {named}{rest}: remove it and make it again"
+            n_further = len(self.damage) - MAX_FAULTS
+            first_faults = "; ".join(map(str, self.damage[:MAX_FAULTS]))
+            ending = f"; and {n_further} files more (--json lists all)" if n_further > 0 else ""
+            return f"{self.store} is damaged: {first_faults}{ending}: remove it and make it again"
         if not self.unchecked:
             return f"{self.store}: all {self.files} files are as they were written"
         return (
@@ -128,9 +128,7 @@ def verify(path: Path) -> Verification:
             names = [MANIFEST, *(entry.file for entry in manifest.files.parts())]
             unchecked += len({*names} - manifest.checksums.keys())
         files += len(names)
-        damage += [
-            replace(fault, file=f"{kind}/{fault.file}") if kind else fault for fault in damaged
-        ]
+        damage += [replace(d, file=f"{kind}/{d.file}") if kind else d for d in damaged]
     return Verification(path, files, unchecked, damage)
 
 

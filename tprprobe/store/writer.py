@@ -125,9 +125,8 @@ class StoreWriter:
                 ledger = Ledger.of(self._journal)
                 arrays.seal(self.path / layout.ARRAYS, self._journal.files.arrays, ledger)
                 table = self.path / layout.TOKENS
-                tokens.write_parquet(
-                    self.path / layout.TOKENS_BEGUN, self._journal.token_bytes, table
-                )
+                blocks = self.path / layout.TOKENS_BEGUN
+                tokens.write_parquet(blocks, self._journal.token_bytes, table)
                 end: Progress = {"complete": True, "token_bytes": table.stat().st_size}
                 content = {**self._journal.content, **end, **ledger.progress()}
                 sealed = Manifest.of(content, self.path)
@@ -200,8 +199,8 @@ class StoreWriter:
         except (PermissionError, NotADirectoryError) as error:
             raise InputError(f"cannot write {self.path}: {error.strerror}") from error
         except (OSError, InputError) as error:
-            cause = error if isinstance(error, OSError) else error.__cause__
-            if getattr(cause, "errno", None) not in (errno.ENOSPC, errno.EDQUOT):
+            codes = {getattr(each, "errno", None) for each in (error, error.__cause__)}
+            if not codes & {errno.ENOSPC, errno.EDQUOT}:
                 raise
             raise InputError(
                 f"the disk of {self.path} is full: its first {self.samples_done} samples are kept; "

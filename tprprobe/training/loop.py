@@ -195,13 +195,11 @@ def _read_state(path: Path, recipe: Recipe, device: torch.device) -> dict[str, A
         state = torch.load(path, map_location=device, weights_only=True)
         before = Recipe.model_validate_json(state["recipe"])
     if before.training != recipe.training:
-        raise InputError(
-            f"{path} is of another recipe: resume with the same, or give another --out"
-        )
+        raise InputError(f"{path} is of another recipe: resume with the same, or change --out")
     for file, digest in state.get("files", {}).items():  # of older states none is known
         if recipe.files.get(file, digest) != digest:
             raise InputError(
-                f"{path} was begun with another {file}: put that back, or give another --out"
+                f"{path} was begun with another {file}: put that back, or change --out"
             )
     return state
 
@@ -223,9 +221,7 @@ def train(
         _read_state(out / STATE, recipe, worker.device)
         return out / MODEL
     if (out / STATE).exists() and not resume:
-        raise InputError(
-            f"{out} holds an unfinished run: --resume continues it, or give another --out"
-        )
+        raise InputError(f"{out} holds an unfinished run: --resume continues it")
     run = Run(recipe, worker, load_pool)
     with nullcontext() if worker.rank else alone(out):
         _train(run, out)

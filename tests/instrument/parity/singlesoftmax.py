@@ -33,7 +33,7 @@ LOG2_E, LN2_HIGH, LN2_LOW, *COEFFICIENTS = (  # of SLEEF's expf: eˢ for |s| ≤
 
 
 def attend_singly(query, key, value, bias, scale, dropout, site):
-    """v̄ of `tprprobe.models.attention.attend` without dropout, the softmax in single precision."""
+    """v̄ of `tprpapers.architectures.attention.attend` without dropout, the softmax in single precision."""
     scores = torch.einsum("bqhd,bkhd->bhqk", query, key) * scale + bias
     return torch.einsum("bhqk,bkhd->bqhd", site(single_softmax(scores)), value)
 

@@ -8,9 +8,9 @@ import torch
 import torch.nn.functional as F
 from parity.authors import BATCHES, SCHLAG, assert_close, double, record
 
-from tprprobe.models import transformer
+from tprpapers.architectures import transformer
+from tprpapers.architectures.transformer import sinusoids
 from tprprobe.models.decoding.generation import generate
-from tprprobe.models.transformer import sinusoids
 
 PER_HEAD = {"q": "query", "k": "key", "v": "value", "r": "role", "v_bar": "filler"}
 PER_HEAD["binding"] = "binding"

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from studies.pages.coupling import couple_roles
+from tprpapers.architectures.attention import TPAttention
 from tprpapers.schlag.hadamard.variance import capture_variance
 from tprprobe.analyses.clustering import cluster_all
 from tprprobe.analyses.clustering.kmeans import run_all
@@ -19,7 +20,6 @@ from tprprobe.analyses.naming.vector_sets import find_targets
 from tprprobe.analyses.reconstruction import reconstruct
 from tprprobe.data import load_data
 from tprprobe.extraction import extract
-from tprprobe.models.attention import TPAttention
 
 
 def _scale(linear: torch.nn.Linear, factors: torch.Tensor) -> None:

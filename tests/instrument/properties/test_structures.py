@@ -136,7 +136,7 @@ def _spiece(folder: Path) -> None:
     (folder / "tokenizer_config.json").write_text(json.dumps(said))
 
 
-def _read_transformers(folder: Path) -> Any:
+def read_transformers(folder: Path) -> Any:
     """A model, what its tokenizer makes of a text, and one pass over it."""
     model: Any = tp.load_model(f"hf:{next(iter(folder.glob('*.gguf')), folder)}")
     known = model.vocabulary
@@ -154,10 +154,10 @@ TARGETS: dict[str, tuple[Made, Callable[[Path], Any]]] = {
     "conversion of a folder": (_t5, _convert),
     "checkpoint": (_checkpoint, tp.load_model),
     "untrained": (_checkpoint, lambda folder: tp.load_model(f"untrained:{folder}")),
-    "transformers, words": (_wordpiece, _read_transformers),
-    "transformers, causal": (_metaspace, _read_transformers),
-    "transformers, SentencePiece": (_spiece, _read_transformers),
-    "transformers, GGUF": (foreign.save_gguf, _read_transformers),
+    "transformers, words": (_wordpiece, read_transformers),
+    "transformers, causal": (_metaspace, read_transformers),
+    "transformers, SentencePiece": (_spiece, read_transformers),
+    "transformers, GGUF": (foreign.save_gguf, read_transformers),
     "plans": (_plans, lambda f: (read_plan(f / "plan.toml"), read_recipe(f / "recipe.toml"))),
     "clusters": (_result("cluster", "--site", LAST, "--head", 0, "--k", 3), _read_results),
     "names": (_result("name", "--site", LAST, "--k", 3), _read_results),

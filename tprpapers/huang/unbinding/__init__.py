@@ -3,8 +3,8 @@
 from tprpapers.huang.unbinding.conformity import measure_conformity
 from tprpapers.huang.unbinding.generations import GeneratedWords, read_words
 from tprpapers.huang.unbinding.interpretation import interpret
-from tprpapers.huang.unbinding.regions import part_space
-from tprpapers.huang.unbinding.stability import compare_ks, find_clusters, load_learnt
+from tprpapers.huang.unbinding.regions import partition_space
+from tprpapers.huang.unbinding.stability import compare_ks, find_clusters, load_fitted_clusters
 from tprpapers.huang.unbinding.subjects import summarize_subjects
 
 __all__ = [
@@ -12,9 +12,9 @@ __all__ = [
     "compare_ks",
     "find_clusters",
     "interpret",
-    "load_learnt",
+    "load_fitted_clusters",
     "measure_conformity",
-    "part_space",
+    "partition_space",
     "read_words",
     "summarize_subjects",
 ]

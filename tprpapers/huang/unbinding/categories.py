@@ -87,7 +87,7 @@ def categorize(words: Shaped[ndarray, " word"], tags: Shaped[ndarray, " word"]) 
     """
     word = pd.Series(words, dtype=object).str.lower()
     tag = pd.Series(tags, dtype=object)
-    by_tag = {each: name for name, several in TAGS.items() for each in several}
+    by_tag = {tag_name: name for name, tag_names in TAGS.items() for tag_name in tag_names}
     is_determiner = tag.isin(DETERMINERS)
     category = tag.map(by_tag).where(~is_determiner, word.map(ARTICLES)).fillna("")
     preposition = (category == "preposition or conjunction") & ~tag.isin(CONJUNCTIONS)

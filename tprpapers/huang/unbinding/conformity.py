@@ -34,56 +34,57 @@ def measure_conformity(
     Source: huang §5.3.2, Table 2.
     """
     table = words.table.assign(conforms=_conforms(words, labels))
-    counted = table.loc[~table["learned"] & (table["side"] != "") & (table["position"] > 1)]
-    commoner = counted["side"].mode().get(0, NOMINAL)
-    found = [_row(name, counted, str(commoner), seed) for name in (*SIDES, TOTAL)]
-    return pd.DataFrame(found)
+    evaluated = table.loc[~table["learned"] & (table["side"] != "") & (table["position"] > 1)]
+    commoner = evaluated["side"].mode().get(0, NOMINAL)
+    rows = [_row(name, evaluated, str(commoner), seed) for name in (*SIDES, TOTAL)]
+    return pd.DataFrame(rows)
 
 
 def _conforms(words: GeneratedWords, labels: Int[np.ndarray, " word"]) -> np.ndarray:
     """True for every word of a side that is generated from that side's cluster."""
     table = words.table
-    learned = (table["learned"] & (table["position"] > 1)).to_numpy()
-    nominal, verbal = (learned & (table["side"] == side).to_numpy() for side in (NOMINAL, VERBAL))
+    is_fitted = (table["learned"] & (table["position"] > 1)).to_numpy()
+    nominal, verbal = (is_fitted & (table["side"] == side).to_numpy() for side in (NOMINAL, VERBAL))
     kinds = np.arange(2)
-    of_nominal, of_verbal = ((labels[each][:, None] == kinds).mean(0) for each in (nominal, verbal))
+    of_nominal, of_verbal = ((labels[mask][:, None] == kinds).mean(0) for mask in (nominal, verbal))
     cluster = int(np.argmax(of_nominal - of_verbal))
     return (labels == cluster) == (table["side"] == NOMINAL).to_numpy()
 
 
-def _row(name: str, counted: pd.DataFrame, commoner: str, seed: int) -> dict[str, Any]:
-    own = counted if name == TOTAL else counted.loc[counted["category"] == name]
-    if own.empty:
+def _row(name: str, evaluated: pd.DataFrame, commoner: str, seed: int) -> dict[str, Any]:
+    words = evaluated if name == TOTAL else evaluated.loc[evaluated["category"] == name]
+    if words.empty:
         return {"category": name, "n": 0, "conforming": 0, "share": np.nan, "majority": np.nan}
     sums = group_sums(
-        np.stack([own["conforms"], np.ones(len(own))], 1).astype(float), own["group"].to_numpy()
+        np.stack([words["conforms"], np.ones(len(words))], 1).astype(float),
+        words["group"].to_numpy(),
     )
     share = bootstrap_ratio(sums[:, 0], sums[:, 1], seed=seed)
     return {
         "category": name,
-        "n": len(own),
-        "conforming": int(own["conforms"].sum()),
+        "n": len(words),
+        "conforming": int(words["conforms"].sum()),
         "share": share.value,
         "low": share.low,
         "high": share.high,
-        "majority": float((own["side"] == commoner).mean()),
+        "majority": float((words["side"] == commoner).mean()),
     }
 
 
-def share_whole(words: GeneratedWords, labels: Int[np.ndarray, " word"]) -> float:
+def share_one_cluster(words: GeneratedWords, labels: Int[np.ndarray, " word"]) -> float:
     """The share of captions all of whose words are in one cluster: 0 where clusters are roles.
 
     Clusters that tell captions apart and not words have a conformity near chance.
     """
-    each = pd.Series(labels).groupby(words.table["sample"].to_numpy())
-    return float((each.min() == each.max()).mean())
+    by_caption = pd.Series(labels).groupby(words.table["sample"].to_numpy())
+    return float((by_caption.min() == by_caption.max()).mean())
 
 
 def split_initial(
     words: GeneratedWords, labels: Int[np.ndarray, " word"], seed: int = 0
 ) -> Interval:
     """The share of first words in the rarer of the two clusters: huang §5.3.2."""
-    first = (words.table["position"] == 1).to_numpy() & ~words.table["learned"].to_numpy()
-    rarer = int(np.argmin(np.bincount(labels[first], minlength=2)))
-    groups = words.table.loc[first, "group"].to_numpy()
-    return bootstrap_mean((labels[first] == rarer).astype(float), groups, seed=seed)
+    is_initial = (words.table["position"] == 1).to_numpy() & ~words.table["learned"].to_numpy()
+    rarer = int(np.argmin(np.bincount(labels[is_initial], minlength=2)))
+    groups = words.table.loc[is_initial, "group"].to_numpy()
+    return bootstrap_mean((labels[is_initial] == rarer).astype(float), groups, seed=seed)

@@ -29,13 +29,13 @@ class Contingency:
         """The counts of all images together."""
         return self.sums.sum(0)
 
-    def measure(self, of: Measure, seed: int = 0) -> Interval:
+    def measure(self, measure: Measure, seed: int = 0) -> Interval:
         """A measure of the counts with its interval over images."""
         shape = self.sums.shape
         flat = self.sums.reshape(shape[0], -1)
         return bootstrap(
             flat,
-            lambda totals: of(totals.reshape(-1, *shape[1:])),
+            lambda totals: measure(totals.reshape(-1, *shape[1:])),
             replicates=REPLICATES,
             seed=seed,
         )
@@ -48,14 +48,14 @@ def count(
     names: Sequence[str] | None = None,
 ) -> Contingency:
     """The counts of words that have a class, of clusters 0 to the largest; ``names`` are all classes."""
-    known = (classes != "").to_numpy()
-    names = tuple(names or sorted(classes[known].unique()))
-    code = pd.Categorical(classes[known], categories=list(names)).codes.astype(int)
-    group = np.unique(groups[known], return_inverse=True)[1]
+    has_class = (classes != "").to_numpy()
+    names = tuple(names or sorted(classes[has_class].unique()))
+    code = pd.Categorical(classes[has_class], categories=list(names)).codes.astype(int)
+    group = np.unique(groups[has_class], return_inverse=True)[1]
     shape = (int(group.max(initial=-1)) + 1, int(labels.max(initial=0)) + 1, len(names))
-    kept = code >= 0
-    cell = (group * shape[1] + labels[known]) * shape[2] + code
-    sums = np.bincount(cell[kept], minlength=int(np.prod(shape))).reshape(shape)
+    is_counted = code >= 0
+    cell = (group * shape[1] + labels[has_class]) * shape[2] + code
+    sums = np.bincount(cell[is_counted], minlength=int(np.prod(shape))).reshape(shape)
     return Contingency(sums.astype(float), names)
 
 
@@ -64,17 +64,20 @@ def shares(tables: Tables) -> Tables:
     return divide(tables, np.broadcast_to(tables.sum(2, keepdims=True), tables.shape))
 
 
-def compare(first: Contingency, second: Contingency, of: Measure, seed: int = 0) -> Interval:
+def compare(
+    minuend: Contingency, subtrahend: Contingency, measure: Measure, seed: int = 0
+) -> Interval:
     """of(first) − of(second) on the same images, drawn together; their tables may differ in shape."""
-    shapes = [each.sums.shape for each in (first, second)]
-    flat = [each.sums.reshape(len(each.sums), -1) for each in (first, second)]
-    cut = flat[0].shape[1]
+    shapes = [counts.sums.shape for counts in (minuend, subtrahend)]
+    flat = [counts.sums.reshape(len(counts.sums), -1) for counts in (minuend, subtrahend)]
+    n_terms = flat[0].shape[1]
 
     def difference(totals: Float[np.ndarray, "replicate term"]) -> np.ndarray:
-        parts = totals[:, :cut], totals[:, cut:]
-        own, other = (
-            of(part.reshape(-1, *shape[1:])) for part, shape in zip(parts, shapes, strict=True)
+        blocks = totals[:, :n_terms], totals[:, n_terms:]
+        minuend_values, subtrahend_values = (
+            measure(block.reshape(-1, *shape[1:]))
+            for block, shape in zip(blocks, shapes, strict=True)
         )
-        return own - other
+        return minuend_values - subtrahend_values
 
     return bootstrap(np.concatenate(flat, 1), difference, replicates=REPLICATES, seed=seed)

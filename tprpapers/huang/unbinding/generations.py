@@ -60,7 +60,7 @@ def read_words(
     tags, name = _tags(tokens, rows, text, tagger, store)
     group = tokens["document"] if "document" in tokens else tokens["sample"]
     groups = pd.factorize(group)[0][rows]
-    found = pd.DataFrame(
+    table = pd.DataFrame(
         {
             "row": rows,
             "sample": sample[rows],
@@ -71,17 +71,17 @@ def read_words(
             "previous": text[rows],
         }
     )
-    columns = categorize(found["word"].to_numpy(), tags)
-    found = pd.concat([found, columns], axis=1)
-    first = found["position"].to_numpy() == 1
+    columns = categorize(table["word"].to_numpy(), tags)
+    table = pd.concat([table, columns], axis=1)
+    is_initial = table["position"].to_numpy() == 1
     for name_, column in (("previous_pos", "pos"), ("previous_kind", "kind")):
-        found[name_] = found[column].shift(fill_value="").where(~first, "start")
-    found["learned"] = _half(groups, seed)
-    known = found["pos"] != ""
-    if not known.any():
+        table[name_] = table[column].shift(fill_value="").where(~is_initial, "start")
+    table["learned"] = _half(groups, seed)
+    is_tagged = table["pos"] != ""
+    if not is_tagged.any():
         raise InputError(f"{store.path} has no word with a tag: give a tagger")
     return GeneratedWords(
-        store, site, found.loc[known].reset_index(drop=True), name, int((~known).sum())
+        store, site, table.loc[is_tagged].reset_index(drop=True), name, int((~is_tagged).sum())
     )
 
 
@@ -111,30 +111,28 @@ def _tags(
             f"the words of {store.path} have no tags: give --tagger FOLDER (a spaCy pipeline that "
             "`python -m tprprobe.gold.taggers` wrote)"
         )
-    return tokens["pos"].astype(str).to_numpy()[rows + 1], _whose(store)
+    return tokens["pos"].astype(str).to_numpy()[rows + 1], _describe_tagger(store)
 
 
-def _whose(store: Store) -> str:
-    """The name of the tagger of a store's words: the data themselves, or the labeller at
-    extraction.
-    """
-    made = store.facts.labels.get("pos")
-    if made is None:
+def _describe_tagger(store: Store) -> str:
+    """The name of the tagger of a store's words: the data, or the labeller at extraction."""
+    labels = store.facts.labels.get("pos")
+    if labels is None:
         return GOLD
-    agreement = made.get("agreement")
-    told = "accuracy unknown" if agreement is None else f"{agreement:.1%} right on gold text"
-    return f"{made.get('source')} ({told})"
+    agreement = labels.get("agreement")
+    accuracy = "accuracy unknown" if agreement is None else f"{agreement:.1%} right on gold text"
+    return f"{labels.get('source')} ({accuracy})"
 
 
 def tag_words(
     words: Shaped[np.ndarray, " word"], samples: Int[np.ndarray, " word"], tagger: Pipeline
 ) -> Shaped[np.ndarray, " word"]:
     """The tag of every word of texts by a pipeline; an empty one of an unknown word."""
-    cuts = np.flatnonzero(np.diff(samples)) + 1
-    texts = [tuple(map(str, each)) for each in np.split(words, cuts)]
-    asked = [Labelled(str(i), "", each, " ".join(each)) for i, each in enumerate(texts)]
-    found: list[str] = []
-    for sentence in tagger.label(asked):
-        own = {target.span1[0]: target.label for target in sentence.targets["pos"]}
-        found += [own.get(i, "") for i in range(len(sentence.words))]
-    return np.where(np.char.startswith(words.astype(str), "<"), "", found)
+    boundaries = np.flatnonzero(np.diff(samples)) + 1
+    texts = [tuple(map(str, text)) for text in np.split(words, boundaries)]
+    sentences = [Labelled(str(i), "", text, " ".join(text)) for i, text in enumerate(texts)]
+    tags: list[str] = []
+    for sentence in tagger.label(sentences):
+        tag_by_position = {target.span1[0]: target.label for target in sentence.targets["pos"]}
+        tags += [tag_by_position.get(i, "") for i in range(len(sentence.words))]
+    return np.where(np.char.startswith(words.astype(str), "<"), "", tags)

@@ -11,9 +11,14 @@ from tprprobe.analyses.naming.fields import Field, describe
 from tprprobe.analyses.naming.names import name_clusters
 from tprprobe.estimators.clusters.predicates import build_lattice
 
-LAST = 6  # positions from here on are told together
+LAST_POSITION = 6  # positions from here on are told together
 FIELDS = {
-    "position": Field(("position",), "position {}", {LAST: f"position {LAST}+"}, most=LAST),
+    "position": Field(
+        ("position",),
+        "position {}",
+        {LAST_POSITION: f"position {LAST_POSITION}+"},
+        most=LAST_POSITION,
+    ),
     "kind": Field(("kind",)),
     "spatial": Field(("spatial",), "{} preposition"),
     "previous": Field(("previous_kind",), "after {}", {"start": "after the start"}),
@@ -21,7 +26,7 @@ FIELDS = {
     "word": Field(("common",), "“{}”"),
 }
 COMMON = 30  # words that a name may say
-TOLD = 0.08  # least share of a cluster's words that a kind must have to be told
+MIN_SHARE = 0.08  # least share of a cluster's words that a kind must have to be told
 DOMINANT = 0.95  # share of one position from which on the position alone is told, as in the paper
 
 
@@ -36,11 +41,11 @@ def interpret(
     """
     described = describe(_fields(words.table), FIELDS)
     groups = words.table["group"].to_numpy()
-    named = name_clusters(labels, build_lattice(described), groups, seed)
-    held = ~words.table["learned"].to_numpy()
-    found = words.table.loc[held].assign(label=labels[held])
-    told = {label: _told(rows) for label, rows in found.groupby("label")}
-    return named.assign(told=named["cluster"].map(told).fillna("no words"))
+    names = name_clusters(labels, build_lattice(described), groups, seed)
+    is_held_out = ~words.table["learned"].to_numpy()
+    held_words = words.table.loc[is_held_out].assign(label=labels[is_held_out])
+    summaries = {label: _summarize_kinds(rows) for label, rows in held_words.groupby("label")}
+    return names.assign(told=names["cluster"].map(summaries).fillna("no words"))
 
 
 def _fields(table: pd.DataFrame) -> pd.DataFrame:
@@ -50,15 +55,15 @@ def _fields(table: pd.DataFrame) -> pd.DataFrame:
     return columns.assign(common=common).replace({"": None, "other": None})
 
 
-def _told(rows: pd.DataFrame) -> str:
+def _summarize_kinds(rows: pd.DataFrame) -> str:
     positions: Any = rows["position"].value_counts(normalize=True)
     if positions.iloc[0] >= DOMINANT:
         return f"position {positions.index[0]} ({positions.iloc[0]:.2f})"
     is_preposition = rows["kind"] == "preposition"
     kinds = rows["kind"].where(~is_preposition, rows["spatial"] + " preposition")
-    found: Any = kinds.value_counts(normalize=True)
+    shares: Any = kinds.value_counts(normalize=True)
     return ", ".join(
         f"{kind.replace('other preposition', 'non-spatial preposition')} ({share:.2f})"
-        for kind, share in found.items()
-        if share >= TOLD
+        for kind, share in shares.items()
+        if share >= MIN_SHARE
     )

@@ -22,12 +22,12 @@ from tprprobe.statistics import Interval, divide
 
 REGIONS = 17
 FOLDS = 5
-MOST = 10_000  # words that are looked at, of whole images
+MAX_WORDS = 10_000  # words that are looked at, of whole images
 TYPES = 300  # words before that are told apart
 PLACES = 20
 READINGS = ("k-means", "class mean", "linear")
 SPLITS = ("in sample", "held out")
-OWN, TWIN, PLACE, BEFORE, BOTH = (
+UNBINDING, TWIN, PLACE, BEFORE, PLACE_AND_BEFORE = (
     "u",
     "u of the untrained twin",
     "position",
@@ -36,14 +36,14 @@ OWN, TWIN, PLACE, BEFORE, BOTH = (
 )
 SHUFFLED, NOTHING = "u, tags permuted", "nothing (the commonest tag)"
 
-Found = tuple[str, str, str]  # reading, vectors, split
+PartitionKey = tuple[str, str, str]  # reading, vectors, split
 
 
 @dataclass(frozen=True, eq=False)
 class Regions:
     """Counts of words by region and by whether they have the region's tag, for every partition."""
 
-    counts: Mapping[Found, Contingency]
+    counts: Mapping[PartitionKey, Contingency]
     words: int
     images: int
     tags: int
@@ -53,27 +53,29 @@ class Regions:
         """One row per partition: reading, vectors, split, regions; macro and micro with _low and
         _high.
         """
-        return pd.DataFrame([self._row(found) for found in self.counts])
+        return pd.DataFrame([self._row(key) for key in self.counts])
 
-    def difference(self, first: Found, second: Found, of: str) -> Interval:
+    def difference(self, minuend: PartitionKey, subtrahend: PartitionKey, mean: str) -> Interval:
         """The purity (``macro`` or ``micro``) of one partition minus another's, over drawn images."""
-        return compare(self.counts[first], self.counts[second], MEASURES[of], self.seed)
+        return compare(self.counts[minuend], self.counts[subtrahend], MEASURES[mean], self.seed)
 
-    def best_control(self, reading: str, split: str, of: str) -> Found:
+    def best_control(self, reading: str, split: str, mean: str) -> PartitionKey:
         """The purest partition by vectors without learned content: place, word before, both, or
         shuffled.
         """
-        ways = [(reading, each, split) for each in (PLACE, BEFORE, BOTH, SHUFFLED)]
-        return max(ways, key=lambda way: MEASURES[of](self.counts[way].table[None])[0])
+        keys = [
+            (reading, vectors, split) for vectors in (PLACE, BEFORE, PLACE_AND_BEFORE, SHUFFLED)
+        ]
+        return max(keys, key=lambda key: MEASURES[mean](self.counts[key].table[None])[0])
 
-    def _row(self, found: Found) -> dict[str, Any]:
-        counted, columns = (
-            self.counts[found],
-            dict(zip(("reading", "vectors", "split"), found, strict=True)),
+    def _row(self, key: PartitionKey) -> dict[str, Any]:
+        counts, columns = (
+            self.counts[key],
+            dict(zip(("reading", "vectors", "split"), key, strict=True)),
         )
-        row: dict[str, Any] = columns | {"regions": int(np.sum(counted.table.sum(1) > 0))}
-        for name, of in MEASURES.items():
-            row |= counted.measure(of, self.seed).columns(name)
+        row: dict[str, Any] = columns | {"regions": int(np.sum(counts.table.sum(1) > 0))}
+        for name, measure in MEASURES.items():
+            row |= counts.measure(measure, self.seed).columns(name)
         return row
 
 
@@ -89,24 +91,24 @@ def _micro(tables: Tables) -> Float[np.ndarray, " replicate"]:
 MEASURES = {"macro": _macro, "micro": _micro}
 
 
-def part_space(words: GeneratedWords, most: int = MOST, seed: int = 0) -> Regions:
+def partition_space(words: GeneratedWords, max_words: int = MAX_WORDS, seed: int = 0) -> Regions:
     """All partitions of the words of the first images (``most`` words) by part of speech."""
-    table = first_words(words, most)
+    table = first_words(words, max_words)
     tags, groups = table["pos"].to_numpy(), table["group"]
     vectors = read_vectors(words, table)
     rng = np.random.default_rng(seed)
     folds = rng.permuted(np.arange(int(groups.max()) + 1) % FOLDS)[groups.to_numpy()]
     counts = {
-        (reading, name, split): _counted(reading, each, tags, folds, split, groups, seed)
-        for name, each in vectors.items()
+        (reading, name, split): _count_regions(reading, columns, tags, folds, split, groups, seed)
+        for name, columns in vectors.items()
         for reading in READINGS
         for split in SPLITS
     }
     shuffled = rng.permutation(tags)
     for reading in READINGS:
         for split in SPLITS:
-            counts[reading, SHUFFLED, split] = _counted(
-                reading, vectors[OWN], shuffled, folds, split, groups, seed
+            counts[reading, SHUFFLED, split] = _count_regions(
+                reading, vectors[UNBINDING], shuffled, folds, split, groups, seed
             )
     everywhere = np.zeros(len(tags), int)
     commonest = tags == pd.Series(tags).mode()[0]
@@ -114,14 +116,14 @@ def part_space(words: GeneratedWords, most: int = MOST, seed: int = 0) -> Region
     return Regions(counts, len(table), int(groups.nunique()), len(np.unique(tags)), seed)
 
 
-def first_words(words: GeneratedWords, most: int) -> pd.DataFrame:
+def first_words(words: GeneratedWords, max_words: int) -> pd.DataFrame:
     """The words of the first samples, of those only that the untrained twin has too."""
     table = words.table
     if words.store.control is not None:
         table = table.loc[table["sample"] < words.store.control.samples]
-    if len(table) > most:
-        last = table["sample"].iloc[most]
-        table = table.loc[table["sample"] < last]
+    if len(table) > max_words:
+        end = table["sample"].iloc[max_words]
+        table = table.loc[table["sample"] < end]
     return table.assign(group=pd.factorize(table["group"])[0])
 
 
@@ -132,16 +134,21 @@ def read_vectors(
     rows = table["row"].to_numpy()
 
     def read(store: Any) -> np.ndarray:
-        stretch = store.read(words.site, slice(0, int(rows[-1]) + 1))
-        return stretch.reshape(len(stretch), -1)[rows].astype(np.float32)
+        block = store.read(words.site, slice(0, int(rows[-1]) + 1))
+        return block.reshape(len(block), -1)[rows].astype(np.float32)
 
     place = np.eye(PLACES, dtype=np.float32)[table["position"].clip(upper=PLACES) - 1]
-    before = word_codes(table["previous"])
-    found = {OWN: read(words.store), PLACE: place, BEFORE: before, BOTH: np.hstack([place, before])}
+    previous_codes = word_codes(table["previous"])
+    vectors = {
+        UNBINDING: read(words.store),
+        PLACE: place,
+        BEFORE: previous_codes,
+        PLACE_AND_BEFORE: np.hstack([place, previous_codes]),
+    }
     twin = words.store.control
     if twin is not None and words.site in twin.sites and table["sample"].max() < twin.samples:
-        found[TWIN] = read(twin)
-    return found
+        vectors[TWIN] = read(twin)
+    return vectors
 
 
 def word_codes(previous: pd.Series) -> Float[np.ndarray, "word type"]:
@@ -161,7 +168,7 @@ def cluster_rows(
     return fit_means(vectors, k, seed).labels_.astype(int)
 
 
-def _counted(
+def _count_regions(
     reading: str,
     vectors: Float[np.ndarray, "word width"],
     tags: Shaped[np.ndarray, " word"],
@@ -172,37 +179,41 @@ def _counted(
 ) -> Contingency:
     """Regions and whether each word has its region's tag; regions of a fold are its own."""
     if split == SPLITS[0]:
-        return _count(*_part(reading, vectors, tags, vectors, tags, seed), groups)
-    region, right = np.zeros(len(tags), int), np.zeros(len(tags), bool)
+        return _count(*_assign_regions(reading, vectors, tags, vectors, tags, seed), groups)
+    region, is_right = np.zeros(len(tags), int), np.zeros(len(tags), bool)
     for fold in range(FOLDS):
-        own, others = folds == fold, folds != fold
-        found = _part(reading, vectors[others], tags[others], vectors[own], tags[own], seed)
-        region[own], right[own] = found[0] + fold * 10 * REGIONS, found[1]
-    return _count(region, right, groups)
+        is_test, is_train = folds == fold, folds != fold
+        assignment = _assign_regions(
+            reading, vectors[is_train], tags[is_train], vectors[is_test], tags[is_test], seed
+        )
+        region[is_test], is_right[is_test] = assignment[0] + fold * 10 * REGIONS, assignment[1]
+    return _count(region, is_right, groups)
 
 
-def _part(
+def _assign_regions(
     reading: str,
-    known: Float[np.ndarray, "row width"],
-    known_tags: Shaped[np.ndarray, " row"],
+    train_vectors: Float[np.ndarray, "row width"],
+    train_tags: Shaped[np.ndarray, " row"],
     vectors: Float[np.ndarray, "word width"],
     tags: Shaped[np.ndarray, " word"],
     seed: int,
 ) -> tuple[Int[np.ndarray, " word"], np.ndarray]:
     """The region of every word, and whether its tag is the region's, both found on other words."""
     if reading == "k-means":
-        k = min(REGIONS, len(np.unique(known, axis=0)))
-        means = fit_means(known, k, seed)
-        own = pd.Series(known_tags).groupby(means.labels_).agg(lambda each: each.mode()[0])
+        k = min(REGIONS, len(np.unique(train_vectors, axis=0)))
+        means = fit_means(train_vectors, k, seed)
+        region_tags = (
+            pd.Series(train_tags).groupby(means.labels_).agg(lambda region: region.mode()[0])
+        )
         region = means.predict(vectors)
-        return region.astype(int), own.reindex(range(k)).to_numpy()[region] == tags
+        return region.astype(int), region_tags.reindex(range(k)).to_numpy()[region] == tags
     if reading == "linear":
-        said: Any = RidgeClassifier(alpha=1.0).fit(known, known_tags).predict(vectors)
+        predicted: Any = RidgeClassifier(alpha=1.0).fit(train_vectors, train_tags).predict(vectors)
     else:
-        names, index = np.unique(known_tags, return_inverse=True)
-        means = np.stack([known[index == each].mean(0) for each in range(len(names))])
-        said = names[pairwise_distances_argmin(vectors, means)]
-    return np.unique(said, return_inverse=True)[1].astype(int), said == tags
+        names, index = np.unique(train_tags, return_inverse=True)
+        means = np.stack([train_vectors[index == i].mean(0) for i in range(len(names))])
+        predicted = names[pairwise_distances_argmin(vectors, means)]
+    return np.unique(predicted, return_inverse=True)[1].astype(int), predicted == tags
 
 
 def _count(region: Int[np.ndarray, " word"], right: np.ndarray, groups: pd.Series) -> Contingency:

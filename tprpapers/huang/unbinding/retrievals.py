@@ -20,24 +20,24 @@ def summarize_unbindings(rows: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     """One row per exchange and steps to the other position (as ``summarize_steps`` has them, and all): shares
     of own, other and neither word, with 95 % intervals over captions.
     """
-    parts = []
+    records = []
     rows = rows.assign(neither=~(rows["own"] | rows["other"]))
     by_steps = rows.assign(steps=summarize_steps(rows["steps"]))
-    both = pd.concat([rows.assign(steps=ALL_STEPS), by_steps], ignore_index=True)
-    groups: Any = both.groupby(["exchanged", "steps"], sort=False)
+    by_all_steps = pd.concat([rows.assign(steps=ALL_STEPS), by_steps], ignore_index=True)
+    groups: Any = by_all_steps.groupby(["exchanged", "steps"], sort=False)
     for (name, steps), group in groups:
         row: dict[str, Any] = {"exchanged": name, "steps": steps, "words": len(group)}
         row["captions"] = group["caption"].nunique()
         for column in ("own", "other", "neither"):
-            found = bootstrap_mean(
+            interval = bootstrap_mean(
                 group[column].to_numpy(float), group["caption"].to_numpy(), seed=seed
             )
-            row |= found.columns(column)
-        parts.append(row)
+            row |= interval.columns(column)
+        records.append(row)
     order = [ALL_STEPS, *dict.fromkeys(summarize_steps(pd.Series(range(-NEAR - 1, NEAR + 2))))]
-    found = pd.DataFrame(parts)
-    keys = found["exchanged"].map(EXCHANGES.index) * 100 + found["steps"].map(order.index)
-    return found.loc[keys.sort_values(kind="stable").index].reset_index(drop=True)
+    summary = pd.DataFrame(records)
+    keys = summary["exchanged"].map(EXCHANGES.index) * 100 + summary["steps"].map(order.index)
+    return summary.loc[keys.sort_values(kind="stable").index].reset_index(drop=True)
 
 
 def summarize_steps(steps: pd.Series) -> pd.Series:
@@ -57,14 +57,14 @@ def compare_steps(rows: pd.DataFrame, seed: int = 0) -> dict[str, Interval]:
 
     The second alone is above 0 for any trace of a plan, also where u_t hardly decides the word.
     """
-    moved = rows.loc[rows["exchanged"] == "unbinding"]
-    other, own = (moved[each].to_numpy(float) for each in ("other", "own"))
-    ahead = moved["steps"].to_numpy() > 0  # either is half of every pair
-    captions = moved["caption"].to_numpy()
-    kept = (other - own)[ahead], captions[ahead]
+    exchanged = rows.loc[rows["exchanged"] == "unbinding"]
+    takes_other, keeps_own = (exchanged[column].to_numpy(float) for column in ("other", "own"))
+    ahead = exchanged["steps"].to_numpy() > 0  # either is half of every pair
+    captions = exchanged["caption"].to_numpy()
+    to_come = (takes_other - keeps_own)[ahead], captions[ahead]
     return {
-        "minus its own word": bootstrap_mean(*kept, seed=seed),
+        "minus its own word": bootstrap_mean(*to_come, seed=seed),
         "minus words before": bootstrap_mean(
-            np.where(ahead, 2.0, -2.0) * other, captions, seed=seed
+            np.where(ahead, 2.0, -2.0) * takes_other, captions, seed=seed
         ),
     }

@@ -15,18 +15,18 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 
 from tprpapers.huang.unbinding.generations import GeneratedWords
-from tprpapers.huang.unbinding.regions import MOST, first_words
+from tprpapers.huang.unbinding.regions import MAX_WORDS, first_words
 from tprprobe.errors import InputError
 from tprprobe.estimators.clusters.kmeans import fit_means
 from tprprobe.statistics import Interval, bootstrap, bootstrap_mean, group_sums
 
 STATE = "sentence.tpr"
 DIRECTIONS = (1, 2, 5, 10)  # roles of a fit
-OWN, AHEAD, BEHIND = "u_t", "u of a step to come", "u of a step before"
+CURRENT, AHEAD, BEHIND = "u_t", "u of a step to come", "u of a step before"
 ELSEWHERE = "u_t of another caption, same step"
 CENTERS = "dual basis of cluster centers"
 RANDOM, SHARED, BEST = "random directions", "principal directions of other states", "of Ŝ_t itself"
-COMPARED = ((OWN, RANDOM), (OWN, ELSEWHERE), (AHEAD, BEHIND), (CENTERS, RANDOM))
+COMPARED = ((CURRENT, RANDOM), (CURRENT, ELSEWHERE), (AHEAD, BEHIND), (CENTERS, RANDOM))
 GAUSSIAN = "Gaussian vectors of the same mean and covariance"
 
 Rows = Int[np.ndarray, " word"]
@@ -63,7 +63,7 @@ def fit_states(
         raise InputError(
             f"{words.store.path} has no {STATE}: extract it with --sites {words.site} --sites {STATE}"
         )
-    table = first_words(words, MOST)
+    table = first_words(words, MAX_WORDS)
     unbinding, states = (_read(words, table, site) for site in (words.site, STATE))
     d = states.shape[-1]
     if states.shape[1:] != (d, d) or unbinding[0].size != d * d:
@@ -73,22 +73,24 @@ def fit_states(
         )
     rng = np.random.default_rng(seed)
     steps = _draw_steps(table, rng)
-    counted, fits = steps[OWN], [m for m in directions if m < d]
-    learned = table["learned"].to_numpy(bool)
+    word_ids, fits = steps[CURRENT], [m for m in directions if m < d]
+    is_fitted = table["learned"].to_numpy(bool)
     vectors = unbinding.reshape(len(table), d * d)
-    own = np.linalg.svd(vectors.reshape(-1, d, d))[2]
-    shares = {name: _held(states[counted], own[rows], fits) for name, rows in steps.items()}
-    shares[CENTERS] = _share_centers(states[counted], vectors[learned], fits, seed)
-    shares[RANDOM] = _held(states[counted], _random_axes(len(counted), d, rng), fits)
-    spread = np.einsum("nij,nik->jk", states[learned], states[learned])
-    shares[SHARED] = _held(states[counted], np.linalg.eigh(spread)[1].T[None, ::-1], fits)
-    shares[BEST] = _held(states[counted], np.linalg.svd(states[counted])[2], fits)
+    axes = np.linalg.svd(vectors.reshape(-1, d, d))[2]
+    shares = {
+        name: _share_inside(states[word_ids], axes[rows], fits) for name, rows in steps.items()
+    }
+    shares[CENTERS] = _share_centers(states[word_ids], vectors[is_fitted], fits, seed)
+    shares[RANDOM] = _share_inside(states[word_ids], _random_axes(len(word_ids), d, rng), fits)
+    spread = np.einsum("nij,nik->jk", states[is_fitted], states[is_fitted])
+    shares[SHARED] = _share_inside(states[word_ids], np.linalg.eigh(spread)[1].T[None, ::-1], fits)
+    shares[BEST] = _share_inside(states[word_ids], np.linalg.svd(states[word_ids])[2], fits)
     groups = table["group"].to_numpy()
     return StateFit(
-        _summarize_shares(shares, fits, groups[counted], seed),
-        _check_duals(vectors, learned, groups, fits, seed),
-        len(counted),
-        len(np.unique(groups[counted])),
+        _summarize_shares(shares, fits, groups[word_ids], seed),
+        _check_duals(vectors, is_fitted, groups, fits, seed),
+        len(word_ids),
+        len(np.unique(groups[word_ids])),
         d,
     )
 
@@ -101,22 +103,25 @@ def _read(words: GeneratedWords, table: pd.DataFrame, site: str) -> Float[np.nda
 def _draw_steps(table: pd.DataFrame, rng: np.random.Generator) -> dict[str, Rows]:
     """The held-out words with one before and one behind, and for each a step to take u from."""
     place, sample = table["position"].to_numpy(), table["sample"].to_numpy()
-    image, held = table["group"].to_numpy(), ~table["learned"].to_numpy(bool)
-    chosen: dict[str, list[int]] = {name: [] for name in (OWN, AHEAD, BEHIND, ELSEWHERE)}
-    for word in np.flatnonzero(held):
-        same = np.flatnonzero(sample == sample[word])
-        ahead, behind = same[place[same] > place[word]], same[place[same] < place[word]]
-        others = np.flatnonzero(held & (place == place[word]) & (image != image[word]))
-        if all(map(len, (ahead, behind, others))):
-            chosen[OWN].append(int(word))
-            for name, some in ((AHEAD, ahead), (BEHIND, behind), (ELSEWHERE, others)):
-                chosen[name].append(int(rng.choice(some)))
-    if not chosen[OWN]:
+    image, is_held_out = table["group"].to_numpy(), ~table["learned"].to_numpy(bool)
+    steps: dict[str, list[int]] = {name: [] for name in (CURRENT, AHEAD, BEHIND, ELSEWHERE)}
+    for word in np.flatnonzero(is_held_out):
+        caption_ids = np.flatnonzero(sample == sample[word])
+        ahead, behind = (
+            caption_ids[place[caption_ids] > place[word]],
+            caption_ids[place[caption_ids] < place[word]],
+        )
+        elsewhere = np.flatnonzero(is_held_out & (place == place[word]) & (image != image[word]))
+        if all(map(len, (ahead, behind, elsewhere))):
+            steps[CURRENT].append(int(word))
+            for name, candidates in ((AHEAD, ahead), (BEHIND, behind), (ELSEWHERE, elsewhere)):
+                steps[name].append(int(rng.choice(candidates)))
+    if not steps[CURRENT]:
         raise InputError("no held-out caption has three words: give more captions")
-    return {name: np.array(rows) for name, rows in chosen.items()}
+    return {name: np.array(rows) for name, rows in steps.items()}
 
 
-def _held(
+def _share_inside(
     states: Float[np.ndarray, "word d_filler d_role"], axes: Axes, fits: Sequence[int]
 ) -> Float[np.ndarray, "word fit"]:
     """The share of every state that the first m axes hold, for each m."""
@@ -140,7 +145,7 @@ def _share_centers(
     for m in fits:
         labels = fit_means(vectors, m, seed, starts=10, source="the words").labels_
         roles = dual_basis(find_centers(vectors, labels))
-        shares.append(_held(states, np.linalg.qr(roles.T)[0].T[None], [m])[:, 0])
+        shares.append(_share_inside(states, np.linalg.qr(roles.T)[0].T[None], [m])[:, 0])
     return np.stack(shares, 1)
 
 
@@ -148,7 +153,7 @@ def find_centers(
     vectors: Float[np.ndarray, "row width"], labels: Int[np.ndarray, " row"]
 ) -> Float[np.ndarray, "cluster width"]:
     """The means of the vectors of every label."""
-    return np.stack([vectors[labels == each].mean(0) for each in range(labels.max() + 1)])
+    return np.stack([vectors[labels == label].mean(0) for label in range(labels.max() + 1)])
 
 
 def dual_basis(
@@ -164,12 +169,15 @@ def _summarize_shares(
     shares: Shares, fits: Sequence[int], groups: Int[np.ndarray, " word"], seed: int
 ) -> pd.DataFrame:
     """One row per kind of roles (or difference of two) and number of directions."""
-    told = shares | {f"{one} − {two}": shares[one] - shares[two] for one, two in COMPARED}
+    with_differences = shares | {
+        f"{minuend} − {subtrahend}": shares[minuend] - shares[subtrahend]
+        for minuend, subtrahend in COMPARED
+    }
     rows = []
-    for name, values in told.items():
-        for m, each in zip(fits, values.T, strict=True):
-            found = bootstrap_mean(each, groups, seed=seed)
-            rows.append({"roles": name, "directions": m} | found.columns("share"))
+    for name, values in with_differences.items():
+        for m, fit_shares in zip(fits, values.T, strict=True):
+            mean = bootstrap_mean(fit_shares, groups, seed=seed)
+            rows.append({"roles": name, "directions": m} | mean.columns("share"))
     return pd.DataFrame(rows)
 
 
@@ -184,31 +192,34 @@ def _duals(roles: np.ndarray) -> np.ndarray:
 
 def _check_duals(
     vectors: Float[np.ndarray, "word width"],
-    learned: Bool[np.ndarray, " word"],
+    is_fitted: Bool[np.ndarray, " word"],
     groups: Int[np.ndarray, " word"],
     fits: Sequence[int],
     seed: int,
 ) -> pd.DataFrame:
-    """How far rᵀu is from 1 at a held-out word's own cluster and from 0 at others, r the dual basis of
-    k centers: the root mean square, beside that of the best constant. Any vectors have clusters and
-    their centers a dual basis, so Gaussian ones are put beside.
-    """
-    known = vectors[learned]
-    mean, (_, scale, axes) = known.mean(0), np.linalg.svd(known - known.mean(0), False)
+    """How far rᵀu is from 1 at a held-out word's cluster and from 0 at others, r the dual basis of centers."""
+    # Any vectors have clusters, and their centers a dual basis: Gaussian ones are the control.
+    fit_vectors = vectors[is_fitted]
+    mean, (_, scale, axes) = (
+        fit_vectors.mean(0),
+        np.linalg.svd(fit_vectors - fit_vectors.mean(0), False),
+    )
     noise = np.random.default_rng(seed).normal(size=(len(vectors), len(scale)))
-    kinds = {OWN: vectors, GAUSSIAN: mean + noise * scale / len(known) ** 0.5 @ axes}
+    kinds = {CURRENT: vectors, GAUSSIAN: mean + noise * scale / len(fit_vectors) ** 0.5 @ axes}
     rows = []
-    for name, each in kinds.items():
+    for name, kind_vectors in kinds.items():
         for k in (m for m in fits if m > 1):
-            means = fit_means(each[learned], k, seed, starts=10, source="the words")
-            centers = find_centers(each[learned], means.labels_)
+            means = fit_means(kind_vectors[is_fitted], k, seed, starts=10, source="the words")
+            centers = find_centers(kind_vectors[is_fitted], means.labels_)
             roles = _duals(centers)
             cosine = (roles * centers).sum(1) / np.linalg.norm(roles, axis=1)
-            exact = np.eye(k)[means.predict(each[~learned])]
-            own = groups[~learned]
+            exact = np.eye(k)[means.predict(kind_vectors[~is_fitted])]
+            test_groups = groups[~is_fitted]
             row = {"vectors": name, "clusters": k}
-            row |= _distance(each[~learned] @ roles.T, exact, own, seed).columns("error")
-            row["constant"] = _distance(exact.mean(0), exact, own, seed).value
+            row |= _distance(kind_vectors[~is_fitted] @ roles.T, exact, test_groups, seed).columns(
+                "error"
+            )
+            row["constant"] = _distance(exact.mean(0), exact, test_groups, seed).value
             rows.append(row | {"cosine": float((cosine / np.linalg.norm(centers, axis=1)).mean())})
     return pd.DataFrame(rows)
 

@@ -33,21 +33,21 @@ def find_clusters(
     return {k: place_words(words, cluster(learnt_on, words.site, k=k, **settings)) for k in ks}
 
 
-def place_words(words: GeneratedWords, learnt: Clusters) -> Clusters:
+def place_words(words: GeneratedWords, clusters: Clusters) -> Clusters:
     """The clusters of another store with the words' vectors, each in that of the nearest center."""
     vectors = words.store.read(words.site, slice(None))
-    return replace(learnt, labels=learnt.assign(vectors.reshape(len(vectors), -1)))
+    return replace(clusters, labels=clusters.assign(vectors.reshape(len(vectors), -1)))
 
 
-def load_learnt(words: GeneratedWords, folder: str | os.PathLike[str], k: int) -> Clusters:
+def load_fitted_clusters(words: GeneratedWords, folder: str | os.PathLike[str], k: int) -> Clusters:
     """The clusters of a folder of ``tprprobe cluster --raw``, with the words' vectors.
 
     Raises:
         InputError: no clusters, or none of the site for that k.
     """
-    for learnt in load_clusters(folder):
-        if (learnt.site, learnt.k, learnt.raw) == (words.site, k, True):
-            return place_words(words, learnt)
+    for clusters in load_clusters(folder):
+        if (clusters.site, clusters.k, clusters.raw) == (words.site, k, True):
+            return place_words(words, clusters)
     raise InputError(
         f"{folder} has no {k} clusters of raw {words.site}: make them with `tprprobe cluster STORE "
         f"--site {words.site} -k {k} --raw --out FOLDER`"
@@ -59,12 +59,12 @@ def compare_ks(words: GeneratedWords, clusters: Iterable[Clusters]) -> pd.DataFr
     side and position.
     """
     rows = []
-    for each in clusters:
-        labels = labels_of(words, each)
-        row = {"k": each.k, "seeds": each.n_seeds, "stability": each.stability}
+    for clustering in clusters:
+        labels = labels_of(words, clustering)
+        row = {"k": clustering.k, "seeds": clustering.n_seeds, "stability": clustering.stability}
         for name in ("position", "pos", "kind", "side"):
-            known = (words.table[name] != "").to_numpy()
-            classes = pd.factorize(words.table[name][known])[0]
-            row[f"ami_{name}"] = float(adjusted_mutual_info_score(classes, labels[known]))
+            has_class = (words.table[name] != "").to_numpy()
+            classes = pd.factorize(words.table[name][has_class])[0]
+            row[f"ami_{name}"] = float(adjusted_mutual_info_score(classes, labels[has_class]))
         rows.append(row)
     return pd.DataFrame(rows)

@@ -16,12 +16,12 @@ from sklearn.preprocessing import StandardScaler
 from tprpapers.huang.unbinding.generations import GeneratedWords
 from tprpapers.huang.unbinding.regions import (
     BEFORE,
-    BOTH,
     FOLDS,
-    MOST,
-    OWN,
+    MAX_WORDS,
     PLACE,
+    PLACE_AND_BEFORE,
     SHUFFLED,
+    UNBINDING,
     read_vectors,
 )
 from tprprobe.errors import InputError
@@ -29,7 +29,7 @@ from tprprobe.statistics import Interval, bounds
 
 SUBJECTS, OBJECTS = ("nsubj", "nsubj:pass", "root"), ("obj", "iobj", "obl", "nmod")
 REPLICATES = 400
-LEAST = 20  # nouns of either kind
+MIN_NOUNS = 20  # nouns of either kind
 LABEL = re.compile(r"^[^\[\s]*")
 
 Mask = Bool[np.ndarray, " noun"]
@@ -51,15 +51,17 @@ def summarize_subjects(words: GeneratedWords, seed: int = 0) -> pd.DataFrame:
     strata = nouns.groupby(["position", "previous_pos"]).ngroup().to_numpy()
     rng = np.random.default_rng(seed)
     folds = rng.permuted(np.arange(groups.max() + 1) % FOLDS)[groups]
-    facts = {"subjects": int(subject.sum()), "objects": int((~subject).sum())}
-    facts["images"] = int(groups.max()) + 1
+    counts = {"subjects": int(subject.sum()), "objects": int((~subject).sum())}
+    counts["images"] = int(groups.max()) + 1
     rows = []
     vectors = read_vectors(words, nouns)
-    tried = {name: (vectors[name], subject) for name in (OWN, PLACE, BEFORE, BOTH)}
-    tried[SHUFFLED] = vectors[OWN], rng.permutation(subject)
-    for name, (each, truth) in tried.items():
-        scores = _score(each, truth, folds) + 1e-9 * rng.normal(size=len(truth))
-        row = {"vectors": name, **facts}
+    inputs = {
+        name: (vectors[name], subject) for name in (UNBINDING, PLACE, BEFORE, PLACE_AND_BEFORE)
+    }
+    inputs[SHUFFLED] = vectors[UNBINDING], rng.permutation(subject)
+    for name, (columns, truth) in inputs.items():
+        scores = _score(columns, truth, folds) + 1e-9 * rng.normal(size=len(truth))
+        row = {"vectors": name, **counts}
         for measure, within in (("auc", folds), ("matched", strata * FOLDS + folds)):
             row |= _share_of_pairs(scores, truth, within, groups, seed).columns(measure)
         rows.append(row)
@@ -71,15 +73,15 @@ def _nouns(words: GeneratedWords) -> pd.DataFrame:
     if "dep" not in tokens:
         raise InputError(f"{words.store.path} has no dependencies (a column `dep`) of its words")
     cells = tokens["dep"].astype(str).to_numpy()[words.table["row"] + 1]
-    relation = [found[0] if (found := LABEL.search(cell)) else "" for cell in cells]
+    relation = [match[0] if (match := LABEL.search(cell)) else "" for cell in cells]
     table = words.table.assign(relation=relation)
-    chosen = (table["kind"] == "noun") & table["relation"].isin((*SUBJECTS, *OBJECTS))
-    nouns = table.loc[chosen].iloc[:MOST]
+    is_object_or_subject = (table["kind"] == "noun") & table["relation"].isin((*SUBJECTS, *OBJECTS))
+    nouns = table.loc[is_object_or_subject].iloc[:MAX_WORDS]
     counts = nouns["relation"].isin(SUBJECTS).value_counts()
-    if len(counts) < 2 or counts.min() < LEAST:
+    if len(counts) < 2 or counts.min() < MIN_NOUNS:
         raise InputError(
             f"{words.store.path} has {counts.get(True, 0)} subjects and {counts.get(False, 0)} "
-            f"objects that are nouns with dependencies: {LEAST} of both are needed"
+            f"objects that are nouns with dependencies: {MIN_NOUNS} of both are needed"
         )
     return nouns
 
@@ -90,9 +92,11 @@ def _score(
     """The score of every noun as a subject, by a regression on other images."""
     scores = np.zeros(len(subject))
     for fold in range(FOLDS):
-        own = folds == fold
+        is_test = folds == fold
         model = make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=500))
-        scores[own] = model.fit(vectors[~own], subject[~own]).decision_function(vectors[own])
+        scores[is_test] = model.fit(vectors[~is_test], subject[~is_test]).decision_function(
+            vectors[is_test]
+        )
     return scores
 
 
@@ -106,18 +110,18 @@ def _share_of_pairs(
     """The share of pairs inside strata in which the subject scores higher; images are drawn."""
     order = np.lexsort((scores, strata))
     truth, stratum, group = subject[order], strata[order], groups[order]
-    first = np.searchsorted(stratum, stratum)  # where each one's stratum begins
+    starts = np.searchsorted(stratum, stratum)  # where each one's stratum begins
     n, rng = int(groups.max()) + 1, np.random.default_rng(seed)
 
     def measured(weights: Float[np.ndarray, " noun"]) -> float:
         below = np.cumsum(np.append(0, weights * ~truth))
-        last = np.searchsorted(stratum, stratum, side="right")
-        lower, all_ = below[:-1] - below[first], below[last] - below[first]
-        own = weights * truth
-        pairs = float(own @ all_)
-        return float(own @ lower) / pairs if pairs else np.nan
+        ends = np.searchsorted(stratum, stratum, side="right")
+        lower, all_ = below[:-1] - below[starts], below[ends] - below[starts]
+        subject_weights = weights * truth
+        pairs = float(subject_weights @ all_)
+        return float(subject_weights @ lower) / pairs if pairs else np.nan
 
-    drawn = [np.bincount(rng.integers(n, size=n), minlength=n)[group] for _ in range(REPLICATES)]
-    replicates = np.array([measured(weights.astype(float)) for weights in drawn])
+    draws = [np.bincount(rng.integers(n, size=n), minlength=n)[group] for _ in range(REPLICATES)]
+    replicates = np.array([measured(weights.astype(float)) for weights in draws])
     low, high = bounds(replicates, n)
     return Interval(measured(np.ones(len(group))), float(low), float(high))

@@ -15,7 +15,7 @@ from tprprobe.analyses.clustering import Clusters
 from tprprobe.statistics import Interval, divide, permutations_within
 
 Labels = Int[np.ndarray, " word"]
-LEAST = 0.01  # share of the words that a cluster needs to count as one of them
+MIN_SHARE = 0.01  # share of the words that a cluster needs to count as one of them
 PERMUTATIONS = 20
 DEPTH = 12  # positions from here on are one
 
@@ -30,16 +30,21 @@ def find_position(words: GeneratedWords, labels: Labels, position: int, seed: in
 
     The cluster is chosen on one half of the images, and measured on the other.
     """
-    own = (words.table["position"] == position).map({True: "here", False: "there"})
-    learned = words.table["learned"].to_numpy()
-    chosen = count(labels[learned], own[learned], words.table["group"][learned], ("here", "there"))
-    best = int(np.argmax(_lower(chosen.table[None], slice(None))[0]))
-    counted = count(
-        labels[~learned], own[~learned], words.table["group"][~learned], ("here", "there")
+    is_there = (words.table["position"] == position).map({True: "here", False: "there"})
+    is_fitted = words.table["learned"].to_numpy()
+    fit_counts = count(
+        labels[is_fitted], is_there[is_fitted], words.table["group"][is_fitted], ("here", "there")
     )
-    if best >= counted.sums.shape[1]:
+    best = int(np.argmax(_lower(fit_counts.table[None], slice(None))[0]))
+    test_counts = count(
+        labels[~is_fitted],
+        is_there[~is_fitted],
+        words.table["group"][~is_fitted],
+        ("here", "there"),
+    )
+    if best >= test_counts.sums.shape[1]:
         best = 0
-    return counted.measure(lambda tables: _lower(tables, best), seed)
+    return test_counts.measure(lambda tables: _lower(tables, best), seed)
 
 
 def _lower(tables: Tables, cluster: Any) -> np.ndarray:
@@ -51,23 +56,23 @@ def _lower(tables: Tables, cluster: Any) -> np.ndarray:
 
 def find_spatial(words: GeneratedWords, labels: Labels, seed: int = 0) -> dict[str, Interval]:
     """The share of spatial prepositions in every cluster of at least 1 % of the words."""
-    held = words.held_out
-    own = held["spatial"].where(held["spatial"] == "spatial", "none")
-    counted = count(labels[held.index], own, held["group"], ("spatial", "none"))
-    sizes = counted.table.sum(1)
-    large = np.flatnonzero(sizes >= LEAST * sizes.sum())
+    held_out = words.held_out
+    spatial = held_out["spatial"].where(held_out["spatial"] == "spatial", "none")
+    counts = count(labels[held_out.index], spatial, held_out["group"], ("spatial", "none"))
+    sizes = counts.table.sum(1)
+    large = np.flatnonzero(sizes >= MIN_SHARE * sizes.sum())
     return {
-        f"cluster {c}": counted.measure(lambda tables, c=c: shares(tables)[:, c, 0], seed)
+        f"cluster {c}": counts.measure(lambda tables, c=c: shares(tables)[:, c, 0], seed)
         for c in large
     }
 
 
 def one_side(words: GeneratedWords, labels: Labels, seed: int = 0) -> Interval:
     """The share of words after the second that are on the commoner side of their cluster."""
-    held = words.held_out
-    late = held.loc[held["position"] > 2]
-    counted = count(labels[late.index], late["side"], late["group"])
-    return counted.measure(lambda tables: tables.max(2).sum(1) / tables.sum((1, 2)), seed)
+    held_out = words.held_out
+    late = held_out.loc[held_out["position"] > 2]
+    counts = count(labels[late.index], late["side"], late["group"])
+    return counts.measure(lambda tables: tables.max(2).sum(1) / tables.sum((1, 2)), seed)
 
 
 def dominant_kind(words: GeneratedWords, labels: Labels, seed: int = 0) -> dict[str, Interval]:
@@ -75,26 +80,25 @@ def dominant_kind(words: GeneratedWords, labels: Labels, seed: int = 0) -> dict[
 
     ``clusters``; the same of as many clusters of the word before (``previous``); the ``difference``.
     """
-    held = words.held_out
-    late = held.loc[held["position"] > 2]
+    held_out = words.held_out
+    late = held_out.loc[held_out["position"] > 2]
     previous = cluster_rows(word_codes(late["previous"]), int(labels.max()) + 1, seed)
-    both = [
-        count(each, late["kind"], late["group"], KINDS) for each in (labels[late.index], previous)
+    counts = [
+        count(clusters, late["kind"], late["group"], KINDS)
+        for clusters in (labels[late.index], previous)
     ]
-    found = {
-        name: each.measure(_dominance, seed)
-        for name, each in zip(("clusters", "previous"), both, strict=True)
+    measures = {
+        name: table.measure(_dominance, seed)
+        for name, table in zip(("clusters", "previous"), counts, strict=True)
     }
-    return found | {"difference": compare(both[0], both[1], _dominance, seed)}
+    return measures | {"difference": compare(counts[0], counts[1], _dominance, seed)}
 
 
 def _dominance(tables: Tables) -> Float[np.ndarray, " replicate"]:
-    """The share of the commonest kind in a cluster, a mean that leaves out clusters under 1 % of
-    the words.
-    """
+    """The mean share of the commonest kind in clusters of at least 1 % of the words."""
     of_each = np.nan_to_num(shares(tables).max(2))
     sizes = tables.sum(2)
-    large = sizes >= LEAST * sizes.sum(1, keepdims=True)
+    large = sizes >= MIN_SHARE * sizes.sum(1, keepdims=True)
     return (of_each * large).sum(1) / large.sum(1)
 
 
@@ -104,13 +108,13 @@ def hybrid_roles(words: GeneratedWords, labels: Labels, seed: int = 0) -> dict[s
 
     P is the information of permutations: of all these words, or inside positions.
     """
-    held = words.held_out
-    late = (held["position"] > 2).to_numpy()
-    position = "p" + held["position"].clip(upper=DEPTH).astype(str)
-    early, rest = held.loc[~late], held.loc[late]
+    held_out = words.held_out
+    late = (held_out["position"] > 2).to_numpy()
+    position = "p" + held_out["position"].clip(upper=DEPTH).astype(str)
+    early, later = held_out.loc[~late], held_out.loc[late]
     columns = {
         "position": (early, position[~late], np.zeros(len(early), int)),
-        "pos": (rest, rest["pos"], rest["position"].clip(upper=DEPTH).to_numpy()),
+        "pos": (later, later["pos"], later["position"].clip(upper=DEPTH).to_numpy()),
     }
     return {
         name: _adjusted(labels[rows.index], classes, strata, rows["group"], seed)
@@ -125,10 +129,10 @@ def _adjusted(
     stratum = np.unique(strata, return_inverse=True)[1]
     k = int(labels.max()) + 1
     joint = stratum * k + labels
-    counted = count(joint, classes, groups)
+    counts = count(joint, classes, groups)
     rng = np.random.default_rng(seed)
-    names = len(counted.classes)
-    codes = pd.Categorical(classes, categories=list(counted.classes)).codes.astype(int)
+    names = len(counts.classes)
+    codes = pd.Categorical(classes, categories=list(counts.classes)).codes.astype(int)
     shape = (int(stratum.max()) + 1, k, names)
     chance = np.mean(
         [
@@ -148,17 +152,17 @@ def _adjusted(
         information, possible = _informations(padded.reshape(-1, *shape))
         return (information - chance[0]) / (possible - chance[0])
 
-    return _unbiased(counted.measure(measured, seed))
+    return _unbiased(counts.measure(measured, seed))
 
 
-def _unbiased(found: Interval) -> Interval:
+def _unbiased(interval: Interval) -> Interval:
     """The interval moved by the bootstrap's bias: drawing images again adds chance information."""
-    bias = float(found.replicates.mean()) - found.value
+    bias = float(interval.replicates.mean()) - interval.value
     return replace(
-        found,
-        low=found.low - bias,
-        high=found.high - bias,
-        replicates=found.replicates - bias,
+        interval,
+        low=interval.low - bias,
+        high=interval.high - bias,
+        replicates=interval.replicates - bias,
     )
 
 
@@ -168,12 +172,12 @@ def _informations(
     """I(K;C) and (H(K) + H(C)) / 2 in nats, means over strata by their words."""
     total = tables.sum((1, 2, 3))
     entropies = [
-        _entropy(part)
-        for part in (tables.sum(3), tables.sum(2), tables.reshape(*tables.shape[:2], -1))
+        _entropy(counts)
+        for counts in (tables.sum(3), tables.sum(2), tables.reshape(*tables.shape[:2], -1))
     ]
     sizes = tables.sum((2, 3)) / total[:, None]
-    clusters, classes, both = ((sizes * each).sum(1) for each in entropies)
-    return clusters + classes - both, (clusters + classes) / 2
+    clusters, classes, joint = ((sizes * entropy).sum(1) for entropy in entropies)
+    return clusters + classes - joint, (clusters + classes) / 2
 
 
 def _entropy(counts: Float[np.ndarray, "replicate stratum cell"]) -> np.ndarray:

@@ -18,7 +18,7 @@ Vector = Float64[np.ndarray, "d_model"]
 Matrix = Float64[np.ndarray, "d_model d_model"]
 
 WIDTH, LARGEST = 6, 5  # of the exact networks: of their states, of their integers
-FIRST, SECOND = {"a": "b", "c": "d"}, {"a": "d", "c": "b"}  # who attends to whom
+FIRST_BINDING, SECOND_BINDING = {"a": "b", "c": "d"}, {"a": "d", "c": "b"}  # who attends to whom
 HALVES, UNEQUAL = (0.5, 0.5), (0.75, 0.25)
 CELLS = "abcde"
 
@@ -47,9 +47,10 @@ class Network:
         """z_e + Σ_heads O'[V'(w_a z'_a + w_c z'_c) ⊙ r_e], with z'_a = z_a + O(V z_b ⊙ r_a) if a → b."""
         below = {
             cell: self._between(
-                self.cells[cell] + self.output @ (self.value @ self.cells[other] * self.roles[cell])
+                self.cells[cell]
+                + self.output @ (self.value @ self.cells[source] * self.roles[cell])
             )
-            for cell, other in attended.items()
+            for cell, source in attended.items()
         }
         state = self.cells["e"]
         for head in self.upper:
@@ -110,9 +111,9 @@ def _cases(tp: Network) -> Iterator[tuple[str, str, Network]]:
     yield "tp", "constant roles", replace(tp, roles={**tp.roles, "c": tp.roles["a"]})
     roles = {**tp.roles, "c": off_support}
     yield "tp", "roles equal where V(b − d) ≠ 0", replace(half_seen, roles=roles)
-    apart = {**tp.cells, "d": tp.cells["b"] + 3 * (np.arange(len(ones)) == 0)}
+    separated = {**tp.cells, "d": tp.cells["b"] + 3 * (np.arange(len(ones)) == 0)}
     blind = tp.value * (np.arange(len(ones)) > 0)
-    yield "tp", "b − d in the kernel of V", replace(tp, cells=apart, value=blind)
+    yield "tp", "b − d in the kernel of V", replace(tp, cells=separated, value=blind)
 
 
 def demonstrate(draws: int = 100, seed: int = 0) -> pd.DataFrame:
@@ -138,7 +139,7 @@ def demonstrate(draws: int = 100, seed: int = 0) -> pd.DataFrame:
 
 
 def _compare(network: Network) -> dict[str, float]:
-    difference = network.represent(FIRST) - network.represent(SECOND)
+    difference = network.represent(FIRST_BINDING) - network.represent(SECOND_BINDING)
     exact = float(np.array_equal(difference, network.difference()))
     return {
         "equal": float(not difference.any()),

@@ -28,15 +28,15 @@ def principal(second: Second, count: int) -> Basis:
     return eigh(second, subset_by_index=(size - count, size - 1))[1]
 
 
-def pairs(left: Matrix, right: Matrix) -> Basis:
+def pairs(filler_axes: Matrix, role_axes: Matrix) -> Basis:
     """vec(m_c ⊗ n_c) of the columns of M and N."""
-    return np.einsum("ic,jc->ijc", left, right).reshape(-1, left.shape[1])
+    return np.einsum("ic,jc->ijc", filler_axes, role_axes).reshape(-1, filler_axes.shape[1])
 
 
 def random_pairs(width: int, rng: np.random.Generator) -> Basis:
     """Pairs of the columns of two random orthogonal matrices."""
-    left, right = (np.linalg.qr(rng.normal(size=(width, width)))[0] for _ in range(2))
-    return pairs(left, right)
+    filler_axes, role_axes = (np.linalg.qr(rng.normal(size=(width, width)))[0] for _ in range(2))
+    return pairs(filler_axes, role_axes)
 
 
 def orthonormal_pairs(second: Second) -> Basis:
@@ -47,26 +47,34 @@ def orthonormal_pairs(second: Second) -> Basis:
     """
     width = round(len(second) ** 0.5)
     tensor = second.reshape((width,) * 4)
-    left, right = (np.linalg.eigh(np.einsum(e, tensor))[1] for e in ("ijkj->ik", "ijil->jl"))
+    filler_axes, role_axes = (
+        np.linalg.eigh(np.einsum(e, tensor))[1] for e in ("ijkj->ik", "ijil->jl")
+    )
     captured = 0.0
     for _ in range(STEPS):
-        before, basis = captured, pairs(left, right)
+        previous, basis = captured, pairs(filler_axes, role_axes)
         captured = float(np.sum(basis * (second @ basis)))
-        if captured - before <= TOLERANCE * captured:
+        if captured - previous <= TOLERANCE * captured:
             break
-        left = _nearest(np.einsum("ijc,jc->ic", _moved(second, left, right), right))
-        right = _nearest(np.einsum("ijc,ic->jc", _moved(second, left, right), left))
-    return pairs(left, right)
+        filler_axes = _nearest(
+            np.einsum("ijc,jc->ic", _moved(second, filler_axes, role_axes), role_axes)
+        )
+        role_axes = _nearest(
+            np.einsum("ijc,ic->jc", _moved(second, filler_axes, role_axes), filler_axes)
+        )
+    return pairs(filler_axes, role_axes)
 
 
-def _moved(second: Second, left: Matrix, right: Matrix) -> Float64[np.ndarray, "d d direction"]:
-    return (second @ pairs(left, right)).reshape(*left.shape, -1)
+def _moved(
+    second: Second, filler_axes: Matrix, role_axes: Matrix
+) -> Float64[np.ndarray, "d d direction"]:
+    return (second @ pairs(filler_axes, role_axes)).reshape(*filler_axes.shape, -1)
 
 
 def _nearest(matrix: Matrix) -> Matrix:
     """The orthogonal matrix nearest to this one."""
-    left, _, right = np.linalg.svd(matrix)
-    return left @ right
+    u, _, vt = np.linalg.svd(matrix)
+    return u @ vt
 
 
 def repeated_pairs(second: Second, count: int, seed: int = 0) -> Basis:
@@ -75,19 +83,21 @@ def repeated_pairs(second: Second, count: int, seed: int = 0) -> Basis:
     Only the tensors are made orthonormal, M and N need not be. For independent v and r this finds
     the principal components, which are pairs then.
     """
-    rest, found = second.copy(), np.empty((len(second), 0))
+    residual, basis = second.copy(), np.empty((len(second), 0))
     rng = np.random.default_rng(seed)
     for _ in range(count):
-        pair = np.outer(*_best_pair(rest, rng)).ravel()
-        new = pair - found @ (found.T @ pair)
-        new -= found @ (found.T @ new)
-        if np.linalg.norm(new) < NOTHING:
+        pair = np.outer(*_best_pair(residual, rng)).ravel()
+        direction = pair - basis @ (basis.T @ pair)
+        direction -= basis @ (basis.T @ direction)
+        if np.linalg.norm(direction) < NOTHING:
             break
-        new /= np.linalg.norm(new)
-        moved = rest @ new
-        rest -= np.outer(new, moved) + np.outer(moved - (new @ moved) * new, new)
-        found = np.column_stack([found, new])
-    return found
+        direction /= np.linalg.norm(direction)
+        image = residual @ direction
+        residual -= np.outer(direction, image) + np.outer(
+            image - (direction @ image) * direction, direction
+        )
+        basis = np.column_stack([basis, direction])
+    return basis
 
 
 def _best_pair(second: Second, rng: np.random.Generator) -> tuple[Vector, Vector]:
@@ -98,13 +108,15 @@ def _best_pair(second: Second, rng: np.random.Generator) -> tuple[Vector, Vector
     for _ in range(STEPS):
         direction = second @ direction
         direction /= max(np.linalg.norm(direction), NOTHING)
-    right = np.linalg.svd(direction.reshape(width, width))[2][0]
-    left, value = right, 0.0
+    role_axis = np.linalg.svd(direction.reshape(width, width))[2][0]
+    filler_axis, value = role_axis, 0.0
     for _ in range(STEPS):
-        left = np.linalg.eigh(np.einsum("ijk,j->ik", tensor @ right, right))[1][:, -1]
-        values, vectors = np.linalg.eigh(left @ np.tensordot(left, tensor, 1))
-        right = vectors[:, -1]
+        filler_axis = np.linalg.eigh(np.einsum("ijk,j->ik", tensor @ role_axis, role_axis))[1][
+            :, -1
+        ]
+        values, vectors = np.linalg.eigh(filler_axis @ np.tensordot(filler_axis, tensor, 1))
+        role_axis = vectors[:, -1]
         if values[-1] - value <= TOLERANCE * values[-1]:
             break
         value = values[-1]
-    return left, right
+    return filler_axis, role_axis

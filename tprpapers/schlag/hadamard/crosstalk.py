@@ -35,17 +35,17 @@ def measure_unbinding(
     Raises:
         InputError: no such roles, or fillers of another shape beside them.
     """
-    parts = []
+    tables = []
     for place, bound in read_heads(store, pattern, CANDIDATES, seed):
         fillers, roles = torch.from_numpy(bound.fillers), torch.from_numpy(bound.roles)
-        found = unbind_sums(fillers, roles, seed=seed)
-        parts.append(found.assign(**place, vectors="model"))
+        errors = unbind_sums(fillers, roles, seed=seed)
+        tables.append(errors.assign(**place, vectors="model"))
     generator = torch.Generator().manual_seed(seed)
-    shape = (2, CANDIDATES, int(parts[0]["d_head"].iloc[0]))
+    shape = (2, CANDIDATES, int(tables[0]["d_head"].iloc[0]))
     fillers, roles = torch.randn(shape, generator=generator, dtype=torch.float64)
-    found = unbind_sums(fillers, roles, seed=seed)
-    parts.append(found.assign(vectors="gaussian", untrained=False))
-    return pd.concat(parts, ignore_index=True).astype({"layer": "Int64", "head": "Int64"})
+    errors = unbind_sums(fillers, roles, seed=seed)
+    tables.append(errors.assign(vectors="gaussian", untrained=False))
+    return pd.concat(tables, ignore_index=True).astype({"layer": "Int64", "head": "Int64"})
 
 
 def unbind_sums(
@@ -77,10 +77,14 @@ def unbind_sums(
     rng = np.random.default_rng(seed)
     rows = []
     for n in counts:
-        drawn = [rng.permutation(len(fillers))[:n] for _ in range(draws)]
+        draws_of_rows = [rng.permutation(len(fillers))[:n] for _ in range(draws)]
         for kind, unbinding in METHODS:
-            parts = [_recover(fillers, roles, each, (kind, unbinding)) for each in drawn]
-            rows.append({"binding": kind, "unbinding": unbinding, "n": n} | _summarize(parts, seed))
+            constituents = [
+                _recover(fillers, roles, ids, (kind, unbinding)) for ids in draws_of_rows
+            ]
+            rows.append(
+                {"binding": kind, "unbinding": unbinding, "n": n} | _summarize(constituents, seed)
+            )
             rows[-1]["size"] = fillers.shape[1] ** (2 if kind == "outer" else 1)
     return pd.DataFrame(rows).assign(d_head=fillers.shape[1], candidates=len(fillers))
 
@@ -103,26 +107,28 @@ def learn_unbinding(
 
 def _root(n: int, power: Tensor, square: Tensor) -> Float[Tensor, "role role"]:
     """The symmetric square root of G."""
-    apart = (power - square).sqrt()
-    common = ((power - square + n * square).sqrt() - apart) / n
-    return apart * torch.eye(n, dtype=power.dtype) + common
+    difference = (power - square).sqrt()
+    common = ((power - square + n * square).sqrt() - difference) / n
+    return difference * torch.eye(n, dtype=power.dtype) + common
 
 
-def _recover(fillers: Rows, roles: Rows, drawn: np.ndarray, method: tuple[str, str]) -> np.ndarray:
+def _recover(fillers: Rows, roles: Rows, ids: np.ndarray, method: tuple[str, str]) -> np.ndarray:
     """One row per constituent of a sum: |f̂ − f|², |f|² and whether f is the nearest candidate."""
-    bound, (kind, unbinding) = roles[drawn], method
-    total = bind(fillers[drawn], bound, kind).sum(0)
-    learned = unbinding == "learned"
-    vectors = learn_unbinding(bound, fillers, kind) if learned else duals(bound, kind)
-    found, true = unbind(total, vectors, kind), fillers[drawn]
-    cosine = F.normalize(found, dim=-1) @ F.normalize(fillers, dim=-1).T
-    right = (cosine.argmax(1) == torch.from_numpy(drawn)).double()
-    return torch.stack([(found - true).square().sum(1), true.square().sum(1), right], 1).numpy()
+    bound, (kind, unbinding) = roles[ids], method
+    total = bind(fillers[ids], bound, kind).sum(0)
+    is_learned = unbinding == "learned"
+    vectors = learn_unbinding(bound, fillers, kind) if is_learned else duals(bound, kind)
+    recovered, target = unbind(total, vectors, kind), fillers[ids]
+    cosine = F.normalize(recovered, dim=-1) @ F.normalize(fillers, dim=-1).T
+    right = (cosine.argmax(1) == torch.from_numpy(ids)).double()
+    return torch.stack(
+        [(recovered - target).square().sum(1), target.square().sum(1), right], 1
+    ).numpy()
 
 
-def _summarize(parts: Sequence[np.ndarray], seed: int) -> dict[str, float]:
-    draws = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-    error, size, right = np.concatenate(parts).T
+def _summarize(constituents: Sequence[np.ndarray], seed: int) -> dict[str, float]:
+    draws = np.repeat(np.arange(len(constituents)), [len(draw) for draw in constituents])
+    error, size, right = np.concatenate(constituents).T
     accuracy = bootstrap_mean(right, draws, seed=seed)
     return {
         "error": float(error.sum() / size.sum()),

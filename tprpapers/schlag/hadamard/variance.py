@@ -49,7 +49,7 @@ class Bound:
 class Captured:
     """The share of one head's v ⊗ r that bases keep on held-out positions, summed by question."""
 
-    kept: Float64[np.ndarray, "question basis"]
+    energy: Float64[np.ndarray, "question basis"]
     total: Float64[np.ndarray, " question"]
     directions: list[int]
     positions: int
@@ -80,13 +80,13 @@ def capture_variance(
     Raises:
         InputError: no such roles, or fillers of another shape beside them.
     """
-    rows, together = [], defaultdict(list)
+    rows, by_stack = [], defaultdict(list)
     for place, bound in read_heads(store, pattern, positions, seed):
-        found = _capture(bound, seed)
+        captured = _capture(bound, seed)
         stack = place["site"].partition(".")[0]
-        together[place["untrained"], stack].append(found)
-        rows += [place | {"stack": stack} | row for row in _describe([found], seed)]
-    for (untrained, stack), heads in together.items():
+        by_stack[place["untrained"], stack].append(captured)
+        rows += [place | {"stack": stack} | row for row in _describe([captured], seed)]
+    for (untrained, stack), heads in by_stack.items():
         place = {"untrained": untrained, "stack": stack}
         rows += [place | row for row in _describe(heads, seed) if len(heads) > 1]
     return pd.DataFrame(rows).astype({"layer": "Int64", "head": "Int64"})
@@ -98,10 +98,10 @@ def read_heads(
     """Every head of the role sites that match, in the store and in its control, with its fillers
     and roles.
     """
-    for untrained, each in ((False, store), (True, store.control)):
-        if each is not None:
-            for site in each.select(pattern):
-                for head, bound in enumerate(_read(each, site, positions, seed)):
+    for untrained, source in ((False, store), (True, store.control)):
+        if source is not None:
+            for site in source.select(pattern):
+                for head, bound in enumerate(_read(source, site, positions, seed)):
                     place = {"layer": layer_of(site), "site": site, "head": head}
                     yield place | {"untrained": untrained}, bound
 
@@ -115,13 +115,13 @@ def _read(store: Store, site: str, positions: int, seed: int) -> Iterator[Bound]
             f"{site} is {shapes[0]} a token and {filler} {shapes[1]}: both must be head × d_head"
         )
     tokens = store.tokens_of(site)
-    chosen = np.zeros(len(tokens), bool)
+    is_drawn = np.zeros(len(tokens), bool)
     rng = np.random.default_rng(seed)
-    chosen[rng.permutation(len(tokens))[:positions]] = True
-    questions = pd.factorize(tokens["question" if "question" in tokens else "sample"])[0][chosen]
+    is_drawn[rng.permutation(len(tokens))[:positions]] = True
+    questions = pd.factorize(tokens["question" if "question" in tokens else "sample"])[0][is_drawn]
     for head in range(shapes[0][0]):
         fillers, roles = (
-            np.concatenate([block[chosen[rows]] for rows, block in store.iterate(name, head)])
+            np.concatenate([block[is_drawn[rows]] for rows, block in store.iterate(name, head)])
             for name in (filler, site)
         )
         yield Bound(_unit(fillers), _unit(roles), questions)
@@ -139,16 +139,19 @@ def _capture(bound: Bound, seed: int) -> Captured:
     is_test = order[bound.questions] % 2 == 1
     test, second = bound[is_test], second_moment(bound[~is_test])
     total = np.square(test.fillers).sum(1) * np.square(test.roles).sum(1)
-    fitted = fit_bases(second, seed).values()
-    kept = [np.mean([_kept(test, basis) for basis in found], axis=0) for found in fitted]
-    sums = group_sums(np.stack([*kept, total], 1), test.questions)
-    directions = [found[0].shape[1] for found in fitted]
+    bases_by_name = fit_bases(second, seed).values()
+    energies = [
+        np.mean([_measure_energy(test, basis) for basis in fitted_bases], axis=0)
+        for fitted_bases in bases_by_name
+    ]
+    sums = group_sums(np.stack([*energies, total], 1), test.questions)
+    directions = [fitted_bases[0].shape[1] for fitted_bases in bases_by_name]
     return Captured(sums[:, :-1], sums[:, -1], directions, len(total))
 
 
 def _describe(heads: Sequence[Captured], seed: int) -> Iterator[dict[str, Any]]:
     """One row per basis: the share it captures, as a mean over heads read at the same positions."""
-    sums = np.concatenate([np.column_stack([head.kept, head.total]) for head in heads], axis=1)
+    sums = np.concatenate([np.column_stack([head.energy, head.total]) for head in heads], axis=1)
     values = _shares(sums.sum(0, keepdims=True), len(heads))[:, 0]
     replicates = _shares(replicate_totals(sums, seed=seed), len(heads))
     intervals = bounds(replicates.swapaxes(0, 1), len(sums))
@@ -170,9 +173,9 @@ def _shares(
 ) -> Float64[np.ndarray, "2 replicate basis"]:
     """The captured share, and that share relative to the best basis, both means over heads."""
     by_head = totals.reshape(len(totals), n_heads, -1)
-    kept, total = by_head[..., :-1], by_head[..., -1:]
-    best = kept[..., [BASES.index("principal")]]
-    return np.stack([np.mean(kept / total, axis=1), np.mean(kept / best, axis=1)])
+    energy, total = by_head[..., :-1], by_head[..., -1:]
+    best = energy[..., [BASES.index("principal")]]
+    return np.stack([np.mean(energy / total, axis=1), np.mean(energy / best, axis=1)])
 
 
 def second_moment(bound: Bound) -> Second:
@@ -188,19 +191,19 @@ def fit_bases(second: Second, seed: int = 0) -> dict[str, list[Basis]]:
     """The bases that are compared, by name; of random pairs there are several."""
     width = round(len(second) ** 0.5)
     rng = np.random.default_rng(seed)
-    found = (
+    fitted_bases = (
         [bases.diagonal(width)],
         [bases.principal(second, width)],
         [bases.repeated_pairs(second, width, seed)],
         [bases.orthonormal_pairs(second)],
         [bases.random_pairs(width, rng) for _ in range(DRAWS)],
     )
-    return dict(zip(BASES, found, strict=True))
+    return dict(zip(BASES, fitted_bases, strict=True))
 
 
-def _kept(bound: Bound, basis: Basis) -> Float64[np.ndarray, " row"]:
+def _measure_energy(bound: Bound, basis: Basis) -> Float64[np.ndarray, " row"]:
     """|P vec(v ⊗ r)|² at every position."""
-    kept = np.empty(len(bound.questions))
+    energy = np.empty(len(bound.questions))
     for rows, tensors in bound.tensors():
-        kept[rows] = np.square(tensors @ basis).sum(1)
-    return kept
+        energy[rows] = np.square(tensors @ basis).sum(1)
+    return energy

@@ -21,11 +21,11 @@ def bleu_counts(caption: Words, references: Sequence[Words]) -> Int64[np.ndarray
 
     An n-gram is shared as often as the reference that has it most often has it.
     """
-    most: Counter[Ngram] = Counter()
+    reference_counts: Counter[Ngram] = Counter()
     for reference in references:
-        most |= count_ngrams(reference, ORDERS)
+        reference_counts |= count_ngrams(reference, ORDERS)
     shared = [0] * ORDERS
-    for ngram, times in (count_ngrams(caption, ORDERS) & most).items():
+    for ngram, times in (count_ngrams(caption, ORDERS) & reference_counts).items():
         shared[len(ngram) - 1] += times
     guesses = [max(0, len(caption) - n) for n in range(ORDERS)]
     closest = min(map(len, references), key=lambda length: (abs(length - len(caption)), length))

@@ -35,8 +35,8 @@ def cider_d(
     captions: Sequence[Words], references: Sequence[Sequence[Words]]
 ) -> Float[np.ndarray, " image"]:
     """The CIDEr-D of every caption; its mean is the corpus's."""
-    counted = [[count_ngrams(words, ORDERS) for words in several] for several in references]
-    documents = Counter(ngram for several in counted for ngram in set().union(*several))
+    reference_counts = [[count_ngrams(words, ORDERS) for words in texts] for texts in references]
+    documents = Counter(ngram for texts in reference_counts for ngram in set().union(*texts))
     everything = math.log(len(references))
     rarity = {ngram: everything - math.log(times) for ngram, times in documents.items()}
 
@@ -49,23 +49,29 @@ def cider_d(
 
     return np.array(
         [
-            _score(weigh(count_ngrams(words, ORDERS)), [weigh(counts) for counts in several])
-            for words, several in zip(captions, counted, strict=True)
+            _score(weigh(count_ngrams(words, ORDERS)), [weigh(counts) for counts in texts])
+            for words, texts in zip(captions, reference_counts, strict=True)
         ]
     )
 
 
 def _score(caption: TfIdf, references: Sequence[TfIdf]) -> float:
-    return SCALE * sum(_similarity(caption, each) for each in references) / len(references)
+    return (
+        SCALE * sum(_similarity(caption, reference) for reference in references) / len(references)
+    )
 
 
 def _similarity(caption: TfIdf, reference: TfIdf) -> float:
     """The mean over n of clipped cosines, less where the lengths differ."""
     cosines = 0.0
-    for own, other, norm, length in zip(
+    for weights, reference_weights, norm, length in zip(
         caption.weights, reference.weights, caption.norms, reference.norms, strict=True
     ):
-        shared = sum(min(w, other[g]) * other[g] for g, w in own.items() if g in other)
+        shared = sum(
+            min(w, reference_weights[g]) * reference_weights[g]
+            for g, w in weights.items()
+            if g in reference_weights
+        )
         cosines += shared / (norm * length) if norm and length else 0.0
-    apart = caption.length - reference.length
-    return cosines / ORDERS * math.exp(-(apart**2) / (2 * SIGMA**2))
+    excess = caption.length - reference.length
+    return cosines / ORDERS * math.exp(-(excess**2) / (2 * SIGMA**2))

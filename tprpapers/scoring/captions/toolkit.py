@@ -42,14 +42,16 @@ class CaptionScores:
     def metrics(self) -> dict[str, Statistic]:
         """The scores that are functions of the terms."""
         totals = self.terms.sum(0)[None]
-        return {name: each for name, each in METRICS.items() if np.isfinite(each(totals)).all()}
+        return {
+            name: metric for name, metric in METRICS.items() if np.isfinite(metric(totals)).all()
+        }
 
     def table(self, seed: int = 0) -> pd.DataFrame:
         """metric, value, low, high, n: intervals by drawing images, with CIDEr-D's frequencies fixed."""
         rows = [
-            (name, each.value, each.low, each.high)
+            (name, interval.value, interval.low, interval.high)
             for name, statistic in self.metrics.items()
-            for each in [bootstrap(self.terms, statistic, seed=seed)]
+            for interval in [bootstrap(self.terms, statistic, seed=seed)]
         ]
         if self.meteor is not None:
             rows.append((METEOR, self.meteor, np.nan, np.nan))
@@ -69,65 +71,71 @@ def score_captions(
         raise InputError(
             f"{len(captions)} captions for the references of {len(references)} images: give one each"
         )
-    own = [tokenize(caption) for caption in captions]
-    others = [[tokenize(text) for text in several] for several in references]
-    for number, several in enumerate(others):
-        if not several or not all(several):
+    tokenized_captions = [tokenize(caption) for caption in captions]
+    tokenized_references = [[tokenize(text) for text in texts] for texts in references]
+    for number, texts in enumerate(tokenized_references):
+        if not texts or not all(texts):
             raise InputError(f"image {number} has no references, or one without words: give some")
-    pairs = list(zip(own, others, strict=True))
+    pairs = list(zip(tokenized_captions, tokenized_references, strict=True))
     terms = [
         np.stack([bleu_counts(*pair) for pair in pairs]),
-        cider_d(own, others)[:, None],
+        cider_d(tokenized_captions, tokenized_references)[:, None],
         np.array([[rouge_l(*pair)] for pair in pairs]),
-        stemmed_meteors(own, others)[:, None],
-        np.ones((len(own), 1)),
+        stemmed_meteors(tokenized_captions, tokenized_references)[:, None],
+        np.ones((len(tokenized_captions), 1)),
     ]
-    return CaptionScores(np.hstack(terms), java_meteor(own, others)[0] if with_meteor else None)
+    return CaptionScores(
+        np.hstack(terms),
+        java_meteor(tokenized_captions, tokenized_references)[0] if with_meteor else None,
+    )
 
 
 def score_rows(rows: pd.DataFrame, with_meteor: bool = False) -> CaptionScores:
     """The scores of an evaluation; examples of one image are one image of the intervals."""
-    found = score_captions(
+    scores = score_captions(
         rows["prediction"].tolist(), list(map(list, rows[REFERENCES])), with_meteor
     )
-    return CaptionScores(group_sums(found.terms, rows["image"].to_numpy(str)), found.meteor)
+    return CaptionScores(group_sums(scores.terms, rows["image"].to_numpy(str)), scores.meteor)
 
 
-def compare_captions(first: CaptionScores, second: CaptionScores, seed: int = 0) -> pd.DataFrame:
+def compare_captions(scores: CaptionScores, baseline: CaptionScores, seed: int = 0) -> pd.DataFrame:
     """metric, difference (first − second), low, high, p, n: the same images, drawn together.
 
     Raises: InputError where the numbers of images differ.
     """
-    rows = _differences(first, second, first.metrics, seed)
-    if first.meteor is not None and second.meteor is not None:
-        rows.append((METEOR, first.meteor - second.meteor, np.nan, np.nan, np.nan))
-    return _table(rows, len(first.terms), ["difference", "low", "high", "p"])
+    rows = _differences(scores, baseline, scores.metrics, seed)
+    if scores.meteor is not None and baseline.meteor is not None:
+        rows.append((METEOR, scores.meteor - baseline.meteor, np.nan, np.nan, np.nan))
+    return _table(rows, len(scores.terms), ["difference", "low", "high", "p"])
 
 
-def compare_lengths(first: CaptionScores, second: CaptionScores, seed: int = 0) -> pd.DataFrame:
+def compare_lengths(scores: CaptionScores, baseline: CaptionScores, seed: int = 0) -> pd.DataFrame:
     """One row per n from 2 on: the gain in BLEU-n (first − second) minus that in BLEU-(n − 1).
 
     Columns as :func:`compare_captions`; metric is `BLEU-2 − BLEU-1` and so on.
     Raises: InputError where the numbers of images differ.
     """
     steps = {f"BLEU-{n} − BLEU-{n - 1}": partial(_step, n) for n in range(2, ORDERS + 1)}
-    rows = _differences(first, second, steps, seed)
-    return _table(rows, len(first.terms), ["difference", "low", "high", "p"])
+    rows = _differences(scores, baseline, steps, seed)
+    return _table(rows, len(scores.terms), ["difference", "low", "high", "p"])
 
 
 def _differences(
-    first: CaptionScores, second: CaptionScores, statistics: Mapping[str, Statistic], seed: int
+    scores: CaptionScores, baseline: CaptionScores, statistics: Mapping[str, Statistic], seed: int
 ) -> list[tuple]:
-    if len(first.terms) != len(second.terms):
+    if len(scores.terms) != len(baseline.terms):
         raise InputError(
-            f"scores of {len(first.terms)} and of {len(second.terms)} images: compare two models on "
+            f"scores of {len(scores.terms)} and of {len(baseline.terms)} images: compare two models on "
             "the same images"
         )
-    found = {
-        name: bootstrap_difference(first.terms, second.terms, statistic, seed=seed)
+    differences = {
+        name: bootstrap_difference(scores.terms, baseline.terms, statistic, seed=seed)
         for name, statistic in statistics.items()
     }
-    return [(name, each.value, each.low, each.high, each.p_value) for name, each in found.items()]
+    return [
+        (name, difference.value, difference.low, difference.high, difference.p_value)
+        for name, difference in differences.items()
+    ]
 
 
 def _table(

@@ -28,27 +28,27 @@ def write_captions(model: Model, images: Sequence[Any], words: Codec, **options:
     features = torch.from_numpy(stack_features(images)).to(model.device)
     settings: dict[str, Any] = {"beam": BEAM} | options
     ids = generate(model, features, **settings).tolist()
-    return [words.decode(each) for each in ids]
+    return [words.decode(sequence) for sequence in ids]
 
 
 def evaluate_captions(model: Model, data: Dataset, words: Codec, **options: Any) -> pd.DataFrame:
     """One row per example: image (its document), references (a list), prediction."""
-    parts = []
+    tables = []
     for images in track(
         data.examples(WRITTEN_AT_ONCE), f"captioning {data.name}", -(-len(data) // WRITTEN_AT_ONCE)
     ):
-        written = write_captions(model, images, words, **options)
-        parts.append(caption_rows(images, written))
-    return pd.concat(parts, ignore_index=True)
+        captions = write_captions(model, images, words, **options)
+        tables.append(caption_rows(images, captions))
+    return pd.concat(tables, ignore_index=True)
 
 
-def caption_rows(images: Sequence[Captioned], written: Sequence[str]) -> pd.DataFrame:
+def caption_rows(images: Sequence[Captioned], captions: Sequence[str]) -> pd.DataFrame:
     """The rows of an evaluation."""
     return pd.DataFrame(
         {
-            "image": [each.document_name for each in images],
-            REFERENCES: [list(each.captions) for each in images],
-            "prediction": list(written),
+            "image": [image.document_name for image in images],
+            REFERENCES: [list(image.captions) for image in images],
+            "prediction": list(captions),
         }
     )
 
@@ -57,8 +57,8 @@ def matches(rows: pd.DataFrame) -> Shaped[np.ndarray, " example"]:
     """True for each prediction that is, word for word, one of its references."""
     return np.array(
         [
-            tokenize(written) in [tokenize(text) for text in several]
-            for written, several in zip(rows["prediction"], rows[REFERENCES], strict=True)
+            tokenize(caption) in [tokenize(text) for text in references]
+            for caption, references in zip(rows["prediction"], rows[REFERENCES], strict=True)
         ]
     )
 

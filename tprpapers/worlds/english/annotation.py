@@ -32,7 +32,7 @@ class Predication:
 
 
 Roles = list[tuple[int, str]]  # of predicates, that are not filled yet
-Placed = tuple[
+PlacedPhrase = tuple[
     Item, Node | LexicalEntry, int, int, int, Roles
 ]  # a part: start, end, head, open roles
 
@@ -66,8 +66,8 @@ class Analysis:
 
 
 def _frame(predication: Predication) -> Frame:
-    found = sorted(Argument(filler.span, filler.label) for filler in predication.fillers)
-    return Frame(predication.span, predication.entry.roleset, tuple(found))
+    arguments = sorted(Argument(filler.span, filler.label) for filler in predication.fillers)
+    return Frame(predication.span, predication.entry.roleset, tuple(arguments))
 
 
 def article(following: str) -> str:
@@ -95,39 +95,39 @@ class _Annotator:
         """Place the words of a phrase and link them: the word at its head, and its open roles."""
         rule, analysis = phrase.rule, self.analysis
         start, head = len(analysis.entries), 0
-        parts: list[Placed] = []
-        still: Roles = []
-        for item, child in phrase.parts:
+        phrases: list[PlacedPhrase] = []
+        open_roles: Roles = []
+        for item, child in phrase.children:
             begin = len(analysis.entries)
             place, roles = self.place(child) if isinstance(child, Node) else self._place_word(child)
             if place < 0:
                 continue
             if item.relation == "*":
                 head = place
-            still += roles
-            parts.append((item, child, begin, len(analysis.entries), place, roles))
-        for item, _, _, _, place, _ in parts:
+            open_roles += roles
+            phrases.append((item, child, begin, len(analysis.entries), place, roles))
+        for item, _, _, _, place, _ in phrases:
             if place != head:
                 analysis.heads[place], analysis.relations[place] = head + 1, item.relation
         if rule.entity or rule.symbol in VERBAL:
             self._note(phrase, (start, len(analysis.entries)), head)
-        return head, self._give_roles(phrase, head, parts) if rule.has_roles else still
+        return head, self._give_roles(phrase, head, phrases) if rule.has_roles else open_roles
 
     def _place_word(self, entry: LexicalEntry) -> tuple[int, Roles]:
         """The place of a word; -1 for a comma after a comma, and a stop removes one."""
         analysis = self.analysis
-        last = analysis.entries[-1] if analysis.entries else None
-        if last is CLOSE and entry is CLOSE:
+        previous = analysis.entries[-1] if analysis.entries else None
+        if previous is CLOSE and entry is CLOSE:
             return -1, []
-        if last is CLOSE and entry.form == ".":
+        if previous is CLOSE and entry.form == ".":
             analysis.drop_last()
-        here = len(analysis.entries)
+        index = len(analysis.entries)
         analysis.entries.append(entry)
         analysis.heads.append(0)
         analysis.relations.append("root")
         if entry.roleset:
-            analysis.predications[here] = Predication(entry, (here, here + 1))
-        return here, []
+            analysis.predications[index] = Predication(entry, (index, index + 1))
+        return index, []
 
     def _note(self, phrase: Node, span: Span, head: int) -> None:
         """Notes the type of an entity, or more of a predicate, from the kind of the phrase."""
@@ -138,29 +138,29 @@ class _Annotator:
         elif phrase.rule.symbol == "vg":
             self.analysis.predications[head].tense = phrase.features["tense"]
 
-    def _give_roles(self, phrase: Node, head: int, parts: list[Placed]) -> Roles:
+    def _give_roles(self, phrase: Node, head: int, phrases: list[PlacedPhrase]) -> Roles:
         """Fill the roles that the parts play here; the others stay open for the mother."""
-        predicate = next((place for item, _, _, _, place, _ in parts if item.predicate), head)
-        still = [(head, phrase.rule.gap)] if phrase.rule.gap else []
-        for part in parts:
-            item, roles = part[0], part[5]
+        predicate = next((place for item, _, _, _, place, _ in phrases if item.predicate), head)
+        open_roles = [(head, phrase.rule.gap)] if phrase.rule.gap else []
+        for placed_phrase in phrases:
+            item, roles = placed_phrase[0], placed_phrase[5]
             if item.role:
-                self._fill([(predicate, item.role)], part)
+                self._fill([(predicate, item.role)], placed_phrase)
             if roles and item.filled:
                 self._fill(
-                    roles, next(p for p in parts if item.filled in (p[0].key, p[0].relation))
+                    roles, next(p for p in phrases if item.filled in (p[0].key, p[0].relation))
                 )
             else:
-                still += roles
-        for part in parts:
-            if part[0].fills:
-                self._fill(still, part)
-                if not _is_relative(part[1]):  # the antecedent fills them too
+                open_roles += roles
+        for placed_phrase in phrases:
+            if placed_phrase[0].fills:
+                self._fill(open_roles, placed_phrase)
+                if not _is_relative(placed_phrase[1]):  # the antecedent fills them too
                     return []
-        return still
+        return open_roles
 
-    def _fill(self, roles: Roles, part: Placed) -> None:
-        _, phrase, start, end, head, _ = part
+    def _fill(self, roles: Roles, placed_phrase: PlacedPhrase) -> None:
+        _, phrase, start, end, head, _ = placed_phrase
         for place, role in roles:
             predication = self.analysis.predications[place]
             label = predication.entry.roles.get(role, role)

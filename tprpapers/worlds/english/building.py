@@ -7,32 +7,32 @@ from tprpapers.worlds.english.atoms import ANY, mask
 from tprpapers.worlds.english.grammar import Node, join, rules
 from tprpapers.worlds.english.lexicon import LexicalEntry, lexicon
 
-Parts = Mapping[str, Node | LexicalEntry | None]
+Children = Mapping[str, Node | LexicalEntry | None]
 
 
-def build(name: str, parts: Parts) -> Node:
+def build(name: str, children: Children) -> Node:
     """The phrase that a rule makes of the parts given by role or relation; words come by themselves."""
     rule = rules()[name]
-    found = []
+    pairs = []
     for item in rule.items:
-        given = parts.get(item.key)
+        child = children.get(item.key)
         if item.word:
-            given = item.word if given or not item.optional else None
-        elif isinstance(given, Node) and given.rule.symbol != item.symbol:
-            given = None
-        if given:
-            found.append((item, given))
-    assert len(found) >= rule.needed, f"{name} needs more than {' · '.join(parts)}"
-    node = join(rule, found)
-    assert node, f"{name} does not allow {' · '.join(str(child) for _, child in found)}"
+            child = item.word if child or not item.optional else None
+        elif isinstance(child, Node) and child.rule.symbol != item.symbol:
+            child = None
+        if child:
+            pairs.append((item, child))
+    assert len(pairs) >= rule.n_required, f"{name} needs more than {' · '.join(children)}"
+    node = join(rule, pairs)
+    assert node, f"{name} does not allow {' · '.join(str(child) for _, child in pairs)}"
     return node
 
 
 @cache
 def word(symbol: str, lexeme: str, tag: str = "") -> LexicalEntry:
     """A form of a word."""
-    found = (e for e in lexicon().classes[symbol] if e.lexeme == lexeme and tag in ("", e.tag))
-    return next(found)
+    entries = (e for e in lexicon().classes[symbol] if e.lexeme == lexeme and tag in ("", e.tag))
+    return next(entries)
 
 
 def plain(simple: Node) -> Node:

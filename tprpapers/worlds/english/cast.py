@@ -10,7 +10,7 @@ from tprpapers.worlds.english.lexicon import forms, lexicon
 from tprpapers.worlds.english.story import Referent
 
 TYPES = ("person", "org", "gpe", "building", "work", "asset", "honor", "people", "goods")
-NAMED = ("person", "org", "gpe")
+NAMED_TYPES = ("person", "org", "gpe")
 GROUPS = {"person": "last", "org": "company"}
 PLURALS, TRAITS = 0.12, 0.3  # how often there are several things, and one is said to be new
 BASES = 0.4  # how often it is known where somebody works, and said if the kind is
@@ -26,8 +26,8 @@ def types_in(types: int) -> tuple[str, ...]:
 def name_pool(group: str, size: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The first names of a list: those that could also name something else, and the others."""
     entries = [e for e in lexicon().classes[group] if e.form in lexicon().names[group][:size]]
-    both = [e.form for e in entries if e.features.get("rivals")]
-    return tuple(both), tuple(e.form for e in entries if not e.features.get("rivals"))
+    ambiguous = [e.form for e in entries if e.features.get("rivals")]
+    return tuple(ambiguous), tuple(e.form for e in entries if not e.features.get("rivals"))
 
 
 @dataclass
@@ -44,29 +44,29 @@ class Cast:
     careful: bool
     referents: list[Referent] = field(default_factory=list)
     exhausted: bool = False  # whether somebody could be taken for another
-    taken: set[tuple[str, str]] = field(default_factory=set)
+    used_words: set[tuple[str, str]] = field(default_factory=set)
 
     def add(self, kind: str) -> int:
         """The number of someone or something new of a type."""
         group = self.chance.pick(("country", "city")) if kind == "gpe" else kind
         noun = self._unused("noun", lexicon().kinds[group])
-        new = Referent(mask(kind), noun, count="" if kind == "people" else "a")
-        if kind in NAMED:
-            new = self._with_name(kind, GROUPS.get(kind, group), noun)
+        referent = Referent(mask(kind), noun, count="" if kind == "people" else "a")
+        if kind in NAMED_TYPES:
+            referent = self._with_name(kind, GROUPS.get(kind, group), noun)
         elif kind != "people" and self.chance.happens(PLURALS):
-            new = replace(new, count=self.chance.pick(forms("number")))
-        if new.count == "a" and kind in lexicon().adjectives and self.chance.happens(TRAITS):
+            referent = replace(referent, count=self.chance.pick(forms("number")))
+        if referent.count == "a" and kind in lexicon().adjectives and self.chance.happens(TRAITS):
             trait = self._pick_but(lexicon().adjectives[kind], noun)
-            new = replace(new, traits=new.traits | {trait})
-        return self.append(new)
+            referent = replace(referent, traits=referent.traits | {trait})
+        return self.append(referent)
 
-    def append(self, new: Referent) -> int:
-        self.referents.append(new)
+    def append(self, referent: Referent) -> int:
+        self.referents.append(referent)
         return len(self.referents) - 1
 
     def reserve(self, noun: str) -> None:
         """Keep a noun from being the kind of anybody."""
-        self.taken.add(("noun", noun))
+        self.used_words.add(("noun", noun))
 
     def add_site(self) -> int:
         """Somewhere where things happen: a place, seldom a continent."""
@@ -85,25 +85,29 @@ class Cast:
         """Some of the goods at large."""
         return self.append(Referent(mask("goods"), self._unused("noun", nouns), count=""))
 
-    def add_relation(self, owner: int, beside: Sequence[int] = ()) -> int:
+    def add_relation(self, owner: int, neighbors: Sequence[int] = ()) -> int:
         """Somebody who belongs to somebody: a brother, a chairman; not what somebody beside is."""
         kind = types_in(self.referents[owner].type)[0]
-        others = (self.referents[who].noun for who in beside if self.referents[who].owner == owner)
-        noun = self._pick_but(lexicon().relations[kind], next(others, ""))
+        nouns = (
+            self.referents[who].noun for who in neighbors if self.referents[who].owner == owner
+        )
+        noun = self._pick_but(lexicon().relations[kind], next(nouns, ""))
         return self.append(Referent(mask("person"), noun, owner=owner))
 
-    def _pick_but(self, words: Sequence[str], other: str) -> str:
+    def _pick_but(self, words: Sequence[str], excluded: str) -> str:
         """A word of a list; instead of the other one the next."""
         word = self.chance.pick(words)
         return (
-            words[(words.index(word) + 1) % len(words)] if self.careful and word == other else word
+            words[(words.index(word) + 1) % len(words)]
+            if self.careful and word == excluded
+            else word
         )
 
     def _name(self, group: str) -> str:
         """A name of a list, unused in this report."""
-        both, one = name_pool(group, self.names)
-        wanted = both if self.chance.happens(self.ambiguity) else one
-        return self._unused("name", wanted or both or one)
+        ambiguous, unambiguous = name_pool(group, self.names)
+        preferred = ambiguous if self.chance.happens(self.ambiguity) else unambiguous
+        return self._unused("name", preferred or ambiguous or unambiguous)
 
     def _with_name(self, kind: str, group: str, noun: str) -> Referent:
         name = self._name(group)
@@ -111,10 +115,10 @@ class Cast:
             seat = self._base("in", "city") if kind == "org" else frozenset()
             return Referent(mask(kind), noun, (name,), "neuter", traits=seat)
         gender = self.chance.pick(("female", "male"))
-        first = self._unused("name", lexicon().names[gender][: self.names])
+        first_name = self._unused("name", lexicon().names[gender][: self.names])
         office = noun in lexicon().titles.values()
         base = frozenset() if office else self._base("at", "company")
-        return Referent(mask(kind), noun, (first, name), gender, traits=base)
+        return Referent(mask(kind), noun, (first_name, name), gender, traits=base)
 
     def _base(self, preposition: str, group: str) -> frozenset[str]:
         """The place where somebody works or sits, if anything is said of it."""
@@ -125,8 +129,8 @@ class Cast:
     def _unused(self, kind: str, words: tuple[str, ...]) -> str:
         for _ in range(20):  # hardly ever is so much of a list in use
             word = self.chance.pick(words)
-            if (kind, word) not in self.taken:
-                self.taken.add((kind, word))
+            if (kind, word) not in self.used_words:
+                self.used_words.add((kind, word))
                 return word
         self.exhausted = True
         return words[0]

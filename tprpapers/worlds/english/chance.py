@@ -24,10 +24,10 @@ class Chance:
 
     def weighted(self, weights: Mapping[T, float]) -> T:
         """A key, as likely as its weight."""
-        rest = self.random() * sum(weights.values())
+        remainder = self.random() * sum(weights.values())
         for choice, weight in weights.items():
-            rest -= weight
-            if rest < 0:
+            remainder -= weight
+            if remainder < 0:
                 return choice
         return list(weights)[-1]
 

@@ -44,6 +44,6 @@ def pairs(phrase: Node, around: str = "main") -> Iterator[tuple[str, str]]:
         yield structure, around
         if form == "passive":
             yield structure, "passive"
-    for item, child in phrase.parts:
+    for item, child in phrase.children:
         if item.symbol not in SMALL and isinstance(child, Node):
             yield from pairs(child, around)

@@ -17,11 +17,11 @@ from tprpapers.worlds.english.meaning import Mention, mentions
 from tprpapers.worlds.english.resolution import GENDERS, find, resolve, subject_place
 from tprpapers.worlds.english.story import HAPPENINGS, TENSES, Actors, Event, Referent, Story
 
-NEW = ("indefinite", "bare")  # what these mean was not there before
+INTRODUCING_SHAPES = ("indefinite", "bare")  # what these mean was not there before
 Who = Mapping[int, Actors]
 
 
-def _said(predication: Predication, role: str) -> Filler | None:
+def find_filler(predication: Predication, role: str) -> Filler | None:
     return next((filler for filler in predication.fillers if filler.role == role), None)
 
 
@@ -32,29 +32,31 @@ def _words(analysis: Analysis, filler: Filler | None) -> tuple[str, ...]:
 
 def event(analysis: Analysis, place: int, who: Who, below: bool = False) -> Event:
     """The event that a predicate tells; below another predicate, `had hired` is as past as `hired`."""
-    told = analysis.predications[place]
-    s, o, r = (who.get(f.head, ()) if (f := _meant(told, role)) else () for role in "SOR")
-    complement, where = _said(told, "C"), _said(told, "ARGM-LOC")
-    times = (f for f in told.fillers if f.role == "ARGM-TMP" and isinstance(f.phrase, Node))
-    tense = TENSES[told.tense]
+    predication = analysis.predications[place]
+    s, o, r = (
+        who.get(f.head, ()) if (f := find_antecedent(predication, role)) else () for role in "SOR"
+    )
+    complement, where = find_filler(predication, "C"), find_filler(predication, "ARGM-LOC")
+    times = (f for f in predication.fillers if f.role == "ARGM-TMP" and isinstance(f.phrase, Node))
+    tense = TENSES[predication.tense]
     return Event(
-        told.entry.lexeme,
+        predication.entry.lexeme,
         "past" if below and tense == "earlier" else tense,
-        _said(told, "ARGM-NEG") is not None,
+        find_filler(predication, "ARGM-NEG") is not None,
         s,
         o,
         r,
         event(analysis, complement.head, who, True) if complement else None,
-        _words(analysis, _said(told, "P")),
+        _words(analysis, find_filler(predication, "P")),
         who[where.head][0] if where else None,
         _words(analysis, next(times, None)),
     )
 
 
-def _meant(predication: Predication, role: str) -> Filler | None:
+def find_antecedent(predication: Predication, role: str) -> Filler | None:
     """The phrase that plays a role; for a relative pronoun its antecedent."""
-    found = (f for f in predication.fillers if f.role == role and isinstance(f.phrase, Node))
-    return next(found, None)
+    fillers = (f for f in predication.fillers if f.role == role and isinstance(f.phrase, Node))
+    return next(fillers, None)
 
 
 def events(analysis: Analysis, who: Who) -> Iterator[Event]:
@@ -72,27 +74,34 @@ def events(analysis: Analysis, who: Who) -> Iterator[Event]:
 
 def identities(analysis: Analysis, who: Who) -> Iterator[tuple[int, Mention, bool]]:
     """Whom a sentence gives a name or a kind, what it says, and whether the name is a new one."""
-    for told in analysis.predications.values():
-        verb = lexicon().verbs.get(told.entry.lexeme)
-        whom, what = ("O", "R") if verb else ("ARG1", "ARG2")
+    for predication in analysis.predications.values():
+        verb = lexicon().verbs.get(predication.entry.lexeme)
+        role_of_actor, role_of_label = ("O", "R") if verb else ("ARG1", "ARG2")
         if verb and verb.frame not in ("naming", "renaming"):
             continue
-        meant, said = _said(told, whom), _said(told, what)
-        if meant and said and isinstance(said.phrase, Node):
+        actor_filler, label_filler = (
+            find_filler(predication, role_of_actor),
+            find_filler(predication, role_of_label),
+        )
+        if actor_filler and label_filler and isinstance(label_filler.phrase, Node):
             renamed = verb is not None and verb.frame == "renaming"
-            for actor in who.get(meant.head, ()):
-                yield actor, mentions(said.phrase)[0], renamed
+            for actor in who.get(actor_filler.head, ()):
+                yield actor, mentions(label_filler.phrase)[0], renamed
 
 
-def merged(one: Event, other: Event) -> Event | None:
+def merge_events(event: Event, repetition: Event) -> Event | None:
     """One event told twice, or None for two: the same deed, and nothing in which they differ."""
-    if (one.lexeme, one.tense, one.negative) != (other.lexeme, other.tense, other.negative):
+    if (event.lexeme, event.tense, event.negative) != (
+        repetition.lexeme,
+        repetition.tense,
+        repetition.negative,
+    ):
         return None
-    parts = ("s", "o", "r", "c", "price", "place", "time")
-    told = {part: (getattr(one, part), getattr(other, part)) for part in parts}
-    if any(a not in EMPTY and b not in EMPTY and a != b for a, b in told.values()):
+    fields = ("s", "o", "r", "c", "price", "place", "time")
+    values = {field: (getattr(event, field), getattr(repetition, field)) for field in fields}
+    if any(a not in EMPTY and b not in EMPTY and a != b for a, b in values.values()):
         return None
-    return replace(one, **{part: b if a in EMPTY else a for part, (a, b) in told.items()})
+    return replace(event, **{field: b if a in EMPTY else a for field, (a, b) in values.items()})
 
 
 EMPTY = ((), None)  # what is not told
@@ -114,48 +123,48 @@ class DiscourseReader:
         """Take in one sentence more."""
         analysis = analyze(tree)
         who = resolve(analysis, self.subjects, self.referents, self._settle)
-        for actor, said, renamed in identities(analysis, who):
-            self._learn(actor, said, renamed)
-        for told in events(analysis, who):
-            self._note(told)
+        for actor, mention, renamed in identities(analysis, who):
+            self._learn(actor, mention, renamed)
+        for event in events(analysis, who):
+            self._note(event)
         self.subjects.append(who.get(subject_place(analysis), ()))
 
     def _settle(self, mention: Mention, owner: int | None) -> int:
-        who = None if mention.shape in NEW else find(mention, owner, self.referents)
+        who = None if mention.shape in INTRODUCING_SHAPES else find(mention, owner, self.referents)
         if who is None:
             who = len(self.referents)
             self.referents.append(Referent(mention.type, count=mention.count, owner=owner))
         self._learn(who, mention)
         return who
 
-    def _learn(self, who: int, said: Mention, renamed: bool = False) -> None:
-        known = self.referents[who]
-        longer = len(said.name) > len(known.name) or renamed
+    def _learn(self, who: int, mention: Mention, renamed: bool = False) -> None:
+        referent = self.referents[who]
+        longer = len(mention.name) > len(referent.name) or renamed
         self.referents[who] = replace(
-            known,
-            noun=known.noun or said.noun,
-            name=said.name if longer else known.name,
-            gender=known.gender or GENDERS.get(said.gender, ""),
-            traits=known.traits | said.traits,
-            former=known.name if renamed else known.former,
+            referent,
+            noun=referent.noun or mention.noun,
+            name=mention.name if longer else referent.name,
+            gender=referent.gender or GENDERS.get(mention.gender, ""),
+            traits=referent.traits | mention.traits,
+            former=referent.name if renamed else referent.former,
         )
 
-    def _note(self, told: Event) -> None:
-        if told.verb.frame in HAPPENINGS:
-            return self._place(told)
-        for i, known in enumerate(self.events):
-            if whole := merged(known, told):
-                self.events[i] = whole
+    def _note(self, event: Event) -> None:
+        if event.verb.frame in HAPPENINGS:
+            return self._place(event)
+        for i, earlier in enumerate(self.events):
+            if merged := merge_events(earlier, event):
+                self.events[i] = merged
                 return None
-        return self.events.append(told)
+        return self.events.append(event)
 
     def _place(self, happening: Event) -> None:
         """Note where and when an event that was told before happened."""
         nouns = [self.referents[who].noun for who in happening.s]
-        for i, known in enumerate(self.events):
-            if known.verb.noun in nouns:
-                place = known.place if known.place is not None else happening.place
-                self.events[i] = replace(known, place=place, time=known.time or happening.time)
+        for i, event in enumerate(self.events):
+            if event.verb.noun in nouns:
+                place = event.place if event.place is not None else happening.place
+                self.events[i] = replace(event, place=place, time=event.time or happening.time)
                 return
 
 

@@ -14,10 +14,10 @@ ORG = mask("org")
 NOTHING = {"place": None, "time": ()}  # what is not told
 
 
-def participants(told: Event) -> tuple[int, ...]:
+def participants(event: Event) -> tuple[int, ...]:
     """The participants of an event, or of what is said or planned in it."""
-    found = (*told.s, *told.o, *told.r, *(participants(told.c) if told.c else ()))
-    return tuple(dict.fromkeys(found))
+    actors = (*event.s, *event.o, *event.r, *(participants(event.c) if event.c else ()))
+    return tuple(dict.fromkeys(actors))
 
 
 def _named(events: Sequence[Event], story: Story) -> list[int]:
@@ -35,7 +35,7 @@ class Outline:
     spare: int
     lead: Event = field(init=False)
     opening: list[Move] = field(default_factory=list)  # in this order
-    rest: list[Move] = field(default_factory=list)  # in any order
+    unordered: list[Move] = field(default_factory=list)  # in any order
 
     def __post_init__(self) -> None:
         self.lead = self.story.events[0]
@@ -63,7 +63,7 @@ class Outline:
             referrer.styles[who] = style
             if style != "kind" and self.story.referents[who].type == ORG and self.spend(0.3):
                 self.narrator.planner.cast.rename(who)
-                self.rest.append(partial(self.narrator.renaming, who))
+                self.unordered.append(partial(self.narrator.renaming, who))
             if style == "kind" and chance.happens(0.35):
                 referrer.apposed |= {who}
 
@@ -83,13 +83,13 @@ class Outline:
 
     def _plan_where(self, main: Event) -> None:
         """Another sentence may tell where or when, with the noun for the event."""
-        told = [part for part, empty in NOTHING.items() if getattr(main, part) != empty]
-        if not (main.verb.noun and told and self.spend(0.7)):
+        details = [detail for detail, empty in NOTHING.items() if getattr(main, detail) != empty]
+        if not (main.verb.noun and details and self.spend(0.7)):
             return
-        apart = self.narrator.chance.pick((told, told[:1], told[-1:]))
-        self.lead = replace(self.lead, **{part: NOTHING[part] for part in apart})
-        kept = {part: NOTHING[part] for part in NOTHING if part not in apart}
-        self.rest.append(partial(self.narrator.happening, replace(main, **kept)))
+        separate = self.narrator.chance.pick((details, details[:1], details[-1:]))
+        self.lead = replace(self.lead, **{detail: NOTHING[detail] for detail in separate})
+        emptied = {detail: NOTHING[detail] for detail in NOTHING if detail not in separate}
+        self.unordered.append(partial(self.narrator.happening, replace(main, **emptied)))
 
     def _plan_deeds(self) -> None:
         """Plans the topic's deeds before or after, and the names; one sentence may tell both."""
@@ -100,31 +100,33 @@ class Outline:
             if whose and narrator.chance.happens(0.4):
                 unnamed.remove(whose[0])
                 referrer.apposed -= {whose[0]}
-                self.rest.append(partial(narrator.identity, whose[0], deed))
+                self.unordered.append(partial(narrator.identity, whose[0], deed))
             else:
                 late = deed.tense == "past" and narrator.chance.happens(0.6)
-                self.rest.append(partial(narrator.event, deed, None, late))
-        self.rest += [partial(narrator.identity, w) for w in unnamed if w not in referrer.apposed]
+                self.unordered.append(partial(narrator.event, deed, None, late))
+        self.unordered += [
+            partial(narrator.identity, w) for w in unnamed if w not in referrer.apposed
+        ]
 
 
-def narrate(narrator: Narrator, story: Story, length: int, most: int) -> list[Node] | None:
+def narrate(narrator: Narrator, story: Story, length: int, max_length: int) -> list[Node] | None:
     """The sentences of a document, or None where the split does not allow one that it needs.
 
     There are `length` of them, or a few more, where somebody has not been named in passing.
     """
     outline = Outline(narrator, story, length)
     distraction = partial(narrator.distraction, story.events[0], tuple(outline.named))
-    lacking = length - len(outline.opening) - len(outline.rest)
-    rest = narrator.chance.shuffled([*outline.rest, *[distraction] * lacking])
-    told = []
-    for move in (*outline.opening, *rest):
-        told.append(narrator.narrate(move))
-        if told[-1] is None:
+    lacking = length - len(outline.opening) - len(outline.unordered)
+    moves = narrator.chance.shuffled([*outline.unordered, *[distraction] * lacking])
+    trees = []
+    for move in (*outline.opening, *moves):
+        trees.append(narrator.narrate(move))
+        if trees[-1] is None:
             return None
     for who in outline.named:
-        if "surname" not in narrator.referrer.known[who]:
-            told.append(narrator.narrate(partial(narrator.identity, who)))
-    while len(told) < length:
-        told.append(narrator.narrate(distraction))
-    found = [tree for tree in told if tree]
-    return found if len(found) == len(told) <= most else None
+        if "surname" not in narrator.referrer.knowledge[who]:
+            trees.append(narrator.narrate(partial(narrator.identity, who)))
+    while len(trees) < length:
+        trees.append(narrator.narrate(distraction))
+    complete = [tree for tree in trees if tree]
+    return complete if len(complete) == len(trees) <= max_length else None

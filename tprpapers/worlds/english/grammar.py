@@ -49,7 +49,7 @@ class Rule:
     items: tuple[Item, ...]
     open_types: frozenset[str]
     has_roles: bool
-    needed: int
+    n_required: int
 
     @property
     def full_name(self) -> str:
@@ -61,21 +61,21 @@ class Node:
     """A phrase: its rule and, for every item that is there, the phrase or word in its place."""
 
     rule: Rule
-    parts: tuple[tuple[Item, "Node | LexicalEntry"], ...]
+    children: tuple[tuple[Item, "Node | LexicalEntry"], ...]
     features: Features
 
     def part(self, key: str) -> "Node | LexicalEntry | None":
         """The phrase or word in the place of that role or relation."""
-        return next((child for item, child in self.parts if item.key == key), None)
+        return next((child for item, child in self.children if item.key == key), None)
 
     def __str__(self) -> str:
-        return " ".join(str(child) for _, child in self.parts)
+        return " ".join(str(child) for _, child in self.children)
 
 
-Part = tuple[Item, Node | LexicalEntry]
+Child = tuple[Item, Node | LexicalEntry]
 
 
-def join(rule: Rule, parts: Sequence[Part]) -> Node | None:
+def join(rule: Rule, children: Sequence[Child]) -> Node | None:
     """The phrase that a rule makes of its parts, or None where their features disagree.
 
     A name that could be of several types (`rivals`) only fits where its neighbors leave it one.
@@ -83,37 +83,37 @@ def join(rule: Rule, parts: Sequence[Part]) -> Node | None:
     bound: dict[str, int] = {}  # what all that share a variable agree on
     slots: dict[str, int] = {}  # the same, but for names
     rivals: dict[str, int] = {}  # and what else all of those names could be
-    head = parts[0][1]
-    for item, child in parts:
+    head = children[0][1]
+    for item, child in children:
         if item.relation == "*":
             head = child
-        known = child.features
+        features = child.features
         for name, atoms, variable in item.demands:
-            value = known.get(name, ANY)
-            other = known.get("rivals") if name == "type" else None
+            value = features.get(name, ANY)
+            rival_types = features.get("rivals") if name == "type" else None
             if not variable:
-                if not value & atoms or (other and other & atoms):
+                if not value & atoms or (rival_types and rival_types & atoms):
                     return None
                 continue
-            if other is None:
+            if rival_types is None:
                 slots[variable] = slots.get(variable, ANY) & value
             else:
-                rivals[variable] = rivals.get(variable, ANY) & other
+                rivals[variable] = rivals.get(variable, ANY) & rival_types
             bound[variable] = value = bound.get(variable, ANY) & value
             if not value:
                 return None
     if not rivals and not rule.sets:
-        return Node(rule, tuple(parts), head.features)
+        return Node(rule, tuple(children), head.features)
     result = dict(head.features)
-    for variable, others in rivals.items():
-        others &= slots.get(variable, ANY)
+    for variable, shared_rivals in rivals.items():
+        shared_rivals &= slots.get(variable, ANY)
         if variable in rule.open_types:
-            result["rivals"] = others
-        elif others:
+            result["rivals"] = shared_rivals
+        elif shared_rivals:
             return None
     for name, atoms, variable in rule.sets:
         result[name] = bound.get(variable, ANY) if variable else atoms
-    return Node(rule, tuple(parts), result)
+    return Node(rule, tuple(children), result)
 
 
 def _pairs(text: str | None) -> tuple[tuple[str, int, str], ...]:
@@ -123,8 +123,8 @@ def _pairs(text: str | None) -> tuple[tuple[str, int, str], ...]:
 
 def _item(match: re.Match[str]) -> Item:
     relation, predicate, role, fills, filled, symbol, demands, optional = match.groups()
-    given = (relation, bool(predicate), role or "", bool(fills), filled or "", symbol)
-    return Item(*given, _pairs(demands), bool(optional), role or relation, literal(symbol))
+    identity = (relation, bool(predicate), role or "", bool(fills), filled or "", symbol)
+    return Item(*identity, _pairs(demands), bool(optional), role or relation, literal(symbol))
 
 
 def _open_types(sets: Sequence[tuple[str, int, str]], items: Sequence[Item]) -> frozenset[str]:
@@ -139,11 +139,11 @@ def _rule(line: str) -> Rule:
     symbol, name, gap, sets, entity, right = match.groups()
     items = tuple(map(_item, ITEM.finditer(right)))
     assert len(items) == len(re.sub(r"\[.*?\]", "", right).split()), line
-    known = _pairs(sets)
+    assignments = _pairs(sets)
     roles = bool(gap) or any(item.role or item.fills or item.filled for item in items)
-    needed = sum(not item.optional for item in items)
-    open_types = _open_types(known, items)
-    return Rule(symbol, name, gap or "", known, entity, items, open_types, roles, needed)
+    n_required = sum(not item.optional for item in items)
+    open_types = _open_types(assignments, items)
+    return Rule(symbol, name, gap or "", assignments, entity, items, open_types, roles, n_required)
 
 
 def _lines() -> Iterator[str]:
@@ -165,10 +165,10 @@ def rules() -> Mapping[str, Rule]:
 @cache
 def rules_of(symbol: str) -> tuple[Rule, ...]:
     """The rules that make a phrase of this kind."""
-    found: defaultdict[str, list[Rule]] = defaultdict(list)
+    rules_by_symbol: defaultdict[str, list[Rule]] = defaultdict(list)
     for rule in rules().values():
-        found[rule.symbol].append(rule)
-    return tuple(found[symbol])
+        rules_by_symbol[rule.symbol].append(rule)
+    return tuple(rules_by_symbol[symbol])
 
 
 @cache

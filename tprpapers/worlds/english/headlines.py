@@ -52,14 +52,14 @@ def gist(story: Story) -> Gist:
     main = story.events[0]
     roles = possible_topics(main)
     deeds = list(_deeds(story))
-    told = (
+    participants = (
         (who, role) for event in deeds for who, role in roles if event.role_of(who) in ("s", "o")
     )
-    topic, gap = next(told, roles[0])
-    others = [event for event in deeds if event.role_of(topic) in ("s", "o")]
-    earlier = next((event for event in others if event.tense == "earlier"), None)
+    topic, gap = next(participants, roles[0])
+    topic_events = [event for event in deeds if event.role_of(topic) in ("s", "o")]
+    earlier = next((event for event in topic_events if event.tense == "earlier"), None)
     after = main.verb.frame != "clausal"  # it would seem to be a part of what is said
-    later = next((event for event in others if after and event.tense != "earlier"), None)
+    later = next((event for event in topic_events if after and event.tense != "earlier"), None)
     return Gist(main, topic, gap.upper(), earlier, later)
 
 
@@ -84,43 +84,51 @@ class _Summarizer:
 
     referents: tuple[Referent, ...]
     topic: int
-    told: bool = False  # whether the subject is already there
+    has_subject: bool = False  # whether the subject is already there
 
     def refer(self, actors: Actors, case: str, types: int, below: bool) -> Node:
-        if actors == (self.topic,) and below and self.told:
+        if actors == (self.topic,) and below and self.has_subject:
             return plain(pronoun(self.referents[self.topic], case))
         if len(actors) == 2:
             return pair(*(self.simple(who, types) for who in actors))
-        known = self.referents[actors[0]]
-        if not known.name or known.type & PERSON or is_single(types):
+        referent = self.referents[actors[0]]
+        if not referent.name or referent.type & PERSON or is_single(types):
             return plain(self.simple(actors[0], types))
-        return with_kind(replace(known, traits=frozenset()))
+        return with_kind(replace(referent, traits=frozenset()))
 
     def simple(self, who: int, types: int) -> Node:
         del types
-        known = self.referents[who]
-        return full_name(known) if known.name else indefinite(replace(known, traits=frozenset()))
+        referent = self.referents[who]
+        return (
+            full_name(referent)
+            if referent.name
+            else indefinite(replace(referent, traits=frozenset()))
+        )
 
     def place(self, who: int) -> Node:
         return fragment("place", ("in", *self.referents[who].name))
 
-    def dative(self, told: Event) -> bool:
-        return not any(self.referents[who].type & PERSON for who in told.r)
+    def dative(self, event: Event) -> bool:
+        return not any(self.referents[who].type & PERSON for who in event.r)
 
 
 def summarize(story: Story) -> Node:
     """The summary of a story."""
-    told = gist(story)
-    teller = _Summarizer(story.referents, told.topic)
-    types = told.main.slot(told.gap.lower())
-    if told.earlier:
-        gap = told.earlier.role_of(told.topic)
-        earlier = replace(told.earlier, tense="past")
-        named = bool(story.referents[told.topic].name)
-        subject = related(teller.simple(told.topic, types), earlier, gap.upper(), teller, named)
+    content = gist(story)
+    teller = _Summarizer(story.referents, content.topic)
+    types = content.main.slot(content.gap.lower())
+    if content.earlier:
+        gap = content.earlier.role_of(content.topic)
+        earlier = replace(content.earlier, tense="past")
+        is_named = bool(story.referents[content.topic].name)
+        subject = related(
+            teller.simple(content.topic, types), earlier, gap.upper(), teller, is_named
+        )
     else:
-        types &= told.later.slot(told.later.role_of(told.topic)) if told.later else ANY
-        subject = teller.refer((told.topic,), "nominative", types, False)
-    teller.told = True
-    then = (told.later, told.later.role_of(told.topic).upper()) if told.later else None
-    return sentence(clause(told.main, told.gap, teller, PLAINLY, subject, then))
+        types &= content.later.slot(content.later.role_of(content.topic)) if content.later else ANY
+        subject = teller.refer((content.topic,), "nominative", types, False)
+    teller.has_subject = True
+    continuation = (
+        (content.later, content.later.role_of(content.topic).upper()) if content.later else None
+    )
+    return sentence(clause(content.main, content.gap, teller, PLAINLY, subject, continuation))

@@ -21,18 +21,18 @@ def label_sentences(sentences: Sequence[Sentence]) -> Labelled:
 
 
 def _targets(sentence: Sentence) -> list[tuple[str, Target]]:
-    found: list[tuple[str, Target]] = []
+    targets: list[tuple[str, Target]] = []
     for i, word in enumerate(sentence.words):
         head = word.head - 1 if word.head else i
-        found.append(("pos", Target(word.xpos, (i, i + 1))))
-        found.append(("dep", Target(word.deprel, (i, i + 1), (head, head + 1))))
+        targets.append(("pos", Target(word.xpos, (i, i + 1))))
+        targets.append(("dep", Target(word.deprel, (i, i + 1), (head, head + 1))))
     for frame in sentence.frames:
-        found += [("srl", Target(a.role, frame.predicate, a.span)) for a in frame.arguments]
-    return found + [("nel", Target(label, span)) for span, label in sentence.entities]
+        targets += [("srl", Target(a.role, frame.predicate, a.span)) for a in frame.arguments]
+    return targets + [("nel", Target(label, span)) for span, label in sentence.entities]
 
 
-def _moved(target: Target, by: int) -> Target:
+def _moved(target: Target, offset: int) -> Target:
     def moved(span: Span) -> Span:
-        return span[0] + by, span[1] + by
+        return span[0] + offset, span[1] + offset
 
     return Target(target.label, moved(target.span1), target.span2 and moved(target.span2))

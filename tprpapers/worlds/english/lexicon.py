@@ -115,8 +115,8 @@ def _relation_entries(
     relations: Mapping[str, tuple[str, ...]],
 ) -> Iterator[tuple[str, LexicalEntry]]:
     for lemma, owners in _by_word(relations).items():
-        known = features(type="person", number="singular") | {"owner": owners}
-        yield "relation", LexicalEntry(lemma, "NN", lemma, known)
+        entry_features = features(type="person", number="singular") | {"owner": owners}
+        yield "relation", LexicalEntry(lemma, "NN", lemma, entry_features)
 
 
 def _closed_entries(closed: Mapping[str, Any]) -> Iterator[tuple[str, LexicalEntry]]:
@@ -127,9 +127,9 @@ def _closed_entries(closed: Mapping[str, Any]) -> Iterator[tuple[str, LexicalEnt
             continue
         for row in content:
             form, tag = row["form"], row["tag"]
-            known = features(**{k: v for k, v in row.items() if k not in ("form", "tag")})
+            entry_features = features(**{k: v for k, v in row.items() if k not in ("form", "tag")})
             roleset = "be.01" if name == "copula" else ""
-            yield name, LexicalEntry(form, tag, form, known, roleset)
+            yield name, LexicalEntry(form, tag, form, entry_features, roleset)
 
 
 def _verb_forms(lemma: str, row: Mapping[str, Any]) -> Iterator[tuple[str, str, dict[str, int]]]:
@@ -152,14 +152,16 @@ def _verb_entries(
     group: str, lemma: str, row: Mapping[str, Any]
 ) -> Iterator[tuple[str, LexicalEntry]]:
     frame = "transitive" if group in ("habitual", "reaction") else group
-    known = features(frame=frame, particle=row.get("particle", "none"))
-    known |= {slot: mask(kinds) for slot, kinds in _selected(row).items()}
+    entry_features = features(frame=frame, particle=row.get("particle", "none"))
+    entry_features |= {slot: mask(kinds) for slot, kinds in _selected(row).items()}
     roles = ROLES | (CAUSATIVE if group == "causative" else {}) | row.get("roles", {})
     roleset = row.get("roleset", f"{lemma}.01")
     for form, tag, inflection in _verb_forms(lemma, row):
         yield (
             "lexical",
-            LexicalEntry(form, tag, f"{group}:{lemma}", known | inflection, roleset, roles),
+            LexicalEntry(
+                form, tag, f"{group}:{lemma}", entry_features | inflection, roleset, roles
+            ),
         )
 
 
@@ -194,10 +196,10 @@ def lexicon() -> Lexicon:
     kinds = _lists(table["nouns"])
     rows = [(group, *row) for group, rows in table["verbs"].items() for row in rows.items()]
     verbs = {verb.lexeme: verb for verb in (_verb(*row) for row in rows)}
-    told = tuple(dict.fromkeys(verb.noun for verb in verbs.values() if verb.noun))
+    event_nouns = tuple(dict.fromkeys(verb.noun for verb in verbs.values() if verb.noun))
     goods = tuple(dict.fromkeys(noun for verb in verbs.values() for noun in verb.goods))
     classes = defaultdict(list)
-    for name, entry in _entries(table, kinds | {"event": told, "goods": goods}):
+    for name, entry in _entries(table, kinds | {"event": event_nouns, "goods": goods}):
         classes[name].append(entry)
     return Lexicon(
         {name: tuple(entries) for name, entries in classes.items()},

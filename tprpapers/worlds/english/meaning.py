@@ -36,29 +36,29 @@ def _node(phrase: Node, key: str) -> Node:
 
 def name_of(phrase: Node) -> tuple[str, ...]:
     """The words of a name."""
-    return tuple(word.form for _, word in phrase.parts if isinstance(word, LexicalEntry))
+    return tuple(word.form for _, word in phrase.children if isinstance(word, LexicalEntry))
 
 
 def traits_of(phrase: Node) -> frozenset[str]:
     """The modifiers of the noun: `young`, `at Ford`."""
-    found = (child for item, child in phrase.parts if item.relation in ("amod", "nmod"))
-    return frozenset(" ".join(_forms(child)) for child in found)
+    modifiers = (child for item, child in phrase.children if item.relation in ("amod", "nmod"))
+    return frozenset(" ".join(_forms(child)) for child in modifiers)
 
 
 def _forms(phrase: Node | LexicalEntry) -> tuple[str, ...]:
     if isinstance(phrase, LexicalEntry):
         return (phrase.form,)
-    return tuple(form for _, child in phrase.parts for form in _forms(child))
+    return tuple(form for _, child in phrase.children for form in _forms(child))
 
 
-def described(found: Mention, description: Node) -> Mention:
+def add_description(mention: Mention, description: Node) -> Mention:
     """The mention with the modifiers of `a young lawyer at Ford`."""
-    return replace(found, noun=_entry(description, "*").lexeme, traits=traits_of(description))
+    return replace(mention, noun=_entry(description, "*").lexeme, traits=traits_of(description))
 
 
 def _name(name: Node) -> Mention:
-    first = name.part("*")
-    gender = first.features.get("gender", 0) if first else 0
+    head = name.part("*")
+    gender = head.features.get("gender", 0) if head else 0
     return Mention("name", name.features["type"], name=name_of(name), gender=gender)
 
 
@@ -102,19 +102,19 @@ def _simple(phrase: Node) -> Mention:
 def mentions(phrase: Node) -> tuple[Mention, ...]:
     """The mentions of a phrase: one, or two where it joins them."""
     match phrase.rule.symbol, phrase.rule.name:
-        case "simple", _:
+        case ["simple", _]:
             return (_simple(phrase),)
-        case "name", _:
+        case ["name", _]:
             return (_name(phrase),)
-        case "description", _:
+        case ["description", _]:
             return (_noun(phrase, "indefinite"),)
-        case "np", "coordinated":
+        case ["np", "coordinated"]:
             return *mentions(_node(phrase, "*")), *mentions(_node(phrase, "conj"))
-        case "np", "kind":
+        case ["np", "kind"]:
             kind = _node(_node(phrase, "appos"), "*")
-            return (described(_simple(_node(phrase, "*")), kind),)
-        case "np", "identity":
-            found, named = _simple(_node(phrase, "*")), _name(_node(_node(phrase, "appos"), "*"))
-            return (replace(found, name=named.name, gender=named.gender),)
+            return (add_description(_simple(_node(phrase, "*")), kind),)
+        case ["np", "identity"]:
+            mention, name = _simple(_node(phrase, "*")), _name(_node(_node(phrase, "appos"), "*"))
+            return (replace(mention, name=name.name, gender=name.gender),)
         case _:
             return mentions(_node(phrase, "*"))

@@ -49,61 +49,68 @@ class Narrator:
             self.referrer.state = before
         return None
 
-    def event(self, told: Event, then: Event | None = None, late: bool = False) -> Node:
+    def event(
+        self, happening: Event, continuation: Event | None = None, late: bool = False
+    ) -> Node:
         """An event in a sentence: active or passive, the time in front or behind."""
-        gap = "S" if then else self._gap(told)
-        content, front = told, None
-        if told.time and told.time[0] == "on" and not (then or late) and self.chance.happens(0.25):
-            content, front = replace(told, time=()), fragment("time", told.time)
+        gap = "S" if continuation else self._gap(happening)
+        content, front = happening, None
+        if (
+            happening.time
+            and happening.time[0] == "on"
+            and not (continuation or late)
+            and self.chance.happens(0.25)
+        ):
+            content, front = replace(happening, time=()), fragment("time", happening.time)
         perfect = self.chance.happens(0.5) and not late
         if front and self.planner.cast.careful:
             perfect = False
         manner = Manner(self.chance.happens(0.7), late, perfect)
-        after = (then, "S") if then else None
+        after = (continuation, "S") if continuation else None
         return sentence(clause(content, gap, self.referrer, manner, None, after), front)
 
-    def _gap(self, told: Event) -> str:
+    def _gap(self, event: Event) -> str:
         """The role of the subject: more often the one who acts."""
-        passives = [g for g in PASSIVES.get(told.verb.frame, "") if getattr(told, g.lower())]
-        if told.s and (not passives or self.chance.happens(0.55)):
+        passives = [g for g in PASSIVES.get(event.verb.frame, "") if getattr(event, g.lower())]
+        if event.s and (not passives or self.chance.happens(0.55)):
             return "S"
         return self.chance.pick(passives)
 
-    def happening(self, told: Event) -> Node:
+    def happening(self, event: Event) -> Node:
         """`The sale happened in Paris.`"""
-        what = self._nominal(told)
-        verb = "happening:come" if told.verb.comes else self.chance.weighted(HAPPENINGS)
-        happened = Event(verb, told.tense, s=(what,), place=told.place, time=told.time)
+        noun = self._nominal(event)
+        verb = "happening:come" if event.verb.comes else self.chance.weighted(HAPPENINGS)
+        happened = Event(verb, event.tense, s=(noun,), place=event.place, time=event.time)
         return self.event(happened)
 
-    def _nominal(self, told: Event) -> int:
+    def _nominal(self, event: Event) -> int:
         """The noun for an event, as something that readers know of."""
-        what = self.planner.cast.append(Referent(mask("event"), told.verb.noun, gender="neuter"))
-        self.referrer.known[what] = frozenset(["kind"])
-        return what
+        noun = self.planner.cast.append(Referent(mask("event"), event.verb.noun, gender="neuter"))
+        self.referrer.knowledge[noun] = frozenset(["kind"])
+        return noun
 
     def identity(self, who: int, deed: Event | None = None) -> Node:
         """`The lawyer, who had left Ford, is Anna Kim.`"""
-        known, referrer = self.planner.cast.referents[who], self.referrer
+        referent, referrer = self.planner.cast.referents[who], self.referrer
         referrer.subject = (who,)
-        subject = plain(definite(known))
+        subject = plain(definite(referent))
         if deed:
             gap = deed.role_of(who).upper()
-            subject = related(definite(known), deed, gap, referrer, self.chance.happens(0.4))
-        name = fragment("name", known.name, known.type)
+            subject = related(definite(referent), deed, gap, referrer, self.chance.happens(0.4))
+        name = fragment("name", referent.name, referent.type)
         referrer.learn(who, "name", "surname")
         style = "copula" if deed else self.chance.pick(("copula", "passive", "active"))
         if style == "copula":
-            parts = {"ARG1": subject, "cop": word("copula", "is"), "ARG2": name}
-            return sentence(build("clause.identity", parts))
+            children = {"ARG1": subject, "cop": word("copula", "is"), "ARG2": name}
+            return sentence(build("clause.identity", children))
         return self._identified(subject, build("label.as", {"*": name}), style)
 
     def _identified(self, whom: Node, label: Node, style: str) -> Node:
         """`The lawyer was identified as Kim`, `officials identified the lawyer as Kim`."""
         group = verb_group("naming:identify", "past", style, False, style == "active", Manner())
-        parts = {"*": group, "R": label, "O": whom}
+        children = {"*": group, "R": label, "O": whom}
         suffix = ".passive" if style == "passive" else ""
-        predicate = build("predicate.single", {"*": build(f"vp.naming{suffix}", parts)})
+        predicate = build("predicate.single", {"*": build(f"vp.naming{suffix}", children)})
         if style == "passive":
             return sentence(build("clause.passive", {"nsubj:pass": whom, "*": predicate}))
         (people,) = self.planner.people()
@@ -113,15 +120,15 @@ class Narrator:
 
     def renaming(self, who: int) -> Node:
         """`The carmaker was renamed Lincoln.`"""
-        known, referrer = self.planner.cast.referents[who], self.referrer
-        subject = referrer.refer((who,), "nominative", known.type, False)
+        referent, referrer = self.planner.cast.referents[who], self.referrer
+        subject = referrer.refer((who,), "nominative", referent.type, False)
         referrer.renamed |= {who}
         group = verb_group("renaming:rename", "past", "passive", False, False, Manner())
         when = self.planner.time("past", 0.6)
         symbol = "span" if when and when[0] == "last" else "time"
-        name = fragment("name", known.name, known.type)
-        parts = {"*": group, "R": name, "ARGM-TMP": fragment(symbol, when) if when else None}
-        predicate = build("predicate.single", {"*": build("vp.renaming.passive", parts)})
+        name = fragment("name", referent.name, referent.type)
+        children = {"*": group, "R": name, "ARGM-TMP": fragment(symbol, when) if when else None}
+        predicate = build("predicate.single", {"*": build("vp.renaming.passive", children)})
         return sentence(build("clause.passive", {"nsubj:pass": subject, "*": predicate}))
 
     def distraction(self, main: Event, participants: Actors) -> Node:
@@ -153,8 +160,8 @@ class Narrator:
     def _undone(self, who: int) -> Node:
         """A sentence on what a participant did not do, or may do."""
         tense = self.chance.pick(("past", "possible"))
-        told = self.planner.follow(who, tense) or self.planner.deed(tense, {})
-        return self.event(replace(told, negative=tense == "past"))
+        event = self.planner.follow(who, tense) or self.planner.deed(tense, {})
+        return self.event(replace(event, negative=tense == "past"))
 
     def _reaction(self, main: Event) -> Node:
         """A sentence on what somebody says about the main event."""
@@ -165,6 +172,6 @@ class Narrator:
 
     def _habit(self, who: int) -> Node:
         """A sentence on what a participant, or people, do all the time."""
-        first = self.planner.habit((who,) if self.chance.happens(0.6) else self.planner.people())
-        second = self.planner.habit(first.s) if self.chance.happens(0.4) else None
-        return self.event(first, second)
+        habit = self.planner.habit((who,) if self.chance.happens(0.6) else self.planner.people())
+        repetition = self.planner.habit(habit.s) if self.chance.happens(0.4) else None
+        return self.event(habit, repetition)

@@ -8,9 +8,9 @@ from tprpapers.worlds.english.annotation import analyze, article
 from tprpapers.worlds.english.atoms import ANY
 from tprpapers.worlds.english.grammar import (
     CLOSE,
+    Child,
     Item,
     Node,
-    Part,
     Rule,
     join,
     literal,
@@ -34,13 +34,13 @@ def _symbols() -> Iterator[tuple[str, LexicalEntry]]:
 @cache
 def _dictionary(initial: bool) -> Mapping[str, Words]:
     """The words by form, as it is written inside a sentence or at its start."""
-    found: defaultdict[str, defaultdict[str, list[LexicalEntry]]] = defaultdict(
+    entries_by_form: defaultdict[str, defaultdict[str, list[LexicalEntry]]] = defaultdict(
         lambda: defaultdict(list)
     )
     for symbol, entry in _symbols():
         form = entry.form[0].upper() + entry.form[1:] if initial else entry.form
-        found[form][symbol].append(entry)
-    return found
+        entries_by_form[form][symbol].append(entry)
+    return entries_by_form
 
 
 @cache
@@ -101,40 +101,42 @@ class _Chart:
             yield start, CLOSE
 
     def _extend(
-        self, rule: Rule, i: int, start: int, parts: tuple[Part, ...]
+        self, rule: Rule, i: int, start: int, children: tuple[Child, ...]
     ) -> Iterator[tuple[int, Node]]:
         """The phrases by a rule whose first i items are done."""
         if i == len(rule.items):
-            if node := join(rule, parts):
+            if node := join(rule, children):
                 yield start, node
             return
         item = rule.items[i]
         if item.optional:
-            yield from self._extend(rule, i + 1, start, parts)
+            yield from self._extend(rule, i + 1, start, children)
         for end, child in self.phrases(item.symbol, start):
             if _fits(item, child):
-                yield from self._extend(rule, i + 1, end, (*parts, (item, child)))
+                yield from self._extend(rule, i + 1, end, (*children, (item, child)))
 
 
 def _fits(item: Item, child: Node | LexicalEntry) -> bool:
     """True if a phrase has what the item asks for, whatever stands beside it."""
-    known = child.features
-    return all(variable or known.get(name, ANY) & atoms for name, atoms, variable in item.demands)
+    features = child.features
+    return all(
+        variable or features.get(name, ANY) & atoms for name, atoms, variable in item.demands
+    )
 
 
 def parse_tree(words: Sequence[str]) -> Node | None:
     """The one phrase structure of a sentence; None where there is none, or more than one."""
     chart = _Chart(tuple(words))
-    whole = [tree for end, tree in chart.phrases("sentence", 0) if end == len(words)]
-    return whole[0] if len(whole) == 1 and isinstance(whole[0], Node) else None
+    trees = [tree for end, tree in chart.phrases("sentence", 0) if end == len(words)]
+    return trees[0] if len(trees) == 1 and isinstance(trees[0], Node) else None
 
 
 @cache
 def fragment(symbol: str, words: tuple[str, ...], kind: int = ANY) -> Node:
     """The phrase of a kind and type that these words are, as they stand inside a sentence."""
     chart = _Chart(("", *words))
-    whole = (phrase for end, phrase in chart.phrases(symbol, 1) if end == len(words) + 1)
-    return next(p for p in whole if isinstance(p, Node) and p.features.get("type", ANY) & kind)
+    phrases = (phrase for end, phrase in chart.phrases(symbol, 1) if end == len(words) + 1)
+    return next(p for p in phrases if isinstance(p, Node) and p.features.get("type", ANY) & kind)
 
 
 def parse(words: Sequence[str]) -> Sentence | None:

@@ -16,79 +16,83 @@ PRONOUNS = {
 }
 POSSESSIVES = {"female": "her", "male": "his"}
 PERSON = mask("person")
-NAMED = mask("person|org|gpe")
+NAMED_TYPES = mask("person|org|gpe")
 
 
-def full_name(known: Referent) -> Node:
+def full_name(referent: Referent) -> Node:
     """All of a name."""
-    return fragment("simple", known.name, known.type)
+    return fragment("simple", referent.name, referent.type)
 
 
-def short_name(known: Referent) -> Node:
+def short_name(referent: Referent) -> Node:
     """A person's surname, the name of anything else."""
-    return fragment("simple", known.name[-1:], known.type)
+    return fragment("simple", referent.name[-1:], referent.type)
 
 
-def titled(known: Referent, title: str) -> Node:
+def titled(referent: Referent, title: str) -> Node:
     """A title and a surname."""
-    return fragment("simple", (title, known.name[-1]))
+    return fragment("simple", (title, referent.name[-1]))
 
 
-def definite(known: Referent, determiner: str = "the") -> Node:
+def definite(referent: Referent, determiner: str = "the") -> Node:
     """`the` and the kind, or `that` and the kind of a single one."""
-    if known.count == "a":
-        return fragment("simple", (determiner, known.noun))
-    return fragment("simple", ("the", plural(known.noun)))
+    if referent.count == "a":
+        return fragment("simple", (determiner, referent.noun))
+    return fragment("simple", ("the", plural(referent.noun)))
 
 
-def demonstrative(known: Referent) -> Node:
+def demonstrative(referent: Referent) -> Node:
     """`that lawyer`."""
-    return definite(known, "that")
+    return definite(referent, "that")
 
 
-def _kind(known: Referent) -> tuple[str, ...]:
+def _kind(referent: Referent) -> tuple[str, ...]:
     """The kind with what is said before it: `young lawyer`."""
-    return (*(trait for trait in sorted(known.traits) if " " not in trait), known.noun)
+    return (*(trait for trait in sorted(referent.traits) if " " not in trait), referent.noun)
 
 
-def indefinite(known: Referent) -> Node:
+def indefinite(referent: Referent) -> Node:
     """`a`, a number or nothing, and the kind with what is said of it."""
-    words = _kind(known)
-    if known.count == "a":
+    words = _kind(referent)
+    if referent.count == "a":
         return fragment("simple", (article(words[0]), *words))
-    count = (known.count,) if known.count else ()
-    return fragment("simple", (*count, plural(known.noun)))
+    count = (referent.count,) if referent.count else ()
+    return fragment("simple", (*count, plural(referent.noun)))
 
 
-def pronoun(known: Referent, case: str) -> Node:
+def pronoun(referent: Referent, case: str) -> Node:
     """He, him, she, her or it."""
-    return fragment("simple", (PRONOUNS.get((known.gender, case), "it"),))
+    return fragment("simple", (PRONOUNS.get((referent.gender, case), "it"),))
 
 
-def with_kind(known: Referent) -> Node:
+def with_kind(referent: Referent) -> Node:
     """`Ford, a carmaker in Kent,`."""
-    base = (word for trait in known.traits if " " in trait for word in trait.split())
-    words = _kind(known)
+    base = (word for trait in referent.traits if " " in trait for word in trait.split())
+    words = _kind(referent)
     kind = fragment("description", (article(words[0]), *words, *base))
-    return build("np.kind", {"*": full_name(known), "appos": build("aside.kind", {"*": kind})})
+    return build("np.kind", {"*": full_name(referent), "appos": build("aside.kind", {"*": kind})})
 
 
-def with_name(known: Referent) -> Node:
+def with_name(referent: Referent) -> Node:
     """`the carmaker, Ford,`."""
-    name = fragment("name", known.name, known.type)
-    return build("np.identity", {"*": definite(known), "appos": build("aside.name", {"*": name})})
+    name = fragment("name", referent.name, referent.type)
+    return build(
+        "np.identity", {"*": definite(referent), "appos": build("aside.name", {"*": name})}
+    )
 
 
-def owned(known: Referent, owner: tuple[str, ...]) -> Node:
+def owned(referent: Referent, owner: tuple[str, ...]) -> Node:
     """`Ford 's chairman`, `her brother`."""
-    return fragment("simple", (*owner, known.noun))
+    return fragment("simple", (*owner, referent.noun))
 
 
-def pair(one: Node, other: Node) -> Node:
+def pair(first_phrase: Node, second_phrase: Node) -> Node:
     """Two joined by `and`."""
-    return build("np.coordinated", {"*": one, "conj": build("second.np", {"*": other})})
+    return build(
+        "np.coordinated", {"*": first_phrase, "conj": build("second.np", {"*": second_phrase})}
+    )
 
 
 def is_single(types: int) -> bool:
     """True if only persons, only organizations or only places can stand there."""
-    return (types & NAMED).bit_count() == 1
+    return (types & NAMED_TYPES).bit_count() == 1

@@ -13,7 +13,7 @@ from tprpapers.worlds.english.story import SIMPLE, Actors, Event
 MAIN = {"simple": 0.68, "clausal": 0.12, "control": 0.1, "causative": 0.1}
 DEEDS = {"intransitive": 0.17, "transitive": 0.48, "ditransitive": 0.28, "donation": 0.07}
 TENSES = {"past": 0.7, "future": 0.2, "possible": 0.1}
-SAID = {"past": 0.45, "future": 0.45, "possible": 0.1}
+SPEECH_TENSES = {"past": 0.45, "future": 0.45, "possible": 0.1}
 TIMES = {
     "past": ("day", "day", "part", "part", "hour", "last", "season"),
     "earlier": ("month", "month", "year", "last", "season"),
@@ -43,16 +43,16 @@ class Planner:
 
     chance: Chance
     cast: Cast
-    used: set[str] = field(default_factory=set)
+    used_verbs: set[str] = field(default_factory=set)
 
     def verb(self, frame: str, s: int = ANY) -> Verb:
         """An unused verb of a frame, if there is one."""
         choices = verbs_of(frame, s)
-        free = [verb for verb in choices if verb.lexeme not in self.used]
+        free = [verb for verb in choices if verb.lexeme not in self.used_verbs]
         return self._take(self.chance.pick(free or choices))
 
     def _take(self, verb: Verb) -> Verb:
-        self.used.add(verb.lexeme)
+        self.used_verbs.add(verb.lexeme)
         self.cast.reserve(verb.noun)
         self.cast.reserve(verb.lexeme.partition(":")[2])
         return verb
@@ -75,40 +75,40 @@ class Planner:
         if role == "o" and verb.goods:
             return (self.cast.add_goods(verb.goods),)
         kinds = types_in(getattr(verb, role))
-        one = self.cast.add(self.chance.pick(kinds))
+        actor = self.cast.add(self.chance.pick(kinds))
         if role == "o" and kinds == ("person",) and self.chance.happens(PAIRS):
-            return one, self.cast.add("person")
-        return (one,)
+            return actor, self.cast.add("person")
+        return (actor,)
 
     def main(self) -> Event:
         """The event that a report is about, with where and when."""
         frame = self.chance.weighted(MAIN)
         if frame == "simple":
-            told = self.deed(self.chance.weighted(TENSES), {})
+            event = self.deed(self.chance.weighted(TENSES), {})
         else:
-            told = getattr(self, f"_{frame}")()
-            if told.tense == "present":
-                return told
+            event = getattr(self, f"_{frame}")()
+            if event.tense == "present":
+                return event
         place = self.cast.add_site() if self.chance.happens(0.85) else None
-        told = replace(told, place=place, time=self.time(told.tense, 0.9))
-        if told.verb.priced and self.chance.happens(0.5):
-            told = replace(told, price=self._price())
-        return told
+        event = replace(event, place=place, time=self.time(event.tense, 0.9))
+        if event.verb.priced and self.chance.happens(0.5):
+            event = replace(event, price=self._price())
+        return event
 
     def statement(self, depth: int, content: Event | None = None) -> Event:
         """Somebody says that somebody else says … that something is so."""
-        told = self.fill(self.verb("clausal"), self._attitude(), {})
+        event = self.fill(self.verb("clausal"), self._attitude(), {})
         if depth > 1:
-            return replace(told, c=self.statement(depth - 1, content))
-        return replace(told, c=content or self._said(told.s))
+            return replace(event, c=self.statement(depth - 1, content))
+        return replace(event, c=content or self._draw_content(event.s))
 
-    def _said(self, speaker: Actors) -> Event:
+    def _draw_content(self, speaker: Actors) -> Event:
         """Something that somebody does, or somebody else."""
         kind = self.cast.referents[speaker[0]].type
-        own = self.chance.happens(0.4)
-        tense = self.chance.weighted(SAID)
-        told = self.deed(tense, {"s": speaker} if own else {}, kind if own else ANY)
-        return replace(told, negative=self.chance.happens(0.25))
+        is_speaker = self.chance.happens(0.4)
+        tense = self.chance.weighted(SPEECH_TENSES)
+        event = self.deed(tense, {"s": speaker} if is_speaker else {}, kind if is_speaker else ANY)
+        return replace(event, negative=self.chance.happens(0.25))
 
     def _clausal(self) -> Event:
         return self.statement(1)
@@ -120,8 +120,8 @@ class Planner:
 
     def _causative(self) -> Event:
         content = self.deed("base", {})
-        told = self.fill(self.verb("causative"), self._attitude(), {"o": content.s})
-        return replace(told, c=content)
+        event = self.fill(self.verb("causative"), self._attitude(), {"o": content.s})
+        return replace(event, c=content)
 
     def _attitude(self) -> str:
         """The tense of what is said, planned or asked."""
@@ -140,16 +140,16 @@ class Planner:
         """Events of others: one or two of them, one thing or two; or somebody's people."""
         tense = self.chance.pick(("past", "past", "future"))
         owned = {"s": (self.cast.add_relation(who),)} if self.chance.happens(0.6) else {}
-        told = self.deed(tense, owned, mask("person") if owned else ANY)
-        if told.o and told.verb.o == mask("person") and self.chance.happens(0.6):
-            told = replace(told, o=(self.cast.add_relation(who, beside=told.s),))
-        told = replace(told, time=self.time(tense, 0.4))
-        kind = self.cast.referents[told.s[0]].type
-        if not owned and self.chance.happens(PAIRS) and is_single(told.slot("s")):
-            told = replace(told, s=(*told.s, self.cast.add(types_in(kind)[0])))
-        if self.chance.happens(0.7) or len(told.s) > 1:
-            return told, None
-        return told, self.deed(tense, {"s": told.s}, kind)
+        event = self.deed(tense, owned, mask("person") if owned else ANY)
+        if event.o and event.verb.o == mask("person") and self.chance.happens(0.6):
+            event = replace(event, o=(self.cast.add_relation(who, neighbors=event.s),))
+        event = replace(event, time=self.time(tense, 0.4))
+        kind = self.cast.referents[event.s[0]].type
+        if not owned and self.chance.happens(PAIRS) and is_single(event.slot("s")):
+            event = replace(event, s=(*event.s, self.cast.add(types_in(kind)[0])))
+        if self.chance.happens(0.7) or len(event.s) > 1:
+            return event, None
+        return event, self.deed(tense, {"s": event.s}, kind)
 
     def intent(self) -> Event:
         """An event that somebody plans, or is asked, to bring about."""
@@ -158,12 +158,12 @@ class Planner:
     def follow(self, who: int, tense: str) -> Event | None:
         """Another deed of the topic, done or suffered, or None where no verb is left."""
         kinds = types_in(self.cast.referents[who].type)
-        free = [(v, role) for v, role in _deeds_of(kinds[0]) if v.lexeme not in self.used]
+        free = [(v, role) for v, role in _deeds_of(kinds[0]) if v.lexeme not in self.used_verbs]
         if not free:
             return None
         verb, role = self.chance.pick(free)
-        told = self.fill(self._take(verb), tense, {role: (who,)})
-        return replace(told, time=self.time(tense, 0.6))
+        event = self.fill(self._take(verb), tense, {role: (who,)})
+        return replace(event, time=self.time(tense, 0.6))
 
     def time(self, tense: str, probability: float) -> tuple[str, ...]:
         """The time at which something happened or will happen; or no time."""

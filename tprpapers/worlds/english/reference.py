@@ -44,7 +44,7 @@ class Referrer:
     cast: Cast
     pronouns: float  # how often a pronoun is used where it can be
     styles: dict[int, str] = field(default_factory=dict)
-    known: dict[int, frozenset[str]] = field(default_factory=dict)
+    knowledge: dict[int, frozenset[str]] = field(default_factory=dict)
     subjects: tuple[Actors, ...] = ()
     subject: Actors = ()  # of the sentence that is being told
     apposed: frozenset[int] = frozenset()  # who is to be named at the next occasion
@@ -58,8 +58,10 @@ class Referrer:
         who = actors[0]
         if case == "oblique":
             return self._with_more(who, types) or plain(self.simple(who, types))
-        again = below and actors == self.subject  # repeating its name would mean somebody else
-        if self._can_be_pronoun(who, case, below) and (again or self.chance.happens(self.pronouns)):
+        is_subject = below and actors == self.subject  # repeating its name would mean somebody else
+        if self._can_be_pronoun(who, case, below) and (
+            is_subject or self.chance.happens(self.pronouns)
+        ):
             return plain(pronoun(self.now(who), case))
         return self._with_more(who, types) or plain(self.simple(who, types))
 
@@ -74,12 +76,12 @@ class Referrer:
         if referent.owner is not None:
             self.learn(who, "kind")
             return owned(referent, self._owner(referent.owner))
-        if who not in self.known:
+        if who not in self.knowledge:
             return self._introduced(who, referent, types)
         options: list[Callable[[Referent], Node]] = []
-        if "surname" in self.known[who] and is_single(types):
+        if "surname" in self.knowledge[who] and is_single(types):
             options.append(short_name)
-        if "kind" in self.known[who]:
+        if "kind" in self.knowledge[who]:
             options += [definite, demonstrative if self.chance.happens(0.3) else definite]
         return self.chance.pick(options or [full_name])(referent)
 
@@ -87,8 +89,8 @@ class Referrer:
         self.learn(who, "name", "surname")
         return fragment("place", ("in", *self.now(who).name))
 
-    def dative(self, told: Event) -> bool:
-        del told
+    def dative(self, event: Event) -> bool:
+        del event
         return self.chance.happens(0.5)
 
     def end(self) -> None:
@@ -98,11 +100,11 @@ class Referrer:
     @property
     def state(self) -> tuple[dict[int, frozenset[str]], tuple[Actors, ...]]:
         """The state that telling a sentence changes, kept to return to if the sentence is dropped."""
-        return dict(self.known), self.subjects
+        return dict(self.knowledge), self.subjects
 
     @state.setter
     def state(self, before: tuple[dict[int, frozenset[str]], tuple[Actors, ...]]) -> None:
-        self.known, self.subjects = dict(before[0]), before[1]
+        self.knowledge, self.subjects = dict(before[0]), before[1]
         self.subject = ()
 
     def style(self, who: int) -> str:
@@ -112,40 +114,42 @@ class Referrer:
             return "kind"
         if who not in self.styles:
             style = self.chance.weighted(MINOR)
-            named = style != "title" or referent.noun in lexicon().titles.values()
-            self.styles[who] = style if named else "name"
+            is_named = style != "title" or referent.noun in lexicon().titles.values()
+            self.styles[who] = style if is_named else "name"
         return self.styles[who]
 
     def _owner(self, who: int) -> tuple[str, ...]:
         """The words for an owner who is known already: a pronoun, a name or a kind."""
-        known = self.now(who)
+        referent = self.now(who)
         if self._can_be_pronoun(who, "nominative", True) and self.chance.happens(self.pronouns):
-            return (POSSESSIVES.get(known.gender, "its"),)
-        if "surname" in self.known[who]:
-            return known.name[-1], "'s"
-        return "the", known.noun, "'s"
+            return (POSSESSIVES.get(referent.gender, "its"),)
+        if "surname" in self.knowledge[who]:
+            return referent.name[-1], "'s"
+        return "the", referent.noun, "'s"
 
     def _can_be_pronoun(self, who: int, case: str, below: bool) -> bool:
-        if who not in self.known:
+        if who not in self.knowledge:
             return False
-        said = mentions(pronoun(self.now(who), case))[0]
-        before = (*self.subjects, self.subject) if below and self.subject else self.subjects
-        return antecedent(said, before, self._as_known) == who
+        mention = mentions(pronoun(self.now(who), case))[0]
+        earlier_subjects = (
+            (*self.subjects, self.subject) if below and self.subject else self.subjects
+        )
+        return antecedent(mention, earlier_subjects, self._as_known) == who
 
     def _as_known(self, who: int) -> Referent:
         """Somebody as a reader knows them: the gender of a person comes with the first name."""
         referent = self.now(who)
-        return referent if "name" in self.known.get(who, ()) else replace(referent, gender="")
+        return referent if "name" in self.knowledge.get(who, ()) else replace(referent, gender="")
 
     def _with_more(self, who: int, types: int) -> Node | None:
         """A name with the kind or a kind with the name, where readers lack the other."""
         referent = self.now(who)
-        known, style = self.known.get(who, frozenset()), self.style(who)
-        if who in self.apposed and known == {"kind"}:
+        knowledge, style = self.knowledge.get(who, frozenset()), self.style(who)
+        if who in self.apposed and knowledge == {"kind"}:
             self.learn(who, "kind", "name", "surname")
             return with_name(referent)
         bare = style == "name" and not referent.type & PERSON and not is_single(types)
-        if (style == "both" and not known) or (bare and "kind" not in known):
+        if (style == "both" and not knowledge) or (bare and "kind" not in knowledge):
             self.learn(who, "kind", "name", "surname")
             return with_kind(referent)
         return None
@@ -162,6 +166,6 @@ class Referrer:
         self.learn(who, "name", "surname")
         return full_name(referent)
 
-    def learn(self, who: int, *what: str) -> None:
+    def learn(self, who: int, *facts: str) -> None:
         """Notes what readers know of somebody from now on."""
-        self.known[who] = self.known.get(who, frozenset()) | set(what)
+        self.knowledge[who] = self.knowledge.get(who, frozenset()) | set(facts)

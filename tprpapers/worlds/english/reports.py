@@ -50,18 +50,18 @@ class ReportKnobs:
     ]  # of the generator: 2 words nothing that English does not (see Cast)
 
     @classmethod
-    def of(cls, given: Mapping[str, object]) -> "ReportKnobs":
+    def of(cls, knobs: Mapping[str, object]) -> "ReportKnobs":
         """The default knobs with the given ones changed."""
-        for name in given:
+        for name in knobs:
             if name not in asdict(cls()):
                 raise unknown("knob", name, asdict(cls()))
-        return cls(**given)  # type: ignore[arg-type]
+        return cls(**knobs)  # type: ignore[arg-type]
 
     def __post_init__(self) -> None:
         if self.version not in VERSIONS:
-            known = ", ".join(map(str, VERSIONS))
+            accepted = ", ".join(map(str, VERSIONS))
             raise InputError(
-                f"version = {self.version}; versions of the generated English: {known}"
+                f"version = {self.version}; versions of the generated English: {accepted}"
             )
         low, high = self.sentences
         if not 4 <= low <= high <= 12:
@@ -69,11 +69,11 @@ class ReportKnobs:
                 f"sentences = {self.sentences}; give two numbers from 4 to 12, in order"
             )
         if self.depth < 1 or not NAMES[0] <= self.names <= NAMES[1]:
-            given = f"depth = {self.depth}, names = {self.names}"
-            raise InputError(f"{given}; depth is at least 1, names {NAMES[0]} to {NAMES[1]}")
+            values = f"depth = {self.depth}, names = {self.names}"
+            raise InputError(f"{values}; depth is at least 1, names {NAMES[0]} to {NAMES[1]}")
         if not (0 <= self.ambiguity <= 1 and 0 <= self.pronouns <= 1):
-            given = f"ambiguity = {self.ambiguity}, pronouns = {self.pronouns}"
-            raise InputError(f"{given}; both are probabilities from 0 to 1")
+            values = f"ambiguity = {self.ambiguity}, pronouns = {self.pronouns}"
+            raise InputError(f"{values}; both are probabilities from 0 to 1")
 
 
 @dataclass(frozen=True)
@@ -95,17 +95,17 @@ class Report:
     @property
     def offsets(self) -> tuple[tuple[tuple[int, int], ...], ...]:
         """The start and end of the words of every sentence in `source`, in characters."""
-        placed, start = [], 0
+        offsets, start = [], 0
         for sentence in self.document:
-            placed.append(tuple((start + a, start + b) for a, b in sentence.offsets))
+            offsets.append(tuple((start + a, start + b) for a, b in sentence.offsets))
             start += len(sentence.text) + 1
-        return tuple(placed)
+        return tuple(offsets)
 
-    def labels(self, written: str | None) -> Labels:
+    def labels(self, text: str | None) -> Labels:
         """The labels of all sentences; for a written text, of that text if it is a sentence of the
         language.
         """
-        sentence = self.summary if written is None else parse(tokenize(written))
+        sentence = self.summary if text is None else parse(tokenize(text))
         return label_sentences(self.document), sentence and label_sentences([sentence])
 
     @cached_property
@@ -142,8 +142,8 @@ def sample(index: int, seed: int = 0, split: str = "train", **knobs: object) -> 
     Raises: InputError for an unknown split or knob, or a knob out of its range.
     """
     check_split(split)
-    chance, chosen = Chance(f"{seed}/{split}/{index}"), ReportKnobs.of(knobs)
-    while not (report := _attempt(chance, split, chosen)):
+    chance, report_knobs = Chance(f"{seed}/{split}/{index}"), ReportKnobs.of(knobs)
+    while not (report := _attempt(chance, split, report_knobs)):
         pass
     return report
 
@@ -162,10 +162,10 @@ def _attempt(chance: Chance, split: str, knobs: ReportKnobs) -> Report | None:
     referrer = Referrer(chance, cast, knobs.pronouns)
     narrator = Narrator(chance, planner, referrer, knobs.depth, ALLOWED[split == COMPOSITIONAL])
     low, high = knobs.sentences
-    told = narrate(narrator, story, low + chance.below(high - low + 1), high)
-    if not told or cast.exhausted:
+    trees = narrate(narrator, story, low + chance.below(high - low + 1), high)
+    if not trees or cast.exhausted:
         return None
-    return Report(tuple(analyze(t).sentence() for t in told), analyze(tree).sentence())
+    return Report(tuple(analyze(t).sentence() for t in trees), analyze(tree).sentence())
 
 
 def _with_deeds(chance: Chance, planner: Planner, main: Event) -> Story:
@@ -174,8 +174,8 @@ def _with_deeds(chance: Chance, planner: Planner, main: Event) -> Story:
     events = [main]
     after = chance.pick(("past", "future")) if main.tense == "past" else "future"
     for tense, probability in (("earlier", 0.5), (after, 0.45)):
-        told = tense == "earlier" or main.verb.frame != "clausal"
-        if told and chance.happens(probability) and (deed := planner.follow(topic, tense)):
+        is_allowed = tense == "earlier" or main.verb.frame != "clausal"
+        if is_allowed and chance.happens(probability) and (deed := planner.follow(topic, tense)):
             events.append(deed)
     return Story(tuple(planner.cast.referents), tuple(events))
 
@@ -188,10 +188,10 @@ def split_of(story: Story) -> str:
     return split_by_hash("/".join(_fingerprint(story.events[0], story)), SPLITS)
 
 
-def _fingerprint(told: Event, story: Story) -> Iterator[str]:
-    yield told.lexeme
+def _fingerprint(event: Event, story: Story) -> Iterator[str]:
+    yield event.lexeme
     for role in "sor":
-        for who in getattr(told, role):
+        for who in getattr(event, role):
             yield f"{role} {' '.join(story.referents[who].name) or story.referents[who].noun}"
-    if told.c:
-        yield from _fingerprint(told.c, story)
+    if event.c:
+        yield from _fingerprint(event.c, story)

@@ -61,8 +61,8 @@ def with_version(spec: str) -> str:
 
 
 def _knobs(spec: str) -> dict[str, object]:
-    given = spec.removeprefix(NAME).removeprefix(":")
-    return dict(map(_knob, filter(None, given.split(","))))
+    assignments = spec.removeprefix(NAME).removeprefix(":")
+    return dict(map(_knob, filter(None, assignments.split(","))))
 
 
 def _knob(text: str) -> tuple[str, object]:

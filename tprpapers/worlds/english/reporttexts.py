@@ -13,7 +13,7 @@ from tprpapers.worlds.loader import Loader
 from tprprobe.data.dataset import Dataset, Labels, Request
 from tprprobe.errors import InputError
 
-READ = {"texts": None, "openings": 1}  # how many sentences of a report
+N_SENTENCES = {"texts": None, "openings": 1}  # how many sentences of a report
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class ReportText:
     def target(self) -> str:
         return " ".join(sentence.text for sentence in self.sentences)
 
-    def labels(self, written: str | None) -> Labels:
+    def labels(self, text: str | None) -> Labels:
         """The labels of the sentences; none of a text that was written instead."""
-        return None, label_sentences(self.sentences) if written is None else None
+        return None, label_sentences(self.sentences) if text is None else None
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,20 +37,22 @@ class ReportTexts(Dataset[ReportText]):
     """The first ``most`` sentences of drawn reports; all of them for None."""
 
     reports: DrawnReports
-    most: int | None
+    max_sentences: int | None
 
     @property
     def tasks(self) -> tuple[str, ...]:
         return TASKS
 
     def read(self, rows: range) -> Iterator[ReportText]:
-        return (ReportText(each.document[: self.most]) for each in self.reports.read(rows))
+        return (
+            ReportText(report.document[: self.max_sentences]) for report in self.reports.read(rows)
+        )
 
 
 def is_texts(spec: str) -> bool:
     """True if a data set is texts of the generated English: `texts:english` or `openings:english:KNOB=VALUE,…`."""
-    read, _, english = spec.partition(":")
-    return read in READ and is_english(english)
+    kind, _, english = spec.partition(":")
+    return kind in N_SENTENCES and is_english(english)
 
 
 def read_texts(request: Request) -> ReportTexts:
@@ -62,12 +64,12 @@ def read_texts(request: Request) -> ReportTexts:
         raise InputError(
             f"no data {request.spec!r}; accepted: texts:english, openings:english:KNOB=VALUE,…"
         )
-    read, _, english = request.spec.partition(":")
+    kind, _, english = request.spec.partition(":")
     reports = draw_reports(
         Request(english, request.split, request.n, request.seed, request.workers)
     )
-    name = f"{read}:{reports.name}"
-    return ReportTexts(name, reports.split, reports.seed, reports.rows, reports, READ[read])
+    name = f"{kind}:{reports.name}"
+    return ReportTexts(name, reports.split, reports.seed, reports.rows, reports, N_SENTENCES[kind])
 
 
 load = Loader(read_texts)

@@ -37,11 +37,11 @@ def antecedent(
 def find(mention: Mention, owner: int | None, referents: Sequence[Referent]) -> int | None:
     """The referent of a noun or a name; the latest, if there are several."""
     for who in reversed(range(len(referents))):
-        known = referents[who]
+        referent = referents[who]
         if mention.shape == "name":
-            if mention.type & known.type and known.bears(mention.name):
+            if mention.type & referent.type and referent.bears(mention.name):
                 return who
-        elif mention.noun == known.noun and owner == known.owner:
+        elif mention.noun == referent.noun and owner == referent.owner:
             return who
     return None
 
@@ -54,21 +54,24 @@ def resolve(
     actors: dict[int, Actors] = {}
 
     def pronoun(mention: Mention, below: bool) -> int | None:
-        here = [actors[place]] if below and place in actors else []
-        return antecedent(mention, [*subjects, *here], referents.__getitem__)
+        clause_subject = [actors[place]] if below and place in actors else []
+        return antecedent(mention, [*subjects, *clause_subject], referents.__getitem__)
 
-    def one(mention: Mention, below: bool) -> int | None:
+    def resolve_mention(mention: Mention, below: bool) -> int | None:
         if mention.shape == "pronoun":
             return pronoun(mention, below)
-        owner = one(mention.owner, True) if mention.owner else None
+        owner = resolve_mention(mention.owner, True) if mention.owner else None
         return None if mention.owner and owner is None else settle(mention, owner)
 
     for filler in sorted(phrases(analysis), key=lambda filler: filler.head):
         if filler.head not in actors:
             assert isinstance(filler.phrase, Node)
-            meant = [one(mention, filler.head not in main) for mention in mentions(filler.phrase)]
-            if None not in meant:
-                actors[filler.head] = tuple(who for who in meant if who is not None)
+            mentioned = [
+                resolve_mention(mention, filler.head not in main)
+                for mention in mentions(filler.phrase)
+            ]
+            if None not in mentioned:
+                actors[filler.head] = tuple(who for who in mentioned if who is not None)
     return actors
 
 
@@ -83,14 +86,16 @@ def phrases(analysis: Analysis) -> Iterator[Filler]:
 def _main_heads(analysis: Analysis) -> set[int]:
     """The heads of what plays a part in the main clause itself."""
     root = analysis.heads.index(0)
-    both = zip(analysis.heads, analysis.relations, strict=True)
-    joined = [i for i, link in enumerate(both) if link == (root + 1, "conj")]
-    found = (analysis.predications.get(i) for i in (root, *joined))
-    return {filler.head for predication in found if predication for filler in predication.fillers}
+    links = zip(analysis.heads, analysis.relations, strict=True)
+    joined = [i for i, link in enumerate(links) if link == (root + 1, "conj")]
+    predications = (analysis.predications.get(i) for i in (root, *joined))
+    return {
+        filler.head for predication in predications if predication for filler in predication.fillers
+    }
 
 
 def subject_place(analysis: Analysis) -> int:
     """The word at the head of the subject of the main clause."""
     root = analysis.heads.index(0) + 1
-    both = enumerate(zip(analysis.heads, analysis.relations, strict=True))
-    return next(i for i, (head, rel) in both if head == root and rel in ("nsubj", "nsubj:pass"))
+    links = enumerate(zip(analysis.heads, analysis.relations, strict=True))
+    return next(i for i, (head, rel) in links if head == root and rel in ("nsubj", "nsubj:pass"))

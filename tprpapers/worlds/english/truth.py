@@ -7,43 +7,45 @@ from tprpapers.worlds.english.meaning import Mention
 from tprpapers.worlds.english.resolution import find, phrases, resolve
 from tprpapers.worlds.english.story import HAPPENINGS, Event, Referent, Story
 
-DONE = ("past", "earlier")
+PAST_TENSES = ("past", "earlier")
 
 
-def is_so(known: Referent, said: Mention) -> bool:
+def is_true_of(referent: Referent, mention: Mention) -> bool:
     """True if all that a mention says of somebody is known."""
     return (
-        (not said.noun or said.noun == known.noun)
-        and (not said.name or known.bears(said.name))
-        and (not said.noun or said.shape == "name" or said.count == known.count)
-        and said.traits <= known.traits
+        (not mention.noun or mention.noun == referent.noun)
+        and (not mention.name or referent.bears(mention.name))
+        and (not mention.noun or mention.shape == "name" or mention.count == referent.count)
+        and mention.traits <= referent.traits
     )
 
 
-def entails(known: Event, told: Event) -> bool:
+def entails(fact: Event, event: Event) -> bool:
     """True if a known event makes the told one true: it is the same, or says more.
 
     What did not happen on Monday may have happened: of a negated event nothing may be left out.
     """
-    tenses = DONE if told.tense in DONE else (told.tense,)
-    if known.lexeme != told.lexeme or known.tense not in tenses or known.negative != told.negative:
+    tenses = PAST_TENSES if event.tense in PAST_TENSES else (event.tense,)
+    if fact.lexeme != event.lexeme or fact.tense not in tenses or fact.negative != event.negative:
         return False
-    if told.c and not (known.c and entails(known.c, told.c)):
+    if event.c and not (fact.c and entails(fact.c, event.c)):
         return False
-    actors = all(set(getattr(told, role)) <= set(getattr(known, role)) for role in "sor")
-    around = [(getattr(known, part), getattr(told, part)) for part in ("price", "place", "time")]
-    less = actors and all(said in (*EMPTY, fact) for fact, said in around)
-    return less and (not told.negative or _as_much(known, told))
+    actors = all(set(getattr(event, role)) <= set(getattr(fact, role)) for role in "sor")
+    details = [
+        (getattr(fact, detail), getattr(event, detail)) for detail in ("price", "place", "time")
+    ]
+    is_implied = actors and all(value in (*EMPTY, stated) for stated, value in details)
+    return is_implied and (not event.negative or _has_equal_details(fact, event))
 
 
-def _as_much(known: Event, told: Event) -> bool:
-    parts = ("s", "o", "r", "price", "place", "time")
-    return all(getattr(known, part) == getattr(told, part) for part in parts)
+def _has_equal_details(fact: Event, event: Event) -> bool:
+    details = ("s", "o", "r", "price", "place", "time")
+    return all(getattr(fact, detail) == getattr(event, detail) for detail in details)
 
 
-def _happened(known: Event, told: Event, noun: str) -> bool:
-    place, time = told.place in (None, known.place), told.time in ((), known.time)
-    return known.verb.noun == noun and place and time
+def _matches_happening(fact: Event, event: Event, noun: str) -> bool:
+    place, time = event.place in (None, fact.place), event.time in ((), fact.time)
+    return fact.verb.noun == noun and place and time
 
 
 def holds(tree: Node, story: Story) -> bool:
@@ -51,19 +53,21 @@ def holds(tree: Node, story: Story) -> bool:
 
     def settle(mention: Mention, owner: int | None) -> int | None:
         who = find(mention, owner, story.referents)
-        return who if who is not None and is_so(story.referents[who], mention) else None
+        return who if who is not None and is_true_of(story.referents[who], mention) else None
 
     analysis = analyze(tree)
     who = resolve(analysis, (), story.referents, settle)
     if any(filler.head not in who for filler in phrases(analysis)):
         return False
-    if not all(is_so(story.referents[a], said) for a, said, _ in identities(analysis, who)):
+    if not all(
+        is_true_of(story.referents[a], mention) for a, mention, _ in identities(analysis, who)
+    ):
         return False
-    return all(_is_told(told, story) for told in events(analysis, who))
+    return all(_is_entailed(event, story) for event in events(analysis, who))
 
 
-def _is_told(told: Event, story: Story) -> bool:
-    if told.verb.frame in HAPPENINGS:
-        nouns = [story.referents[who].noun for who in told.s]
-        return any(_happened(known, told, noun) for known in story.events for noun in nouns)
-    return any(entails(known, told) for known in story.events)
+def _is_entailed(event: Event, story: Story) -> bool:
+    if event.verb.frame in HAPPENINGS:
+        nouns = [story.referents[who].noun for who in event.s]
+        return any(_matches_happening(fact, event, noun) for fact in story.events for noun in nouns)
+    return any(entails(fact, event) for fact in story.events)

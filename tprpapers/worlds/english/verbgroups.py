@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from tprpapers.worlds.english.atoms import mask
-from tprpapers.worlds.english.building import Parts, build, word
+from tprpapers.worlds.english.building import Children, build, word
 from tprpapers.worlds.english.grammar import Node
 
 MODALS = {("future", False): "will", ("future", True): "would"}
@@ -46,7 +46,7 @@ def verb_group(
     return build(f"vg.{name}", {"*": verb, "ARGM-NEG": negation, **auxiliaries})
 
 
-def _auxiliaries(tense: str, plural: bool, shifted: bool) -> Parts:
+def _auxiliaries(tense: str, plural: bool, shifted: bool) -> Children:
     """The auxiliaries that agree with the subject or tell the tense."""
     be = ("is", "are") if tense == "present" else ("was", "were")
     aux = ("has", "have") if tense == "perfect" else ("does", "do")

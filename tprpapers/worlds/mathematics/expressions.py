@@ -89,19 +89,18 @@ def annotate(questions: Iterable[str]) -> pd.DataFrame:
     table = np.array([*numbers, *operators, (0,) * len(names)])
     nodes = dict(zip(names, table.T, strict=True))
     owner = _owners(nodes, np.cumsum(lengths) - lengths, len(char))
-    at = {name: column[owner] for name, column in nodes.items()}
+    fields = {name: column[owner] for name, column in nodes.items()}
     is_op = owner >= len(numbers)
     columns |= _marks(char, position, spans[question].T, is_op)
-    columns |= _arguments(at, owner >= 0) | _numbers(at, (owner >= 0) & ~is_op)
-    digit, point = np.asarray(columns["kind"] == "digit"), at["point"]
+    columns |= _arguments(fields, owner >= 0) | _numbers(fields, (owner >= 0) & ~is_op)
+    digit, point = np.asarray(columns["kind"] == "digit"), fields["point"]
     columns["place"] = _integers(point - position - (position < point), digit)
-    columns["msd"] = _booleans(position == at["start"] + (at["start"] == point), digit)
+    columns["msd"] = _booleans(position == fields["start"] + (fields["start"] == point), digit)
     return pd.DataFrame({name: columns[name] for name in ("question", "position", *COLUMNS)})
 
 
 def _read(texts: Sequence[str]) -> tuple[np.ndarray, list[tuple], list[tuple]]:
-    """A row (kind outside the expression, template, start, stop) a question; all numbers and
-    operators, the question and their number in it before their FIELDS."""
+    """A row (kind, template, start, stop) a question; numbers and operators, FIELDS behind question and number."""
     spans, numbers, operators = np.zeros((len(texts), 4), int), [], []
     for question, text in enumerate(texts):
         spans[question, 0] = UNPARSED
@@ -111,8 +110,8 @@ def _read(texts: Sequence[str]) -> tuple[np.ndarray, list[tuple], list[tuple]]:
             if expression is not None:
                 template, inside, start, *_ = expression
                 spans[question] = TEMPLATE, TEMPLATES.index(template), start, start + len(inside)
-                for known, new in zip((numbers, operators), walk(expression), strict=True):
-                    known += [(question, number, *row) for number, row in enumerate(new)]
+                for rows, records in zip((numbers, operators), walk(expression), strict=True):
+                    rows += [(question, number, *row) for number, row in enumerate(records)]
     return spans, numbers, operators
 
 
@@ -143,45 +142,47 @@ def _marks(
     }
 
 
-def _arguments(at: dict[str, np.ndarray], known: np.ndarray) -> dict[str, object]:
-    below = known & (at["slot"] != MISSING)
+def _arguments(fields: dict[str, np.ndarray], is_known: np.ndarray) -> dict[str, object]:
+    below = is_known & (fields["slot"] != MISSING)
     return {
-        "slot": _integers(at["slot"], below),
-        "parent": _categories(at["parent"], below, OPERATORS),
-        "parent_position": _integers(at["parent_position"], below),
-        "tree_depth": _integers(at["tree_depth"], known),
+        "slot": _integers(fields["slot"], below),
+        "parent": _categories(fields["parent"], below, OPERATORS),
+        "parent_position": _integers(fields["parent_position"], below),
+        "tree_depth": _integers(fields["tree_depth"], is_known),
     }
 
 
-def _numbers(at: dict[str, np.ndarray], known: np.ndarray) -> dict[str, object]:
-    denominator = at["net"] % 2
-    literal = (at["parent"] == DIV) & (at["slot"] == 2)
-    digits = at["stop"] - at["start"] - (at["point"] < at["stop"])
+def _numbers(fields: dict[str, np.ndarray], is_known: np.ndarray) -> dict[str, object]:
+    denominator = fields["net"] % 2
+    literal = (fields["parent"] == DIV) & (fields["slot"] == 2)
+    digits = fields["stop"] - fields["start"] - (fields["point"] < fields["stop"])
     return {
-        "polarity": _categories(denominator, known, POLARITIES),
-        "polarity_global": _categories(at["flips"] % 2, known, POLARITIES),
-        "surface_polarity": _categories(at["surface"] >= BEHIND.index("/(-"), known, POLARITIES),
-        "behind": _categories(at["surface"], known, BEHIND),
-        "literal": _booleans(literal, known),
-        "discordant": _booleans(literal != denominator, known),
-        "neg": _booleans(at["neg"] == 1, known),
-        "n_digits": _integers(digits, known),
-        "add_sign": _integers(at["sign"], known),
-        "div_second": _integers(at["div_second"], known & (at["div_second"] != MISSING)),
-        **{name: _integers(at[name], known) for name in ("flips", "number", "term")},
+        "polarity": _categories(denominator, is_known, POLARITIES),
+        "polarity_global": _categories(fields["flips"] % 2, is_known, POLARITIES),
+        "surface_polarity": _categories(
+            fields["surface"] >= BEHIND.index("/(-"), is_known, POLARITIES
+        ),
+        "behind": _categories(fields["surface"], is_known, BEHIND),
+        "literal": _booleans(literal, is_known),
+        "discordant": _booleans(literal != denominator, is_known),
+        "neg": _booleans(fields["neg"] == 1, is_known),
+        "n_digits": _integers(digits, is_known),
+        "add_sign": _integers(fields["sign"], is_known),
+        "div_second": _integers(fields["div_second"], is_known & (fields["div_second"] != MISSING)),
+        **{name: _integers(fields[name], is_known) for name in ("flips", "number", "term")},
     }
 
 
-def _integers(values: np.ndarray, known: np.ndarray) -> pd.arrays.IntegerArray:
-    return pd.arrays.IntegerArray(np.where(known, values, 0), ~known)
+def _integers(values: np.ndarray, is_known: np.ndarray) -> pd.arrays.IntegerArray:
+    return pd.arrays.IntegerArray(np.where(is_known, values, 0), ~is_known)
 
 
-def _booleans(values: np.ndarray, known: np.ndarray) -> pd.arrays.BooleanArray:
-    return pd.arrays.BooleanArray(values & known, ~known)
+def _booleans(values: np.ndarray, is_known: np.ndarray) -> pd.arrays.BooleanArray:
+    return pd.arrays.BooleanArray(values & is_known, ~is_known)
 
 
-def _categories(codes: np.ndarray, known: np.ndarray, names: Sequence[str]) -> Any:
-    return pd.Categorical.from_codes(np.where(known, codes, MISSING), pd.Index(names))
+def _categories(codes: np.ndarray, is_known: np.ndarray, names: Sequence[str]) -> Any:
+    return pd.Categorical.from_codes(np.where(is_known, codes, MISSING), pd.Index(names))
 
 
 def describe_structure(gold: pd.DataFrame) -> pd.DataFrame:
@@ -198,8 +199,8 @@ def decode(
     """What runs of k-means tell of numerators and denominators: the tables ``decoding`` and ``ones``."""
     from tprpapers.worlds.mathematics.polarity import decode_polarity, score_ones
 
-    of = (runs, gold, questions, seed)
-    return {"decoding": decode_polarity(*of), "ones": score_ones(*of)}
+    clustering = (runs, gold, questions, seed)
+    return {"decoding": decode_polarity(*clustering), "ones": score_ones(*clustering)}
 
 
 def summarize(

@@ -149,8 +149,8 @@ def walk(expression: Expression) -> tuple[list[tuple[int, ...]], list[tuple[int,
             position = expression.start + operator_position(expression.text, node)
             above = above if code in SUMS else _in_term(above, signs)
             operators.append((position, position + expression.symbols, 0, 0, 0, *above))
-            left, right = _sides(above, code, position)
-            stack += [(node.right, False, right), (node.left, False, left)]
+            left_context, right_context = _sides(above, code, position)
+            stack += [(node.right, False, right_context), (node.left, False, left_context)]
         else:
             numbers.append((*_span(node, expression), neg, *_in_term(above, signs)))
     return [(*row[:-1], signs[row[-2]]) for row in numbers], operators
@@ -186,14 +186,16 @@ def _negated(above: Above, signs: list[int]) -> Above:
 
 
 def _sides(above: Above, code: int, position: int) -> tuple[Above, Above]:
-    left = above._replace(
+    context = above._replace(
         slot=1, parent=code, parent_position=position, tree_depth=above.tree_depth + 1
     )
     if code in SUMS:
         sign = above.sign if above.term == MISSING else 1
-        left = left._replace(net=0, term=MISSING, sign=sign)
-        return left, left._replace(slot=2, sign=-sign if code == SUB else sign)
+        context = context._replace(net=0, term=MISSING, sign=sign)
+        return context, context._replace(slot=2, sign=-sign if code == SUB else sign)
     if code == DIV:
-        flipped = left._replace(flips=left.flips + 1, net=left.net + 1, div_second=position)
-        return left, flipped._replace(slot=2)
-    return left, left._replace(slot=2)
+        flipped = context._replace(
+            flips=context.flips + 1, net=context.net + 1, div_second=position
+        )
+        return context, flipped._replace(slot=2)
+    return context, context._replace(slot=2)

@@ -65,10 +65,12 @@ def _import_corrected(name: str, corrections: Mapping[str, str]) -> None:
     assert spec is not None
     assert isinstance(spec.loader, SourceFileLoader)
     source = spec.loader.get_source(spec.name) or ""
-    for old, new in corrections.items():
-        if old not in source:
-            raise ImportError(f"{spec.name} has no line {old!r}; install mathematics_dataset 1.0.1")
-        source = source.replace(old, new)
+    for published, corrected in corrections.items():
+        if published not in source:
+            raise ImportError(
+                f"{spec.name} has no line {published!r}; install mathematics_dataset 1.0.1"
+            )
+        source = source.replace(published, corrected)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     exec(compile(source, spec.loader.path, "exec"), module.__dict__)
@@ -151,15 +153,15 @@ def _draw(module: str, split: str) -> tuple[str, str]:
             return question, answer
 
 
-def samples(wanted: Iterable[tuple[str, str, int]], seed: int) -> list[tuple[str, str]]:
+def samples(requests: Iterable[tuple[str, str, int]], seed: int) -> list[tuple[str, str]]:
     """The question and answer of every requested (module, split, index).
 
     Each is a pure function of these and the seed; it is drawn again while the question or the
     answer is too long, or the question of the half that the split leaves out (`is_test`).
     """
-    drawn = []
+    pairs = []
     with _restored() as seed_all:
-        for module, split, index in wanted:
+        for module, split, index in requests:
             seed_all(f"{seed}/{split}/{module}/{index}")
-            drawn.append(_draw(module, split))
-    return drawn
+            pairs.append(_draw(module, split))
+    return pairs

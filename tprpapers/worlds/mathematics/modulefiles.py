@@ -16,7 +16,7 @@ from tprpapers.worlds.mathematics.questions import (
     Question,
     generate_questions,
     levels,
-    parts,
+    select_module_splits,
 )
 from tprprobe.data.dataset import Dataset, Request
 from tprprobe.data.vocabularies.characters import check_length
@@ -68,40 +68,42 @@ class Published(Dataset[Question]):
                 yield Question(question, answer, file.module)
 
 
-def _divided(spec: str) -> tuple[Path, str]:
+def _split_spec(spec: str) -> tuple[Path, str]:
     folder, colon, selection = spec.rpartition(":")
-    whole = not colon or Path(spec).is_dir()
-    return (Path(spec), "all") if whole else (Path(folder), selection)
+    has_no_selection = not colon or Path(spec).is_dir()
+    return (Path(spec), "all") if has_no_selection else (Path(folder), selection)
 
 
 def open_folder(request: Request) -> Published:
     """The questions of a folder's files, or the first n, exactly as published (those of `small-test`, too)."""
-    folder, selection = _divided(request.spec)
+    folder, selection = _split_spec(request.spec)
     split = request.split or "interpolate"
     if split not in SPLITS:
         raise unknown("split of published files", split, SPLITS)
-    paths = {level: _paths(folder, level) for level in levels(split)}
-    chosen = parts(selection, split, paths.__getitem__)
-    if not chosen:
+    paths = {level: _list_paths(folder, level) for level in levels(split)}
+    module_splits = select_module_splits(selection, split, paths.__getitem__)
+    if not module_splits:
         raise InputError(f"no file of a known module in {folder / split}; get the files again")
-    for module, level in chosen:
+    for module, level in module_splits:
         if module not in paths[level]:
             raise InputError(f"no {module}.txt in {folder / level}, but in other training splits")
-    files = [_scanned(paths[level][module], module, request.n) for module, level in chosen]
-    stretches = tuple(_stretches(files))
+    files = [_scan_file(paths[level][module], module, request.n) for module, level in module_splits]
+    stretches = tuple(_list_stretches(files))
     rows = request.first_rows(sum(file.pairs for file in files))
     return Published(request.spec, split, request.seed, rows, stretches)
 
 
-def _paths(folder: Path, split: str) -> dict[str, Path]:
+def _list_paths(folder: Path, split: str) -> dict[str, Path]:
     if not (folder / split).is_dir():
-        there = ", ".join(name for name in SPLITS if (folder / name).is_dir()) or "none of them"
-        raise InputError(f"no folder {split!r} in {folder}; of {', '.join(SPLITS)} it has {there}")
+        existing = ", ".join(name for name in SPLITS if (folder / name).is_dir()) or "none of them"
+        raise InputError(
+            f"no folder {split!r} in {folder}; of {', '.join(SPLITS)} it has {existing}"
+        )
     paths = sorted([*(folder / split).glob("*.txt.gz"), *(folder / split).glob("*.txt")])
     return {path.name.split(".")[0]: path for path in paths}
 
 
-def _scanned(path: Path, module: str, most: int | None) -> File:
+def _scan_file(path: Path, module: str, max_pairs: int | None) -> File:
     """The first pairs of a file, at most so many, checked."""
 
     def check(line: bytes, number: int) -> None:
@@ -110,7 +112,7 @@ def _scanned(path: Path, module: str, most: int | None) -> File:
             raise InputError(f"{where}{kind} is not ASCII text; get the file again")
         check_length(kind, line.rstrip(b"\r\n").decode("ascii"), where)
 
-    lines = scan_lines(path, most and 2 * most, check)
+    lines = scan_lines(path, max_pairs and 2 * max_pairs, check)
     if len(lines) % 2:
         raise InputError(
             f"{path}, line {len(lines)}: the last question has no answer; get it again"
@@ -118,13 +120,13 @@ def _scanned(path: Path, module: str, most: int | None) -> File:
     return File(lines, module)
 
 
-def _stretches(files: Sequence[File]) -> Iterator[Stretch]:
-    start = done = 0
+def _list_stretches(files: Sequence[File]) -> Iterator[Stretch]:
+    start = n_previous = 0
     for pairs in sorted({file.pairs for file in files}):
         lasting = tuple(file for file in files if file.pairs >= pairs)
-        if pairs > done:
-            yield Stretch(start, done, lasting)
-        start, done = start + (pairs - done) * len(lasting), pairs
+        if pairs > n_previous:
+            yield Stretch(start, n_previous, lasting)
+        start, n_previous = start + (pairs - n_previous) * len(lasting), pairs
 
 
 def open_questions(request: Request) -> Dataset[Question]:

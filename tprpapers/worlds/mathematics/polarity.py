@@ -28,7 +28,7 @@ AGREEMENTS = {  # of the summary: field, measure, null
 }
 SUBSETS = {"": "all", "_discordant": "discordant", "_answered": "discordant, answered"}
 RULES = ("majority", "surface")
-Part = tuple[pd.DataFrame, Mapping[str, str]]
+SummaryColumns = tuple[pd.DataFrame, Mapping[str, str]]
 PREDICTORS = ("clusters", "majority", "surface", "adjacent", "distant", "literal")
 
 Mask = Bool[np.ndarray, " token"]
@@ -68,10 +68,12 @@ def decode_polarity(
     subsets["discordant, answered"] = subsets["discordant"] & rows["correct"].to_numpy(bool)
     tables = []
     for subset, inside in subsets.items():
-        asked = questions[digits][inside]
-        shares, n = _shares(right[inside], np.ones_like(right[inside]), asked, seed)
+        subset_questions = questions[digits][inside]
+        shares, n = _shares(right[inside], np.ones_like(right[inside]), subset_questions, seed)
         accuracy = np.column_stack([_one_run(shares[:, : len(runs)], seed), shares[:, len(runs) :]])
-        table = pd.DataFrame({"subset": subset, "predictor": PREDICTORS, "n": len(asked)})
+        table = pd.DataFrame(
+            {"subset": subset, "predictor": PREDICTORS, "n": len(subset_questions)}
+        )
         columns = _columns("accuracy", accuracy, n)
         tables.append(table.assign(**columns, **_columns("gain", accuracy[:, :1] - accuracy, n)))
     return pd.concat(tables, ignore_index=True)
@@ -79,14 +81,14 @@ def decode_polarity(
 
 def _shares(
     hits: Bool[np.ndarray, "token column"],
-    counted: Bool[np.ndarray, "token column"],
+    is_counted: Bool[np.ndarray, "token column"],
     questions: Shaped[np.ndarray, " token"],
     seed: int,
 ) -> tuple[Shares, int]:
     """Σ hits / Σ counted of every column, of all questions and of drawn ones; and how many questions there are."""
     if not len(hits):
         return np.full((1 + REPLICATES, hits.shape[1]), np.nan), 0
-    sums = group_sums(np.column_stack([hits, counted]).astype(float), questions)
+    sums = group_sums(np.column_stack([hits, is_counted]).astype(float), questions)
     totals = np.concatenate([sums.sum(0, keepdims=True), replicate_totals(sums, REPLICATES, seed)])
     return divide(*np.split(totals, 2, 1)), len(sums)
 
@@ -125,7 +127,7 @@ def score_ones(
     """
     learned_on = halve_documents(questions, seed)
     ones = ((gold["kind"] == "digit") & (gold["place"] == 0)).fillna(False).to_numpy(bool)
-    found = []
+    records = []
     for polarity in POLARITIES:
         members = ones & (gold["polarity"] == polarity).to_numpy(bool)
         clusters = np.stack([_purest(labels, members, learned_on) for labels in runs], 1)
@@ -133,8 +135,8 @@ def score_ones(
         hits = clusters & members[~learned_on, None]
         shares, n = _shares(hits, clusters, questions[~learned_on], seed)
         columns = _columns("precision", _one_run(shares, seed), n)
-        found.append({"polarity": polarity, **columns, "n": clusters.sum(0).mean()})
-    return pd.DataFrame(found)
+        records.append({"polarity": polarity, **columns, "n": clusters.sum(0).mean()})
+    return pd.DataFrame(records)
 
 
 def _purest(labels: Int[np.ndarray, " token"], members: Mask, learned_on: Mask) -> Mask:
@@ -160,31 +162,34 @@ def summarize_clusterings(
                                      answered right; majority…, surface… of these rules; _low, _high
     """
     atoms = names["name"].str.split(AND)
-    tells = [int(not {*POLARITIES}.isdisjoint(each)) for each in atoms]
+    tells = [int(not {*POLARITIES}.isdisjoint(words)) for words in atoms]
     summary = count_names(names, KEYS, with_polarity=tells)
     for rows, columns in (*_agreements(agreement), *_accuracies(decoding)):
-        part: Any = rows[[*KEYS, *columns]]
-        summary = summary.merge(part.rename(columns=columns), how="left", on=KEYS)
+        selected: Any = rows[[*KEYS, *columns]]
+        summary = summary.merge(selected.rename(columns=columns), how="left", on=KEYS)
     return summary
 
 
-def _agreements(agreement: pd.DataFrame) -> Iterator[Part]:
+def _agreements(agreement: pd.DataFrame) -> Iterator[SummaryColumns]:
     """Rows of a table, and its columns in the summary by their names there."""
-    of = agreement.set_index(["field", "measure", "null"]).sort_index()
+    indexed = agreement.set_index(["field", "measure", "null"]).sort_index()
     for name, key in AGREEMENTS.items():
         columns = {"value": name}
         if name.startswith("polarity"):
             columns |= {"null_mean": f"{name}_null", "p_value": f"{name}_p"}
-        yield of.loc[[key] if key in of.index else []], columns
+        yield indexed.loc[[key] if key in indexed.index else []], columns
 
 
-def _accuracies(decoding: pd.DataFrame) -> Iterator[Part]:
+def _accuracies(decoding: pd.DataFrame) -> Iterator[SummaryColumns]:
     for suffix, subset in SUBSETS.items():
         columns = {f"accuracy{end}": f"accuracy{suffix}{end}" for end in ("", "_low", "_high")}
-        named = {"clusters": columns, **{rule: {"accuracy": f"{rule}{suffix}"} for rule in RULES}}
-        for predictor, taken in named.items():
+        columns_by_predictor = {
+            "clusters": columns,
+            **{rule: {"accuracy": f"{rule}{suffix}"} for rule in RULES},
+        }
+        for predictor, column_names in columns_by_predictor.items():
             is_meant = (decoding["subset"] == subset) & (decoding["predictor"] == predictor)
-            yield decoding[is_meant], taken
+            yield decoding[is_meant], column_names
 
 
 def count_questions(tokens: pd.DataFrame) -> dict[str, Any]:
@@ -197,9 +202,9 @@ def count_questions(tokens: pd.DataFrame) -> dict[str, Any]:
     by_question: Any = pd.DataFrame(marks).groupby(tokens["sample"]).max()
 
     def exact(right: Any) -> dict[str, Any]:
-        found = wilson(int(right.sum()), len(right))
-        known = {"exact_match": found.value, "exact_match_interval": [found.low, found.high]}
-        return {"n": len(right), **(known if len(right) else dict.fromkeys(known))}
+        share = wilson(int(right.sum()), len(right))
+        columns = {"exact_match": share.value, "exact_match_interval": [share.low, share.high]}
+        return {"n": len(right), **(columns if len(right) else dict.fromkeys(columns))}
 
     return {
         "questions": exact(by_question["correct"]),

@@ -29,10 +29,10 @@ def heads_table(naming: Naming) -> Table:
     """One row per head: the share of its clusters with a name, and the polarity that they tell."""
     rows = []
     for row in naming.heads.sort_values(["layer", "head", "k"]).to_dict("records"):
-        first = {"site": "", "k": str(row["k"]), "layer": str(row["layer"])}
+        identity = {"site": "", "k": str(row["k"]), "layer": str(row["layer"])}
         polarity = {"tell polarity": f"{row['with_polarity']:.0f}"}
         scores = {name: interval_cell(row, column) for column, name in SCORES.items()}
-        rows.append(first | head_cells(row, polarity) | scores)
+        rows.append(identity | head_cells(row, polarity) | scores)
     return Table(pd.DataFrame(rows), "Heads whose clusters have names")
 
 
@@ -44,18 +44,23 @@ def polarity_table(naming: Naming) -> Table:
     rows = [_rule(naming, rule) for rule in RULES]
     groups: Any = naming.summary.groupby(KINDS, sort=False)
     for place, heads in groups:
-        named = f"{heads['named'].sum():.0f} of {heads['clusters'].sum():.0f}"
-        about = (*map(str, place), str(len(heads)), named, f"{heads['with_polarity'].sum():.0f}")
+        named_count = f"{heads['named'].sum():.0f} of {heads['clusters'].sum():.0f}"
+        cells = (
+            *map(str, place),
+            str(len(heads)),
+            named_count,
+            f"{heads['with_polarity'].sum():.0f}",
+        )
         scores = {name: _spread(heads[column]) for column, name in SCORES.items()}
-        rows.append(dict(zip([*KINDS, *COUNTS], about, strict=True)) | scores)
+        rows.append(dict(zip([*KINDS, *COUNTS], cells, strict=True)) | scores)
     title = "Numerator or denominator, predicted from clusters alone: held out, mean over heads (best head)"
     return Table(pd.DataFrame(rows).fillna("–"), title, questions_note(naming), (len(RULES),))
 
 
 def _rule(naming: Naming, rule: str) -> dict[str, str]:
     """The row of a rule's accuracy on the same digits."""
-    first = naming.summary.iloc[0]
-    values = {name: first[column.replace("accuracy", rule)] for column, name in PREDICTED.items()}
+    summary = naming.summary.iloc[0]
+    values = {name: summary[column.replace("accuracy", rule)] for column, name in PREDICTED.items()}
     cells = {name: "–" if pd.isna(value) else f"{value:.3f}" for name, value in values.items()}
     return dict.fromkeys([*KINDS, *COUNTS], "–") | {"vectors": RULES[rule]} | cells
 
@@ -84,12 +89,12 @@ def names_section(naming: Naming) -> Section:
         "clusters alone predict the place, held out, mean over heads (best head). If projections of the same "
         f"states do so too, it is no property of roles.\n{polarity.caption}"
     )
-    return Section("What the clusters mean", text, {}, [polarity, _named(naming, best)])
+    return Section("What the clusters mean", text, {}, [polarity, _tabulate_named(naming, best)])
 
 
-def _named(naming: Naming, of: pd.Series) -> Table:
+def _tabulate_named(naming: Naming, head: pd.Series) -> Table:
     """The named clusters of a head, the largest first."""
     keys = ["layer", "head", "k"]
-    names = naming.clusters[(naming.clusters[keys] == of[keys]).all(axis=1)]
+    names = naming.clusters[(naming.clusters[keys] == head[keys]).all(axis=1)]
     names = names[names["name"] != UNNAMED].sort_values("size", ascending=False)
-    return named_table(names, f"Named clusters of {of['site']}, head {of['head']}")
+    return named_table(names, f"Named clusters of {head['site']}, head {head['head']}")

@@ -11,7 +11,7 @@ from tprprobe.errors import InputError, unknown
 
 SUFFIXES = ("", "_big", "_longer", "_more", "_more_samples")  # of the extrapolating modules
 
-Part = tuple[str, str]  # module, split
+ModuleSplit = tuple[str, str]  # module, split
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Question:
     def target(self) -> str:
         return self.answer
 
-    def labels(self, _written: str | None) -> Labels:
+    def labels(self, _text: str | None) -> Labels:
         """No labels: the words of a question are not known."""
         return None, None
 
@@ -45,32 +45,34 @@ def modules() -> tuple[str, ...]:
     return tuple(samplers("interpolate"))
 
 
-def parts(
+def select_module_splits(
     selection: str, split: str, available: Callable[[str], Collection[str]]
-) -> tuple[Part, ...]:
+) -> tuple[ModuleSplit, ...]:
     """The modules that `a`, `a+b` or `all` names in a split, chosen from those ``available``."""
-    splits, wanted = levels(split), _chosen(selection)
+    splits, selected = levels(split), _select_modules(selection)
     # in `extrapolate`, `arithmetic__mixed` becomes its `_longer` form
-    suffixes, there = SUFFIXES if split == "extrapolate" else ("",), available(splits[0])
-    having = {name: [name + end for end in suffixes if name + end in there] for name in modules()}
-    lacking = [module for module in wanted if not having[module]]
+    suffixes, present = SUFFIXES if split == "extrapolate" else ("",), available(splits[0])
+    variants = {
+        name: [name + end for end in suffixes if name + end in present] for name in modules()
+    }
+    lacking = [module for module in selected if not variants[module]]
     if lacking and selection != "all":
-        names = ", ".join(module for module in having if having[module])
+        names = ", ".join(module for module in variants if variants[module])
         raise InputError(f"{lacking[0]} has no split {split!r}; these modules have it: {names}")
-    return tuple((name, level) for level in splits for m in wanted for name in having[m])
+    return tuple((name, level) for level in splits for m in selected for name in variants[m])
 
 
-def _chosen(selection: str) -> Sequence[str]:
-    chosen = modules() if selection == "all" else selection.split("+")
-    for module in chosen:
+def _select_modules(selection: str) -> Sequence[str]:
+    selected = modules() if selection == "all" else selection.split("+")
+    for module in selected:
         full = [name for name in modules() if name.endswith(f"__{module}")]
         if module not in modules() and len(full) == 1:
             raise InputError(f"unknown module {module!r}; write its full name, {full[0]!r}")
         if module not in modules():
             raise unknown("module", module, [*modules(), "all"])
-    if len(set(chosen)) < len(chosen):
+    if len(set(selected)) < len(selected):
         raise InputError(f"a module is named twice in {selection!r}; name every module once")
-    return chosen
+    return selected
 
 
 NAME = "mathematics"
@@ -81,17 +83,19 @@ SPLITS = (*LEVELS, "train", "interpolate", "extrapolate", "small", "small-test")
 class Generated(Dataset[Question]):
     """Questions generated when they are read; row i is number i // k of part i % k of the k parts."""
 
-    parts: tuple[Part, ...]
+    module_splits: tuple[ModuleSplit, ...]
     workers: int
 
     def read(self, rows: range) -> Iterator[Question]:
-        return make(partial(_generate, self.parts, self.seed), rows, self.workers)
+        return make(partial(_generate, self.module_splits, self.seed), rows, self.workers)
 
 
-def _generate(parts: Sequence[Part], seed: int, rows: range) -> list[Question]:
-    wanted = [(*parts[row % len(parts)], row // len(parts)) for row in rows]
-    drawn = samples(wanted, seed)
-    return [Question(*pair, part[0]) for pair, part in zip(drawn, wanted, strict=True)]
+def _generate(module_splits: Sequence[ModuleSplit], seed: int, rows: range) -> list[Question]:
+    requests = [
+        (*module_splits[row % len(module_splits)], row // len(module_splits)) for row in rows
+    ]
+    pairs = samples(requests, seed)
+    return [Question(*pair, request[0]) for pair, request in zip(pairs, requests, strict=True)]
 
 
 def generate_questions(request: Request) -> Generated:
@@ -103,6 +107,6 @@ def generate_questions(request: Request) -> Generated:
     split = request.split or "interpolate"
     if split not in SPLITS:
         raise unknown("split", split, SPLITS)
-    asked = parts(request.spec.removeprefix(f"{NAME}:"), split, samplers)
+    module_splits = select_module_splits(request.spec.removeprefix(f"{NAME}:"), split, samplers)
     rows = range(request.n or 1000)
-    return Generated(request.spec, split, request.seed, rows, asked, request.workers)
+    return Generated(request.spec, split, request.seed, rows, module_splits, request.workers)

@@ -22,31 +22,31 @@ OMITTED = {"color": 0.3, "size": 0.3, "manner": 0.3, "place": 0.35, "other": 0.1
 DEFINITE = 0.15  # how often the other group has `the`
 TRIES = 200
 
-Way = Callable[[Scene, np.random.Generator], Phrase | None]
+Wording = Callable[[Scene, np.random.Generator], Phrase | None]
 
 
 def describe(scene: Scene, rng: np.random.Generator, captions: int = 5) -> tuple[Sentence, ...]:
     """``captions`` different captions of a scene, or fewer if it does not have so many."""
-    found: dict[tuple[str, ...], Sentence] = {}
+    sentences: dict[tuple[str, ...], Sentence] = {}
     for _ in range(TRIES):
-        way = WAYS[int(rng.integers(len(WAYS)))]
-        if phrase := way(_less(scene, rng), rng):
+        wording = WORDINGS[int(rng.integers(len(WORDINGS)))]
+        if phrase := wording(_omit_facts(scene, rng), rng):
             sentence = label(phrase)
-            found.setdefault(sentence.forms, sentence)
-        if len(found) == captions:
+            sentences.setdefault(sentence.forms, sentence)
+        if len(sentences) == captions:
             break
-    return tuple(found.values())
+    return tuple(sentences.values())
 
 
-def _less(scene: Scene, rng: np.random.Generator) -> Scene:
+def _omit_facts(scene: Scene, rng: np.random.Generator) -> Scene:
     """The scene without some of its facts; a fact that is not told is an empty text."""
-    told = {name: rng.random() >= chance for name, chance in OMITTED.items()}
-    main, other = _plain(scene.main, rng), scene.other and _plain(scene.other, rng)
-    if not told["other"] and scene.action in POSTURES:
-        other = None
-    manner = scene.manner if told["manner"] else ""
-    place = scene.place if told["place"] else ""
-    return replace(scene, main=main, other=other, manner=manner, place=place)
+    is_told = {name: rng.random() >= chance for name, chance in OMITTED.items()}
+    main, second = _plain(scene.main, rng), scene.second and _plain(scene.second, rng)
+    if not is_told["other"] and scene.action in POSTURES:
+        second = None
+    manner = scene.manner if is_told["manner"] else ""
+    place = scene.place if is_told["place"] else ""
+    return replace(scene, main=main, second=second, manner=manner, place=place)
 
 
 def _plain(group: Group, rng: np.random.Generator) -> Group:
@@ -96,7 +96,7 @@ def place(scene: Scene) -> list[Phrase]:
 def other(scene: Scene, rng: np.random.Generator) -> Phrase | None:
     """`a table` or `the table`."""
     article = "the" if rng.random() < DEFINITE else "a"
-    return scene.other and noun(scene.other, article)
+    return scene.second and noun(scene.second, article)
 
 
 def verbal(scene: Scene, rng: np.random.Generator, form: str, tag: str, with_place=True) -> Phrase:
@@ -129,8 +129,10 @@ def progressive(scene: Scene, rng: np.random.Generator, with_place: bool = True)
 def present(scene: Scene, rng: np.random.Generator) -> Phrase:
     """`a dog sits under a table`."""
     forms: SceneVerb = (POSTURES | VERBS)[scene.action]
-    one = scene.main.count == 1
-    verb = verbal(scene, rng, forms.third if one else forms.base, "VBZ" if one else "VBP")
+    is_single = scene.main.count == 1
+    verb = verbal(
+        scene, rng, forms.third if is_single else forms.base, "VBZ" if is_single else "VBP"
+    )
     return verb.before("nsubj", noun(scene.main))
 
 
@@ -168,11 +170,11 @@ def fronted(scene: Scene, rng: np.random.Generator) -> Phrase | None:
 
 def converse(scene: Scene, rng: np.random.Generator) -> Phrase | None:
     """`a table with a dog under it`."""
-    if not (scene.other and scene.relation):
+    if not (scene.second and scene.relation):
         return None
-    pronoun = Phrase("it" if scene.other.count == 1 else "them", "PRP")
+    pronoun = Phrase("it" if scene.second.count == 1 else "them", "PRP")
     main = noun(scene.main).behind("nmod", prepositional(scene.relation, pronoun))
-    return noun(scene.other).behind("nmod", prepositional("with", main), *place(scene))
+    return noun(scene.second).behind("nmod", prepositional("with", main), *place(scene))
 
 
 def coordinated(scene: Scene, rng: np.random.Generator) -> Phrase | None:
@@ -184,7 +186,7 @@ def coordinated(scene: Scene, rng: np.random.Generator) -> Phrase | None:
     return phrase.behind("nmod", *place(scene))
 
 
-WAYS: tuple[Way, ...] = (
+WORDINGS: tuple[Wording, ...] = (
     participle,
     participle,  # the commonest way in COCO
     progressive,

@@ -70,15 +70,15 @@ POSTURES = {
     "waiting": SceneVerb("waits", "wait"),
     "playing": SceneVerb("plays", "play"),
 }
-BOTH, HELD = (PERSON, "animal"), ("thing",)
+ANIMATE, PORTABLE = (PERSON, "animal"), ("thing",)
 VERBS = {
-    "holding": SceneVerb("holds", "hold", (PERSON,), HELD),
-    "carrying": SceneVerb("carries", "carry", BOTH, HELD),
-    "buying": SceneVerb("buys", "buy", (PERSON,), HELD),
+    "holding": SceneVerb("holds", "hold", (PERSON,), PORTABLE),
+    "carrying": SceneVerb("carries", "carry", ANIMATE, PORTABLE),
+    "buying": SceneVerb("buys", "buy", (PERSON,), PORTABLE),
     "washing": SceneVerb("washes", "wash", (PERSON,), ("animal", "support")),
-    "watching": SceneVerb("watches", "watch", BOTH, (*BOTH, "thing")),
-    "chasing": SceneVerb("chases", "chase", BOTH, (*BOTH, "thing")),
-    "following": SceneVerb("follows", "follow", BOTH, BOTH),
+    "watching": SceneVerb("watches", "watch", ANIMATE, (*ANIMATE, "thing")),
+    "chasing": SceneVerb("chases", "chase", ANIMATE, (*ANIMATE, "thing")),
+    "following": SceneVerb("follows", "follow", ANIMATE, ANIMATE),
 }
 PREPOSITIONS = {  # with what they go
     "on": ("support",),

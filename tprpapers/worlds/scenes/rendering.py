@@ -32,16 +32,16 @@ Fact = tuple[str, str, str]  # of whom, in what respect, how
 
 def facts(scene: Scene) -> list[Fact]:
     """The facts that an image of the scene shows."""
-    own = [
+    scene_facts = [
         ("scene", name, getattr(scene, name)) for name in ("action", "manner", "relation", "place")
     ]
-    for whose, group in (("main", scene.main), ("other", scene.other)):
+    for whose, group in (("main", scene.main), ("other", scene.second)):
         if group:
-            own += [
+            scene_facts += [
                 (whose, name, str(getattr(group, name)))
                 for name in ("kind", "count", "color", "size")
             ]
-    return [fact for fact in own if fact[2]]
+    return [fact for fact in scene_facts if fact[2]]
 
 
 def render(scene: Scene, rng: np.random.Generator, noise: float) -> Float32[np.ndarray, " width"]:
@@ -56,10 +56,10 @@ def _mixing() -> tuple[Float32[np.ndarray, "fact width"], dict[Fact, int]]:
     """M and the row of every fact."""
     group = {"kind": KINDS, "count": range(1, len(COUNTS) + 1), "color": COLORS, "size": SIZES}
     scene = {"action": POSTURES | VERBS, "manner": ADVERBS, "relation": PREPOSITIONS}
-    known = {"main": group, "other": group, "scene": scene | {"place": PLACES}}
+    factors_by_owner = {"main": group, "other": group, "scene": scene | {"place": PLACES}}
     rows = [
         (whose, name, str(value))
-        for whose, factors in known.items()
+        for whose, factors in factors_by_owner.items()
         for name, values in factors.items()
         for value in values
     ]

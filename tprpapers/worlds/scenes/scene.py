@@ -49,7 +49,7 @@ class Scene:
     action: str
     manner: str
     relation: str
-    other: Group | None
+    second: Group | None
     place: str
 
     @property
@@ -60,8 +60,8 @@ class Scene:
 
 def without_hats(scene: Scene) -> Scene:
     """The scene of the first version: persons are colored themselves."""
-    other = scene.other and replace(scene.other, hats=False)
-    return replace(scene, main=replace(scene.main, hats=False), other=other)
+    second = scene.second and replace(scene.second, hats=False)
+    return replace(scene, main=replace(scene.main, hats=False), second=second)
 
 
 def unseen_color(kind: str) -> str:
@@ -79,12 +79,12 @@ def split_of(scene: Scene) -> str:
 
 def draw(rng: np.random.Generator, split: str) -> Scene:
     """A scene of a split."""
-    while split_of(scene := _drawn(rng, split == COMPOSITIONAL)) != split:
+    while split_of(scene := _draw_scene(rng, split == COMPOSITIONAL)) != split:
         pass
     return scene
 
 
-def _drawn(rng: np.random.Generator, unseen: bool) -> Scene:
+def _draw_scene(rng: np.random.Generator, unseen: bool) -> Scene:
     main = _group(rng, ("person", "animal"))
     if unseen:
         main = Group(main.kind, main.count, unseen_color(main.kind), main.size)
@@ -95,13 +95,13 @@ def _drawn(rng: np.random.Generator, unseen: bool) -> Scene:
         return Scene(main, _one(rng, list(POSTURES)), manner, "", None, place)
     if rng.random() < 0.5:
         verb = _one(rng, [name for name, verb in VERBS.items() if kind.category in verb.subjects])
-        other = _group(rng, VERBS[verb].objects, but=main.kind)
-        return Scene(main, verb, manner, "", other, place)
-    other = _group(rng, ("thing", "support"))
+        second = _group(rng, VERBS[verb].objects, but=main.kind)
+        return Scene(main, verb, manner, "", second, place)
+    second = _group(rng, ("thing", "support"))
     fitting = [
-        p for p, categories in PREPOSITIONS.items() if KINDS[other.kind].category in categories
+        p for p, categories in PREPOSITIONS.items() if KINDS[second.kind].category in categories
     ]
-    return Scene(main, _one(rng, list(POSTURES)), manner, _one(rng, fitting), other, place)
+    return Scene(main, _one(rng, list(POSTURES)), manner, _one(rng, fitting), second, place)
 
 
 def _group(rng: np.random.Generator, categories: Sequence[str], but: str = "") -> Group:

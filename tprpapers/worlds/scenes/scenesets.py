@@ -22,7 +22,7 @@ from tprprobe.gold.labels import Labelled, Target
 
 NAME = "scenes"
 PERSONS = ("hats", "colored")
-MOST = 12  # captions that every scene has wordings for
+MAX_CAPTIONS = 12  # captions that every scene has wordings for
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class SceneKnobs:
     persons: str = PERSONS[0]
 
     def __post_init__(self) -> None:
-        if not (self.noise >= 0 and 1 <= self.captions <= MOST):
-            given = f"noise = {self.noise}, captions = {self.captions}"
-            raise InputError(f"{given}; noise is 0 or more, captions 1 to {MOST}")
+        if not (self.noise >= 0 and 1 <= self.captions <= MAX_CAPTIONS):
+            values = f"noise = {self.noise}, captions = {self.captions}"
+            raise InputError(f"{values}; noise is 0 or more, captions 1 to {MAX_CAPTIONS}")
         if self.persons not in PERSONS:
             raise unknown("persons", self.persons, PERSONS)
 
@@ -51,17 +51,17 @@ class Pictured(Captioned):
     sentences: tuple[Sentence, ...] = ()
     lexicon: Mapping[str, str] = field(default_factory=dict)
 
-    def labels(self, written: str | None) -> Labels:
+    def labels(self, text: str | None) -> Labels:
         """The labels of the first caption; the tags of another by its words."""
-        if written is None:
+        if text is None:
             return None, label_sentences(self.sentences[:1]) if self.sentences else None
-        words = tuple(written.split())
+        words = tuple(text.split())
         tags = tuple(
             Target(self.lexicon[word], (i, i + 1))
             for i, word in enumerate(words)
             if word in self.lexicon
         )
-        return None, Labelled("", "", words, written, {"pos": tags})
+        return None, Labelled("", "", words, text, {"pos": tags})
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,8 +117,8 @@ def draw_scenes(request: Request) -> DrawnScenes:
     split = request.split or "test"
     if split not in (*SHARES, COMPOSITIONAL):
         raise unknown("split", split, (*SHARES, COMPOSITIONAL))
-    given = request.spec.removeprefix(NAME).removeprefix(":")
-    knobs = SceneKnobs(**dict(map(_knob, filter(None, given.split(",")))))
+    assignments = request.spec.removeprefix(NAME).removeprefix(":")
+    knobs = SceneKnobs(**dict(map(_knob, filter(None, assignments.split(",")))))
     rows = range(request.n or 1000)
     return DrawnScenes(request.spec, split, request.seed, rows, knobs, request.workers)
 

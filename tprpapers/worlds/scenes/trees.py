@@ -13,45 +13,49 @@ class Phrase:
 
     form: str
     xpos: str
-    left: tuple[tuple[str, "Phrase"], ...] = ()
-    right: tuple[tuple[str, "Phrase"], ...] = ()
+    left_dependents: tuple[tuple[str, "Phrase"], ...] = ()
+    right_dependents: tuple[tuple[str, "Phrase"], ...] = ()
 
     def before(self, relation: str, *phrases: "Phrase") -> "Phrase":
         """The phrase with others of a relation in front of it."""
-        added = tuple((relation, each) for each in phrases)
-        return Phrase(self.form, self.xpos, added + self.left, self.right)
+        added = tuple((relation, phrase) for phrase in phrases)
+        return Phrase(self.form, self.xpos, added + self.left_dependents, self.right_dependents)
 
     def behind(self, relation: str, *phrases: "Phrase") -> "Phrase":
         """The phrase with others of a relation behind it."""
-        added = tuple((relation, each) for each in phrases)
-        return Phrase(self.form, self.xpos, self.left, self.right + added)
+        added = tuple((relation, phrase) for phrase in phrases)
+        return Phrase(self.form, self.xpos, self.left_dependents, self.right_dependents + added)
 
 
 def label(phrase: Phrase) -> Sentence:
     """The words of a phrase with tags, heads and relations; `a` before a vowel is `an`."""
-    placed: list[tuple[Phrase, str]] = []
+    placements: list[tuple[Phrase, str]] = []
     heads: list[int] = []
-    _place(phrase, "root", placed, heads)
-    forms = [each.form for each, _ in placed]
-    for at, after in enumerate(forms[1:]):
-        if forms[at] == "a" and after.startswith(VOWELS):
-            forms[at] = "an"
+    _place(phrase, "root", placements, heads)
+    forms = [node.form for node, _ in placements]
+    for position, following in enumerate(forms[1:]):
+        if forms[position] == "a" and following.startswith(VOWELS):
+            forms[position] = "an"
     words = (
-        Word(form, each.xpos, head, relation)
-        for form, (each, relation), head in zip(forms, placed, heads, strict=True)
+        Word(form, node.xpos, head, relation)
+        for form, (node, relation), head in zip(forms, placements, heads, strict=True)
     )
     return Sentence(tuple(words), (), ())
 
 
 def _place(
-    phrase: Phrase, relation: str, placed: list[tuple[Phrase, str]], heads: list[int]
+    phrase: Phrase, relation: str, placements: list[tuple[Phrase, str]], heads: list[int]
 ) -> int:
     """The number of the phrase's word, from 1, behind the words that are placed; its dependents' head."""
-    dependents = [_place(each, name, placed, heads) for name, each in phrase.left]
-    placed.append((phrase, relation))
+    dependents = [
+        _place(dependent, name, placements, heads) for name, dependent in phrase.left_dependents
+    ]
+    placements.append((phrase, relation))
     heads.append(0)
-    own = len(placed)
-    dependents += [_place(each, name, placed, heads) for name, each in phrase.right]
-    for each in dependents:
-        heads[each - 1] = own
-    return own
+    number = len(placements)
+    dependents += [
+        _place(dependent, name, placements, heads) for name, dependent in phrase.right_dependents
+    ]
+    for child in dependents:
+        heads[child - 1] = number
+    return number

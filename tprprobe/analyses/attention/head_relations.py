@@ -61,7 +61,7 @@ def list_self_maps(store: Store) -> list[str]:
 def _score(
     store: Store, sites: list[str], sample: int, tokens: pd.DataFrame, backward: bool
 ) -> pd.DataFrame:
-    edges = list(_edges(tokens))
+    edges = list(find_edges(tokens))
     if not edges:
         return pd.DataFrame()
     of_word, token = tokens[WORD].to_numpy(), tokens.iloc[0]
@@ -70,10 +70,8 @@ def _score(
         "sample": sample,
         "document": token["origin"],
         "sequence": token["sequence"],
-        "relation": [edge[0] for edge in edges],
-        "at": place,
-        "of": related,
     }
+    rows |= {"relation": [edge[0] for edge in edges], "at": place, "of": related}
     rows |= {f"{OFFSET}{offset}": place + offset == related for offset in OFFSETS}
     for site in sites:
         for head, weights in enumerate(join_words(store.attention(site, sample), of_word)):
@@ -82,7 +80,7 @@ def _score(
     return pd.DataFrame(rows)
 
 
-def _edges(tokens: pd.DataFrame) -> Iterator[tuple[str, int, int]]:
+def find_edges(tokens: pd.DataFrame) -> Iterator[tuple[str, int, int]]:
     """Relation, dependent and head of every word that has one, in tokens of their own.
 
     Words that share tokens go by the number of the first of them.
@@ -114,12 +112,9 @@ def score_relation(followed: pd.DataFrame, relation: str = "") -> pd.DataFrame:
     """
     words = followed[followed["relation"] == relation] if relation else followed
     names = [column for column in map(str, followed) if ":" in column]
-    best = max(
-        (column for column in names if column.startswith(OFFSET)),
-        key=lambda column: words[column].mean(),
-    )
-    rows = []
-    for name in [column for column in names if not column.startswith(OFFSET)] + [best]:
+    offsets = [column for column in names if column.startswith(OFFSET)]
+    best, rows = max(offsets, key=lambda column: words[column].mean()), []
+    for name in [column for column in names if column not in offsets] + [best]:
         site, _, head = name.rpartition(":")
         share = bootstrap_mean(words[name].to_numpy(float), words["document"].to_numpy())
         is_head = name != best
@@ -149,17 +144,10 @@ def pick_heads(followed: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
 def _pick(chosen_on: pd.DataFrame, scored_on: pd.DataFrame) -> dict[str, Any]:
     maps = [name for name in map(str, chosen_on) if ":" in name]
     heads = [name for name in maps if not name.startswith(OFFSET)]
-    estimators = {
-        kind: (PointingMap().fit(chosen_on[names]), names)
-        for kind, names in (
-            ("head", heads),
-            ("offset", [name for name in maps if name not in heads]),
-        )
-    }
-    values, rivals = (
-        estimator.predict(scored_on[names]) for estimator, names in estimators.values()
-    )
-    head, offset = (names[estimator.best_] for estimator, names in estimators.values())
+    offsets = [name for name in maps if name not in heads]
+    best_head, best_offset = (PointingMap().fit(chosen_on[names]) for names in (heads, offsets))
+    values, rivals = best_head.predict(scored_on[heads]), best_offset.predict(scored_on[offsets])
+    head, offset = heads[best_head.best_], offsets[best_offset.best_]
     site, _, number = head.rpartition(":")
     row = {"n": len(scored_on), "site": site, "layer": layer_of(site), "head": int(number)}
     row |= {"offset": int(offset.removeprefix(OFFSET))}
@@ -173,7 +161,9 @@ def pair_words(tokens: pd.DataFrame) -> list[tuple[int, int]]:
     """The first tokens of every word of a sample and of the word that it depends on, as positions in the table."""
     words = tokens[tokens[WORD] >= 0].drop_duplicates(WORD)
     place_of_word = dict(zip(words[WORD].tolist(), words.index.tolist(), strict=True))
-    return [(place_of_word[word], place_of_word[related]) for _, word, related in _edges(tokens)]
+    return [
+        (place_of_word[word], place_of_word[related]) for _, word, related in find_edges(tokens)
+    ]
 
 
 def score_sharpness(store: Store) -> pd.DataFrame:

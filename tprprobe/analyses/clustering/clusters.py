@@ -131,12 +131,9 @@ def summarize(labels: Int[np.ndarray, "token"], tokens: pd.DataFrame, k: int) ->
     summary = {
         "size": sizes,
         "share": sizes / len(labels),
-        "top": [_commonest(words_of_cluster) for words_of_cluster in shares],
+        "top": [_commonest(shares_of_words) for shares_of_words in shares],
         "mean_position": tokens["position"].groupby(labels).mean(),
-        "entropy": [
-            entr(words_of_cluster.to_numpy()).sum() / np.log(2) if len(words_of_cluster) else np.nan
-            for words_of_cluster in shares
-        ],
+        "entropy": [entr(s.to_numpy()).sum() / np.log(2) if len(s) else np.nan for s in shares],
     }
     return pd.DataFrame(summary, index=pd.RangeIndex(k, name="cluster")).reset_index()
 
@@ -149,11 +146,7 @@ def _commonest(shares: pd.Series, n: int = 5) -> str:
 def save_clusters(
     results: Sequence[Clusters], folder: str | os.PathLike[str], store: Store
 ) -> Path:
-    """The new folder with the clusters of a store: clusters.json, and clusters and labels as Parquet tables.
-
-    Raises:
-        InputError: the folder exists already.
-    """
+    """The new folder with the clusters of a store: clusters.json, and clusters and labels as Parquet tables."""
     runs = [
         {key: getattr(result, key) for key in SCALARS}
         | {"mean": result.mean.tolist(), "scale": result.scale.tolist()}
@@ -209,11 +202,7 @@ def _join(tables: Sequence[pd.DataFrame], runs: Sequence[dict[str, Any]]) -> byt
 
 
 def load_clusters(folder: str | os.PathLike[str]) -> list[Clusters]:
-    """The clusters that :func:`save_clusters` wrote.
-
-    Raises:
-        InputError: the folder holds no clusters.
-    """
+    """The clusters that :func:`save_clusters` wrote."""
     folder = Path(folder)
     document = read_json(folder / RUNS)
     if (document.get("format"), document.get("version")) != (FORMAT, VERSION):

@@ -6,6 +6,7 @@ Vectors are held in memory, or read in parts.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from tprprobe.analyses.clustering.clusters import Clusters, summarize
 from tprprobe.errors import InputError
+from tprprobe.estimators.affine import Moments
 from tprprobe.estimators.clusters.kmeans import Assigned, assign, choose_run, fit_seeds
 from tprprobe.store import Store
 from tprprobe.store.dask_workers import each_part, parts_of
@@ -24,7 +26,7 @@ VARYING = 1e-6  # of the largest variance, what a direction has that varies
 SAMPLE, STRETCH = 2**15, 2**7  # rows of a sample of a streamed site, in stretches of so many
 
 Target = tuple[str, int | None]  # a site and a head of it
-Moments = tuple[int, np.ndarray, np.ndarray]  # count, mean and variance by dimension
+Spread = tuple[int, np.ndarray, np.ndarray]  # count, mean and variance by dimension
 Scaling = tuple[Float32[np.ndarray, "width"], Float32[np.ndarray, "width"]]  # mean and deviation
 
 SAMPLED = 64  # rows for each center, at least, of the sample of a streamed site
@@ -78,11 +80,8 @@ class Source:
         Queries and keys are such (q → Rq, k → R⁻ᵀk changes no score): clusters of whitened vectors
         are the same for every R. Directions that do not vary are left out.
         """
-        total, product = 0.0, 0.0
-        for sums in each_part(self._sums, self.parts()):
-            total, product = total + sums[0], product + sums[1]
-        mean = total / self.rows
-        values, axes = np.linalg.eigh(product / self.rows - np.outer(mean, mean))
+        moments = reduce(add, each_part(self._scatter, self.parts()))
+        values, axes = np.linalg.eigh(moments.scatter / moments.count)
         varies = values > VARYING * values.max()
         return self.project((axes[:, varies] / np.sqrt(values[varies])).astype(np.float32))
 
@@ -130,30 +129,23 @@ class Source:
         varies = variance > rounding * variance + np.square(rounding * mean)
         return mean.astype(np.float32), np.where(varies, np.sqrt(variance), 1).astype(np.float32)
 
-    def _moments(self, span: slice) -> Moments:
+    def _moments(self, span: slice) -> Spread:
         scaler = StandardScaler()
         for block in self.blocks(span):
             scaler.partial_fit(block)
         return span.stop - span.start, np.asarray(scaler.mean_), np.asarray(scaler.var_)
 
-    def _sums(self, span: slice) -> tuple[np.ndarray, np.ndarray]:
-        """Σ v and Σ v vᵀ."""
-        total, product = np.zeros(self.width), np.zeros((self.width, self.width))
-        for block in self.blocks(span):
-            wide = block.astype(np.float64)
-            total, product = total + wide.sum(0), product + wide.T @ wide
-        return total, product
+    def _scatter(self, part: slice) -> Moments:
+        return reduce(add, (Moments.of(block.astype(np.float64)) for block in self.blocks(part)))
 
 
-def _merge(moments: Moments, further: Moments) -> Moments:
+def _merge(spread: Spread, further: Spread) -> Spread:
     """Count, mean and variance of the vectors of both."""
-    n, difference = moments[0] + further[0], further[1] - moments[1]
-    scatter = (
-        moments[0] * moments[2]
-        + further[0] * further[2]
-        + moments[0] * further[0] / n * np.square(difference)
-    )
-    return n, moments[1] + difference * (further[0] / n), scatter / n
+    (n, mean, variance), (n_further, mean_further, variance_further) = spread, further
+    total, difference = n + n_further, mean_further - mean
+    scatter = n * variance + n_further * variance_further
+    scatter = scatter + n * n_further / total * np.square(difference)
+    return total, mean + difference * (n_further / total), scatter / total
 
 
 @takes_paths
@@ -218,22 +210,10 @@ def run_all(
     labels, inertia = zip(*assigned, strict=True)
     runs, total = np.concatenate(labels, 1), np.maximum(0, sum(inertia))
     best = choose_run(runs, total, centers)
-    clusters = Clusters(
-        site=source.site,
-        head=source.head,
-        k=k,
-        seed=seed,
-        raw=raw,
-        n_seeds=n_seeds,
-        inertia=best.inertia,
-        stability=best.stability,
-        labels=best.labels,
-        centers=best.centers,
-        mean=scaling[0],
-        scale=scaling[1],
-        summary=summarize(best.labels, source.store.tokens_of(source.site), k),
-    )
-    return clusters, runs
+    summary = summarize(best.labels, source.store.tokens_of(source.site), k)
+    settings = {"site": source.site, "head": source.head, "k": k, "seed": seed, "raw": raw}
+    settings |= {"n_seeds": n_seeds, "mean": scaling[0], "scale": scaling[1]}
+    return Clusters(**settings, **vars(best), summary=summary), runs
 
 
 def cluster_all(

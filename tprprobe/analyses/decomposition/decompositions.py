@@ -240,9 +240,6 @@ def fit_scheme(store: Store, site: str, roles: Roles, **options: Any) -> Decompo
     """The decomposition of a site by one scheme, fitted to all its units, without scores.
 
     ``options`` are those of :func:`decompose`.
-
-    Raises:
-        InputError: as of :func:`decompose`.
     """
     plan = plan_decomposition(store, site, roles, **options)
     units, [scheme] = plan.read(store, site), plan.schemes

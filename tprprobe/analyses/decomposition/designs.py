@@ -90,11 +90,7 @@ class Design:
 
 
 def leave_untested(is_fitted: Flags, tested: Flags, origin: Provenance) -> Flags:
-    """The fitted units that have no sequence in common with a tested one.
-
-    Raises:
-        InputError: There are none.
-    """
+    """The fitted units that have no sequence in common with a tested one."""
     untested = leave_out(is_fitted, tested, origin.sequences)
     if not untested.any():
         n = len(np.unique(origin.sequences, axis=0))

@@ -77,17 +77,9 @@ def score(
     for i, prediction in enumerate(predictions):
         n_groups, below = int(has_units[i].sum()), prediction.below
         gain = r2[:, i] - (0 if below is None else r2[:, below])
-        scores.append(
-            Score(
-                interval_of_replicates(r2[:, i], n_groups),
-                interval_of_replicates(gain, n_groups),
-                interval_of_replicates(substitution[:, i], n_groups),
-                int(n[0, i]),
-                n_groups,
-            )
-            if n_groups
-            else None
-        )
+        measure = partial(interval_of_replicates, n_groups=n_groups)
+        intervals = measure(r2[:, i]), measure(gain), measure(substitution[:, i])
+        scores.append(Score(*intervals, int(n[0, i]), n_groups) if n_groups else None)
     return scores
 
 

@@ -10,7 +10,6 @@ import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -98,20 +97,18 @@ def _svo(tokens: pd.DataFrame) -> Values:
     return relations.map(ARGUMENTS).fillna(NONE).to_numpy(object)
 
 
-BUILT_IN: Mapping[str, Field] = MappingProxyType(
-    {
-        "bag": lambda tokens: np.full(len(tokens), "any", object),  # one role for all
-        "left": lambda tokens: _by_sample(tokens).cumcount().to_numpy(),
-        "right": lambda tokens: _by_sample(tokens).cumcount(ascending=False).to_numpy(),
-        "length": lambda tokens: _by_sample(tokens)["sample"].transform("size").to_numpy(),
-        "before": lambda tokens: _neighbor(tokens, 1),
-        "after": lambda tokens: _neighbor(tokens, -1),
-        "wickel": lambda tokens: pair_up(_neighbor(tokens, 1), _neighbor(tokens, -1)),
-        "tree": sequence_field(join_smallest),
-        "expression": lambda tokens: pair_up(*(_column(tokens, name) for name in EXPRESSION)),
-        "svo": _svo,
-    }
-)  # Sources: Wickelgren 1969; McCoy et al. 2019
+BUILT_IN: Mapping[str, Field] = {
+    "bag": lambda tokens: np.full(len(tokens), "any", object),  # one role for all
+    "left": lambda tokens: _by_sample(tokens).cumcount().to_numpy(),
+    "right": lambda tokens: _by_sample(tokens).cumcount(ascending=False).to_numpy(),
+    "length": lambda tokens: _by_sample(tokens)["sample"].transform("size").to_numpy(),
+    "before": lambda tokens: _neighbor(tokens, 1),
+    "after": lambda tokens: _neighbor(tokens, -1),
+    "wickel": lambda tokens: pair_up(_neighbor(tokens, 1), _neighbor(tokens, -1)),
+    "tree": sequence_field(join_smallest),
+    "expression": lambda tokens: pair_up(*(_column(tokens, name) for name in EXPRESSION)),
+    "svo": _svo,
+}  # Sources: Wickelgren 1969; McCoy et al. 2019
 
 
 def is_relative(name: str) -> bool:
@@ -180,19 +177,15 @@ class RoleScheme:
         if not any(relative) or centers is None:
             samples = tokens["sample"].to_numpy()
             return RoleAssignments(members, np.arange(len(tokens)), samples, self.label(tokens))
-        token = np.concatenate([members_of_part.indices for members_of_part in members])
-        unit = np.concatenate(
-            [np.repeat(np.arange(len(centers)), np.diff(m.indptr)) for m in members]
-        )
-        ends = np.cumsum([0, *(members_of_part.nnz for members_of_part in members)])
-        entries = np.split(np.arange(ends[-1]), ends[1:-1])
+        token = np.concatenate([m.indices for m in members])
+        units = [np.repeat(np.arange(len(centers)), np.diff(m.indptr)) for m in members]
+        unit, starts = np.concatenate(units), np.cumsum([0, *(m.nnz for m in members)])
         spread = [
-            csr_array((members_of_part.data, ids, members_of_part.indptr), (len(centers), ends[-1]))
-            for members_of_part, ids in zip(members, entries, strict=True)
+            csr_array((m.data, start + np.arange(m.nnz), m.indptr), (len(centers), starts[-1]))
+            for m, start in zip(members, starts, strict=False)
         ]
-        return RoleAssignments(
-            spread, token, unit, self.label(tokens, token, token - centers[unit])
-        )
+        labels = self.label(tokens, token, token - centers[unit])
+        return RoleAssignments(spread, token, unit, labels)
 
     def label(
         self, tokens: pd.DataFrame, token: Any = slice(None), offset: Any = None

@@ -36,11 +36,7 @@ from tprprobe.store import Store
 from tprprobe.store.layout import SAMPLE, SIDES
 
 PRINCIPAL, N_RANDOM = 48, 16  # directions that choices are made in: principal ones, random ones
-TABLE = (
-    families.FILLER,
-    families.ROLE,
-    families.PAIR,
-)  # of a saturated fit that is to know no unseen pair
+TABLE = (families.FILLER, families.ROLE, families.PAIR)  # of a fit that knows no unseen pair
 CHAIN = (families.ROLES, families.BAG, families.ADDITIVE, families.FACTORED, families.SATURATED)
 Decoder = Callable[[np.ndarray, list[list[str]]], Any]  # which of the sequences come back whole
 
@@ -132,11 +128,7 @@ class SchemeFits:
         self, family: str, units: int, choice: Candidate, names: Sequence[str]
     ) -> families.RoleFit:
         """The chosen blocks of these names fitted to units."""
-        regression, pairs_by_part, bases = (
-            self.regressions[units],
-            self.design.parts,
-            dict[int, Any](),
-        )
+        regression, design, bases = self.regressions[units], self.design, dict[int, Any]()
         blocks, penalties = list[Block](), list[float]()
         for choice_block, penalty in zip(choice.blocks, choice.penalties, strict=True):
             name, part_id = choice_block.name, choice_block.part_id
@@ -144,23 +136,17 @@ class SchemeFits:
                 continue
             if name == families.BINDING:
                 bases[part_id] = self._sweep(units, blocks, penalties, part_id, choice)
-            blocks.append(
-                families.make_block(
-                    name, part_id, pairs_by_part, self.embedding, bases.get(part_id)
-                )
-            )
+            basis = bases.get(part_id)
+            blocks.append(families.make_block(name, part_id, design.parts, self.embedding, basis))
             penalties.append(penalty)
-        coefficients: list[dict[str, Any]] = [{} for _ in pairs_by_part]
+        coefficients: list[dict[str, Any]] = [{} for _ in design.parts]
         for block, values in zip(blocks, regression.solve(blocks, penalties), strict=True):
             coefficients[block.part_id][block.name] = values
         regression.grams.clear_cache()
+        width = len(regression.mean)
         fits = [
-            families.PartFit(
-                pairs, len(regression.mean), of_part, bases.get(part_id), self.embedding
-            )
-            for part_id, (pairs, of_part) in enumerate(
-                zip(pairs_by_part, coefficients, strict=True)
-            )
+            families.PartFit(pairs, width, coefficients[i], bases.get(i), self.embedding)
+            for i, pairs in enumerate(design.parts)
         ]
         by_name = {f"{b.name}{b.part_id or ''}": p for b, p in zip(blocks, penalties, strict=True)}
         fit = families.RoleFit(family, fits, regression.mean, by_name)

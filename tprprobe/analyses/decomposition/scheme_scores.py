@@ -127,10 +127,7 @@ class ScoreRows:
 
 
 def predict_families(
-    fits: SchemeFits,
-    families: Sequence[str],
-    report: Callable[[str], object] = str,
-    start: int = 0,
+    fits: SchemeFits, families: Sequence[str], report: Callable[[str], object] = str, start: int = 0
 ) -> list[Prediction]:
     """The predictions of families, numbered from ``start``, the family below first; of no control also those
     without withheld pairs.

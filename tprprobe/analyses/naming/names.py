@@ -86,9 +86,8 @@ def score_candidates(
     names = np.array([*lattice.names, ""], object)
     measures = pd.DataFrame(_with_intervals(sums, seed))
     measures[predicate_ids < 0] = np.nan
-    return pd.DataFrame(
-        {"cluster": np.arange(n_clusters), "candidate": names[predicate_ids]}
-    ).assign(
+    table = pd.DataFrame({"cluster": np.arange(n_clusters), "candidate": names[predicate_ids]})
+    return table.assign(
         size=sums[1].sum(0).astype(int),
         coverage=sums[1].sum(0) / sums[3].sum(0),
         **{str(name): measures[name] for name in measures},

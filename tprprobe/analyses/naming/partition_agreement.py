@@ -40,37 +40,24 @@ def agreement(
     if values.nunique() < 2:
         return pd.DataFrame()
     if conditions:
-        stratum = (
-            described.loc[is_known].groupby(list(conditions), observed=True).ngroup().to_numpy()
-        )
-    crossed = [
-        pd.factorize(null_strata[is_known])[0] * (stratum.max() + 1) + stratum
-        for null_strata in nulls.values()
-    ]
+        known = described.loc[is_known]
+        stratum = known.groupby(list(conditions), observed=True).ngroup().to_numpy()
+    null_strata = [pd.factorize(strata[is_known])[0] for strata in nulls.values()]
+    crossed = [strata * (stratum.max() + 1) + stratum for strata in null_strata]
     classes = _permute(values, crossed, permutations, seed)
-    inside = [np.flatnonzero(stratum == null_strata) for null_strata in np.unique(stratum)]
-    classes_by_stratum = [(rows, classes[:, rows]) for rows in inside]
-    columns = {
-        "field": field,
-        "measure": "ami" + (f" given {', '.join(conditions)}" if conditions else ""),
-    }
+    tokens_of_strata = [np.flatnonzero(stratum == number) for number in np.unique(stratum)]
+    measure = f"ami given {', '.join(conditions)}" if conditions else "ami"
     rows = []
     for clustering, column in enumerate(labels[is_known].T):
-        gains = [
-            measure_gain(count_tables(column[rows_of_stratum], permuted))
-            for rows_of_stratum, permuted in classes_by_stratum
-        ]
-        gained, possible = (
-            np.sum([null_strata[0] for null_strata in gains], 0),
-            sum(null_strata[1] for null_strata in gains),
-        )
-        if possible <= 0:
+        tables = (count_tables(column[ids], classes[:, ids]) for ids in tokens_of_strata)
+        gains, rooms = zip(*map(measure_gain, tables), strict=True)
+        if (possible := sum(rooms)) <= 0:
             continue
-        value, *null_gains = gained / possible
+        value, *null_gains = np.sum(gains, 0) / possible
         for null, chance in zip(nulls, np.split(np.array(null_gains), len(nulls)), strict=True):
             p = float(exceedance(np.array([value]), chance[:, None])[0])
             numbers = {"value": value, "null": null, "null_mean": chance.mean(), "p_value": p}
-            rows.append({"clustering": clustering, **columns, **numbers})
+            rows.append({"clustering": clustering, "field": field, "measure": measure, **numbers})
     return pd.DataFrame(rows)
 
 

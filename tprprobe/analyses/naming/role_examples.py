@@ -31,9 +31,7 @@ def list_examples(
     tables = [read_table(file, {}, "name again") for file in files if file.is_file()]
     for _, row in best.loc[order.index].head(ROLES).iterrows():
         column = f"{row['site']} {row['head']} {row['k']}"
-        labels = next(
-            (extension[column].to_numpy() for extension in tables if column in extension), None
-        )
+        labels = next((table[column].to_numpy() for table in tables if column in table), None)
         inside = np.zeros(len(texts), bool)
         if labels is not None and row["name"] in holds:
             inside = (labels == row["cluster"]) & holds[row["name"]]

@@ -136,23 +136,12 @@ def name_all(
         resume: Resume an interrupted run.
         progress: What shows the parts of the run as they are done.
         projections: How many random projections of LN(z) are a control; default: as many as there are heads.
-
-    Raises:
-        InputError: no arithmetic, no such site, a folder of something else, a baseline of other
-            questions or without the sites to compare with.
     """
     stores = {TRAINED: store, **store.twins} | ({BASELINE: baseline} if baseline else {})
     ks = [k] if isinstance(k, int) else list(dict.fromkeys(k))
-    settings = {
-        "format": FORMAT,
-        "sites": store.select(patterns),
-        "k": ks,
-        "raw": raw,
-        "seed": seed,
-        "projections": projections,
-    }
-    identities = {model: model_store.fingerprint for model, model_store in stores.items()}
-    settings |= {"stores": identities, "tprprobe": version("tprprobe")}
+    settings = {"format": FORMAT, "sites": store.select(patterns), "k": ks, "raw": raw}
+    settings |= {"seed": seed, "projections": projections, "tprprobe": version("tprprobe")}
+    settings["stores"] = {model: of_model.fingerprint for model, of_model in stores.items()}
     with kept(out) as folder:
         run = KeptRun.open(folder, settings, resume, MANIFEST)
         if not run.is_done:
@@ -171,11 +160,7 @@ def name_all(
 
 
 def load_names(folder: str | os.PathLike[str]) -> Naming:
-    """The result of a finished run, read from its folder.
-
-    Raises:
-        InputError: the folder holds no finished run, or one of an earlier version.
-    """
+    """The result of a finished run, read from its folder."""
     folder = Path(folder)
     facts = read_json(folder / MANIFEST).get("facts")
     if not isinstance(facts, dict):
@@ -211,16 +196,17 @@ class NamingPlan:
 
     def parts(self) -> list[Part]:
         """All parts, in an order in which each finds what it needs."""
+        conditional = find_structure().conditions
+        comparisons = [
+            (model, field, conditions)
+            for model, gold in self.golds.items()
+            for field, conditions in (*((str(name), ()) for name in gold.described), *conditional)
+        ]
         compared = [
             self.run.part(
-                ".".join([model, field, *conditions]),
-                partial(self._compare, model, field, conditions),
+                ".".join([model, field, *given]), partial(self._compare, model, field, given)
             )
-            for model, gold in self.golds.items()
-            for field, conditions in (
-                *((str(column), ()) for column in gold.described),
-                *find_structure().conditions,
-            )
+            for model, field, given in comparisons
         ]
         return [*self._clustered.values(), *compared]
 
@@ -233,13 +219,12 @@ class NamingPlan:
 
     def labels(self) -> pd.DataFrame:
         """The cluster of every token, one column per clustering of the site's own vectors."""
-        return pd.DataFrame(
-            {
-                f"{target.source.site} {target.head} {k}": labels
-                for (target, k), labels in self._labels.items()
-                if self._is_asked(target)
-            }
-        )
+        labels = {
+            f"{target.source.site} {target.head} {k}": labels
+            for (target, k), labels in self._labels.items()
+            if self._is_asked(target)
+        }
+        return pd.DataFrame(labels)
 
     def _is_asked(self, target: NamingTarget) -> bool:
         is_trained = target.model == TRAINED and target.vectors != RANDOM
@@ -283,14 +268,11 @@ class NamingPlan:
         place: Mapping[str, object],
     ) -> Tables:
         """The candidates of the best run's clusters, and what those of all runs tell of polarity."""
-        gold = self.golds[str(place["model"])]
-        runs = runs.astype(int)
+        gold, runs = self.golds[str(place["model"])], runs.astype(int)
         groups = gold.questions, self.seed, gold.origin.sequences
         names = score_candidates(labels.astype(int), gold.lattice, *groups)
-        tables = {
-            "names": names,
-            **find_structure().decode(runs, gold.tokens, gold.questions, self.seed),
-        }
+        decoded = find_structure().decode(runs, gold.tokens, gold.questions, self.seed)
+        tables = {"names": names, **decoded}
         return {name: _placed(table, [place] * len(table)) for name, table in tables.items()}
 
     def _compare(self, model: str, field: str, conditions: Sequence[str]) -> Tables:
@@ -298,11 +280,9 @@ class NamingPlan:
         gold = self.golds[model]
         clusterings = [clustering for clustering in self._clustered if clustering[0].model == model]
         labels = np.stack([self._labels[clustering] for clustering in clusterings], 1)
-        of_question = {"question": gold.questions}
+        nulls = {"question": gold.questions, "character": gold.characters}
         if conditions:
-            nulls = {"given": np.zeros(len(labels), int), **of_question}
-        else:
-            nulls = {**of_question, "character": gold.characters}
+            nulls = {"given": np.zeros(len(labels), int), "question": gold.questions}
         table = agreement(labels, gold.described, field, nulls, conditions, seed=self.seed)
         if table.empty:
             return {}

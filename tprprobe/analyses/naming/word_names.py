@@ -38,23 +38,14 @@ def name_words(
     resume: bool = False,
     progress: Progress = iter,
 ) -> pd.DataFrame:
-    """One row per cluster of every head of the sites that match, in the model and its twins.
-
-    Columns: model (trained, or the kind of twin: untrained, permuted …), site, layer, head, stability of k-means over seeds, commonest
-    (its commonest tokens), then those of ``name_roles``: names are exact labels (tag, relation, role, entity),
-    chosen on one half of the documents and scored on the other. ``out`` is a new folder for them, where a run
-    that was cut off goes on with ``resume``.
-
-    Raises:
-        InputError: no such site, no exact labels, fewer distinct vectors than k, a folder of something else.
+    """One row per cluster of every head of the sites that match, in the model (``trained``) and its twins: its stability over
+    seeds, its commonest tokens, and the columns of ``name_roles``. ``out`` and ``resume`` are those of ``name_all``.
     """
     targets = find_heads(store, patterns)
     stores = {TRAINED: store, **store.twins}
-    settings = {"sites": list(dict.fromkeys(site for site, _ in targets)), "k": k, "raw": raw}
-    settings |= {
-        "seed": seed,
-        "stores": {name: model_store.fingerprint for name, model_store in stores.items()},
-    }
+    settings = {"sites": list(dict.fromkeys(site for site, _ in targets)), "k": k}
+    settings |= {"raw": raw, "seed": seed}
+    settings["stores"] = {model: of_model.fingerprint for model, of_model in stores.items()}
     jobs = {
         f"{model}.{site}.{head}": partial(_name, model, model_store, site, head, k, raw, seed)
         for site, head in targets
@@ -65,11 +56,7 @@ def name_words(
 
 
 def load_word_names(folder: str | os.PathLike[str]) -> pd.DataFrame:
-    """The rows of a finished run, read from its folder.
-
-    Raises:
-        InputError: there is no such table, or it is damaged.
-    """
+    """The rows of a finished run, read from its folder."""
     if not (Path(folder) / TABLE).is_file():
         return load_view(folder, partial(view_table, task="names"))
     table = read_table(Path(folder) / TABLE, COLUMNS, "name again")

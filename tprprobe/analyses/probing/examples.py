@@ -9,11 +9,7 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Bool, Int
 
-from tprprobe.analyses.probing.labelled_words import (
-    Corpus,
-    Marks,
-    Order,
-)
+from tprprobe.analyses.probing.labelled_words import Corpus, Marks, Order
 from tprprobe.analyses.probing.settings import ProbeSettings, SpanMode
 from tprprobe.analyses.probing.task import Task
 from tprprobe.errors import InputError
@@ -134,11 +130,11 @@ class Examples:
         of the chosen ones every state is."""
         center, owner = _members(*self.states[ids, span].T)
         rows = center[:, None] + np.array(self.window)
-        start_row, end_row = (
-            self.corpus.first_row[center][:, None],
-            self.corpus.last_row[center][:, None],
+        corpus = self.corpus
+        is_inside = (rows >= corpus.first_row[center][:, None]) & (
+            rows <= corpus.last_row[center][:, None]
         )
-        return np.where((rows >= start_row) & (rows <= end_row), rows, -1), owner
+        return np.where(is_inside, rows, -1), owner
 
     def rows_read(self, ids: Places) -> Int[np.ndarray, " row"]:
         """All rows that are read for some examples, rising."""

@@ -125,11 +125,8 @@ def read_words(tokens: pd.DataFrame, tasks: Sequence[Task]) -> Words:
     if LAST_WORD in tokens:  # words that share a token; their targets are in the cell of the first
         n_words = tokens[LAST_WORD].to_numpy()[labelled] - first_word[labelled] + 1
         labelled = np.repeat(labelled, n_words)
-        number = (
-            first_word[labelled]
-            + np.arange(len(labelled))
-            - np.repeat(np.cumsum(n_words) - n_words, n_words)
-        )
+        starts = np.repeat(np.cumsum(n_words) - n_words, n_words)
+        number = first_word[labelled] + np.arange(len(labelled)) - starts
     else:
         number = first_word[labelled]
     sample = tokens["sample"].to_numpy()[labelled]
@@ -139,12 +136,9 @@ def read_words(tokens: pd.DataFrame, tasks: Sequence[Task]) -> Words:
     owner = np.searchsorted(keys, _key(sample, number))
     joined: Any = pd.Series(text).groupby(owner).sum()
     is_first = number[first_token] == first_word[labelled[first_token]]
-    cells = {
-        t.cells: np.where(
-            is_first, tokens[t.cells].astype(object).to_numpy()[labelled[first_token]], ""
-        )
-        for t in tasks
-    }
+    columns = {task.cells: tokens[task.cells].astype(object).to_numpy() for task in tasks}
+    listed = labelled[first_token]
+    cells = {name: np.where(is_first, values[listed], "") for name, values in columns.items()}
     rows = np.stack([labelled[first_token], labelled[last_token] + 1], axis=1)
     return Words(sample[first_token], number[first_token], rows, joined.to_numpy(object), cells)
 

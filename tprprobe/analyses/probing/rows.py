@@ -12,21 +12,24 @@ from tprprobe.evaluation.results import Results
 from tprprobe.evaluation.runner import SCORE
 from tprprobe.statistics import interval_text, read_interval
 
-COLUMNS = (
-    *("task", "side", "site", "layer", "head", "seed", "control", "probe"),
-    *("n_train", "labels", "lost", "validations", "f1", "f1_low", "f1_high"),
-    *(
-        "macro_f1",
-        "macro_f1_low",
-        "macro_f1_high",
-        "accuracy",
-        "accuracy_low",
-        "accuracy_high",
-        "precision",
-        "recall",
-        "n_test",
-    ),
-)
+PROBE = [
+    "task",
+    "side",
+    "site",
+    "layer",
+    "head",
+    "seed",
+    "control",
+    "probe",
+    "n_train",
+    "labels",
+    "lost",
+    "validations",
+]
+SCORES = [
+    f"{metric}{end}" for metric in ("f1", "macro_f1", "accuracy") for end in ("", "_low", "_high")
+]
+COLUMNS = (*PROBE, *SCORES, "precision", "recall", "n_test")
 ENDS = ("selectivity", "prefix_selectivity", "beyond_identity")
 INFORMATION = ("codelength", "compression", "information", "added")
 BEST = ("best_control", "best_control_f1", "beyond")

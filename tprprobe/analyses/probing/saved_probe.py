@@ -4,9 +4,9 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -29,22 +29,40 @@ from tprprobe.estimators.probes.spans import Shape
 from tprprobe.evaluation.intervals import interval_of
 from tprprobe.evaluation.metrics import N, accuracy, micro_f1
 from tprprobe.evaluation.splits import TEST
+from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.hub import CARD, CONFIG, WEIGHTS, locate
 from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import SETTINGS
 from tprprobe.files.notebook import as_html
+from tprprobe.files.settings import Document, parse
 from tprprobe.files.writing import write_folder
 from tprprobe.gold.labels import WORD
 from tprprobe.store import Store
 from tprprobe.store.token_texts import join, visible
 
-FORMAT, VERSION = "tprprobe-probe", 1
-MEASURES = ("f1", "f1_low", "f1_high", "accuracy")
 UNKNOWN = "?"  # the label of words of unlabelled text: of no inventory
 COLUMNS = ("sample", "span1", "span2", "label", "predicted", "probability")
-AS_WRITTEN = ("site", "head", "side", "span_mode", "loss", "metrics")  # of the configuration
 SAVED = "probes"  # the folder of a run's probes
 ERRORS, AROUND = 200, 6  # errors that are listed; words around one
+
+
+class ProbeFile(Document):
+    """The configuration of a saved probe: what it reads, what it predicts, and its scores on held-out documents."""
+
+    format: Literal["tprprobe-probe"] = "tprprobe-probe"
+    version: Literal[1] = 1
+    task: Task
+    site: str
+    head: int | None
+    side: str
+    labels: tuple[str, ...]
+    span_mode: SpanMode
+    window: tuple[int, int]
+    loss: str
+    shape: Shape
+    seed: int
+    model: Any
+    metrics: dict[str, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,27 +190,25 @@ def save_probe(folder: Path, result: TrialResult) -> None:
     trial, estimator, splits = result.trial, result.estimator, result.trial.splits
     source, examples, task = trial.source, splits.examples, splits.task
     shape = estimator.shape(examples.states.shape[1], len(examples.window))
-    config = {
-        "format": FORMAT,
-        "version": VERSION,
-        "task": task.model_dump(),
-        "site": source.site,
-        "head": source.head,
-        "side": examples.corpus.side,
-        "labels": list(examples.inventory),
-        "span_mode": examples.mode,
-        "window": [examples.window.start, examples.window.stop],
-        "loss": getattr(estimator, "loss", "softmax"),
-        "shape": asdict(shape),
-        "seed": trial.seed,
-        "model": examples.corpus.store.manifest.get("model"),
-        "metrics": _measure(result),
-    }
+    config = ProbeFile(
+        task=task,
+        site=source.site,
+        head=source.head,
+        side=examples.corpus.side,
+        labels=examples.inventory,
+        span_mode=examples.mode,
+        window=(examples.window.start, examples.window.stop),
+        loss=getattr(estimator, "loss", "softmax"),
+        shape=shape,
+        seed=trial.seed,
+        model=examples.corpus.store.manifest.get("model"),
+        metrics=_measure(result),
+    )
     scaling = {"mean": getattr(estimator, "mean_", 0.0), "scale": getattr(estimator, "scale_", 1.0)}
     tensors = {name: torch.as_tensor(x).expand(source.width) for name, x in scaling.items()}
     tensors = estimator.tensors() | tensors
     files = {
-        CONFIG: json.dumps(config, indent=1, ensure_ascii=False) + "\n",
+        CONFIG: json.dumps(config.model_dump(), indent=1, ensure_ascii=False) + "\n",
         WEIGHTS: save({name: tensor.cpu().contiguous() for name, tensor in tensors.items()}),
         CARD: _card(config),
     }
@@ -207,21 +223,20 @@ def _measure(result: TrialResult) -> dict[str, float]:
     """The scores of a probe on held-out documents, for its card."""
     counts: Any = result.counts
     sums = counts.sums[0][counts.sums[0][:, N] > 0]
-    f1 = interval_of(sums, micro_f1)
-    values = (f1.value, f1.low, f1.high, float(accuracy(sums.sum(0, keepdims=True))[0]))
-    return dict(zip(MEASURES, values, strict=True))
+    is_right = accuracy(sums.sum(0, keepdims=True))
+    return interval_of(sums, micro_f1).columns("f1") | {"accuracy": float(is_right[0])}
 
 
-def _card(config: dict[str, Any]) -> str:
-    task, metrics = config["task"], config["metrics"]
-    numbers = "\n".join(f"- {name}: {value:.4f}" for name, value in metrics.items())
-    labels = f"Labels: {task['source']}\n\n" if task["source"] else ""
-    head = "" if config["head"] is None else f", head {config['head']}"
+def _card(config: ProbeFile) -> str:
+    task = config.task
+    numbers = "\n".join(f"- {name}: {value:.4f}" for name, value in config.metrics.items())
+    labels = f"Labels: {task.source}\n\n" if task.source else ""
+    head = "" if config.head is None else f", head {config.head}"
     return (
-        f"# Edge probe: {task['title']} from `{config['site']}`{head}\n\n"
-        f"Predicts one of {len(config['labels'])} labels ({task['name']}) of "
-        f"{'a span' if task['spans'] == 1 else 'a pair of spans'} from frozen vectors of "
-        f"`{json.dumps(config['model'], ensure_ascii=False)}`; states read: {config['span_mode']}. "
+        f"# Edge probe: {task.title} from `{config.site}`{head}\n\n"
+        f"Predicts one of {len(config.labels)} labels ({task.name}) of "
+        f"{'a span' if task.spans == 1 else 'a pair of spans'} from frozen vectors of "
+        f"`{json.dumps(config.model, ensure_ascii=False)}`; states read: {config.span_mode}. "
         f"On held-out documents:\n\n{numbers}\n\n{labels}"
         "```python\nimport tprprobe as tp\n\n"
         'tp.load_probe("FOLDER").predict(tp.open_store("STORE"))\n```\n'
@@ -245,23 +260,21 @@ def load_probe(name: str | os.PathLike[str]) -> SavedProbe:
         'pos'
     """
     folder = locate("probes", name)
-    config = read_json(folder / CONFIG)
-    if (config.get("format"), config.get("version")) != (FORMAT, VERSION):
-        raise InputError(
-            f"{folder} holds no probe of version {VERSION}: {CONFIG} is of something else"
-        )
-    try:
+    config = _read_config(folder)
+    with as_input_error(f"{folder} is damaged"):
         weights = load((folder / WEIGHTS).read_bytes())
-        task = Task(**{name: config["task"][name] for name in Task.model_fields})
         mean, scale = weights.pop("mean"), weights.pop("scale")
-        shape, window = Shape(**config["shape"]), range(*config["window"])
-        if {name: tuple(weight.shape[1:]) for name, weight in weights.items()} != shape.sizes():
-            raise InputError("its weights are of another shape")
-        as_written = {name: config[name] for name in AS_WRITTEN}
-        labels = tuple(config["labels"])
-        return SavedProbe(task, labels, window, shape, weights, mean, scale, **as_written)
-    except Exception as error:  # whatever the file's reader raises, it is one line here
-        raise InputError(f"{folder} is damaged: {' '.join(str(error).split())[:200]}") from error
+        sizes = {name: tuple(weight.shape[1:]) for name, weight in weights.items()}
+    if sizes != config.shape.sizes():
+        raise InputError(f"{folder} is damaged: its weights are of another shape")
+    names = {field.name for field in fields(SavedProbe)} - {"weights", "mean", "scale", "window"}
+    as_written = {name: getattr(config, name) for name in names}
+    window = range(*config.window)
+    return SavedProbe(weights=weights, mean=mean, scale=scale, window=window, **as_written)
+
+
+def _read_config(folder: Path) -> ProbeFile:
+    return parse(ProbeFile, read_json(folder / CONFIG), folder / CONFIG)
 
 
 @dataclass(frozen=True)
@@ -281,15 +294,10 @@ def list_probes(folders: Mapping[str, Path], task: str) -> dict[str, TrainedProb
     for run in folders.values():
         settings = read_json(run / SETTINGS)
         for folder in sorted((run / SAVED).glob("*")) if settings.get("test") is None else ():
-            probe = read_json(folder / CONFIG)
-            task_of_probe = probe.get("task")
-            if (
-                task_of_probe.get("name") if isinstance(task_of_probe, dict) else task_of_probe
-            ) == task:
-                f1 = float(probe.get("metrics", {}).get("f1", -1))
-                probes[str(probe["site"])] = TrainedProbe(
-                    folder, f1, int(settings["settings"]["seed"])
-                )
+            config = _read_config(folder)
+            if config.task.name == task:
+                f1, seed = config.metrics.get("f1", -1.0), int(settings["settings"]["seed"])
+                probes[config.site] = TrainedProbe(folder, f1, seed)
     return dict(sorted(probes.items(), key=lambda item: -item[1].f1))
 
 

@@ -8,24 +8,13 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from tprprobe.analyses.probing.block_scores import BlockScores
-from tprprobe.analyses.probing.counts import Counts, count_baselines
+from tprprobe.analyses.probing.counts import BlockScores, Counts, count_baselines
 from tprprobe.analyses.probing.examples import Splits
 from tprprobe.analyses.probing.settings import ProbeSettings
-from tprprobe.analyses.probing.trials import (
-    CURVE,
-    NAMES,
-    TrialResult,
-)
+from tprprobe.analyses.probing.trials import CURVE, NAMES, TrialResult
 from tprprobe.evaluation.controls import BASELINES, IDENTITY, REAL
 from tprprobe.evaluation.intervals import Comparison
-from tprprobe.evaluation.metrics import (
-    TERMS,
-    N,
-    codelength,
-    compression,
-    constant_bits,
-)
+from tprprobe.evaluation.metrics import TERMS, N, codelength, compression, constant_bits
 from tprprobe.evaluation.results import number, tabulate
 from tprprobe.statistics import adjust
 from tprprobe.store.layout import TWINS
@@ -35,10 +24,7 @@ SIDE = ("task", "side")
 VECTOR = ("task", "side", "site", "head", "seed")
 OVER_SEEDS = ("task", "side", "site", "head", "control")
 OF_ALL = ("static", "previous", *BASELINES)  # controls that every vector is compared with
-SELECTIVITY = {
-    "selectivity": "control",
-    "prefix_selectivity": "prefix",
-}  # and the control that it is to
+SELECTIVITY = {"selectivity": "control", "prefix_selectivity": "prefix"}  # to which control
 PARTNER = {"role": "filler", "filler": "role"}  # of a sub-layer
 
 
@@ -103,7 +89,10 @@ def gather(
         if score.is_real:
             of_score[settings.metric] |= _beyond_controls(score, pairs, p_values)
     _add_selectivity(scores, numbers)
-    _add_information(scores, numbers, results)
+    information = dict(measure_information(results))
+    for score, of_score in zip(scores, numbers, strict=True):
+        bits = information.get(score.key(VECTOR), {}) if score.is_real else {}
+        of_score |= {name: number(name, value) for name, value in bits.items()}
     names = {targets.name: targets.tested.corpus.names for targets in splits}
     return {
         "results": tabulate(
@@ -196,11 +185,7 @@ def _beyond_controls(
     if not rivals:
         return {}
     best = max((pair for pair, _ in rivals), key=lambda pair: pair.comparison.reference)
-    difference = best.comparison.difference
-    return {
-        "beyond": difference.value,
-        "beyond_low": difference.low,
-        "beyond_high": difference.high,
+    return best.comparison.difference.columns("beyond") | {
         "rival": best.reference.names["control"],
         "rival_value": best.comparison.reference,
         "p": max(p if pair.comparison.difference.value > 0 else 1.0 for pair, p in rivals),
@@ -239,18 +224,6 @@ def _add_selectivity(scores: Sequence[Score], numbers: Sequence[dict[str, dict[s
                 of_score[name] = number(name, of_score[metric]["value"] - rival[metric]["value"])
 
 
-def _add_information(
-    scores: Sequence[Score],
-    numbers: Sequence[dict[str, dict[str, Any]]],
-    results: Sequence[TrialResult],
-) -> None:
-    """Adds what :func:`measure_information` finds of the vectors of real labels."""
-    information = dict(measure_information(results))
-    for score, of_score in zip(scores, numbers, strict=True):
-        bits = information.get(score.key(VECTOR), {}) if score.is_real else {}
-        of_score |= {name: number(name, value) for name, value in bits.items()}
-
-
 def measure_information(
     results: Sequence[TrialResult],
 ) -> Iterator[tuple[tuple[Any, ...], dict[str, float]]]:
@@ -274,15 +247,12 @@ def measure_information(
         sizes = [len(result.trial.splits.folds[0].train) for result in (*portions, complete)]
         length = codelength(min(sizes), n_labels, [result.nats for result in portions])
         prior = constant_bits(splits.examples.labels[fold.train], splits.tested.labels[fold.test])
-        yield (
-            key,
-            {
-                "codelength": length,
-                "compression": compression(length, len(fold.train), n_labels),
-                "information": prior - bits[key],
-                "added": _added(key, bits),
-            },
-        )
+        numbers = {
+            "codelength": length,
+            "information": prior - bits[key],
+            "added": _added(key, bits),
+        }
+        yield key, numbers | {"compression": compression(length, len(fold.train), n_labels)}
 
 
 def _bits(result: TrialResult) -> float:

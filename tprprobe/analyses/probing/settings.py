@@ -2,7 +2,6 @@
 
 import dataclasses
 import warnings
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
@@ -60,13 +59,11 @@ class ProbeSettings:
 
     def __post_init__(self):
         controls = [*CONTROLS, *plugins.find("controls")]
-        choices: list[tuple[str, str | None, Collection[str]]] = [
-            *(("control", control, controls) for control in self.controls or ()),
-            ("span mode", self.span_mode, get_args(SpanMode)),
-        ]
-        for name, value, accepted in choices:
-            if value is not None and value not in accepted:
-                raise unknown(name, value, accepted)
+        for control in self.controls or ():
+            if control not in controls:
+                raise unknown("control", control, controls)
+        if self.span_mode is not None and self.span_mode not in get_args(SpanMode):
+            raise unknown("span mode", self.span_mode, get_args(SpanMode))
         if self.most is not None and self.most < 0:
             raise InputError("most is at least 1, or 0 for all targets")
         if self.kernel < 1 or self.seeds < 1 or self.budget < 1:

@@ -38,11 +38,7 @@ class Task(Settings):
 
 
 def read_task(name: str | os.PathLike[str]) -> Task:
-    """The task in a folder: a path, or the name of one that ships.
-
-    Raises:
-        InputError: there is none, or its task.toml has an unknown key or a wrong value.
-    """
+    """The task in a folder: a path, or the name of one that ships."""
     folder = assets.find("probes", name)
     settings = read_toml(folder / FILE)
     if "name" in settings:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from tprprobe.analyses.probing.block_scores import BlockScores, score_blocks
-from tprprobe.analyses.probing.counts import Counts, count_predictions
+from tprprobe.analyses.probing.counts import BlockScores, Counts, count_predictions, score_blocks
 from tprprobe.analyses.probing.examples import LABELS, Splits
 from tprprobe.analyses.probing.features import FeatureSource, Rows
 from tprprobe.analyses.probing.settings import SEQUENCE, ProbeSettings

@@ -157,18 +157,12 @@ def view_results(results: Results) -> pd.DataFrame:
 
 
 def load_reconstruction(folder: str | os.PathLike[str]) -> pd.DataFrame:
-    """The rows of :func:`reconstruct` that a folder holds.
-
-    Raises:
-        InputError: There are none, or they are damaged.
-    """
+    """The rows of :func:`reconstruct` that a folder holds."""
     table_file = Path(folder) / "reconstruction.csv"  # of version 0.3 and before
-    is_old = table_file.is_file()
-    rows = (
-        read_table(table_file, {}, "reconstruct again")
-        if is_old
-        else load_view(folder, view_results)
-    )
+    if table_file.is_file():
+        rows = read_table(table_file, {}, "reconstruct again")
+    else:
+        rows = load_view(folder, view_results)
     if rows.empty:
         raise InputError(f"{folder} holds no rows: reconstruct again")
     return rows

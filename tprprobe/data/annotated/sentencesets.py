@@ -35,10 +35,10 @@ class Annotated:
     def document_name(self) -> str:
         return self.sentence.document
 
-    def labels(self, written: str | None) -> Labels:
+    def labels(self, generated: str | None) -> Labels:
         """The labels of the sentence, for the sides that read the sentence itself."""
         source = self.sentence if self.source == self.target else None
-        return source, self.sentence if written is None else None
+        return source, self.sentence if generated is None else None
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,9 +92,7 @@ class AnnotatedFile(Dataset[Annotated]):
         return facts, tables
 
     def _count(self, task: str) -> dict[str, Any]:
-        labels = Counter(
-            t.label for sentence in self.sentences for t in sentence.targets.get(task, ())
-        )
+        labels = Counter(t.label for s in self.sentences for t in s.targets.get(task, ()))
         common = ", ".join(f"{label} {count:,}" for label, count in labels.most_common(COMMON))
         return {"task": task, "targets": labels.total(), "labels": len(labels), "commonest": common}
 
@@ -140,7 +138,5 @@ def join_labels(data: Dataset, labels: Mapping[str, str]) -> AnnotatedFile:
 
 def _annotated(data: Dataset, option: str) -> AnnotatedFile:
     if not isinstance(data, AnnotatedFile):
-        raise InputError(
-            f"{option} is for annotated files (CoNLL-U, IOB2, edge-probing JSONL), not {data.name}"
-        )
+        raise InputError(f"{option} is for annotated files (.conllu, .iob2 …), not {data.name}")
     return data

@@ -44,7 +44,7 @@ class Article:
     has_one_answer: bool = False
     module = ""
 
-    def labels(self, _written: str | None) -> Labels:
+    def labels(self, _generated: str | None) -> Labels:
         """No labels: the words of an article are not known."""
         return None, None
 
@@ -64,9 +64,7 @@ def find_columns(names: Collection[str], where: str, column: str | None = None) 
             return columns
     present = ", ".join(map(repr, names)) or "nothing"
     missing = "'text' (and no 'document' with 'summary')" if column is None else repr(column)
-    raise InputError(
-        f"{where} has {present}, but no {missing}: name the column of texts, FILE:COLUMN"
-    )
+    raise InputError(f"{where} has {present}, but no {missing}: give FILE:COLUMN")
 
 
 def describe_columns(names: Collection[str], columns: Columns) -> dict[str, Any]:

@@ -44,17 +44,13 @@ def open_list(texts: Sequence[Any], request: Request) -> Articles:
     """The texts of a list; its name tells one list from another."""
     if not texts:
         raise InputError("the list has no texts: give at least one")
-    for number, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise InputError(f"text {number} of the list is {text!r:.60}; give a list of strings")
+    if wrong := [i for i, text in enumerate(texts) if not isinstance(text, str)]:
+        value = texts[wrong[0]]
+        raise InputError(f"text {wrong[0]} of the list is {value!r:.60}; give a list of strings")
     key = hashlib.sha256("\n".join(texts).encode()).hexdigest()[:12]
-    return _in_memory(texts, replace(request, spec=f"texts {key}"))
-
-
-def _in_memory(texts: Sequence[str], request: Request) -> Articles:
-    return Articles.of(
-        request, len(texts), lambda rows: (Article(texts[row], texts[row]) for row in rows)
-    )
+    request = replace(request, spec=f"texts {key}")
+    articles = [Article(text, text) for text in texts]
+    return Articles.of(request, len(texts), lambda rows: (articles[i] for i in rows))
 
 
 def open_text(path: Path, request: Request) -> Articles:
@@ -183,9 +179,7 @@ def _files(folder: Path) -> dict[str, Path]:
     splits = {*SPLITS, *ALIASES["dev"]}  # a README.txt is none
     paths = [path for path in sorted(folder.iterdir(), reverse=True) if _suffix(path) in FORMATS]
     file_of_split = {path.name.split(".")[0]: path for path in paths}
-    return {
-        n: path for n, path in file_of_split.items() if ".txt" not in path.suffixes or n in splits
-    }
+    return {n: p for n, p in file_of_split.items() if ".txt" not in p.suffixes or n in splits}
 
 
 def find_split(owner: object, split: str, names: Collection[str]) -> str:

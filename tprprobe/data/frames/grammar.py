@@ -96,8 +96,8 @@ class Text:
 
     @property
     def exchanged(self) -> tuple[Filled, Filled]:
-        first, second = (next(w for w in self.filled if w.slot == slot) for slot in EXCHANGED)
-        return first, second
+        word_a, word_b = (next(w for w in self.filled if w.slot == slot) for slot in EXCHANGED)
+        return word_a, word_b
 
 
 @dataclass(frozen=True)
@@ -134,9 +134,7 @@ def read_frame(name: str) -> tuple[str, Frame]:
             if form is not None and form not in forms:
                 raise unknown(f"form of {frame.slots[slot]} in frame {name}", form, forms)
         if missing := {*EXCHANGED} - {match[1] for match in SLOT.finditer(pattern.text)}:
-            raise InputError(
-                f"frame {name}: the text {pattern.text!r} has no slot {{{min(missing)}}}"
-            )
+            raise InputError(f"frame {name}: {pattern.text!r} has no slot {{{min(missing)}}}")
     return name, frame
 
 
@@ -155,9 +153,8 @@ def draw_items(name: str, frame: Frame, seed: int) -> Iterator[Item]:
         pattern_index, *word_indices = map(int, np.unravel_index(index, sizes))
         if len({*zip(frame.slots.values(), word_indices, strict=True)}) < len(word_indices):
             continue  # a word twice
-        words = {
-            s: entries[i] for s, entries, i in zip(frame.slots, lists, word_indices, strict=True)
-        }
+        entries = [listed[i] for listed, i in zip(lists, word_indices, strict=True)]
+        words = dict(zip(frame.slots, entries, strict=True))
         pattern = frame.patterns[pattern_index]
         filled = [_choose(frame, match, words) for match in SLOT.finditer(pattern.text)]
         text = _place(frame, pattern, pattern.answer, filled, words)

@@ -45,7 +45,7 @@ class PairText:
     def document_name(self) -> str:
         return self.sentence.document
 
-    def labels(self, _written: str | None) -> Labels:
+    def labels(self, _generated: str | None) -> Labels:
         return self.sentence, None
 
 

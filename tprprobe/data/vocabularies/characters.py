@@ -61,9 +61,7 @@ class Vocabulary(Listed):
             text = next(text for text in texts if not accepted_symbols.issuperset(text))
             char = next(char for char in text if char not in accepted_symbols)
             accepted = "".join(symbol for symbol in self.symbols if symbol in accepted_symbols)
-            raise InputError(
-                f"character {char!r} of {text!r} is not in the vocabulary (accepted: {accepted!r})"
-            )
+            raise InputError(f"{char!r} in {text!r} is not in the vocabulary ({accepted!r})")
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         return ids.astype(self.dtype), np.concatenate([[0], lengths.cumsum()])
 

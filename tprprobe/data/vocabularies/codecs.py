@@ -60,9 +60,7 @@ class Codec(ABC):
 
     def limited(self, max_tokens: int) -> "Codec":
         """The vocabulary with shorter sources."""
-        raise InputError(
-            f"max_tokens = {max_tokens}: {type(self).__name__} cuts no texts; leave it out"
-        )
+        raise InputError(f"max_tokens = {max_tokens}: {type(self).__name__} cuts no texts")
 
     def encode_sources(self, texts: Sequence[str]) -> Flat:
         """The ids of sources as a model reads them: enclosed, and cut to what it allows."""
@@ -98,7 +96,7 @@ class Codec(ABC):
     def offsets(self, text: str) -> list[Span]:
         """The start and end of each symbol of `encode` in the text, in characters."""
 
-    def encode_images(self, parts: Iterable[Iterable[Any]], first: bool) -> Any:
+    def encode_images(self, datasets: Iterable[Iterable[Any]], first: bool) -> Any:
         """The pairs of several lists of images with each of their captions, or with the ``first`` one only."""
         raise InputError(f"{type(self).__name__} is a vocabulary of texts, and these are images")
 

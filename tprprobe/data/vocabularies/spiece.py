@@ -9,10 +9,7 @@ import numpy as np
 from tprprobe.errors import InputError, check_extra
 
 LARGEST = 2**23  # bytes; T5's has 237,561
-LEAF, VALUE = (
-    np.uint32(1 << 8),
-    np.uint32((1 << 31) - 1),
-)  # marks a node with a value, and the bits of a value
+LEAF, VALUE = np.uint32(1 << 8), np.uint32((1 << 31) - 1)  # of a node, and the bits of its value
 
 
 def check_charsmap(table: bytes) -> None:

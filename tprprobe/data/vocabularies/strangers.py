@@ -48,9 +48,7 @@ class CustomCodec(Codec):
     def encode(self, text: str) -> list[int]:
         ids = [int(i) for i in self.read(text)[0]]
         if wrong := [i for i in ids if not 0 <= i < self.rows]:
-            raise InputError(
-                f"{text[:40]!r} has the id {wrong[0]}, the module's embedding has {self.rows} rows"
-            )
+            raise InputError(f"{text[:40]!r} has the id {wrong[0]}, the embedding {self.rows} rows")
         return ids
 
     def offsets(self, text: str) -> list[Span]:
@@ -84,10 +82,8 @@ def read_codec(vocabulary: Any, data: Dataset, rows: int) -> Codec:
             raise InputError(
                 f"ids of {len(vocabulary)} examples for the {len(data)} of {data.name}: give all of them"
             )
-        ids = {example.source: row for example, row in zip(data, vocabulary, strict=True)} | {
-            "": []
-        }
-        return _of_function(lambda text: ids.get(text, ()), None, data, rows)
+        ids = {example.source: row for example, row in zip(data, vocabulary, strict=True)}
+        return _of_function(lambda text: ids.get(text, ()) if text else [], None, data, rows)
     raise InputError(f"vocabulary {type(vocabulary).__name__}: give {ACCEPTED}")
 
 

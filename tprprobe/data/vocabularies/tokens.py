@@ -109,11 +109,9 @@ class Tokens(Codec):
             return Flat.of([[self.sos, *target] for target in self._checked(ids)])
         ids = [self._led(target) for target in self._read_targets(texts)["input_ids"]]
         longest = (self.room or ENDLESS) + 1
-        short = [
-            target[: longest - 1] + target[-1:] if len(target) > longest else target
-            for target in ids
-        ]
-        return Flat.of(self._checked(short), cut=sum(len(target) > longest for target in ids))
+        is_long = [len(target) > longest for target in ids]
+        short = [t[: longest - 1] + t[-1:] if c else t for t, c in zip(ids, is_long, strict=True)]
+        return Flat.of(self._checked(short), cut=sum(is_long))
 
     def _led(self, labels: list[int]) -> list[int]:
         """A decoder's text: start symbol, forced symbol, labels up to the end symbol.
@@ -137,14 +135,8 @@ class Tokens(Codec):
             filled = [self._filled(*pair) for pair in zip(sources, targets, strict=True)]
             answers = [[self.sos, *answer] for answer in filled]
             return self.encode_sources(sources), Flat.of(self._checked(answers))
-        wholes = [
-            text + _blank(text, answer) + answer
-            for text, answer in zip(sources, targets, strict=True)
-        ]
-        pairs = [
-            _split(*encodings)
-            for encodings in zip(self._opened(sources), self._opened(wholes), strict=True)
-        ]
+        joined = [_join(*pair) for pair in zip(sources, targets, strict=True)]
+        pairs = list(map(_split, self._opened(sources), self._opened(joined)))
         texts = [self._fitted(*pair) for pair in pairs]
         n_cut = sum(len(text) < len(before) for text, (before, _) in zip(texts, pairs, strict=True))
         answers = [[self.sos, *answer] for _, answer in pairs]
@@ -175,14 +167,9 @@ class Tokens(Codec):
         masks = [place for place, i in enumerate(ids) if i == self.tokenizer.mask_token_id] or [0]
         before, behind = masks[0], len(ids) - 1 - masks[-1]
         end = len(filled) - behind
-        unmasked = ids[:before] + ids[len(ids) - behind :]
-        if (
-            filled[:before] + filled[end:] == unmasked
-            and before < end
-            and len(masks) == masks[-1] + 1 - before
-        ):
-            return filled[before:end]
-        return self.encode(answer)
+        is_same_around = filled[:before] + filled[end:] == ids[:before] + ids[len(ids) - behind :]
+        has_one_gap = before < end and len(masks) == masks[-1] + 1 - before
+        return filled[before:end] if is_same_around and has_one_gap else self.encode(answer)
 
     def place_sources(self, texts: Sequence[str]) -> list[list[Span]]:
         if self.tokenizer.is_fast:
@@ -190,7 +177,7 @@ class Tokens(Codec):
             return places
         ids, _ = self._read_cut(texts, "input_ids")
         masks, _ = self._read_cut(texts, "special_tokens_mask", return_special_tokens_mask=True)
-        return [self._placed(*arguments) for arguments in zip(texts, ids, masks, strict=True)]
+        return list(map(self._placed, texts, ids, masks))
 
     def offsets(self, text: str) -> list[Span]:
         return self.all_offsets([text])[0]
@@ -198,19 +185,15 @@ class Tokens(Codec):
     def all_offsets(self, texts: Sequence[str]) -> list[list[Span]]:
         """The offsets of several texts, from one call of the tokenizer."""
         if self.tokenizer.is_fast:
-            options = {"add_special_tokens": False, "return_offsets_mapping": True}
+            options: dict[str, Any] = {"add_special_tokens": False, "return_offsets_mapping": True}
             return self._read(texts, **options)["offset_mapping"]
         encoded = self._read(texts, add_special_tokens=False)["input_ids"]
-        return [
-            self._placed(text, ids, [0] * len(ids))
-            for text, ids in zip(texts, encoded, strict=True)
-        ]
+        return [self._placed(t, ids, [0] * len(ids)) for t, ids in zip(texts, encoded, strict=True)]
 
     def _placed(self, text: str, ids: Sequence[int], special: Sequence[int]) -> list[Span]:
         """The places of ids of a tokenizer that knows none."""
-        tokens = self.tokenizer.convert_ids_to_tokens(
-            [i for i, mark in zip(ids, special, strict=True) if not mark]
-        )
+        ordinary = [i for i, mark in zip(ids, special, strict=True) if not mark]
+        tokens = self.tokenizer.convert_ids_to_tokens(ordinary)
         places = iter(place_pieces(text, tokens, self.tokenizer.convert_tokens_to_string))
         return [NOWHERE if mark else next(places) for mark in special]
 
@@ -221,14 +204,13 @@ class Tokens(Codec):
         """No files: the tokenizer stays in the model's folder."""
         return {}
 
-    def _read(self, texts: Sequence[str], **options: Any) -> Any:
+    def _read(self, texts: Sequence[str], side: str = "text", **options: Any) -> Any:
         with as_input_error("the tokenizer cannot read this text", "are its files whole?"):
-            return self.tokenizer(list(texts), verbose=False, **options)
+            return self.tokenizer(**{side: list(texts)}, verbose=False, **options)
 
     def _read_targets(self, texts: Sequence[str], **options: Any) -> Any:
         truncation = {} if self.room is None else {"truncation": True, "max_length": self.room}
-        with as_input_error("the tokenizer cannot read this text", "are its files whole?"):
-            return self.tokenizer(text_target=list(texts), verbose=False, **truncation, **options)
+        return self._read(texts, "text_target", **truncation, **options)
 
     def _read_cut(self, texts: Sequence[str], name: str, **options: Any) -> tuple[list[Any], int]:
         """A list of the tokenizer's for every text, cut by the tokenizer, and how many were cut."""
@@ -256,8 +238,10 @@ def _leading(marks: Sequence[int]) -> int:
     return sum(1 for _ in takewhile(bool, marks))
 
 
-def _blank(text: str, answer: str) -> str:
-    return "" if not answer or text[-1:].isspace() or answer[0].isspace() else " "
+def _join(text: str, answer: str) -> str:
+    """A text and its answer, with a blank between if there is none."""
+    has_blank = not answer or text[-1:].isspace() or answer[0].isspace()
+    return text + answer if has_blank else f"{text} {answer}"
 
 
 def _split(text_ids: list[int], ids: list[int]) -> tuple[list[int], list[int]]:

@@ -216,11 +216,8 @@ class LastBlock:
         """The coefficients of the others and of the last block (or some of its columns), from their right sides."""
         system, solved = self.schur.copy(), self.solved
         if columns is not None:
-            system, solved, final = (
-                self.schur[np.ix_(columns, columns)],
-                solved[:, columns],
-                final[columns],
-            )
+            system, final = self.schur[np.ix_(columns, columns)], final[columns]
+            solved = solved[:, columns]
         system[np.diag_indices(len(system))] += penalty
         right = final - solved.T @ main
         of_last = cho_solve(factorize(system), right, overwrite_b=True, check_finite=False)

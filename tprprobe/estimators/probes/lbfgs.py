@@ -101,11 +101,8 @@ def _search(
             bound = values[unsolved] + ARMIJO * size[unsolved] * slopes[unsolved]
             falls = trial_value <= bound
             solved = unsolved[falls]
-            ends[solved], value[solved], gradient[solved] = (
-                trial[falls],
-                trial_value[falls],
-                trial_gradient[falls],
-            )
+            ends[solved], gradient[solved] = trial[falls], trial_gradient[falls]
+            value[solved] = trial_value[falls]
             worse[solved] = False
             unsolved = unsolved[~falls]
             if not len(unsolved):

@@ -170,10 +170,7 @@ class _Problem:
         """
         n, like = len(self.marks), self.inputs
         marks = torch.from_numpy(validation[1]).to(like)
-        fitted_and_held_out = (
-            (self.inputs, self.marks),
-            (self.standardize(validation[0]), marks),
-        )
+        fitted_and_held_out = ((self.inputs, self.marks), (self.standardize(validation[0]), marks))
         active, lowest = torch.arange(n, device=like.device), like.new_full((n,), torch.inf)
         penalties = like.new_full((n,), PENALTIES[0])
         curves: list[Curve] = [[] for _ in range(n)]
@@ -243,9 +240,7 @@ class Regressions:
     """
 
     def __init__(
-        self,
-        x: Float[Tensor, "target width"],
-        shares: Float[Tensor, "problem target label"],
+        self, x: Float[Tensor, "target width"], shares: Float[Tensor, "problem target label"]
     ):
         variance, axes = torch.linalg.eigh((x.T @ x).double() / len(x))  # principal directions
         variance, self.axes = variance.clamp(min=0).to(x.dtype), axes.to(x.dtype)

@@ -207,11 +207,7 @@ class Descent:
     """Probes in training: ``active`` go on, ``weights`` are theirs, ``best`` the best of all so far."""
 
     def __init__(
-        self,
-        probes: Sequence[SpanConvProbe],
-        X: SpanStates,
-        labels: Labels,
-        validation: HeldOut,
+        self, probes: Sequence[SpanConvProbe], X: SpanStates, labels: Labels, validation: HeldOut
     ):
         schedule, (held_out, self.held_out_labels) = probes[0].training, validation
         self.mean, self.scale = X.moments() if schedule.standardize else (0.0, 1.0)

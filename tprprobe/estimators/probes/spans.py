@@ -115,22 +115,16 @@ class Shape:
 
     def sizes(self) -> dict[str, tuple[int, ...]]:
         """The shapes of one probe's parameters."""
-        h, inputs, sizes = self.hidden, self.kernel * self.width, {}
+        h, inputs = self.hidden, self.kernel * self.width
+        sizes: dict[str, tuple[int, ...]] = {}
+        n_outputs = h if h else self.spans * inputs
+        output = {"output_weight": (n_outputs, self.labels), "output_bias": (self.labels,)}
         if not h:
-            return {
-                "output_weight": (self.spans * inputs, self.labels),
-                "output_bias": (self.labels,),
-            }
+            return output
         for span in range(self.spans):
             sizes[f"project{span}_weight"] = (inputs, h)
             sizes[f"project{span}_bias"] = (h,)
             sizes[f"attend{span}_weight"] = (h,)
             sizes[f"attend{span}_bias"] = ()
-        return sizes | {
-            "hidden_weight": (self.spans * h, h),
-            "hidden_bias": (h,),
-            "norm_weight": (h,),
-            "norm_bias": (h,),
-            "output_weight": (h, self.labels),
-            "output_bias": (self.labels,),
-        }
+        sizes["hidden_weight"] = (self.spans * h, h)
+        return sizes | dict.fromkeys(("hidden_bias", "norm_weight", "norm_bias"), (h,)) | output

@@ -78,6 +78,7 @@ TITLES = {
     "reconstruction": "State rebuilt from a head's value, with controls",
     "reconstruction-table": "State rebuilt from a head's value",
     "behavior": "What is expected next after two words' states change places, by layer",
+    "patching": "Which token's state makes the difference between two texts' answers",
     "decomposition": "Role schemes beside controls: how much of a state is a sum of bindings",
     "decomposition-steps": "What fillers, roles and bindings add, by role scheme",
     "operations": "Which operation binds: vectors of pairs that no operation has seen",

@@ -18,7 +18,7 @@ from tprprobe.files.jsonfiles import read_json
 from tprprobe.files.kinds import Kind
 from tprprobe.files.settings import Document, parse
 from tprprobe.files.tables import check_columns, columns
-from tprprobe.interventions.kinds import BEHAVIORS, SWEEPS
+from tprprobe.interventions.kinds import BEHAVIORS, PATCHINGS, SWEEPS
 from tprprobe.store.kinds import STORE
 from tprprobe.store.reader import Source, as_store
 from tprprobe.training.kinds import RUNS
@@ -38,14 +38,12 @@ def load_tables(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
-def load_behavior(sources: Iterable[Source]) -> pd.DataFrame:
-    """The table of edits of minimal pairs in a folder."""
+def load_edits(sources: Iterable[Source], kind: Kind) -> pd.DataFrame:
+    """The table of edits of two texts in one folder."""
     folders = list(sources)
     if len(folders) > 1:
-        raise InputError(
-            f"the figure `behavior` draws one folder, not {len(folders)}: give one --ckpt"
-        )
-    return load_tables(folders, BEHAVIORS).fillna({"control": ""})
+        raise InputError(f"the figure draws one folder, not {len(folders)}: give one --ckpt")
+    return load_tables(folders, kind).fillna({"control": ""})
 
 
 def load_searches(sources: Iterable[Source]) -> list[tuple[str, Any]]:
@@ -197,7 +195,16 @@ INPUTS = {
     "runs": _in_folders("logs of training", "train", RUNS, load_runs),
     "sweeps": _in_folders("sweeps", "intervene", SWEEPS),
     "behaviors": _in_folders(
-        "edits of minimal pairs", "intervene --data pairs:FRAME", BEHAVIORS, load_behavior
+        "edits of minimal pairs",
+        "intervene --data pairs:FRAME",
+        BEHAVIORS,
+        partial(load_edits, kind=BEHAVIORS),
+    ),
+    "patchings": _in_folders(
+        "patching of two texts",
+        "intervene --text --against",
+        PATCHINGS,
+        partial(load_edits, kind=PATCHINGS),
     ),
     "probes": _in_folders("probes", "probe", PROBES, load_probes),
     "decompositions": _in_folders("decompositions", "decompose", DECOMPOSITIONS),

@@ -15,13 +15,14 @@ from tprprobe.figures.catalogue.inputs import Maker
 from tprprobe.figures.clusters import cluster_strips
 from tprprobe.figures.curves import learning_scene
 from tprprobe.figures.heads import heads_table
+from tprprobe.figures.patching import patching_squares
 from tprprobe.figures.probes import probe_table
 from tprprobe.figures.reconstruction import reconstruction_scene, reconstruction_table
 from tprprobe.figures.role_fits import (
     operation_dots,
     scheme_table,
     search_curves,
-    step_bars,
+    step_shares,
     withheld_dots,
 )
 from tprprobe.figures.scenes import Grid, Squares
@@ -95,8 +96,9 @@ MAKERS = {
     "reconstruction": Maker(draw_reconstruction, VALUES),
     "reconstruction-table": Maker(tabulate_reconstruction, VALUES),
     "behavior": Maker(behavior_scene),
+    "patching": Maker(patching_squares),
     "decomposition": Maker(scheme_table),
-    "decomposition-steps": Maker(step_bars),
+    "decomposition-steps": Maker(step_shares),
     "operations": Maker(operation_dots),
     "withheld": Maker(withheld_dots),
     "role-search": Maker(search_curves),

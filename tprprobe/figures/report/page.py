@@ -4,9 +4,9 @@ import io
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.resources import files
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,8 @@ from tprprobe.analyses.kinds import CLUSTERS, NAMES
 from tprprobe.errors import InputError
 from tprprobe.figures import catalogue
 from tprprobe.figures.kinds import REPORT
-from tprprobe.figures.report.sections import Section, clusters_section
+from tprprobe.figures.report.sections import FIGURES, Section, clusters_section
+from tprprobe.figures.style import save
 from tprprobe.figures.tables import Table, write_minus
 from tprprobe.files.kinds import Kind
 from tprprobe.files.writing import write_file
@@ -41,6 +42,46 @@ UNKNOWN = "as they do not say of which store they are"
 REFERENCE = re.compile(r'(\bid="|href="#|url\(#)')
 
 
+@dataclass
+class Page:
+    """A page that is written anew with every section; ``n_sections`` are still to come in all, and are reloaded by themselves."""
+
+    out: Path
+    title: str
+    lead: str
+    n_sections: int = 0
+    contents: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, *sections: Section) -> Path:
+        """Adds sections and writes the page."""
+        for section in sections:
+            tables = [("", _cells(table)) for table in section.tables]
+            tables += [(line, _cells(table)) for line, table in section.folded.items()]
+            figures = [self._draw(section, *item) for item in enumerate(section.figures.items())]
+            self.contents.append(vars(section) | {"figures": figures, "tables": tables})
+        template = Environment(autoescape=True).from_string(
+            (files("tprprobe.figures.report") / TEMPLATE).read_text("utf-8")
+        )
+        n_left = self.n_sections - len(self.contents)
+        texts = {"title": self.title, "lead": self.lead, "n_left": n_left}
+        page = template.render(sections=self.contents, version=version("tprprobe"), **texts)
+        is_file = self.out.suffix == Path(FILE).suffix
+        return write_file(self.out if is_file else self.out / FILE, page)
+
+    def _draw(self, section: Section, number: int, item: tuple[str, Figure]) -> dict[str, Any]:
+        """A figure of the page: its caption, its SVG element, and its files beside the page."""
+        caption, figure = item
+        svg, links = draw_svg(figure), {}
+        if section.name:
+            stem = Path(FIGURES) / (section.name + f"-{number}" * bool(number))
+            links = {kind: f"{stem}.{kind}" for kind in ("svg", "pdf", "png")}
+            write_file(self.out / links["svg"], svg)
+            for kind in ("pdf", "png"):
+                save(figure, self.out / links[kind])
+        n_drawn = sum(len(content["figures"]) for content in self.contents) + number
+        return {"caption": caption, "svg": _embed(svg, n_drawn), "links": links}
+
+
 def write_report(
     out: str | os.PathLike[str], title: str, lead: str, sections: Sequence[Section]
 ) -> Path:
@@ -49,30 +90,18 @@ def write_report(
     Raises:
         InputError: it cannot be written.
     """
-    numbers = count()
-    contents = [
-        {
-            "heading": section.heading,
-            "text": section.text,
-            "figures": [(text, _svg(fig, next(numbers))) for text, fig in section.figures.items()],
-            "tables": [("", _cells(table)) for table in section.tables]
-            + [(line, _cells(table)) for line, table in section.folded.items()],
-        }
-        for section in sections
-    ]
-    template = Environment(autoescape=True).from_string(
-        (files("tprprobe.figures.report") / TEMPLATE).read_text("utf-8")
-    )
-    page = template.render(title=title, lead=lead, sections=contents, version=version("tprprobe"))
-    is_file = Path(out).suffix == Path(FILE).suffix
-    return write_file(Path(out) if is_file else Path(out) / FILE, page)
+    return Page(Path(out), title, lead).add(*sections)
 
 
-def _svg(figure: Figure, number: int) -> Markup:
-    """The figure as an SVG element that fits the page, its ids unlike those of other figures."""
+def draw_svg(figure: Figure) -> str:
+    """The figure as a file of SVG."""
     stream = io.StringIO()
     figure.savefig(stream, format="svg")
-    svg = stream.getvalue()
+    return stream.getvalue()
+
+
+def _embed(svg: str, number: int) -> Markup:
+    """An SVG element that fits the page, its ids unlike those of other figures."""
     svg = METADATA.sub("", svg[svg.index("<svg") :])
     svg = SIZE.sub(lambda size: f'style="max-width: {1.4 * float(size[1]):.0f}pt"', svg, count=1)
     return Markup(REFERENCE.sub(rf"\1f{number}-", svg))

@@ -9,12 +9,15 @@ from matplotlib.figure import Figure
 from tprprobe.analyses.clustering import Clusters
 from tprprobe.figures.tables import Table
 
+FIGURES = "figures"  # the folder of figures beside a page
+
 
 @dataclass(frozen=True)
 class Section:
     """A heading, a text (its line breaks are kept), figures by caption, and tables.
 
-    ``folded`` are tables that open when their line is clicked.
+    ``folded`` are tables that open when their line is clicked, ``lack`` is what was not found or measured, in one line, and
+    ``deeper`` a command that tells more. Figures of a section with a ``name`` are also files in a folder beside the page.
     """
 
     heading: str
@@ -22,6 +25,15 @@ class Section:
     figures: Mapping[str, Figure] = field(default_factory=dict)
     tables: Sequence[pd.DataFrame | Table] = ()
     folded: Mapping[str, pd.DataFrame | Table] = field(default_factory=dict)
+    lack: str = ""
+    deeper: str = ""
+    name: str = ""
+
+    def as_dict(self) -> dict[str, str]:
+        """The texts, and the picture beside the page."""
+        names = ("heading", "text", "lack", "deeper")
+        picture = f"{FIGURES}/{self.name}.png" if self.figures and self.name else ""
+        return {name: getattr(self, name) for name in names} | {"picture": picture}
 
 
 def clusters_section(heads: Sequence[Clusters], figures: Mapping[str, Figure]) -> Section:

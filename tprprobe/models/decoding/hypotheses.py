@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
@@ -14,10 +13,6 @@ from tprprobe.site.site import Site
 
 note_once = cache(note)
 WORTH_DROPPING = 0.25  # the share of ended samples from which copying the others' cache pays
-MAX_CHUNKS, MIN_CHUNK = (
-    4,
-    8,
-)  # a batch is encoded in at most so many parts, of at least so many rows
 
 
 @dataclass(frozen=True)
@@ -42,11 +37,9 @@ class BeamState:
         n, device = len(source) * beam, source.device
         self.model, self.beam = model, beam
         self.is_read = any(site.is_read for site in model.modules() if isinstance(site, Site))
-        if model.joins_memory and not self.is_read:
-            memory, is_repeated = encode_by_length(model, source), False
-        else:
-            memory, is_repeated = model.encode(source), beam > 1
-        self.memory = memory[torch.arange(n, device=device) // beam] if is_repeated else memory
+        self.memory = model.encode(source)
+        if beam > 1 and (self.is_read or not model.shares_memory):
+            self.memory = self.memory[torch.arange(n, device=device) // beam]
         self.cache = None
         self.ids = torch.full((n, 1), model.config.sos, device=device)
         self.exact = True  # whether the cache equals a fresh pass
@@ -100,7 +93,7 @@ class BeamState:
 
     def pick(self, rows: Int[Tensor, " row"]) -> None:
         """Continues with these rows, in this order: ``beam`` of one sample, then of the next."""
-        if len(rows) < len(self.ids) and self.model.joins_memory:  # others' caches hold all
+        if len(rows) < len(self.ids) and self.model.shares_memory:  # others' caches hold all
             self.memory = self.memory[rows[:: self.beam] // self.beam]
         self.ids, self.cache = self.ids[rows], self.cache and self.cache[rows]
 
@@ -112,15 +105,3 @@ class BeamState:
         hypotheses = torch.arange(self.beam, device=live_rows.device)
         self.pick((live_rows[:, None] * self.beam + hypotheses).flatten())
         return live_rows
-
-
-def encode_by_length(model: SequenceModel, source: Shaped[Tensor, "batch seq"]) -> Any:
-    """The memory of a batch, encoded in chunks of like length, so that few pads are computed; vectors have no pads."""
-    if source.is_floating_point():
-        return model.encode(source)
-    real, width = source != model.config.pad, source.shape[1]
-    lengths = torch.where(real.any(1), width - real.flip(1).int().argmax(1), width)
-    order = lengths.argsort()
-    chunks = order.split(max(MIN_CHUNK, -(-len(source) // MAX_CHUNKS)))
-    memories = [model.encode(source[rows, : int(lengths[rows[-1]])]) for rows in chunks]
-    return type(memories[0]).join(memories)[order.argsort()]

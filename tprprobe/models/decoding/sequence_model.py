@@ -13,39 +13,19 @@ class SequenceModel(nn.Module, ABC):
     config: Any
     name: str
     pads_look_ahead: bool = False  # a written pad reads what follows, which no cache can hold
-    joins_memory: bool = False  # its memory is joined of parts, and rows of it can be left out
+    shares_memory: bool = False  # a row of its memory may serve several rows, a beam's
 
     @abstractmethod
     def encode(self, source: Any) -> Any:
-        """The memory of sources, which the decoder reads.
-
-        Args:
-            source: Ids [batch, seq], or image features.
-
-        Returns:
-            The memory; rows of it can be picked.
-        """
+        """The memory of sources, ids [batch, seq] or image features; its rows can be picked."""
 
     @abstractmethod
     def decode(self, target: Any, memory: Any, cache: Any = None) -> tuple[Tensor, Any]:
-        """The logits of the symbol after every symbol of a target.
+        """Logits [batch, seq, vocab] of the symbol after every symbol of ``target``, ids [batch, seq], and the cache.
 
-        Args:
-            target: Ids [batch, seq], the decoder's input.
-            memory: What :meth:`encode` returned.
-            cache: What an earlier call returned, which ``target`` continues; default: it begins here.
-
-        Returns:
-            Logits [batch, seq, vocab], and the cache.
+        ``target`` continues the ``cache`` that an earlier call returned; default: it begins with a start symbol.
         """
 
     def room(self, source: Shaped[Tensor, "batch ..."]) -> Int[Tensor, " batch"] | None:
-        """How many symbols the window of the model leaves behind every source; None where there is no such window.
-
-        Args:
-            source: Ids, padded with ``config.pad``.
-
-        Returns:
-            Numbers of symbols, from 1 on: the one behind the last that is read.
-        """
+        """How many symbols the model's window leaves behind every padded source, 1 or more; None without a window."""
         del source

@@ -3,7 +3,8 @@
 Of files that were cut off or mixed, libraries load what is there and say nothing.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -158,14 +159,17 @@ def check_vocabulary_lines(tokenizer: Any, rows: int) -> None:
         )
 
 
-def check_merges(file: Path, content: bytes) -> None:
-    """Checks that merges make the symbols of a BPE tokenizer, the same every time; a cut list makes few."""
-    if b'"dropout"' not in content and b'"merges"' not in content:
-        return
-    tokenizer = parse_json(content, file)
+def check_symbols(file: Path, content: bytes) -> None:
+    """Checks that every symbol of a tokenizer has one id of its own, and that merges make the symbols of a BPE
+    tokenizer, the same every time; a cut list makes few.
+    """
+    tokenizer = parse_json(content, file) if content else None
     model = tokenizer.get("model") if isinstance(tokenizer, dict) else None
     if not isinstance(model, dict):
         return
+    vocab = model.get("vocab") or {}
+    ids = vocab if isinstance(vocab, dict) else {piece: i for i, (piece, _) in enumerate(vocab)}
+    _check_ids(file, ids, tokenizer.get("added_tokens") or ())
     if model.get("dropout"):
         raise InputError(
             f"{file} leaves out merges at random (dropout {model['dropout']}), so a text has other symbols every "
@@ -189,3 +193,14 @@ def check_merges(file: Path, content: bytes) -> None:
             f"{file}: its {len(pairs):,} merges do not make {len(lacking):,} of its {len(symbols):,} symbols, "
             f"such as {lacking[-1]!r}: get it again"
         )
+
+
+def _check_ids(file: Path, ids: dict[str, int], added: Iterable[Mapping[str, Any]]) -> None:
+    for each in added:
+        symbol, i = each["content"], each["id"]
+        if ids.get(symbol, i) != i:
+            raise InputError(f"{file}: {symbol!r} has the ids {ids[symbol]} and {i}: get it again")
+    if len({*ids.values()}) < len(ids):
+        (i, _), *_ = Counter(ids.values()).most_common(1)
+        twice = [symbol for symbol, its in ids.items() if its == i]
+        raise InputError(f"{file}: {twice[0]!r} and {twice[1]!r} have the id {i}: get it again")

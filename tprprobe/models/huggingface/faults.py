@@ -27,8 +27,8 @@ from tprprobe.files.file_errors import (
 from tprprobe.files.jsonfiles import parse_json
 from tprprobe.models.huggingface.contradictions import (
     Slice,
-    check_merges,
     check_scales,
+    check_symbols,
     check_ties,
     check_vocabulary_lines,
     check_weights,
@@ -187,7 +187,7 @@ def check_tables(path: str) -> None:
             elif b"precompiled_charsmap" in content:
                 check_charsmaps(parse_json(content, file))
             if file.name == TOKENIZER:
-                check_merges(file, content)
+                check_symbols(file, content)
         except InputError as error:
             raise InputError(f"the tokenizer {file} is damaged: {error}") from None
 

@@ -18,7 +18,14 @@ from tprprobe.errors import InputError
 from tprprobe.models.huggingface.anatomy import Anatomy
 from tprprobe.models.huggingface.memory import Memory, copied, find_cache
 from tprprobe.models.huggingface.sentences import Encoding
-from tprprobe.models.huggingface.symbols import has_two_stacks, read_symbols
+from tprprobe.models.huggingface.symbols import (
+    COMMANDS,
+    MASKED,
+    SEQ2SEQ,
+    has_two_stacks,
+    is_mask,
+    read_symbols,
+)
 from tprprobe.models.huggingface.taps import Taps
 from tprprobe.models.huggingface.tokenizer import read_vocabulary
 from tprprobe.models.placement import input_device
@@ -29,15 +36,6 @@ from tprprobe.site.site import FOREIGN, Site
 
 DECODER_IDS = "decoder_input_ids"
 TEXT, MASK, POSITIONS = "input_ids", "attention_mask", "position_ids"
-CAUSAL, MASKED, SEQ2SEQ = "causal", "masked", "seq2seq"  # kinds of heads
-
-READING = "extract, probe, decompose"
-COMMANDS = {  # commands that a model with this head takes
-    None: READING,
-    MASKED: f"{READING}, eval and intervene (of texts with masks)",
-    CAUSAL: f"{READING}, eval, predict, intervene",
-    SEQ2SEQ: f"{READING}, eval, predict, intervene",
-}
 
 
 class Pretrained(Attached, Language):
@@ -115,7 +113,7 @@ class Pretrained(Attached, Language):
     def forward(self, *batch: Any, **kwargs: Any) -> Any:
         """Logits or states, for what transformers' own call takes; see the class."""
         names = (TEXT, MASK)
-        if len(batch) == 2 and not self._is_mask(*batch):
+        if len(batch) == 2 and not is_mask(*batch, self.config.sos if self.two_stacks else None):
             names = (TEXT, DECODER_IDS)
         arguments = dict(zip(names, batch, strict=False)) | kwargs
         if TEXT in arguments:
@@ -289,14 +287,6 @@ class Pretrained(Attached, Language):
 
     def _real(self, ids: Tensor) -> Tensor:
         return ids != self.config.pad
-
-    def _is_mask(self, ids: Any, mask: Any) -> bool:
-        if mask is None or mask.shape != ids.shape:
-            return mask is None
-        if mask.dtype == torch.bool:
-            return True
-        binary = bool(((mask == 0) | (mask == 1)).all())
-        return binary and not (self.two_stacks and bool((mask[:, 0] == self.config.sos).all()))
 
     def _logits(self, arguments: dict[str, Any], cache: Any, columns: Tensor | None) -> Tensor:
         """The logits of a pass with this cache; of some columns only, where the model can leave others out."""

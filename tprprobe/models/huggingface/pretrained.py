@@ -29,16 +29,10 @@ from tprprobe.models.huggingface.faults import (
     read_report,
     refusing,
 )
-from tprprobe.models.huggingface.language import (
-    CAUSAL,
-    MASKED,
-    SEQ2SEQ,
-    TEXT,
-    Pretrained,
-)
+from tprprobe.models.huggingface.language import TEXT, Pretrained
 from tprprobe.models.huggingface.sentences import MODULES, Encoding, Folder
 from tprprobe.models.huggingface.settling import settle
-from tprprobe.models.huggingface.symbols import has_two_stacks
+from tprprobe.models.huggingface.symbols import CAUSAL, MASKED, SEQ2SEQ, has_two_stacks
 from tprprobe.models.huggingface.taps import EAGER, attending
 from tprprobe.models.placement import AUTO, Placement, input_device
 
@@ -242,12 +236,20 @@ def _model_class(path: str, config: Any, is_gguf: bool = False, is_sentences: bo
 
 
 def _named_class(name: str, config: Any) -> Any:
-    """The class of this name, None for others' or other tasks'; of a pretraining class its masked head, if that is part of it."""
+    """The class of this name, None for others' or other tasks'; of a pretraining class its masked head, if that is part
+    of it. One of models of another type is an InputError.
+    """
     import transformers
 
     kind: Any = getattr(transformers, name, None)
-    if not inspect.isclass(kind) or getattr(kind, "config_class", None) is not type(config):
+    own = getattr(kind, "config_class", None)
+    if not inspect.isclass(kind) or own is None:
         return None
+    if own is not type(config):
+        raise InputError(
+            f"{config.name_or_path}: config.json has model_type {config.model_type!r}, and architectures {name}, which "
+            f"is of type {own.model_type!r}: correct one of them"
+        )
     heads = _heads()
     if "For" not in name or any(kind in _classes(table, config) for table in heads.values()):
         return kind

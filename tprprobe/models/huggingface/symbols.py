@@ -5,8 +5,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 
 from tprprobe.models.huggingface.tokenizer import NO_PAD
+
+CAUSAL, MASKED, SEQ2SEQ = "causal", "masked", "seq2seq"  # kinds of heads
+
+READING = "extract, probe, decompose"
+COMMANDS = {  # commands that a model with this head takes
+    None: READING,
+    MASKED: f"{READING}, eval and intervene (of texts with masks)",
+    CAUSAL: f"{READING}, eval, predict, intervene",
+    SEQ2SEQ: f"{READING}, eval, predict, intervene",
+}
 
 
 @dataclass(frozen=True)
@@ -53,3 +64,13 @@ def has_two_stacks(module: Any) -> bool:
     """True for an encoder-decoder; T5's encoder alone has its configuration too."""
     takes = "decoder_input_ids" in inspect.signature(module.forward).parameters
     return takes and bool(module.config.is_encoder_decoder)
+
+
+def is_mask(ids: Any, mask: Any, start: int | None) -> bool:
+    """True for a mask of ids, false for ids of a decoder, which begin with the id ``start``."""
+    if mask is None or mask.shape != ids.shape:
+        return mask is None
+    if mask.dtype == torch.bool:
+        return True
+    is_binary = bool(((mask == 0) | (mask == 1)).all())
+    return is_binary and not (start is not None and bool((mask[:, 0] == start).all()))

@@ -61,9 +61,9 @@ def import_store(
     if not path.exists():
         raise InputError(f"no file or folder {path} to import")
     name = format or _recognize(path)
-    if name not in (known := plugins.find("formats")):
-        raise unknown("format", name, known)
-    form: Format = known[name].load()
+    if name not in (formats := plugins.find("formats")):
+        raise unknown("format", name, formats)
+    form: Format = formats[name].load()
     for option, value in {"tokens": tokens, "layers": layers}.items():
         if value is not None and option not in form.options:
             raise InputError(f"{path} of the format {name} takes no --{option}")
@@ -86,9 +86,7 @@ def import_store(
                 _check_finite(path, dump.specs, block)
                 writer.append(*block)
         except MemoryError as error:
-            raise InputError(
-                f"{path}: one sample is larger than the memory of this machine"
-            ) from error
+            raise InputError(f"{path}: one sample is larger than this memory") from error
         writer.finish()
     return open_store(out)
 

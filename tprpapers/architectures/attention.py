@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from tprprobe.models.caches import KeyValues
+from tprpapers.architectures.caches import KeyValues
 from tprprobe.site.site import attention_map, per_head, per_position
 
 Roles = Literal["continuous", "one", "none"]

@@ -1,6 +1,5 @@
 """Caches of a decoder: the memory, and its layers' keys and values, computed once."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -22,14 +21,6 @@ class Memory:
 
     def __getitem__(self, rows: Order) -> "Memory":
         return Memory(self.states[rows], self.mask[rows])
-
-    @staticmethod
-    def join(memories: Sequence["Memory"]) -> "Memory":
-        """The rows of all parts; narrower parts are padded with hidden zeros."""
-        rooms = [max(p.states.shape[1] for p in memories) - p.states.shape[1] for p in memories]
-        states = [F.pad(p.states, (0, 0, 0, n)) for p, n in zip(memories, rooms, strict=True)]
-        masks = [F.pad(p.mask, (0, n)) for p, n in zip(memories, rooms, strict=True)]
-        return Memory(torch.cat(states), torch.cat(masks))
 
 
 class KeyValues:

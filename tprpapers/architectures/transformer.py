@@ -13,9 +13,9 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from tprpapers.architectures.attention import Binding, Roles, TPAttention
+from tprpapers.architectures.caches import Cache, KeyValues, Memory
 from tprprobe.errors import InputError
-from tprprobe.models.attention import Binding, Roles, TPAttention
-from tprprobe.models.caches import Cache, KeyValues, Memory
 from tprprobe.models.protocol import Model
 from tprprobe.site.site import per_position
 
@@ -228,3 +228,6 @@ class Transformer(Model[TransformerConfig, Memory, Cache]):
             return None, target == self.config.pad
         causal = torch.ones(n, past + n, dtype=torch.bool, device=target.device).tril(past)
         return causal[None, None].expand(len(target), 1, -1, -1), target == self.config.pad
+
+
+TP_TRANSFORMER = Transformer, {"roles": "continuous", "embedding_binding": True}

@@ -1,0 +1,25 @@
+"""``python -m studies.successors [RUNS]``: trains what is missing, and measures what is trained."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from studies.successors.tables import measure_all
+from studies.successors.trainings import train_all
+
+RUNS = Path("runs/successors")
+
+
+def main(
+    runs: Annotated[Path, typer.Argument(help="Folder of the trainings.")] = RUNS,
+    train: Annotated[bool, typer.Option(help="Whether missing models are trained.")] = True,
+) -> None:
+    """Train the plan's models and measure how they bind."""
+    if train:
+        train_all(runs)
+    measure_all(runs)
+
+
+if __name__ == "__main__":
+    typer.run(main)

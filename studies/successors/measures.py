@@ -1,0 +1,193 @@
+"""What is measured of a model: its answers, how much its states bind, and what an exchange of designed roles changes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import tprprobe as tp
+from tprprobe.data.pairs import Pairs, encode_pairs, encode_texts
+from tprprobe.errors import InputError
+from tprprobe.estimators.bindings.components import BindingComponents
+from tprprobe.models.answers import exact_matches
+from tprprobe.models.protocol import Model, require_vocabulary
+
+N_SAMPLES = 1500
+SHARE_SEED = 0
+Binding = tuple[str, str]  # a filler and its designed role
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The sequences of a split, with the steps at which a filler is read and its designed role."""
+
+    task: str
+    sources: Sequence[Sequence[str]]
+    targets: Sequence[Sequence[str]]
+
+    @classmethod
+    def load(cls, task: str, data: str, split: str) -> "Sample":
+        examples = list(tp.load_data(data, split=split, n=N_SAMPLES, seed=0))
+        return cls(task, [e.source.split() for e in examples], [e.target.split() for e in examples])
+
+    @property
+    def n_bound(self) -> int:
+        """The most fillers of a sequence."""
+        return max(len(self.bindings(row)) for row in range(len(self.sources)))
+
+    def bindings(self, row: int) -> list[Binding]:
+        """Values with their cues, or digits with their places."""
+        symbols = self.sources[row]
+        if self.task == "recall":
+            return [(symbols[i + 1], symbols[i]) for i in range(0, len(symbols) - 2, 2)]
+        return [(symbol, str(place)) for place, symbol in enumerate(symbols)]
+
+    def step_of(self, n_bound: int) -> int:
+        """The position at which that filler, counted from 1, is read."""
+        return 2 * n_bound - 1 if self.task == "recall" else n_bound - 1
+
+    def encode(self, model: Model) -> Pairs:
+        texts = [" ".join(symbols) for symbols in self.sources]
+        answers = [" ".join(symbols) for symbols in self.targets]
+        return encode_texts(texts, answers, require_vocabulary(model))
+
+
+def measure_accuracy(model: Model, data: str, split: str) -> float:
+    """The share of held-out answers that are right in every symbol."""
+    pairs = encode_pairs(tp.load_data(data, split=split, n=N_SAMPLES), require_vocabulary(model))
+    return float(exact_matches(model, pairs)[0].mean())
+
+
+@torch.no_grad()
+def measure_shares(model: Model, sample: Sample, site: str) -> Iterator[dict[str, Any]]:
+    """The shares of fillers, roles and bindings in a site's states, after every filler from the second on."""
+    pairs = sample.encode(model)
+    sample_ids = torch.arange(len(sample.sources))
+    with tp.capture(model, [site]) as captured:
+        model.encode(pairs.batch(sample_ids, model.config.pad)[0])
+    states = captured[site].double().numpy()
+    for n_bound in range(2, sample.n_bound + 1):
+        step = sample.step_of(n_bound)
+        prefixes = {
+            tuple(symbols[: step + 1]): row
+            for row, symbols in enumerate(sample.sources)
+            if len(symbols) > step
+        }
+        rows = list(prefixes.values())
+        bindings = [sample.bindings(row)[:n_bound] for row in rows]
+        try:
+            shares = BindingComponents(random_state=SHARE_SEED).fit(bindings, states[rows, step])
+        except InputError:  # too few sequences
+            continue
+        for part, share, low, high in shares.shares_[["step", "share", "low", "high"]].to_numpy():
+            values = {"share": float(share), "low": float(low), "high": float(high)}
+            yield {"step": n_bound, "part": part, "n": len(rows), **values}
+
+
+@torch.no_grad()
+def measure_role_sources(model: Model, sample: Sample) -> dict[str, float]:
+    """The shares of the variance of designed role vectors that lie between designed roles, and between fillers."""
+    source = sample.encode(model).batch(torch.arange(len(sample.sources)), model.config.pad)[0]
+    with tp.capture(model, ["encoder.0.role"]) as captured:
+        model.encode(source)
+    vectors, fillers, roles = [], [], []
+    for row in range(len(sample.sources)):
+        for n_bound, (filler, role) in enumerate(sample.bindings(row), 1):
+            vectors.append(
+                captured["encoder.0.role"][row, sample.step_of(n_bound)].double().numpy()
+            )
+            fillers.append(filler)
+            roles.append(role)
+    return {
+        "role_by_role": measure_between(np.array(vectors), roles),
+        "role_by_filler": measure_between(np.array(vectors), fillers),
+    }
+
+
+def measure_between(vectors: np.ndarray, labels: Sequence[str]) -> float:
+    """The share of variance between labels, from products of different vectors of one label, so that noise has share 0.
+
+    >>> measure_between(np.array([[1.0], [1.0], [-1.0], [-1.0]]), list("aabb"))
+    1.0
+    """
+    centered = vectors - vectors.mean(0)
+    labels_of_rows, between = np.array(labels), 0.0
+    for label in np.unique(labels_of_rows):
+        rows = centered[labels_of_rows == label]
+        products = (rows.sum(0) ** 2).sum() - (rows**2).sum()
+        between += products / max(1, len(rows) - 1)
+    return float(between / (centered**2).sum())
+
+
+@dataclass(frozen=True)
+class RoleSwap:
+    """The roles of two fillers' steps exchanged, and the answers that the algebra then expects."""
+
+    sample: Sample
+    is_asked: bool  # whether the first of the two is the one that is asked for
+    seed: int = 0
+
+    @cached_property
+    def exchanged(self) -> list[tuple[int, int]]:
+        """The two fillers of every sequence, counted from 0; of sequences that are too short, none."""
+        rng, exchanged = np.random.default_rng(self.seed), []
+        for row, symbols in enumerate(self.sample.sources):
+            bindings = self.sample.bindings(row)
+            places = [i for i, (filler, _) in enumerate(bindings)]
+            if self.sample.task == "recall":
+                query_index = next(i for i, (_, cue) in enumerate(bindings) if cue == symbols[-1])
+                remaining = [i for i in places if i != query_index]
+                pair = [query_index, int(rng.choice(remaining))] if self.is_asked else remaining[:2]
+            else:
+                pair = [int(i) for i in rng.permutation(len(places))[:2]]
+            differ = len(pair) == 2 and bindings[pair[0]][0] != bindings[pair[1]][0]
+            exchanged.append((pair[0], pair[1]) if differ else (0, 0))
+        return exchanged
+
+    @cached_property
+    def is_used(self) -> np.ndarray:
+        return np.array([i != j for i, j in self.exchanged])
+
+    def expected(self, row: int) -> list[str]:
+        """The answer to the sequence with both fillers exchanged."""
+        bindings, (i, j) = self.sample.bindings(row), self.exchanged[row]
+        fillers = [filler for filler, _ in bindings]
+        fillers[i], fillers[j] = fillers[j], fillers[i]
+        if self.sample.task == "recall":
+            cue = self.sample.sources[row][-1]
+            return [f for f, (_, c) in zip(fillers, bindings, strict=True) if c == cue]
+        return fillers[::-1]
+
+    def edit(self, roles: Tensor) -> Tensor:
+        """The roles of all steps, those of the two fillers exchanged."""
+        order = torch.arange(roles.shape[1]).repeat(len(roles), 1)
+        for row, pair in enumerate(self.exchanged):
+            i, j = (self.sample.step_of(n + 1) for n in pair)
+            order[row, i], order[row, j] = j, i
+        return roles.gather(1, order[..., None].expand_as(roles))
+
+
+@torch.no_grad()
+def measure_swap(model: Model, swap: RoleSwap) -> dict[str, float]:
+    """The shares of answers that the algebra expects, that stay, and that are expected without an edit."""
+    answers = write_answers(model, swap.sample)
+    with tp.intervene(model, {"encoder.0.role": swap.edit}):
+        edited = write_answers(model, swap.sample)
+    rows = np.flatnonzero(swap.is_used).tolist()
+    expected = [swap.expected(row) for row in rows]
+    return {
+        "algebra": float(np.mean([edited[r] == e for r, e in zip(rows, expected, strict=True)])),
+        "stays": float(np.mean([edited[r] == answers[r] for r in rows])),
+        "unedited": float(np.mean([answers[r] == e for r, e in zip(rows, expected, strict=True)])),
+        "n": len(rows),
+    }
+
+
+def write_answers(model: Model, sample: Sample) -> list[list[str]]:
+    """What a model writes, symbol by symbol."""
+    texts = [" ".join(symbols) for symbols in sample.sources]
+    return [text.split() for text in model.generate(texts, max_length=8)]

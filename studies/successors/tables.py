@@ -1,0 +1,129 @@
+"""The tables of the study: a row for every share, and a row for every trained model."""
+
+import json
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+import tprprobe as tp
+from studies.successors.measures import (
+    RoleSwap,
+    Sample,
+    measure_accuracy,
+    measure_role_sources,
+    measure_shares,
+    measure_swap,
+)
+from studies.successors.trainings import PLAN, Training, list_trainings
+from tprprobe.files.writing import write_file
+from tprprobe.models.protocol import Model
+from tprprobe.training.loop import MODEL
+
+FOLDER = Path(__file__).parent
+SHARES, MODELS, MEASURED = FOLDER / "shares.csv", FOLDER / "models.csv", "measured.json"
+MEMORY, N_SEARCHED = "encoder.0.tpr", 1000
+DESIGNED = {"recall": ("before", "after"), "reverse": ("left", "right")}
+UNITS = {"recall": "?", "reverse": "last"}  # the token behind the last filler, or the last one
+OPERATIONS = {
+    ("reverse", "fast-weight-memory")
+}  # of which all seeds are asked for the operation; others: the first
+
+
+def find_sites(model: str) -> list[str]:
+    """The sites whose states are decomposed, the memory first."""
+    if model == "transformer":
+        return [f"encoder.{PLAN['models'][model]['n_layers'][0] - 1}.hidden"]
+    return ["encoder.0.hidden"] if model == "lstm" else [MEMORY, "encoder.0.hidden"]
+
+
+def measure_all(runs: Path) -> None:
+    """Measures what is trained and not yet measured, and writes both tables after each model."""
+    for training in list_trainings():
+        folder = runs / training.name
+        if (folder / MODEL).exists() and not (folder / MEASURED).exists():
+            write_file(folder / MEASURED, json.dumps(measure(training, runs), indent=1))
+            write_tables(runs)
+
+
+def write_tables(runs: Path) -> None:
+    """Writes both tables of what is measured."""
+    measured = [
+        (training, json.loads((runs / training.name / MEASURED).read_text("utf-8")))
+        for training in list_trainings()
+        if (runs / training.name / MEASURED).exists()
+    ]
+    shares = [row for _, rows in measured for row in rows["shares"]]
+    models = [vars(training) | rows["model"] for training, rows in measured]
+    for file, rows in ((SHARES, shares), (MODELS, models)):
+        table = pd.DataFrame(rows).drop_duplicates().round(4)
+        write_file(file, table.to_csv(index=False))
+
+
+def measure(training: Training, runs: Path) -> dict[str, Any]:
+    """The rows of a trained model; with the first seed also the shares of models with random weights."""
+    model, sample = training.load(runs), Sample.load(training.task, training.data, "dev")
+    row: dict[str, Any] = {"parameters": sum(weights.numel() for weights in model.parameters())}
+    for split in PLAN["tasks"][training.task]["tests"]:
+        row[split] = measure_accuracy(model, training.data, split)
+    shares = list(_share_rows(training, model, sample, "trained", training.seed))
+    if training.seed == PLAN["seeds"][0]:
+        for seed in PLAN["untrained"]:
+            untrained = training.build_untrained(runs, seed)
+            shares += _share_rows(training, untrained, sample, "untrained", seed)
+    if MEMORY in find_sites(training.model):
+        row |= measure_role_sources(model, sample) | _measure_swaps(model, sample)
+        row |= _search(training, model)
+    return {"model": row, "shares": shares}
+
+
+def _share_rows(
+    training: Training, model: Model, sample: Sample, weights: str, seed: int
+) -> Iterator[dict[str, Any]]:
+    head = {"task": training.task, "model": training.model, "weights": weights, "seed": seed}
+    for site in find_sites(training.model):
+        for row in measure_shares(model, sample, site):
+            yield head | {"site": site} | row
+
+
+def _measure_swaps(model: Model, sample: Sample) -> dict[str, Any]:
+    swapped = measure_swap(model, RoleSwap(sample, is_asked=True))
+    row = {"algebra": swapped["algebra"], "stays": swapped["stays"], "n_swaps": swapped["n"]}
+    if sample.task == "recall":
+        row["elsewhere"] = measure_swap(model, RoleSwap(sample, is_asked=False))["stays"]
+    return row
+
+
+def _search(training: Training, model: Model) -> dict[str, Any]:
+    """The roles that are found in the memory, and for some models the operation."""
+    unit = UNITS[training.task]
+    with tempfile.TemporaryDirectory() as folder:
+        data = tp.load_data(training.data, split="dev", n=N_SEARCHED)
+        store = tp.extract(model, data, [MEMORY], out=Path(folder) / "store", control=False)
+        scheme = tp.search_roles(store, MEMORY, unit=unit).found
+        row: dict[str, Any] = {"roles": scheme, "is_designed": names_role(training.task, scheme)}
+        is_first_seed = training.task == "reverse" and training.seed == PLAN["seeds"][0]
+        if is_first_seed or (training.task, training.model) in OPERATIONS:
+            table = tp.compare_operations(store, MEMORY, "left", unit=unit)
+            best = table.iloc[int(table["r2"].argmax())]
+            operations = table.loc[table["is_named"], "operation"]
+            outer = table.set_index("operation").loc["outer product"]
+            row |= {
+                "operation": operations.iloc[0] if len(operations) else "",
+                "best": best["operation"],
+            }
+            row |= {"best_r2": best["r2"], "outer_r2": outer["r2"], "outer_behind": outer["behind"]}
+    return row
+
+
+def names_role(task: str, scheme: str) -> bool:
+    """Whether a scheme has a role of the designed kind that binds fillers (in parentheses, roles have none).
+
+    >>> names_role("reverse", "(before)+left"), names_role("reverse", "before+(left)")
+    (True, False)
+    """
+    bound = re.sub(r"\([^)]*\)", "", scheme)
+    return any(field in re.split(r"[+*]", bound) for field in DESIGNED[task])

@@ -1,0 +1,240 @@
+"""Folders of transformers that contradict themselves: for every family, what two of its files say differently.
+
+Not among them, since sound folders have it too: sizes in an index that count other dtypes, pickles beside the
+weights that are loaded, special tokens that no text is given.
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from planted.foreign import save_foreign
+
+FAMILIES = ("bert", "albert", "gpt2", "llama", "t5", "bart", "opt", "qwen3")
+CAUSAL = ("gpt2", "llama", "opt", "qwen3")
+CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
+SETTINGS, INDEX = "tokenizer_config.json", "model.safetensors.index.json"
+LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "encoder_layers")
+Change = Callable[[Path], object]
+
+
+class Inapplicable(Exception):
+    """A family has no such part."""
+
+
+def make(family: str, folder: Path) -> Path:
+    """A sound folder of a family."""
+    return save_foreign(family, folder, "causal" if family in CAUSAL else None)
+
+
+def _json(name: str, change: Callable[[Any], object]) -> Change:
+    def write(folder: Path) -> None:
+        if not (folder / name).exists():
+            raise Inapplicable
+        content = json.loads((folder / name).read_text())
+        change(content)
+        (folder / name).write_text(json.dumps(content))
+
+    return write
+
+
+def _state(change: Callable[[dict[str, torch.Tensor]], object]) -> Change:
+    def write(folder: Path) -> None:
+        state = safetensors.torch.load_file(folder / WEIGHTS)
+        change(state)
+        state = {name: tensor.contiguous() for name, tensor in state.items()}
+        safetensors.torch.save_file(state, folder / WEIGHTS, {"format": "pt"})
+
+    return write
+
+
+def _scaled(names: tuple[str, ...], unless: str = "") -> Change:
+    """A size of the configuration, twice that of the weights, which a setting may leave open."""
+
+    def change(config: dict[str, Any]) -> None:
+        known = [name for name in names if name in config]
+        if not known or unless in config:
+            raise Inapplicable
+        config[known[0]] *= 2
+
+    return _json(CONFIG, change)
+
+
+def _matrices(state: dict[str, torch.Tensor]) -> list[str]:
+    return [name for name, tensor in state.items() if tensor.ndim == 2]
+
+
+def _split(
+    change: Callable[[dict[str, dict[str, torch.Tensor]], dict[str, Any]], object],
+) -> Change:
+    """Weights in two files and their index, one of which says another thing."""
+
+    def write(folder: Path) -> None:
+        state = safetensors.torch.load_file(folder / WEIGHTS)
+        names = [f"model-0000{number}-of-00002.safetensors" for number in (1, 2)]
+        parts = {name: dict([*state.items()][at::2]) for at, name in enumerate(names)}
+        size = sum(each.numel() * each.element_size() for each in state.values())
+        places = {key: name for name, part in parts.items() for key in part}
+        index = {"metadata": {"total_size": size}, "weight_map": places}
+        change(parts, index)
+        (folder / WEIGHTS).unlink()
+        for name, part in parts.items():
+            safetensors.torch.save_file(part, folder / name, {"format": "pt"})
+        (folder / INDEX).write_text(json.dumps(index))
+
+    return write
+
+
+def _last(parts: dict[str, dict[str, torch.Tensor]]) -> str:
+    return [*parts][-1]
+
+
+def _turn(state: dict[str, torch.Tensor]) -> None:
+    name = next(n for n in _matrices(state) if state[n].shape[0] != state[n].shape[1])
+    state[name] = state[name].T
+
+
+def _lose_layer(state: dict[str, torch.Tensor]) -> None:
+    names = [name for name in state if ".1." in name]
+    if not names:
+        raise Inapplicable
+    for name in names:
+        del state[name]
+
+
+def _fewer_layers(config: dict[str, Any]) -> None:
+    names = [name for name in LAYERS if name in config]
+    if not names or "num_hidden_groups" in config:
+        raise Inapplicable
+    for name in names:
+        config[name] = 1
+    config.pop("layer_types", None)
+
+
+def _other_model(kind: str) -> Change:
+    def change(config: dict[str, Any]) -> None:
+        if config["model_type"] == kind:
+            raise Inapplicable
+        config["model_type"] = kind
+
+    return _json(CONFIG, change)
+
+
+def _foreign_tokenizer(folder: Path) -> None:
+    tokenizer = json.loads((folder / TOKENIZER).read_text())["model"]["type"]
+    other = folder.parent / "other"
+    save_foreign("bert" if tokenizer == "BPE" else "gpt2", other)
+    shutil.copy(other / TOKENIZER, folder / TOKENIZER)
+
+
+def _vocabulary(change: Callable[[Any], object]) -> Change:
+    return _json(TOKENIZER, lambda content: change(content["model"]))
+
+
+def _one_id_twice(model: Any) -> None:
+    if not isinstance(model["vocab"], dict):
+        raise Inapplicable
+    first, second = [*model["vocab"]][-2:]
+    model["vocab"][second] = model["vocab"][first]
+
+
+def _half_vocabulary(model: Any) -> None:
+    vocab = model["vocab"]
+    if isinstance(vocab, dict):
+        model["vocab"] = dict([*vocab.items()][: len(vocab) // 2])
+    else:
+        model["vocab"] = vocab[: len(vocab) // 2]
+
+
+def _merges(share: float) -> Change:
+    def change(model: Any) -> None:
+        if not model.get("merges"):
+            raise Inapplicable
+        model["merges"] = model["merges"][: int(share * len(model["merges"]))]
+
+    return _vocabulary(change)
+
+
+def _zero_share(state: dict[str, torch.Tensor]) -> None:
+    for name in _matrices(state)[len(_matrices(state)) // 2 :]:
+        state[name].zero_()
+
+
+def _half_type(state: dict[str, torch.Tensor]) -> None:
+    name = _matrices(state)[-1]
+    state[name] = (100 * state[name]).to(torch.int8)
+
+
+def _untied(folder: Path) -> None:
+    config = json.loads((folder / CONFIG).read_text())
+    state = safetensors.torch.load_file(folder / WEIGHTS)
+    heads = [name for name in state if "lm_head" in name and name.endswith("weight")]
+    if not heads or config.get("tie_word_embeddings"):
+        raise Inapplicable
+    _json(CONFIG, lambda c: c.update(tie_word_embeddings=True))(folder)
+
+
+CHANGES: dict[str, Change] = {
+    "more symbols than rows": _scaled(("vocab_size",)),
+    "fewer symbols than rows": _json(CONFIG, lambda c: c.update(vocab_size=c["vocab_size"] - 8)),
+    "wider": _scaled(("hidden_size", "n_embd", "d_model")),
+    "more inner units": _scaled(("ffn_dim", "d_ff", "intermediate_size", "encoder_ffn_dim")),
+    "more positions": _scaled(("max_position_embeddings", "n_positions"), "rope_parameters"),
+    "more layers": _scaled(LAYERS, "num_hidden_groups"),
+    "fewer layers": _json(CONFIG, _fewer_layers),
+    "more heads of keys": _json(
+        CONFIG, lambda c: c.update(num_key_value_heads=2 * c["num_key_value_heads"])
+    ),
+    "wider heads": _json(CONFIG, lambda c: c.update(head_dim=2 * c["head_dim"])),
+    "model_type bert": _other_model("bert"),
+    "model_type gpt2": _other_model("gpt2"),
+    "architectures of another": _json(CONFIG, lambda c: c.update(architectures=["DistilBertModel"])),
+    "a symbol beyond": _json(CONFIG, lambda c: c.update(bos_token_id=10**6, pad_token_id=10**6)),
+    "a layer lost": _state(_lose_layer),
+    "a tensor lost": _state(lambda s: s.pop(_matrices(s)[len(_matrices(s)) // 2])),
+    "a tensor turned": _state(
+        _turn
+    ),
+    "zeros": _state(_zero_share),
+    "no numbers": _state(lambda s: s[_matrices(s)[-1]].fill_(torch.nan)),
+    "whole numbers": _state(_half_type),
+    "another tokenizer": _foreign_tokenizer,
+    "half of the vocabulary": _vocabulary(_half_vocabulary),
+    "an id twice": _vocabulary(_one_id_twice),
+    "half of the merges": _merges(0.5),
+    "an added id beyond": _json(
+        TOKENIZER, lambda c: c["added_tokens"][-1].update(id=10**6)
+    ),
+    "an added id of another": _json(
+        TOKENIZER, lambda c: c["added_tokens"][-1].update(id=c["added_tokens"][0]["id"])
+    ),
+    "an index twice": _split(
+        lambda parts, index: parts[_last(parts)].update(next(iter(parts.values())))
+    ),
+    "an index that lacks tensors": _split(
+        lambda parts, index: [index["weight_map"].pop(name) for name in parts[_last(parts)]]
+    ),
+    "an index of another place": _split(
+        lambda parts, index: index["weight_map"].update(
+            dict.fromkeys(index["weight_map"], next(iter(parts)))
+        )
+    ),
+    "a shard lost": _split(lambda parts, index: parts.pop(_last(parts))),
+    "a shard empty": _split(lambda parts, index: parts[_last(parts)].clear()),
+    "ties that differ": _untied,
+}  # fmt: skip
+
+
+def damaged(sound: Path, folder: Path) -> Iterator[tuple[str, Path]]:
+    """Copies of a sound folder, one for each kind that its family has."""
+    for kind, change in CHANGES.items():
+        copy = Path(shutil.copytree(sound, folder / kind))
+        try:
+            change(copy)
+        except (Inapplicable, KeyError):
+            continue
+        yield kind, copy

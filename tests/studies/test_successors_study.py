@@ -1,0 +1,84 @@
+"""The study of networks that are built to bind: its page has the numbers of its tables, and swaps expect what the task says."""
+
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from studies.pages import successors_page
+from studies.pages.headlines import finish_page
+from studies.successors.measures import RoleSwap, Sample, measure_between
+from studies.successors.tables import MODELS, names_role
+from studies.successors.trainings import PLAN, list_trainings
+
+ROOT = Path(__file__).parents[2]
+RECALL = Sample("recall", [["c1", "v1", "c2", "v2", "c3", "v3", "?", "c2"]], [["v2"]])
+REVERSE = Sample("reverse", [list("3141"), ["2"]], [list("1413"), ["2"]])
+
+
+def test_the_page_is_made_of_its_tables():
+    page = (ROOT / "studies/results/successors.md").read_text("utf-8")
+    assert page == finish_page("successors", successors_page.make_page(ROOT))
+
+
+def test_every_prediction_has_its_statistic_and_names_what_was_planned():
+    predictions = tomllib.loads(successors_page.PREDICTIONS.read_text("utf-8"))["prediction"]
+    assert [each["id"] for each in predictions] == [*successors_page.STATISTICS]
+    for each in predictions:
+        assert {*each["models"]} <= {*PLAN["models"]}
+
+
+def test_every_row_is_of_a_planned_training():
+    planned = {(each.task, each.model, each.seed) for each in list_trainings()}
+    rows = pd.read_csv(MODELS)[["task", "model", "seed"]].itertuples(index=False)
+    assert {tuple(row) for row in rows} <= planned
+
+
+def test_a_swap_of_what_is_asked_expects_the_other_value():
+    swap = RoleSwap(RECALL, is_asked=True)
+    [(asked, other)] = swap.exchanged
+    assert (asked, other) in {(1, 0), (1, 2)}
+    assert swap.expected(0) == [f"v{other + 1}"]
+    roles = torch.arange(8.0)[None, :, None].expand(1, 8, 2)
+    order = swap.edit(roles)[0, :, 0].tolist()
+    assert (order[3], order[2 * other + 1]) == (2 * other + 1, 3)
+    assert [step for step in range(8) if order[step] != step] == sorted((3, 2 * other + 1))
+
+
+def test_a_swap_elsewhere_leaves_the_answer():
+    swap = RoleSwap(RECALL, is_asked=False)
+    assert swap.exchanged == [(0, 2)]
+    assert swap.expected(0) == ["v2"]
+
+
+def test_a_swap_of_digits_expects_them_reversed_and_needs_two_that_differ():
+    swap = RoleSwap(REVERSE, is_asked=True)
+    assert swap.is_used.tolist() == [True, False]
+    i, j = swap.exchanged[0]
+    digits = list("3141")
+    digits[i], digits[j] = digits[j], digits[i]
+    assert swap.expected(0) == digits[::-1]
+
+
+def test_variance_between_labels_is_that_of_their_means_without_noise():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(5, size=4000)
+    means = rng.normal(size=(5, 6))
+    noise = rng.normal(size=(4000, 6)) * 2
+    vectors = means[labels] + noise
+    expected = 1 - (noise.var(0).sum() / vectors.var(0).sum())
+    assert measure_between(vectors, labels.astype(str).tolist()) == pytest.approx(
+        expected, abs=0.02
+    )
+    assert measure_between(noise, labels.astype(str).tolist()) == pytest.approx(0, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "is_named"),
+    [("left*right", True), ("(before)+left", True), ("before+(left)", False), ("bag", False)],
+)
+def test_a_role_without_fillers_is_no_binding(scheme, is_named):
+    assert names_role("reverse", scheme) == is_named

@@ -1,0 +1,208 @@
+"""What every attention head looks at: the relation between tokens that it follows farthest beyond chance."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float, Int, Shaped
+
+from tprprobe.analyses.attention.gold_maps import find_divisions, gold_tokens
+from tprprobe.analyses.attention.head_relations import FEWEST, TASK, find_edges, list_self_maps
+from tprprobe.analyses.naming.fields import label_words
+from tprprobe.errors import InputError
+from tprprobe.estimators.attention import join_words
+from tprprobe.evaluation.splits import halve_documents, read_provenance
+from tprprobe.gold.labels import WORD
+from tprprobe.site.patterns import layer_of, sides_of
+from tprprobe.statistics import bounds, group_sums, replicate_totals
+from tprprobe.store import Store
+from tprprobe.store.token_texts import is_special
+
+ROLE = "role"  # labels of words that a sentence has once each, such as agent and patient
+SOURCE = "source"
+Targets = Bool[np.ndarray, "query key"]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """The queries of one sample that have a target: which heads look there most, and how probable that is by chance."""
+
+    document: int
+    hits: Bool[np.ndarray, "query head"]
+    chance: Float[np.ndarray, " query"]
+
+
+def score_heads(store: Store, seed: int = 0) -> pd.DataFrame:
+    """One row per head of the source's self-attention: the relation that it follows farthest beyond chance.
+
+    Relations: the previous, the next and the first token, the same token elsewhere, and, where the data tell them, words with labels of
+    roles, words in a dependency and the '/' of a denominator. Words take the place of tokens where they are numbered; special
+    tokens and the query itself do not count.
+
+    Args:
+        store: A store with attention maps.
+        seed: Seed of the halves.
+
+    Returns:
+        The columns site, layer, head, relation, n, value (the share of words or tokens from which the head looks most at the
+        related one), chance (that of a random visible one) and beyond (value − chance), with 95 % intervals over
+        documents. The relation is chosen on one half of the documents and scored on the other half.
+
+    Raises:
+        InputError: The store has no such maps, or fewer than four documents.
+
+    Source: Clark et al. 2019.
+    """
+    sites = [site for site in list_self_maps(store) if sides_of(site) == (SOURCE, SOURCE)]
+    if not sites:
+        raise InputError("the model has no attention over its input")
+    tallies: dict[str, list[Tally]] = defaultdict(list)
+    for sample, tokens in _list_samples(store, sites):
+        units = number_units(tokens)
+        if units.max(initial=-1) < 1:
+            continue
+        maps = np.concatenate([join_words(store.attention(site, sample), units) for site in sites])
+        for relation, targets in find_targets(store, sample, tokens, units).items():
+            tallies[relation].append(count_hits(maps, targets, int(tokens["origin"].iloc[0])))
+    n_heads = [len(store.attention(site, 0)) for site in sites]
+    heads = [(site, head) for site, n in zip(sites, n_heads, strict=True) for head in range(n)]
+    return _choose_relations(tallies, heads, seed)
+
+
+def _list_samples(store: Store, sites: list[str]) -> Iterator[tuple[int, pd.DataFrame]]:
+    n_samples = min(store.count_maps(site) for site in sites)
+    tokens = store.tokens_of(sites[0])
+    tokens = tokens[tokens["sample"] < n_samples].reset_index(drop=True)
+    groups = tokens.assign(origin=read_provenance(tokens).documents).groupby("sample")
+    for sample, rows in groups:
+        yield int(str(sample)), rows.reset_index(drop=True)
+
+
+def number_units(tokens: pd.DataFrame) -> Int[np.ndarray, " token"]:
+    """The number of every token's word, or of the token where words are not numbered; −1 for special tokens."""
+    if WORD in tokens and (tokens[WORD] >= 0).any():
+        return tokens[WORD].to_numpy()
+    is_text = ~tokens["token"].map(is_special).to_numpy(bool)
+    return np.where(is_text, np.cumsum(is_text) - 1, -1)
+
+
+def find_targets(
+    store: Store, sample: int, tokens: pd.DataFrame, units: Int[np.ndarray, " token"]
+) -> dict[str, Targets]:
+    """Which units are related to which, by relation."""
+    n, is_first = units.max() + 1, np.diff(units, prepend=-1) > 0
+    rows = tokens[is_first & (units >= 0)].assign(unit=units[is_first & (units >= 0)])
+    kind = "word" if WORD in tokens else "token"
+    texts = np.full(n, "", object)
+    texts[rows["unit"]] = (
+        tokens["token"].astype(str).groupby(units).agg("".join).reindex(rows["unit"])
+    )
+    others = ~np.eye(n, dtype=bool)
+    targets = {
+        f"previous {kind}": np.eye(n, k=-1, dtype=bool),
+        f"next {kind}": np.eye(n, k=1, dtype=bool),
+        f"first {kind}": others & (np.arange(n) == 0),
+        f"same {kind}": others & (texts[:, None] == texts) & (texts != ""),
+    }
+    pairs = [
+        *_relate_roles(tokens, units),
+        *_relate_words(tokens),
+        *_relate_divisors(store, sample, tokens, units),
+    ]
+    for relation, query, key in pairs:
+        targets.setdefault(relation, np.zeros((n, n), bool))[query, key] = True
+    return targets
+
+
+def _relate_roles(
+    tokens: pd.DataFrame, units: Shaped[np.ndarray, " token"]
+) -> Iterator[tuple[str, int, int]]:
+    """Words with different labels, each of which one word of the sample has."""
+    if ROLE not in tokens or WORD not in tokens:
+        return
+    labels = label_words(tokens, ROLE).groupby(units).first().dropna()
+    once = labels[~labels.duplicated(keep=False)]
+    for (unit, label), (related, related_label) in permutations(once.items(), 2):
+        yield f"{label} → {related_label}", int(str(unit)), int(str(related))
+
+
+def _relate_words(tokens: pd.DataFrame) -> Iterator[tuple[str, int, int]]:
+    """Dependents and heads, in both directions."""
+    if TASK in tokens and WORD in tokens:
+        for label, word, head in find_edges(tokens):
+            yield f"{label} → its head", word, head
+            yield f"head → its {label}", head, word
+
+
+def _relate_divisors(
+    store: Store, sample: int, tokens: pd.DataFrame, units: Shaped[np.ndarray, " token"]
+) -> Iterator[tuple[str, int, int]]:
+    """Digits of denominators and the '/' that divides by them."""
+    gold = None if WORD in tokens or not store.has_questions else gold_tokens(store, [sample])
+    if gold is not None and len(gold) == len(tokens):
+        slashes = find_divisions(gold)
+        for digit in np.flatnonzero(slashes >= 0).tolist():
+            yield "denominator → its ‘/’", int(units[digit]), int(units[slashes[digit]])
+
+
+def count_hits(maps: Float[np.ndarray, "head query key"], targets: Targets, document: int) -> Tally:
+    """Which heads look most at a target, of the queries that see one."""
+    others = np.where(np.eye(maps.shape[1], dtype=bool), -1, maps)
+    visible: Targets = np.any(others > 0, axis=0)
+    reachable = (targets & visible).sum(1)
+    queries = np.flatnonzero(reachable)
+    keys = others[:, queries].argmax(-1)  # [head, query]
+    chance = reachable[queries] / visible[queries].sum(1)
+    return Tally(document, targets[queries[:, None], keys.T], chance)
+
+
+def _choose_relations(
+    tallies: dict[str, list[Tally]], heads: list[tuple[str, int]], seed: int
+) -> pd.DataFrame:
+    """For every head the relation that is best on half of the documents, with its scores on the other half."""
+    everyone = np.unique([tally.document for group in tallies.values() for tally in group])
+    chosen_on = set(everyone[halve_documents(everyone, seed)].tolist())
+    gains, scores = {}, {}
+    for relation, group in tallies.items():
+        hits = np.concatenate([tally.hits for tally in group]).astype(float)
+        chance = np.concatenate([tally.chance for tally in group])[:, None]
+        documents = np.repeat([t.document for t in group], [len(t.hits) for t in group])
+        is_chosen_on = np.isin(documents, [*chosen_on])
+        if min(is_chosen_on.sum(), (~is_chosen_on).sum()) < FEWEST or (chance == 1).all():
+            continue
+        gains[relation] = (hits - chance)[is_chosen_on].mean(0)
+        scores[relation] = _score(
+            hits[~is_chosen_on], chance[~is_chosen_on], documents[~is_chosen_on]
+        )
+    if not gains:
+        raise InputError(f"no relation between tokens occurs {2 * FEWEST} times in texts with maps")
+    best = pd.DataFrame(gains).idxmax(axis=1)  # by head
+    rows = [
+        {"site": site, "layer": layer_of(site), "head": head, "relation": best[i]}
+        | scores[best[i]].iloc[i].to_dict()
+        for i, (site, head) in enumerate(heads)
+    ]
+    return pd.DataFrame(rows).astype({"n": int})
+
+
+def _score(
+    hits: Float[np.ndarray, "query head"],
+    chance: Float[np.ndarray, "query 1"],
+    documents: np.ndarray,
+) -> pd.DataFrame:
+    """Shares of all heads with their intervals over documents, a row a head."""
+    values = np.concatenate([hits, hits - chance, np.ones_like(chance)], 1)
+    sums = group_sums(values, documents)
+    totals = replicate_totals(sums)
+    low, high = bounds(totals[:, :-1] / totals[:, -1:], len(sums))
+    shares = sums[:, :-1].sum(0) / sums[:, -1].sum()
+    names, n = ("value", "beyond"), hits.shape[1]
+    columns = {
+        f"{name}{end}": numbers[i * n : (i + 1) * n]
+        for i, name in enumerate(names)
+        for end, numbers in (("", shares), ("_low", low), ("_high", high))
+    }
+    return pd.DataFrame({"n": len(hits), "chance": float(chance.mean())} | columns)

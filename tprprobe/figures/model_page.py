@@ -1,0 +1,249 @@
+"""The page of one model: a section a question, with a sentence, a figure, its control, and the command that goes deeper."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.analyses.decomposition import binds
+from tprprobe.analyses.naming.names import UNNAMED
+from tprprobe.analyses.probing.rows import name_score
+from tprprobe.figures.behavior import behavior_scene
+from tprprobe.figures.clusters import text_strips
+from tprprobe.figures.dots import render
+from tprprobe.figures.heads import relation_squares
+from tprprobe.figures.labels import site_label
+from tprprobe.figures.probes import tabulate_probes
+from tprprobe.figures.report.sections import Section
+from tprprobe.figures.state_shares import PLACE, share_bars
+from tprprobe.figures.tables import write_minus
+from tprprobe.statistics import interval_text, read_interval
+from tprprobe.store.token_texts import visible
+
+EXACT = "exact table"  # the control at the input embeddings, where V[token, place] is known
+CONTROLS = {
+    "permuted": "baseline model",
+    "majority": "most frequent label",
+    "identity": "most frequent label of the word",
+}
+UNBIASED = "Shares are estimated without bias: one that is not there is 0 on average, and a large one may come out above 100\u00a0%."
+N_LISTED, MAX_NAME = 6, 40  # relations of a sentence, characters of a name
+QUESTIONS = {
+    "nested": "What are its states made of?",
+    "heads": "What do its heads look at?",
+    "clusters": "What does a late layer hold together?",
+    "probes": "What can be read from its states?",
+    "behavior": "What changes its answer when two words change places?",
+}
+
+
+def describe_run(subject: Any) -> str:
+    """What was read, in what order, and what numbers in brackets and the baseline model are."""
+    state = {"mean": "the mean of its tokens’ vectors", "last": "the vector of its last token"}
+    unit = state.get(subject.unit, "one vector")
+    baseline = ", ".join(subject.store.twins)
+    guessed = [labeller.describe() for labeller in subject.labellers]
+    labels = "".join(
+        f" {next(iter(tasks.values()))['source']} labeled the words ({', '.join(tasks)})."
+        for tasks in guessed
+    )
+    first, last = site_label(subject.sites[0]), site_label(subject.sites[-1])
+    sites = (
+        f"{len(subject.sites)} sites were recorded, from {first} to {last}"
+        if first != last
+        else f"the site {last} was recorded"
+    )
+    return (
+        f"{subject.model.name} read {len(subject.data):,} texts ({subject.data.name}); {sites}. The state of a text is {unit}.{labels}\n"
+        f"In brackets: 95 % intervals over texts. Baseline model: the same network with {baseline} weights (the numbers of every "
+        "matrix in random order), which shows what the architecture alone does."
+    )
+
+
+def explain_lack(name: str, reason: str) -> Section:
+    """The section of a question that cannot be asked of this model or these texts, in one grey line."""
+    return Section(QUESTIONS[name], lack=f"Not measured: {reason}.")
+
+
+def _section(
+    name: str, text: str, figure: Any, deeper: str, note: str = "", lack: str = ""
+) -> Section:
+    figures, lack = {write_minus(note): figure}, write_minus(lack)
+    return Section(QUESTIONS[name], write_minus(text), figures, lack=lack, deeper=deeper, name=name)
+
+
+def top(rows: pd.DataFrame, name: str) -> Any:
+    """The row with the largest value of a column."""
+    return rows.iloc[int(np.nanargmax(rows[name].to_numpy(float)))]
+
+
+def _percent(row: Any, name: str, digits: int = 0) -> str:
+    return interval_text(read_interval(row, name), f".{digits}f", 100, "\u00a0%")
+
+
+def show_states(table: pd.DataFrame, subject: Any) -> Section:
+    """Stacked shares of variance by layer, of the model beside its baseline."""
+    controls = ["", *subject.store.twins]
+    figure = render(share_bars(table, subject.sites, subject.model.name))
+    last = subject.sites[-1]
+    words, baseline = (_find(table, last, PLACE, "bag", control) for control in ("", controls[-1]))
+    text = (
+        f"At {site_label(last)}, which words (tokens) a text has explains {_percent(words, 'share')} of the variance of its states "
+        f"({_percent(baseline, 'share')} in the baseline model)."
+    )
+    bound, unbound = _list_bindings(table)
+    note = " ".join([UNBIASED, *_calibrate(table)])
+    deeper = (
+        f"tprprobe decompose {subject.store.path} --site {last} --roles left --unit {subject.unit}"
+    )
+    return _section("nested", " ".join([text, *bound]), figure, deeper, note, " ".join(unbound))
+
+
+def _find(table: pd.DataFrame, site: str, roles: str, family: str, control: str = "") -> Any:
+    names = {"site": site, "roles": roles, "family": family, "control": control}
+    rows = table[(table[[*names]] == [*names.values()]).all(axis=1)]
+    return next(iter(rows.to_dict("records")), {})
+
+
+def _list_bindings(table: pd.DataFrame) -> tuple[list[str], list[str]]:
+    """Sentences on the schemes of roles that states bind words to, and on those that they do not."""
+    bound_texts, unbound_texts = [], []
+    is_real = (table["family"] == "factored") & (table["control"] == "")
+    for roles, rows in table[is_real].groupby("roles", sort=False):
+        name = "places (counted from the left)" if roles == PLACE else f"‘{roles}’"
+        records: list[Any] = rows.dropna(subset="share").to_dict("records")
+        if not records:
+            continue
+        bound = [row for row in records if binds(row)]
+        best = max(bound or records, key=lambda row: row["share"])
+        where, share = site_label(best["site"]), _percent(best, "share", 1)
+        learned = _percent(best, "share_learned", 1) if "share_learned" in best else "–"
+        if bound:
+            sites = f"{len(bound)} of {len(records)} sites bind words to {name}"
+            bound_texts.append(
+                f"{sites}, most at {where}: {share} of the variance depends on which word has which ({learned} more than in the baseline model)."
+            )
+        else:
+            unbound_texts.append(
+                f"No binding of words to {name} was found; the largest share is {share}, at {where}."
+            )
+    return bound_texts, unbound_texts
+
+
+def _calibrate(table: pd.DataFrame) -> Iterator[str]:
+    """Whether the bindings at the input embeddings, which have no context, agree with their exact table."""
+    for _, exact in table[table["control"] == EXACT].iterrows():
+        row = _find(table, exact["site"], PLACE, "factored")
+        values = f"bindings {_percent(row, 'share', 1)}, by their exact table {100 * exact['share']:.2f}\u00a0%"
+        if binds(row) and row["share_low"] > exact["share"]:
+            yield f"ERROR in calibration: the input embeddings have no context, but bindings are claimed there ({values}): trust no claim of bindings."
+        else:
+            yield f"Check at the input embeddings, which have no context: {values}."
+
+
+def show_heads(table: pd.DataFrame, subject: Any) -> Section:
+    """A grid of layers and heads, each square in the color of the relation that the head follows."""
+    follows = table["beyond_low"] > 0
+    deeper = f"tprprobe app {subject.folder}    (page Attention)"
+    if not follows.any():
+        lack = f"None of {len(table)} heads follows a relation more often than chance."
+        return Section(QUESTIONS["heads"], lack=lack, deeper=deeper)
+    counts = table.loc[follows, "relation"].value_counts()
+    scene = relation_squares(table.assign(relation=table["relation"].where(follows, "")))
+    listed = ", ".join(f"{relation} ({n})" for relation, n in counts.iloc[:N_LISTED].items())
+    lack = f"{(~follows).sum()} heads follow none of the relations." if (~follows).any() else ""
+    best = top(table[follows], "beyond")
+    where, share = site_label(best["site"], best["head"]), _percent(best, "value")
+    text = (
+        f"{follows.sum()} of {len(table)} heads follow a relation more often than chance: {listed}. Clearest is {where} ({best['relation']}): "
+        f"it looks most at the related one in {share} of the cases, against {100 * best['chance']:.0f}\u00a0% for a random choice."
+    )
+    note = (
+        "Number and depth of color: percent of the words or tokens from which a head looks most at the related one, on texts on which its relation was not chosen. "
+        "Special tokens and the token itself do not count. Empty: no relation beyond chance."
+    )
+    return _section("heads", text, render(scene), deeper, note, lack)
+
+
+def show_clusters(table: pd.DataFrame, subject: Any) -> Section:
+    """Texts whose tokens have the color of their cluster, and what the clusters are called."""
+    roles, site = subject.clusters, subject.sites[-1]
+    names = table.get("name", pd.Series(UNNAMED, table.index)).fillna(UNNAMED)
+    named = table[names != UNNAMED]
+    labels = (
+        {
+            int(cluster): f"{cluster}: {visible(name, MAX_NAME)}"
+            for cluster, name in zip(named["cluster"], named["name"], strict=True)
+        }
+        if len(named)
+        else {}
+    )
+    text = (
+        f"k-means divides the tokens at {site_label(site)} into {roles.k} groups. From other random starts it finds groups that agree with "
+        f"these to {roles.stability:.2f} (adjusted Rand index; 1: the same, 0: chance)."
+    )
+    reason = (
+        "none holds on other texts"
+        if "name" in table
+        else "the words have no labels to name them by"
+    )
+    lack = "" if len(named) else f"No group has a name: {reason}."
+    if len(named):
+        best = top(named, "precision")
+        text += (
+            f" {len(named)} of them have a name in terms of labels that holds on texts on which it was not chosen, such as "
+            f"‘{best['name']}’ (precision {_percent(best, 'precision')})."
+        )
+    deeper = f"tprprobe cluster {subject.store.path} --site {site} --k 20"
+    note = "The number of its group stands under every token; a group without a name is described by its most frequent tokens."
+    figure = render(text_strips(subject.store, roles, labels))
+    return _section("clusters", text, figure, deeper, note, lack)
+
+
+def show_probes(table: pd.DataFrame, subject: Any) -> Section:
+    """Scores of probes by layer beside the strongest control."""
+    real = table[table["control"] == "real"]
+    clauses, unread = [], []
+    for task, rows in real.groupby("task", sort=False):
+        best = top(rows, "f1")
+        control = CONTROLS.get(best["best_control"], best["best_control"])
+        score = f"{name_score(rows)} {_percent(best, 'f1', 1)}"
+        beside = f"{control}: {100 * best['best_control_f1']:.1f}\u00a0%"
+        clause = f"{task} best at {site_label(best['site'])}, {score} ({beside})"
+        is_read = best["f1_low"] > best["best_control_f1"]
+        (clauses if is_read else unread).append(clause)
+    text = f"Linear probes on held-out texts read {'; '.join(clauses)}." if clauses else ""
+    lack = f"Not read better than from a control: {'; '.join(unread)}." if unread else ""
+    scene = tabulate_probes(table.assign(model=subject.model.name)).scene
+    scene = replace(scene, label=name_score(real))
+    deeper = f"tprprobe probe {real['task'].iloc[0]} {subject.store.path}"
+    note = "Band: the strongest control (the baseline model, or the most frequent label of the word). Filled marks and lines: the model."
+    return _section("probes", text, render(scene), deeper, note, lack)
+
+
+def show_behavior(table: pd.DataFrame, subject: Any) -> Section:
+    """How far the answer moves when two words' states change places, by layer, beside controls."""
+    rows = table[(table["edit"] == "exchange") & (table["control"].isin(["", "real"]))]
+    best = top(rows, "change")
+    change, beyond = (
+        interval_text(read_interval(best, name), "+.2f") for name in ("change", "beyond")
+    )
+    where = site_label(best["site"])
+    numbers = f"the log-odds of the other answer change by {change}, {beyond} beyond the strongest control"
+    moves = best["change_low"] > 0 and best["beyond_low"] > 0
+    claim = f"The states of two words exchanged move the answer most at {where}: {numbers}."
+    null = f"Exchanging two words’ states is not shown to move the answer; largest at {where}: {numbers}."
+    text, lack = (claim, "") if moves else ("", null)
+    deeper = f"tprprobe intervene --data {subject.data.name} --ckpt {subject.model.name}"
+    return _section("behavior", text, render(behavior_scene(table)), deeper, "", lack)
+
+
+SECTIONS: dict[str, Callable[[pd.DataFrame, Any], Section]] = {
+    "nested": show_states,
+    "heads": show_heads,
+    "clusters": show_clusters,
+    "probes": show_probes,
+    "behavior": show_behavior,
+}

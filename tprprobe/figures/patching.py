@@ -1,0 +1,33 @@
+"""Which token's state makes the difference between two texts' answers: a row per site, a column per token."""
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.figures.labels import site_label
+from tprprobe.figures.scenes import Squares
+from tprprobe.store.token_texts import visible
+
+MIN_WRITTEN = 0.05  # shares below are not written into their squares
+
+
+def patching_squares(patchings: pd.DataFrame) -> Squares:
+    """The share of the difference between two texts' answers that is recovered when one state is replaced.
+
+    ``patchings`` has the rows of :func:`tprprobe.interventions.patch_positions`. Red: towards the other text; blue: away from
+    it. The largest control stands below.
+    """
+    is_edit = patchings["control"].fillna("").eq("")
+    rows, control = patchings[is_edit], patchings.loc[~is_edit, "recovered"].abs().max()
+    sites = list(rows["site"].unique())
+    wide = rows.pivot_table(index="site", columns="position", values="recovered").reindex(sites)
+    values, tokens = wide.to_numpy(float), rows[rows["site"] == sites[0]]
+    columns = [
+        visible(token) if token == other else f"{visible(token)} → {visible(other)}"
+        for token, other in zip(tokens["token"], tokens["other_token"], strict=True)
+    ]
+    texts = np.array([[f"{x:.2f}".replace("-", "−") if abs(x) >= MIN_WRITTEN else "" for x in row] for row in values])  # fmt: skip
+    return Squares(
+        np.clip(values, -1, 1), [*map(site_label, sites)], columns, ("", "token"), texts, signed=True,
+        title="What the state of one token carries",
+        note=f"Share of the difference between the answers to the two texts (1: all of it).\nControl, as far in a random direction: at most {control:.2f}.",
+    )  # fmt: skip

@@ -1,0 +1,94 @@
+"""Squares on paper: darker for larger numbers, or in the colors of groups, with texts written in them."""
+
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+
+from tprprobe.figures.scenes import Squares
+from tprprobe.figures.style import (
+    MUTED,
+    count_columns,
+    legend,
+    open_panels,
+    palette,
+    text_color,
+    tidy,
+)
+
+SQUARE, CELL = 0.3, 0.13  # inches of a square with and without text
+MIN_CELLS = 20  # of a side without text
+
+
+def draw_squares(squares: Squares, ax: Axes | None) -> Any:
+    cell, room = (CELL, 1.6) if squares.texts is None else (SQUARE, 1.4)
+    smallest = MIN_CELLS if squares.texts is None and squares.rows else 0
+    down, across = (cell * max(n, smallest) for n in squares.values.shape)
+    if squares.texts is not None:
+        across += 0.05 * max(map(len, squares.rows), default=0)
+    figure, [[panel]] = open_panels(max(across + room, 3.4), down + 1.1, ax=ax)
+    image = paint_squares(panel, squares)
+    tidy(panel, squares.title)
+    frame(panel)
+    if squares.bar:
+        bar = panel.figure.colorbar(image, ax=panel, fraction=0.05, shrink=0.7, label=squares.bar)
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(labelsize=7)
+        bar.ax.yaxis.label.set(size=8)
+    return figure
+
+
+def paint_squares(panel: Axes, squares: Squares) -> Any:
+    """Squares, darker for larger numbers; the scale ends at the largest where a color bar tells it."""
+    values = np.asarray(squares.values, float)
+    end = np.nanmax(values, initial=1e-9) if squares.bar and not squares.signed else 1
+    colors: Any = matplotlib.colormaps["RdBu_r" if squares.signed else "Blues"]
+    if squares.groups is not None:
+        return _paint_groups(panel, squares)
+    image = panel.imshow(
+        squares.values, cmap=colors, vmin=-1 if squares.signed else 0, vmax=end, interpolation="nearest",
+        aspect="equal" if squares.rows else "auto",
+    )  # fmt: skip
+    _write_squares(panel, squares, np.asarray(colors(image.norm(values))))
+    return image
+
+
+def _paint_groups(panel: Axes, squares: Squares) -> Any:
+    """Squares in the colors of their groups, mixed with white; a legend below."""
+    assert squares.groups is not None
+    names = [name for name in pd.unique(squares.groups.ravel()) if name]
+    hues = np.array([*palette(len(names)), (1, 1, 1)])
+    codes = (
+        pd.Index(names).get_indexer(pd.Index(squares.groups.ravel())).reshape(squares.groups.shape)
+    )
+    strength = np.nan_to_num(np.asarray(squares.values, float))[..., None]
+    colors = 1 - strength * (1 - hues[codes])
+    image = panel.imshow(colors, interpolation="nearest")
+    _write_squares(panel, squares, colors)
+    handles = [Patch(color=hue, label=name) for hue, name in zip(hues, names, strict=False)]
+    width = panel.figure.bbox.width / panel.figure.dpi
+    legend(
+        panel.figure, handles, names, ncols=count_columns(width, names), loc="outside lower center"
+    )
+    return image
+
+
+def _write_squares(panel: Axes, squares: Squares, colors: np.ndarray) -> None:
+    """The texts of squares of these colors, and the names of rows and columns."""
+    texts: Any = np.array(()) if squares.texts is None else squares.texts
+    for row, column in np.argwhere(texts != "").tolist() if texts.size else ():
+        ink = text_color(colors[row, column].tolist())
+        look: Any = {"ha": "center", "va": "center", "fontsize": 6.5, "color": ink}
+        panel.text(column, row, texts[row, column], parse_math=False, **look)
+    turn: Any = {"rotation": 90} if max(map(len, squares.columns), default=0) > 2 else {}
+    panel.set_xticks(range(len(squares.columns)), squares.columns, parse_math=False, **turn)
+    panel.set_yticks(range(len(squares.rows)), squares.rows, parse_math=False)
+    panel.set(ylabel=squares.titles[0], xlabel=squares.titles[1])
+
+
+def frame(panel: Axes) -> None:
+    panel.tick_params(length=0)
+    panel.spines[:].set(visible=True, color=MUTED)
