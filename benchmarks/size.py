@@ -120,7 +120,8 @@ def main() -> None:
         measure(options.models[0], options.place, options.texts)
         return
     if len(options.forecast) == 1:
-        compare(*options.forecast[0][:2], int(options.forecast[0][2]))
+        [(model, data, samples)] = options.forecast
+        compare(model, data, int(samples))
         return
     for case in options.forecast:
         subprocess.run([sys.executable, __file__, "--forecast", *case], check=True)

@@ -12,7 +12,7 @@ import tprpapers.successors
 from studies.successors.tables import MODELS, SHARES
 from studies.successors.trainings import PLAN
 from studies.templates import fill, table
-from tprprobe.figures.style import HUES, INK, MUTED, Drawing, drawing, tidy
+from tprprobe.figures.style import FAINT, HUES, INK, MUTED, Drawing, drawing, tidy
 from tprprobe.files.settings import read_toml
 
 IMAGE = "images/successors.svg"
@@ -36,12 +36,14 @@ def make_page(_runs: Path) -> str:
         Path(__file__).parent,
         "successors.md.j2",
         recall=table([row for task, row in rows if task == "recall"]),
-        reverse=table([row for task, row in rows if task == "reverse"]),
+        reverse=table(reverse) if (reverse := [r for task, r in rows if task == "reverse"]) else "",
         seeds=table(list_seeds(models)),
-        operations=table(list_operations(models)),
+        operations=table(operations) if (operations := [*list_operations(models)]) else "",
         steps=table(list_steps(shares)),
         predictions=table(decide(models, shares)),
         n_models=len(models),
+        rank=correlate(models, shares),
+        shuffled=[f"{value:+.3f}" for value in models["shuffled"].agg(["min", "max"])],
         plan=PLAN,
     )
 
@@ -231,44 +233,49 @@ STATISTICS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Any], Case]] = {
 }
 
 
+def correlate(models: pd.DataFrame, shares: pd.DataFrame) -> dict[str, str]:
+    """Rank correlations with the systematic test, over all trained memories: of swaps, and of the bindings' share."""
+    memories = models[(models["task"] == "recall") & models["algebra"].notna()]
+    trained = last_shares(shares).query("weights == 'trained' and task == 'recall'")
+    joined = memories.merge(trained[["model", "seed", "share"]], on=["model", "seed"])
+    rank = {
+        name: stats.spearmanr(joined[name], joined["test"]).statistic
+        for name in ("algebra", "share")
+    }
+    return {name: f"{value:+.2f}" for name, value in rank.items()} | {"n": str(len(joined))}
+
+
 def draw_figures() -> dict[str, Drawing]:
-    """Left, the bindings' share of every model after the last pair; right, how often a swap of roles obeys the algebra."""
+    """Left, the bindings' share of every model after the last pair; right, swaps of roles against the systematic test."""
     models, shares = pd.read_csv(MODELS), pd.read_csv(SHARES)
     last = last_shares(shares).query("task == 'recall'")
     names = [name for name in TITLES if name in set(last["model"])]
-    figure = drawing(7.2, 2.9)
-    left, right = figure.subplots(1, 2, sharey=True)
-    for y, name in enumerate(names):
-        of = last[last["model"] == name]
-        for weights, color, fill_color in (
-            ("untrained", MUTED, "none"),
-            ("trained", HUES[5], HUES[5]),
-        ):
-            values = of.loc[of["weights"] == weights, "share"]
-            style = {
-                "s": 26,
-                "edgecolors": color,
-                "facecolors": fill_color,
-                "label": weights if not y else None,
-            }
-            left.scatter(values, np.full(len(values), y), **style)
-        rows = models[(models["task"] == "recall") & (models["model"] == name)]
-        for column, color, label in (
-            ("algebra", HUES[3], "roles exchanged: answer of the algebra"),
-            ("test", HUES[2], "new combinations: right answer"),
-        ):
-            values = rows[column].dropna()
-            right.scatter(
-                values, np.full(len(values), y), s=26, color=color, label=label if not y else None
-            )
-    left.set_yticks(range(len(names)), [TITLES[name] for name in names])
-    left.invert_yaxis()
-    for axes, title, xlabel in (
-        (left, "How much the state binds", "share of variance due to bindings"),
-        (right, "What it does with it", "share of sequences"),
-    ):
-        tidy(axes, title)
-        axes.set_xlabel(xlabel)
-        axes.axvline(0, color=INK, linewidth=0.5)
-        axes.legend(frameon=False, fontsize=6.5, loc="best")
+    figure = drawing(7.2, 2.8)
+    left, right = figure.subplots(1, 2)
+    draw_shares(left, last, names)
+    recall = models[(models["task"] == "recall") & models["algebra"].notna()]
+    for (name, rows), color in zip(recall.groupby("model", sort=False), HUES, strict=False):
+        right.scatter(rows["algebra"], rows["test"], s=30, color=color, label=TITLES[str(name)])
+    right.plot([0, 1], [0, 1], color=FAINT, linewidth=0.8, zorder=0)
+    right.set_xlim(-0.03, 1.03)
+    right.set_ylim(-0.03, 1.03)
+    right.set_xlabel("roles exchanged: answers of the algebra")
+    right.set_ylabel("new combinations: right answers")
+    right.legend(frameon=False, fontsize=6.5, loc="upper left")
+    tidy(left, "How much the state binds")
+    tidy(right, "Swaps and new combinations")
     return {IMAGE: figure}
+
+
+def draw_shares(axes: Any, last: pd.DataFrame, names: list[str]) -> None:
+    """A row for every model, a point for every seed; models with random weights are open circles."""
+    for weights, color, face in (("untrained", MUTED, "none"), ("trained", HUES[5], HUES[5])):
+        rows = last[last["weights"] == weights]
+        heights = [names.index(name) for name in rows["model"]]
+        label = "random weights" if weights == "untrained" else weights
+        axes.scatter(rows["share"], heights, s=26, edgecolors=color, facecolors=face, label=label)
+    axes.set_yticks(range(len(names)), [TITLES[name] for name in names])
+    axes.invert_yaxis()
+    axes.axvline(0, color=INK, linewidth=0.5)
+    axes.set_xlabel("share of variance due to bindings")
+    axes.legend(frameon=False, fontsize=6.5, loc="lower right")

@@ -50,6 +50,15 @@ class Sample:
         """The position at which that filler, counted from 1, is read."""
         return 2 * n_bound - 1 if self.task == "recall" else n_bound - 1
 
+    def list_distinct(self, step: int) -> list[int]:
+        """The rows of sequences that reach a step, one for every different beginning."""
+        prefixes = {
+            tuple(symbols[: step + 1]): row
+            for row, symbols in enumerate(self.sources)
+            if len(symbols) > step
+        }
+        return list(prefixes.values())
+
     def encode(self, model: Model) -> Pairs:
         texts = [" ".join(symbols) for symbols in self.sources]
         answers = [" ".join(symbols) for symbols in self.targets]
@@ -63,22 +72,23 @@ def measure_accuracy(model: Model, data: str, split: str) -> float:
 
 
 @torch.no_grad()
-def measure_shares(model: Model, sample: Sample, site: str) -> Iterator[dict[str, Any]]:
-    """The shares of fillers, roles and bindings in a site's states, after every filler from the second on."""
-    pairs = sample.encode(model)
-    sample_ids = torch.arange(len(sample.sources))
+def measure_shares(
+    model: Model, sample: Sample, site: str, is_shuffled: bool = False
+) -> Iterator[dict[str, Any]]:
+    """The shares of fillers, roles and bindings in a site's states, after every filler from the second on.
+
+    As a control, roles are shuffled within sequences.
+    """
+    source = sample.encode(model).batch(torch.arange(len(sample.sources)), model.config.pad)[0]
     with tp.capture(model, [site]) as captured:
-        model.encode(pairs.batch(sample_ids, model.config.pad)[0])
-    states = captured[site].double().numpy()
+        model.encode(source)
+    states, rng = captured[site].double().numpy(), np.random.default_rng(SHARE_SEED)
     for n_bound in range(2, sample.n_bound + 1):
         step = sample.step_of(n_bound)
-        prefixes = {
-            tuple(symbols[: step + 1]): row
-            for row, symbols in enumerate(sample.sources)
-            if len(symbols) > step
-        }
-        rows = list(prefixes.values())
+        rows = sample.list_distinct(step)
         bindings = [sample.bindings(row)[:n_bound] for row in rows]
+        if is_shuffled:
+            bindings = [shuffle_roles(pairs, rng) for pairs in bindings]
         try:
             shares = BindingComponents(random_state=SHARE_SEED).fit(bindings, states[rows, step])
         except InputError:  # too few sequences
@@ -86,6 +96,11 @@ def measure_shares(model: Model, sample: Sample, site: str) -> Iterator[dict[str
         for part, share, low, high in shares.shares_[["step", "share", "low", "high"]].to_numpy():
             values = {"share": float(share), "low": float(low), "high": float(high)}
             yield {"step": n_bound, "part": part, "n": len(rows), **values}
+
+
+def shuffle_roles(bindings: Sequence[Binding], rng: np.random.Generator) -> list[Binding]:
+    order = rng.permutation(len(bindings))
+    return [(filler, bindings[i][1]) for (filler, _), i in zip(bindings, order, strict=True)]
 
 
 @torch.no_grad()

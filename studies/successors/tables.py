@@ -70,6 +70,7 @@ def measure(training: Training, runs: Path) -> dict[str, Any]:
     for split in PLAN["tasks"][training.task]["tests"]:
         row[split] = measure_accuracy(model, training.data, split)
     shares = list(_share_rows(training, model, sample, "trained", training.seed))
+    row |= measure_shuffled(training, model, sample)
     if training.seed == PLAN["seeds"][0]:
         for seed in PLAN["untrained"]:
             untrained = training.build_untrained(runs, seed)
@@ -78,6 +79,15 @@ def measure(training: Training, runs: Path) -> dict[str, Any]:
         row |= measure_role_sources(model, sample) | _measure_swaps(model, sample)
         row |= _search(training, model)
     return {"model": row, "shares": shares}
+
+
+def measure_shuffled(training: Training, model: Model, sample: Sample) -> dict[str, float]:
+    """The share of bindings to roles that are shuffled within sequences, in the first site after the last filler."""
+    *_, last = measure_shares(model, sample, find_sites(training.model)[0], is_shuffled=True)
+    return {
+        f"shuffled{end}": last[name]
+        for end, name in (("", "share"), ("_low", "low"), ("_high", "high"))
+    }
 
 
 def _share_rows(

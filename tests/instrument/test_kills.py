@@ -397,24 +397,23 @@ def test_of_two_commands_that_write_a_path_one_stays_whole(name, tmp_path, soaki
     def given(store: Path, out: Path) -> list[str]:
         return [str({"STORE": store, "OUT": out}.get(str(word), word)) for word in words]
 
-    command, alone = Killed(lambda _: words), []
+    place = tmp_path / "place"  # for all that a command writes
+    command, alone, out = Killed(lambda _: words), [], place / f"out{ending}"
     for store in stores:
-        _complete(command, given(store, tmp_path / f"out{ending}"), tmp_path / "log")
-        alone.append(_contents(tmp_path / f"out{ending}"))
-        _remove(tmp_path / f"out{ending}")
+        _complete(command, given(store, out), tmp_path / "log")
+        alone.append(_contents(place))
+        shutil.rmtree(place)
     assert alone[0] != alone[1]
     for tries in soaked.ahead("two writers", name, pairs, 1, seed):
-        rng = random.Random(f"{name} {seed} {tries.start}")
-        out, processes = tmp_path / f"out{ending}", []
-        for place, store in enumerate(stores):
+        rng, processes = random.Random(f"{name} {seed} {tries.start}"), []
+        for number, store in enumerate(stores):
             time.sleep(rng.choice([0, rng.uniform(0, 0.3)]))
-            processes += _begin(command, given(store, out), tmp_path / f"log{place}")
+            processes += _begin(command, given(store, out), tmp_path / f"log{number}")
         for each in processes:
             each.join()
-        assert _contents(out) in alone
+        assert _contents(place) in alone
         assert {each.exitcode for each in processes} <= {0, 2}
         assert any(each.exitcode == 0 for each in processes)
-        assert {path.name for path in tmp_path.iterdir() if path.name[0] == "."} == set()
         lost = sum(each.exitcode == 2 for each in processes)
         soaked.add("two writers", name, soaked.Tried(1, lost), seed)
-        _remove(out)
+        shutil.rmtree(place)

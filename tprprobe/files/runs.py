@@ -147,7 +147,7 @@ class KeptRun:
                 "write to another place"
             )
         if not resume:
-            raise InputError(f"{self.folder} holds this run: give --resume, or another place")
+            raise InputError(f"{self.folder} holds this run: --resume goes on, or change the place")
 
 
 def _has(value: Any, stored: Any) -> bool:

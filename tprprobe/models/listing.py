@@ -59,7 +59,9 @@ def _count(weights: Path) -> int:
     """The number of parameters in a safetensors file, read from its header without the library, which needs numpy."""
     with as_input_error(f"{weights} is damaged or no safetensors file"), weights.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
-        header = parse_json(file.read(min(size, os.fstat(file.fileno()).st_size)), "its header")
+        if size > os.fstat(file.fileno()).st_size:
+            raise ValueError(f"a header of {size:,} bytes")
+        header = parse_json(file.read(size), "its header")
         shapes = {name: tensor["shape"] for name, tensor in header.items() if "shape" in tensor}
         names = [name for name in shapes if name.split(".")[-1] not in BUFFERS]
         return sum(math.prod(shapes[name]) for name in names)

@@ -24,7 +24,7 @@ def check_storage(dtype: str | None, compression: str | None) -> None:
     if compression not in (None, *COMPRESSIONS):
         raise unknown("compression", str(compression), COMPRESSIONS)
     if dtype == BFLOAT16 and compression == NONE:
-        raise InputError("bfloat16 needs --compress lz4 or zstd; or give --store-dtype float16")
+        raise InputError("bfloat16 is compressed: give --compress lz4 or zstd, or use float16")
 
 
 def disk_type(dtype: str) -> np.dtype:

@@ -38,11 +38,19 @@ ONE_ANSWER = {("source", "target"), ("question", "answer")}  # the target is rig
 class Article:
     """A document and its summary."""
 
-    source: str
-    target: str
+    document: str
+    summary: str
     document_name: str | None = None
     has_one_answer: bool = False
     module = ""
+
+    @property
+    def source(self) -> str:
+        return self.document
+
+    @property
+    def target(self) -> str:
+        return self.summary
 
     def labels(self, _generated: str | None) -> Labels:
         """No labels: the words of an article are not known."""

@@ -164,8 +164,7 @@ def check_symbols(file: Path, content: bytes) -> None:
     tokenizer, the same every time; a cut list makes few.
     """
     tokenizer = parse_json(content, file) if content else None
-    model = tokenizer.get("model") if isinstance(tokenizer, dict) else None
-    if not isinstance(model, dict):
+    if not isinstance(tokenizer, dict) or not isinstance(model := tokenizer.get("model"), dict):
         return
     vocab = model.get("vocab") or {}
     ids = vocab if isinstance(vocab, dict) else {piece: i for i, (piece, _) in enumerate(vocab)}
