@@ -12,7 +12,9 @@ import tprprobe as tp
 
 STUB = (Path(tp.__file__).parent / "__init__.pyi").read_text()
 FUNCTIONS = [
-    name for name in re.findall(r" as (\w+)$", STUB, re.M) if inspect.isfunction(getattr(tp, name))
+    name
+    for name in re.findall(r" as (\w+)$", STUB, re.M)
+    if inspect.isfunction(getattr(tp, name)) and inspect.signature(getattr(tp, name)).parameters
 ]
 SITE = "encoder.-1.hidden"
 

@@ -132,7 +132,9 @@ def test_a_killed_process_goes_on(model, whole, tmp_path, monkeypatch):
     assert contents(tmp_path / "store") == whole
     again = run_ranks(model, tmp_path / "store", 2, monkeypatch, resume=True, some=[0])
     assert again[0].samples == 13
-    assert "complete store" in str(run_ranks(model, tmp_path / "store", 2, monkeypatch, [0])[0])
+    assert "holds a store, complete" in str(
+        run_ranks(model, tmp_path / "store", 2, monkeypatch, [0])[0]
+    )
 
 
 def test_a_process_reads_only_its_own_texts(model, tmp_path, monkeypatch):

@@ -50,7 +50,7 @@ def test_the_command_writes_a_table_and_a_figure(folder, tmp_path):
 
     result = run("--answers", "dog,a")
     assert result.exit_code == 0, result.output
-    assert "layers.embedding" in result.stdout
+    assert "embedding" in result.stdout
     table = pd.read_parquet(tmp_path / "out" / "patching.parquet")
     assert set(tp.load_results(tmp_path / "out").table["metric"]) == {"difference", "recovered"}
     assert len(table) == 2 * len(set(zip(table["site"], table["position"], strict=True)))

@@ -95,6 +95,7 @@ ELSEWHERE = {
     "unbindings",
     "decompositions",
     "operations",
+    "patchings",
     "roles",
 }  # figures of these are drawn in their tests
 

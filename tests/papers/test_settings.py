@@ -45,7 +45,7 @@ CHANGED_VALUES: dict[type[Settings], Mapping[str, Any]] = {
         "precision": "bf16", "seed": 1, "optimizer": {"name": "muon"}, "label_smoothing": 0.1,
         "subwords": {}, "words": {}, "evaluate": [MIX], "evaluate_every": 2, "save_every": 2,
         "keep_every": 2,
-        "keep_spaced": 3,
+        "keep_spaced": 3, "units": "symbols",
     },
     Plan: {
         "name": "b", "seeds": [1], "longest": 9, "recipe": {"model": {}, "stages": [STAGE]},
@@ -74,7 +74,8 @@ BASES: list[tuple[type[Settings], Mapping[str, Any], set[str]]] = [  # and what 
     (Optimizer, {}, set()),
     (Optimizer, {"name": "adafactor"}, {"betas", "eps", "weight_decay"}),
     (Recipe, RECIPE, set()),
-    (Recipe, {**RECIPE, "words": {"threshold": 2}}, {"subwords"}),
+    (Recipe, {**RECIPE, "words": {"threshold": 2}}, {"subwords", "units"}),
+    (Recipe, {**RECIPE, "subwords": {"size": 400}}, {"units", "words"}),
     (Plan, PLAN, set()),
     (Sweep, SWEEP, {"clusters"}),
     (SwapRecipe, SWAPS, {"reference"}),

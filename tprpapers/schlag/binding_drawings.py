@@ -61,8 +61,10 @@ def binding_table(probed: pd.DataFrame, bar: str = "middle") -> Table:
             "model": f"{model}, untrained" if untrained else str(model),
             "exact match": interval_text(read_interval(at_bar.iloc[0], "exact_match")),
         }
-        for _, row in at_bar.iterrows():
-            row[f"depth {row['depth']}"] = interval_text(read_interval(row, "paired_accuracy"))
+        for _, depth_row in at_bar.iterrows():
+            row[f"depth {depth_row['depth']}"] = interval_text(
+                read_interval(depth_row, "paired_accuracy")
+            )
         rows.append(row)
     return Table(pd.DataFrame(rows).fillna("–"), PROBE_TITLE, PROBE_CAPTION)
 

@@ -62,7 +62,7 @@ def draw_stories(request: Request) -> SymbolSet:
         persons = PERSONS[half:] if is_test else PERSONS
         cast = [persons[i] for i in rng.permutation(len(persons))[: settings.persons]]
         while True:
-            story, places, holders = _tell(rng, cast, settings, is_test)
+            story, places, holders = _draw_story(rng, cast, settings, is_test)
             candidates = [item for item, person in holders.items() if person in places]
             if not is_test:
                 candidates += list(places)
@@ -73,7 +73,7 @@ def draw_stories(request: Request) -> SymbolSet:
     return draw_split(request, World(draw, (*PERSONS, *PLACES, *OBJECTS, *VERBS)))
 
 
-def _tell(
+def _draw_story(
     rng: np.random.Generator, cast: list[str], settings: StorySettings, is_test: bool
 ) -> tuple[str, dict[str, str], dict[str, str]]:
     """A story, where its persons are, and who has its things."""

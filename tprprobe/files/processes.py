@@ -29,13 +29,12 @@ class Ranks:
         for names in STARTERS:
             if all(name in environment for name in names[:2]):
                 values = [environment.get(name, "0") for name in names]
-                try:
-                    return cls(*map(int, values))
-                except ValueError:
+                if not all(map(str.isdecimal, values)) or int(values[0]) >= int(values[1]):
                     raise InputError(
                         f"{names[0]}={values[0]!r} of {names[1]}={values[1]!r} is no place among processes: "
                         "start them with torchrun or srun, or unset these variables"
-                    ) from None
+                    )
+                return cls(*map(int, values))
         return cls()
 
     def place(self, device: str) -> str:

@@ -28,7 +28,9 @@ def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     processes left is removed.
     """
     path = Path(path)
-    if path.exists() and not (path.is_file() or path.is_dir()):  # a device, which a rename would replace
+    if path.exists() and not (
+        path.is_file() or path.is_dir()
+    ):  # a device, which a rename would replace
         raise InputError(f"{path} is no file: give the name of a file")
     partial = path.with_name(f"{PARTIAL}{_HOST}-{os.getpid()}-{next(_COUNT)}.{path.name}")
     try:

@@ -74,7 +74,9 @@ def split_of(scene: Scene) -> str:
     if scene.is_unseen:
         return COMPOSITIONAL
     # the splits of what ships were made when colors were spelled so
-    return split_by_hash(repr(scene).replace("color=", "colour="))
+    # the names that fields had when the splits were drawn, which the checkpoints were trained on
+    text = repr(scene).replace("color=", "colour=").replace("second=", "other=")
+    return split_by_hash(text)
 
 
 def draw(rng: np.random.Generator, split: str) -> Scene:

@@ -127,6 +127,11 @@ class Articles(Dataset[Article]):
         return cls(request.spec, ALL, request.seed, range(count), reader, report)
 
     @property
+    def has_targets(self) -> bool:
+        """True if targets are a column of their own, also where they equal the sources."""
+        return len(self.about.get("columns", ())) == 2 or super().has_targets
+
+    @property
     def report(self) -> dict[str, Any]:
         """The columns that are read and those that are not, and the examples left out."""
         return dict(self.about)
