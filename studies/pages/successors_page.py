@@ -238,10 +238,7 @@ def correlate(models: pd.DataFrame, shares: pd.DataFrame) -> dict[str, str]:
     memories = models[(models["task"] == "recall") & models["algebra"].notna()]
     trained = last_shares(shares).query("weights == 'trained' and task == 'recall'")
     joined = memories.merge(trained[["model", "seed", "share"]], on=["model", "seed"])
-    rank = {
-        name: stats.spearmanr(joined[name], joined["test"])[0]
-        for name in ("algebra", "share")
-    }
+    rank = {name: stats.spearmanr(joined[name], joined["test"])[0] for name in ("algebra", "share")}
     return {name: f"{value:+.2f}" for name, value in rank.items()} | {"n": str(len(joined))}
 
 
