@@ -6,8 +6,8 @@ owes to *which filler has which role*, beyond every function of which fillers an
 shuffling the roles within a sequence destroys: the share of a sum, a mean, a normalized bag, a maximum or a pooling by weights of
 words is 0 by definition. ``order_residuals`` estimates E[x | b, c].
 
-Limits. Functions of the bag are claimed to bind in 2 % of draws in random order; in the order of real text in 0 to 4 %, but maxima, bags
-times a function of length and weighted means in 8 to 14 % (``benchmarks.binding.shares``). Where pairs are many, the weights are diagonal, and a share is exact on average over V, not for
+Limits. The interval of functions of the bag lies above 0 in 2 % of draws in random order; in the order of real text in 0 to 4 %, but of maxima,
+bags times a function of length and weighted means in 8 to 14 % (``benchmarks.binding.shares``). Where pairs are many, the weights are diagonal, and a share is exact on average over V, not for
 every V.
 
 Estimator. Let P project out fixed columns F (roles, bins of length, frequent fillers by bins of length), K = X̃ W X̃ᵀ without
