@@ -218,7 +218,6 @@ COMMANDS = {
     "cluster": Killed(lambda at: ["cluster", _store(at), "--site", LAST, "--k", 3], resumes=False),
     "export": Killed(lambda at: ["export", _store(at), "OUT"], "", ".npz", resumes=False),
     "paper": Killed(lambda at: ["paper", "schlag"]),
-    "reconstruct": Killed(lambda at: ["reconstruct", _store(at)], resumes=False),
     "report": Killed(lambda at: ["report", _store(at)], ending=".html", resumes=False),
     "figure": Killed(
         lambda at: ["figure", "roles", "--store", _store(at)], ending=".png", resumes=False
