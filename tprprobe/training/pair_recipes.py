@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from tprprobe import plugins
 from tprprobe.console import quiet
 from tprprobe.data import load_data
 from tprprobe.errors import InputError
@@ -26,6 +27,9 @@ SMALL = 20_000  # training pairs below which dropout is used
 SPLITS = ("train", "dev", "test")
 RECIPE = "recipe.toml"
 MAX_WATCHED, MAX_TESTED = 500, 1000  # pairs that are scored during training, and after it
+
+# of optimizers, the first that is installed, with its rate: sums of two numbers below 1,000 are learned by muon, not by AdamW
+OPTIMIZERS = {"muon": 0.0025, "adamw": 0.001}
 
 Units = Literal["symbols", "characters", "sub-words"]
 
@@ -47,12 +51,14 @@ max_length = {max_length}
 dropout = {dropout}
 
 [optimizer]
-betas = [0.9, 0.98]
+name = "{optimizer}"
+betas = [0.9, 0.95]
+weight_decay = 0.01
 clip = 1.0
 
 [[stages]]
 steps = {steps}
-learning_rate = 0.001
+learning_rate = {rate}
 warmup = {warmup}
 decay = "cosine"
 mix = [{{ data = {quoted}, split = "train", seed = {seed} }}]
@@ -133,7 +139,10 @@ def write_recipe(data: str, path: Path, seed: int = 0) -> str:
     else:
         vocabulary = f'units = "{units}"   # of the vocabulary, which is made of all texts\n'
     steps = int(np.clip(EPOCHS * n_train // BATCH, MIN_STEPS, MAX_STEPS))
+    optimizer = "muon" if "muon" in plugins.find("optimizers") else "adamw"
     text = TEMPLATE.format(
+        optimizer=optimizer,
+        rate=OPTIMIZERS[optimizer],
         n_train=n_train,
         n_dev=min(len(parts["dev"]), MAX_WATCHED),
         n_test=min(len(parts["test"]), MAX_WATCHED),
