@@ -19,7 +19,9 @@ from tprprobe.files import assets
 from tprprobe.statistics import Interval
 
 FILE = "verdicts.csv"
-MAX_DETAILED = 4  # claims are told with their numbers, more by outcome alone
+MAX_DETAILED = (
+    4  # claims up to which a note gives their numbers; of more it gives the outcomes alone
+)
 LINE = 150  # characters
 HERE = "The paper's claims, judged on what is shown here:"
 HEAD = (

@@ -258,7 +258,7 @@ def draw_figures() -> dict[str, Drawing]:
     right.set_ylim(-0.03, 1.03)
     right.set_xlabel("roles exchanged: answers of the algebra")
     right.set_ylabel("new combinations: right answers")
-    right.legend(frameon=False, fontsize=6.5, loc="upper left")
+    right.legend(frameon=False, fontsize=6.5, loc="lower right")
     tidy(left, "How much the state binds")
     tidy(right, "Swaps and new combinations")
     return {IMAGE: figure}

@@ -85,9 +85,7 @@ def measure_pairs(
         tprprobe.errors.InputError: ...
     """
     check_edits(edits)
-    source = [name for name in find_sites(model) if side_of(name) == "source"]
-    names = select(sites, source) if sites else [n for p in SITES for n in match(p, source)]
-    names = sorted(names, key=source.index)
+    names = select_source_sites(model, sites)
     texts = "\n".join(example.source for example in data)
     settings = run_origin(model, data) | {"texts": sum_bytes(texts.encode())}
     settings |= {"sites": names, "edits": list(edits), "seed": seed}
@@ -98,6 +96,13 @@ def measure_pairs(
         summarize = partial(summarize_pairs, seed=seed)
         table = keep_table(run, (TRIALS, TABLE), measure, summarize, list_results)
         return table.fillna({"control": REAL})  # which a CSV does not tell from nothing
+
+
+def select_source_sites(model: Language, sites: str | Sequence[str] | None) -> list[str]:
+    """The sites of the source's side that match; by default what the first layer reads, and every layer's output."""
+    source = [name for name in find_sites(model) if side_of(name) == "source"]
+    names = select(sites, source) if sites else [n for p in SITES for n in match(p, source)]
+    return sorted(names, key=source.index)
 
 
 def _measure(

@@ -17,15 +17,15 @@ from tprprobe.console import track
 from tprprobe.errors import InputError
 from tprprobe.evaluation.results import FILE, melt
 from tprprobe.files.runs import KeptRun, kept
+from tprprobe.interventions.behavior import select_source_sites
 from tprprobe.interventions.edits import patch
 from tprprobe.interventions.folders import MANIFEST
 from tprprobe.interventions.kinds import PATCHINGS
 from tprprobe.models.origins import describe_origin
 from tprprobe.models.protocol import Language, require_head, require_vocabulary
-from tprprobe.site.hooks import capture, find_sites, intervene
-from tprprobe.site.patterns import layer_of, match, select, side_of
+from tprprobe.site.hooks import capture, intervene
+from tprprobe.site.patterns import layer_of
 
-SITES = ("*.embedding", "*.hidden")
 RANDOM = "random direction"  # the control: moved as far, elsewhere
 
 
@@ -65,7 +65,7 @@ def patch_positions(
         ['<sos>', 'C', 'a', 'l']
     """
     model = require_head(model, "patching").eval()
-    names = _choose_sites(model, sites)
+    names = select_source_sites(model, sites)
     settings = {"model": describe_origin(model), "text": text, "against": against}
     settings |= {"answers": list(answers or ()), "sites": names, "seed": seed}
     with kept(out) as folder:
@@ -114,13 +114,6 @@ def _norms(vectors: Tensor) -> Tensor:
     """The length of every position's vector, in as many axes."""
     norms = vectors.flatten(2).norm(dim=-1)
     return norms.reshape(*norms.shape, *[1] * (vectors.ndim - 2))
-
-
-def _choose_sites(model: Language, sites: str | Sequence[str] | None) -> list[str]:
-    """The sites of vectors of the source's tokens."""
-    source = [name for name in find_sites(model) if side_of(name) == "source"]
-    names = select(sites, source) if sites else [n for p in SITES for n in match(p, source)]
-    return sorted(names, key=source.index)
 
 
 def _answer_ids(

@@ -11,7 +11,7 @@ from tprprobe.analyses.naming.fields import Field, describe
 from tprprobe.analyses.naming.names import name_clusters
 from tprprobe.estimators.clusters.predicates import build_lattice
 
-LAST_POSITION = 6  # positions from here on are told together
+LAST_POSITION = 6  # this position and all later ones are one class
 FIELDS = {
     "position": Field(
         ("position",),
