@@ -41,7 +41,7 @@ TAGGED = {"tpgn-coco-words"}  # whose words no data tag: TAGGER in the folder of
 TAGGER, N, SEED = "tagger", 1000, 0
 KS = (2, 10)  # huang's numbers of clusters
 SITES, STATE = ["word.unbinding"], "sentence.tpr"
-WRITTEN, LEARNT, PEOPLE = "written", "learnt", "people"  # the stores of a model
+WRITTEN, LEARNED, PEOPLE = "written", "learned", "people"  # the stores of a model
 OF_STEPS = {"huang-plan"}  # told beside the swap
 OF_SCORES = {"huang-table1", "huang-bleu-n", "huang-training-time"}  # told beside the scores
 
@@ -76,8 +76,8 @@ def read_stores(name: str, runs: Path) -> tuple[Store, Store, Store]:
     As in the paper the first two are of the model's own captions, the second those of the images that
     it was trained on.
     """
-    written, learnt, people = (_extract(name, what, runs) for what in (WRITTEN, LEARNT, PEOPLE))
-    return written, learnt, people
+    written, learned, people = (_extract(name, what, runs) for what in (WRITTEN, LEARNED, PEOPLE))
+    return written, learned, people
 
 
 def _extract(name: str, what: str, runs: Path) -> Store:
@@ -85,7 +85,7 @@ def _extract(name: str, what: str, runs: Path) -> Store:
     path = place(name, what, runs)
     if (path / MANIFEST).is_file():
         return open_store(path)
-    tagger, is_tagged = runs / TAGGER, name in TAGGED and what != LEARNT
+    tagger, is_tagged = runs / TAGGER, name in TAGGED and what != LEARNED
     if is_tagged and not tagger.is_dir():
         raise InputError(
             f"its words need a tagger in {tagger}: see docs/probing.md for the recipe that trains one"
@@ -93,22 +93,22 @@ def _extract(name: str, what: str, runs: Path) -> Store:
     stderr.print(f"extracting {path.name} …")
     mix = read_recipe(hub.locate("models", name) / hub.RECIPE).stages[0].mix[0]
     trained_on = {"split": mix.split, "n": mix.n, "seed": mix.seed}
-    data = load_data(mix.data, **(trained_on if what == LEARNT else {"split": "test", "n": N}))
+    data = load_data(mix.data, **(trained_on if what == LEARNED else {"split": "test", "n": N}))
     return extract(
         load_model(name),
         data,
         [*SITES, STATE] if what == WRITTEN else SITES,
         path,
         target="reference" if what == PEOPLE else "generated",
-        control=what != LEARNT,
+        control=what != LEARNED,
         resume=path.exists(),
         labellers=find_labellers({"pos,dep": f"spacy:{tagger}"}) if is_tagged else (),
     )
 
 
-def _list_words(counted: Store, learnt_on: Store, people: Store) -> Iterator[str]:
+def _list_words(counted: Store, learned_on: Store, people: Store) -> Iterator[str]:
     words = read_words(counted, seed=SEED)
-    clusters = find_clusters(words, KS, seed=SEED, learnt_on=learnt_on)
+    clusters = find_clusters(words, KS, seed=SEED, learned_on=learned_on)
     two, ten = (labels_of(words, clusters[k]) for k in KS)
     notes = [huang.note_outside_centers(words, clusters[k]) for k in KS]
     regions = partition_space(words, seed=SEED)

@@ -1,4 +1,4 @@
-"""Question b: where does a language model bind, is it learnt, does it use it? All tables and estimates."""
+"""Question b: where does a language model bind, is it learned, does it use it? All tables and estimates."""
 
 from pathlib import Path
 
@@ -76,7 +76,7 @@ def _of_period(gains: pd.DataFrame, replaced: pd.DataFrame) -> pd.DataFrame:
                 )
             )
             found.append(
-                estimate("b-learnt", int(str(seed)), read_interval(row, "learnt"), str(layer))
+                estimate("b-learnt", int(str(seed)), read_interval(row, "learned"), str(layer))
             )
         halves = [of[(layers >= HALF) == late] for late in (False, True)]
         found.append(estimate("b-early", int(str(seed)), _between(*halves)))
@@ -97,8 +97,8 @@ def _less(a: Interval, b: Interval) -> Interval:
 
 
 def _between(early: pd.DataFrame, late: pd.DataFrame) -> Interval:
-    """The mean learnt gain of the first layers minus that of the last, with the layers' mean half-width."""
-    value = float(early["learnt"].mean() - late["learnt"].mean())
-    first, last = (float((of["learnt_high"] - of["learnt_low"]).mean()) / 2 for of in (early, late))
+    """The mean learned gain of the first layers minus that of the last, with the layers' mean half-width."""
+    value = float(early["learned"].mean() - late["learned"].mean())
+    first, last = (float((of["learned_high"] - of["learned_low"]).mean()) / 2 for of in (early, late))
     half = float(np.hypot(first, last))
     return Interval(value, value - half, value + half)

@@ -276,14 +276,14 @@ def test_a_twin_whose_samples_lack_a_split_is_no_control(store):
 
 def test_a_twin_learns_from_as_many_targets(store):
     rows = probe(store, "pos", sites=ROLE, most=150, controls="untrained")
-    learnt = rows.set_index("control")["n_train"]
-    assert learnt["real"] == pytest.approx(150, abs=8)
-    assert learnt["untrained"] == pytest.approx(learnt["real"], abs=8)
+    learned = rows.set_index("control")["n_train"]
+    assert learned["real"] == pytest.approx(150, abs=8)
+    assert learned["untrained"] == pytest.approx(learned["real"], abs=8)
     everything = probe(store, "pos", sites=ROLE, most=0, controls="untrained")
-    learnt = everything.set_index("control")["n_train"]
-    assert learnt["untrained"] < 0.9 * learnt["real"]  # it has read fewer samples
+    learned = everything.set_index("control")["n_train"]
+    assert learned["untrained"] < 0.9 * learned["real"]  # it has read fewer samples
     caption = probe_table(everything.assign(model="planted")).caption
-    assert f"POS untrained {learnt['untrained']:,} of {learnt['real']:,}" in caption
+    assert f"POS untrained {learned['untrained']:,} of {learned['real']:,}" in caption
 
 
 def test_all_says_what_it_skips(store, monkeypatch):
