@@ -77,8 +77,9 @@ class Component:
         is_measured: bool = False,
         fillers: Int[np.ndarray, " column"] | None = None,
     ) -> "Component":
-        """A component of many columns: W = 1 / (count + SHRINKAGE)."""
-        counts = np.asarray(columns.power(2).sum(0)).ravel()
+        """A component of many columns: W = 1 / (count + SHRINKAGE), where an entry counts by its square over that of a typical one."""
+        squares = columns.power(2)
+        counts = np.asarray(squares.sum(0)).ravel() * squares.sum() / max(squares.power(2).sum(), 1e-300)  # fmt: skip
         return cls(columns, 1 / (counts + SHRINKAGE), is_measured, fillers)
 
     @classmethod
@@ -153,6 +154,7 @@ class Kernel:
         x = columns @ diags_array(root) if isinstance(columns, csr_array) else columns * root
         self.component, self.projection, self.x = component, projection, x
         self.own = np.asarray((x * x).sum(1)).reshape(-1, 1)
+        self.size = float((columns * columns).sum())
         of_basis = self._apply(projection.rows)
         self.g = projection.rows @ (projection.rows.T @ of_basis) / 2 - of_basis
         self.inside = [_drop_empty(x[units]) for units in projection.blocks]
@@ -208,7 +210,8 @@ class Moments:
         products = [kernel.multiply(residuals) for kernel in self.kernels]
         sums = np.array([of.sums.sum(1) for of in products])
         system = self.drawn.sum(-1)
-        scale = np.sqrt(np.abs(np.diag(system)))
+        is_empty = self.sizes.sum(1) <= [TOLERANCE * of.size for of in self.kernels]
+        scale = np.where(is_empty, 0, np.sqrt(np.abs(np.diag(system))))
         measured = np.array([of.component.is_measured for of in self.kernels])
         if not states.any() or np.any(scale[measured] == 0):
             return Interval(np.nan, np.nan, np.nan)
@@ -243,37 +246,40 @@ def _flatten(matrices: Sequence[np.ndarray]) -> Float64[np.ndarray, "block numbe
 
 
 class _Fillers(NamedTuple):
-    """Of every filler: its products of different blocks, block by block; what they are of vectors of length 1; the variance of its
-    columns in all units.
+    """Of every filler: the products of all pairs of blocks; what these sum up to for vectors of length 1; the sum of squares of its
+    columns.
     """
 
-    products: Float64[np.ndarray, "block filler"]
+    products: Float64[np.ndarray, "filler block block"]
     measured: Float64[np.ndarray, " filler"]
     targets: Float64[np.ndarray, " filler"]
 
     @classmethod
     def count(cls, kernel: Kernel, made: Products) -> "_Fillers":
         """The products of a kernel by filler."""
-        total, weights, x = sum(made.columns), kernel.component.weights, kernel.x
-        products = np.array([(of * (total - of)).sum(1) for of in made.columns])
-        sizes = np.array([np.asarray((x[units] * x[units]).sum(0)).ravel() for units in kernel.projection.blocks])  # fmt: skip
+        x, weights, fillers = kernel.x, kernel.component.weights, kernel.component.fillers
+        blocks = kernel.projection.blocks
+        sizes = np.array([np.asarray((x[units] * x[units]).sum(0)).ravel() for units in blocks])
         size = sizes.sum(0)
-        fillers = kernel.component.fillers
-        of_filler = csr_array((np.ones(len(size)), (np.arange(len(size)), fillers)))
+        of_filler = csr_array((np.ones(len(size)), (fillers, np.arange(len(size)))))
+        inner = np.stack(made.columns, 1)
+        products = (inner @ inner.transpose(0, 2, 1)).reshape(len(size), -1)
         measured = (size**2 - (sizes**2).sum(0)) / weights
-        return cls(products @ of_filler, measured @ of_filler, (size / weights) @ of_filler)
+        n = len(blocks)
+        return cls((of_filler @ products).reshape(-1, n, n), of_filler @ measured, of_filler @ (size / weights))  # fmt: skip
 
     def variance(self) -> float:
         """The variance of Σ t_f s_f, the sum of squares of a component, if it is estimated by T Σ m_f s_f / M.
 
         The squared lengths s_f of fillers vary by τ²: as much as the products of fillers vary beyond what blocks vary.
         """
-        products, share = self.products.sum(0), self.measured / self.measured.sum()
-        deviations = products - share * products.sum()
-        n = len(self.products)
-        noise = 4 * n / (n - 1) * ((self.products - self.products.mean(0)) ** 2).sum(0)
+        others = ~np.eye(self.products.shape[1], dtype=bool)
+        sums = (self.products * others).sum(2)
+        noise = [_variance(2 * of, gram) for of, gram in zip(sums, self.products, strict=True)]
+        share = self.measured / self.measured.sum()
+        deviations = sums.sum(1) - share * sums.sum()
         expected = (self.measured**2 * (1 - 2 * share + (share**2).sum())).sum()
-        spread = max(0.0, (deviations**2 - noise).sum() / expected)
+        spread = max(0.0, ((deviations**2).sum() - sum(noise)) / expected)
         return float(spread * ((self.targets.sum() * share - self.targets) ** 2).sum())
 
 
