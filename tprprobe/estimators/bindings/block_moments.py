@@ -18,7 +18,7 @@ N_TRACES, TRACED_UNITS = (
 )  # random vectors of every component, fewer of many units
 TOLERANCE = 1e-8  # of eigenvalues of columns that depend on each other
 LEVERAGE = 1e-6  # that a block lacks of 1, at least
-SHRINKAGE = 10.0
+SHRINKAGE = 3.0
 
 Columns = csr_array | Float64[np.ndarray, "unit column"]
 States = Float64[np.ndarray, "unit d"]
@@ -187,6 +187,8 @@ class Moments:
     kernels: Sequence[Kernel]
     drawn: Float64[np.ndarray, "component component block"]  # products of drawn components
     sizes: Float64[np.ndarray, "component block"]  # of drawn components
+    draws: Float64[np.ndarray, "component component draw"]  # the same of every draw, in all blocks
+    draw_sizes: Float64[np.ndarray, "component draw"]
 
     @classmethod
     def draw(cls, basis: Basis, components: Sequence[Component], blocks: Sequence[slice], seed: int) -> "Moments":  # fmt: skip
@@ -196,11 +198,15 @@ class Moments:
         n_traces = int(np.clip(TRACED_UNITS // n, *N_TRACES))
         residuals = projection.apply(np.hstack([of.draw(rng, n_traces) for of in components]))
         ends = np.arange(len(components)) * n_traces
-        sizes = [(residuals.states[units] ** 2).sum(0) for units in blocks]
-        sizes = np.add.reduceat(sizes, ends, axis=1).T / n_traces * n / max(1, n - len(basis))
+        sizes = np.array([(residuals.states[units] ** 2).sum(0) for units in blocks])
+        sizes *= n / max(1, n - len(basis))
         kernels = [Kernel(of, projection) for of in components]
-        drawn = [np.add.reduceat(of.multiply(residuals).sums, ends, axis=1).T for of in kernels]
-        return cls(projection, kernels, np.array(drawn) / n_traces, sizes)
+        sums = [of.multiply(residuals).sums for of in kernels]
+        drawn = [np.add.reduceat(of, ends, axis=1).T / n_traces for of in sums]
+        draws = np.array([of.sum(0).reshape(len(components), -1) for of in sums])
+        draw_sizes = sizes.sum(0).reshape(len(components), -1)
+        sizes = np.add.reduceat(sizes, ends, axis=1).T / n_traces
+        return cls(projection, kernels, np.array(drawn), sizes, draws, draw_sizes)
 
     def measure(self, states: States) -> Interval:
         """The share of the variance of centred states that the measured components carry, NaN where its interval would hold all
@@ -225,9 +231,10 @@ class Moments:
         influence = 2 * misfit + variances @ (measured[:, None] * self.sizes) - share * totals
         gram = sum(weight * _multiply_blocks(of) for weight, of in zip(weights, products, strict=True))  # fmt: skip
         variance = _variance(influence, gram)
-        for kernel, of in zip(self.kernels, products, strict=True):
+        for k, (kernel, of) in enumerate(zip(self.kernels, products, strict=True)):
             if kernel.component.is_measured and kernel.component.fillers is not None:
-                variance += _Fillers.count(kernel, of).variance()
+                error = np.var(weights @ self.draws[:, k] - self.draw_sizes[k])
+                variance += _Fillers.count(kernel, of).variance() + error * _square(kernel, of)
         half = stats.t.ppf(0.975, len(blocks) - 1) * np.sqrt(variance) / totals.sum()
         if not half < 1:
             return Interval(np.nan, np.nan, np.nan)
@@ -243,6 +250,19 @@ def _multiply_blocks(products: Products) -> Float64[np.ndarray, "block block"]:
 
 def _flatten(matrices: Sequence[np.ndarray]) -> Float64[np.ndarray, "block number"]:
     return np.array([matrix.ravel() for matrix in matrices])
+
+
+def _square(kernel: Kernel, products: Products) -> float:
+    """tr C² of the covariance C of the vectors of columns, from products of the first blocks and of the others."""
+    x, covariances = kernel.x, []
+    halves = np.array_split(np.arange(len(products.columns)), 2)
+    for half in halves:
+        inner = [products.columns[block] for block in half]
+        sizes = np.array([np.asarray((of * of).sum(0)).ravel() for of in (x[kernel.projection.blocks[block]] for block in half)])  # fmt: skip
+        total, size = sum(inner), sizes.sum(0)
+        scale = ((size**2 - (sizes**2).sum(0)) / kernel.component.weights).sum()
+        covariances.append((total.T @ total - sum(of.T @ of for of in inner)) / scale)
+    return max(0.0, float((covariances[0] * covariances[1]).sum()))
 
 
 class _Fillers(NamedTuple):
