@@ -18,7 +18,8 @@ N_TRACES, TRACED_UNITS = (
 )  # random vectors of every component, fewer of many units
 TOLERANCE = 1e-8  # of eigenvalues of columns that depend on each other
 LEVERAGE = 1e-6  # that a block lacks of 1, at least
-SHRINKAGE = 3.0
+SHRINKAGE = 10.0
+MOST_SPREAD = 2.0  # relative variance of the squared lengths of normal vectors, which is largest in one dimension
 
 Columns = csr_array | Float64[np.ndarray, "unit column"]
 States = Float64[np.ndarray, "unit d"]
@@ -262,7 +263,8 @@ def _square(kernel: Kernel, products: Products) -> float:
         total, size = sum(inner), sizes.sum(0)
         scale = ((size**2 - (sizes**2).sum(0)) / kernel.component.weights).sum()
         covariances.append((total.T @ total - sum(of.T @ of for of in inner)) / scale)
-    return max(0.0, float((covariances[0] * covariances[1]).sum()))
+    first, second = covariances
+    return float(np.clip((first * second).sum(), 0, max(0.0, np.trace(first)) * max(0.0, np.trace(second))))  # fmt: skip
 
 
 class _Fillers(NamedTuple):
@@ -299,7 +301,8 @@ class _Fillers(NamedTuple):
         share = self.measured / self.measured.sum()
         deviations = sums.sum(1) - share * sums.sum()
         expected = (self.measured**2 * (1 - 2 * share + (share**2).sum())).sum()
-        spread = max(0.0, ((deviations**2).sum() - sum(noise)) / expected)
+        spread = ((deviations**2).sum() - sum(noise)) / expected
+        spread = np.clip(spread, 0, MOST_SPREAD * (sums.sum() / self.measured.sum()) ** 2)
         return float(spread * ((self.targets.sum() * share - self.targets) ** 2).sum())
 
 
