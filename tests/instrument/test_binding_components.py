@@ -10,7 +10,7 @@ from benchmarks.binding.shares import counts_of
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.components import BINDINGS, BindingComponents
 from tprprobe.estimators.bindings.order_residuals import subtract_expected
-from tprprobe.estimators.bindings.pair_counts import PairCounts, cooccur, make_orthogonal
+from tprprobe.estimators.bindings.pair_counts import PairCounts, cooccur
 
 SHARE, DRAWS = 0.02, 8
 
@@ -82,14 +82,3 @@ def test_a_share_does_not_depend_on_the_scale_of_counts():
 def test_pairs_of_fillers_that_occur_together():
     bag = csr_array(np.array([[1, 1, 0], [2, 1, 1], [0, 1, 1], [1, 0, 0]]))
     np.testing.assert_array_equal(cooccur(bag).toarray(), [[1, 0], [1, 1], [0, 1], [0, 0]])
-
-
-def test_orthogonal_columns_of_a_group_span_the_same():
-    rng = np.random.default_rng(1)
-    columns, groups = csr_array(rng.normal(size=(40, 5))), np.array([0, 1, 0, 1, 1])
-    made = make_orthogonal(columns, groups, 10)
-    for group in (0, 1):
-        before, after = columns.toarray()[:, groups == group], made.toarray()[:, groups == group]
-        np.testing.assert_allclose(before @ before.T, after @ after.T)
-        gram = after.T @ after
-        np.testing.assert_allclose(gram, np.diag(np.diag(gram)), atol=1e-9)

@@ -63,25 +63,25 @@ def _inverse_root(gram: np.ndarray) -> np.ndarray:
 class Component:
     """Columns X of a random component X V, and the weights W of its kernel X W Xᵀ; ``is_measured``: the share is its own.
 
-    The vectors of columns of one filler, by number in ``fillers``, may be alike in length.
+    The vectors of columns of one name (a filler, a role), by number in ``names``, may be alike in length.
     """
 
     columns: Columns
     weights: Float64[np.ndarray, " column"]
     is_measured: bool
-    fillers: Int[np.ndarray, " column"] | None = None
+    names: Sequence[Int[np.ndarray, " column"]] = ()
 
     @classmethod
     def random(
         cls,
         columns: csr_array,
         is_measured: bool = False,
-        fillers: Int[np.ndarray, " column"] | None = None,
+        names: Sequence[Int[np.ndarray, " column"]] = (),
     ) -> "Component":
         """A component of many columns: W = 1 / (count + SHRINKAGE), where an entry counts by its square over that of a typical one."""
         squares = columns.power(2)
         counts = np.asarray(squares.sum(0)).ravel() * squares.sum() / max(squares.power(2).sum(), 1e-300)  # fmt: skip
-        return cls(columns, 1 / (counts + SHRINKAGE), is_measured, fillers)
+        return cls(columns, 1 / (counts + SHRINKAGE), is_measured, names)
 
     @classmethod
     def fixed(cls, basis: Basis) -> "Component":
@@ -233,9 +233,10 @@ class Moments:
         gram = sum(weight * _multiply_blocks(of) for weight, of in zip(weights, products, strict=True))  # fmt: skip
         variance = _variance(influence, gram)
         for k, (kernel, of) in enumerate(zip(self.kernels, products, strict=True)):
-            if kernel.component.is_measured and kernel.component.fillers is not None:
+            if kernel.component.is_measured and kernel.component.names:
                 error = np.var(weights @ self.draws[:, k] - self.draw_sizes[k])
-                variance += _Fillers.count(kernel, of).variance() + error * _square(kernel, of)
+                variance += error * _square(kernel, of)
+                variance += sum(_Named.count(kernel, of, names).variance() for names in kernel.component.names)  # fmt: skip
         half = stats.t.ppf(0.975, len(blocks) - 1) * np.sqrt(variance) / totals.sum()
         if not half < 1:
             return Interval(np.nan, np.nan, np.nan)
@@ -267,33 +268,33 @@ def _square(kernel: Kernel, products: Products) -> float:
     return float(np.clip((first * second).sum(), 0, max(0.0, np.trace(first)) * max(0.0, np.trace(second))))  # fmt: skip
 
 
-class _Fillers(NamedTuple):
-    """Of every filler: the products of all pairs of blocks; what these sum up to for vectors of length 1; the sum of squares of its
+class _Named(NamedTuple):
+    """Of every name: the products of all pairs of blocks; what these sum up to for vectors of length 1; the sum of squares of its
     columns.
     """
 
-    products: Float64[np.ndarray, "filler block block"]
-    measured: Float64[np.ndarray, " filler"]
-    targets: Float64[np.ndarray, " filler"]
+    products: Float64[np.ndarray, "name block block"]
+    measured: Float64[np.ndarray, " name"]
+    targets: Float64[np.ndarray, " name"]
 
     @classmethod
-    def count(cls, kernel: Kernel, made: Products) -> "_Fillers":
-        """The products of a kernel by filler."""
-        x, weights, fillers = kernel.x, kernel.component.weights, kernel.component.fillers
+    def count(cls, kernel: Kernel, made: Products, names: np.ndarray) -> "_Named":
+        """The products of a kernel by names of its columns."""
+        x, weights = kernel.x, kernel.component.weights
         blocks = kernel.projection.blocks
         sizes = np.array([np.asarray((x[units] * x[units]).sum(0)).ravel() for units in blocks])
         size = sizes.sum(0)
-        of_filler = csr_array((np.ones(len(size)), (fillers, np.arange(len(size)))))
+        of_name = csr_array((np.ones(len(size)), (names, np.arange(len(size)))))
         inner = np.stack(made.columns, 1)
         products = (inner @ inner.transpose(0, 2, 1)).reshape(len(size), -1)
         measured = (size**2 - (sizes**2).sum(0)) / weights
         n = len(blocks)
-        return cls((of_filler @ products).reshape(-1, n, n), of_filler @ measured, of_filler @ (size / weights))  # fmt: skip
+        return cls((of_name @ products).reshape(-1, n, n), of_name @ measured, of_name @ (size / weights))  # fmt: skip
 
     def variance(self) -> float:
         """The variance of Σ t_f s_f, the sum of squares of a component, if it is estimated by T Σ m_f s_f / M.
 
-        The squared lengths s_f of fillers vary by τ²: as much as the products of fillers vary beyond what blocks vary.
+        The squared lengths s_f of names vary by τ²: as much as their products vary beyond what blocks vary.
         """
         others = ~np.eye(self.products.shape[1], dtype=bool)
         sums = (self.products * others).sum(2)

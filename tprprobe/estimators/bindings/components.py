@@ -18,12 +18,12 @@ blocks predict stand for the noise: E[ê ẽᵀ] = Ω). Errors of E[x | b, c] an
 counts (Shah & Peters 2020). Random vectors of pairs, put through the same products, say what q is for a
 share of 1: that is Haseman–Elston regression with randomized traces. Rare fillers (too few for F), times 1 and 1/L, and pairs of
 fillers that occur together, times 1/L, are random components of the same system. W = 1 / (count + SHRINKAGE): a pair with many units
-is measured as it is, rare pairs as draws of one distribution. The pairs of a frequent filler are first made orthogonal.
+is measured as it is, rare pairs as draws of one distribution.
 
 Interval. q is a sum of products g_ab over pairs of blocks: 4 Σ (r_a − r̄)² − 2 Σ (g_ab − ḡ)², r_a = Σ_b g_ab, is the variance of
 such a U-statistic, without a second pass; Student's t with as many degrees of freedom as blocks less one. That is how the share varies
 with the units. It is a share of these fillers, of which rare ones are hardly measured: what they weigh too little and others too much
-counts by the variance of fillers' squared vectors beyond what blocks explain (as in the analysis of variance), and what vectors of different pairs share by chance by
+counts by the variances of fillers' and roles' squared vectors beyond what blocks explain (two-way, as Cameron, Gelbach & Miller 2011), and what vectors of different pairs share by chance by
 tr C² of their covariance C times the variance of the same products of random vectors.
 
 Sources: Haseman & Elston 1972 (regression of products on kinship); Pazokitoroudi et al. 2020 (randomized traces); Walther et al. 2016
@@ -51,7 +51,6 @@ from tprprobe.estimators.bindings.pair_counts import (
     beyond_each,
     cooccur,
     divide_by_length,
-    make_orthogonal,
     split_by_count,
     times,
 )
@@ -184,6 +183,15 @@ def narrow(states: np.ndarray, seed: int) -> Float64[np.ndarray, "unit d"]:
     return centred @ np.hstack([axes[:, -PRINCIPAL:], rest @ drawn * np.sqrt(n_rest / OTHERS)])
 
 
+def _number(parts: Sequence[PairCounts], name: str) -> Int[np.ndarray, " pair"]:
+    """The fillers, or the roles, of the pairs of all parts; those of different parts differ."""
+    numbers, start = [], 0
+    for part in parts:
+        numbers.append(start + getattr(part, name))
+        start += 1 + getattr(part, name).max()
+    return np.concatenate(numbers)
+
+
 class Steps:
     """The nested steps of a decomposition: what each measures, beyond which fixed columns, beside which random components."""
 
@@ -210,10 +218,7 @@ class Steps:
         self.all_fillers = split_by_count(fillers, FREQUENT, most)
         self.roles, self.rare_roles = split_by_count(roles, FREQUENT, most)
         self.pairs = beside(*map(subtract_expected, parts))[order]
-        ends = np.cumsum([0, *(1 + part.filler_of.max() for part in parts)])
-        self.filler_of = np.concatenate(
-            [at + part.filler_of for at, part in zip(ends, parts, strict=False)]
-        )
+        self.names = [_number(parts, name) for name in ("filler_of", "role_of")]
         lengths = parts[-1].lengths[order]
         self.rare_by_length = times(self.rare, lengths if parts[-1].has_shares else 1 / lengths)
         self.together = times(cooccur(fillers), 1 / lengths)
@@ -254,9 +259,7 @@ class Steps:
             None,
             [
                 *rare,
-                Component.random(
-                    make_orthogonal(self.pairs, self.filler_of, FREQUENT), True, self.filler_of
-                ),
+                Component.random(self.pairs, True, self.names),
             ],
         )
 

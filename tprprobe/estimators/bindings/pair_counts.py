@@ -3,12 +3,11 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float64, Int, Shaped
-from scipy.sparse import block_diag, csr_array, diags_array, hstack
+from scipy.sparse import csr_array, diags_array, hstack
 
 Numbers = Int[np.ndarray, " number"]
 Bindings = Sequence[Sequence[tuple[Hashable, Hashable]]]  # of every unit: fillers with their roles
@@ -88,20 +87,6 @@ def cooccur(counts: csr_array) -> csr_array:
     pair = np.unique(pair[is_shared], return_inverse=True)[1]
     shape = (len(counts.indptr) - 1, pair.max(initial=-1) + 1)
     return csr_array((np.ones(len(pair)), (unit[is_shared], pair)), shape)
-
-
-def make_orthogonal(columns: csr_array, groups: Int[np.ndarray, " column"], least: int) -> csr_array:  # fmt: skip
-    """The columns, in place of those of a group that ``least`` units have their products with the eigenvectors of their Gram matrix."""
-    order = np.argsort(groups, kind="stable")
-    by_group = csr_array(columns[:, order]).tocsc()
-    blocks = []
-    for start, end in pairwise(np.flatnonzero(np.diff(groups[order], prepend=-1, append=-2))):
-        part = by_group[:, start:end]
-        is_frequent = end - start > 1 and part.nnz >= least * (end - start) / 2
-        gram = (part.T @ part).toarray() if is_frequent else np.eye(end - start)
-        blocks.append(np.linalg.eigh(gram)[1] if is_frequent else gram)
-    inverse = np.argsort(order)
-    return csr_array((by_group @ block_diag(blocks, format="csc")).tocsr()[:, inverse])
 
 
 def times(counts: csr_array, factor: Float64[np.ndarray, " unit"]) -> csr_array:
