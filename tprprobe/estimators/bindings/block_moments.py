@@ -19,7 +19,7 @@ N_TRACES, TRACED_UNITS = (
 TOLERANCE = 1e-8  # of eigenvalues of columns that depend on each other
 LEVERAGE = 1e-6  # that a block lacks of 1, at least
 SHRINKAGE = 10.0
-MOST_GROWN = 0.9
+MOST_GROWN = 0.5  # of the variance at a share, relative to the share: the interval ends at most at four times it
 MOST_SPREAD = 2.0  # relative variance of the squared lengths of normal vectors, which is largest in one dimension
 
 Columns = csr_array | Float64[np.ndarray, "unit column"]
@@ -239,10 +239,10 @@ class Moments:
                 of_names += error * _square(kernel, of)
                 of_names += sum(_Named.count(kernel, of, names).variance() for names in kernel.component.names)  # fmt: skip
         square, df = totals.sum() ** 2, len(blocks) - 1
-        low, high = _invert(share, of_blocks / square, of_names / square, df)
-        if not high - low < 2:
+        if not of_blocks * stats.t.ppf(0.975, df) ** 2 < square:
             return Interval(np.nan, np.nan, np.nan)
-        return Interval(float(share), low, high, df)
+        low, high = _invert(share, of_blocks / square, of_names / square, df)
+        return Interval(float(share), low, min(high, max(1.0, float(share))), df)
 
 
 def _invert(share: float, of_blocks: float, of_names: float, df: int) -> tuple[float, float]:
