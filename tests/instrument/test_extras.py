@@ -25,11 +25,10 @@ PACKAGES = (  # that only extras bring
         "dask",
         "distributed",
         "h5py",
-        "transformers",
         "mathematics_dataset",
         "sympy",
     ),
-    *("pycocoevalcap", "tokenizers", "sentencepiece", "rouge_score", "nltk", "datasets"),
+    *("pycocoevalcap", "sentencepiece", "rouge_score", "nltk", "datasets"),
     *("spacy", "tensorboard", "umap"),
 )
 CORE = """
@@ -65,9 +64,7 @@ COMMANDS = {
     "streamlit": (["app", "."], "app"),
     "plotly": (["app", "."], "app"),
     "datasets": (["inspect", "xsum"], "summarization"),
-    "tokenizers": (["inspect", "tpt-d-english"], "summarization"),
     "mathematics_dataset": (["inspect", "mathematics:arithmetic__mixed"], "mathematics"),
-    "transformers": (["eval", "--ckpt", "hf:somewhere", "--data", "pairs:active"], "huggingface"),
 }
 
 

@@ -44,7 +44,6 @@ def read_transformers(
     path: str, local_files_only: bool, seed: int | None, placement: Placement = PLAIN
 ) -> Pretrained:
     """The attached model with its vocabulary, of a folder, file, hub ID or ID@REVISION; with a seed randomly initialized."""
-    check_extra("transformers", "huggingface", f"{TRANSFORMERS}{path}")
     if seed is not None:
         placement.check_own(f"a model without weights ({path})")
     options: dict[str, Any] = {"local_files_only": local_files_only, "trust_remote_code": False}
