@@ -60,11 +60,11 @@ def test_learning_is_claimed_beyond_three_baseline_models():
     """Models that are drawn alike are called learned in 2.5 % of draws."""
     rng, claims = np.random.default_rng(1), 0
     for _ in range(400):
-        of = dict(
+        row_of = dict(
             zip(("", "a", "b", "c"), ({"share": x} for x in rng.normal(0.3, 0.1, 4)), strict=True)
         )
-        compare_shares(of, ["a", "b", "c"])
-        claims += of[""]["share_learned_low"] > 0
+        compare_shares(row_of, ["a", "b", "c"])
+        claims += row_of[""]["share_learned_low"] > 0
     assert 2 <= claims <= 20
     row = {
         "": {"roles": "left", "share": 0.3, "share_low": 0.2, "share_high": 0.4},
