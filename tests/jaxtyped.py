@@ -35,32 +35,36 @@ def begin_test() -> None:
     tests_begun += 1
 
 
-def check_early_calls(made: Callable[..., Any], checked: Callable[..., Any]) -> Callable[..., Any]:
+def check_early_calls(
+    function: Callable[..., Any], checked: Callable[..., Any]
+) -> Callable[..., Any]:
     """The function, of which so many calls a test are checked."""
     test = calls = 0
 
-    @wraps(made)
+    @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
         nonlocal test, calls
         if test != tests_begun:
             test, calls = tests_begun, 0
         calls += 1
-        return (checked if calls <= MOST_CHECKED else made)(*args, **options)
+        return (checked if calls <= MOST_CHECKED else function)(*args, **options)
 
     return call
 
 
-def check(made: Any = None, *, typechecker: Callable[[Any], Any]) -> Any:
+def check(function: Any = None, *, typechecker: Callable[[Any], Any]) -> Any:
     """The function, or the class of data, whose arguments and results are checked."""
-    if made is None:
+    if function is None:
         return partial(check, typechecker=typechecker)
-    if not isinstance(made, type):
-        if isgeneratorfunction(made):
-            return jaxtyped(made, typechecker=typechecker)
-        if any(map(has_axes, made.__annotations__.values())):
-            return check_early_calls(made, jaxtyped(made, typechecker=typechecker))
-        return typechecker(made)
-    own = vars(made).get("__init__")  # that of transformers takes more than its signature says
-    if is_dataclass(made) and own is not None and not hasattr(own, "__wrapped__"):
-        made.__init__ = check(made.__init__, typechecker=typechecker)
-    return made
+    if not isinstance(function, type):
+        if isgeneratorfunction(function):
+            return jaxtyped(function, typechecker=typechecker)
+        if any(map(has_axes, function.__annotations__.values())):
+            return check_early_calls(function, jaxtyped(function, typechecker=typechecker))
+        return typechecker(function)
+    initialize = vars(function).get(
+        "__init__"
+    )  # that of transformers takes more than its signature says
+    if is_dataclass(function) and initialize is not None and not hasattr(initialize, "__wrapped__"):
+        function.__init__ = check(function.__init__, typechecker=typechecker)
+    return function
