@@ -1,7 +1,7 @@
 """Type checks of the suite: beartype in every function, axes matched where annotations have some.
 
 jaxtyping's decorator costs 16 µs a call and more, also of functions that have no axes; there, beartype alone
-costs 1. Where axes are matched, the early calls of a test are checked: solvers call a function thousands of times,
+costs 1. Where axes are matched, the first two calls of a test are checked: solvers call a function thousands of times,
 and took three quarters of their time to be checked. Generators stay jaxtyping's: beartype alone refuses some of their
 annotations.
 """
@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args, get_origin
 from beartype import BeartypeConf, beartype
 from jaxtyping import AbstractArray, jaxtyped
 
-MOST_CHECKED = 5  # calls of a function in a test
+MOST_CHECKED = 2  # calls of a function in a test
 tests_begun = 0
 typed = beartype(conf=BeartypeConf(is_pep484_tower=True))
 

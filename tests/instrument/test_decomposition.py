@@ -417,7 +417,7 @@ def test_encoding_gives_the_fit_s_vectors(store, decomposition):
 
 def test_tokens_are_units_too(tmp_path):
     store = plant_bindings(tmp_path / "store", left, n=150, noise=0.1)
-    token_fit = tp.decompose(store, HIDDEN, "left")
+    token_fit = tp.decompose(store, HIDDEN, "left", rank="4x3")
     assert row(token_fit.scores)["r2"] > 0.95
     assert token_fit.encode([["a", "b"]]).shape == (2, 16)
     summed = tp.decompose(store, HIDDEN, "left", scope="before", rank="4x3")

@@ -87,7 +87,7 @@ def test_few_doubled_and_extreme_encodings_are_a_result_or_one_line(tmp_path, na
     )
     np.testing.assert_array_equal(reimported.read("encoding"), store.read("encoding"))
     for run in (
-        lambda: decompose_all(store, "encoding", ["left", "bag"]),
+        lambda: decompose_all(store, "encoding", ["left"], rank="1x1"),
         lambda: search_all(store, "encoding"),
         lambda: tp.cluster(store, "encoding", k=3, n_seeds=2),
     ):
@@ -95,14 +95,9 @@ def test_few_doubled_and_extreme_encodings_are_a_result_or_one_line(tmp_path, na
             assert run() is not None
 
 
-@pytest.mark.parametrize("tags", ["one class", "no label", "a class a word"])
-def test_labels_without_contrast_are_probed_or_refused_in_one_line(tmp_path, tags):
+def test_a_label_a_word_is_probed_or_refused_in_one_line(tmp_path):
+    """No label at all, and one for all words, are among the faults of every command."""
     store = sentences.plant(tmp_path / "store", 30)
-    table = store.tokens.copy()
-    distinct = [str(i) for i in range(len(table))]
-    labels = {"one class": ["NN"] * len(table), "no label": [""] * len(table)}
-    table["pos"] = pd.Categorical(labels.get(tags, distinct))
-    for options in ({}, {"estimator": "linear"}):
-        with suppress(InputError):
-            rows = tp.probe(store, "pos", sites=[store.sites[0]], tokens=table, **options)
-            assert len(rows)
+    table = store.tokens.assign(pos=pd.Categorical([str(i) for i in range(len(store.tokens))]))
+    with suppress(InputError):
+        assert len(tp.probe(store, "pos", sites=[store.sites[0]], tokens=table))

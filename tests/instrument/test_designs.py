@@ -49,7 +49,7 @@ def relative_sums(sequences, weight):
 
 @pytest.fixture(scope="module")
 def sequences():
-    return draw_sequences(500, seed=2)
+    return draw_sequences(300, seed=2)
 
 
 def r2(fit):

@@ -72,10 +72,8 @@ def reachable(store: Store) -> float:
     vectors, examples = store.read(SITE), splits.examples
     names, fold = ("train", "dev", "test"), splits.folds[0]
     examples_of = {name: examples.take(getattr(fold, name)) for name in names}
-    x = {
-        name: vectors[split_examples.rows[:, 0, 0]] for name, split_examples in examples_of.items()
-    }
-    y = {name: split_examples.labels.argmax(1) for name, split_examples in examples_of.items()}
+    x = {name: vectors[selected.rows[:, 0, 0]] for name, selected in examples_of.items()}
+    y = {name: selected.labels.argmax(1) for name, selected in examples_of.items()}
     mean, scale = x["train"].mean(0), x["train"].std(0)
     x = {name: (vectors_of_split - mean) / scale for name, vectors_of_split in x.items()}
     fits = [

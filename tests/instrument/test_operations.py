@@ -45,7 +45,7 @@ def plant(name, seed):
     return tables[name]
 
 
-def write_store(folder, table, seed=0, n=900, noise=0.3):
+def write_store(folder, table, seed=0, n=500, noise=0.3):
     """A store of sums of bindings to places from the left, with noise."""
     rng = np.random.default_rng((seed, 5))
     samples = [rng.integers(FILLERS, size=rng.integers(2, ROLES + 1)) for _ in range(n)]

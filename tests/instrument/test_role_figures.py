@@ -21,7 +21,7 @@ from tprprobe.figures.tables import Table
 def run(tmp_path_factory):
     """Decompositions and a search of vectors that are bound by left*right."""
     root = tmp_path_factory.mktemp("figures")
-    store = plant_bindings(root / "store", both, n=250, noise=0.3, twin=True)
+    store = plant_bindings(root / "store", both, n=160, noise=0.3, twin=True)
     decompose_all(store, STATE, ["left", "left*right"], root / "decomposed", rank="4x3")
     decompose_all(store, STATE, ["left"], root / "unwithheld", family="additive", withheld=0.0)
     search_all(store, STATE, root / "roles", fields=["left", "right"])

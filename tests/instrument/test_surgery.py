@@ -15,13 +15,13 @@ AXES = Place(("batch", "seq", "d_model"))
 
 @pytest.fixture(scope="module")
 def fit(tmp_path_factory):
-    store = plant_bindings(tmp_path_factory.mktemp("surgery") / "store", left, n=900, noise=0.01)
+    store = plant_bindings(tmp_path_factory.mktemp("surgery") / "store", left, n=300, noise=0.01)
     return tp.decompose(store, STATE, "left", family="saturated")
 
 
 def state(sequence):
     """The planted vector of a sequence: its bindings are those of every planted store of seed 0."""
-    everything = [*draw_sequences(900), sequence]
+    everything = [*draw_sequences(300), sequence]
     return bind(everything, left)[-len(sequence) :].sum(0)
 
 

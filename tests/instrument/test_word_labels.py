@@ -59,7 +59,7 @@ def test_what_a_tagger_guessed_names_nothing(store):
 
 def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_path):
     path = tmp_path / "store"
-    trained = plant(path, 600)
+    trained = plant(path, 300)
     word_table = name_words(trained, ENCODER, k=16)
     assert set(word_table["model"]) == {"trained", "untrained"}
     assert len(word_table) == 32
