@@ -31,7 +31,7 @@ COMMANDS = {
 def address():
     """A scheduler with two workers, each a process."""
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None
+        n_workers=2, threads_per_worker=1, dashboard_address=":0"
     ) as cluster:
         yield cluster.scheduler_address
 
@@ -136,7 +136,7 @@ def test_a_bad_address_is_one_line(url, store, monkeypatch, capsys):
 
 def test_a_scheduler_without_workers_is_told():
     with (
-        distributed.LocalCluster(n_workers=0, dashboard_address=None) as idle,
+        distributed.LocalCluster(n_workers=0, dashboard_address=":0") as idle,
         pytest.raises(InputError, match="has no workers: start one with `dask worker"),
         scheduled(idle.scheduler_address),
     ):

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::F
 @pytest.fixture(scope="module")
 def examined(model, frame, tmp_path_factory):  # noqa: F811
     return examine(
-        model, data=load_data(frame, n=48), out=tmp_path_factory.mktemp("runs") / "run", layers=1
+        model, data=load_data(frame), out=tmp_path_factory.mktemp("runs") / "run", layers=1
     )
 
 
@@ -71,13 +71,13 @@ def test_heads_look_at_targets_more_often_than_chance():
 
 def test_it_goes_on_and_refuses_another_run(examined, model, frame):  # noqa: F811
     resumed = examine(
-        model, data=load_data(frame, n=48), out=examined.folder, layers=1, resume=True
+        model, data=load_data(frame), out=examined.folder, layers=1, resume=True
     )
     assert resumed.lines == examined.lines
     with pytest.raises(InputError, match="--resume"):
-        examine(model, data=load_data(frame, n=48), out=examined.folder, layers=1)
+        examine(model, data=load_data(frame), out=examined.folder, layers=1)
     with pytest.raises(InputError, match="another run"):
-        examine(model, data=load_data(frame, n=48), out=examined.folder, layers=2, resume=True)
+        examine(model, data=load_data(frame), out=examined.folder, layers=2, resume=True)
 
 
 def test_layers_are_evenly_spaced_and_the_last_is_there(model):  # noqa: F811

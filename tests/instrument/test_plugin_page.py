@@ -83,8 +83,8 @@ def test_when_it_is_broken_the_line_names_it(installed):
     file = installed / "palindromes.py"
     text = file.read_text()
     file.write_text("import no_such_package")
-    ran = run(installed, "figure", "norms", "--store", "x")
+    [(code, _, message)] = run(installed, ["figure", "norms", "--store", "x"])
     file.write_text(text)
-    assert ran.returncode == 2
-    assert "the plug-in 'norms' of the package palindromes cannot be imported" in ran.stderr
-    assert ran.stderr.count("\n") == 1
+    assert code == 2
+    assert "the plug-in 'norms' of the package palindromes cannot be imported" in message
+    assert message.count("\n") == 1

@@ -225,7 +225,7 @@ def test_encodings_are_extracted_a_vector_a_sample(exact):
     assert np.array_equal(store.read("encoding"), model.encode(source).vector.detach().numpy())
     tokens = store.tokens[store.tokens["side"] == "source"]
     assert " ".join(tokens[tokens["sample"] == 5]["token"]) == data[5].source
-    assert store.control.read("encoding").shape == (300, 60)
+    assert store.control.read("encoding").shape == (160, 60)
 
 
 def accuracies(table: Any) -> dict[str, float]:

@@ -67,7 +67,7 @@ def pool() -> Iterator[ProcessPoolExecutor]:
 
 @pytest.fixture(scope="module")
 def reports(pool: ProcessPoolExecutor) -> Reports:
-    return {split: pool.submit(draw, split, 60).result() for split in SPLITS}
+    return {split: pool.submit(draw, split, 90).result() for split in SPLITS}
 
 
 def sentences(reports: Reports) -> Iterator[Sentence]:
