@@ -70,9 +70,7 @@ def test_heads_look_at_targets_more_often_than_chance():
 
 
 def test_it_goes_on_and_refuses_another_run(examined, model, frame):  # noqa: F811
-    resumed = examine(
-        model, data=load_data(frame), out=examined.folder, layers=1, resume=True
-    )
+    resumed = examine(model, data=load_data(frame), out=examined.folder, layers=1, resume=True)
     assert resumed.lines == examined.lines
     with pytest.raises(InputError, match="--resume"):
         examine(model, data=load_data(frame), out=examined.folder, layers=1)
