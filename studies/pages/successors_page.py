@@ -64,21 +64,23 @@ def summarize_models(
     models: pd.DataFrame, shares: pd.DataFrame
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """For every task and model a row: the mean of its seeds, the least and the most."""
-    last = last_shares(shares)
-    for (task, model), of in models.groupby(["task", "model"], sort=False):
-        chosen = last[(last["task"] == task) & (last["model"] == model)]
-        trained = chosen.loc[chosen["weights"] == "trained", "share"]
-        learned, half = measure_learned(chosen)
+    final_shares = last_shares(shares)
+    for (task, model), seed_rows in models.groupby(["task", "model"], sort=False):
+        model_shares = final_shares[
+            (final_shares["task"] == task) & (final_shares["model"] == model)
+        ]
+        trained = model_shares.loc[model_shares["weights"] == "trained", "share"]
+        learned_share, half = measure_learned(model_shares)
         row = {
             "model": TITLES[str(model)],
-            "seeds": str(len(of)),
-            "parameters": f"{of['parameters'].iloc[0]:,}",
-            "right answers, held out": spread(of["dev"]),
-            "systematic test": spread(of["test"]),
+            "seeds": str(len(seed_rows)),
+            "parameters": f"{seed_rows['parameters'].iloc[0]:,}",
+            "right answers, held out": spread(seed_rows["dev"]),
+            "systematic test": spread(seed_rows["test"]),
             "share of bindings": spread(trained),
-            "learned": f"{learned:+.3f} [{learned - half:+.3f}, {learned + half:+.3f}]",
-            "swap obeys algebra": spread(of["algebra"]),
-            "other swaps change nothing": spread(of["elsewhere"]),
+            "learned": f"{learned_share:+.3f} [{learned_share - half:+.3f}, {learned_share + half:+.3f}]",
+            "swap obeys algebra": spread(seed_rows["algebra"]),
+            "other swaps change nothing": spread(seed_rows["elsewhere"]),
         }
         yield (
             str(task),
@@ -86,9 +88,9 @@ def summarize_models(
         )
 
 
-def measure_learned(chosen: pd.DataFrame) -> tuple[float, float]:
+def measure_learned(model_shares: pd.DataFrame) -> tuple[float, float]:
     """The mean share of trained models beyond that of models with random weights, and half the interval for one more of these."""
-    groups = dict(list(chosen.groupby("weights")["share"]))
+    groups = dict(list(model_shares.groupby("weights")["share"]))
     untrained = groups["untrained"]
     n = len(untrained)
     half = stats.t.ppf(0.975, n - 1) * untrained.std(ddof=1) * np.sqrt(1 + 1 / n)
@@ -101,10 +103,10 @@ def spread(values: pd.Series) -> str:
     >>> spread(pd.Series([0.5, 0.7]))
     '0.600 (0.500 to 0.700)'
     """
-    known = values.dropna()
-    if known.empty:
+    present = values.dropna()
+    if present.empty:
         return "–"
-    return f"{known.mean():.3f} ({known.min():.3f} to {known.max():.3f})"
+    return f"{present.mean():.3f} ({present.min():.3f} to {present.max():.3f})"
 
 
 def list_seeds(models: pd.DataFrame) -> Iterator[dict[str, str]]:
@@ -128,11 +130,11 @@ def list_operations(models: pd.DataFrame) -> Iterator[dict[str, str]]:
     if "best" not in models:
         return
     for row in models[models["best"].notna()].to_dict("records"):
-        named = row["operation"] if isinstance(row["operation"], str) else "none"
+        operation = row["operation"] if isinstance(row["operation"], str) else "none"
         yield {
             "model": TITLES[row["model"]],
             "seed": str(row["seed"]),
-            "operation that is named": named or "none",
+            "operation that is named": operation or "none",
             "largest R²": f"{row['best']}, {row['best_r2']:.3f}",
             "R² of the outer product": f"{row['outer_r2']:.3f}",
         }
@@ -142,8 +144,8 @@ def list_steps(shares: pd.DataFrame) -> Iterator[dict[str, str]]:
     """A row for every task, model and site: the bindings' share after every filler, the mean of all seeds."""
     bound = shares[shares["part"] == "bindings"]
     keys = ["task", "model", "site", "weights"]
-    for (task, model, site, weights), of in bound.groupby(keys, sort=False):
-        steps = of.groupby("step")["share"].mean()
+    for (task, model, site, weights), site_rows in bound.groupby(keys, sort=False):
+        steps = site_rows.groupby("step")["share"].mean()
         row = {
             "task": str(task),
             "model": TITLES[str(model)],
@@ -176,28 +178,32 @@ def decide(models: pd.DataFrame, shares: pd.DataFrame) -> Iterator[dict[str, str
 
 
 def _lowest_share(_models: pd.DataFrame, shares: pd.DataFrame, prediction: Any) -> Case:
-    last = last_shares(shares).query("weights == 'trained' and task == @prediction['task']")
-    lowest = last.groupby("model", sort=False)["low"].min()
+    final_shares = last_shares(shares).query("weights == 'trained' and task == @prediction['task']")
+    lowest = final_shares.groupby("model", sort=False)["low"].min()
     return {m: lowest[m] for m in prediction["models"] if m in lowest}
 
 
 def _learned(_models: pd.DataFrame, shares: pd.DataFrame, prediction: Any) -> Case:
-    last = last_shares(shares).query("task == @prediction['task']")
-    groups = dict(list(last.groupby("model")))
-    chosen = {m: measure_learned(groups[m]) for m in prediction["models"] if m in groups}
-    return {model: learned - half for model, (learned, half) in chosen.items()}
+    final_shares = last_shares(shares).query("task == @prediction['task']")
+    groups = dict(list(final_shares.groupby("model")))
+    measured = {m: measure_learned(groups[m]) for m in prediction["models"] if m in groups}
+    return {model: learned_share - half for model, (learned_share, half) in measured.items()}
 
 
 def _share_above_lstm(_models: pd.DataFrame, shares: pd.DataFrame, prediction: Any) -> Case:
-    last = last_shares(shares).query("weights == 'trained' and task == @prediction['task']")
-    means = last.groupby("model")["share"].mean()
+    final_shares = last_shares(shares).query("weights == 'trained' and task == @prediction['task']")
+    means = final_shares.groupby("model")["share"].mean()
     return {m: means[m] - means["lstm"] for m in prediction["models"] if m != "lstm"}
 
 
 def _mean_of(column: str) -> Callable[[pd.DataFrame, pd.DataFrame, Any], Case]:
     def measure(models: pd.DataFrame, _shares: pd.DataFrame, prediction: Any) -> Case:
-        of = models[models["task"] == prediction["task"]]
-        means = of.assign(**{column: of[column].astype(float)}).groupby("model")[column].mean()
+        task_models = models[models["task"] == prediction["task"]]
+        means = (
+            task_models.assign(**{column: task_models[column].astype(float)})
+            .groupby("model")[column]
+            .mean()
+        )
         return {m: means[m] for m in prediction["models"] if m in means}
 
     return measure
@@ -214,9 +220,9 @@ def _beyond(rival: str) -> Callable[[pd.DataFrame, pd.DataFrame, Any], Case]:
 def _outer(models: pd.DataFrame, _shares: pd.DataFrame, prediction: Any) -> Case:
     if "best" not in models:
         return {}
-    asked = models[models["model"].isin(prediction["models"]) & models["best"].notna()]
-    is_outer = (asked["best"] == "outer product") | (asked["operation"] == "outer product")
-    means = is_outer.groupby(asked["model"]).mean()
+    memories = models[models["model"].isin(prediction["models"]) & models["best"].notna()]
+    is_outer = (memories["best"] == "outer product") | (memories["operation"] == "outer product")
+    means = is_outer.groupby(memories["model"]).mean()
     return {str(model): float(mean) for model, mean in means.items()}
 
 
@@ -245,11 +251,11 @@ def correlate(models: pd.DataFrame, shares: pd.DataFrame) -> dict[str, str]:
 def draw_figures() -> dict[str, Drawing]:
     """Left, the bindings' share of every model after the last pair; right, swaps of roles against the systematic test."""
     models, shares = pd.read_csv(MODELS), pd.read_csv(SHARES)
-    last = last_shares(shares).query("task == 'recall'")
-    names = [name for name in TITLES if name in set(last["model"])]
+    final_shares = last_shares(shares).query("task == 'recall'")
+    names = [name for name in TITLES if name in set(final_shares["model"])]
     figure = drawing(7.2, 2.8)
-    left, right = figure.subplots(1, 2)
-    draw_shares(left, last, names)
+    share_axes, right = figure.subplots(1, 2)
+    draw_shares(share_axes, final_shares, names)
     recall = models[(models["task"] == "recall") & models["algebra"].notna()]
     for (name, rows), color in zip(recall.groupby("model", sort=False), HUES, strict=False):
         right.scatter(rows["algebra"], rows["test"], s=30, color=color, label=TITLES[str(name)])
@@ -259,15 +265,15 @@ def draw_figures() -> dict[str, Drawing]:
     right.set_xlabel("roles exchanged: answers of the algebra")
     right.set_ylabel("new combinations: right answers")
     right.legend(frameon=False, fontsize=6.5, loc="lower right")
-    tidy(left, "How much the state binds")
+    tidy(share_axes, "How much the state binds")
     tidy(right, "Swaps and new combinations")
     return {IMAGE: figure}
 
 
-def draw_shares(axes: Any, last: pd.DataFrame, names: list[str]) -> None:
+def draw_shares(axes: Any, final_shares: pd.DataFrame, names: list[str]) -> None:
     """A row for every model, a point for every seed; models with random weights are open circles."""
     for weights, color, face in (("untrained", MUTED, "none"), ("trained", HUES[5], HUES[5])):
-        rows = last[last["weights"] == weights]
+        rows = final_shares[final_shares["weights"] == weights]
         heights = [names.index(name) for name in rows["model"]]
         label = "random weights" if weights == "untrained" else weights
         axes.scatter(rows["share"], heights, s=26, edgecolors=color, facecolors=face, label=label)

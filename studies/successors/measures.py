@@ -93,9 +93,11 @@ def measure_shares(
             shares = BindingComponents(random_state=SHARE_SEED).fit(bindings, states[rows, step])
         except InputError:  # too few sequences
             continue
-        for part, share, low, high in shares.shares_[["step", "share", "low", "high"]].to_numpy():
+        for component, share, low, high in shares.shares_[
+            ["step", "share", "low", "high"]
+        ].to_numpy():
             values = {"share": float(share), "low": float(low), "high": float(high)}
-            yield {"step": n_bound, "part": part, "n": len(rows), **values}
+            yield {"step": n_bound, "part": component, "n": len(rows), **values}
 
 
 def shuffle_roles(bindings: Sequence[Binding], rng: np.random.Generator) -> list[Binding]:

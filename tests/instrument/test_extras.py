@@ -78,9 +78,9 @@ def test_a_command_names_the_extra_that_it_needs(package, monkeypatch, capsys, t
     with pytest.raises(SystemExit) as stopped:
         cli.main()
     assert stopped.value.code == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    (line,) = said.err.splitlines()
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    (line,) = printed.err.splitlines()
     assert package in line
     assert line.endswith(f"pip install 'tprprobe[{extra}]'")
 
