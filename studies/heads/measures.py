@@ -1,4 +1,4 @@
-"""What the heads of every model of a matched study learnt, as one number a model and measure."""
+"""What the heads of every model of a matched study learned, as one number a model and measure."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
 """What binding buys, as contrasts of variants that start alike: measured, told and drawn.
 
-Roles learnt or one, crossed with the embedding binding or none, is a 2 × 2 of variants of one start:
+Roles learned or one, crossed with the embedding binding or none, is a 2 × 2 of variants of one start:
 roles of one without the embedding binding are the Transformer. An effect is half the sum of the two
 differences that have it.
 """
@@ -26,7 +26,7 @@ from tprprobe.figures.dots import interval_dots
 from tprprobe.figures.style import FAINT, Drawing, drawing, palette, tidy
 from tprprobe.statistics import Interval, read_interval
 
-ALIKE, ROLES = "TP-Transformer − Transformer, both torch", "roles learnt − roles one"
+ALIKE, ROLES = "TP-Transformer − Transformer, both torch", "roles learned − roles one"
 START, PUBLISHED = (
     "Transformer: torch − Xavier",
     "TP-Transformer − Transformer, as published",
@@ -34,7 +34,7 @@ START, PUBLISHED = (
 BINDING, FULL = "embedding binding − none", "full product − its diagonal"
 XAVIER = "TP-Transformer − Transformer, both Xavier"
 LEVEL = "full product − Transformer, both torch"
-FACTORS = {  # (roles learnt, embedding binding) → variant
+FACTORS = {  # (roles learned, embedding binding) → variant
     (False, False): "transformer-torch",
     (True, False): "no-embedding-binding",
     (False, True): "ones",
@@ -117,7 +117,7 @@ def summarize_answer(study: Study) -> list[str]:
         f"{signed(read_difference(PUBLISHED, 'all'))}.",
     ]
     for contrast, words in (
-        (ROLES, "Learnt roles (against roles of one)"),
+        (ROLES, "Learned roles (against roles of one)"),
         (BINDING, "The embedding binding (against none)"),
         (FULL, "The full product (against its diagonal)"),
     ):
@@ -195,7 +195,7 @@ def draw_modules(study: Study) -> Drawing:
 
 
 def draw_factors(study: Study) -> Drawing:
-    """Exact match of the 2 × 2, roles learnt or one, with the embedding binding or without it."""
+    """Exact match of the 2 × 2, roles learned or one, with the embedding binding or without it."""
     figure = drawing(7, 2.6)
     selected = {name: rows for name, rows in subsets(study).items() if name in SETS}
     panels = figure.subplots(1, len(selected), squeeze=False)[0]
@@ -210,7 +210,7 @@ def draw_factors(study: Study) -> Drawing:
                 x, values, spread, color=color, marker="s" if bound else "o", markersize=4.5,
                 linewidth=1.2, capsize=2, label="embedding binding" if bound else "no embedding binding",
             )  # fmt: skip
-        panel.set_xticks([0, 1], ["roles one", "roles learnt"])
+        panel.set_xticks([0, 1], ["roles one", "roles learned"])
         panel.set_xlim(-0.4, 1.4)
         panel.grid(axis="y", color=FAINT, linewidth=0.5)
         tidy(panel, f"{name} (n {answers.n:,})")

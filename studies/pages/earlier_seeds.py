@@ -16,11 +16,11 @@ from studies.templates import table
 from tprpapers.study.records import Study
 from tprprobe.statistics import read_interval
 
-BOUND = "embedding binding − none, roles learnt"
+BOUND = "embedding binding − none, roles learned"
 CONTRASTS = {
     FULL: binding_contrasts.CONTRASTS[FULL],
     BOUND: {"tp-transformer": 1.0, "no-embedding-binding": -1.0},
-    "roles learnt − roles one, embedding bound": {"tp-transformer": 1.0, "ones": -1.0},
+    "roles learned − roles one, embedding bound": {"tp-transformer": 1.0, "ones": -1.0},
 }
 
 
@@ -60,7 +60,7 @@ def summarize_seeds(contrasts: pd.DataFrame) -> str:
     )
     return (
         f"Seeds of an earlier study leave both open, on the {every['n'].iloc[0]:,} questions that all answered. "
-        f"The full product gains {full} The embedding binding (roles learnt) gains {bound}"
+        f"The full product gains {full} The embedding binding (roles learned) gains {bound}"
     )
 
 

@@ -41,7 +41,7 @@ TAGGED = {"tpgn-coco-words"}  # whose words no data tag: TAGGER in the folder of
 TAGGER, N, SEED = "tagger", 1000, 0
 KS = (2, 10)  # huang's numbers of clusters
 SITES, STATE = ["word.unbinding"], "sentence.tpr"
-OWN_CAPTIONS, OF_CENTERS, PEOPLE = "written", "learnt", "people"  # the stores of a model
+OWN_CAPTIONS, OF_CENTERS, PEOPLE = "written", "learned", "people"  # the stores of a model
 OF_STEPS = {"huang-plan"}  # told beside the swap
 OF_SCORES = {"huang-table1", "huang-bleu-n", "huang-training-time"}  # told beside the scores
 
@@ -110,9 +110,9 @@ def _extract(name: str, source: str, runs: Path) -> Store:
     )
 
 
-def _list_words(store: Store, learnt_on: Store, people: Store) -> Iterator[str]:
+def _list_words(store: Store, learned_on: Store, people: Store) -> Iterator[str]:
     words = read_words(store, seed=SEED)
-    clusters = find_clusters(words, KS, seed=SEED, learnt_on=learnt_on)
+    clusters = find_clusters(words, KS, seed=SEED, learned_on=learned_on)
     two, ten = (labels_of(words, clusters[k]) for k in KS)
     notes = [huang.note_outside_centers(words, clusters[k]) for k in KS]
     regions = partition_space(words, seed=SEED)

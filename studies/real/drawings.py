@@ -149,7 +149,7 @@ def _layer(site: str) -> int:
 
 
 def draw_language_model() -> Drawing:
-    """By layer: the learnt gain of bindings at the period, and how often the verb turns."""
+    """By layer: the learned gain of bindings at the period, and how often the verb turns."""
     nested, turns = read_result("period-gains"), read_result("agreement")
     figure = drawing(7, 4.6)
     top, bottom = figure.subplots(2, 1, sharex=True)
@@ -159,7 +159,7 @@ def draw_language_model() -> Drawing:
     )
     for name, label, color in (
         ("gain", "trained", hues[0]),
-        ("learnt", "trained minus permuted weights", hues[1]),
+        ("learned", "trained minus permuted weights", hues[1]),
     ):
         _band(top, nested["layer"], nested, color, label, name)
     top.axhline(0, color=MUTED, linewidth=0.8, linestyle=":")

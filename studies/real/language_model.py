@@ -1,4 +1,4 @@
-"""Question b: where does a language model bind, is it learnt, does it use it? All tables and estimates."""
+"""Question b: where does a language model bind, is it learned, does it use it? All tables and estimates."""
 
 from pathlib import Path
 
@@ -84,7 +84,7 @@ def _of_period(gains: pd.DataFrame, replaced: pd.DataFrame) -> pd.DataFrame:
                 )
             )
             estimates.append(
-                estimate("b-learnt", int(str(seed)), read_interval(row, "learnt"), str(layer))
+                estimate("b-learnt", int(str(seed)), read_interval(row, "learned"), str(layer))
             )
         halves = [seed_gains[(layers >= HALF) == late] for late in (False, True)]
         estimates.append(estimate("b-early", int(str(seed)), _between(*halves)))
@@ -105,10 +105,10 @@ def _less(a: Interval, b: Interval) -> Interval:
 
 
 def _between(early: pd.DataFrame, late: pd.DataFrame) -> Interval:
-    """The mean learnt gain of the first layers minus that of the last, with the layers' mean half-width."""
-    value = float(early["learnt"].mean() - late["learnt"].mean())
+    """The mean learned gain of the first layers minus that of the last, with the layers' mean half-width."""
+    value = float(early["learned"].mean() - late["learned"].mean())
     early_half, late_half = (
-        float((layers["learnt_high"] - layers["learnt_low"]).mean()) / 2 for layers in (early, late)
+        float((layers["learned_high"] - layers["learned_low"]).mean()) / 2 for layers in (early, late)
     )
     half = float(np.hypot(early_half, late_half))
     return Interval(value, value - half, value + half)

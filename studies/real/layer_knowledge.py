@@ -58,7 +58,7 @@ def _sums(documents: pd.DataFrame, task: str, site: str, control: str = REAL) ->
 def summarize(
     name: str, documents: pd.DataFrame, seed: int
 ) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
-    """A row a layer and task: F1, what it adds to the embeddings, what is learnt; and the estimates."""
+    """A row a layer and task: F1, what it adds to the embeddings, what is learned; and the estimates."""
     probed = documents.loc[documents["control"] == REAL, "site"].unique().tolist()
     layers = sorted(
         (site for site in probed if layer_of(site) is not None),
@@ -87,7 +87,7 @@ def summarize(
             row |= bootstrap_difference(sums_here, static, f1).columns("added")
             twin = _sums(documents, task, site, TWIN)
             if len(twin) == len(sums_here):
-                row |= bootstrap_difference(sums_here, twin, f1).columns("learnt")
+                row |= bootstrap_difference(sums_here, twin, f1).columns("learned")
             rows.append(row)
         best[task] = max(
             layers, key=lambda s: f1(_sums(documents, task, s).sum(0, keepdims=True))[0]
@@ -95,8 +95,8 @@ def summarize(
         top = next(r for r in rows if r["task"] == task and r["site"] == best[task])
         if task == ORDER[0]:
             estimates.append(estimate("d-context", seed, _three(top, "added"), name))
-        if "learnt" in top:
-            estimates.append(estimate("d-learnt", seed, _three(top, "learnt"), f"{name} {task}"))
+        if "learned" in top:
+            estimates.append(estimate("d-learnt", seed, _three(top, "learned"), f"{name} {task}"))
     sums = {task: [_sums(documents, task, site) for site in sites] for task in ORDER}
     roles = [
         _sums(documents, task, site) for task in ("srl", "pos") for site in (best[task], embedding)

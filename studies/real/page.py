@@ -174,7 +174,7 @@ def _language_model() -> dict[str, Any]:
     gains, turns = read_result("period-gains"), read_result("agreement")
     gains, turns = gains[gains["seed"] == 0], turns[turns["seed"] == 0]
     rows: Any = gains.loc
-    best = rows[gains["learnt"].idxmax()]
+    best = rows[gains["learned"].idxmax()]
     by_layer = {
         key: turns_of.set_index("layer")["turned"]
         for key, turns_of in turns.groupby(["place", "edit"])
@@ -191,7 +191,7 @@ def _language_model() -> dict[str, Any]:
     )
     return {
         "best": _number_of(best),
-        "learnt": interval_text(read_interval(best, "learnt"), "+.3f"),
+        "learned": interval_text(read_interval(best, "learned"), "+.3f"),
         "right": _pick(turns, "turned", place="none", edit="attractor"),
         "n_right": f"{turns.loc[turns['place'].eq('none'), 'n'].iloc[0]:.0f}",
         "attractor": f"{by_layer['last', 'attractor'].max():.2f}",

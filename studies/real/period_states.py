@@ -1,4 +1,4 @@
-"""Question b, states: does the period of a sentence bind words to places, at which layers, and is it learnt?
+"""Question b, states: does the period of a sentence bind words to places, at which layers, and is it learned?
 
 Every layer's state at the period is decomposed; and where it is replaced by a fit, what does the model
 expect next?
@@ -60,7 +60,7 @@ def read_store(name: str, clauses: Clauses, out: Path) -> Store:
 
 
 def decompose_layer(store: Store, site: str, seed: int) -> dict[str, pd.DataFrame]:
-    """The nested table of one layer: words, places, bindings, with gains and what of them is learnt."""
+    """The nested table of one layer: words, places, bindings, with gains and what of them is learned."""
     fit = tp.decompose(store, site, "place", seed=seed)
     return {"scores": fit.scores.assign(site=site, seed=seed)}
 

@@ -1,4 +1,4 @@
-"""Question c, controls: how well the roles of letters explain the states of networks that learnt nothing."""
+"""Question c, controls: how well the roles of letters explain the states of networks that learned nothing."""
 
 from collections.abc import Callable
 from functools import partial

@@ -132,10 +132,10 @@ def test_steps_are_told_with_gains_and_controls_of_the_same_fit():
         "r2": [0.5, 0.6, 0.7, 0.4, 0.9, 0.8],
         "gain": [None, 0.1, 0.1, None, None, None],
         "beyond": [None, None, 0.1, None, None, None],
-        "learnt": [None, None, 0.05, None, None, None],
+        "learned": [None, None, 0.05, None, None, None],
     }
     scores = pd.DataFrame(rows).assign(site="s", roles="left", n_roles=5, twin="permuted")
-    for name in ("r2", "gain", "beyond", "learnt"):
+    for name in ("r2", "gain", "beyond", "learned"):
         scores = scores.assign(
             **{f"{name}_low": scores[name] - 0.02, f"{name}_high": scores[name] + 0.02}
         )

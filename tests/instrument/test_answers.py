@@ -224,7 +224,7 @@ def test_models_that_cannot_answer_are_refused(make_model, make_data):
 def test_a_short_training_makes_a_model_that_teacher_forcing_and_decoding_agree_on(
     make_model, questions
 ):
-    """Sums of digits, learnt for a moment: some right, some wrong, and both ways say which."""
+    """Sums of digits, learned for a moment: some right, some wrong, and both ways say which."""
     model = make_model(d_ff=64)
     pairs = encode_pairs(load_data(questions, split="train-easy"), model.vocabulary)
     source, target = pairs.batch(torch.arange(len(pairs)), PAD)

@@ -325,12 +325,12 @@ def test_sequences_with_withheld_pairs_are_encoded_by_a_fit_that_has_not_seen_th
         _ = tp.decompose(store, STATE, family="bag", withheld=0).without_withheld
 
 
-def test_what_is_learnt_is_the_gain_over_the_twin_s(decomposition):
+def test_what_is_learned_is_the_gain_over_the_twin_s(decomposition):
     scores = decomposition.scores
     good, twin = row(scores), row(scores, control="untrained")
     assert good["twin"] == "untrained"
-    assert good["learnt"] == pytest.approx(good["gain"] - twin["gain"])
-    assert good["learnt_low"] < good["learnt"] < good["learnt_high"]
+    assert good["learned"] == pytest.approx(good["gain"] - twin["gain"])
+    assert good["learned_low"] < good["learned"] < good["learned_high"]
     assert abs(twin["gain"]) < 0.05
 
 

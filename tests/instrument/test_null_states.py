@@ -97,10 +97,10 @@ def test_no_bindings_are_said_of_states_that_have_none(kind):
     assert share_above_zero(kind, range(2)) == 0
 
 
-def test_nothing_is_said_to_be_learnt_by_an_untrained_network():
+def test_nothing_is_said_to_be_learned_by_an_untrained_network():
     row = first_row(untrained_gru, 0, "right", untrained_gru)
     assert row["gain_low"] > 0  # an untrained network binds, too
-    assert row["learnt_low"] <= 0
+    assert row["learned_low"] <= 0
 
 
 @pytest.mark.soak
@@ -112,8 +112,8 @@ def test_no_bindings_are_said_of_states_that_have_none_many_times(kind):
 
 
 @pytest.mark.soak
-def test_nothing_is_said_to_be_learnt_by_an_untrained_network_many_times():
+def test_nothing_is_said_to_be_learned_by_an_untrained_network_many_times():
     rows = [first_row(untrained_gru, seed, "right", untrained_gru) for seed in range(50)]
-    share = np.mean([row["learnt_low"] > 0 for row in rows])
-    print(f"untrained GRU: learnt above 0 in {share:.0%} of {len(rows)}")
+    share = np.mean([row["learned_low"] > 0 for row in rows])
+    print(f"untrained GRU: learned above 0 in {share:.0%} of {len(rows)}")
     assert share <= 0.05
