@@ -55,7 +55,7 @@ def summarize_decoding(table: pd.DataFrame) -> Statement:
 
 
 def show_word_names(folder: Path) -> View:
-    """The share of words in clusters that have a name, head by head, beside the untrained twin."""
+    """The share of words in clusters that have a name, head by head, beside the baseline model."""
     clusters = load_word_names(folder)
     counts = count_names(clusters, WORD_KEYS)
     names = [place(site, head) for site, head in zip(counts["site"], counts["head"], strict=True)]

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator, PercentFormatter
 
+from tprprobe.figures.look import current_look
 from tprprobe.figures.maps import Points, draw_points
 from tprprobe.figures.scenes import Dots, Grid, Lines, Scene, Shares, Squares
 from tprprobe.figures.squares import draw_squares, frame, paint_squares
@@ -15,8 +16,10 @@ from tprprobe.figures.strips import Strips, draw_strips
 from tprprobe.figures.style import (
     FAINT,
     MUTED,
+    PANEL_TITLE,
     Drawing,
     count_columns,
+    fit_across,
     headline,
     legend,
     line_colors,
@@ -113,10 +116,10 @@ def _draw_shares(shares: Shares, ax: Axes | None) -> Any:
 
 def _draw_lines(lines: Lines, ax: Axes | None) -> Any:
     panels = lines.rows["panel"].unique().tolist()
-    across = min(lines.across, len(panels))
+    across = fit_across(min(lines.across, len(panels)), 1.5)
     down = -(-len(panels) // across)
     names = [name for name in lines.rows["line"].unique() if not name.startswith("_")]
-    width = max(2.4 * across + 0.8, 4.6)
+    width = current_look().inches or max(2.4 * across + 0.8, 4.6)
     legend_rows = len(names) // count_columns(width, names)
     height = 1.9 * down + 0.8 + LEGEND_ROW * max(0, legend_rows - 2)
     figure, axes = open_panels(width, height, down, across, ax)
@@ -125,8 +128,10 @@ def _draw_lines(lines: Lines, ax: Axes | None) -> Any:
     styles = style_lines(lines.rows)
     for name, panel in zip(panels, axes.flat, strict=False):
         draw_panel(panel, lines, name, styles)
-        tidy(panel, name if len(panels) > 1 else lines.title or name, grid="y")
-        panel.title.set_fontsize(7.5 if len(panels) > 1 else 9)
+        if len(panels) > 1:
+            tidy(panel, name, grid="y", size=PANEL_TITLE)
+        else:
+            tidy(panel, lines.title or name, grid="y")
         panel.set_xlabel(lines.x if name in panels[-across:] else "")
     for panel in axes[:, 0]:
         panel.set_ylabel(lines.label)
@@ -212,7 +217,8 @@ def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Mapping[str,
 
 
 def _draw_grid(grid: Grid, ax: Axes | None) -> Any:
-    across = min(grid.across, len(grid.pictures))
+    across, has_labels = min(grid.across, len(grid.pictures)), isinstance(grid.pictures[0], Lines)
+    across = fit_across(across, 2) if has_labels else across
     down = -(-len(grid.pictures) // across)
     width, height = _measure(grid.pictures)
     figure, axes = open_panels(across * width + 0.4, down * height + 0.6, down, across, ax)
@@ -226,10 +232,10 @@ def _draw_grid(grid: Grid, ax: Axes | None) -> Any:
             panel.set(xlabel=picture.x, ylabel=picture.label)
         else:
             paint_squares(panel, picture)
-        tidy(panel, picture.title, grid="y" if isinstance(picture, Lines) else "")
+        grid_axis = "y" if isinstance(picture, Lines) else ""
+        tidy(panel, picture.title, grid_axis, PANEL_TITLE)
         if isinstance(picture, Squares):
             frame(panel)
-        panel.title.set_fontsize(7.5)
     if grid.title:
         headline(figure, grid.title)
     _explain(figure, axes.flat, ax)

@@ -14,7 +14,7 @@ WORD_KEYS = ["site", "head", "model"]
 
 
 def word_heads_table(named: pd.DataFrame) -> Table:
-    """One row per head: how many clusters of labelled words have names, beside the untrained twin."""
+    """One row per head: how many clusters of labelled words have names, beside the baseline model."""
     counts = count_names(named, WORD_KEYS).to_dict("records")
     rows = [{"site": "", "head": "", "model": row["model"]} | head_cells(row) for row in counts]
     return Table(pd.DataFrame(rows), "Heads whose clusters of words have names")
