@@ -335,13 +335,13 @@ def test_input_embeddings_are_a_control(tmp_path):
     assert hidden["best_control"] in ("static", "identity")
     table = probe_table(rows.assign(model="planted"))
     assert [*table.cells["side"]] == ["layers", "layers self"]
-    assert {*table.cells["learnt from"]} == {f"{hidden['n_train']:,}"}
+    assert {*table.cells["learned from"]} == {f"{hidden['n_train']:,}"}
     assert table.cells["strongest control"].str.contains("static|identity").all()
     assert [axes.get_title(loc="left") for axes in table.draw().axes] == [
-        f"POS, {place}\nlearnt from {hidden['n_train']:,} targets"
+        f"POS, {place}\nlearned from {hidden['n_train']:,} targets"
         for place in ("layers", "layers self")
     ]
-    assert screen(rows)["learnt from"].tolist() == [f"{hidden['n_train']:,}"] * 2
+    assert screen(rows)["learned from"].tolist() == [f"{hidden['n_train']:,}"] * 2
     without = probe(store, "pos", sites="*.hidden", most=1000, controls="static")
     assert {*without["control"]} == {"real", "static", "majority", "identity"}
 

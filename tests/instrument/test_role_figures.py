@@ -40,7 +40,7 @@ def test_the_table_shows_every_scheme_beside_its_controls(run):
     gain = float(re.search(r"\((.*)\)", right["+ bindings"])[1])
     steps = [float(right[name].split()[0]) for name in ("+ roles", "+ bindings")]
     assert gain == pytest.approx(steps[1] - steps[0], abs=2e-3)
-    assert re.match(r"0\.\d{3} \[", right["learnt"])
+    assert re.match(r"0\.\d{3} \[", right["learned"])
     assert re.search(r"the cheapest within its interval left\*right \(", table.caption)
     assert re.match(r"-?\d\.\d{3} \[", right["withheld"])
 
