@@ -76,6 +76,7 @@ class Drawing(Figure):
             **options: Those of ``matplotlib.figure.Figure.savefig``.
         """
         if self.get_layout_engine() is not None:
+            _wrap_titles(self)
             self.draw_without_rendering()
             self.set_layout_engine(None)  # "none" would lay out, and so draw, at every saving
         kind = options.get("format") or Path(str(fname)).suffix.lstrip(".").lower()
@@ -139,8 +140,8 @@ def _wrap_title(axes: Any, title: str) -> str:
     return wrap_lines(title, axes.figure.bbox.width / axes.figure.dpi / columns)
 
 
-def wrap_titles(figure: Figure) -> None:
-    """Breaks titles of panels where they would leave a narrow figure."""
+def _wrap_titles(figure: Figure) -> None:
+    """Breaks titles of panels where they would leave the figure."""
     figure.draw_without_rendering()
     lefts = [axes.get_position().x0 for axes in figure.axes if axes.get_title(loc="left")]
     for axes in figure.axes:

@@ -14,7 +14,7 @@ from tprprobe.figures.catalogue.entries import Entry, find_figure, load_figures
 from tprprobe.figures.catalogue.loaders import INPUTS, Loaded, name_result
 from tprprobe.figures.look import Look
 from tprprobe.figures.scenes import Scene
-from tprprobe.figures.style import Drawing, save, wrap_titles
+from tprprobe.figures.style import Drawing, save
 from tprprobe.figures.tables import TEXTS, Table
 from tprprobe.store import Store
 from tprprobe.store.reader import Source, as_store
@@ -144,8 +144,6 @@ def _finish(name: str, picture: Picture, look: Look, ax: Axes | None = None) -> 
         figure = dots.render(figure, ax) if isinstance(figure, Scene) else figure.draw(ax)
     if ax is None:
         look.finish(figure)
-        if look.width and figure.get_layout_engine() is not None:
-            wrap_titles(figure)
     return figure
 
 
