@@ -16,7 +16,7 @@ STAYS = """<style>
 .st-key-asked-lead { max-height: 38vh; overflow-y: auto; }
 @media (max-width: 768px) { [data-testid="stLayoutWrapper"]:has(> .st-key-asked-lead) { top: 3.6rem; } }
 </style>"""
-MAPS = "**Attention of every head** – click a map to ablate its head: its output becomes 0"
+CLICKS = {"show": "enlarges the map", "ablate": "ablates the head: its output becomes 0"}
 MAX_LAYERS = 8  # layers whose maps are shown at once
 
 
@@ -99,10 +99,23 @@ def show_heads(prompt, heads) -> None:
     elif count <= MAX_LAYERS or st.toggle(
         f"Attention heads of all {count} layers", key="every_head"
     ):
-        st.markdown(MAPS)
-        groups = tp.dashboard.attention.pack_heads(heads, " becomes 0 (click again to undo)")
-        ramp = tp.figures.theme.find_theme(state.is_dark()).scale
-        canvas.offer_picks("asked-heads", groups, ramp=ramp)
+        views, dark = tp.dashboard.attention, state.is_dark()
+        ramp = tp.figures.theme.find_theme(dark).scale
+        choices = [*CLICKS]
+        click = st.radio("A click on a map", choices, 0, CLICKS.get, "click", horizontal=True)
+        if click == "ablate":
+            groups = views.pack_heads(heads, " becomes 0 (click again to undo)")
+            canvas.offer_picks("asked-heads", groups, ramp=ramp)
+            return
+        chosen = st.session_state.get("enlarged", "")
+        keep = lambda text: st.session_state.update(enlarged=text)  # noqa: E731
+        look = {"ramp": ramp, "look": "shown", "one": True, "picked": chosen}
+        canvas.offer_picks("shown-heads", views.pack_heads(heads), keep, **look)
+        site, _, head = chosen.rpartition(":")
+        if site in heads and int(head) < len(heads[site]):
+            st.markdown(f"**{state.escape(site)}, head {head}**")
+            packed = views.pack_prompt(prompt.tokens, heads[site][int(head)], dark)
+            canvas.mount("attend", "asked-map", packed)
 
 
 def show_salience(prompt, name: str) -> None:

@@ -72,13 +72,16 @@ def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_p
     given = ["name", str(path), "--site", ENCODER, "--k", "16", "--out", str(out)]
     done = CliRunner().invoke(app, given)
     assert done.exit_code == 0, done.output
-    assert f"{len(own)} of 16" in done.output
+    assert f"trained {len(own)} of 16" in done.output
     pd.testing.assert_frame_equal(load_word_names(out), named)
     again = CliRunner().invoke(app, given)
     assert again.exit_code != 0
     assert "--resume" in str(again.exception or again.output)
     assert [*find_runs(tmp_path).beside(trained, "word-names").values()] == [out]
-    assert len(words_table(load_word_names(out)).cells) == len(own)
+    cells = words_table(load_word_names(out)).cells
+    assert (cells["unnamed because"] == "").sum() == len(own)
+    proposed = named[(named["model"] == "trained") & (named["candidate"] != "")]
+    assert len(cells) == len(proposed)
     view = show_word_names(out)
     assert view.data["value"].tolist() == count_names(named, WORD_KEYS)["coverage"].tolist()
 
