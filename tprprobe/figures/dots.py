@@ -31,6 +31,7 @@ from tprprobe.figures.style import (
 
 MARKERS, DASHES = "osD^vPX*", ("-", "--", ":", "-.")
 CONTROL, EMBEDDING = "strongest control", -1  # the layer that stands for the embedding
+NARROW = 4  # inches, in which titles have two lines
 LEGEND_ROW = 0.16  # inches
 LEGIBLE = 0.05  # the smallest share that a number is written on
 MAX_MARKERS, MAX_TICKS = 16, 8  # points of a line with markers, and of an axis with a tick each
@@ -85,8 +86,11 @@ def _draw_shares(shares: Shares, ax: Axes | None) -> Any:
     """Bars whose parts are side by side; parts of 5 % and more have their number written in them."""
     rows, panels = shares.rows, shares.rows["panel"].unique().tolist()
     names, parts = rows["name"].unique().tolist(), rows["part"].unique().tolist()
-    size = 0.6 + 3.2 * len(panels), 0.3 * len(names) + 1.2
-    figure, axes = open_panels(*size, 1, len(panels), ax, sharey=True)
+    width = current_look().inches or 0.6 + 3.2 * len(panels)
+    legend_rows = -(-len(parts) // count_columns(width, parts))
+    height = 0.3 * len(names) + 1.2 + LEGEND_ROW * (legend_rows - 1) + 0.3 * (width < NARROW)
+    figure, axes = open_panels(width, height, 1, len(panels), ax, sharey=True)
+    legible = LEGIBLE * 3.2 * len(panels) / width
     colors = dict(zip(parts, [*palette(len(parts) - 1), to_rgb(FAINT)], strict=True))
     for panel, title in zip(axes.flat, panels, strict=True):
         table = rows[rows["panel"] == title].pivot(index="name", columns="part", values="value")
@@ -97,13 +101,13 @@ def _draw_shares(shares: Shares, ax: Axes | None) -> Any:
             panel.barh(
                 range(len(names)), widths[part], 0.72, starts[part], color=colors[part], label=part
             )
-            for y, (start, width, value) in enumerate(
+            for y, (start, share, value) in enumerate(
                 zip(starts[part], widths[part], values[part], strict=True)
             ):
-                if width >= LEGIBLE:
+                if share >= legible:
                     look: Any = {"ha": "center", "va": "center", "fontsize": 6.5}
                     look |= {"color": text_color(colors[part])}
-                    panel.text(start + width / 2, y, f"{value:.0%}", **look)
+                    panel.text(start + share / 2, y, f"{value:.0%}", **look)
         panel.set(xlim=(0, 1), ylim=(len(names) - 0.4, -0.6), xlabel=shares.label)
         panel.set_yticks(range(len(names)), names, parse_math=False)
         panel.xaxis.set_major_formatter(PercentFormatter(1))
@@ -259,7 +263,7 @@ def _explain(figure: Any, axes: Iterable[Axes], ax: Axes | None) -> None:
         below: Any = {
             "loc": "outside lower center",
             "ncols": columns,
-            "handlelength": 3,
+            "handlelength": 2 if current_look().width else 3,
         }
         where = ax if ax is not None and ax in figure.axes else figure
         legend(where, [*handles.values()], [*handles], **below)

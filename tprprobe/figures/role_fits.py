@@ -100,10 +100,13 @@ def summarize_cheapest(place: str, scores: pd.DataFrame, measure: str) -> str:
     """A sentence: the scheme with the highest score, and that with the fewest pairs that reaches its interval."""
     schemes: Any = scores.drop_duplicates("roles")
     best: Any = schemes.loc[schemes[measure].idxmax()]
+    text = f"{place}: best {best['roles']} ({best[measure]:.3f}, {int(best['pairs'])} pairs)"
     near = schemes[schemes[measure] >= best[f"{measure}_low"]]
+    if near.empty or len(schemes) == 1:  # too few documents for an interval, or nothing to compare
+        return f"{text}."
     cheapest: Any = near.loc[near["pairs"].astype(int).idxmin()]
     return (
-        f"{place}: best {best['roles']} ({best[measure]:.3f}, {int(best['pairs'])} pairs); the cheapest within its "
+        f"{text}; the cheapest within its "
         f"interval {cheapest['roles']} ({cheapest[measure]:.3f}, {int(cheapest['pairs'])} pairs)."
     )
 

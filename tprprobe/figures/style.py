@@ -30,7 +30,7 @@ NO_DATES = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Softw
 # Okabe and Ito (2008): told apart with any of the common color-vision deficiencies.
 HUES = ("#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#0072B2", "#F0E442")
 SHADES = (1.0, 0.45, 1.6)  # full, light and dark versions of each hue
-LETTER, BOLD_LETTER = 0.048, 0.078  # inches, of small text and of titles
+LETTER, LABEL_LETTER, BOLD_LETTER = 0.048, 0.062, 0.078  # inches, of small text, labels, titles
 TITLE, PANEL_TITLE = 9, 7.5  # points, of figures and of one of several panels
 RAMP = "viridis"  # of values in an order, such as positions
 INK, MUTED, FAINT, WRONG = "#1a1a1a", "#5c5c5c", "#d8d8d8", "#B34700"
@@ -76,7 +76,7 @@ class Drawing(Figure):
             **options: Those of ``matplotlib.figure.Figure.savefig``.
         """
         if self.get_layout_engine() is not None:
-            _wrap_titles(self)
+            _wrap_labels(self)
             self.draw_without_rendering()
             self.set_layout_engine(None)  # "none" would lay out, and so draw, at every saving
         kind = options.get("format") or Path(str(fname)).suffix.lstrip(".").lower()
@@ -140,12 +140,14 @@ def _wrap_title(axes: Any, title: str) -> str:
     return wrap_lines(title, axes.figure.bbox.width / axes.figure.dpi / columns)
 
 
-def _wrap_titles(figure: Figure) -> None:
-    """Breaks titles of panels where they would leave the figure."""
+def _wrap_labels(figure: Figure) -> None:
+    """Breaks titles and labels of panels where they would leave these."""
     figure.draw_without_rendering()
     lefts = [axes.get_position().x0 for axes in figure.axes if axes.get_title(loc="left")]
     for axes in figure.axes:
         left, title = axes.get_position().x0, axes.get_title(loc="left")
+        height = axes.get_position().height * figure.get_figheight()
+        axes.set_ylabel(wrap_lines(axes.get_ylabel(), height, LABEL_LETTER))
         right = min((x for x in lefts if x > left + 0.05), default=1.0)
         for text in axes.findobj(Text) if title else ():
             if text.get_text() == title:
@@ -161,7 +163,7 @@ def fit_across(n: int, least: float) -> int:
 
 def wrap_lines(text: str, width: float, letter: float = BOLD_LETTER, indent: str = "") -> str:
     """The text in lines of so many inches."""
-    characters = max(24, int(width / letter))
+    characters = max(12, int(width / letter))
     lines = [wrap(line, characters, subsequent_indent=indent) or [""] for line in text.split("\n")]
     return "\n".join(row for rows in lines for row in rows)
 
@@ -169,7 +171,8 @@ def wrap_lines(text: str, width: float, letter: float = BOLD_LETTER, indent: str
 def count_columns(width: float, labels: Sequence[str]) -> int:
     """How many entries of a legend stand beside each other in so many inches."""
     letters = LETTER * max(map(len, labels), default=1)
-    columns = int(width / (0.6 + letters) / current_look().scale)
+    handle = 0.4 if current_look().width else 0.6
+    columns = int(width / (handle + letters) / current_look().scale)
     return max(1, min(columns, 4, len(labels)))
 
 
