@@ -72,13 +72,16 @@ def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_p
     arguments = ["name", str(path), "--site", ENCODER, "--k", "16", "--out", str(out)]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
-    assert f"{len(of_trained)} of 16" in result.output
+    assert f"trained {len(of_trained)} of 16" in result.output
     pd.testing.assert_frame_equal(load_word_names(out), word_table)
     repeated = CliRunner().invoke(app, arguments)
     assert repeated.exit_code != 0
     assert "--resume" in str(repeated.exception or repeated.output)
     assert [*find_runs(tmp_path).beside(trained, "word-names").values()] == [out]
-    assert len(words_table(load_word_names(out)).cells) == len(of_trained)
+    cells = words_table(load_word_names(out)).cells
+    assert (cells["unnamed because"] == "").sum() == len(of_trained)
+    proposed = word_table[(word_table["model"] == "trained") & (word_table["candidate"] != "")]
+    assert len(cells) == len(proposed)
     view = show_word_names(out)
     assert view.data["value"].tolist() == count_names(word_table, WORD_KEYS)["coverage"].tolist()
 
