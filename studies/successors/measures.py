@@ -144,6 +144,7 @@ class RoleSwap:
 
     sample: Sample
     is_asked: bool  # whether the first of the two is the one that is asked for
+    n_roles: int = 0  # of a model that has the roles of all places at every step
     seed: int = 0
 
     @cached_property
@@ -175,15 +176,25 @@ class RoleSwap:
         if self.sample.task == "recall":
             cue = self.sample.sources[row][-1]
             return [f for f, (_, c) in zip(fillers, bindings, strict=True) if c == cue]
-        return fillers[::-1]
+        return fillers[::-1] if self.sample.task == "reverse" else fillers
 
     def edit(self, roles: Tensor) -> Tensor:
         """The roles of all steps, those of the two fillers exchanged."""
+        if self.n_roles:
+            return self.edit_places(roles)
         order = torch.arange(roles.shape[1]).repeat(len(roles), 1)
         for row, pair in enumerate(self.exchanged):
             i, j = (self.sample.step_of(n + 1) for n in pair)
             order[row, i], order[row, j] = j, i
         return roles.gather(1, order[..., None].expand_as(roles))
+
+    def edit_places(self, roles: Tensor) -> Tensor:
+        """The roles of all places at every step, those of two places exchanged."""
+        order = torch.arange(self.n_roles).repeat(len(roles), 1)
+        for row, (i, j) in enumerate(self.exchanged):
+            order[row, i], order[row, j] = j, i
+        by_place = roles.unflatten(-1, (self.n_roles, -1))
+        return by_place.gather(2, order[:, None, :, None].expand_as(by_place)).flatten(-2)
 
 
 @torch.no_grad()
