@@ -113,7 +113,7 @@ class SoftTPR(Model[SoftTPRConfig, WrittenState, WrittenState]):
             )
         soft, fillers, bindings = self.bind(source)
         if self.training:
-            loss = self.quantization_loss(soft, fillers) + self.pair_loss(source, fillers, bindings)
+            loss = self.quantization_loss(soft) + self.pair_loss(source, fillers, bindings)
             bindings = AddedLoss.apply(bindings, loss)
         return WrittenState(bindings.sum(1), torch.zeros_like(lengths))
 
@@ -143,12 +143,16 @@ class SoftTPR(Model[SoftTPRConfig, WrittenState, WrittenState]):
 
     def quantize(self, soft: Float[Tensor, "*batch d_filler"]) -> Float[Tensor, "*batch d_filler"]:
         """The nearest fillers of the dictionary."""
-        return self.fillers(torch.cdist(soft.flatten(0, -2), self.fillers.weight).argmin(-1)).view_as(soft)
+        return self.fillers(
+            torch.cdist(soft.flatten(0, -2), self.fillers.weight).argmin(-1)
+        ).view_as(soft)
 
-    def quantization_loss(self, soft: Tensor, fillers: Tensor) -> Float[Tensor, ""]:
+    def quantization_loss(self, soft: Tensor) -> Float[Tensor, ""]:
         nearest = self.quantize(soft.detach())
         commitment = F.mse_loss(soft, nearest.detach(), reduction="none").sum(-1)
-        return (F.mse_loss(nearest, soft.detach(), reduction="none").sum(-1) + commitment / 2).mean()
+        return (
+            F.mse_loss(nearest, soft.detach(), reduction="none").sum(-1) + commitment / 2
+        ).mean()
 
     def pair_loss(
         self, source: Int[Tensor, "batch seq"], fillers: Tensor, bindings: Tensor
@@ -168,7 +172,10 @@ class SoftTPR(Model[SoftTPRConfig, WrittenState, WrittenState]):
         distances = (fillers - fillers_of_pair).norm(dim=-1)
         is_exchanged = F.one_hot(distances.argmax(-1), config.n_roles)[..., None].bool()
         loss = config.supervision * F.cross_entropy(distances, place)
-        for kept, other, written in ((bindings, bindings_of_pair, pair), (bindings_of_pair, bindings, source)):
+        for kept, other, written in (
+            (bindings, bindings_of_pair, pair),
+            (bindings_of_pair, bindings, source),
+        ):
             mixed = torch.where(is_exchanged, other, kept).sum(1)
             logits = self.write(mixed[:, None].expand(-1, config.n_roles + 1, -1))
             loss = loss + config.exchange * F.cross_entropy(
