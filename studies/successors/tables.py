@@ -27,8 +27,13 @@ FOLDER = Path(__file__).parent
 SHARES, MODELS, MEASURED = FOLDER / "shares.csv", FOLDER / "models.csv", "measured.json"
 MEMORY, N_SEARCHED = "encoder.0.tpr", 1000
 PLACES = ("left", "right")
-DESIGNED = {"recall": ("before", "after"), "reverse": PLACES, "copy": PLACES}
-ROLES = {"recall": "before", "reverse": "left", "copy": "left"}  # by which operations bind
+DESIGNED = {"recall": ("before", "after"), "reverse": PLACES, "copy": PLACES, "trees": PLACES}
+ROLES = {
+    "recall": "before",
+    "reverse": "left",
+    "copy": "left",
+    "trees": "left",
+}  # by which operations bind
 UNITS = {"recall": "?"}  # the token behind the last filler; elsewhere the last one
 
 
@@ -36,6 +41,8 @@ def find_sites(model: str) -> list[str]:
     """The sites whose states are decomposed, the memory first."""
     if model == "transformer":
         return [f"encoder.{PLAN['models'][model]['n_layers'][0] - 1}.hidden"]
+    if model == "tree-machine":
+        return ["machine.2.tpr"]
     return ["encoder.0.hidden"] if model == "lstm" else [MEMORY, "encoder.0.hidden"]
 
 
@@ -75,10 +82,10 @@ def measure(training: Training, runs: Path) -> dict[str, Any]:
             untrained = training.build_untrained(runs, seed)
             shares += _share_rows(training, untrained, sample, "untrained", seed)
     row |= _search(training, model)
-    if MEMORY in find_sites(training.model):
+    if training.model not in ("lstm", "transformer"):
         row |= _measure_swaps(model, sample)
-        if not has_fixed_roles(model):
-            row |= measure_role_sources(model, sample)
+    if MEMORY in find_sites(training.model) and not has_fixed_roles(model):
+        row |= measure_role_sources(model, sample)
     return {"model": row, "shares": shares}
 
 
@@ -115,8 +122,11 @@ def _measure_swaps(model: Model, sample: Sample) -> dict[str, Any]:
 
 
 def _search(training: Training, model: Model) -> dict[str, Any]:
-    """The roles that are found in the first site, and the operation that binds designed roles."""
+    """The roles that are found in the first site (of a tree machine, in what it reads), and the operation that binds
+    designed roles.
+    """
     unit, site = UNITS.get(training.task, "last"), find_sites(training.model)[0]
+    site = site.replace("machine.2", "encoder.0")
     with tempfile.TemporaryDirectory() as folder:
         data = tp.load_data(training.data, split="dev", n=N_SEARCHED)
         store = tp.extract(model, data, [site], out=Path(folder) / "store", control=False)
