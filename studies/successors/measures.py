@@ -83,9 +83,9 @@ def measure_accuracy(model: Model, data: str, split: str) -> float:
 
 @torch.no_grad()
 def measure_shares(
-    model: Model, sample: Sample, site: str, is_shuffled: bool = False
+    model: Model, sample: Sample, site: str, every_step: bool = False, is_shuffled: bool = False
 ) -> Iterator[dict[str, Any]]:
-    """The shares of fillers, roles and bindings in a site's states, after every filler from the second on.
+    """The shares of fillers, roles and bindings in a site's states, after the last filler or after every one from the second on.
 
     As a control, roles are shuffled within sequences.
     """
@@ -93,7 +93,7 @@ def measure_shares(
     with tp.capture(model, [site]) as captured:
         model.encode(source)
     states, rng = captured[site].double().numpy(), np.random.default_rng(SHARE_SEED)
-    for n_bound, step in sample.list_steps():
+    for n_bound, step in [*sample.list_steps()][0 if every_step else -1 :]:
         rows = sample.list_distinct(step)
         bindings = [sample.bindings(row)[:n_bound] for row in rows]
         if is_shuffled:

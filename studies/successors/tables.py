@@ -91,7 +91,8 @@ def measure(training: Training, runs: Path) -> dict[str, Any]:
 
 def measure_shuffled(training: Training, model: Model, sample: Sample) -> dict[str, float]:
     """The share of bindings to roles that are shuffled within sequences, in the first site after the last filler."""
-    *_, last = measure_shares(model, sample, find_sites(training.model)[0], is_shuffled=True)
+    site = find_sites(training.model)[0]
+    *_, last = measure_shares(model, sample, site, is_shuffled=True)
     return {
         f"shuffled{end}": last[name]
         for end, name in (("", "share"), ("_low", "low"), ("_high", "high"))
@@ -102,8 +103,11 @@ def _share_rows(
     training: Training, model: Model, sample: Sample, weights: str, seed: int
 ) -> Iterator[dict[str, Any]]:
     head = {"task": training.task, "model": training.model, "weights": weights, "seed": seed}
-    for site in find_sites(training.model):
-        for row in measure_shares(model, sample, site):
+    first, *others = find_sites(training.model)
+    is_trained = weights == "trained"
+    for site in [first, *(others if is_trained else ())]:
+        every_step = is_trained and site == first
+        for row in measure_shares(model, sample, site, every_step):
             yield head | {"site": site} | row
 
 
