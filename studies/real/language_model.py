@@ -108,7 +108,8 @@ def _between(early: pd.DataFrame, late: pd.DataFrame) -> Interval:
     """The mean learned gain of the first layers minus that of the last, with the layers' mean half-width."""
     value = float(early["learned"].mean() - late["learned"].mean())
     early_half, late_half = (
-        float((layers["learned_high"] - layers["learned_low"]).mean()) / 2 for layers in (early, late)
+        float((layers["learned_high"] - layers["learned_low"]).mean()) / 2
+        for layers in (early, late)
     )
     half = float(np.hypot(early_half, late_half))
     return Interval(value, value - half, value + half)
