@@ -45,7 +45,7 @@ def evidence_run(tmp_path_factory, make_model):
         patch.setattr(analyses, "MAPS", 24)
         patch.setattr(analyses, "PAIRS", 30)
         patch.setattr(analyses, "K", 5)
-        patch.setattr(analyses, "PROJECTIONS", 2)
+        patch.setattr(analyses, "PROJECTIONS", 3)
         mixes = [mix.model_copy(update={"n": 20}) for mix in analyses.read_training()]
         patch.setattr(analyses, "read_training", lambda: mixes)
         yield analyse(tmp_path_factory.mktemp("results"), 24)
@@ -127,9 +127,9 @@ def test_ones_digits_are_judged_by_counts_and_not_by_names(evidence_run, page):
     projected = evidence_run.naming.ones.query(
         "vectors == 'random' and layer == 1 and polarity == 'numerator'"
     )
-    assert len(projected) == 2
+    assert len(projected) == 3
     assert DRAWS == 20
-    assert "(least to most of 2)" in page
+    assert "(least to most of 3)" in page
 
 
 def test_expressions_that_are_trained_on_in_other_words_are_found():
