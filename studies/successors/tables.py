@@ -21,6 +21,7 @@ from studies.successors.measures import (
 from studies.successors.trainings import PLAN, Training, list_trainings
 from tprprobe.files.writing import write_file
 from tprprobe.models.protocol import Model
+from tprprobe.store import Store
 from tprprobe.training.loop import MODEL
 
 FOLDER = Path(__file__).parent
@@ -28,12 +29,7 @@ SHARES, MODELS, MEASURED = FOLDER / "shares.csv", FOLDER / "models.csv", "measur
 MEMORY, N_SEARCHED = "encoder.0.tpr", 1000
 PLACES = ("left", "right")
 DESIGNED = {"recall": ("before", "after"), "reverse": PLACES, "copy": PLACES, "trees": PLACES}
-ROLES = {
-    "recall": "before",
-    "reverse": "left",
-    "copy": "left",
-    "trees": "left",
-}  # by which operations bind
+PREDICTED = {("reverse", "fast-weight-memory"), ("copy", "soft-tpr")}  # of which operation
 UNITS = {"recall": "?"}  # the token behind the last filler; elsewhere the last one
 
 
@@ -126,22 +122,30 @@ def _measure_swaps(model: Model, sample: Sample) -> dict[str, Any]:
 
 
 def _search(training: Training, model: Model) -> dict[str, Any]:
-    """The roles that are found in the first site (of a tree machine, in what it reads), and the operation that binds
-    designed roles.
-    """
+    """The roles that are found in the first site (of a tree machine, in what it reads), and the operation, where it is asked for."""
     unit, site = UNITS.get(training.task, "last"), find_sites(training.model)[0]
     site = site.replace("machine.2", "encoder.0")
     with tempfile.TemporaryDirectory() as folder:
         data = tp.load_data(training.data, split="dev", n=N_SEARCHED)
         store = tp.extract(model, data, [site], out=Path(folder) / "store", control=False)
         scheme = tp.search_roles(store, site, unit=unit).found
-        table = tp.compare_operations(store, site, ROLES[training.task], unit=unit)
+        row = {"roles": scheme, "is_designed": names_role(training.task, scheme)}
+        return row | (find_operation(store, site) if asks_operation(training) else {})
+
+
+def asks_operation(training: Training) -> bool:
+    """Of recall nobody asks; of the other tasks, of all seeds where a prediction needs it, else of the first."""
+    is_predicted = (training.task, training.model) in PREDICTED
+    return training.task != "recall" and (is_predicted or training.seed == PLAN["seeds"][0])
+
+
+def find_operation(store: Store, site: str) -> dict[str, Any]:
+    """The operation that binds symbols to places: that which is named, and that with the largest R²."""
+    table = tp.compare_operations(store, site, "left", unit="last")
     best = table.iloc[int(table["r2"].argmax())]
     operations = table.loc[table["is_named"], "operation"]
     outer = table.set_index("operation").loc["outer product"]
     return {
-        "roles": scheme,
-        "is_designed": names_role(training.task, scheme),
         "operation": operations.iloc[0] if len(operations) else "",
         "best": best["operation"],
         "best_r2": best["r2"],
