@@ -100,7 +100,7 @@ def summarize_models(
             "binds": f"{(trained['low'] > MIN_SHARE).sum()} of {len(rows)}",
             "learned": f"{learned:+.3f} [{learned - half:+.3f}, {learned + half:+.3f}]",
             "operation": name_operations(rows),
-            "designed role is found": f"{rows['is_designed'].astype(bool).sum()} of {len(rows)}",
+            "designed role is found": count_designed(rows),
             "swap obeys algebra": spread(rows["algebra"]),
             "other swaps change nothing": spread(rows["elsewhere"]),
         }
@@ -116,10 +116,17 @@ def name_operations(rows: pd.DataFrame) -> str:
     >>> name_operations(pd.DataFrame({"operation": ["outer product", ""], "best": ["outer product", "rotation"]}))
     'outer product 1, (rotation 1)'
     """
+    rows = rows[rows["best"].notna()]
     is_named = rows["operation"].fillna("") != ""
     named, best = rows["operation"][is_named].value_counts(), rows["best"][~is_named].value_counts()
     texts = [f"{name} {n}" for name, n in named.items()]
-    return ", ".join(texts + [f"({name} {n})" for name, n in best.items()])
+    return ", ".join(texts + [f"({name} {n})" for name, n in best.items()]) or "–"
+
+
+def count_designed(rows: pd.DataFrame) -> str:
+    """In how many of the trainings that were searched a designed role was found."""
+    searched = rows["is_designed"].dropna()
+    return f"{searched.astype(bool).sum()} of {len(searched)}" if len(searched) else "–"
 
 
 def measure_learned(chosen: pd.DataFrame) -> tuple[float, float]:
@@ -165,7 +172,7 @@ def number(value: float) -> str:
 
 def list_operations(models: pd.DataFrame) -> Iterator[dict[str, str]]:
     """A row for every trained model: the operation that is named, and how well operations predict unseen pairs."""
-    for row in models.to_dict("records"):
+    for row in models[models["best"].notna()].to_dict("records"):
         named = row["operation"] if isinstance(row["operation"], str) else ""
         yield {
             "task": row["task"],
@@ -257,7 +264,9 @@ def _beyond_both(models: pd.DataFrame, shares: pd.DataFrame, prediction: Any) ->
 
 def _outer(models: pd.DataFrame, _shares: pd.DataFrame, prediction: Any) -> Case:
     chosen = models[
-        models["model"].isin(prediction["models"]) & (models["task"] == prediction["task"])
+        models["model"].isin(prediction["models"])
+        & (models["task"] == prediction["task"])
+        & models["best"].notna()
     ]
     is_outer = (chosen["best"] == "outer product") | (chosen["operation"] == "outer product")
     means = is_outer.groupby(chosen["model"]).mean()

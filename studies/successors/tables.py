@@ -29,7 +29,9 @@ SHARES, MODELS, MEASURED = FOLDER / "shares.csv", FOLDER / "models.csv", "measur
 MEMORY, N_SEARCHED = "encoder.0.tpr", 1000
 PLACES = ("left", "right")
 DESIGNED = {"recall": ("before", "after"), "reverse": PLACES, "copy": PLACES, "trees": PLACES}
-PREDICTED = {("reverse", "fast-weight-memory"), ("copy", "soft-tpr")}  # of which operation
+OPERATIONS = {("reverse", "fast-weight-memory"), ("copy", "soft-tpr")}  # asked of all seeds
+SEARCHED = {("reverse", model) for model in ("fast-weight-memory", "aid", "d3")} | OPERATIONS
+CONTROLS = ("lstm", "transformer")  # without roles, fillers and bindings by design
 UNITS = {"recall": "?"}  # the token behind the last filler; elsewhere the last one
 
 
@@ -78,7 +80,7 @@ def measure(training: Training, runs: Path) -> dict[str, Any]:
             untrained = training.build_untrained(runs, seed)
             shares += _share_rows(training, untrained, sample, "untrained", seed)
     row |= _search(training, model)
-    if training.model not in ("lstm", "transformer"):
+    if training.model not in CONTROLS:
         row |= _measure_swaps(model, sample)
     if MEMORY in find_sites(training.model) and not has_fixed_roles(model):
         row |= measure_role_sources(model, sample)
@@ -122,21 +124,23 @@ def _measure_swaps(model: Model, sample: Sample) -> dict[str, Any]:
 
 
 def _search(training: Training, model: Model) -> dict[str, Any]:
-    """The roles that are found in the first site (of a tree machine, in what it reads), and the operation, where it is asked for."""
-    unit, site = UNITS.get(training.task, "last"), find_sites(training.model)[0]
-    site = site.replace("machine.2", "encoder.0")
+    """The roles that are found in the first site (of a tree machine, in what it reads), and the operation; of all seeds where
+    a prediction needs them, else of the first.
+    """
+    name, is_first = (training.task, training.model), training.seed == PLAN["seeds"][0]
+    searches = name in SEARCHED or (is_first and training.model not in CONTROLS)
+    asks_operation = name in OPERATIONS or (is_first and training.task != "recall")
+    if not (searches or asks_operation):
+        return {}
+    site = find_sites(training.model)[0].replace("machine.2", "encoder.0")
+    unit, row = UNITS.get(training.task, "last"), dict[str, Any]()
     with tempfile.TemporaryDirectory() as folder:
         data = tp.load_data(training.data, split="dev", n=N_SEARCHED)
         store = tp.extract(model, data, [site], out=Path(folder) / "store", control=False)
-        scheme = tp.search_roles(store, site, unit=unit).found
-        row = {"roles": scheme, "is_designed": names_role(training.task, scheme)}
-        return row | (find_operation(store, site) if asks_operation(training) else {})
-
-
-def asks_operation(training: Training) -> bool:
-    """Of recall nobody asks; of the other tasks, of all seeds where a prediction needs it, else of the first."""
-    is_predicted = (training.task, training.model) in PREDICTED
-    return training.task != "recall" and (is_predicted or training.seed == PLAN["seeds"][0])
+        if searches:
+            scheme = tp.search_roles(store, site, unit=unit).found
+            row = {"roles": scheme, "is_designed": names_role(training.task, scheme)}
+        return row | (find_operation(store, site) if asks_operation else {})
 
 
 def find_operation(store: Store, site: str) -> dict[str, Any]:
