@@ -5,7 +5,7 @@ from pathlib import Path
 from tprprobe.figures.catalogue.entries import Entry, list_figures
 
 DOCS = Path(__file__).parents[2] / "docs"
-DRAWN = (  # of the papers' report, and by studies.book
+PICTURE_PATHS = (  # of the papers' report, and by studies.book
     "../studies/results/report/{}.svg",
     "images/gallery/{}.webp",
 )
@@ -55,16 +55,20 @@ def write_gallery() -> str:
     sections = {name: f"## {title}" for name, title in PAPERS.items()} | {
         "": "## Beyond the papers"
     }
-    told: dict[str, list[str]] = {name: [] for name in sections}
+    sections_of: dict[str, list[str]] = {name: [] for name in sections}
     entries = list_figures()
     variants = {entry.maker.like: entry.name for entry in entries}
     for entry in entries:
-        told[next((name for name in PAPERS if entry.name.startswith(f"{name}-")), "")].append(
-            _show(entry, variants.get(entry.name, entry.name))
-        )
+        sections_of[
+            next((name for name in PAPERS if entry.name.startswith(f"{name}-")), "")
+        ].append(_show(entry, variants.get(entry.name, entry.name)))
     return (
         "\n\n".join(
-            [HEAD.strip(), REAL, *("\n\n".join([sections[name], *told[name]]) for name in sections)]
+            [
+                HEAD.strip(),
+                REAL,
+                *("\n\n".join([sections[name], *sections_of[name]]) for name in sections),
+            ]
         )
         + "\n"
     )
@@ -72,23 +76,25 @@ def write_gallery() -> str:
 
 def figure_command(entry: Entry) -> str:
     """The command that draws a figure, with placeholders for its inputs."""
-    given = "".join(
+    options = "".join(
         " --store STORE" if name == "store" else " --ckpt FOLDER"
         for name in dict.fromkeys(entry.inputs)
     )
-    return f"tprprobe figure {entry.name}{given} --out {entry.name}.pdf"
+    return f"tprprobe figure {entry.name}{options} --out {entry.name}.pdf"
 
 
 def _show(entry: Entry, picture: str) -> str:
     """The section of a figure; its picture may be one of the same drawing with other settings."""
-    made = "; ".join(each.text.replace("give ", "") for each in entry.inputs.values())
-    drawn = [name for each in DRAWN if (DOCS / (name := each.format(picture))).is_file()]
+    inputs = "; ".join(
+        requirement.text.replace("give ", "") for requirement in entry.inputs.values()
+    )
+    pictures = [name for path in PICTURE_PATHS if (DOCS / (name := path.format(picture))).is_file()]
     image = (
-        f"![{entry.title}]({drawn[0]}){{ loading=lazy }}\n\n"
-        if drawn
+        f"![{entry.title}]({pictures[0]}){{ loading=lazy }}\n\n"
+        if pictures
         else PEOPLE
         if "votes" in entry.inputs
         else ""
     )
-    needs = f"Made of {made}.\n\n" if made else ""
+    needs = f"Made of {inputs}.\n\n" if inputs else ""
     return f"### {entry.title}\n\n{image}{needs}```sh\n{figure_command(entry)}\n```"

@@ -27,20 +27,20 @@ def write_notebook(text: str) -> str:
 
 def divide(text: str) -> Iterator[tuple[str, str]]:
     """The cells of a page in order: their kind and their source."""
-    at = 0
+    position = 0
     for block in BLOCK.finditer(text):
-        yield from _prose(text[at : block.start()])
+        yield from _prose(text[position : block.start()])
         language, code, _ = block.groups()
         yield "code", (SHELL if language == "sh" else "") + code.rstrip("\n")
-        at = block.end()
-    yield from _prose(text[at:])
+        position = block.end()
+    yield from _prose(text[position:])
 
 
 def add_download(markdown: str, name: str) -> str:
     """A page with a link to its notebook below its title."""
-    title, _, rest = markdown.partition("\n\n")
+    title, _, body = markdown.partition("\n\n")
     link = f"[Download this page as a notebook]({name.rpartition('/')[2]}.ipynb)"
-    return f"{title}\n\n{link}{{ download }}\n\n{rest}"
+    return f"{title}\n\n{link}{{ download }}\n\n{body}"
 
 
 def _prose(text: str) -> Iterator[tuple[str, str]]:
@@ -50,6 +50,6 @@ def _prose(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _cell(kind: str, source: str, number: int) -> dict[str, Any]:
-    about: dict[str, Any] = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}}
+    fields: dict[str, Any] = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}}
     code = {"execution_count": None, "outputs": []} if kind == "code" else {}
-    return {**about, **code, "source": source}
+    return {**fields, **code, "source": source}

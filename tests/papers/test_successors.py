@@ -194,9 +194,9 @@ def test_an_edit_at_a_step_goes_on_to_later_steps_alone(name, site):
     assert not torch.equal(edited[:, 0], logits[:, 0])
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [*MODELS, "soft-tpr"])
 def test_pads_change_nothing_and_a_cache_gives_the_same(name):
-    model = model_of(name)
+    model = soft_tpr() if name == "soft-tpr" else model_of(name)
     together = model(SOURCE, TARGET)
     alone = model(SOURCE[1:, :4], TARGET[1:])
     assert torch.allclose(together[1:], alone, atol=1e-6)
@@ -207,6 +207,70 @@ def test_pads_change_nothing_and_a_cache_gives_the_same(name):
     written = generate(model, SOURCE, 4)
     assert torch.equal(generate(model, SOURCE[1:, :4], 4)[0, :2], written[1, :2])
     assert generate(model, SOURCE, 4, beam=2).shape[0] == 2
+
+
+def soft_tpr(**options: Any) -> Any:
+    return model_of("soft-tpr", **{"d_role": 8, "d_filler": 5, "d_model": 7} | options)
+
+
+def test_a_soft_tpr_is_unbound_quantized_and_bound_again():
+    model = soft_tpr()
+    w = weights(model)
+    logits, acts = read(model, SOURCE)
+    np.testing.assert_allclose(w["roles"] @ w["roles"].T, np.eye(6), atol=1e-6)
+    for row, last in ((0, 5), (1, 3)):
+        soft = acts["encoder.0.tpr"][row, last].double().numpy().reshape(5, 8) @ w["roles"].T
+        distances = ((soft.T[:, None] - w["fillers.weight"]) ** 2).sum(-1)
+        fillers = w["fillers.weight"][distances.argmin(1)]
+        tpr = (fillers.T @ w["roles"]).ravel()
+        np.testing.assert_allclose(acts["decoder.0.tpr"][row, 0].numpy(), tpr, atol=1e-5)
+        written = affine(w, "output", np.maximum(affine(w, "to_hidden", tpr), 0))
+        np.testing.assert_allclose(logits[row].numpy(), written.reshape(7, -1)[:2], atol=1e-4)
+
+
+def test_an_exchange_of_roles_of_a_soft_tpr_exchanges_its_bindings():
+    model = soft_tpr()
+    _, acts = read(model, SOURCE)
+    order = [1, 0, 2, 3, 4, 5]
+
+    def exchange(roles: torch.Tensor) -> torch.Tensor:
+        return roles.unflatten(-1, (6, 8))[:, :, order].flatten(-2)
+
+    _, edited = read(model, SOURCE, {"encoder.0.role": exchange})
+    fillers = acts["encoder.0.filler"][:, -3].unflatten(-1, (6, 5))
+    tpr = edited["encoder.0.binding"][:, -3].unflatten(-1, (6, 5, 8)).sum(1)
+    read_again = (tpr @ model.roles.T).mT
+    assert torch.allclose(read_again, fillers[:, order], atol=1e-5)
+
+
+def test_the_losses_of_a_soft_tpr_train_its_dictionary_and_its_roles():
+    model = soft_tpr().train()
+    torch.manual_seed(0)
+    source = torch.randint(4, VOCAB, (32, 6))
+    soft, fillers, bindings = model.bind(source)
+    model.quantization_loss(soft).backward()
+    used = torch.cdist(soft.flatten(0, 1), model.fillers.weight).argmin(-1).unique()
+    assert model.fillers.weight.grad[used].any(1).all()
+    model.zero_grad()
+    loss = model.pair_loss(source, fillers.detach(), bindings.detach())
+    loss.backward()
+    assert model.output.weight.grad.any()
+    assert model.fillers.weight.grad is None or not model.fillers.weight.grad.any()
+    model.zero_grad()
+    model.decode(source[:, :2], model.encode(source))[0].sum().backward()
+    with_losses = model.to_tpr.weight.grad.clone()
+    model.zero_grad()
+    model.eval().decode(source[:, :2], model.encode(source))[0].sum().backward()
+    assert not torch.allclose(with_losses, model.to_tpr.weight.grad)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"n_roles": 5}, r"a source of 6 symbols"), ({"d_role": 4}, r"6 are not orthonormal in 4")],
+)
+def test_a_soft_tpr_has_a_role_for_every_symbol(options, message):
+    with pytest.raises(InputError, match=message):
+        soft_tpr(**options).encode(SOURCE)
 
 
 def test_a_tpr_rnn_reads_whole_sentences():
@@ -282,6 +346,16 @@ def test_bad_settings_are_one_line(name, message):
 
 def test_the_instrument_names_none_of_them():
     root = Path(tp.__file__).parent
-    names = ("successors", "fast-weight", "FastWeight", "tpr-rnn", "TPRRNN", '"aid"', '"d3"')
+    names = (
+        "successors",
+        "fast-weight",
+        "FastWeight",
+        "tpr-rnn",
+        "TPRRNN",
+        "soft-tpr",
+        "SoftTPR",
+        '"aid"',
+        '"d3"',
+    )
     texts = {path: path.read_text("utf-8") for path in root.rglob("*.py")}
     assert [(path.name, n) for path, text in texts.items() for n in names if n in text] == []

@@ -64,9 +64,7 @@ def figure(
     height: Annotated[float | None, typer.Option(help="Inches; default: in proportion.")] = None,
     fontsize: Annotated[float | None, typer.Option(help="Points of the labels of axes.")] = None,
     title: Annotated[str | None, typer.Option(help="Another title; '' for none.")] = None,
-    label: Annotated[
-        list[str] | None, typer.Option(help="Other words for some: OLD=NEW.")
-    ] = None,
+    label: Annotated[list[str] | None, typer.Option(help="Other words for some: OLD=NEW.")] = None,
     colors: Annotated[str | None, typer.Option(help="Colors, divided by commas.")] = None,
     dpi: Annotated[float | None, typer.Option(help="Dots per inch of a PNG file.")] = None,
     style: Annotated[Path | None, typer.Option(help="A style file, .mplstyle.")] = None,

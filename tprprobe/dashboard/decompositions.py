@@ -20,7 +20,7 @@ FAMILIES = {"bag": "fillers alone", "additive": "+ roles", "factored": "+ bindin
 FAMILIES |= {"saturated": "+ a vector for every pair"}
 STEPS = {"bag": "fillers alone", "additive": "roles", "factored": "bindings"}  # of a sentence
 STEP = ["roles", "step", "r2", "r2_low", "r2_high", "gain", "gain_low", "gain_high"]
-STEP += ["learnt", "learnt_low", "learnt_high", "twin", "rank", "n", "n_fit"]
+STEP += ["learned", "learned_low", "learned_high", "twin", "rank", "n", "n_fit"]
 
 
 def read_scores(folders: Iterable[Path], kind: Kind = DECOMPOSITIONS) -> pd.DataFrame:

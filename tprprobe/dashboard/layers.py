@@ -24,7 +24,7 @@ from tprprobe.store import Store
 COLUMNS = ["panel", "line", "x", "value", "low", "high", "told", "sure", "site", "page", "query"]
 CONTROLS = ["shuffled roles", "shuffled fillers", "random vectors", "permuted", "untrained"]
 MAX_MEASURES = 4  # of the first line
-GAINS = {"gain": "gain of bindings", "learnt": "learned of the gain"}
+GAINS = {"gain": "gain of bindings", "learned": "learned of the gain"}
 Measured = Iterator[tuple[pd.DataFrame, pd.DataFrame]]  # lines, bands of their strongest controls
 
 

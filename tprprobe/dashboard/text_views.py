@@ -68,14 +68,18 @@ def show_text_states(texts: TextComparison) -> View:
     pairs = zip(first["token"], first["other_token"], strict=True)
     names = [sign(a) if a == b else f"{sign(a)} → {sign(b)}" for a, b in pairs]
     note = "1 − cosine of the states of aligned tokens: 0 is the same direction."
-    return View(title, table, _square(table, "position", _number(names), "token", title), None, note)
+    return View(
+        title, table, _square(table, "position", _number(names), "token", title), None, note
+    )
 
 
 def show_text_heads(texts: TextComparison) -> View:
     """How differently heads look at the two texts: a row a layer, a column a head."""
     title = "How differently heads look at the two texts"
     names = [*map(str, range(texts.heads["head"].max() + 1))]
-    note = "The share of attention that is elsewhere, over tokens of both texts (mean over queries)."
+    note = (
+        "The share of attention that is elsewhere, over tokens of both texts (mean over queries)."
+    )
     scene = _square(texts.heads, "head", names, "head", title)
     return View(title, texts.heads, scene, None, note)
 
@@ -86,7 +90,9 @@ def _square(table: pd.DataFrame, column: str, names: list[str], axis: str, title
     values = wide.reindex(table["site"].unique()).to_numpy(float)
     rows, told = [*map(site_label, table["site"].unique())], np.char.mod("%.2f", values)
     texts = told if len(names) <= WRITTEN else None
-    return Squares(np.minimum(values, 1), rows, names, ("", axis), texts, told, bar="distance", title=title)
+    return Squares(
+        np.minimum(values, 1), rows, names, ("", axis), texts, told, bar="distance", title=title
+    )
 
 
 def _number(tokens) -> list[str]:

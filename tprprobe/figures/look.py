@@ -51,7 +51,9 @@ class Look:
 
     def measure(self, width: float, height: float, keeps_shape: bool) -> tuple[float, float]:
         """The size of a figure that would choose ``width`` and ``height``."""
-        new = self.inches or (width * self.height / height if keeps_shape and self.height else width)
+        new = self.inches or (
+            width * self.height / height if keeps_shape and self.height else width
+        )
         return new, self.height or (height * new / width if keeps_shape else height)
 
     @contextmanager
@@ -106,4 +108,3 @@ USUAL = Look()
 def current_look() -> Look:
     """The look of figures that are made now."""
     return _LOOK.get(USUAL)
-

@@ -61,7 +61,8 @@ def summarize_words(named: pd.DataFrame) -> str:
     """How many clusters of words have a name, model by model."""
     counts = count_names(named, ["model"])
     shares = [
-        f"{row['model']} {row['named']:.0f} of {row['clusters']:.0f}" for _, row in counts.iterrows()
+        f"{row['model']} {row['named']:.0f} of {row['clusters']:.0f}"
+        for _, row in counts.iterrows()
     ]
     clusters = "Clusters of words whose name holds on documents on which it was not chosen"
     return f"{clusters}: {'; '.join(shares)}."

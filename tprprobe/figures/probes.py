@@ -166,7 +166,7 @@ def _warn_of_fewer_targets(probes: pd.DataFrame) -> str:
         for (task, side, control), n in counts.items()
         if n < (1 - ALIKE) * counts[task, side, "real"]
     ]
-    return f"\nLearnt from fewer targets: {', '.join(warnings)}." if warnings else ""
+    return f"\nLearned from fewer targets: {', '.join(warnings)}." if warnings else ""
 
 
 def _title(task: str) -> str:

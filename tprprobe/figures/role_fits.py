@@ -72,7 +72,7 @@ def _row(name: str, site: str, roles: str, fits: pd.DataFrame, measure: str) -> 
     texts = {"name": name, "site": site, "roles": roles, "family": str(main["family"])}
     texts |= {"rank": str(main["rank"]) or "–"}
     texts |= {label: _step(fits, family) for family, label in STEPS}
-    texts["learned"] = _score(main, "learnt") if "learnt" in main else "–"
+    texts["learned"] = _score(main, "learned") if "learned" in main else "–"
     texts |= {"score": _score(main, measure), "withheld": _score(main, f"{measure}_withheld")}
     for title, (family, control) in COLUMNS.items():
         rows = fits[fits["control"] == control]
@@ -152,8 +152,8 @@ def _describe_gains(families: pd.DataFrame) -> str:
     bound = rows.get(FACTORED)
     if bound and not binds(bound):
         texts[-1] += " (not beyond shuffled roles)"
-    if bound and np.isfinite(bound.get("learnt", np.nan)):
-        texts.append(f"learned {_score(bound, 'learnt')}")
+    if bound and np.isfinite(bound.get("learned", np.nan)):
+        texts.append(f"learned {_score(bound, 'learned')}")
     return write_minus(", ".join(texts))
 
 

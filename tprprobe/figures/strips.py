@@ -148,7 +148,11 @@ def draw_strips(
         handles = [Patch(color=color, label=text) for color, text in scene.key]
         size = 6 * (scale if ax else 1)
         look: Any = {"frameon": False, "fontsize": size, "handlelength": 1, "borderaxespad": 0}
-        at: Any = {"loc": "upper left", "bbox_to_anchor": (0, 0), "ncols": _count_keys(width, scene)}
+        at: Any = {
+            "loc": "upper left",
+            "bbox_to_anchor": (0, 0),
+            "ncols": _count_keys(width, scene),
+        }
         axes.legend(handles=handles, columnspacing=1, **at, **look)
     return figure
 

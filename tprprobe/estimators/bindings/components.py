@@ -39,13 +39,14 @@ from jaxtyping import Float64, Int, Shaped
 from scipy.sparse import csr_array
 
 from tprprobe.errors import InputError
-from tprprobe.estimators.bindings.block_moments import Basis, Component, estimate
+from tprprobe.estimators.bindings.block_moments import Basis, Component, Moments
 from tprprobe.estimators.bindings.order_residuals import subtract_expected
 from tprprobe.estimators.bindings.pair_counts import (
     Bindings,
     PairCounts,
     beside,
     beyond_each,
+    cooccur,
     divide_by_length,
     split_by_count,
     times,
@@ -118,10 +119,9 @@ class BindingComponents:
         groups = np.arange(len(parts[0])) if groups is None else pd.factorize(groups)[0]
         _check(len(parts[0]), y, groups)
         self.n_groups_ = int(groups.max()) + 1
-        block = divide_into_blocks(groups, min(self.n_blocks, self.n_groups_), self.random_state)
-        model = Steps(parts, narrow(y, self.random_state), block, self.random_state)
+        model = Steps.prepare(parts, groups, self.n_blocks, self.random_state)
         self.shares_ = pd.DataFrame(
-            [{"step": step, **model.measure(step).columns("share")} for step in self.steps]
+            [{"step": step, **model.measure(step, y).columns("share")} for step in self.steps]
         ).rename(columns={"share_low": "low", "share_high": "high"})
         return self
 
@@ -183,58 +183,77 @@ def narrow(states: np.ndarray, seed: int) -> Float64[np.ndarray, "unit d"]:
 class Steps:
     """The nested steps of a decomposition: what each measures, beyond which fixed columns, beside which random components."""
 
-    def __init__(
-        self, parts: Sequence[PairCounts], states: np.ndarray, block: np.ndarray, seed: int
-    ):
-        order, self.seed = np.argsort(block, kind="stable"), seed
+    @classmethod
+    def prepare(
+        cls, parts: Sequence[PairCounts], groups: np.ndarray, n_blocks: int, seed: int
+    ) -> "Steps":
+        """The steps of units whose groups are joined to blocks; any states of these units are measured with them."""
+        return cls(parts, divide_into_blocks(groups, min(n_blocks, int(groups.max()) + 1), seed), seed)  # fmt: skip
+
+    def __init__(self, parts: Sequence[PairCounts], block: np.ndarray, seed: int):
+        self.order = order = np.argsort(block, kind="stable")
+        self.seed, self.moments = seed, dict[str, Moments | None]()
         self.blocks = [
             slice(a, b) for a, b in itertools.pairwise(np.cumsum([0, *np.bincount(block)]))
         ]
-        self.states, self.ones = states[order], np.ones(len(states))
-        most = min(MAX_FIXED, len(states) // UNITS_PER_COLUMN)
+        self.ones = np.ones(len(order))
+        most = min(MAX_FIXED, len(order) // UNITS_PER_COLUMN)
         fillers, roles = (
             beside(*columns)[order]
             for columns in zip(*((p.fillers, p.roles) for p in parts), strict=True)
         )
         self.fillers, self.rare = split_by_count(fillers, FREQUENT, most // 3)
+        self.all_fillers = split_by_count(fillers, FREQUENT, most)
         self.roles, self.rare_roles = split_by_count(roles, FREQUENT, most)
         self.pairs = beside(*map(subtract_expected, parts))[order]
+        ends = np.cumsum([0, *(1 + part.filler_of.max() for part in parts)])
+        self.filler_of = np.concatenate(
+            [at + part.filler_of for at, part in zip(ends, parts, strict=False)]
+        )
         lengths = parts[-1].lengths[order]
         self.rare_by_length = times(self.rare, lengths if parts[-1].has_shares else 1 / lengths)
+        self.together = times(cooccur(fillers), 1 / lengths)
         least = max(UNITS_PER_BIN, self.fillers.nnz // MAX_FIXED)
         columns = beside(self.ones, self.fillers)
         self.length, self.by_length = lengths, divide_by_length(columns, lengths, least, MAX_BINS)
 
-    def measure(self, step: str) -> Interval:
-        """The share of a step."""
+    def measure(self, step: str, states: np.ndarray) -> Interval:
+        """The share of a step in the states of the units."""
+        if step not in self.moments:
+            self.moments[step] = self._prepare(step)
+        moments = self.moments[step]
+        return moments.measure(narrow(states, self.seed)[self.order]) if moments else Interval(0.0, 0.0, 0.0)  # fmt: skip
+
+    def _prepare(self, step: str) -> Moments | None:
+        """The moments of a step, None if it has no columns."""
         base = beside(self.ones)
         bag = beside(self.length, self.fillers)
-        rare = [Component.random(self.rare, step == FILLERS)]
         if step == FILLERS:
-            return self._estimate(base, bag, rare)
+            frequent, rare = self.all_fillers
+            bag = beside(self.length, frequent, np.asarray(rare.sum(1)))
+            return self._draw(base, bag, [Component.random(rare, True)])
+        rare = [Component.random(self.rare)]
         base = beside(base, bag)
         if step == ROLES:
-            return self._estimate(
-                base, self.roles, [*rare, Component.random(self.rare_roles, True)]
-            )
+            return self._draw(base, self.roles, [*rare, Component.random(self.rare_roles, True)])
         base = beside(base, self.roles)
         rare += [Component.random(self.rare_roles)]
         if step == BY_LENGTH:
             beyond = beyond_each(self.rare_by_length, self.rare)
-            return self._estimate(base, self.by_length, [*rare, Component.random(beyond, True)])
+            return self._draw(base, self.by_length, [*rare, Component.random(beyond, True)])
         base = beside(base, self.by_length)
-        rare += [Component.random(self.rare_by_length)]
-        if self.pairs.shape[1] <= min(FEW_PAIRS, len(self.states) // UNITS_PER_COLUMN):
-            return self._estimate(base, self.pairs, rare)
-        return self._estimate(base, None, [*rare, Component.random(self.pairs, True)])
+        rare += [Component.random(self.rare_by_length), Component.random(self.together)]
+        if self.pairs.shape[1] <= min(FEW_PAIRS, len(self.order) // UNITS_PER_COLUMN):
+            return self._draw(base, self.pairs, rare)
+        return self._draw(base, None, [*rare, Component.random(self.pairs, True, self.filler_of)])
 
-    def _estimate(
+    def _draw(
         self, base: csr_array, columns: csr_array | None, components: list[Component]
-    ) -> Interval:
+    ) -> Moments | None:
         basis = Basis.span(base)
         if columns is not None and len(beyond := Basis.span(columns, basis)):
             components = [Component.fixed(beyond), *components]
         components = [of for of in components if of.columns.shape[1] and abs(of.columns).sum()]  # pyright: ignore[reportOptionalSubscript]
         if not any(of.is_measured for of in components):
-            return Interval(0.0, 0.0, 0.0)
-        return estimate(self.states, basis, components, self.blocks, self.seed)
+            return None
+        return Moments.draw(basis, components, self.blocks, self.seed)
