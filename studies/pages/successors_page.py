@@ -1,5 +1,6 @@
 """The page on networks that are built to bind, from the tables in ``studies/successors``."""
 
+import inspect
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,17 +13,22 @@ import tprpapers.successors
 from studies.successors.tables import MODELS, SHARES
 from studies.successors.trainings import PLAN
 from studies.templates import fill, table
-from tprprobe.figures.style import FAINT, HUES, INK, MUTED, Drawing, drawing, tidy
+from tprprobe.analyses.decomposition.binding_claims import MIN_SHARE
+from tprprobe.figures.style import HUES, INK, MUTED, Drawing, drawing, tidy
 from tprprobe.files.settings import read_toml
+from tprprobe.models.architectures import find_architecture
 
 IMAGE = "images/successors.svg"
 PREDICTIONS = Path(tprpapers.successors.__file__).with_name("predictions.toml")
-RECALLED = ("systematic test", "other swaps change nothing")  # columns of recall alone
+TASKS = ("recall", "reverse", "copy", "trees")
+OF_TASKS = {"systematic test": ("recall", "trees"), "other swaps change nothing": ("recall",)}
 TITLES = {
     "fast-weight-memory": "Fast Weight Memory",
     "tpr-rnn": "TPR-RNN",
     "aid": "AID",
     "d3": "D3",
+    "soft-tpr": "Soft TPR Autoencoder",
+    "tree-machine": "Differentiable Tree Machine",
     "lstm": "LSTM",
     "transformer": "Transformer",
 }
@@ -35,12 +41,13 @@ def make_page(_runs: Path) -> str:
     return fill(
         Path(__file__).parent,
         "successors.md.j2",
-        recall=table([row for task, row in rows if task == "recall"]),
-        reverse=table(reverse) if (reverse := [r for task, r in rows if task == "reverse"]) else "",
+        results={name: table([row for task, row in rows if task == name]) for name in TASKS},
+        sizes=table(list_sizes(models)),
         seeds=table(list_seeds(models)),
-        operations=table(operations) if (operations := [*list_operations(models)]) else "",
+        operations=table(list_operations(models)),
         steps=table(list_steps(shares)),
         predictions=table(decide(models, shares)),
+        min_share=MIN_SHARE,
         n_models=len(models),
         rank=correlate(models, shares),
         shuffled=[f"{value:+.3f}" for value in models["shuffled"].agg(["min", "max"])],
@@ -60,30 +67,66 @@ def is_second_site(shares: pd.DataFrame) -> pd.Series:
     return has_memory & shares["site"].str.endswith(".hidden")
 
 
+def list_sizes(models: pd.DataFrame) -> Iterator[dict[str, str]]:
+    """For every model its lines of code and its parameters on every task."""
+    for model, rows in models.groupby("model", sort=False):
+        counts = rows.groupby("task")["parameters"].first()
+        yield {"model": TITLES[str(model)], "lines of code": str(count_lines(str(model)))} | {
+            f"parameters, {task}": f"{counts[task]:,.0f}" if task in counts else "–"
+            for task in TASKS
+        }
+
+
+def count_lines(model: str) -> int:
+    """The lines of the module of a model's class."""
+    architecture, _ = find_architecture(PLAN["models"][model]["architecture"])
+    return len(Path(inspect.getfile(architecture)).read_text("utf-8").splitlines())
+
+
 def summarize_models(
     models: pd.DataFrame, shares: pd.DataFrame
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """For every task and model a row: the mean of its seeds, the least and the most."""
     last = last_shares(shares)
-    for (task, model), of in models.groupby(["task", "model"], sort=False):
+    for (task, model), rows in models.groupby(["task", "model"], sort=False):
         chosen = last[(last["task"] == task) & (last["model"] == model)]
-        trained = chosen.loc[chosen["weights"] == "trained", "share"]
+        trained = chosen[chosen["weights"] == "trained"]
         learned, half = measure_learned(chosen)
         row = {
             "model": TITLES[str(model)],
-            "seeds": str(len(of)),
-            "parameters": f"{of['parameters'].iloc[0]:,}",
-            "right answers, held out": spread(of["dev"]),
-            "systematic test": spread(of["test"]),
-            "share of bindings": spread(trained),
+            "right answers, held out": spread(rows["dev"]),
+            "systematic test": spread(rows["test"]),
+            "share of bindings": f"{trained['share'].mean():.3f} [{trained['low'].min():.3f}, {trained['high'].max():.3f}]",
+            "binds": f"{(trained['low'] > MIN_SHARE).sum()} of {len(rows)}",
             "learned": f"{learned:+.3f} [{learned - half:+.3f}, {learned + half:+.3f}]",
-            "swap obeys algebra": spread(of["algebra"]),
-            "other swaps change nothing": spread(of["elsewhere"]),
+            "operation": name_operations(rows),
+            "designed role is found": count_designed(rows),
+            "swap obeys algebra": spread(rows["algebra"]),
+            "other swaps change nothing": spread(rows["elsewhere"]),
         }
         yield (
             str(task),
-            {name: text for name, text in row.items() if task == "recall" or name not in RECALLED},
+            {name: text for name, text in row.items() if task in OF_TASKS.get(name, TASKS)},
         )
+
+
+def name_operations(rows: pd.DataFrame) -> str:
+    """The operations that are named, with the number of seeds; of the other seeds that with the largest R², in brackets.
+
+    >>> name_operations(pd.DataFrame({"operation": ["outer product", ""], "best": ["outer product", "rotation"]}))
+    'outer product 1, (rotation 1)'
+    """
+    rows = rows[rows["best"].notna()]
+    is_named = rows["operation"].fillna("") != ""
+    named, best = rows["operation"][is_named].value_counts(), rows["best"][~is_named].value_counts()
+    texts = [f"{name} {n}" for name, n in named.items()]
+    return ", ".join(texts + [f"({name} {n})" for name, n in best.items()]) or "–"
+
+
+def count_designed(rows: pd.DataFrame) -> str:
+    """In how many of the trainings that were searched a designed role was found."""
+    searched = rows["is_designed"].dropna()
+    return f"{searched.astype(bool).sum()} of {len(searched)}" if len(searched) else "–"
 
 
 def measure_learned(chosen: pd.DataFrame) -> tuple[float, float]:
@@ -116,20 +159,23 @@ def list_seeds(models: pd.DataFrame) -> Iterator[dict[str, str]]:
             "seed": str(row["seed"]),
             "roles that are found": f"`{row['roles']}`",
             "has a designed role": "yes" if row["is_designed"] else "no",
-            "role vectors: variance between designed roles": f"{row['role_by_role']:.3f}",
-            "between fillers": f"{row['role_by_filler']:.3f}",
-            "systematic test": spread(pd.Series([row["test"]])).partition(" ")[0],
-            "swap obeys algebra": f"{row['algebra']:.3f}",
+            "role vectors: variance between designed roles": number(row["role_by_role"]),
+            "between fillers": number(row["role_by_filler"]),
+            "systematic test": number(row["test"]),
+            "swap obeys algebra": number(row["algebra"]),
         }
 
 
+def number(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.3f}"
+
+
 def list_operations(models: pd.DataFrame) -> Iterator[dict[str, str]]:
-    """A row for every memory whose operation was asked for."""
-    if "best" not in models:
-        return
+    """A row for every trained model: the operation that is named, and how well operations predict unseen pairs."""
     for row in models[models["best"].notna()].to_dict("records"):
-        named = row["operation"] if isinstance(row["operation"], str) else "none"
+        named = row["operation"] if isinstance(row["operation"], str) else ""
         yield {
+            "task": row["task"],
             "model": TITLES[row["model"]],
             "seed": str(row["seed"]),
             "operation that is named": named or "none",
@@ -140,16 +186,11 @@ def list_operations(models: pd.DataFrame) -> Iterator[dict[str, str]]:
 
 def list_steps(shares: pd.DataFrame) -> Iterator[dict[str, str]]:
     """A row for every task, model and site: the bindings' share after every filler, the mean of all seeds."""
-    bound = shares[shares["part"] == "bindings"]
-    keys = ["task", "model", "site", "weights"]
-    for (task, model, site, weights), of in bound.groupby(keys, sort=False):
+    bound = shares[(shares["part"] == "bindings") & (shares["weights"] == "trained")]
+    keys = ["task", "model", "site"]
+    for (task, model, site), of in bound.groupby(keys, sort=False):
         steps = of.groupby("step")["share"].mean()
-        row = {
-            "task": str(task),
-            "model": TITLES[str(model)],
-            "site": f"`{site}`",
-            "weights": weights,
-        }
+        row = {"task": str(task), "model": TITLES[str(model)], "site": f"`{site}`"}
         yield row | {f"after {n}": f"{steps[n]:.3f}" if n in steps else "–" for n in range(2, 7)}
 
 
@@ -211,12 +252,24 @@ def _beyond(rival: str) -> Callable[[pd.DataFrame, pd.DataFrame, Any], Case]:
     return measure
 
 
+def _beyond_both(models: pd.DataFrame, shares: pd.DataFrame, prediction: Any) -> Case:
+    means = _mean_of("test")(models, shares, prediction)
+    first, *rivals = prediction["models"]
+    return (
+        {first: means[first] - sum(means[m] for m in rivals)}
+        if {*prediction["models"]} <= {*means}
+        else {}
+    )
+
+
 def _outer(models: pd.DataFrame, _shares: pd.DataFrame, prediction: Any) -> Case:
-    if "best" not in models:
-        return {}
-    asked = models[models["model"].isin(prediction["models"]) & models["best"].notna()]
-    is_outer = (asked["best"] == "outer product") | (asked["operation"] == "outer product")
-    means = is_outer.groupby(asked["model"]).mean()
+    chosen = models[
+        models["model"].isin(prediction["models"])
+        & (models["task"] == prediction["task"])
+        & models["best"].notna()
+    ]
+    is_outer = (chosen["best"] == "outer product") | (chosen["operation"] == "outer product")
+    means = is_outer.groupby(chosen["model"]).mean()
     return {str(model): float(mean) for model, mean in means.items()}
 
 
@@ -230,6 +283,18 @@ STATISTICS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Any], Case]] = {
     "swap-is-local": _mean_of("elsewhere"),
     "decomposition-generalizes": _beyond("fast-weight-memory"),
     "memories-generalize": _beyond("lstm"),
+    "reversing-binds": _learned,
+    "reversing-lstm-binds": _lowest_share,
+    "reversing-swaps": _mean_of("algebra"),
+    "soft-tpr-binds": _lowest_share,
+    "soft-tpr-learns": _learned,
+    "soft-tpr-places": _mean_of("is_designed"),
+    "soft-tpr-outer": _outer,
+    "soft-tpr-swaps": _mean_of("algebra"),
+    "soft-tpr-binds-more": _share_above_lstm,
+    "tree-machine-generalizes": _beyond_both,
+    "tree-machine-learns": _learned,
+    "tree-machine-swaps": _mean_of("algebra"),
 }
 
 
@@ -243,36 +308,43 @@ def correlate(models: pd.DataFrame, shares: pd.DataFrame) -> dict[str, str]:
 
 
 def draw_figures() -> dict[str, Drawing]:
-    """Left, the bindings' share of every model after the last pair; right, swaps of roles against the systematic test."""
+    """A row for every task and model: left the bindings' share, right swaps of roles beside right answers."""
     models, shares = pd.read_csv(MODELS), pd.read_csv(SHARES)
-    last = last_shares(shares).query("task == 'recall'")
-    names = [name for name in TITLES if name in set(last["model"])]
-    figure = drawing(7.2, 2.8)
-    left, right = figure.subplots(1, 2)
-    draw_shares(left, last, names)
-    recall = models[(models["task"] == "recall") & models["algebra"].notna()]
-    for (name, rows), color in zip(recall.groupby("model", sort=False), HUES, strict=False):
-        right.scatter(rows["algebra"], rows["test"], s=30, color=color, label=TITLES[str(name)])
-    right.plot([0, 1], [0, 1], color=FAINT, linewidth=0.8, zorder=0)
-    right.set_xlim(-0.03, 1.03)
-    right.set_ylim(-0.03, 1.03)
-    right.set_xlabel("roles exchanged: answers of the algebra")
-    right.set_ylabel("new combinations: right answers")
-    right.legend(frameon=False, fontsize=6.5, loc="lower right")
+    last = last_shares(shares)
+    names = [*dict.fromkeys(zip(models["task"], models["model"], strict=True))]
+    heights = {
+        name: i + TASKS.index(name[0]) for i, name in enumerate(names)
+    }  # a gap between tasks
+    figure = drawing(7.2, 4.2)
+    left, right = figure.subplots(1, 2, sharey=True)
+    for weights, color, face in (("untrained", MUTED, "none"), ("trained", HUES[5], HUES[5])):
+        rows = last[last["weights"] == weights]
+        label = "random weights" if weights == "untrained" else weights
+        draw_points(left, rows, "share", heights, color=color, face=face, label=label)
+    hard = models.assign(hard=models["test"].fillna(models["dev"]))
+    draw_points(right, hard, "hard", heights, MUTED, "none", "right answers")
+    draw_points(right, hard, "algebra", heights, HUES[0], HUES[0], "answers of the algebra")
+    left.set_yticks([*heights.values()], [f"{TITLES[m]}, {task}" for task, m in names])
+    left.invert_yaxis()
+    left.axvline(0, color=INK, linewidth=0.5)
+    left.set_xlabel("share of variance due to bindings")
+    right.set_xlabel("share of answers")
     tidy(left, "How much the state binds")
-    tidy(right, "Swaps and new combinations")
+    tidy(right, "Exchanged roles, and hardest test")
+    for axes in (left, right):
+        axes.legend(frameon=False, fontsize=6.5, loc="lower right")
     return {IMAGE: figure}
 
 
-def draw_shares(axes: Any, last: pd.DataFrame, names: list[str]) -> None:
-    """A row for every model, a point for every seed; models with random weights are open circles."""
-    for weights, color, face in (("untrained", MUTED, "none"), ("trained", HUES[5], HUES[5])):
-        rows = last[last["weights"] == weights]
-        heights = [names.index(name) for name in rows["model"]]
-        label = "random weights" if weights == "untrained" else weights
-        axes.scatter(rows["share"], heights, s=26, edgecolors=color, facecolors=face, label=label)
-    axes.set_yticks(range(len(names)), [TITLES[name] for name in names])
-    axes.invert_yaxis()
-    axes.axvline(0, color=INK, linewidth=0.5)
-    axes.set_xlabel("share of variance due to bindings")
-    axes.legend(frameon=False, fontsize=6.5, loc="lower right")
+def draw_points(
+    axes: Any,
+    rows: pd.DataFrame,
+    column: str,
+    heights: dict[tuple[str, str], int],
+    color: str,
+    face: str,
+    label: str,
+) -> None:
+    """A point for every row, at the height of its task and model."""
+    height = [heights[name] for name in zip(rows["task"], rows["model"], strict=True)]
+    axes.scatter(rows[column], height, s=22, edgecolors=color, facecolors=face, label=label)

@@ -6,9 +6,7 @@ from typing import Annotated
 import typer
 
 from studies.successors.tables import measure_all
-from studies.successors.trainings import train_all
-
-RUNS = Path("runs/successors")
+from studies.successors.trainings import RUNS, train_all
 
 
 def main(

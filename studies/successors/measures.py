@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 import tprprobe as tp
+from tprpapers.successors.trees import FUNCTIONS, list_nodes
 from tprprobe.data.pairs import Pairs, encode_pairs, encode_texts
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.components import BindingComponents
@@ -40,15 +41,24 @@ class Sample:
         return max(len(self.bindings(row)) for row in range(len(self.sources)))
 
     def bindings(self, row: int) -> list[Binding]:
-        """Values with their cues, or digits with their places."""
-        symbols = self.sources[row]
+        """Values with their cues, digits with their places, or the letters of an answer with their nodes in it."""
+        symbols = self.targets[row] if self.task == "trees" else self.sources[row]
         if self.task == "recall":
             return [(symbols[i + 1], symbols[i]) for i in range(0, len(symbols) - 2, 2)]
         return [(symbol, str(place)) for place, symbol in enumerate(symbols)]
 
     def step_of(self, n_bound: int) -> int:
         """The position at which that filler, counted from 1, is read."""
+        if self.task == "trees":  # behind the function
+            return n_bound
         return 2 * n_bound - 1 if self.task == "recall" else n_bound - 1
+
+    def list_steps(self) -> Iterator[tuple[int, int]]:
+        """How many fillers are bound, from the second on, and at which position; all of an answer at the end."""
+        if self.task == "trees":
+            yield self.n_bound, len(self.sources[0]) - 1
+        else:
+            yield from ((n, self.step_of(n)) for n in range(2, self.n_bound + 1))
 
     def list_distinct(self, step: int) -> list[int]:
         """The rows of sequences that reach a step, one for every different beginning."""
@@ -73,9 +83,9 @@ def measure_accuracy(model: Model, data: str, split: str) -> float:
 
 @torch.no_grad()
 def measure_shares(
-    model: Model, sample: Sample, site: str, is_shuffled: bool = False
+    model: Model, sample: Sample, site: str, every_step: bool = False, is_shuffled: bool = False
 ) -> Iterator[dict[str, Any]]:
-    """The shares of fillers, roles and bindings in a site's states, after every filler from the second on.
+    """The shares of fillers, roles and bindings in a site's states, after the last filler or after every one from the second on.
 
     As a control, roles are shuffled within sequences.
     """
@@ -83,19 +93,21 @@ def measure_shares(
     with tp.capture(model, [site]) as captured:
         model.encode(source)
     states, rng = captured[site].double().numpy(), np.random.default_rng(SHARE_SEED)
-    for n_bound in range(2, sample.n_bound + 1):
-        step = sample.step_of(n_bound)
+    for n_bound, step in [*sample.list_steps()][0 if every_step else -1 :]:
         rows = sample.list_distinct(step)
         bindings = [sample.bindings(row)[:n_bound] for row in rows]
         if is_shuffled:
             bindings = [shuffle_roles(pairs, rng) for pairs in bindings]
         try:
-            shares = BindingComponents(random_state=SHARE_SEED).fit(bindings, states[rows, step])
+            vectors = states[rows, step] if states.ndim == 3 else states[rows]
+            shares = BindingComponents(random_state=SHARE_SEED).fit(bindings, vectors)
         except InputError:  # too few sequences
             continue
-        for part, share, low, high in shares.shares_[["step", "share", "low", "high"]].to_numpy():
+        for component, share, low, high in shares.shares_[
+            ["step", "share", "low", "high"]
+        ].to_numpy():
             values = {"share": float(share), "low": float(low), "high": float(high)}
-            yield {"step": n_bound, "part": part, "n": len(rows), **values}
+            yield {"step": n_bound, "part": component, "n": len(rows), **values}
 
 
 def shuffle_roles(bindings: Sequence[Binding], rng: np.random.Generator) -> list[Binding]:
@@ -144,6 +156,7 @@ class RoleSwap:
 
     sample: Sample
     is_asked: bool  # whether the first of the two is the one that is asked for
+    n_roles: int = 0  # of a model that has the roles of all places at every step
     seed: int = 0
 
     @cached_property
@@ -151,6 +164,9 @@ class RoleSwap:
         """The two fillers of every sequence, counted from 0; of sequences that are too short, none."""
         rng, exchanged = np.random.default_rng(self.seed), []
         for row, symbols in enumerate(self.sample.sources):
+            if self.sample.task == "trees":
+                exchanged.append(choose_nodes(symbols, rng))
+                continue
             bindings = self.sample.bindings(row)
             places = [i for i, (filler, _) in enumerate(bindings)]
             if self.sample.task == "recall":
@@ -169,21 +185,43 @@ class RoleSwap:
 
     def expected(self, row: int) -> list[str]:
         """The answer to the sequence with both fillers exchanged."""
-        bindings, (i, j) = self.sample.bindings(row), self.exchanged[row]
+        (i, j), source = self.exchanged[row], self.sample.sources[row]
+        if self.sample.task == "trees":
+            letters = [*source[1:]]
+            letters[i], letters[j] = letters[j], letters[i]
+            return [letters[node] for node in list_nodes(FUNCTIONS[source[0]])]
+        bindings = self.sample.bindings(row)
         fillers = [filler for filler, _ in bindings]
         fillers[i], fillers[j] = fillers[j], fillers[i]
         if self.sample.task == "recall":
-            cue = self.sample.sources[row][-1]
+            cue = source[-1]
             return [f for f, (_, c) in zip(fillers, bindings, strict=True) if c == cue]
-        return fillers[::-1]
+        return fillers[::-1] if self.sample.task == "reverse" else fillers
 
     def edit(self, roles: Tensor) -> Tensor:
         """The roles of all steps, those of the two fillers exchanged."""
+        if self.n_roles:
+            return self.edit_places(roles)
         order = torch.arange(roles.shape[1]).repeat(len(roles), 1)
         for row, pair in enumerate(self.exchanged):
             i, j = (self.sample.step_of(n + 1) for n in pair)
             order[row, i], order[row, j] = j, i
         return roles.gather(1, order[..., None].expand_as(roles))
+
+    def edit_places(self, roles: Tensor) -> Tensor:
+        """The roles of all places at every step, those of two places exchanged."""
+        order = torch.arange(self.n_roles).repeat(len(roles), 1)
+        for row, (i, j) in enumerate(self.exchanged):
+            order[row, i], order[row, j] = j, i
+        by_place = roles.unflatten(-1, (self.n_roles, -1))
+        return by_place.gather(2, order[:, None, :, None].expand_as(by_place)).flatten(-2)
+
+
+def choose_nodes(symbols: Sequence[str], rng: np.random.Generator) -> tuple[int, int]:
+    """A node of the answer and one that is not in it; twice the root if they have the same letter."""
+    letters, answer = symbols[1:], list_nodes(FUNCTIONS[symbols[0]])
+    i, j = rng.choice(answer), rng.choice(sorted({*range(len(letters))} - {*answer}))
+    return (int(i), int(j)) if letters[i] != letters[j] else (0, 0)
 
 
 @torch.no_grad()

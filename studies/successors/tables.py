@@ -21,22 +21,26 @@ from studies.successors.measures import (
 from studies.successors.trainings import PLAN, Training, list_trainings
 from tprprobe.files.writing import write_file
 from tprprobe.models.protocol import Model
+from tprprobe.store import Store
 from tprprobe.training.loop import MODEL
 
 FOLDER = Path(__file__).parent
 SHARES, MODELS, MEASURED = FOLDER / "shares.csv", FOLDER / "models.csv", "measured.json"
 MEMORY, N_SEARCHED = "encoder.0.tpr", 1000
-DESIGNED = {"recall": ("before", "after"), "reverse": ("left", "right")}
-UNITS = {"recall": "?", "reverse": "last"}  # the token behind the last filler, or the last one
-OPERATIONS = {
-    ("reverse", "fast-weight-memory")
-}  # of which all seeds are asked for the operation; others: the first
+PLACES = ("left", "right")
+DESIGNED = {"recall": ("before", "after"), "reverse": PLACES, "copy": PLACES, "trees": PLACES}
+OPERATIONS = {("reverse", "fast-weight-memory"), ("copy", "soft-tpr")}  # asked of all seeds
+SEARCHED = {("reverse", model) for model in ("fast-weight-memory", "aid", "d3")} | OPERATIONS
+CONTROLS = ("lstm", "transformer")  # without roles, fillers and bindings by design
+UNITS = {"recall": "?"}  # the token behind the last filler; elsewhere the last one
 
 
 def find_sites(model: str) -> list[str]:
     """The sites whose states are decomposed, the memory first."""
     if model == "transformer":
         return [f"encoder.{PLAN['models'][model]['n_layers'][0] - 1}.hidden"]
+    if model == "tree-machine":
+        return ["machine.2.tpr"]
     return ["encoder.0.hidden"] if model == "lstm" else [MEMORY, "encoder.0.hidden"]
 
 
@@ -75,15 +79,18 @@ def measure(training: Training, runs: Path) -> dict[str, Any]:
         for seed in PLAN["untrained"]:
             untrained = training.build_untrained(runs, seed)
             shares += _share_rows(training, untrained, sample, "untrained", seed)
-    if MEMORY in find_sites(training.model):
-        row |= measure_role_sources(model, sample) | _measure_swaps(model, sample)
-        row |= _search(training, model)
+    row |= _search(training, model)
+    if training.model not in CONTROLS:
+        row |= _measure_swaps(model, sample)
+    if MEMORY in find_sites(training.model) and not has_fixed_roles(model):
+        row |= measure_role_sources(model, sample)
     return {"model": row, "shares": shares}
 
 
 def measure_shuffled(training: Training, model: Model, sample: Sample) -> dict[str, float]:
     """The share of bindings to roles that are shuffled within sequences, in the first site after the last filler."""
-    *_, last = measure_shares(model, sample, find_sites(training.model)[0], is_shuffled=True)
+    site = find_sites(training.model)[0]
+    *_, last = measure_shares(model, sample, site, is_shuffled=True)
     return {
         f"shuffled{end}": last[name]
         for end, name in (("", "share"), ("_low", "low"), ("_high", "high"))
@@ -94,13 +101,22 @@ def _share_rows(
     training: Training, model: Model, sample: Sample, weights: str, seed: int
 ) -> Iterator[dict[str, Any]]:
     head = {"task": training.task, "model": training.model, "weights": weights, "seed": seed}
-    for site in find_sites(training.model):
-        for row in measure_shares(model, sample, site):
+    first, *others = find_sites(training.model)
+    is_trained = weights == "trained"
+    for site in [first, *(others if is_trained else ())]:
+        every_step = is_trained and site == first
+        for row in measure_shares(model, sample, site, every_step):
             yield head | {"site": site} | row
 
 
+def has_fixed_roles(model: Model) -> bool:
+    """Whether every step has the same roles, one for every place."""
+    return hasattr(model.config, "n_roles")
+
+
 def _measure_swaps(model: Model, sample: Sample) -> dict[str, Any]:
-    swapped = measure_swap(model, RoleSwap(sample, is_asked=True))
+    n_roles = getattr(model.config, "n_roles", 0)
+    swapped = measure_swap(model, RoleSwap(sample, is_asked=True, n_roles=n_roles))
     row = {"algebra": swapped["algebra"], "stays": swapped["stays"], "n_swaps": swapped["n"]}
     if sample.task == "recall":
         row["elsewhere"] = measure_swap(model, RoleSwap(sample, is_asked=False))["stays"]
@@ -108,25 +124,38 @@ def _measure_swaps(model: Model, sample: Sample) -> dict[str, Any]:
 
 
 def _search(training: Training, model: Model) -> dict[str, Any]:
-    """The roles that are found in the memory, and for some models the operation."""
-    unit = UNITS[training.task]
+    """The roles that are found in the first site (of a tree machine, in what it reads), and the operation; of all seeds where
+    a prediction needs them, else of the first.
+    """
+    name, is_first = (training.task, training.model), training.seed == PLAN["seeds"][0]
+    searches = name in SEARCHED or (is_first and training.model not in CONTROLS)
+    asks_operation = name in OPERATIONS or (is_first and training.task != "recall")
+    if not (searches or asks_operation):
+        return {}
+    site = find_sites(training.model)[0].replace("machine.2", "encoder.0")
+    unit, row = UNITS.get(training.task, "last"), dict[str, Any]()
     with tempfile.TemporaryDirectory() as folder:
         data = tp.load_data(training.data, split="dev", n=N_SEARCHED)
-        store = tp.extract(model, data, [MEMORY], out=Path(folder) / "store", control=False)
-        scheme = tp.search_roles(store, MEMORY, unit=unit).found
-        row: dict[str, Any] = {"roles": scheme, "is_designed": names_role(training.task, scheme)}
-        is_first_seed = training.task == "reverse" and training.seed == PLAN["seeds"][0]
-        if is_first_seed or (training.task, training.model) in OPERATIONS:
-            table = tp.compare_operations(store, MEMORY, "left", unit=unit)
-            best = table.iloc[int(table["r2"].argmax())]
-            operations = table.loc[table["is_named"], "operation"]
-            outer = table.set_index("operation").loc["outer product"]
-            row |= {
-                "operation": operations.iloc[0] if len(operations) else "",
-                "best": best["operation"],
-            }
-            row |= {"best_r2": best["r2"], "outer_r2": outer["r2"], "outer_behind": outer["behind"]}
-    return row
+        store = tp.extract(model, data, [site], out=Path(folder) / "store", control=False)
+        if searches:
+            scheme = tp.search_roles(store, site, unit=unit).found
+            row = {"roles": scheme, "is_designed": names_role(training.task, scheme)}
+        return row | (find_operation(store, site) if asks_operation else {})
+
+
+def find_operation(store: Store, site: str) -> dict[str, Any]:
+    """The operation that binds symbols to places: that which is named, and that with the largest R²."""
+    table = tp.compare_operations(store, site, "left", unit="last")
+    best = table.iloc[int(table["r2"].argmax())]
+    operations = table.loc[table["is_named"], "operation"]
+    outer = table.set_index("operation").loc["outer product"]
+    return {
+        "operation": operations.iloc[0] if len(operations) else "",
+        "best": best["operation"],
+        "best_r2": best["r2"],
+        "outer_r2": outer["r2"],
+        "outer_behind": outer["behind"],
+    }
 
 
 def names_role(task: str, scheme: str) -> bool:

@@ -13,6 +13,7 @@ from tprprobe.models.protocol import Model
 from tprprobe.training.loop import MODEL, train
 from tprprobe.training.recipes import Recipe
 
+RUNS = Path("runs/successors")
 PLAN = read_toml(Path(__file__).with_name("plan.toml"))
 
 

@@ -165,8 +165,8 @@ def test_the_overview_has_the_questions_of_examine_and_refuses_a_damaged_file(tm
     picture.write_bytes(b"")
     names = ("heading", "text", "lack", "picture")
     section = dict.fromkeys(names, "What?") | {"picture": "figures/heads.png"}
-    other = section | {"picture": "../../secret.png"}
-    file.write_text(json.dumps({"lines": [], "sections": [section, other]}))
+    outside = section | {"picture": "../../secret.png"}
+    file.write_text(json.dumps({"lines": [], "sections": [section, outside]}))
     assert [path for _, path in read_examination(store)] == [picture, None]
     file.write_text(json.dumps({"sections": [1]}))
     with pytest.raises(InputError, match="examination"):

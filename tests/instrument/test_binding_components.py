@@ -47,10 +47,10 @@ def test_fillers_that_prefer_roles_do_not_bind():
 def test_what_is_expected_of_order_has_the_bags_and_preferences():
     sequences = draw_sequences(np.random.default_rng(2), 300, 8, longest=6)
     counts, preferred = counts_of(sequences), counts_of(sort_words(sequences, 1))
-    left = subtract_expected(counts)
-    np.testing.assert_allclose(left @ np.eye(8)[counts.filler_of], 0, atol=1e-6)
-    np.testing.assert_allclose(left @ np.eye(6)[counts.role_of], 0, atol=1e-6)
-    assert subtract_expected(preferred).power(2).sum() < 0.8 * left.power(2).sum()
+    residual = subtract_expected(counts)
+    np.testing.assert_allclose(residual @ np.eye(8)[counts.filler_of], 0, atol=1e-6)
+    np.testing.assert_allclose(residual @ np.eye(6)[counts.role_of], 0, atol=1e-6)
+    assert subtract_expected(preferred).power(2).sum() < 0.8 * residual.power(2).sum()
 
 
 def test_planted_bindings_get_their_share():
@@ -60,8 +60,8 @@ def test_planted_bindings_get_their_share():
         sequences = draw_sequences(rng, 400, 8, zipf=False)
         states, counts = plant(rng, sequences, 8, False, SHARE), counts_of(sequences)
         estimates.append(BindingComponents(steps=[BINDINGS]).fit(counts, states).bindings_)
-    assert np.mean([found.value for found in estimates]) == pytest.approx(SHARE, abs=0.005)
-    assert sum(found.low <= SHARE <= found.high for found in estimates) >= DRAWS - 2
+    assert np.mean([estimate.value for estimate in estimates]) == pytest.approx(SHARE, abs=0.005)
+    assert sum(estimate.low <= SHARE <= estimate.high for estimate in estimates) >= DRAWS - 2
 
 
 def test_too_few_groups_are_refused():

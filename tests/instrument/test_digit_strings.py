@@ -31,7 +31,9 @@ def store(strings, tmp_path_factory):
     config = transformers.GPT2Config(vocab_size=11, n_embd=24, n_layer=2, n_head=2, n_positions=16, initializer_range=0.4, bos_token_id=0, eos_token_id=0)  # fmt: skip
     module = transformers.GPT2Model(config).eval()
     model = tp.load_model(module, tokenizer)
-    return tp.extract(model, strings, SITES, tmp_path_factory.mktemp("digits"), control=False, pool="mean")
+    return tp.extract(
+        model, strings, SITES, tmp_path_factory.mktemp("digits"), control=False, pool="mean"
+    )
 
 
 def share_by_halves(strings, states):

@@ -14,6 +14,7 @@ from tprprobe.dashboard.statements import Statement, link_vectors, name_vectors,
 from tprprobe.dashboard.view import View, measured
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures.catalogue.loaders import load_probes as load_probes
+from tprprobe.figures.labels import CONTROLS
 from tprprobe.figures.probes import strongest_control
 from tprprobe.figures.scenes import Lines, Squares
 
@@ -120,7 +121,8 @@ def summarize_probes(
     rival = ""
     if isinstance(best["best_control"], str):
         control = f"{SCORES[find_metric(real)]} {100 * best['best_control_f1']:.1f} %"
-        rival = f"; its best control, {best['best_control']}: {control}"
+        name = CONTROLS.get(best["best_control"], best["best_control"])
+        rival = f"; its best control, {name}: {control}"
     text = f"{claim}, held out, learned from {best['n_train']:,} targets{rival}"
     tested = real[real["beyond"].notna()]
     stacks = tested["site"].astype(str).str.split(".").str[0]

@@ -75,10 +75,12 @@ def _cells(tokens: pd.DataFrame, name: str, starts: Int[np.ndarray, " sample"]) 
 
 
 def _join(symbols: pd.Series, starts: Int[np.ndarray, " sample"]) -> pd.Series:
-    """The symbols of every sample, with a character between that no text has: blanks may be symbols."""
+    """The symbols of every sample, with a character between that no text has: blanks may be symbols. It is of private use,
+    since pandas 2 compares texts up to the first null character alone.
+    """
     texts = symbols.astype(str).to_numpy(object).tolist()
     spans = pairwise([*starts.tolist(), len(texts)])
-    return pd.Series(["\0".join(texts[start:end]) for start, end in spans], dtype=object)
+    return pd.Series(["\ue000".join(texts[start:end]) for start, end in spans], dtype=object)
 
 
 def leave_out(train: Flags, tested: Flags, sequences: Sequences) -> Flags:

@@ -36,7 +36,7 @@ CAPTION = (
     "those that have a pair that the fit has not seen.\n"
     "fillers, + roles, + bindings: R² of a bag of fillers, of a bag of roles beside it, and of bindings beside "
     "both, (the gain of the step);\n"
-    "learned: the gain of the bindings less that in the twin. Controls are of the same family and rank."
+    "learned: the gain of the bindings less that in the baseline model. Controls are of the same family and rank."
 )
 NO_PCA = "PCA is left out: a fit has as many dimensions as the vectors, and all components explain everything."
 
@@ -100,10 +100,13 @@ def summarize_cheapest(place: str, scores: pd.DataFrame, measure: str) -> str:
     """A sentence: the scheme with the highest score, and that with the fewest pairs that reaches its interval."""
     schemes: Any = scores.drop_duplicates("roles")
     best: Any = schemes.loc[schemes[measure].idxmax()]
+    text = f"{place}: best {best['roles']} ({best[measure]:.3f}, {int(best['pairs'])} pairs)"
     near = schemes[schemes[measure] >= best[f"{measure}_low"]]
+    if near.empty or len(schemes) == 1:  # too few documents for an interval, or nothing to compare
+        return f"{text}."
     cheapest: Any = near.loc[near["pairs"].astype(int).idxmin()]
     return (
-        f"{place}: best {best['roles']} ({best[measure]:.3f}, {int(best['pairs'])} pairs); the cheapest within its "
+        f"{text}; the cheapest within its "
         f"interval {cheapest['roles']} ({cheapest[measure]:.3f}, {int(cheapest['pairs'])} pairs)."
     )
 
