@@ -11,16 +11,13 @@ from tprprobe.estimators.bindings.families import ADDITIVE, BAG, BELOW, FACTORED
 from tprprobe.statistics import FEWEST_GROUPS, interval_text, read_interval
 
 FEWEST_TWINS = 3  # baseline models that a claim of learning needs
-# The least share that is called binding. In the order of real text the estimator is biased by some thousandths for maxima and bags
-# times a function of length (``benchmarks.binding.shares``): intervals that begin below this share do not tell these from bindings.
-MIN_SHARE = 0.002
 ROUGH = 30  # documents below which intervals are wide
 STEPS = ((BAG, "fillers"), (ADDITIVE, "roles"), (FACTORED, "bindings"))
 Row = Mapping[Any, Any]
 
 
 def binds(row: Row) -> bool:
-    """True if the interval of the bindings' share of variance lies above MIN_SHARE (and above the share with shuffled roles,
+    """True if the interval of the bindings' share of variance lies above 0 (and above the share with shuffled roles,
     where that lies above 0); of
     rows without a share, which have too few documents or come from older versions, if bindings improve the prediction of
     held-out sequences, and more than bindings to shuffled roles do.
@@ -29,7 +26,7 @@ def binds(row: Row) -> bool:
     if np.isnan(share_low):
         return all(row.get(f"{name}_low", np.nan) > 0 for name in ("gain", "beyond"))
     control = row["share_shuffled"] if row.get("share_shuffled_low", np.nan) > 0 else 0
-    return bool(share_low > max(control, MIN_SHARE))
+    return bool(share_low > max(control, 0))
 
 
 def describe_binding(row: Row) -> str:
@@ -42,8 +39,6 @@ def describe_binding(row: Row) -> str:
         return f"Whether it binds fillers to {roles} is not known: R² {_score(row, 'gain')} without an interval or control"
     share = f"share of variance {_score(row, 'share')}" if has_share else ""
     gain = f"R² {_score(row, 'gain')}, {_score(row, 'beyond')} beyond {SHUFFLED_ROLES}"
-    if not binds(row) and 0 < row.get("share_low", np.nan) <= MIN_SHARE:
-        return f"Hardly any binding of fillers to {roles}, if any: {share} (below {MIN_SHARE} a bag of fillers may look so); {gain}"
     if not binds(row):
         return f"No binding of fillers to {roles} found: {share + '; ' if share else ''}{gain}"
     if has_share and np.isfinite(row.get("share_learned", np.nan)):
