@@ -11,13 +11,14 @@ from tprprobe.estimators.bindings.families import ADDITIVE, BAG, BELOW, FACTORED
 from tprprobe.statistics import FEWEST_GROUPS, interval_text, read_interval
 
 FEWEST_TWINS = 3  # baseline models that a claim of learning needs
+MIN_SHARE = 0.0  # above which the interval of a share begins if it is called binding
 ROUGH = 30  # documents below which intervals are wide
 STEPS = ((BAG, "fillers"), (ADDITIVE, "roles"), (FACTORED, "bindings"))
 Row = Mapping[Any, Any]
 
 
 def binds(row: Row) -> bool:
-    """True if the interval of the bindings' share of variance lies above 0 (and above the share with shuffled roles,
+    """True if the interval of the bindings' share of variance lies above MIN_SHARE (and above the share with shuffled roles,
     where that lies above 0); of
     rows without a share, which have too few documents or come from older versions, if bindings improve the prediction of
     held-out sequences, and more than bindings to shuffled roles do.
@@ -26,7 +27,7 @@ def binds(row: Row) -> bool:
     if np.isnan(share_low):
         return all(row.get(f"{name}_low", np.nan) > 0 for name in ("gain", "beyond"))
     control = row["share_shuffled"] if row.get("share_shuffled_low", np.nan) > 0 else 0
-    return bool(share_low > max(control, 0))
+    return bool(share_low > max(control, MIN_SHARE))
 
 
 def describe_binding(row: Row) -> str:
