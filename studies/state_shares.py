@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -22,7 +23,8 @@ from tprprobe.statistics import interval_text, read_interval
 
 RESULTS = Path(__file__).parent / "results" / "state-shares.csv"
 OWN = Path("models")
-N_SENTENCES, N_QUESTIONS, N_CAPTIONS = 800, 2000, 1000
+SHORTEST, LONGEST = 3, 20  # words; a model's first token has a state of its own
+N_SENTENCES, N_QUESTIONS, N_CAPTIONS = 500, 2000, 1000
 ROLES = "left"
 Row = Mapping[str, Any]
 
@@ -40,7 +42,10 @@ class Subject(NamedTuple):
 
 
 def _sentences(name: str, models: Path, treebank: Path) -> tuple[Any, Any]:
-    return tp.load_model(f"hf:{models / name}"), read_treebank(treebank, "dev", N_SENTENCES)
+    data = read_treebank(treebank, "dev")
+    lengths = [len(sentence.words) for sentence in data.sentences]
+    rows = [row for row, n in enumerate(lengths) if SHORTEST <= n <= LONGEST][:N_SENTENCES]
+    return tp.load_model(f"hf:{models / name}"), replace(data, rows=rows)
 
 
 def _spelling(models: Path, treebank: Path) -> tuple[Any, Any]:
@@ -83,7 +88,7 @@ def measure(subject: Subject, models: Path, treebank: Path, out: Path) -> Row:
         "bindings": read_interval(real.loc["factored"], "share"),
         "shuffled": read_interval(shuffled.loc["factored"], "share"),
     }
-    row = {"model": subject.model, "n": len(store.read(subject.site)) if subject.unit == "sample" else store.tokens["sample"].nunique()}  # fmt: skip
+    row = {"model": subject.model, "n": store.tokens["sample"].nunique()}
     for name, share in parts.items():
         row |= share.columns(name)
     return row
