@@ -64,7 +64,13 @@ def hdf5(file: Path, rng: random.Random) -> None:
         elif way == 2:
             group.create_dataset(name, values.shape, rng.choice(KINDS))
         elif way == 3:
-            shaped = [values[..., None], values.reshape(-1), values[:0], values[()].T, values.flat[0]]
+            shaped = [
+                values[..., None],
+                values.reshape(-1),
+                values[:0],
+                values[()].T,
+                values.flat[0],
+            ]
             group[name] = rng.choice([*shaped, np.concatenate([values, values])])
         elif way == 4:
             _link(group, name, file, rng)

@@ -100,7 +100,9 @@ def check_sizes(path: str, config: Any, fits: bool = True) -> None:
             )
     for name, value in _numbers(text.to_dict()):
         if name.endswith(POSITIVE) and not 0 < value < inf:
-            raise InputError(f"{path}: config.json has {name} {value!r}, a number above 0 is needed")
+            raise InputError(
+                f"{path}: config.json has {name} {value!r}, a number above 0 is needed"
+            )
     buckets, far = (getattr(text, f"relative_attention_{name}", 0) for name in BUCKETS)
     if type(buckets) is type(far) is int and far and far <= buckets // 2:
         raise InputError(
@@ -128,13 +130,13 @@ def check_sizes(path: str, config: Any, fits: bool = True) -> None:
         )
 
 
-def _numbers(settings: dict[str, Any]) -> Iterator[tuple[str, float]]:
+def _numbers(settings: dict[Any, Any]) -> Iterator[tuple[str, float]]:
     """The numbers of a configuration and of the settings inside it, by name."""
     for name, value in settings.items():
         if isinstance(value, dict):
             yield from _numbers(value)
         elif isinstance(value, int | float):
-            yield name, value
+            yield str(name), value
 
 
 def _check_types(path: str, slices: list[Slice], module: Any) -> None:
