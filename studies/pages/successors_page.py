@@ -20,14 +20,15 @@ from tprprobe.models.architectures import find_architecture
 
 IMAGE = "images/successors.svg"
 PREDICTIONS = Path(tprpapers.successors.__file__).with_name("predictions.toml")
-TASKS = ("recall", "reverse", "copy")
-RECALLED = ("systematic test", "other swaps change nothing")  # columns of recall alone
+TASKS = ("recall", "reverse", "copy", "trees")
+OF_TASKS = {"systematic test": ("recall", "trees"), "other swaps change nothing": ("recall",)}
 TITLES = {
     "fast-weight-memory": "Fast Weight Memory",
     "tpr-rnn": "TPR-RNN",
     "aid": "AID",
     "d3": "D3",
     "soft-tpr": "Soft TPR Autoencoder",
+    "tree-machine": "Differentiable Tree Machine",
     "lstm": "LSTM",
     "transformer": "Transformer",
 }
@@ -46,6 +47,7 @@ def make_page(_runs: Path) -> str:
         operations=table(list_operations(models)),
         steps=table(list_steps(shares)),
         predictions=table(decide(models, shares)),
+        min_share=MIN_SHARE,
         n_models=len(models),
         rank=correlate(models, shares),
         shuffled=[f"{value:+.3f}" for value in models["shuffled"].agg(["min", "max"])],
@@ -98,13 +100,13 @@ def summarize_models(
             "binds": f"{(trained['low'] > MIN_SHARE).sum()} of {len(rows)}",
             "learned": f"{learned:+.3f} [{learned - half:+.3f}, {learned + half:+.3f}]",
             "operation": name_operations(rows),
-            "designed role is found": f"{rows['is_designed'].astype(bool).sum()} of {len(rows)}",
+            "designed role is found": count_designed(rows),
             "swap obeys algebra": spread(rows["algebra"]),
             "other swaps change nothing": spread(rows["elsewhere"]),
         }
         yield (
             str(task),
-            {name: text for name, text in row.items() if task == "recall" or name not in RECALLED},
+            {name: text for name, text in row.items() if task in OF_TASKS.get(name, TASKS)},
         )
 
 
@@ -114,10 +116,17 @@ def name_operations(rows: pd.DataFrame) -> str:
     >>> name_operations(pd.DataFrame({"operation": ["outer product", ""], "best": ["outer product", "rotation"]}))
     'outer product 1, (rotation 1)'
     """
+    rows = rows[rows["best"].notna()]
     is_named = rows["operation"].fillna("") != ""
     named, best = rows["operation"][is_named].value_counts(), rows["best"][~is_named].value_counts()
     texts = [f"{name} {n}" for name, n in named.items()]
-    return ", ".join(texts + [f"({name} {n})" for name, n in best.items()])
+    return ", ".join(texts + [f"({name} {n})" for name, n in best.items()]) or "–"
+
+
+def count_designed(rows: pd.DataFrame) -> str:
+    """In how many of the trainings that were searched a designed role was found."""
+    searched = rows["is_designed"].dropna()
+    return f"{searched.astype(bool).sum()} of {len(searched)}" if len(searched) else "–"
 
 
 def measure_learned(chosen: pd.DataFrame) -> tuple[float, float]:
@@ -163,7 +172,7 @@ def number(value: float) -> str:
 
 def list_operations(models: pd.DataFrame) -> Iterator[dict[str, str]]:
     """A row for every trained model: the operation that is named, and how well operations predict unseen pairs."""
-    for row in models.to_dict("records"):
+    for row in models[models["best"].notna()].to_dict("records"):
         named = row["operation"] if isinstance(row["operation"], str) else ""
         yield {
             "task": row["task"],
@@ -177,16 +186,11 @@ def list_operations(models: pd.DataFrame) -> Iterator[dict[str, str]]:
 
 def list_steps(shares: pd.DataFrame) -> Iterator[dict[str, str]]:
     """A row for every task, model and site: the bindings' share after every filler, the mean of all seeds."""
-    bound = shares[shares["part"] == "bindings"]
-    keys = ["task", "model", "site", "weights"]
-    for (task, model, site, weights), of in bound.groupby(keys, sort=False):
+    bound = shares[(shares["part"] == "bindings") & (shares["weights"] == "trained")]
+    keys = ["task", "model", "site"]
+    for (task, model, site), of in bound.groupby(keys, sort=False):
         steps = of.groupby("step")["share"].mean()
-        row = {
-            "task": str(task),
-            "model": TITLES[str(model)],
-            "site": f"`{site}`",
-            "weights": weights,
-        }
+        row = {"task": str(task), "model": TITLES[str(model)], "site": f"`{site}`"}
         yield row | {f"after {n}": f"{steps[n]:.3f}" if n in steps else "–" for n in range(2, 7)}
 
 
@@ -248,9 +252,21 @@ def _beyond(rival: str) -> Callable[[pd.DataFrame, pd.DataFrame, Any], Case]:
     return measure
 
 
+def _beyond_both(models: pd.DataFrame, shares: pd.DataFrame, prediction: Any) -> Case:
+    means = _mean_of("test")(models, shares, prediction)
+    first, *rivals = prediction["models"]
+    return (
+        {first: means[first] - sum(means[m] for m in rivals)}
+        if {*prediction["models"]} <= {*means}
+        else {}
+    )
+
+
 def _outer(models: pd.DataFrame, _shares: pd.DataFrame, prediction: Any) -> Case:
     chosen = models[
-        models["model"].isin(prediction["models"]) & (models["task"] == prediction["task"])
+        models["model"].isin(prediction["models"])
+        & (models["task"] == prediction["task"])
+        & models["best"].notna()
     ]
     is_outer = (chosen["best"] == "outer product") | (chosen["operation"] == "outer product")
     means = is_outer.groupby(chosen["model"]).mean()
@@ -276,6 +292,9 @@ STATISTICS: dict[str, Callable[[pd.DataFrame, pd.DataFrame, Any], Case]] = {
     "soft-tpr-outer": _outer,
     "soft-tpr-swaps": _mean_of("algebra"),
     "soft-tpr-binds-more": _share_above_lstm,
+    "tree-machine-generalizes": _beyond_both,
+    "tree-machine-learns": _learned,
+    "tree-machine-swaps": _mean_of("algebra"),
 }
 
 

@@ -14,6 +14,7 @@ import pandas as pd
 import typer
 
 import tprprobe as tp
+from studies.successors.tables import CONTROLS
 from studies.successors.trainings import PLAN, RUNS, Training, list_trainings
 from studies.templates import table
 from tprprobe.data.pairs import encode_pairs
@@ -27,7 +28,6 @@ from tprprobe.training.loop import MODEL
 
 MODELS = Path("models")
 N_SCORED, N_RECOMPUTED = 1500, 200
-CONTROLS = ("lstm", "transformer")
 SPLITS = {"dev": "held out", "test": "systematic test"}
 BEGINNING = """---
 license: apache-2.0

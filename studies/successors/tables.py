@@ -21,6 +21,7 @@ from studies.successors.measures import (
 from studies.successors.trainings import PLAN, Training, list_trainings
 from tprprobe.files.writing import write_file
 from tprprobe.models.protocol import Model
+from tprprobe.store import Store
 from tprprobe.training.loop import MODEL
 
 FOLDER = Path(__file__).parent
@@ -28,12 +29,9 @@ SHARES, MODELS, MEASURED = FOLDER / "shares.csv", FOLDER / "models.csv", "measur
 MEMORY, N_SEARCHED = "encoder.0.tpr", 1000
 PLACES = ("left", "right")
 DESIGNED = {"recall": ("before", "after"), "reverse": PLACES, "copy": PLACES, "trees": PLACES}
-ROLES = {
-    "recall": "before",
-    "reverse": "left",
-    "copy": "left",
-    "trees": "left",
-}  # by which operations bind
+OPERATIONS = {("reverse", "fast-weight-memory"), ("copy", "soft-tpr")}  # asked of all seeds
+SEARCHED = {("reverse", model) for model in ("fast-weight-memory", "aid", "d3")} | OPERATIONS
+CONTROLS = ("lstm", "transformer")  # without roles, fillers and bindings by design
 UNITS = {"recall": "?"}  # the token behind the last filler; elsewhere the last one
 
 
@@ -82,7 +80,7 @@ def measure(training: Training, runs: Path) -> dict[str, Any]:
             untrained = training.build_untrained(runs, seed)
             shares += _share_rows(training, untrained, sample, "untrained", seed)
     row |= _search(training, model)
-    if training.model not in ("lstm", "transformer"):
+    if training.model not in CONTROLS:
         row |= _measure_swaps(model, sample)
     if MEMORY in find_sites(training.model) and not has_fixed_roles(model):
         row |= measure_role_sources(model, sample)
@@ -126,22 +124,32 @@ def _measure_swaps(model: Model, sample: Sample) -> dict[str, Any]:
 
 
 def _search(training: Training, model: Model) -> dict[str, Any]:
-    """The roles that are found in the first site (of a tree machine, in what it reads), and the operation that binds
-    designed roles.
+    """The roles that are found in the first site (of a tree machine, in what it reads), and the operation; of all seeds where
+    a prediction needs them, else of the first.
     """
-    unit, site = UNITS.get(training.task, "last"), find_sites(training.model)[0]
-    site = site.replace("machine.2", "encoder.0")
+    name, is_first = (training.task, training.model), training.seed == PLAN["seeds"][0]
+    searches = name in SEARCHED or (is_first and training.model not in CONTROLS)
+    asks_operation = name in OPERATIONS or (is_first and training.task != "recall")
+    if not (searches or asks_operation):
+        return {}
+    site = find_sites(training.model)[0].replace("machine.2", "encoder.0")
+    unit, row = UNITS.get(training.task, "last"), dict[str, Any]()
     with tempfile.TemporaryDirectory() as folder:
         data = tp.load_data(training.data, split="dev", n=N_SEARCHED)
         store = tp.extract(model, data, [site], out=Path(folder) / "store", control=False)
-        scheme = tp.search_roles(store, site, unit=unit).found
-        table = tp.compare_operations(store, site, ROLES[training.task], unit=unit)
+        if searches:
+            scheme = tp.search_roles(store, site, unit=unit).found
+            row = {"roles": scheme, "is_designed": names_role(training.task, scheme)}
+        return row | (find_operation(store, site) if asks_operation else {})
+
+
+def find_operation(store: Store, site: str) -> dict[str, Any]:
+    """The operation that binds symbols to places: that which is named, and that with the largest R²."""
+    table = tp.compare_operations(store, site, "left", unit="last")
     best = table.iloc[int(table["r2"].argmax())]
     operations = table.loc[table["is_named"], "operation"]
     outer = table.set_index("operation").loc["outer product"]
     return {
-        "roles": scheme,
-        "is_designed": names_role(training.task, scheme),
         "operation": operations.iloc[0] if len(operations) else "",
         "best": best["operation"],
         "best_r2": best["r2"],
