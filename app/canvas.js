@@ -762,7 +762,8 @@ class Attend {
     this.told = make("div", { className: "tally", role: "status" });
     const words = make("div", { className: "words" }, this.sides[0], this.lines, this.sides[1]);
     this.picture = make("div", { className: "picture" });
-    root.append(make("div", { className: "wide" }, this.told, make("div", { className: "attend" }, words, this.picture)));
+    this.root = make("div", { className: "wide" }, this.told, make("div", { className: "attend" }, words, this.picture));
+    root.append(this.root);
     this.watch = new ResizeObserver(() => this.paint());
     this.watch.observe(words);
   }
@@ -774,7 +775,7 @@ class Attend {
   take(data) {
     Object.assign(this, { data, at: null, codes: codesOf(data.map) });
     this.cells = [data.queries, data.keys].map(({ signs, special, rows, side }, end) => signs.slice(0, 120).map((sign, i) => {
-      const cell = make("button", { textContent: sign, className: special[i] ? "special" : "", title: `token ${i}`, onclick: () => mark(`${side}:${rows[i]}` === page.mark ? "" : `${side}:${rows[i]}`) });
+      const cell = make("button", { textContent: sign, className: special[i] ? "special" : "", title: `token ${i}`, onclick: () => rows[i] < 0 || mark(`${side}:${rows[i]}` === page.mark ? "" : `${side}:${rows[i]}`) });
       for (const event of ["pointerenter", "focus"]) cell.addEventListener(event, () => this.look([end, i]));
       for (const event of ["pointerleave", "blur"]) cell.addEventListener(event, () => this.look(null));
       return Object.assign(cell, { row: rows[i], side, special: special[i] });
@@ -787,7 +788,16 @@ class Attend {
       return ring;
     });
     const frame = make("div", { className: "map" }, canvas, ...rings, hint);
-    Object.assign(frame.style, { aspectRatio: `${columns} / ${rows}`, maxWidth: `${Math.max(240, 36 * columns)}px` });
+    const height = step > 1 ? 1 : rows > 16 ? 20 : 28; // pixels of a row, of the words too
+    this.root.style.setProperty("--row", `${height}px`);
+    Object.assign(frame.style, { aspectRatio: `${columns} / ${rows}`, width: step > 1 ? "100%" : `min(100%, ${height * columns}px)` });
+    const names = step > 1 ? [] : [data.queries, data.keys].map(({ signs }, end) => {
+      const list = make("div", { className: end ? "names across" : "names down", "aria-hidden": "true" }, ...signs.map((textContent) => make("span", { textContent })));
+      list.style.fontSize = `min(12px, calc((100cqw - 90px) / ${columns} * 0.8))`;
+      return list;
+    });
+    if (names[1]) names[1].style.width = frame.style.width;
+    const named = make("div", { className: names.length ? "named" : "" }, ...names.slice(0, 1), frame, ...names.slice(1));
     frame.addEventListener("pointermove", (event) => {
       const box = frame.getBoundingClientRect(), [x, y] = [event.clientX - box.left, event.clientY - box.top];
       const [key, query] = [Math.floor((x / box.width) * columns), Math.floor((y / box.height) * rows)];
@@ -798,7 +808,8 @@ class Attend {
     frame.addEventListener("pointerleave", () => (hint.hidden = true));
     const gold = data.gold && data.pairs.length ? `○ ${data.gold}` : "";
     const note = [step > 1 ? `a square is the largest of ${step} × ${step} weights` : "", gold].filter(Boolean).join(" · ");
-    this.picture.replaceChildren(make("div", { className: "axis", textContent: "down: queries (attend) · across: keys (attended to)" }), frame, make("div", { className: "axis", textContent: note }));
+    const axes = "down: queries (attend) · across: keys (attended to)";
+    this.picture.replaceChildren(named, make("div", { className: "axis", textContent: [axes, note].filter(Boolean).join(" · ") }));
     this.paint();
   }
 

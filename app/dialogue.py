@@ -16,7 +16,7 @@ STAYS = """<style>
 .st-key-asked-lead { max-height: 38vh; overflow-y: auto; }
 @media (max-width: 768px) { [data-testid="stLayoutWrapper"]:has(> .st-key-asked-lead) { top: 3.6rem; } }
 </style>"""
-MAPS = "**Attention of every head** – click a map to ablate its head: its vectors become 0, so it binds nothing"
+CLICKS = {"show": "enlarges the map", "ablate": "ablates the head: its output becomes 0"}
 MAX_LAYERS = 8  # layers whose maps are shown at once
 
 
@@ -99,10 +99,52 @@ def show_heads(prompt, heads) -> None:
     elif count <= MAX_LAYERS or st.toggle(
         f"Attention heads of all {count} layers", key="every_head"
     ):
-        st.markdown(MAPS)
-        groups = tp.dashboard.attention.pack_heads(heads, " becomes 0 (click again to undo)")
-        ramp = tp.figures.theme.find_theme(state.is_dark()).scale
-        canvas.offer_picks("asked-heads", groups, ramp=ramp)
+        views, dark = tp.dashboard.attention, state.is_dark()
+        ramp = tp.figures.theme.find_theme(dark).scale
+        choices = [*CLICKS]
+        click = st.radio("A click on a map", choices, 0, CLICKS.get, "click", horizontal=True)
+        if click == "ablate":
+            groups = views.pack_heads(heads, " becomes 0 (click again to undo)")
+            canvas.offer_picks("asked-heads", groups, ramp=ramp)
+            return
+        chosen = st.session_state.get("enlarged", "")
+        keep = lambda text: st.session_state.update(enlarged=text)  # noqa: E731
+        look = {"ramp": ramp, "look": "shown", "one": True, "picked": chosen}
+        canvas.offer_picks("shown-heads", views.pack_heads(heads), keep, **look)
+        site, _, head = chosen.rpartition(":")
+        if site in heads and int(head) < len(heads[site]):
+            st.markdown(f"**{state.escape(site)}, head {head}**")
+            packed = views.pack_prompt(prompt.tokens, heads[site][int(head)], dark)
+            canvas.mount("attend", "asked-map", packed)
+
+
+def show_salience(prompt, name: str) -> None:
+    """Which tokens the answer depends on; of a model without a head, the similarity to another text."""
+    views, other = tp.dashboard.text_views, ""
+    if not tp.dashboard.asking.has_head(prompt.model):
+        other = st.text_input("Similar to which text?", key="similar_to", max_chars=400)
+        if not other:
+            return
+    measure = lambda: views.salience(prompt.model, prompt.text, against=other)  # noqa: E731
+    table = state.once(measure, "salience", name, prompt.text, other)
+    st.markdown(state.escape(views.summarize_salience(table)))
+    widgets.show(views.show_salience(table, f"Which tokens of ‘{prompt.text}’ count"), "salience")
+
+
+def show_beside(prompt, name: str, store) -> None:
+    """The text beside an edited one: what is said, states and attention of both."""
+    views = tp.dashboard.text_views
+    other = st.text_area("The text, edited", prompt.text, key="beside_text", max_chars=4000)
+    if " ".join(other.split()) == prompt.text:
+        st.caption("Change a word: answers, states and attention are compared token by token.")
+        return
+    compare = lambda: views.compare_texts(prompt.model, prompt.text, other, store)  # noqa: E731
+    texts = state.once(compare, "beside", name, prompt.text, other)
+    st.markdown(state.escape(views.summarize_texts(texts)))
+    widgets.table(texts.outputs)
+    widgets.show(views.show_text_states(texts), "text-states")
+    if len(texts.heads):
+        widgets.show(views.show_text_heads(texts), "text-heads")
 
 
 def show_experiments(experiments: dict) -> None:

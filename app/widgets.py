@@ -1,5 +1,6 @@
 """Widgets of every page: the first line, statements with links, views with exports, analyses that are run here."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +12,9 @@ from streamlit.components.v2 import component
 import tprprobe as tp
 
 FOLDER = Path(__file__).parent
+HYPHEN = re.compile(
+    r"(?<=[\s\[])-(?=\d+\.\d)"
+)  # of a measured number; texts that are quoted keep theirs
 Status = Literal["running", "complete", "error"]
 EDGES, CHARACTER = 28, 9  # pixels of a box of code, beside its text and of each character
 COMMAND = 640  # pixels
@@ -38,11 +42,15 @@ def surround() -> None:
     LISTEN(key="listen")
 
 
+def write_minus(text: str) -> str:
+    return HYPHEN.sub("−", text)
+
+
 def lead(statement) -> None:
     """The first line of a page: what it answers; what it names is a click away."""
     text = str(statement)
     with st.container(key=f"lead-{abs(hash(text))}"):
-        st.markdown(state.escape(text))
+        st.markdown(state.escape(write_minus(text)))
     if links := getattr(statement, "links", ()):
         with st.container(horizontal=True):
             show_links(links)
@@ -58,7 +66,7 @@ def write(statement) -> None:
     """A statement, brief where it can be, with its examples, and links to pages that show it."""
     key = f"examples-{abs(hash(statement.text))}"
     with st.container(horizontal=True, vertical_alignment="center", key=key):
-        st.markdown(state.escape(statement.brief or statement.text), width="content")
+        st.markdown(state.escape(write_minus(statement.brief or statement.text)), width="content")
         for example in statement.examples:
             st.code(example, language=None, width=EDGES + CHARACTER * len(example))
         show_links(statement.links)

@@ -51,7 +51,7 @@ def measure(name: str, place: str, texts: int) -> None:
     start = time.process_time()
     model: Any = tp.load_model(name, device_map=place or None)
     loaded = time.process_time() - start
-    size = sum(each.nbytes for each in model.state_dict().values()) / 1e9
+    size = sum(tensor.nbytes for tensor in model.state_dict().values()) / 1e9
     source = model.read([TEXT] * texts)
     states = [site for site in tp.sites(model)["site"] if site.endswith(".hidden")]
 
@@ -64,14 +64,14 @@ def measure(name: str, place: str, texts: int) -> None:
             read(states)
 
     read(states)
-    whole = median(processor_seconds(lambda: read(states)) for _ in range(3))
+    full_pass = median(processor_seconds(lambda: read(states)) for _ in range(3))
     early = processor_seconds(lambda: read(states[5:6]))
     summed, before = processor_seconds(lambda: fingerprint(model)), peak()
     control = median(processor_seconds(read_permuted) for _ in range(3))
     print(
         f"{name} {place or 'memory'}: weights {size:.2f} GB, peak {before:.2f} GB, with the baseline {peak():.2f} GB; "
-        f"load {loaded:.1f} s, fingerprint {summed:.2f} s, pass over {source.numel():,} tokens {whole:.1f} s, up to "
-        f"layer 5 of {len(states)} {early:.1f} s, permuted baseline {control:.1f} s ({control / whole:.2f} of a pass)",
+        f"load {loaded:.1f} s, fingerprint {summed:.2f} s, pass over {source.numel():,} tokens {full_pass:.1f} s, up to "
+        f"layer 5 of {len(states)} {early:.1f} s, permuted baseline {control:.1f} s ({control / full_pass:.2f} of a pass)",
         flush=True,
     )
 
@@ -101,7 +101,9 @@ def compare(name: str, source: str, samples: int) -> None:
 def plans(rate: float) -> None:
     """Prints the days and the disk of one layer's states of a model of 8B weights, by the number of tokens."""
     for title, tokens in TOKENS.items():
-        days = [2 * WEIGHTS * tokens / (known or rate) / 86_400 for known in RATES.values()]
+        days = [
+            2 * WEIGHTS * tokens / (known_rate or rate) / 86_400 for known_rate in RATES.values()
+        ]
         times = ", ".join(f"{n:,.3g} days of {where}" for n, where in zip(days, RATES, strict=True))
         print(f"{title} tokens: {times}; {tokens * WIDTH * 2 / 1e12:,.3g} TB a layer")
 

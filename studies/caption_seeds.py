@@ -26,13 +26,13 @@ CAPTIONS = assets.find("studies", "captions") / "seeds.csv.gz"
 def main(runs: Annotated[Path, typer.Argument(help="The folder of the trained runs.")]) -> None:
     """Write the captions of every finished run."""
     torch.set_num_threads(1)
-    found = {}
+    captions = {}
     for folder in sorted(runs.glob("*/model")):
         name = folder.parent.name
         if name.rpartition("-")[0] in MODELS:
-            found[name] = _write(folder)
-            typer.echo(f"{name}: {len(found[name])} captions")
-    table = pd.DataFrame(found).rename_axis("image").reset_index()
+            captions[name] = _write(folder)
+            typer.echo(f"{name}: {len(captions[name])} captions")
+    table = pd.DataFrame(captions).rename_axis("image").reset_index()
     write_file(CAPTIONS, csv_bytes(table, CAPTIONS.name))
 
 
@@ -45,9 +45,9 @@ def _write(folder: Path) -> pd.Series:
 def read_seeds(name: str, shipped: pd.DataFrame) -> list[pd.DataFrame]:
     """The evaluations of a model's seeds by the table of the shipped one, which comes first."""
     table = pd.read_csv(CAPTIONS, index_col="image", keep_default_na=False)
-    written = table.loc[:, [str(each).rpartition("-")[0] == name for each in table]]
-    own = written.loc[shipped["image"]]
-    return [shipped, *(shipped.assign(prediction=own[run].to_numpy()) for run in own)]
+    captions = table.loc[:, [str(column).rpartition("-")[0] == name for column in table]]
+    of_images = captions.loc[shipped["image"]]
+    return [shipped, *(shipped.assign(prediction=of_images[run].to_numpy()) for run in of_images)]
 
 
 if __name__ == "__main__":

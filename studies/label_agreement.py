@@ -19,12 +19,12 @@ def compare_labels(
     the share of right labels among targets whose spans are gold. Labels that begin with one of
     ``prefix`` are left out on both sides; a sentence without gold targets of the task counts.
     """
-    documents = np.array([each.document for each in gold])
+    documents = np.array([sentence.document for sentence in gold])
     counts = np.array(
         [_count(a, b, task, tuple(prefix)) for a, b in zip(labelled, gold, strict=True)], float
     )
     sums = group_sums(counts, documents)
-    hit, false, missed, placed = sums.sum(0)
+    hit, false, missed, n_placed = sums.sum(0)
     low, high = bounds(f1(replicate_totals(sums[:, :3], REPLICATES)), len(sums))
     return {
         "precision": hit / max(1, hit + false),
@@ -32,7 +32,7 @@ def compare_labels(
         "f1": float(f1(sums[:, :3].sum(0)[None])[0]),
         "f1_low": float(low),
         "f1_high": float(high),
-        "labels_right": hit / max(1, placed),
+        "labels_right": hit / max(1, n_placed),
         "given": int(hit + false),
         "gold": int(hit + missed),
         "documents": len(sums),
@@ -40,11 +40,11 @@ def compare_labels(
 
 
 def _count(labelled: Labelled, gold: Labelled, task: str, prefix: tuple[str, ...]) -> list[int]:
-    given, known = (_kept(each, task, prefix) for each in (labelled, gold))
-    spans = {(target.span1, target.span2) for target in known}
-    hit = len(given & known)
-    placed = sum((target.span1, target.span2) in spans for target in given)
-    return [hit, len(given) - hit, len(known) - hit, placed]
+    predicted, expected = (_kept(sentence, task, prefix) for sentence in (labelled, gold))
+    spans = {(target.span1, target.span2) for target in expected}
+    hit = len(predicted & expected)
+    n_placed = sum((target.span1, target.span2) in spans for target in predicted)
+    return [hit, len(predicted) - hit, len(expected) - hit, n_placed]
 
 
 def _kept(sentence: Labelled, task: str, prefix: tuple[str, ...]) -> set[Target]:

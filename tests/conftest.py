@@ -69,8 +69,8 @@ def pytest_collection_finish() -> None:
 @pytest.fixture
 def soaking(pytestconfig: pytest.Config) -> Callable[[int], tuple[int, int]]:
     """The number of inputs of a target, whose usual one is given, and their seed."""
-    most, seed = (pytestconfig.getoption(f"--soak-{name}") for name in ("inputs", "seed"))
-    return lambda usual: (most or usual, seed)
+    n_inputs, seed = (pytestconfig.getoption(f"--soak-{name}") for name in ("inputs", "seed"))
+    return lambda usual: (n_inputs or usual, seed)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -131,7 +131,7 @@ def make_model() -> Callable[..., Any]:
         model: Any = build({"architecture": "tp-transformer", **sizes, **options}, seed=seed)
         model.vocabulary = characters()
         if fluent:
-            for linear in (part for part in model.modules() if isinstance(part, nn.Linear)):
+            for linear in (module for module in model.modules() if isinstance(module, nn.Linear)):
                 linear.weight.data.mul_(6)
             end = model.embedding.token.weight.data[model.config.eos]
             model.decoder[-1].norm4.bias.data.add_(0.5 * end / end.norm())

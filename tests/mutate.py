@@ -35,25 +35,27 @@ def is_caught(folder: Path, test: str) -> bool:
     command = [sys.executable, "-m", "pytest", *options, *shlex.split(test)]
     limited = ["bash", "-c", f"ulimit -t {LIMIT}; exec {shlex.join(command)}"]
     variables = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(limited, cwd=folder, env=variables, capture_output=True, text=True)
-    if done.returncode < 0:
+    process = subprocess.run(limited, cwd=folder, env=variables, capture_output=True, text=True)
+    if process.returncode < 0:
         raise SystemExit(
             f"{test}: takes longer than {LIMIT} s of processor time; name a nearer test"
         )
-    if done.returncode not in (0, 1):
-        raise SystemExit(f"{test}: pytest ended with {done.returncode}\n{done.stdout[-2000:]}")
-    return done.returncode == 1
+    if process.returncode not in (0, 1):
+        raise SystemExit(
+            f"{test}: pytest ended with {process.returncode}\n{process.stdout[-2000:]}"
+        )
+    return process.returncode == 1
 
 
 def main() -> int:
-    wanted = " ".join(sys.argv[1:])
+    words = " ".join(sys.argv[1:])
     mutations = tomllib.loads((ROOT / "tests" / "mutations.toml").read_text("utf-8"))["mutation"]
-    chosen = [each for each in mutations if wanted in f"{each['fault']} {each['file']}"]
+    selected = [entry for entry in mutations if words in f"{entry['fault']} {entry['file']}"]
     alive = []
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         copy_tree(folder)
-        for mutation in chosen:
+        for mutation in selected:
             path = folder / mutation["file"]
             text = path.read_text("utf-8")
             if text.count(mutation["old"]) != 1:
@@ -65,7 +67,7 @@ def main() -> int:
             path.write_text(text, "utf-8")
             print("caught" if caught else "LIVES ", mutation["fault"], flush=True)
             alive += [] if caught else [mutation["fault"]]
-    print(f"{len(chosen) - len(alive)} of {len(chosen)} caught")
+    print(f"{len(selected) - len(alive)} of {len(selected)} caught")
     return bool(alive)
 
 

@@ -63,6 +63,11 @@ def _show_answer(model, name: str, store, lead) -> None:
     widgets.table(table)
     st.caption(state.escape(changes.explain(table)))
     dialogue.show_heads(prompt, heads)
+    if not prompt.is_image:
+        label = "Salience: which tokens count"
+        widgets.fold(label, "salience", lambda: dialogue.show_salience(prompt, name))
+        label = "Beside an edited text"
+        widgets.fold(label, "beside", lambda: dialogue.show_beside(prompt, name, store))
     if experiments:
         dialogue.show_experiments(experiments)
 

@@ -1,5 +1,7 @@
 """Probes: what vectors and clusters know, beside their best control; what is mistaken for what; the row behind a mark."""
 
+from functools import partial
+
 import state
 import streamlit as st
 import widgets
@@ -55,10 +57,15 @@ def probes() -> None:
     for kind, folders in (("names", name_runs), ("word_names", word_runs)):
         if folders:
             lead = st.container()
-            view = views.VIEWS[kind](folders[widgets.choose("Names", list(folders), kind)])
+            folder = folders[widgets.choose("Names", list(folders), kind)]
+            view = views.VIEWS[kind](folder)
             with lead:
                 widgets.lead(views.SUMMARIES[kind](view.data))
-            widgets.show(view, f"chart-{kind}")
+            if view.data["value"].any():
+                widgets.show(view, f"chart-{kind}")
+            if kind == "word_names":
+                show = partial(widgets.table, views.show_word_clusters(folder))
+                widgets.fold("Proposed names", "proposed", show)
     missing = ["probes"] * (not probe_runs) + ["names"] * (not name_runs and not word_runs)
     widgets.offer_runs(*missing, why=NOTHING * (len(missing) == 2))
     widgets.list_unclaimed("probes", "names", "word-names")

@@ -29,7 +29,7 @@ MEASURES = {  # what a cell has, NaN where a method cannot answer
     "claims_chance": "claims binding: beats chance",
     "claims_shuffled": "claims binding: beats shuffled roles",
     "claims": "claims binding: by a test of its own",
-    "claims_learnt": "claims learnt binding: beats the twin",
+    "claims_learned": "claims learned binding: beats the twin",
     "named_right": "scheme named right",
     "reseed": "difference after another seed",
     "seconds": "processor seconds to fit",
@@ -112,7 +112,7 @@ def measure(case: Case, method: Method, chosen: dict[str, Any], seed: int) -> di
         row |= {"claims_chance": beats(items), "reseed": abs(total(items) - total(again))}
         row["claims_shuffled"] = beats(items, attempt(shuffled(asked, seed)))
         row["claims"] = math.nan if fitted.claims is None else fitted.claims
-        row["claims_learnt"] = beats(items, attempt(of=twin)) if twin else math.nan
+        row["claims_learned"] = beats(items, attempt(of=twin)) if twin else math.nan
         if case.subject.named and not seed and "named_right" not in method.CANNOT:  # once: six fits
             named = name_scheme(case, method, items, attempt)
             row |= {"named": named, "named_right": _is_right(named, case.subject.named)}

@@ -6,8 +6,9 @@ Nulls that bind nothing and planted effects are drawn anew by seed; a run that w
 import sys
 import time
 import zlib
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated
 
@@ -20,12 +21,12 @@ from benchmarks.binding.nulls import NULLS, draw_null, draw_sequences, read_sent
 from benchmarks.binding.structure import Array
 from tprprobe.analyses.decomposition.binding_claims import MIN_SHARE
 from tprprobe.errors import InputError
-from tprprobe.estimators.bindings.components import BINDINGS, BindingComponents
+from tprprobe.estimators.bindings.components import BINDINGS, N_BLOCKS, Steps
 from tprprobe.estimators.bindings.pair_counts import PairCounts
 from tprprobe.files.runs import KeptRun
 from tprprobe.statistics import Interval, wilson
 
-MANIFEST, VERSION = "shares.json", 2
+MANIFEST, VERSION = "shares.json", 3
 SHARES = (0.0, 0.002, 0.005, 0.01, 0.02, 0.05)
 IN_MEAN = (
     0.03,
@@ -33,7 +34,9 @@ IN_MEAN = (
 )  # of a mean of words in the order of real text; what of it the bag predicts is not known
 SIZES, VOCABULARIES = (400, 1500, 10_000), (8, 300, 5000)
 MAX_SPLIT = 400  # pairs that split halves can fit
-CHUNK = 10  # draws of a part of the run
+CHUNK = 10  # draws of a part of the run, of the same sequences
+REPEATED = "repeated documents"
+Cell = Callable[[np.random.Generator, int], Iterable[dict]]
 RANDOM, REAL = "random order", "order of real text"
 N_NULL, REPEATS = 956, 4  # sequences of a null; how often a document repeats one of them
 
@@ -58,51 +61,85 @@ def run(
     return pd.concat(rows, ignore_index=True)
 
 
-def _measure(measure: Callable, name: str, seed: int, draws: range) -> dict[str, pd.DataFrame]:
-    rows = [{"cell": name, "draw": draw, **row} for draw in draws
-            for row in measure(np.random.default_rng((seed, draw, zlib.crc32(name.encode()))))]  # fmt: skip
+def _measure(measure: Cell, name: str, seed: int, draws: range) -> dict[str, pd.DataFrame]:
+    rng = np.random.default_rng((seed, draws.start, zlib.crc32(name.encode())))
+    rows = [{"cell": name, **row, "draw": draws.start + row["draw"]} for row in measure(rng, len(draws))]  # fmt: skip
     return {"draws": pd.DataFrame(rows)}
 
 
-def list_cells(data: Path | None) -> dict[str, Callable[[np.random.Generator], list[dict]]]:
-    """What is drawn, by name."""
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Sequences in which any states are measured."""
+
+    sequences: list[np.ndarray]
+    repeats: int = 1  # units of every sequence, which are one group
+
+    @cached_property
+    def counts(self) -> PairCounts:
+        """The pairs of words with their places from the left."""
+        return counts_of(self.sequences)
+
+    @cached_property
+    def steps(self) -> Steps:
+        """What measures states."""
+        groups = np.repeat(np.arange(len(self.sequences) // self.repeats), self.repeats)
+        return Steps.prepare([self.counts], groups, N_BLOCKS, 0)
+
+    @property
+    def n_words(self) -> int:
+        """The number of words."""
+        return 1 + max(int(words.max()) for words in self.sequences)
+
+    def measure(self, states: Array) -> Interval:
+        """The share of bindings."""
+        return self.steps.measure(BINDINGS, states)
+
+
+def list_cells(data: Path | None) -> dict[str, Cell]:
+    """What is drawn, by name: a function of a generator and of the number of draws that gives their rows."""
     sentences = read_sentences(data) if data else None
-    orders = (RANDOM,) if sentences is None else (RANDOM, REAL)
-    names = (*NULLS, "repeated documents")
-    nulls = {f"{null}, {order}": partial(_null, null, sentences if order == REAL else None)
-             for order in orders for null in names}  # fmt: skip
+    real = {1: Sample(sentences), REPEATS: _repeat(sentences)} if sentences else {}
+    names = (*NULLS, REPEATED)
+    nulls = {f"{null}, {order}": partial(_null, null, {} if order == RANDOM else real)
+             for order in (RANDOM, REAL)[: 1 + bool(real)] for null in names}  # fmt: skip
     effects = {f"{share:.3f}, {n} sequences, {n_words} words": partial(_effect, share, n, n_words)
                for n in SIZES for n_words in VOCABULARIES for share in SHARES}  # fmt: skip
-    real = {f"{share:.3f} in a mean, {REAL}": partial(_effect_in_mean, share, sentences)
-            for share in IN_MEAN if sentences}  # fmt: skip
-    return nulls | real | effects
+    in_mean = {f"{share:.3f} in a mean, {REAL}": partial(_effect_in_mean, share, real[1])
+               for share in IN_MEAN if real}  # fmt: skip
+    return nulls | in_mean | effects
 
 
-def _null(null: str, sentences: list | None, rng: np.random.Generator) -> list[dict]:
-    sequences = sentences or draw_sequences(rng, N_NULL, 300, longest=12)
-    groups, n_words = None, 1 + max(int(words.max()) for words in sequences)
-    if null == "repeated documents":
-        groups = np.repeat(np.arange(len(sequences) // REPEATS), REPEATS)
-        sequences = [sequences[REPEATS * group] for group in groups]
-        states = draw_null("hash", rng, sequences, n_words)
-    else:
-        states = draw_null(null, rng, sequences, n_words)
-    return _row("components", 0.0, _fit, counts_of(sequences), states, groups)
+def _repeat(sequences: list[np.ndarray]) -> Sample:
+    kept = sequences[: len(sequences) // REPEATS * REPEATS : REPEATS]
+    return Sample([words for words in kept for _ in range(REPEATS)], REPEATS)
 
 
-def _effect(share: float, n: int, n_words: int, rng: np.random.Generator) -> list[dict]:
+def _null(null: str, known: dict[int, Sample], rng: np.random.Generator, n: int) -> Iterator[dict]:
+    """Draws of states of the same sequences."""
+    is_repeated = null == REPEATED
+    sample = known.get(REPEATS if is_repeated else 1)
+    if sample is None:
+        drawn = draw_sequences(rng, N_NULL, 300, longest=12)
+        sample = _repeat(drawn) if is_repeated else Sample(drawn)
+    for draw in range(n):
+        states = draw_null("hash" if is_repeated else null, rng, sample.sequences, sample.n_words)
+        yield _row(draw, "components", 0.0, sample.measure, states)
+
+
+def _effect(share: float, n: int, n_words: int, rng: np.random.Generator, n_draws: int) -> Iterator[dict]:  # fmt: skip
     zipf = n_words > VOCABULARIES[0]
-    sequences = draw_sequences(rng, n, n_words, zipf)
-    states, counts = plant(rng, sequences, n_words, zipf, share), counts_of(sequences)
-    rows = _row("components", share, _fit, counts, states)
-    if len(counts.filler_of) < MAX_SPLIT:
-        rows += _row("split halves", share, partial(split_halves, rng=rng), counts, states)
-    return rows
+    sample = Sample(draw_sequences(rng, n, n_words, zipf))
+    for draw in range(n_draws):
+        states = plant(rng, sample.sequences, n_words, zipf, share)
+        yield _row(draw, "components", share, sample.measure, states)
+        if len(sample.counts.filler_of) < MAX_SPLIT and n < SIZES[-1]:
+            yield _row(draw, "split halves", share, partial(split_halves, sample.counts, rng=rng), states)  # fmt: skip
 
 
-def _effect_in_mean(share: float, sentences: list, rng: np.random.Generator) -> list[dict]:
-    states = plant_in_mean(rng, sentences, share)
-    return _row("components", np.nan, _fit, counts_of(sentences), states)
+def _effect_in_mean(share: float, sample: Sample, rng: np.random.Generator, n: int) -> Iterator[dict]:  # fmt: skip
+    for draw in range(n):
+        states = plant_in_mean(rng, sample.sequences, share)
+        yield _row(draw, "components", np.nan, sample.measure, states)
 
 
 def counts_of(sequences: list[np.ndarray]) -> PairCounts:
@@ -110,17 +147,11 @@ def counts_of(sequences: list[np.ndarray]) -> PairCounts:
     return PairCounts.from_bindings([[(int(word), place) for place, word in enumerate(words)] for words in sequences])  # fmt: skip
 
 
-def _fit(counts: PairCounts, states: Array, groups: Array | None = None) -> Interval:
-    return BindingComponents(steps=[BINDINGS]).fit(counts, states, groups).bindings_
-
-
-def _row(
-    method: str, share: float, measure: Callable[..., Interval], *inputs: object
-) -> list[dict]:
+def _row(draw: int, method: str, share: float, measure: Callable[..., Interval], states: Array) -> dict:  # fmt: skip
     begun = time.process_time()
-    found = measure(*inputs)
+    found = measure(states=states)
     seconds = time.process_time() - begun
-    return [{"method": method, "truth": share, "estimate": found.value, "low": found.low, "high": found.high, "seconds": seconds}]  # fmt: skip
+    return {"draw": draw, "method": method, "truth": share, "estimate": found.value, "low": found.low, "high": found.high, "seconds": seconds}  # fmt: skip
 
 
 def summarize(rows: pd.DataFrame) -> pd.DataFrame:

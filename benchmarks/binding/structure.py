@@ -97,7 +97,7 @@ class Swaps:
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a method has learnt.
+    """What a method has learned.
 
     predict  from vectors and their structure: vectors, or the filler of every pair; None if it predicts neither
     swap     the vectors after edits, NaN where a pair is unknown; None if it edits nothing
@@ -127,7 +127,7 @@ class Method(Protocol):
     def fit(
         self, states: Array, structure: Structure, swaps: Swaps, seed: int, **chosen: Any
     ) -> Fitted:
-        """What is learnt of vectors; swaps are of these vectors, for methods that train on them."""
+        """What is learned of vectors; swaps are of these vectors, for methods that train on them."""
         ...
 
 

@@ -27,7 +27,7 @@ class World:
     states the vectors that methods see, [sequence, d]
     read   which symbols are read from vectors, of sequences of these lengths, in their order; None if
            the nearest vector of the model decides
-    twin   the same of a twin that learnt nothing; None if there is none
+    twin   the same of a twin that learned nothing; None if there is none
     """
 
     sequences: tuple[Symbols, ...]

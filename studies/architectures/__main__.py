@@ -17,8 +17,8 @@ def main(names: Sequence[str]) -> None:
         print(*rows[-1], sep=" | ", flush=True)
     table = pd.DataFrame(rows, columns=list(Comparison._fields))
     if names:
-        others = read_table()
-        table = pd.concat([others[~others["architecture"].isin(names)], table])
+        kept_rows = read_table()
+        table = pd.concat([kept_rows[~kept_rows["architecture"].isin(names)], table])
     table.sort_values("architecture").to_csv(TABLE, index=False)
 
 

@@ -17,7 +17,7 @@ TEXT = torch.tensor([[2, 5, 9, 7, 12, 3]])
 SHORT = torch.tensor([[2, 8, 4, 3]])
 TARGET = torch.tensor([[2, 6, 7, 8]])
 NEAR = 1e-5  # of the largest number, what two ways of computing it may differ by rounding
-EQUAL, DIFFERS, NONE, SOME = "equal", "differs", "none", "some layers"
+EQUAL, DIFFERS, NONE, SOME_LAYERS = "equal", "differs", "none", "some layers"
 FULL = ("query", "key", "value", "attention", "filler")
 
 
@@ -47,27 +47,29 @@ def compare(name: str) -> Comparison:
         return Comparison(name, reason=str(error).removeprefix(f"{name} ").removeprefix(f"{name}: "))  # fmt: skip
     with tp.capture(model, "*") as sites:
         model.run(SHORT, TARGET)
-    output, alone = _ask_library(module, model.two_stacks), dict(sites)
-    stacks = list(dict.fromkeys(site.split(".")[0] for site in alone))
-    layers = {stack: _count(alone, f"{stack}.", ".hidden") for stack in stacks}
-    kept = [_parts(alone, f"{stack}.{i}.self") for stack in stacks for i in range(layers[stack])]
+    output, single = _ask_library(module, model.two_stacks), dict(sites)
+    stacks = list(dict.fromkeys(site.split(".")[0] for site in single))
+    layers = {stack: _count(single, f"{stack}.", ".hidden") for stack in stacks}
+    has_parts = [
+        _parts(single, f"{stack}.{i}.self") for stack in stacks for i in range(layers[stack])
+    ]
     return Comparison(
         name,
         ", ".join(f"{stack} {n}" for stack, n in layers.items()),
-        _joined(_compare_states(module, output, alone, stack, layers[stack]) for stack in stacks),
-        _joined(_compare_maps(output, alone, stack) for stack in stacks),
-        _share(kept),
-        _share(f"{stack}.{i}.mlp" in alone for stack in stacks for i in range(layers[stack])),
-        "one length" if model.needs_equal_lengths else _compare_padded(model, alone),
+        _joined(_compare_states(module, output, single, stack, layers[stack]) for stack in stacks),
+        _joined(_compare_maps(output, single, stack) for stack in stacks),
+        _share(has_parts),
+        _share(f"{stack}.{i}.mlp" in single for stack in stacks for i in range(layers[stack])),
+        "one length" if model.needs_equal_lengths else _compare_padded(model, single),
     )
 
 
 def _ask_library(module: Any, two_stacks: bool) -> Mapping[str, Any]:
-    given: dict[str, Any] = {"input_ids": SHORT}
+    arguments: dict[str, Any] = {"input_ids": SHORT}
     if two_stacks:
-        given["decoder_input_ids"] = TARGET
+        arguments["decoder_input_ids"] = TARGET
     if "use_cache" in inspect.signature(module.forward).parameters:
-        given["use_cache"] = False
+        arguments["use_cache"] = False
     with attending(module, EAGER):
         for options in (
             ("output_hidden_states", "output_attentions"),
@@ -75,7 +77,7 @@ def _ask_library(module: Any, two_stacks: bool) -> Mapping[str, Any]:
             (),
         ):
             try:
-                return module(**given, **dict.fromkeys(options, True))
+                return module(**arguments, **dict.fromkeys(options, True))
             except Exception:
                 continue
     return {}
@@ -87,13 +89,13 @@ def _compare_states(
     states = _of(output, stack, "hidden_states")
     if len(states) not in (n, n + 1):
         return NONE if not states else DIFFERS
-    ours = [sites[f"{stack}.{i}.hidden"] for i in range(n)]
+    states_here = [sites[f"{stack}.{i}.hidden"] for i in range(n)]
     norms = [m for m in module.modules() if "Norm" in type(m).__name__]
     for expected in (states[len(states) - n :], states[:n]):  # Mamba's list begins with a layer
-        last = _near(ours[-1], expected[-1]) or any(
-            _is_normed(norm, ours[-1], expected[-1]) for norm in norms
+        is_last_equal = _near(states_here[-1], expected[-1]) or any(
+            _is_normed(norm, states_here[-1], expected[-1]) for norm in norms
         )
-        if last and all(map(_near, ours[:-1], expected[:-1])):
+        if is_last_equal and all(map(_near, states_here[:-1], expected[:-1])):
             return EQUAL
     return DIFFERS
 
@@ -107,25 +109,29 @@ def _is_normed(norm: nn.Module, states: Tensor, expected: Tensor) -> bool:
 
 
 def _compare_maps(output: Mapping[str, Any], sites: Mapping[str, Tensor], stack: str) -> str:
-    maps = [each for each in _of(output, stack, "attentions") if isinstance(each, Tensor)]
-    ours = [values for site, values in sites.items() if site.startswith(f"{stack}.") and site.endswith(".self.attention")]  # fmt: skip
-    if not ours:
+    maps = [
+        library_map
+        for library_map in _of(output, stack, "attentions")
+        if isinstance(library_map, Tensor)
+    ]
+    maps_here = [values for site, values in sites.items() if site.startswith(f"{stack}.") and site.endswith(".self.attention")]  # fmt: skip
+    if not maps_here:
         return NONE
     scores = [
-        each.softmax(-1) for each in maps
+        library_map.softmax(-1) for library_map in maps
     ]  # ProphetNet returns what stands before the softmax
-    return EQUAL if all(any(map(_near, [own] * len(some), some)) for own in ours for some in [[*maps, *scores]]) else DIFFERS  # fmt: skip
+    return EQUAL if all(any(map(_near, [map_here] * len(candidates), candidates)) for map_here in maps_here for candidates in [[*maps, *scores]]) else DIFFERS  # fmt: skip
 
 
-def _compare_padded(model: Any, alone: Mapping[str, Tensor]) -> str:
+def _compare_padded(model: Any, single: Mapping[str, Tensor]) -> str:
     pad = model.config.pad
-    both = torch.cat([TEXT, torch.nn.functional.pad(SHORT, (0, 2), value=pad)])
+    batch = torch.cat([TEXT, torch.nn.functional.pad(SHORT, (0, 2), value=pad)])
     with tp.capture(model, "*") as sites:
-        model.run(both, TARGET.expand(2, -1))
-    for name, values in alone.items():
-        own = sites[name][1:]
-        own = own[:, :, : values.shape[2], : values.shape[3]] if name.endswith("attention") else own[:, : values.shape[1]]  # fmt: skip
-        if not _near(own, values, 1e-4):
+        model.run(batch, TARGET.expand(2, -1))
+    for name, values in single.items():
+        padded = sites[name][1:]
+        padded = padded[:, :, : values.shape[2], : values.shape[3]] if name.endswith("attention") else padded[:, : values.shape[1]]  # fmt: skip
+        if not _near(padded, values, 1e-4):
             return DIFFERS
     return EQUAL
 
@@ -136,7 +142,7 @@ def _of(output: Mapping[str, Any], stack: str, kind: str) -> tuple[Any, ...]:
 
 
 def _parts(sites: Mapping[str, Tensor], prefix: str) -> bool:
-    return all(f"{prefix}.{part}" in sites for part in FULL)
+    return all(f"{prefix}.{name}" in sites for name in FULL)
 
 
 def _count(sites: Iterable[str], start: str, end: str) -> int:
@@ -145,16 +151,18 @@ def _count(sites: Iterable[str], start: str, end: str) -> int:
 
 def _share(flags: Iterable[bool]) -> str:
     values = list(flags)
-    return "all" if all(values) else SOME if any(values) else NONE
+    return "all" if all(values) else SOME_LAYERS if any(values) else NONE
 
 
 def _joined(verdicts: Iterable[str]) -> str:
     """The worst verdict."""
-    seen = set(verdicts)
-    return next((each for each in (DIFFERS, NONE) if each in seen), EQUAL)
+    kinds = set(verdicts)
+    return next((kind for kind in (DIFFERS, NONE) if kind in kinds), EQUAL)
 
 
-def _near(own: Tensor, other: Tensor, tolerance: float = NEAR) -> bool:
-    if own.shape != other.shape:
+def _near(values: Tensor, expected: Tensor, tolerance: float = NEAR) -> bool:
+    if values.shape != expected.shape:
         return False
-    return bool((own - other).abs().max() <= tolerance * max(1.0, other.abs().max().item()))
+    return bool(
+        (values - expected).abs().max() <= tolerance * max(1.0, expected.abs().max().item())
+    )

@@ -24,10 +24,10 @@ NAMES = {  # sizes by the names that configurations give them
 }  # fmt: skip
 SIZES = {name: size for size, names in NAMES.items() for name in names.split()}
 SYMBOLS = {"vocab_size": 40, "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "decoder_start_token_id": 2}  # fmt: skip
-PARTS = {"attn_config", "ffn_config"}  # configurations of parts of a layer, not of a model
+NESTED_CONFIGS = {"attn_config", "ffn_config"}  # configurations of parts of a layer, not of a model
 LEAVE = object()  # as it is by default
 UNGROUPED = ("esmc", "glm5_next_text")  # keys have as many heads as queries
-OWN: dict[str, dict[str, Any]] = {  # what the sizes above do not say of an architecture
+EXTRA_OPTIONS: dict[str, dict[str, Any]] = {  # what the sizes above do not say of an architecture
     "xlnet": {"num_hidden_layers": LEAVE, "max_position_embeddings": LEAVE, "hidden_size": LEAVE},
     "xmod": {"default_language": "en_XX"},
     "prophetnet": {"num_hidden_layers": LEAVE},
@@ -51,7 +51,7 @@ def list_types() -> Iterator[str]:
     for name in sorted(transformers.CONFIG_MAPPING.keys()):
         try:
             config = transformers.AutoConfig.for_model(name)
-            is_one = {*config.sub_configs} <= PARTS and config.get_text_config() is config
+            is_one = {*config.sub_configs} <= NESTED_CONFIGS and config.get_text_config() is config
             kind = _class_of(config) if is_one else None
         except Exception:
             continue
@@ -89,7 +89,7 @@ def _settings(name: str) -> dict[str, Any]:
     import transformers
 
     default = transformers.AutoConfig.for_model(name)
-    own = OWN.get(name, {})
+    extra = EXTRA_OPTIONS.get(name, {})
     settings: dict[str, Any] = {
         key: value
         for key, value in {**SIZES, **SYMBOLS}.items()
@@ -109,7 +109,7 @@ def _settings(name: str) -> dict[str, Any]:
     rope = getattr(default, "rope_parameters", None)
     if isinstance(rope, dict) and "mrope_section" in rope:
         settings["rope_parameters"] = {**rope, "mrope_section": [2, 1, 1]}
-    return {key: value for key, value in {**settings, **own}.items() if value is not LEAVE}
+    return {key: value for key, value in {**settings, **extra}.items() if value is not LEAVE}
 
 
 def make_tokenizer() -> Any:

@@ -29,7 +29,9 @@ TEMPLATES = ("{}", "What is {}?", "Evaluate {}.", "Calculate {}.", "What is the 
 
 def value(expression: str) -> Fraction:
     """Exact, with digits as fractions."""
-    digits = "".join(f"F({each})" if each.isdigit() else each for each in expression)
+    digits = "".join(
+        f"F({character})" if character.isdigit() else character for character in expression
+    )
     return eval(digits, {"F": Fraction})
 
 
@@ -45,16 +47,19 @@ def main() -> None:
     folder = parser.parse_args().folder
     rng = np.random.default_rng(0)
     quadruples = list(product(range(1, 10), repeat=4))
-    different = [each for each in quadruples if len({*each}) == 4]
+    different = [quadruple for quadruple in quadruples if len({*quadruple}) == 4]
     training = [
         ask(structure, digits, rng)
         for structure in STRUCTURES
         for digits in quadruples
         if structure != PROBED or len({*digits}) < 4
     ]
-    chosen = rng.permutation(len(different))[:1000]
-    asked = [ask(PROBED, different[index], rng) for index in chosen]
-    for split, questions in (("train-easy", rng.permutation(training)), ("interpolate", asked)):
+    indices = rng.permutation(len(different))[:1000]
+    held_out_questions = [ask(PROBED, different[index], rng) for index in indices]
+    for split, questions in (
+        ("train-easy", rng.permutation(training)),
+        ("interpolate", held_out_questions),
+    ):
         (folder / split).mkdir(parents=True, exist_ok=True)
         (folder / split / "arithmetic__mul_div_multiple.txt").write_text("".join(questions))
 

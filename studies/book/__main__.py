@@ -24,10 +24,10 @@ def main(
     pages: Annotated[list[str] | None, typer.Argument(help="Which pages; all by default.")] = None,
 ) -> None:
     """Run the pages' code and write what it prints, and the pictures that it draws."""
-    known = (*RUN, *PICTURED)
-    for name in pages or known:
-        if name not in known:
-            raise typer.BadParameter(str(unknown("page", name, known)))
+    names = (*RUN, *PICTURED)
+    for name in pages or names:
+        if name not in names:
+            raise typer.BadParameter(str(unknown("page", name, names)))
         with TemporaryDirectory() as folder:
             write_page(name, Path(folder))
         typer.echo(f"written: docs/{name}.md")
@@ -38,11 +38,11 @@ def write_page(name: str, folder: Path) -> None:
     if name not in PICTURED:
         place_models(name, folder)
         return refresh(DOCS / f"{name}.md", folder)
-    kept = DOCS / "images" / name
-    kept.mkdir(exist_ok=True)
-    for picture, drawn in PICTURED[name](folder):
-        drawn.savefig(folder / f"{picture}.png")
-        keep_picture(folder / f"{picture}.png", kept)
+    image_folder = DOCS / "images" / name
+    image_folder.mkdir(exist_ok=True)
+    for picture, figure in PICTURED[name](folder):
+        figure.savefig(folder / f"{picture}.png")
+        keep_picture(folder / f"{picture}.png", image_folder)
     return None
 
 

@@ -27,7 +27,7 @@ FULL = """## Complete
 These {n} have every [site](probing.md#models-of-the-library-transformers), and all states and maps are equal: {names}.
 
 """
-REST = """## Others that are read
+OTHERS_HEAD = """## Others that are read
 
 *Some* means some layers: a hybrid has layers without attention. Where states differ, the library returns states of other places (Funnel pools them).
 
@@ -50,31 +50,31 @@ def read_table() -> pd.DataFrame:
 def write_architectures() -> str:
     """The page: counts, the complete ones, what the others lack, and why some are not read."""
     table = read_table()
-    read, unread = table[table["reason"] == ""], table[table["reason"] != ""]
+    readable, unread = table[table["reason"] == ""], table[table["reason"] != ""]
     is_unbuilt = unread["reason"].str.startswith("not built")
-    whole = read[
-        (read["states"] == "equal") & (read["maps"] == "equal") & (read["parts"] == "all")
-        & (read["mlp"] == "all") & (read["padded"] == "equal")
+    complete = readable[
+        (readable["states"] == "equal") & (readable["maps"] == "equal") & (readable["parts"] == "all")
+        & (readable["mlp"] == "all") & (readable["padded"] == "equal")
     ]  # fmt: skip
     head = HEAD.format(
         version=VERSION,
         total=len(table),
-        read=len(read),
-        states=(read["states"] == "equal").sum(),
-        parts=(read["parts"] == "all").sum(),
-        one_length=(read["padded"] == "one length").sum(),
+        read=len(readable),
+        states=(readable["states"] == "equal").sum(),
+        parts=(readable["parts"] == "all").sum(),
+        one_length=(readable["padded"] == "one length").sum(),
         refused=(~is_unbuilt).sum(),
         unbuilt=is_unbuilt.sum(),
     )
-    names = ", ".join(f"`{name}`" for name in whole["architecture"])
+    names = ", ".join(f"`{name}`" for name in complete["architecture"])
     columns = ["architecture", "states", "maps", "parts", "mlp", "padded"]
-    others = read.drop(whole.index)[columns].replace("some layers", "some")
+    incomplete = readable.drop(complete.index)[columns].replace("some layers", "some")
     refused = unread[["architecture", "reason"]]
     return (
         head
-        + FULL.format(n=len(whole), names=names)
-        + REST
-        + _rows(others)
+        + FULL.format(n=len(complete), names=names)
+        + OTHERS_HEAD
+        + _rows(incomplete)
         + REFUSED
         + _rows(refused.assign(reason=refused["reason"].str.partition("\n")[0].str[:120]))
     )

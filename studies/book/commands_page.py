@@ -37,18 +37,23 @@ def _section(name: str, command: Any) -> Iterator[str]:
     yield f"## {name}\n"
     yield (command.help or "").strip() + "\n"
     yield f"```sh\ntprprobe {name} {_usage(command)}\n```\n"
-    shown = [each for each in command.params if not getattr(each, "hidden", False)]
-    if shown:
+    visible = [parameter for parameter in command.params if not getattr(parameter, "hidden", False)]
+    if visible:
         yield "| | | default |\n|---|---|---|"
-        yield from (_row(each) for each in shown)
+        yield from (_row(parameter) for parameter in visible)
         yield ""
 
 
 def _usage(command: Any) -> str:
-    arguments = [each for each in command.params if not _is_option(each)]
-    needed = [each for each in command.params if _is_option(each) and each.required]
-    words = [each.name.upper() if each.required else f"[{each.name.upper()}]" for each in arguments]
-    words += [f"{max(each.opts, key=len)} …" for each in needed]
+    arguments = [parameter for parameter in command.params if not _is_option(parameter)]
+    required = [
+        parameter for parameter in command.params if _is_option(parameter) and parameter.required
+    ]
+    words = [
+        parameter.name.upper() if parameter.required else f"[{parameter.name.upper()}]"
+        for parameter in arguments
+    ]
+    words += [f"{max(parameter.opts, key=len)} …" for parameter in required]
     return " ".join([*words, "[OPTIONS]"])
 
 
@@ -57,13 +62,13 @@ def _is_option(parameter: Any) -> bool:
 
 
 def _row(parameter: Any) -> str:
-    names = ", ".join(f"`{each}`" for each in (*parameter.opts, *parameter.secondary_opts))
+    names = ", ".join(f"`{option}`" for option in (*parameter.opts, *parameter.secondary_opts))
     names = names if _is_option(parameter) else f"`{parameter.name.upper()}`"
     names += ", repeatable" if getattr(parameter, "multiple", False) else ""
     default = parameter.default
     empty = default is None or default is False or default == () or callable(default)
-    told = "required" if parameter.required else "" if empty else f"`{default}`"
-    return f"| {names} | {_cell(getattr(parameter, 'help', None) or '')} | {told} |"
+    default_text = "required" if parameter.required else "" if empty else f"`{default}`"
+    return f"| {names} | {_cell(getattr(parameter, 'help', None) or '')} | {default_text} |"
 
 
 def _cell(text: str) -> str:

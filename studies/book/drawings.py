@@ -32,13 +32,13 @@ def draw_named_roles(store: Store, rows: int = 5) -> Drawing:
     figure = draw_strips(
         _strips(store, roles, rows), "The role of every character, clustered and named", caption
     )
-    named = [
+    patches = [
         Patch(color=color, label=f"{cluster}  {name}")
         for (cluster, name), color in zip(names.items(), palette(roles.k), strict=True)
         if name != UNNAMED
     ]
     figure.legend(
-        handles=named, loc="upper right", bbox_to_anchor=(1, 0.9), fontsize=7, frameon=False
+        handles=patches, loc="upper right", bbox_to_anchor=(1, 0.9), fontsize=7, frameon=False
     )
     return figure
 
@@ -61,14 +61,14 @@ def _strips(store: Store, roles: Clusters, rows: int) -> list[Strip]:
 def draw_binding(_: Store) -> Drawing:
     """A filler, a role, their two products, and a sum of two bindings, as squares of numbers."""
     torch.manual_seed(3)
-    filler, role, other, place = torch.randn(4, 6).round(decimals=1)
+    filler, role, second_filler, place = torch.randn(4, 6).round(decimals=1)
     bound = bind(filler, role)
     panels = [
         ("filler f", filler[:, None]),
         ("role r", role[None, :]),
         ("binding f ⊗ r", bound),
         ("its diagonal f ⊙ r", bind(filler, role, "hadamard")[None, :]),
-        ("TPR: f ⊗ r + f′ ⊗ r′", bound + bind(other, place)),
+        ("TPR: f ⊗ r + f′ ⊗ r′", bound + bind(second_filler, place)),
     ]
     figure = drawing(7, 1.9)
     for axes, (title, values) in zip(figure.subplots(1, len(panels)), panels, strict=True):
@@ -83,13 +83,15 @@ def draw_unbinding(_: Store) -> Drawing:
     """The error of an unbound filler by the number of bindings: roles that are independent, or too many."""
     generator = torch.Generator().manual_seed(0)
     width, counts = 16, range(1, 33)
-    found = {"outer": [_error(n, width, "outer", generator) for n in counts]}
-    found["hadamard"] = [_error(n, width, "hadamard", generator) for n in counts]
+    errors_of = {"outer": [_error(n, width, "outer", generator) for n in counts]}
+    errors_of["hadamard"] = [_error(n, width, "hadamard", generator) for n in counts]
     figure = drawing(6, 2.6)
     axes = figure.add_subplot()
-    named = {"outer": "f ⊗ r, unbound by the dual of r", "hadamard": "f ⊙ r, unbound by 1/r"}
-    for (kind, errors), color in zip(found.items(), (palette(6)[5], palette(4)[3]), strict=True):
-        axes.plot(counts, errors, "o-", markersize=3, color=color, label=named[kind])
+    labels = {"outer": "f ⊗ r, unbound by the dual of r", "hadamard": "f ⊙ r, unbound by 1/r"}
+    for (kind, errors), color in zip(
+        errors_of.items(), (palette(6)[5], palette(4)[3]), strict=True
+    ):
+        axes.plot(counts, errors, "o-", markersize=3, color=color, label=labels[kind])
     axes.axvline(width, color=MUTED, linewidth=0.8, linestyle=":")
     axes.text(
         width - 0.3,
@@ -112,9 +114,9 @@ def draw_unbinding(_: Store) -> Drawing:
 def _error(n: int, width: int, kind: str, generator: torch.Generator, draws: int = 50) -> float:
     """The median of |found − f| / |f| where n random fillers are bound to n random roles and summed."""
     fillers, roles = torch.randn(2, draws, n, width, generator=generator, dtype=torch.float64)
-    whole = bind(fillers, roles, kind).sum(1)
-    read = unbind(whole, duals(roles, kind)[:, 0], kind)
-    return float(((read - fillers[:, 0]).norm(dim=-1) / fillers[:, 0].norm(dim=-1)).median())
+    bindings = bind(fillers, roles, kind).sum(1)
+    unbound = unbind(bindings, duals(roles, kind)[:, 0], kind)
+    return float(((unbound - fillers[:, 0]).norm(dim=-1) / fillers[:, 0].norm(dim=-1)).median())
 
 
 def draw_gauge(store: Store) -> Drawing:
@@ -129,7 +131,7 @@ def draw_gauge(store: Store) -> Drawing:
             gauge = np.exp(rng.uniform(-np.log(spread), np.log(spread), vectors.shape[1]))
             for way in ("raw", "standardized"):
                 before, after = (
-                    _partition(KMeans, each, way) for each in (vectors, vectors * gauge)
+                    _partition(KMeans, rows_, way) for rows_ in (vectors, vectors * gauge)
                 )
                 rows.append(
                     {
@@ -138,12 +140,12 @@ def draw_gauge(store: Store) -> Drawing:
                         "ari": adjusted_rand_score(before, after),
                     }
                 )
-    found = (
+    agreement = (
         pd.DataFrame(rows).groupby(["name", "group"], sort=False)["ari"].agg(["mean", "min", "max"])
     )
-    found = found.reset_index().set_axis(["name", "group", "value", "low", "high"], axis=1)
+    agreement = agreement.reset_index().set_axis(["name", "group", "value", "low", "high"], axis=1)
     return interval_dots(
-        found,
+        agreement,
         "Do clusters stay when dimensions are rescaled?",
         "agreement with the clusters before (adjusted Rand index; line: lowest to highest of 6)",
     )
@@ -157,10 +159,12 @@ def _partition(estimator: type, vectors: np.ndarray, way: str) -> np.ndarray:
 def draw_controls(store: Store) -> Drawing:
     """How well clusters of roles and of their controls tell numerators from denominators, in all heads."""
     summary = name_all(store, SITE, k=K).summary
-    told = summary.assign(
+    named_rows = summary.assign(
         name=np.where(summary["model"] == "trained", "", "untrained ") + summary["vectors"]
     )
-    rows = told.groupby("name", sort=False)["accuracy"].agg(["mean", "min", "max"]).reset_index()
+    rows = (
+        named_rows.groupby("name", sort=False)["accuracy"].agg(["mean", "min", "max"]).reset_index()
+    )
     rows = rows.set_axis(["name", "value", "low", "high"], axis=1).assign(
         group="mean of heads, lowest to highest head"
     )
@@ -176,7 +180,7 @@ def draw_verdicts(_: Store) -> Drawing:
     counts = pd.crosstab(verdicts["claim"].str.split("-").str[0], verdicts["verdict"])
     figure = drawing(6.4, 2)
     axes = figure.add_subplot()
-    left = np.zeros(len(counts))
+    offsets = np.zeros(len(counts))
     order = [name for name in COLORS if name in counts] + sorted(
         map(str, set(counts) - set(COLORS))
     )
@@ -186,14 +190,14 @@ def draw_verdicts(_: Store) -> Drawing:
         bars = axes.barh(
             counts.index.tolist(),
             values,
-            left=left,
+            left=offsets,
             color=colors[COLORS.get(verdict, number)],
             label=verdict,
         )
         axes.bar_label(
             bars, [str(n) if n else "" for n in values], label_type="center", fontsize=7, color=INK
         )
-        left += values
+        offsets += values
     axes.set(xlabel="claims")
     axes.invert_yaxis()
     tidy(axes)

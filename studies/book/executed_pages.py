@@ -42,7 +42,7 @@ PICTURE = re.compile(r"\]\((?:\.\./)?images/tutorials/([\w-]+)\.webp\)")
 WAITING = ("app", "demo", "push")
 NUMBER = re.compile(r"-?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
 NEAR: Any = {"rtol": 0.1, "atol": 0.05}  # numbers: other processors sum in another order
-SHOWN: Any = ("display.width", 110, "display.max_columns", 20, "display.max_rows", 20)
+PRINT_OPTIONS: Any = ("display.width", 110, "display.max_columns", 20, "display.max_rows", 20)
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,14 @@ class Block:
 
     language: str
     code: str
-    told: str
+    expected: str
     printed: str
 
     def is_as_told(self) -> bool:
         """True if it printed what the page says: the same words, and numbers that are near."""
-        told, printed = _read_numbers(self.told), _read_numbers(self.printed)
-        return _words(self.told) == _words(self.printed) and bool(
-            np.allclose(told, printed, **NEAR)
+        expected, printed = _read_numbers(self.expected), _read_numbers(self.printed)
+        return _words(self.expected) == _words(self.printed) and bool(
+            np.allclose(expected, printed, **NEAR)
         )
 
 
@@ -80,11 +80,11 @@ def run_page(path: Path, folder: Path) -> list[Block]:
     names: dict[str, Any] = {"__name__": "__main__"}
     with (
         contextlib.chdir(folder),
-        pd.option_context(*SHOWN),
+        pd.option_context(*PRINT_OPTIONS),
     ):
         return [
-            Block(language, code, told, _run(language, code, names))
-            for language, code, told in BLOCK.findall(path.read_text("utf-8"))
+            Block(language, code, expected, _run(language, code, names))
+            for language, code, expected in BLOCK.findall(path.read_text("utf-8"))
         ]
 
 
@@ -104,17 +104,17 @@ def refresh(path: Path, folder: Path) -> None:
     blocks = iter(run_page(path, folder))
     text = BLOCK.sub(lambda _: _written(next(blocks)), path.read_text("utf-8"))
     path.write_text(text, "utf-8")
-    kept = DOCS / "images/tutorials"
-    kept.mkdir(exist_ok=True)
+    image_folder = DOCS / "images/tutorials"
+    image_folder.mkdir(exist_ok=True)
     for name in PICTURE.findall(text):
-        keep_picture(folder / f"{name}.png", kept)
+        keep_picture(folder / f"{name}.png", image_folder)
 
 
-def keep_picture(drawn: Path, folder: Path) -> None:
+def keep_picture(picture: Path, folder: Path) -> None:
     """Keeps a drawn PNG as WebP, without loss, in a folder."""
     from PIL import Image
 
-    Image.open(drawn).save(folder / f"{drawn.stem}.webp", lossless=True, quality=90, method=6)
+    Image.open(picture).save(folder / f"{picture.stem}.webp", lossless=True, quality=90, method=6)
 
 
 def pictures(path: Path) -> list[str]:
@@ -144,13 +144,17 @@ def _run(language: str, code: str, names: dict[str, Any]) -> str:
 
 
 def _run_python(code: str, names: dict[str, Any]) -> str:
-    *body, last = ast.parse(code).body
-    shown = isinstance(last, ast.Expr)
+    *body, final = ast.parse(code).body
+    has_value = isinstance(final, ast.Expr)
     stream = io.StringIO()
     with contextlib.redirect_stdout(stream):
-        exec(compile(ast.Module(body if shown else [*body, last], []), "<page>", "exec"), names)
+        exec(
+            compile(ast.Module(body if has_value else [*body, final], []), "<page>", "exec"), names
+        )
         value = (
-            eval(compile(ast.Expression(last.value), "<page>", "eval"), names) if shown else None
+            eval(compile(ast.Expression(final.value), "<page>", "eval"), names)
+            if has_value
+            else None
         )  # type: ignore[union-attr]
         if value is not None:
             print(value if isinstance(value, str | pd.DataFrame) else repr(value))

@@ -5,7 +5,7 @@ from pathlib import Path
 from tprprobe.figures.catalogue.entries import Entry, list_figures
 
 DOCS = Path(__file__).parents[2] / "docs"
-DRAWN = (  # of the papers' report, and by studies.book
+PICTURE_PATHS = (  # of the papers' report, and by studies.book
     "../studies/results/report/{}.svg",
     "images/gallery/{}.webp",
 )
@@ -14,12 +14,31 @@ PAPERS = {
     "jiang": "Jiang et al. 2021",
     "huang": "Huang et al. 2018",
 }
-HEAD = """# Gallery
+HEAD = """# Gallery and figures for your paper
 
-Every figure and table that `tprprobe figure` draws, and the command. Pictures are those of the
+This page shows every figure and table that `tprprobe figure` draws, with its command, and how to make a figure fit a paper. Pictures are those of the
 [papers' report](../studies/results/report/README.md), which `tprprobe paper all` makes of the shipped checkpoints; those beyond the papers are drawn by
 `python -m studies.book gallery`. `--out` takes `.pdf`, `.svg` and `.png`, for tables also `.md`, `.tex` and `.csv`. Options are on
-[Commands](commands.md#figure): `--width 3.3 --fontsize 9` makes a figure for one column of a paper, `--style FILE.mplstyle` takes its fonts and lines.
+[Commands](commands.md#figure).
+
+## Figures for your paper
+
+```sh
+tprprobe figure probes --ckpt runs/probes --width acl --out probes.pdf
+tprprobe figure probes --ckpt runs/probes --width neurips --label 'hf:SmolLM2-135M=SmolLM2' --label hidden=states --out probes.pdf
+tprprobe figure attention --store runs/demo/store --width 3.3 --fontsize 9 --title '' --style mine.mplstyle --out attention.pdf
+```
+
+| option | what it does |
+| --- | --- |
+| `--width` | Inches, or a column of acl (3.03) or icml (3.25), the text of neurips and iclr (5.5), or a page (6.3). The figure is laid out in this width: panels go below each other, long titles and legends are broken, and letters keep their size. Include it in LaTeX without `width=`. |
+| `--height`, `--fontsize` | Inches; points of the labels of axes (8). |
+| `--label OLD=NEW` | Other words for some, in titles, legends and ticks. |
+| `--colors`, `--style` | Colors, divided by commas; a style file of matplotlib, for fonts and lines. |
+| `--title`, `--dpi` | Another title, or none; the resolution of a PNG file (200). |
+
+Fonts are embedded, text can be searched, and the same figure is the same bytes. A table that would be too small to read in its width says so: write it as `.tex`, which
+takes the rules of booktabs.
 
 Every figure is also a line of Python, `tp.draw(NAME, SOURCE)`, for a store, a result or a folder of results. It returns a figure of matplotlib and can
 draw into axes of your own:
@@ -55,16 +74,20 @@ def write_gallery() -> str:
     sections = {name: f"## {title}" for name, title in PAPERS.items()} | {
         "": "## Beyond the papers"
     }
-    told: dict[str, list[str]] = {name: [] for name in sections}
+    sections_of: dict[str, list[str]] = {name: [] for name in sections}
     entries = list_figures()
     variants = {entry.maker.like: entry.name for entry in entries}
     for entry in entries:
-        told[next((name for name in PAPERS if entry.name.startswith(f"{name}-")), "")].append(
-            _show(entry, variants.get(entry.name, entry.name))
-        )
+        sections_of[
+            next((name for name in PAPERS if entry.name.startswith(f"{name}-")), "")
+        ].append(_show(entry, variants.get(entry.name, entry.name)))
     return (
         "\n\n".join(
-            [HEAD.strip(), REAL, *("\n\n".join([sections[name], *told[name]]) for name in sections)]
+            [
+                HEAD.strip(),
+                REAL,
+                *("\n\n".join([sections[name], *sections_of[name]]) for name in sections),
+            ]
         )
         + "\n"
     )
@@ -72,23 +95,25 @@ def write_gallery() -> str:
 
 def figure_command(entry: Entry) -> str:
     """The command that draws a figure, with placeholders for its inputs."""
-    given = "".join(
+    options = "".join(
         " --store STORE" if name == "store" else " --ckpt FOLDER"
         for name in dict.fromkeys(entry.inputs)
     )
-    return f"tprprobe figure {entry.name}{given} --out {entry.name}.pdf"
+    return f"tprprobe figure {entry.name}{options} --out {entry.name}.pdf"
 
 
 def _show(entry: Entry, picture: str) -> str:
     """The section of a figure; its picture may be one of the same drawing with other settings."""
-    made = "; ".join(each.text.replace("give ", "") for each in entry.inputs.values())
-    drawn = [name for each in DRAWN if (DOCS / (name := each.format(picture))).is_file()]
+    inputs = "; ".join(
+        requirement.text.replace("give ", "") for requirement in entry.inputs.values()
+    )
+    pictures = [name for path in PICTURE_PATHS if (DOCS / (name := path.format(picture))).is_file()]
     image = (
-        f"![{entry.title}]({drawn[0]}){{ loading=lazy }}\n\n"
-        if drawn
+        f"![{entry.title}]({pictures[0]}){{ loading=lazy }}\n\n"
+        if pictures
         else PEOPLE
         if "votes" in entry.inputs
         else ""
     )
-    needs = f"Made of {made}.\n\n" if made else ""
+    needs = f"Made of {inputs}.\n\n" if inputs else ""
     return f"### {entry.title}\n\n{image}{needs}```sh\n{figure_command(entry)}\n```"

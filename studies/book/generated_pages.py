@@ -98,8 +98,8 @@ def on_page_content(html: str, **_: Any) -> str:
 
 
 def _with_links(markdown: str, page: str) -> str:
-    parts = FENCE.split(markdown)
-    return "".join(part if part.startswith("```") else _prose(part, page) for part in parts)
+    blocks = FENCE.split(markdown)
+    return "".join(block if block.startswith("```") else _prose(block, page) for block in blocks)
 
 
 def _prose(text: str, page: str) -> str:

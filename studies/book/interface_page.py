@@ -93,20 +93,20 @@ def write_interface() -> str:
     homes = {name: module.lstrip(".") for module, name in IMPORT.findall(_read("__init__.pyi"))}
     names = {name: home for name, home in homes.items() if home}
     listed = [name for section in SECTIONS.values() for name in section]
-    if left := set(names) ^ set(listed):
+    if unlisted := set(names) ^ set(listed):
         raise ValueError(
-            f"the page of the interface and tprprobe/__init__.pyi disagree on {sorted(left)}"
+            f"the page of the interface and tprprobe/__init__.pyi disagree on {sorted(unlisted)}"
         )
-    parts = [HEAD]
+    blocks = [HEAD]
     for title, section in SECTIONS.items():
-        parts += [f"## {title}", *(f"::: tprprobe.{names[name]}.{name}" for name in section)]
-    parts += ["## Classes", *(f"::: tprprobe.{path}" for path in CLASSES)]
+        blocks += [f"## {title}", *(f"::: tprprobe.{names[name]}.{name}" for name in section)]
+    blocks += ["## Classes", *(f"::: tprprobe.{path}" for path in CLASSES)]
     for title, file in ROOMS.items():
         room = Path(file).parent.name
-        parts += [f"## {title}", *(f"::: tprprobe.{room}.{name}" for name in _exported(file))]
-    parts += ["## tp.plugins", *(f"::: tprprobe.{path}" for path in PLUGINS)]
-    parts += ["## Axes", f"```python\n{_read('axes.py').strip()}\n```"]
-    return "\n\n".join(parts) + "\n"
+        blocks += [f"## {title}", *(f"::: tprprobe.{room}.{name}" for name in _exported(file))]
+    blocks += ["## tp.plugins", *(f"::: tprprobe.{path}" for path in PLUGINS)]
+    blocks += ["## Axes", f"```python\n{_read('axes.py').strip()}\n```"]
+    return "\n\n".join(blocks) + "\n"
 
 
 def _read(file: str) -> str:

@@ -46,20 +46,20 @@ def write_copy(page: Path) -> str:
 
 def divide(text: str, links: str = ON_SITE) -> Iterator[tuple[str, str]]:
     """The cells of a page in order: their kind and their source."""
-    at = 0
+    position = 0
     for block in BLOCK.finditer(text):
-        yield from _prose(text[at : block.start()], links)
+        yield from _prose(text[position : block.start()], links)
         language, code, _ = block.groups()
         yield "code", (SHELL if language == "sh" else "") + code.rstrip("\n")
-        at = block.end()
-    yield from _prose(text[at:], links)
+        position = block.end()
+    yield from _prose(text[position:], links)
 
 
 def add_download(markdown: str, name: str) -> str:
     """A page with a link to its notebook below its title."""
-    title, _, rest = markdown.partition("\n\n")
+    title, _, body = markdown.partition("\n\n")
     link = f"[Download this page as a notebook]({name.rpartition('/')[2]}.ipynb)"
-    return f"{title}\n\n{link}{{ download }}\n\n{rest}"
+    return f"{title}\n\n{link}{{ download }}\n\n{body}"
 
 
 def _prose(text: str, links: str) -> Iterator[tuple[str, str]]:
@@ -69,9 +69,9 @@ def _prose(text: str, links: str) -> Iterator[tuple[str, str]]:
 
 
 def _cell(kind: str, source: str, number: int) -> dict[str, Any]:
-    about: dict[str, Any] = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}}
+    fields: dict[str, Any] = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}}
     code = {"execution_count": None, "outputs": []} if kind == "code" else {}
-    return {**about, **code, "source": source}
+    return {**fields, **code, "source": source}
 
 
 if __name__ == "__main__":

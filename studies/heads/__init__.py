@@ -1,1 +1,1 @@
-"""What the heads of a study's models learnt, seed by seed."""
+"""What the heads of a study's models learned, seed by seed."""

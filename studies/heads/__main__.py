@@ -14,9 +14,9 @@ def main(study: Annotated[Path, typer.Argument(help="What `tprprobe train PLAN` 
     """Measure every finished model of a study; one that was cut off goes on."""
     torch.set_num_threads(1)
     measure_missing(study)
-    found = collect_heads(study)
-    write_file(HEADS, found.round(4).to_csv(index=False))
-    typer.echo(found.pivot_table("value", "variant", "measure").round(3).to_string())
+    measures = collect_heads(study)
+    write_file(HEADS, measures.round(4).to_csv(index=False))
+    typer.echo(measures.pivot_table("value", "variant", "measure").round(3).to_string())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the heads of every model of a matched study learnt, as one number a model and measure."""
+"""What the heads of every model of a matched study learned, as one number a model and measure."""
 
 from pathlib import Path
 
@@ -19,10 +19,10 @@ from tprprobe.store import Store
 
 DATA, SPLIT, SEED = "mathematics:arithmetic__mixed", "small-test", 2
 N, MAPS, PAIRS, K = 1000, 300, 300, 20
-LAST, ROLE = "encoder.-1.*", "encoder.-1.self.role"
+LAST_LAYER, ROLE = "encoder.-1.*", "encoder.-1.self.role"
 CONTROLS = ("query", "key", "filler", "random")
 HEADS = assets.find("studies", "matched-starts") / "heads.csv"
-RUNS, MODEL, KEPT = "runs", "model", "heads.csv"
+RUNS, MODEL, MEASURED = "runs", "model", "heads.csv"
 
 # measure → what it is, of the last encoder layer
 MEASURES = {
@@ -38,32 +38,34 @@ MEASURES = {
 
 def measure_missing(study: Path) -> None:
     """Every finished model's numbers, kept in its folder."""
-    folders = [each.parent for each in sorted((study / RUNS).glob(f"*/{MODEL}"))]
-    missing = [each for each in folders if not (each / KEPT).is_file()]
+    folders = [path.parent for path in sorted((study / RUNS).glob(f"*/{MODEL}"))]
+    missing = [path for path in folders if not (path / MEASURED).is_file()]
     for folder in track(missing, "heads", len(missing)):
         model = require_model(load_model(folder / MODEL), "which no study trains")
-        found = measure_heads(model, folder / "heads")
-        table = pd.DataFrame(found.items(), columns=["measure", "value"])
-        table.to_csv(folder / KEPT, index=False)
+        measures = measure_heads(model, folder / "heads")
+        table = pd.DataFrame(measures.items(), columns=["measure", "value"])
+        table.to_csv(folder / MEASURED, index=False)
 
 
 def collect_heads(study: Path) -> pd.DataFrame:
     """One row per run and measure: variant, seed, measure, value."""
-    parts = []
-    for file in sorted((study / RUNS).glob(f"*/{KEPT}")):
+    tables = []
+    for file in sorted((study / RUNS).glob(f"*/{MEASURED}")):
         variant, _, seed = file.parent.name.rpartition("-")
-        parts.append(pd.read_csv(file).assign(variant=variant, seed=int(seed)))
-    rows = pd.concat(parts, ignore_index=True).sort_values(["variant", "seed"], kind="stable")
+        tables.append(pd.read_csv(file).assign(variant=variant, seed=int(seed)))
+    rows = pd.concat(tables, ignore_index=True).sort_values(["variant", "seed"], kind="stable")
     return rows[["variant", "seed", "measure", "value"]]
 
 
 def measure_heads(model: Model, out: Path, n: int = N) -> dict[str, float]:
     """The numbers of MEASURES of one model; those of roles only where it has roles."""
     data = load_data(DATA, split=SPLIT, n=n, seed=SEED)
-    store = extract(model, data, [LAST], out, min(MAPS, n), control=False, resume=out.exists())
-    found = _attention(store) | _pairs(model)
+    store = extract(
+        model, data, [LAST_LAYER], out, min(MAPS, n), control=False, resume=out.exists()
+    )
+    measures = _attention(store) | _pairs(model)
     has_roles = isinstance(model.config, TransformerConfig) and model.config.roles == "continuous"
-    return found | _polarity(store) if has_roles else found
+    return measures | _polarity(store) if has_roles else measures
 
 
 def _attention(store: Store) -> dict[str, float]:
@@ -74,14 +76,16 @@ def _attention(store: Store) -> dict[str, float]:
 
 def _pairs(model: Model) -> dict[str, float]:
     rows = binding_probe(model, PAIRS, control=False)
-    last = rows[rows["bar"] == "middle"].sort_values("depth").iloc[-1]
-    return {"pairs": last["paired_accuracy"], "pairs_answered": last["exact_match"]}
+    deepest = rows[rows["bar"] == "middle"].sort_values("depth").iloc[-1]
+    return {"pairs": deepest["paired_accuracy"], "pairs_answered": deepest["exact_match"]}
 
 
 def _polarity(store: Store) -> dict[str, float]:
     rows = name_all(store, ROLE, k=K).decoding.query("predictor == 'clusters'")
     means = rows.groupby(["subset", "vectors"])["accuracy"].mean()
-    control = np.max([means["all", each] for each in CONTROLS if ("all", each) in means.index])
+    control = np.max(
+        [means["all", vectors] for vectors in CONTROLS if ("all", vectors) in means.index]
+    )
     return {
         "polarity": means["all", "role"],
         "polarity_control": float(control),

@@ -46,8 +46,8 @@ def main(
             raise typer.BadParameter(f"page {name!r}: {error}") from error
         file = write_file(out / f"{name}.md", finish_page(name, text))
         typer.echo(f"written: {file}")
-        drawn = module.draw_figures() if hasattr(module, "draw_figures") else {}
-        for path, figure in drawn.items():
+        figures = module.draw_figures() if hasattr(module, "draw_figures") else {}
+        for path, figure in figures.items():
             file = save(figure, out / path)
             compact_file(file)
             typer.echo(f"drawn: {file}")

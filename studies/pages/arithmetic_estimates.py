@@ -26,37 +26,37 @@ GATE, PAIR_GATE = "discordant_exact_match", "pair_exact_match"
 Cases = dict[str, Interval]
 
 
-def gather_evidence(found: Analyses) -> dict[str, Evidence]:
+def gather_evidence(analyses: Analyses) -> dict[str, Evidence]:
     """The evidence for the claims, by their ids."""
-    right = found.naming.facts["discordant_questions"]
+    right = analyses.naming.facts["discordant_questions"]
     gates = {GATE: Interval(right["exact_match"], *right["exact_match_interval"])}
-    halves = found.n // 2  # what is held out of the questions; of reconstruction, a quarter
-    roles = {name: (cases, halves) for name, cases in _of_roles(found).items()}
-    of_states = of_reconstruction(found.reconstruction) | of_capture(found.captured)
+    halves = analyses.n // 2  # what is held out of the questions; of reconstruction, a quarter
+    roles = {name: (cases, halves) for name, cases in _of_roles(analyses).items()}
+    of_states = of_reconstruction(analyses.reconstruction) | of_capture(analyses.captured)
     states = {name: (cases, halves // 2) for name, cases in of_states.items()}
-    rooms = _rooms(found) | {"schlag-role-signifies-relation": _pairings(found)}
+    rooms = _rooms(analyses) | {"schlag-role-signifies-relation": _pairings(analyses)}
     evidence = {
         name: Evidence(cases, "question", units, gates | rooms.get(name, {}))
-        for name, (cases, units) in (roles | _of_attention(found) | states).items()
+        for name, (cases, units) in (roles | _of_attention(analyses) | states).items()
         if cases
     }
-    shown = {name: Evidence(cases, "exact", 1) for name, cases in _exact(found).items()}
-    return evidence | shown | {"schlag-binding-trained": _pairs(found)}
+    exact_evidence = {name: Evidence(cases, "exact", 1) for name, cases in _exact(analyses).items()}
+    return evidence | exact_evidence | {"schlag-binding-trained": _pairs(analyses)}
 
 
-def minus(first: Interval, second: Interval) -> Interval:
+def minus(minuend: Interval, subtrahend: Interval) -> Interval:
     """The difference, with an interval that is right however the two depend on each other."""
-    value = first.value - second.value
-    below = (first.value - first.low) + (second.high - second.value)
-    above = (first.high - first.value) + (second.value - second.low)
+    value = minuend.value - subtrahend.value
+    below = (minuend.value - minuend.low) + (subtrahend.high - subtrahend.value)
+    above = (minuend.high - minuend.value) + (subtrahend.value - subtrahend.low)
     return Interval(value, value - below, value + above)
 
 
 # ---- roles ------------------------------------------------------------------------------------------
 
 
-def _of_roles(found: Analyses) -> dict[str, Cases]:
-    decoding = found.naming.decoding.query("model == 'trained' and layer == @found.last")
+def _of_roles(analyses: Analyses) -> dict[str, Cases]:
+    decoding = analyses.naming.decoding.query("model == 'trained' and layer == @analyses.last")
     roles = decoding[decoding["vectors"] == "role"]
 
     def heads(subset: str, predictor: str, name: str) -> Cases:
@@ -69,82 +69,86 @@ def _of_roles(found: Analyses) -> dict[str, Cases]:
             "vectors"
         )
     }
-    best = max((accuracy[each] for each in CONTROLS if each in accuracy), key=lambda e: e.value)
+    best = max(
+        (accuracy[vectors] for vectors in CONTROLS if vectors in accuracy), key=lambda e: e.value
+    )
     return {
         "schlag-polarity-clusters": heads("all", "adjacent", "gain"),
         "schlag-fractions-of-fractions": heads("discordant", "clusters", "accuracy"),
         "schlag-structural-clusters": heads("all", "majority", "gain"),
-        "schlag-ones-digit-roles": _ones(found),
+        "schlag-ones-digit-roles": _ones(analyses),
         "schlag-role-specific": {"": minus(accuracy["role"], best)},
     }
 
 
-def _ones(found: Analyses) -> Cases:
+def _ones(analyses: Analyses) -> Cases:
     """The best cluster of ones digits in every head; of the two polarities the worse."""
-    rows = found.naming.ones.query(
-        "model == 'trained' and vectors == 'role' and layer == @found.last"
+    rows = analyses.naming.ones.query(
+        "model == 'trained' and vectors == 'role' and layer == @analyses.last"
     )
     return {
         f"head {head}": min(
-            (read_interval(row, "precision") for row in both.to_dict("records")),
+            (read_interval(row, "precision") for row in polarities.to_dict("records")),
             key=lambda estimate: estimate.low,
         )
-        for head, both in rows.groupby("head")
+        for head, polarities in rows.groupby("head")
     }
 
 
 # ---- attention --------------------------------------------------------------------------------------
 
 
-def _of_attention(found: Analyses) -> dict[str, tuple[Cases, int]]:
+def _of_attention(analyses: Analyses) -> dict[str, tuple[Cases, int]]:
     """The evidence on attention: its cases, and the number of questions."""
-    coupled = found.coupling.query("layer == @found.last and attended == 'symbol'")
+    coupled = analyses.coupling.query("layer == @analyses.last and attended == 'symbol'")
     advantages = {
         f"head {row['head']}": read_interval(row, "advantage") for row in coupled.to_dict("records")
     }
     return {
-        "schlag-role-signifies-relation": (advantages, found.maps),
-        "schlag-second-argument-to": _scores(found, "rows", "mass", beyond=True),
-        "schlag-second-argument-of": _scores(found, "columns", "mass", beyond=True),
-        "schlag-good-approximation": _scores(found, "rows", "argmax_accuracy"),
-        "schlag-skipped-numerator": _scores(found, "rows", "skip"),
-        "schlag-skipped-beyond-offset": _scores(found, "rows", "skip", beyond=True),
+        "schlag-role-signifies-relation": (advantages, analyses.maps),
+        "schlag-second-argument-to": _scores(analyses, "rows", "mass", beyond=True),
+        "schlag-second-argument-of": _scores(analyses, "columns", "mass", beyond=True),
+        "schlag-good-approximation": _scores(analyses, "rows", "argmax_accuracy"),
+        "schlag-skipped-numerator": _scores(analyses, "rows", "skip"),
+        "schlag-skipped-beyond-offset": _scores(analyses, "rows", "skip", beyond=True),
     }
 
 
-def _pairings(found: Analyses) -> Cases:
+def _pairings(analyses: Analyses) -> Cases:
     """The share of other pairings of heads in which the claim would fail."""
-    coupled = found.coupling.query("layer == @found.last and attended == 'symbol'")
+    coupled = analyses.coupling.query("layer == @analyses.last and attended == 'symbol'")
     return {PAIRINGS: exact(1 - float(coupled["pairings"].iloc[0]))}
 
 
-def _scores(found: Analyses, way: str, score: str, beyond: bool = False) -> tuple[Cases, int]:
+def _scores(analyses: Analyses, way: str, score: str, beyond: bool = False) -> tuple[Cases, int]:
     """The last layer's heads on the net gold structure: their scores beyond the best baseline."""
-    rows = found.relations.query(
+    rows = analyses.relations.query(
         "way == @way and score == @score and gold == 'net' and not untrained"
     ).copy()
     estimates: list[Any] = [*map(Interval, rows["value"], rows["low"], rows["high"])]
     rows["estimate"] = pd.Series(estimates, rows.index)
-    heads = rows[(rows["source"] == "head") & (rows["layer"] == found.last)]
+    heads = rows[(rows["source"] == "head") & (rows["layer"] == analyses.last)]
     cases = {f"head {row['head']}": row["estimate"] for row in heads.to_dict("records")}
     if beyond:
-        best = max(rows.loc[rows["source"].isin(RIVALS), "estimate"], key=lambda each: each.value)
-        cases = {name: minus(each, best) for name, each in cases.items()}
+        best = max(
+            rows.loc[rows["source"].isin(RIVALS), "estimate"], key=lambda estimate: estimate.value
+        )
+        cases = {name: minus(name_, best) for name, name_ in cases.items()}
     return cases, int(heads["n_questions"].max()) if cases else 0
 
 
-def _rooms(found: Analyses) -> dict[str, dict[str, Interval]]:
+def _rooms(analyses: Analyses) -> dict[str, dict[str, Interval]]:
     """The room that the best baseline leaves up to 1, for claims that ask a head to beat it."""
-    known = found.relations.query("gold == 'net' and not untrained and source in @RIVALS")
-    best = known.groupby(["way", "score"])["value"].max()
-    asked = {
+    baselines = analyses.relations.query("gold == 'net' and not untrained and source in @RIVALS")
+    best = baselines.groupby(["way", "score"])["value"].max()
+    place_of = {
         "schlag-second-argument-to": ("rows", "mass"),
         "schlag-second-argument-of": ("columns", "mass"),
         "schlag-skipped-beyond-offset": ("rows", "skip"),
     }
     return {
         name: {ROOM: exact(1 - float(best[place]))}
-        for name, place in asked.items()
+        for name, place in place_of.items()
         if place in best.index
     }
 
@@ -152,11 +156,11 @@ def _rooms(found: Analyses) -> dict[str, dict[str, Interval]]:
 # ---- states -----------------------------------------------------------------------------------------
 
 
-def _pairs(found: Analyses) -> Evidence:
+def _pairs(analyses: Analyses) -> Evidence:
     """The evidence on two models of one recipe, with one seed each: shown, but it decides nothing."""
-    rows = found.pairs.query("bar == 'middle' and not untrained").sort_values("depth")
-    last = {row["model"]: row for row in rows.to_dict("records")}
-    tp, transformer = last["tp"], last["transformer"]
+    rows = analyses.pairs.query("bar == 'middle' and not untrained").sort_values("depth")
+    deepest = {row["model"]: row for row in rows.to_dict("records")}
+    tp, transformer = deepest["tp"], deepest["transformer"]
     difference = minus(
         read_interval(tp, "paired_accuracy"), read_interval(transformer, "paired_accuracy")
     )
@@ -169,13 +173,13 @@ def _pairs(found: Analyses) -> Evidence:
 # ---- exact ------------------------------------------------------------------------------------------
 
 
-def _exact(found: Analyses) -> dict[str, Cases]:
-    degree = found.degrees[found.degrees["layer"] == 3].set_index("attention")["degree"]
-    weights = {name: count / 1e6 for name, count in found.weights.items()}
-    return of_demonstration(found.demonstration) | {
+def _exact(analyses: Analyses) -> dict[str, Cases]:
+    degree = analyses.degrees[analyses.degrees["layer"] == 3].set_index("attention")["degree"]
+    weights = {name: count / 1e6 for name, count in analyses.weights.items()}
+    return of_demonstration(analyses.demonstration) | {
         "schlag-polynomial-degree": {"": exact(float(degree["tp"] - degree["standard"]))},
         "schlag-crucial-property": {
-            row["binding"]: exact(row["equal"]) for row in found.swaps.to_dict("records")
+            row["binding"]: exact(row["equal"]) for row in analyses.swaps.to_dict("records")
         },
         "schlag-weights-b": {"": exact(weights["transformer"] - weights["tp-transformer-b"])},
         "schlag-weights-c": {"": exact(weights["tp-transformer-c"])},

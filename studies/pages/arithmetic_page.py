@@ -34,35 +34,35 @@ def make_page(runs: Path) -> str:
     return write_page(tables.analyse(runs))
 
 
-def write_page(found: Analyses) -> str:
+def write_page(analyses: Analyses) -> str:
     """The page."""
-    evidence = gather_evidence(found)
+    evidence = gather_evidence(analyses)
     verdicts = [judge(claim, evidence.get(claim.id)) for claim in claims_of("arithmetic")]
     return fill(
         Path(__file__).parent,
         "arithmetic.md.j2",
-        **_describe(found, verdicts),
+        **_describe(analyses, verdicts),
         verdicts=verdict_table(verdicts),
-        names=_names(found),
-        named=_clusters(found),
-        polarity=_polarity(found),
-        rules=_rules(found),
-        beyond=_beyond(found),
-        ones=_ones(found),
+        names=_names(analyses),
+        named=_clusters(analyses),
+        polarity=_polarity(analyses),
+        rules=_rules(analyses),
+        beyond=_beyond(analyses),
+        ones=_ones(analyses),
         projections=tables.PROJECTIONS,
-        nearest=_nearest(found),
-        best_below=_best_below(found),
-        relations=_relations(found),
-        coupling=_coupling(found),
-        **_states(found),
+        nearest=_nearest(analyses),
+        best_below=_best_below(analyses),
+        relations=_relations(analyses),
+        coupling=_coupling(analyses),
+        **_states(analyses),
     )
 
 
-def _describe(found: Analyses, verdicts: list[Verdict]) -> dict[str, Any]:
+def _describe(analyses: Analyses, verdicts: list[Verdict]) -> dict[str, Any]:
     """A description of the models and questions that were measured."""
-    facts = found.naming.facts
-    measured = [each for each in verdicts if each.claim.unit != EXACT]
-    shown = [each for each in verdicts if each.claim.unit == EXACT]
+    facts = analyses.naming.facts
+    measured = [verdict for verdict in verdicts if verdict.claim.unit != EXACT]
+    exact_verdicts = [verdict for verdict in verdicts if verdict.claim.unit == EXACT]
     return {
         "model": tables.MODEL,
         "baseline": tables.BASELINE,
@@ -70,38 +70,38 @@ def _describe(found: Analyses, verdicts: list[Verdict]) -> dict[str, Any]:
         "split": tables.SPLIT,
         "seed": tables.SEED,
         "k": tables.K,
-        "n": found.n,
-        "maps": found.maps,
+        "n": analyses.n,
+        "maps": analyses.maps,
         "answered": _share(facts["questions"]),
         "discordant": facts["discordant_questions"]["n"],
         "discordant_answered": _share(facts["discordant_questions"]),
-        "trained": found.questions["trained"].mean(),
-        "untrained_answered": _answered(found.questions[~found.questions["trained"]]),
+        "trained": analyses.questions["trained"].mean(),
+        "untrained_answered": _answered(analyses.questions[~analyses.questions["trained"]]),
         "claims": len(verdicts),
         "measured": len(measured),
         "outcomes": _count(measured),
-        "shown": len(shown),
-        "shown_outcomes": _count(shown),
+        "shown": len(exact_verdicts),
+        "shown_outcomes": _count(exact_verdicts),
     }
 
 
 def _count(verdicts: list[Verdict]) -> str:
-    counts = pd.Series([each.outcome for each in verdicts]).value_counts()
+    counts = pd.Series([verdict.outcome for verdict in verdicts]).value_counts()
     return ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
 
 
 # ---- names ------------------------------------------------------------------------------------------
 
 
-def _names(found: Analyses) -> str:
-    return table(heads_table(found.naming).cells.loc[:, "layer":"stability (ARI)"])
+def _names(analyses: Analyses) -> str:
+    return table(heads_table(analyses.naming).cells.loc[:, "layer":"stability (ARI)"])
 
 
-def _clusters(found: Analyses) -> str:
+def _clusters(analyses: Analyses) -> str:
     """The named clusters of every head, the largest share of tokens first."""
-    names = found.naming.clusters
-    named = names[names["name"] != UNNAMED]
-    order = named.sort_values([*HEADS, "coverage"], ascending=[True, True, False])
+    names = analyses.naming.clusters
+    named_clusters = names[names["name"] != UNNAMED]
+    order = named_clusters.sort_values([*HEADS, "coverage"], ascending=[True, True, False])
     rows = [
         {name: str(row[name]) for name in ("layer", "head", "cluster", "name")}
         | {name: f"{row[name]:.2f}" for name in ("precision", "recall")}
@@ -113,14 +113,14 @@ def _clusters(found: Analyses) -> str:
 # ---- polarity ---------------------------------------------------------------------------------------
 
 
-def _polarity(found: Analyses) -> str:
-    return table(polarity_table(found.naming).cells.drop(columns=["k", *COUNTS]))
+def _polarity(analyses: Analyses) -> str:
+    return table(polarity_table(analyses.naming).cells.drop(columns=["k", *COUNTS]))
 
 
-def _rules(found: Analyses) -> str:
+def _rules(analyses: Analyses) -> str:
     """The gain of the last layer's clusters over each rule, roles by head and controls together."""
-    decoding = found.naming.decoding.query(
-        "model == 'trained' and layer == @found.last and subset == 'all'"
+    decoding = analyses.naming.decoding.query(
+        "model == 'trained' and layer == @analyses.last and subset == 'all'"
     )
     gains = decoding[decoding["predictor"].isin([*BEHIND])]
     return table(
@@ -128,53 +128,53 @@ def _rules(found: Analyses) -> str:
             {"vectors": vectors}
             | {
                 BEHIND[str(rule)]: _several(rows, "gain")
-                for rule, rows in each.groupby("predictor", sort=False)
+                for rule, rows in of_vectors.groupby("predictor", sort=False)
             }
-            for vectors, each in _by_vectors(gains)
+            for vectors, of_vectors in _by_vectors(gains)
         ]
     )
 
 
-def _beyond(found: Analyses) -> dict[str, int]:
+def _beyond(analyses: Analyses) -> dict[str, int]:
     """How many heads of roles, in the last layer, are beyond each rule (their interval above 0) and
     beyond the best random projection.
     """
-    decoding = found.naming.decoding.query(
-        "model == 'trained' and layer == @found.last and subset == 'all'"
+    decoding = analyses.naming.decoding.query(
+        "model == 'trained' and layer == @analyses.last and subset == 'all'"
     )
     gains = decoding[decoding["predictor"].isin([*BEHIND])]
     roles = gains[gains["vectors"] == "role"]
     counts = {
         str(rule): int((rows["gain_low"] > 0).sum()) for rule, rows in roles.groupby("predictor")
     }
-    own, random = (
+    role_gains, random = (
         gains.query("vectors == @name and predictor == 'adjacent'")["gain"]
         for name in ("role", "random")
     )
-    return counts | {"heads": len(own), "random": int((own > random.max()).sum())}
+    return counts | {"heads": len(role_gains), "random": int((role_gains > random.max()).sum())}
 
 
-def _ones(found: Analyses) -> str:
+def _ones(analyses: Analyses) -> str:
     """The precision of the best clusters of ones digits, of the same vectors."""
-    ones = found.naming.ones.query("model == 'trained' and layer == @found.last")
+    ones = analyses.naming.ones.query("model == 'trained' and layer == @analyses.last")
     return table(
         [
             {"vectors": vectors}
             | {
                 f"ones digits of {polarity}s": _several(rows, "precision")
-                for polarity, rows in each.groupby("polarity", sort=False)
+                for polarity, rows in of_vectors.groupby("polarity", sort=False)
             }
-            for vectors, each in _by_vectors(ones)
+            for vectors, of_vectors in _by_vectors(ones)
         ]
     )
 
 
 def _by_vectors(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """The rows of every head of the roles, then of every control with its heads together."""
-    for (vectors, head), each in rows[rows["vectors"] == "role"].groupby(["vectors", "head"]):
-        yield f"{vectors}, head {head}", each
-    for vectors, each in rows[rows["vectors"] != "role"].groupby("vectors", sort=False):
-        yield f"{vectors} (least to most of {len(each.drop_duplicates('head'))})", each
+    for (vectors, head), group in rows[rows["vectors"] == "role"].groupby(["vectors", "head"]):
+        yield f"{vectors}, head {head}", group
+    for vectors, group in rows[rows["vectors"] != "role"].groupby("vectors", sort=False):
+        yield f"{vectors} (least to most of {len(group.drop_duplicates('head'))})", group
 
 
 def _several(rows: pd.DataFrame, name: str) -> str:
@@ -188,46 +188,48 @@ def _several(rows: pd.DataFrame, name: str) -> str:
 # ---- attention --------------------------------------------------------------------------------------
 
 
-def _nearest(found: Analyses) -> float:
+def _nearest(analyses: Analyses) -> float:
     """The share of digits whose nearest '/' is the gold target."""
-    rows = found.relations.query(
+    rows = analyses.relations.query(
         "source == 'nearest' and way == 'rows' and gold == 'net' and score == 'mass' and not untrained"
     )
     return rows["value"].iloc[0]
 
 
-def _best_below(found: Analyses) -> dict[str, Any]:
+def _best_below(analyses: Analyses) -> dict[str, Any]:
     """The head below the last layer that looks most from digits to their '/': its place, its
     scores.
     """
-    rows = found.relations.query(
-        "source == 'head' and way == 'rows' and gold == 'net' and layer < @found.last and not untrained"
+    rows = analyses.relations.query(
+        "source == 'head' and way == 'rows' and gold == 'net' and layer < @analyses.last and not untrained"
     )
     mass = rows[rows["score"] == "mass"]
     best: Any = mass.iloc[mass["value"].argmax()]
-    own = rows[(rows["layer"] == best["layer"]) & (rows["head"] == best["head"])]
+    head_rows = rows[(rows["layer"] == best["layer"]) & (rows["head"] == best["head"])]
     scores = {
-        str(row["score"]): interval_text(read_interval(row)) for row in own.to_dict("records")
+        str(row["score"]): interval_text(read_interval(row)) for row in head_rows.to_dict("records")
     }
     return scores | {"layer": best["layer"], "head": best["head"]}
 
 
-def _relations(found: Analyses) -> str:
-    chosen = found.relations[found.relations["score"].isin(["mass", "argmax_accuracy", "skip"])]
+def _relations(analyses: Analyses) -> str:
+    selected = analyses.relations[
+        analyses.relations["score"].isin(["mass", "argmax_accuracy", "skip"])
+    ]
     return table(
         [
             {
                 "way": str(way),
                 "gold": str(gold),
                 "score": str(score).replace("_", " "),
-                **_heads(rows, found.last),
+                **_heads(rows, analyses.last),
             }
-            for (way, gold, score), rows in chosen.groupby(["way", "gold", "score"], sort=False)
+            for (way, gold, score), rows in selected.groupby(["way", "gold", "score"], sort=False)
         ]
     )
 
 
-def _coupling(found: Analyses) -> str:
+def _coupling(analyses: Analyses) -> str:
     return table(
         [
             {
@@ -241,20 +243,20 @@ def _coupling(found: Analyses) -> str:
                 "advantage": interval_text(read_interval(row, "advantage")),
                 "other pairings": f"{row['pairings']:.0%}",
             }
-            for row in found.coupling.to_dict("records")
+            for row in analyses.coupling.to_dict("records")
         ]
     )
 
 
-def _heads(rows: pd.DataFrame, last: int) -> dict[str, str]:
+def _heads(rows: pd.DataFrame, last_layer: int) -> dict[str, str]:
     trained, twin = rows[~rows["untrained"]], rows[rows["untrained"]]
     heads = trained[trained["source"] == "head"]
-    of_last, below = heads[heads["layer"] == last], heads[heads["layer"] < last]
+    of_last, below = heads[heads["layer"] == last_layer], heads[heads["layer"] < last_layer]
     best: Any = below.iloc[below["value"].argmax()]
     fixed = {
-        name: "–" if found.empty else f"{found['value'].iloc[0]:.3f}"
+        name: "–" if baseline_rows.empty else f"{baseline_rows['value'].iloc[0]:.3f}"
         for name in ("uniform", "offset", "nearest")
-        for found in [trained[trained["source"] == name]]
+        for baseline_rows in [trained[trained["source"] == name]]
     }
     null = trained[trained["source"] == "shuffled"]
     best_twin = twin.loc[twin["source"] == "head", "value"].max()
@@ -273,14 +275,17 @@ def _heads(rows: pd.DataFrame, last: int) -> dict[str, str]:
 # ---- states -----------------------------------------------------------------------------------------
 
 
-def _states(found: Analyses) -> dict[str, str]:
-    shown = {
-        "reconstruction": reconstruction_table(found.reconstruction),
-        "demonstration": demonstration_table(found.demonstration, found.degrees),
-        "pairs": binding_table(found.pairs),
-        "captured": capture_table(found.captured),
+def _states(analyses: Analyses) -> dict[str, str]:
+    tables_shown = {
+        "reconstruction": reconstruction_table(analyses.reconstruction),
+        "demonstration": demonstration_table(analyses.demonstration, analyses.degrees),
+        "pairs": binding_table(analyses.pairs),
+        "captured": capture_table(analyses.captured),
     }
-    return {name: each.markdown().rstrip("\n") for name, each in shown.items()}
+    return {
+        name: document_table.markdown().rstrip("\n")
+        for name, document_table in tables_shown.items()
+    }
 
 
 # ---- texts ------------------------------------------------------------------------------------------

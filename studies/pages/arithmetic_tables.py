@@ -76,22 +76,24 @@ def analyse(runs: Path, n: int = N) -> Analyses:
         out=names,
         resume=names.exists(),
         projections=PROJECTIONS,
-        progress=lambda parts: track(parts, "naming", len(parts)),
+        progress=lambda jobs: track(jobs, "naming", len(jobs)),
     )
 
-    def kept(name: str, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+    def load_or_make(name: str, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
         return _keep(runs / f"{name}.parquet", make)
 
     return Analyses(
         n=n,
         maps=min(MAPS, n),
-        questions=kept("questions", lambda: _mark_questions(store)),
+        questions=load_or_make("questions", lambda: _mark_questions(store)),
         naming=naming,
-        relations=kept("relations", lambda: score_relations(store)),
-        coupling=kept("coupling", lambda: couple_roles(store, cluster_all(store, _ROLES, k=K))),
-        reconstruction=kept("reconstruction", lambda: _reconstruct(store, baseline)),
-        captured=kept("captured", lambda: capture_variance(store)),
-        pairs=kept("pairs", _ask),
+        relations=load_or_make("relations", lambda: score_relations(store)),
+        coupling=load_or_make(
+            "coupling", lambda: couple_roles(store, cluster_all(store, _ROLES, k=K))
+        ),
+        reconstruction=load_or_make("reconstruction", lambda: _reconstruct(store, baseline)),
+        captured=load_or_make("captured", lambda: capture_variance(store)),
+        pairs=load_or_make("pairs", _ask),
         demonstration=demonstrate(),
         degrees=measure_degrees(),
         swaps=compare_swaps(),
@@ -120,7 +122,7 @@ def _keep(file: Path, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
 def _mark_questions(store: Store) -> pd.DataFrame:
     tokens = store.tokens.drop_duplicates("sample")
     data = load_data(DATA, split=SPLIT, n=len(tokens), seed=SEED)
-    marked = mark_trained([each.source for each in data], read_training())
+    marked = mark_trained([question.source for question in data], read_training())
     return marked.assign(right=tokens["correct"].to_numpy(bool))
 
 
@@ -134,8 +136,8 @@ def _reconstruct(*stores: Store) -> pd.DataFrame:
 
 
 def _ask() -> pd.DataFrame:
-    parts = [binding_probe(load_model(name), PAIRS) for name in (MODEL, BASELINE)]
-    return pd.concat([pd.read_csv(COMMITTED), *parts], ignore_index=True)
+    tables = [binding_probe(load_model(name), PAIRS) for name in (MODEL, BASELINE)]
+    return pd.concat([pd.read_csv(COMMITTED), *tables], ignore_index=True)
 
 
 def compare_swaps(draws: int = 1000, width: int = 6, seed: int = 0) -> pd.DataFrame:
@@ -145,11 +147,13 @@ def compare_swaps(draws: int = 1000, width: int = 6, seed: int = 0) -> pd.DataFr
     rng = np.random.default_rng(seed)
     vectors = torch.from_numpy(rng.integers(-5, 6, (4, draws, width)).astype(float))
     a, b, numerator, denominator = vectors
-    apart = ((a - b) * (numerator - denominator)).any(-1)  # else the Hadamard products are equal
+    is_distinct = ((a - b) * (numerator - denominator)).any(
+        -1
+    )  # else the Hadamard products are equal
     rows = []
     for kind in ("outer", "hadamard"):
-        first = bind(a, numerator, kind) + bind(b, denominator, kind)
-        second = bind(a, denominator, kind) + bind(b, numerator, kind)
-        equal = (first == second).flatten(1).all(1)[apart]
+        sums = bind(a, numerator, kind) + bind(b, denominator, kind)
+        swapped_sums = bind(a, denominator, kind) + bind(b, numerator, kind)
+        equal = (sums == swapped_sums).flatten(1).all(1)[is_distinct]
         rows.append({"binding": kind, "draws": len(equal), "equal": equal.double().mean().item()})
     return pd.DataFrame(rows)

@@ -18,7 +18,7 @@ from tprprobe.statistics import interval_text, read_interval
 
 BENCHMARK = RESULTS.parent
 RULES = ("claims_chance", "claims_shuffled", "claims")
-REAL = ("r2_withheld", "accuracy_withheld", "interchange", "interchange_withheld", "others_kept", "claims_learnt")  # fmt: skip
+REAL = ("r2_withheld", "accuracy_withheld", "interchange", "interchange_withheld", "others_kept", "claims_learned")  # fmt: skip
 RIVALS = ("r2", "r2_withheld", "interchange", "interchange_withheld", "others_kept", "named_right")
 REBUILD = ("pca", "sparse_dictionary")  # vectors from themselves, not from a structure
 OURS, ALSO_OURS, BEHIND = "nested", "estimator", 0.02
@@ -38,7 +38,7 @@ def make_page(_runs: Path) -> str:
         known=table(summarize(known, SHOWN)),
         costs=table(summarize(known, COSTS)),
         nulls=table(summarize(nulls, RULES)),
-        twins=table(summarize(twins, (*RULES, "claims_learnt"))),
+        twins=table(summarize(twins, (*RULES, "claims_learned"))),
         detected=table(summarize(known, RULES)),
         by_null=by_subject(nulls, RULES[1:]),
         edits=by_subject(known, ("interchange", "interchange_withheld")),

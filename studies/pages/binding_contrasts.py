@@ -1,6 +1,6 @@
 """What binding buys, as contrasts of variants that start alike: measured, told and drawn.
 
-Roles learnt or one, crossed with the embedding binding or none, is a 2 × 2 of variants of one start:
+Roles learned or one, crossed with the embedding binding or none, is a 2 × 2 of variants of one start:
 roles of one without the embedding binding are the Transformer. An effect is half the sum of the two
 differences that have it.
 """
@@ -26,7 +26,7 @@ from tprprobe.figures.dots import interval_dots
 from tprprobe.figures.style import FAINT, Drawing, drawing, palette, tidy
 from tprprobe.statistics import Interval, read_interval
 
-ALIKE, ROLES = "TP-Transformer − Transformer, both torch", "roles learnt − roles one"
+ALIKE, ROLES = "TP-Transformer − Transformer, both torch", "roles learned − roles one"
 START, PUBLISHED = (
     "Transformer: torch − Xavier",
     "TP-Transformer − Transformer, as published",
@@ -34,7 +34,7 @@ START, PUBLISHED = (
 BINDING, FULL = "embedding binding − none", "full product − its diagonal"
 XAVIER = "TP-Transformer − Transformer, both Xavier"
 LEVEL = "full product − Transformer, both torch"
-FACTORS = {  # (roles learnt, embedding binding) → variant
+FACTORS = {  # (roles learned, embedding binding) → variant
     (False, False): "transformer-torch",
     (True, False): "no-embedding-binding",
     (False, True): "ones",
@@ -53,10 +53,10 @@ CONTRASTS = {
     },
     PUBLISHED: {"tp-transformer": 1.0, "transformer": -1.0},
     START: {"transformer-torch": 1.0, "transformer": -1.0},
-    ROLES: {name: 0.5 if learnt else -0.5 for (learnt, _), name in FACTORS.items()},
+    ROLES: {name: 0.5 if has_roles else -0.5 for (has_roles, _), name in FACTORS.items()},
     BINDING: {name: 0.5 if bound else -0.5 for (_, bound), name in FACTORS.items()},
     "both − each alone (interaction)": {
-        name: 0.5 if learnt == bound else -0.5 for (learnt, bound), name in FACTORS.items()
+        name: 0.5 if has_roles == bound else -0.5 for (has_roles, bound), name in FACTORS.items()
     },
     FULL: {"outer": 1.0, "tp-transformer": -1.0},
     LEVEL: {"outer": 1.0, "transformer-torch": -1.0},
@@ -71,13 +71,13 @@ def measure_contrasts(
     """One row per contrast whose variants have a common seed, and set: contrast, set, n, seeds, value,
     low, high, in shares of questions.
     """
-    chosen = subsets(study)
-    answers = {name: Answers(study, chosen[name]) for name in sets if name in chosen}
+    sets_of_rows = subsets(study)
+    answers = {name: Answers(study, sets_of_rows[name]) for name in sets if name in sets_of_rows}
     rows = [
         row
         for contrast, weights in contrasts.items()
-        for name, found in answers.items()
-        for row in contrast_rows(found, {contrast: weights}, set=name)
+        for name, set_answers in answers.items()
+        for row in contrast_rows(set_answers, {contrast: weights}, set=name)
     ]
     columns = ["contrast", "set", "n", "seeds", "value", "low", "high"]
     return pd.DataFrame(rows, columns=columns)
@@ -87,13 +87,17 @@ def summarize_answer(study: Study) -> list[str]:
     """The answer in sentences with its numbers; empty without the variants that give it."""
     rows: Any = measure_contrasts(study).set_index(["contrast", "set"])
 
-    def found(contrast: str, name: str) -> Interval:
+    def read_difference(contrast: str, name: str) -> Interval:
         return read_interval(rows.loc[(contrast, name)])
 
-    needed = [(each, name) for each in (ALIKE, START, PUBLISHED) for name in ("all", "discordant")]
-    if not set(needed) <= set(rows.index):
+    required = [
+        (contrast_, name)
+        for contrast_ in (ALIKE, START, PUBLISHED)
+        for name in ("all", "discordant")
+    ]
+    if not set(required) <= set(rows.index):
         return []
-    alike = found(ALIKE, "all")
+    alike = read_difference(ALIKE, "all")
     outcome = summarize_outcome(
         alike,
         "answers more questions right than",
@@ -101,27 +105,27 @@ def summarize_answer(study: Study) -> list[str]:
         "could not be told from",
     )
     xavier = (
-        f" If both start from Xavier's, the difference is {signed(found(XAVIER, 'all'))} of all questions."
+        f" If both start from Xavier's, the difference is {signed(read_difference(XAVIER, 'all'))} of all questions."
         if (XAVIER, "all") in rows.index
         else ""
     )
-    told = [
+    sentences = [
         f"After {steps_of(study):,} steps, both from torch's default, the TP-Transformer {outcome} the Transformer: "
-        f"{signed(alike)} of all questions, {signed(found(ALIKE, 'discordant'))} of discordant ones.{xavier}",
+        f"{signed(alike)} of all questions, {signed(read_difference(ALIKE, 'discordant'))} of discordant ones.{xavier}",
         f"The start alone, torch's default instead of Xavier's, changes the Transformer by "
-        f"{signed(found(START, 'all'))}. The difference as published, which mixes both, is "
-        f"{signed(found(PUBLISHED, 'all'))}.",
+        f"{signed(read_difference(START, 'all'))}. The difference as published, which mixes both, is "
+        f"{signed(read_difference(PUBLISHED, 'all'))}.",
     ]
     for contrast, words in (
-        (ROLES, "Learnt roles (against roles of one)"),
+        (ROLES, "Learned roles (against roles of one)"),
         (BINDING, "The embedding binding (against none)"),
         (FULL, "The full product (against its diagonal)"),
     ):
         if (contrast, "discordant") in rows.index:
-            both = _both(rows, contrast)
+            texts = _both(rows, contrast)
             level = _level(study, rows) if contrast == FULL and LEVEL in rows.index else ""
-            told.append(f"{words}: {both}{level}.")
-    return told
+            sentences.append(f"{words}: {texts}{level}.")
+    return sentences
 
 
 def _both(rows: Any, contrast: str) -> str:
@@ -145,21 +149,21 @@ def summarize_again(changed: str, study: Study, before: Study) -> str:
     """A sentence on the same comparison in a companion, after what is changed in it, beside that of the same
     runs without it; empty without the two variants.
     """
-    found, without = _differences(study), _differences(before)
-    if ALIKE not in found:
+    differences_here, without = _differences(study), _differences(before)
+    if ALIKE not in differences_here:
         return ""
     right = [Answers(study, subsets(study)["all"]).mean(name).value for name in study.variants]
     seeds = count_seeds(len(study.seeds(*CONTRASTS[ALIKE])))
-    beside = {
+    comparisons = {
         name: f", against {value} for the same runs in the study" for name, value in without.items()
     }
     differences = [
-        f"{words} {found[name]}{beside.get(name, '')}."
+        f"{words} {differences_here[name]}{comparisons.get(name, '')}."
         for name, words in (
             (ALIKE, "If both start from torch's default, the difference is"),
             (START, "The start alone changes the Transformer by"),
         )
-        if name in found
+        if name in differences_here
     ]
     range_text = f"{min(right):.3f} to {max(right):.3f}"
     return f"{changed} ({seeds}), models answer {range_text} of the questions right. {' '.join(differences)}"
@@ -191,22 +195,22 @@ def draw_modules(study: Study) -> Drawing:
 
 
 def draw_factors(study: Study) -> Drawing:
-    """Exact match of the 2 × 2, roles learnt or one, with the embedding binding or without it."""
+    """Exact match of the 2 × 2, roles learned or one, with the embedding binding or without it."""
     figure = drawing(7, 2.6)
-    chosen = {name: rows for name, rows in subsets(study).items() if name in SETS}
-    panels = figure.subplots(1, len(chosen), squeeze=False)[0]
-    for panel, (name, rows) in zip(panels, chosen.items(), strict=True):
+    selected = {name: rows for name, rows in subsets(study).items() if name in SETS}
+    panels = figure.subplots(1, len(selected), squeeze=False)[0]
+    for panel, (name, rows) in zip(panels, selected.items(), strict=True):
         answers = Answers(study, rows)
         for bound, color in zip((False, True), palette(2), strict=True):
-            means = [answers.mean(FACTORS[learnt, bound]) for learnt in (False, True)]
+            means = [answers.mean(FACTORS[has_roles, bound]) for has_roles in (False, True)]
             x = np.arange(2) + (0.04 if bound else -0.04)
-            values = np.array([each.value for each in means])
+            values = np.array([mean.value for mean in means])
             spread = [[v.value - v.low for v in means], [v.high - v.value for v in means]]
             panel.errorbar(
                 x, values, spread, color=color, marker="s" if bound else "o", markersize=4.5,
                 linewidth=1.2, capsize=2, label="embedding binding" if bound else "no embedding binding",
             )  # fmt: skip
-        panel.set_xticks([0, 1], ["roles one", "roles learnt"])
+        panel.set_xticks([0, 1], ["roles one", "roles learned"])
         panel.set_xlim(-0.4, 1.4)
         panel.grid(axis="y", color=FAINT, linewidth=0.5)
         tidy(panel, f"{name} (n {answers.n:,})")

@@ -79,40 +79,44 @@ def _compared(setting: str, split: str, n: int, runs: Path) -> dict[str, Any]:
     """
     rows = {
         name: _keep(runs / f"{name}.{split}.parquet", lambda name=name: _write(name, split, n))
-        for name in [f"{each}-{setting}" for each in MODELS]
+        for name in [f"{model}-{setting}" for model in MODELS]
     }
     free = _keep(
         runs / f"baselines-{setting}.{split}.parquet",
         lambda: _take(f"{MODELS[0]}-{setting}", split, n),
     )
-    rows |= {str(name): each for name, each in free.groupby("baseline", sort=False)}
+    rows |= {str(name): model for name, model in free.groupby("baseline", sort=False)}
     java = _keep_meteor(runs / f"meteor-{setting}.{split}.parquet", rows)
-    scores = {name: replace(score_rows(each), meteor=java.get(name)) for name, each in rows.items()}
-    first, second = (scores[f"{each}-{setting}"] for each in MODELS)
-    tables = {name: each.table() for name, each in scores.items()}
-    tables["difference"] = compare_captions(first, second).rename(columns={"difference": "value"})
-    shown = [_row(metric, tables) for metric in tables["difference"]["metric"]]
-    shown += [_programs(tables)] if java else []
+    scores = {
+        name: replace(score_rows(model), meteor=java.get(name)) for name, model in rows.items()
+    }
+    tpgn_scores, second = (scores[f"{model}-{setting}"] for model in MODELS)
+    tables = {name: model.table() for name, model in scores.items()}
+    tables["difference"] = compare_captions(tpgn_scores, second).rename(
+        columns={"difference": "value"}
+    )
+    shown_rows = [_row(metric, tables) for metric in tables["difference"]["metric"]]
+    shown_rows += [_programs(tables)] if java else []
     exact = ", ".join(f"{name} {matches(rows[name]).mean():.1%}" for name in list(rows)[:2])
     return {
-        "images": len(first.terms),
+        "images": len(tpgn_scores.terms),
         "exact": exact,
-        "scores": table(shown),
+        "scores": table(shown_rows),
         "verdicts": verdict_table(_judge(setting, rows)) if split == DECIDING else "",
     }
 
 
 def _judge(setting: str, rows: Mapping[str, pd.DataFrame]) -> list[Verdict]:
     """The verdicts over every seed that captioned this data's test images."""
-    names = [f"{each}-{setting}" for each in MODELS]
-    seeds = [read_seeds(each, rows[each]) for each in names]
-    tpgns, lstms = ([score_rows(each) for each in of] for of in seeds)
+    names = [f"{name}-{setting}" for name in MODELS]
+    seeds = [read_seeds(name, rows[name]) for name in names]
+    tpgns, lstms = ([score_rows(name) for name in evaluations] for evaluations in seeds)
     return judge_scores(tpgns, lstms)
 
 
 def _row(metric: str, tables: Mapping[str, pd.DataFrame]) -> dict[str, str]:
     cells: dict[str, Any] = {
-        name: each.set_index("metric").loc[metric] for name, each in tables.items()
+        name: scores.set_index("metric").loc[metric] for name, scores in tables.items()
     }
     return {"score": metric} | {
         name: interval_text(read_interval(row)) for name, row in cells.items()
@@ -121,9 +125,9 @@ def _row(metric: str, tables: Mapping[str, pd.DataFrame]) -> dict[str, str]:
 
 def _programs(tables: Mapping[str, pd.DataFrame]) -> dict[str, str]:
     """The row of what Java's METEOR has above the one in Python."""
-    found = {name: each.set_index("metric")["value"] for name, each in tables.items()}
+    values = {name: scores.set_index("metric")["value"] for name, scores in tables.items()}
     return {"score": f"{METEOR} − {PLAIN_METEOR}"} | {
-        name: f"{each[METEOR] - each[PLAIN_METEOR]:.3f}" for name, each in found.items()
+        name: f"{scores[METEOR] - scores[PLAIN_METEOR]:.3f}" for name, scores in values.items()
     }
 
 
@@ -133,11 +137,11 @@ def _keep_meteor(file: Path, rows: Mapping[str, pd.DataFrame]) -> dict[str, floa
         return {}
 
     def measure() -> pd.DataFrame:
-        found = [(name, _java_meteor(each)) for name, each in rows.items()]
-        return pd.DataFrame(found, columns=["captions", METEOR])
+        measured = [(name, _java_meteor(captions)) for name, captions in rows.items()]
+        return pd.DataFrame(measured, columns=["captions", METEOR])
 
-    found = _keep(file, measure)
-    return dict(zip(found["captions"], found[METEOR], strict=True))
+    measured = _keep(file, measure)
+    return dict(zip(measured["captions"], measured[METEOR], strict=True))
 
 
 def _java_meteor(rows: pd.DataFrame) -> float:
@@ -155,12 +159,12 @@ def _take(like: str, split: str, n: int) -> pd.DataFrame:
     """The captions of the baselines, taken from the data that a shipped model was trained on."""
     mix = _mix(like)
     images = list(load_data(mix.data, split=split, n=n))
-    known = first_images(load_data(mix.data, split=mix.split, n=mix.n, seed=mix.seed))
-    parts = [
-        caption_rows(images, baseline_captions(name, known, images)).assign(baseline=name)
+    train_images = first_images(load_data(mix.data, split=mix.split, n=mix.n, seed=mix.seed))
+    tables = [
+        caption_rows(images, baseline_captions(name, train_images, images)).assign(baseline=name)
         for name in CAPTION_BASELINES
     ]
-    return pd.concat(parts, ignore_index=True)
+    return pd.concat(tables, ignore_index=True)
 
 
 def _mix(name: str) -> Any:

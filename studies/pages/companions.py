@@ -15,10 +15,10 @@ def load_with_companions(study: str, names: Iterable[str]) -> tuple[Study, dict[
     each was trained by ``NAME.toml`` beside the study's plan.
     """
     folder = assets.find("studies", study)
-    beside = {
+    companions = {
         name: load_study(folder / name) for name in names if (folder / name / FILES[0]).is_file()
     }
-    return load_study(folder), beside
+    return load_study(folder), companions
 
 
 def take_runs(study: Study, companion: Study) -> Study:

@@ -12,7 +12,7 @@ from tprprobe.evaluation.metrics import TERMS
 from tprprobe.statistics import Interval, bounds, f1, replicate_totals
 
 REPLICATES = 1000
-COUNTED = list(TERMS[:3])
+COUNT_NAMES = list(TERMS[:3])
 Statistic = Callable[[Float[np.ndarray, "replicate score"]], Float[np.ndarray, " replicate"]]
 
 
@@ -34,13 +34,15 @@ def compare(statistic: Statistic, places: Sequence[Place]) -> Interval:
 
     A document that lacks a task's targets counts as one without any.
     """
-    sums = pd.concat([_counts(each).add_suffix(f"@{i}") for i, each in enumerate(places)], axis=1)
+    sums = pd.concat([_counts(place).add_suffix(f"@{i}") for i, place in enumerate(places)], axis=1)
     values = sums.fillna(0.0).to_numpy(float)
     totals = np.concatenate([values.sum(0)[None], replicate_totals(values, REPLICATES)])
-    scores = np.stack([f1(part) for part in np.split(totals, len(places), axis=1)], axis=1)
-    found = statistic(scores)
-    low, high = bounds(found[1:], len(values))
-    return Interval(float(found[0]), float(low), float(high))
+    scores = np.stack(
+        [f1(place_totals) for place_totals in np.split(totals, len(places), axis=1)], axis=1
+    )
+    statistics = statistic(scores)
+    low, high = bounds(statistics[1:], len(values))
+    return Interval(float(statistics[0]), float(low), float(high))
 
 
 def count_documents(place: Place) -> int:
@@ -51,10 +53,10 @@ def count_documents(place: Place) -> int:
 def _counts(place: Place) -> pd.DataFrame:
     """The counts hit, false and missed by document, over all seeds."""
     table = pd.read_parquet(place.folder / "documents.parquet")
-    kept = (table["task"] == place.task) & (table["side"] == place.side)
-    kept &= (table["control"] == place.control) & (table["site"] == place.site)
-    kept &= table["head"].isna()
-    return table[kept].groupby("document")[COUNTED].sum()
+    is_of_place = (table["task"] == place.task) & (table["side"] == place.side)
+    is_of_place &= (table["control"] == place.control) & (table["site"] == place.site)
+    is_of_place &= table["head"].isna()
+    return table[is_of_place].groupby("document")[COUNT_NAMES].sum()
 
 
 def first_minus_best(

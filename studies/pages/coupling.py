@@ -61,41 +61,42 @@ def couple_roles(store: Store, clusters: Iterable[HeadClusters], seed: int = 0) 
             maps, no arithmetic.
     """
     rows = []
-    for site, given in _by_layer(store, clusters).items():
+    for site, head_clusters in _by_layer(store, clusters).items():
         tokens = annotated_tokens(store, range(store.count_maps(site)))
         questions = pd.factorize(tokens["sample"])[0]
         labels = {
-            h: np.asarray(each.labels)[: len(tokens)].astype(int) for h, each in given.items()
+            h: np.asarray(head_cluster.labels)[: len(tokens)].astype(int)
+            for h, head_cluster in head_clusters.items()
         }
         keys = _attended(store, site, tokens)
         for name, codes in _kinds(tokens).items():
-            for head, found in _couple(labels, codes[keys], questions, seed).items():
-                rows.append({"layer": layer_of(site), "head": head, "attended": name} | found)
+            for head, measures in _couple(labels, codes[keys], questions, seed).items():
+                rows.append({"layer": layer_of(site), "head": head, "attended": name} | measures)
     return pd.DataFrame(rows)
 
 
 def _by_layer(store: Store, clusters: Iterable[HeadClusters]) -> dict[str, dict[int, HeadClusters]]:
     """The clusters of every head, by the site of the maps of their layer."""
-    found: dict[str, dict[int, HeadClusters]] = {}
-    for each in clusters:
-        site = store.select(each.site.rpartition(".")[0] + ".attention")[0]
-        if each.head is None:
+    clusters_of_site: dict[str, dict[int, HeadClusters]] = {}
+    for roles in clusters:
+        site = store.select(roles.site.rpartition(".")[0] + ".attention")[0]
+        if roles.head is None:
             raise InputError(
-                f"{each.site} has no heads: roles couple with what their own head reads"
+                f"{roles.site} has no heads: roles couple with what their own head reads"
             )
-        found.setdefault(site, {})[each.head] = each
-    if alone := [site for site, heads in found.items() if len(heads) < 2]:
+        clusters_of_site.setdefault(site, {})[roles.head] = roles
+    if single_headed := [site for site, heads in clusters_of_site.items() if len(heads) < 2]:
         raise InputError(
-            f"{alone[0]}: clusters of one head; roles couple with what their own of several heads reads"
+            f"{single_headed[0]}: clusters of one head; roles couple with what their own of several heads reads"
         )
-    return found
+    return clusters_of_site
 
 
 def _attended(store: Store, site: str, tokens: pd.DataFrame) -> Int[np.ndarray, "head token"]:
     """The row of the key that each head attends to most, for every query."""
     starts = tokens.groupby("sample").head(1).index
     maps = [store.attention(site, int(sample)) for sample in tokens["sample"].unique()]
-    best = [each.argmax(-1) + start for each, start in zip(maps, starts, strict=True)]
+    best = [head_maps.argmax(-1) + start for head_maps, start in zip(maps, starts, strict=True)]
     return np.concatenate(best, axis=1)
 
 
@@ -105,7 +106,7 @@ def _kinds(tokens: pd.DataFrame) -> dict[str, Codes]:
     kind = tokens["kind"].astype(str)
     gold = kind.where(kind != "op", symbol)
     gold = gold.where(polarity.isna(), kind + " " + polarity.fillna("").astype(str))
-    return {name: pd.factorize(each)[0] for name, each in (("symbol", symbol), ("gold", gold))}
+    return {name: pd.factorize(values)[0] for name, values in (("symbol", symbol), ("gold", gold))}
 
 
 def _couple(
@@ -114,58 +115,67 @@ def _couple(
     """The information, chance, others and advantage of every head."""
     rng = np.random.default_rng(seed)
     folds = np.argsort(np.argsort(rng.random(questions.max() + 1)))[questions] % FOLDS
-    known = {
-        h: np.stack([_gains(each, keys, folds) for keys in attended]) for h, each in labels.items()
+    information = {
+        h: np.stack([_gains(codes, keys, folds) for keys in attended])
+        for h, codes in labels.items()
     }
     rows = {}
-    pairings = _other_pairings(known, questions, seed)
-    for head, own in known.items():
+    pairings = _other_pairings(information, questions, seed)
+    for head, head_gains in information.items():
         shuffled = [labels[head][permute_within(questions, rng)] for _ in range(PERMUTATIONS)]
-        chance = np.mean([_gains(each, attended[head], folds).mean() for each in shuffled])
+        chance = np.mean([_gains(codes, attended[head], folds).mean() for codes in shuffled])
         surprise = -_log_shares(np.zeros_like(folds), attended[head], folds).mean()
-        told = bootstrap_mean(own[head], questions, seed=seed)
-        advantage = bootstrap_mean(_double_centered(known, head), questions, seed=seed)
+        gain = bootstrap_mean(head_gains[head], questions, seed=seed)
+        advantage = bootstrap_mean(_double_centered(information, head), questions, seed=seed)
         rows[head] = {
-            "information": told.value,
-            "information_low": told.low,
-            "information_high": told.high,
+            "information": gain.value,
+            "information_low": gain.low,
+            "information_high": gain.high,
             "chance": float(chance),
-            "others": float(np.delete(own, head, axis=0).mean()),
+            "others": float(np.delete(head_gains, head, axis=0).mean()),
             "advantage": advantage.value,
             "advantage_low": advantage.low,
             "advantage_high": advantage.high,
-            "share": told.value / surprise,
+            "share": gain.value / surprise,
             "pairings": pairings,
         }
     return rows
 
 
 def _other_pairings(
-    known: dict[int, Float[np.ndarray, "head token"]], questions: Codes, seed: int
+    information: dict[int, Float[np.ndarray, "head token"]], questions: Codes, seed: int
 ) -> float:
     """The share of pairings without a head's own in which some head would have an advantage; at most PAIRINGS."""
-    heads = sorted(known)
-    others = [each for each in permutations(heads) if all(map(ne, each, heads))]
+    heads = sorted(information)
+    derangements = [pairing for pairing in permutations(heads) if all(map(ne, pairing, heads))]
     wider = norm.isf(ALPHA / len(heads)) / norm.isf(ALPHA)  # as verdicts do where one head would do
     hold = []
-    for pairing in others[:: max(1, len(others) // PAIRINGS)]:
-        paired = {h: known[h][[heads.index(each) for each in pairing]] for h in heads}
-        found = (bootstrap_mean(_double_centered(paired, h), questions, seed=seed) for h in heads)
-        hold.append(any(each.value > wider * (each.value - each.low) for each in found))
+    for pairing in derangements[:: max(1, len(derangements) // PAIRINGS)]:
+        paired = {
+            h: information[h][[heads.index(paired_head) for paired_head in pairing]] for h in heads
+        }
+        intervals = (
+            bootstrap_mean(_double_centered(paired, h), questions, seed=seed) for h in heads
+        )
+        hold.append(
+            any(interval.value > wider * (interval.value - interval.low) for interval in intervals)
+        )
     return float(np.mean(hold))
 
 
-def _double_centered(known: dict[int, Float[np.ndarray, "head token"]], head: int) -> Bits:
+def _double_centered(information: dict[int, Float[np.ndarray, "head token"]], head: int) -> Bits:
     """I(h, h) less what its clusters tell of other heads, and other clusters of this one."""
-    rest = np.mean([each for other, each in known.items() if other != head], axis=0)
-    contrast = known[head] - rest
+    other_clusters = np.mean(
+        [gains for head_, gains in information.items() if head_ != head], axis=0
+    )
+    contrast = information[head] - other_clusters
     return contrast[head] - np.delete(contrast, head, axis=0).mean(0)
 
 
 def _gains(labels: Codes, attended: Codes, folds: Codes) -> Bits:
     """log₂ p(attended | cluster) − log₂ p(attended) at every position."""
-    alone = _log_shares(np.zeros_like(labels), attended, folds)
-    return _log_shares(labels, attended, folds) - alone
+    prior = _log_shares(np.zeros_like(labels), attended, folds)
+    return _log_shares(labels, attended, folds) - prior
 
 
 def _log_shares(labels: Codes, attended: Codes, folds: Codes) -> Bits:
@@ -175,12 +185,14 @@ def _log_shares(labels: Codes, attended: Codes, folds: Codes) -> Bits:
     there each kind counts one more.
     """
     n_labels, n_kinds = labels.max() + 1, attended.max() + 1
-    found = np.empty(len(labels))
+    log_shares = np.empty(len(labels))
     for fold in range(FOLDS):
-        rest, mine = folds != fold, folds == fold
-        flat = np.bincount(labels[rest] * n_kinds + attended[rest], minlength=n_labels * n_kinds)
+        is_counted, is_scored = folds != fold, folds == fold
+        flat = np.bincount(
+            labels[is_counted] * n_kinds + attended[is_counted], minlength=n_labels * n_kinds
+        )
         counts = flat.reshape(n_labels, n_kinds)
         shared = (counts.sum(0) + 1) / (counts.sum() + n_kinds)
         shares = (counts + n_kinds * shared) / (counts.sum(1, keepdims=True) + n_kinds)
-        found[mine] = np.log2(shares[labels[mine], attended[mine]])
-    return found
+        log_shares[is_scored] = np.log2(shares[labels[is_scored], attended[is_scored]])
+    return log_shares

@@ -44,37 +44,41 @@ def find_alike(models: Seeded) -> str:
     """The comparison of TPT-d and T5 that start alike: over both starts, unless more seeds of torch's
     default have finished.
     """
-    return max((ALIKE, TORCH), key=lambda each: len(models.seeds(*COMPARED[each])))
+    return max((ALIKE, TORCH), key=lambda comparison: len(models.seeds(*COMPARED[comparison])))
 
 
 def find_compared(models: Seeded) -> list[str]:
     """The comparisons of TPT-d and T5 that decide, as far as their variants have a common seed."""
-    return [each for each in (PUBLISHED, find_alike(models)) if models.seeds(*COMPARED[each])]
+    return [
+        comparison
+        for comparison in (PUBLISHED, find_alike(models))
+        if models.seeds(*COMPARED[comparison])
+    ]
 
 
 def decide(
     claims: Sequence[Claim],
     trained: Mapping[int, Mapping[str, Evidence]],
-    other: Mapping[str, Evidence],
+    other_evidence: Mapping[str, Evidence],
 ) -> list[Verdict]:
     """The verdicts by what was ``trained``, steps → evidence, else by what ``other`` models say.
 
     Of several trainings the longest decides that has the units which the claim asks for, else the one
     that has most; the verdict says after how many steps.
     """
-    return [_decide(claim, trained, other.get(claim.id)) for claim in claims]
+    return [_decide(claim, trained, other_evidence.get(claim.id)) for claim in claims]
 
 
 def _decide(
-    claim: Claim, trained: Mapping[int, Mapping[str, Evidence]], other: Evidence | None
+    claim: Claim, trained: Mapping[int, Mapping[str, Evidence]], other_evidence: Evidence | None
 ) -> Verdict:
     units = {
-        steps: min(found[claim.id].units, claim.units)
-        for steps, found in sorted(trained.items(), reverse=True)
-        if claim.id in found
+        steps: min(evidence[claim.id].units, claim.units)
+        for steps, evidence in sorted(trained.items(), reverse=True)
+        if claim.id in evidence
     }
     if not units:
-        return judge(claim, other)
-    steps = max(units, key=lambda each: units[each])
+        return judge(claim, other_evidence)
+    steps = max(units, key=lambda n_steps: units[n_steps])
     verdict = judge(claim, trained[steps][claim.id])
     return replace(verdict, reason=f"{verdict.reason}; after {steps:,} steps")

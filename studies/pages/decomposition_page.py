@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from studies.pages.encodings_section import BOTH, differ, summarize_encodings
+from studies.pages.encodings_section import BIDIRECTIONAL, differ, summarize_encodings
 from studies.pages.markdown import verdict_table
 from studies.pages.printed_cells import draw_cells
 from studies.pages.verdicts import claims_of
@@ -34,7 +34,7 @@ def make_page(runs: Path) -> str:
     """The page; models are those of ``studies/tpdn/cells.csv``, the authors' are in ``runs/tpdn``."""
     encodings = summarize_encodings(runs / "tpdn")
     cells = pd.read_csv(CELLS)
-    found, recipe = compare(cells), read_recipe(RECIPE)
+    agreement, recipe = compare(cells), read_recipe(RECIPE)
     evidence = _of_authors(encodings["flags"]) | _of_cells(cells)
     claims = [judge(claim, evidence.get(claim.id)) for claim in claims_of("decomposition")]
     accuracy = cells.groupby(MODEL)["accuracy"].mean()
@@ -43,8 +43,8 @@ def make_page(runs: Path) -> str:
         "decomposition.md.j2",
         verdicts=verdict_table(claims),
         encodings=encodings,
-        best=_share(encodings["flags"][BOTH]),
-        cells=len(found.cells),
+        best=_share(encodings["flags"][BIDIRECTIONAL]),
+        cells=len(agreement.cells),
         all_cells=len(SCHEMES) * len(list(list_models(0))),
         models=cells.groupby(MODEL).ngroups,
         seeds=cells["seed"].nunique(),
@@ -54,17 +54,17 @@ def make_page(runs: Path) -> str:
         batch=recipe.batch_size,
         least=accuracy.min(),
         most=accuracy.max(),
-        agreement=found,
+        agreement=agreement,
         able=compare(cells, ABLE),
         least_able=ABLE,
         optimizers=_compare_optimizers(cells),
         within=_count_within(cells),
         weak=int((accuracy < ABLE).sum()),
-        undecided=sum(each.outcome == "undecided" for each in claims),
+        undecided=sum(verdict.outcome == "undecided" for verdict in claims),
         claims_told=len(claims),
-        tasks=[{"name": task, "table": _task(found, cells, task)} for task in TASKS],
-        far=_far(found),
-        far_kinds=_kinds(found.far),
+        tasks=[{"name": task, "table": _task(agreement, cells, task)} for task in TASKS],
+        far=_far(agreement),
+        far_kinds=_kinds(agreement.far),
         picture=PICTURE,
     )
 
@@ -77,41 +77,48 @@ def draw_figures() -> Mapping[str, Drawing]:
 def _compare_optimizers(cells: pd.DataFrame) -> dict[str, Any]:
     """How much more substitution the table's optimizer gives than the authors', over models able under both."""
     adam = pd.read_csv(ADAM)
-    found = compare_trainings(cells[cells["seed"].isin(adam["seed"])], adam, ABLE)
+    differences = compare_trainings(cells[cells["seed"].isin(adam["seed"])], adam, ABLE)
     able = (adam.groupby(MODEL)["accuracy"].mean() >= ABLE).sum()
-    return {"models": len(found), "able": int(able), "more": interval_text(_mean(found), "+.3f")}
+    return {
+        "models": len(differences),
+        "able": int(able),
+        "more": interval_text(_mean(differences), "+.3f"),
+    }
 
 
 def _count_within(cells: pd.DataFrame) -> int:
     """Of how many cells the interval over seeds has the published number."""
-    found = [(_mean(part["substitution"]), part["published"]) for _, part in cells.groupby(CELL)]
-    return sum(int(printed.between(each.low, each.high).all()) for each, printed in found)
+    estimates = [
+        (_mean(cell_rows["substitution"]), cell_rows["published"])
+        for _, cell_rows in cells.groupby(CELL)
+    ]
+    return sum(int(printed.between(mean.low, mean.high).all()) for mean, printed in estimates)
 
 
 def _share(flags: np.ndarray) -> float:
     return wilson(int(flags.sum()), len(flags)).value
 
 
-def _task(found: Agreement, cells: pd.DataFrame, task: str) -> str:
+def _task(agreement: Agreement, cells: pd.DataFrame, task: str) -> str:
     """The substitutions of a task, a row a model and a column a scheme, with the published ones behind."""
     accuracy = cells.groupby(MODEL)["accuracy"].mean().to_dict()
     rows = []
-    for (encoder, decoder), part in found.cells[found.cells["task"] == task].groupby(
+    for (encoder, decoder), model_cells in agreement.cells[agreement.cells["task"] == task].groupby(
         ["encoder", "decoder"], sort=False
     ):
         row = {"encoder/decoder": f"{encoder}/{decoder}"}
         row["accuracy"] = f"{accuracy[(encoder, decoder, task)]:.3f}"
-        values = part.set_index("roles")
+        values = model_cells.set_index("roles")
         for roles in SCHEMES:
-            own, printed = values.loc[roles, ["substitution", "published"]]
-            row[f"`{roles}`"] = f"{own:.2f} ({printed:.2f})"
+            substitution, printed = values.loc[roles, ["substitution", "published"]]
+            row[f"`{roles}`"] = f"{substitution:.2f} ({printed:.2f})"
         rows.append(row)
     order = [f"{encoder}/{decoder}" for encoder in SHAPES for decoder in SHAPES]
     rows.sort(key=lambda row: order.index(row["encoder/decoder"]))
     return table(rows) if rows else "No model of this task is trained yet."
 
 
-def _far(found: Agreement) -> str:
+def _far(agreement: Agreement) -> str:
     return table(
         [
             {
@@ -122,7 +129,7 @@ def _far(found: Agreement) -> str:
                 "published": f"{row['published']:.2f}",
                 "difference": f"{row['difference']:+.2f}",
             }
-            for row in found.far.to_dict("records")
+            for row in agreement.far.to_dict("records")
         ]
     )
 
@@ -150,46 +157,46 @@ def _kinds(far: pd.DataFrame) -> dict[str, int]:
 
 def _of_authors(flags: Mapping[str, np.ndarray]) -> dict[str, Evidence]:
     """The evidence of the authors' own encodings, over their test sequences."""
-    n = len(flags[BOTH])
-    both = wilson(int(flags[BOTH].sum()), n)
+    n = len(flags[BIDIRECTIONAL])
+    bidirectional = wilson(int(flags[BIDIRECTIONAL].sum()), n)
     return {
-        "mccoy-bidirectional-roles": Evidence({"": both}, "question", n),
+        "mccoy-bidirectional-roles": Evidence({"": bidirectional}, "question", n),
         "mccoy-left-favoured": Evidence({"": differ(flags, "left", "right")}, "question", n),
     }
 
 
 def _of_cells(cells: pd.DataFrame) -> dict[str, Evidence]:
     """The evidence of the table's models, over their seeds; none where a model is not trained yet."""
-    by = cells.set_index([*MODEL, "roles", "seed"])["substitution"].sort_index()
+    substitution = cells.set_index([*MODEL, "roles", "seed"])["substitution"].sort_index()
 
     def cell(roles: str, task: str, encoder: str = "uni", decoder: str = "uni") -> pd.Series:
         key = (encoder, decoder, task, roles)
-        return by.loc[key] if key in by.index else pd.Series(dtype=float)
+        return substitution.loc[key] if key in substitution.index else pd.Series(dtype=float)
 
     def best(task: str, among: Sequence[str]) -> pd.Series:
         return pd.concat([cell(roles, task) for roles in among], axis=1).max(axis=1)
 
     bags = {task: cell("bag", task) for task in TASKS if task != "sort"}
-    found = {
+    cases_of_claim = {
         "mccoy-reversal": {"": cell("right", "reverse") - cell("left", "reverse")},
         "mccoy-interleaving": {
-            "": cell(BOTH, "interleave") - best("interleave", ("left", "right"))
+            "": cell(BIDIRECTIONAL, "interleave") - best("interleave", ("left", "right"))
         },
         "mccoy-sorting-bag": {"": cell("bag", "sort") - best("sort", SCHEMES)},
         "mccoy-bag-fails": bags,
         "mccoy-tree-roles": {"": cell("tree", "copy", "tree", "tree")},
-        "mccoy-decoder-dictates": {"": _dictates(by)},
+        "mccoy-decoder-dictates": {"": _dictates(substitution)},
     }
     return {
         name: _over_seeds(cases)
-        for name, cases in found.items()
-        if all(len(each) for each in cases.values())
+        for name, cases in cases_of_claim.items()
+        if all(len(seeds) for seeds in cases.values())
     }
 
 
-def _dictates(by: pd.Series) -> pd.Series:
+def _dictates(substitution: pd.Series) -> pd.Series:
     """By seed, how much more two decoders differ than two encoders; empty until every model is there."""
-    wide = by.unstack(["encoder", "decoder"])
+    wide = substitution.unstack(["encoder", "decoder"])
     if wide.shape[1] < len(SHAPES) ** 2 or wide.index.get_level_values("task").nunique() < len(
         TASKS
     ):
@@ -204,8 +211,8 @@ def _dictates(by: pd.Series) -> pd.Series:
 
 
 def _over_seeds(cases: Mapping[str, pd.Series]) -> Evidence:
-    seeds = min(len(each) for each in cases.values())
-    return Evidence({name: _mean(each) for name, each in cases.items()}, "model seed", seeds)
+    seeds = min(len(values) for values in cases.values())
+    return Evidence({name: _mean(values) for name, values in cases.items()}, "model seed", seeds)
 
 
 def _mean(by_seed: pd.Series) -> Interval:

@@ -15,17 +15,17 @@ OTHERWISE = "the same runs otherwise"  # of a study beside its companion
 
 
 def contrast_rows(
-    answers: Answers, contrasts: Mapping[str, Weights], **told: Any
+    answers: Answers, contrasts: Mapping[str, Weights], **columns: Any
 ) -> Iterator[dict[str, Any]]:
     """One row per contrast whose variants have a common seed: contrast, what is ``told``, n (examples), seeds,
     value, low, high.
     """
     for contrast, weights in contrasts.items():
         if seeds := answers.study.seeds(*weights):
-            found = answers.contrast(weights)
+            interval = answers.contrast(weights)
             counts = {"n": answers.n, "seeds": len(seeds)}
-            bounds = {"value": found.value, "low": found.low, "high": found.high}
-            yield {"contrast": contrast} | told | counts | bounds
+            bounds = {"value": interval.value, "low": interval.low, "high": interval.high}
+            yield {"contrast": contrast} | columns | counts | bounds
 
 
 def steps_of(study: Study) -> int:
@@ -43,11 +43,11 @@ def count_seeds(seeds: int) -> str:
     return f"{seeds} seed{'s' if seeds > 1 else ''}"
 
 
-def summarize_outcome(value: Interval, more: str, less: str, neither: str) -> str:
+def summarize_outcome(value: Interval, above: str, below: str, neither: str) -> str:
     """What a difference says: the words for one above zero, below it, or of an interval that has it."""
     if not np.isfinite([value.low, value.high]).all():
         return "was compared by one seed with"
-    return more if value.low > 0 else less if value.high < 0 else neither
+    return above if value.low > 0 else below if value.high < 0 else neither
 
 
 def around_zero(figure: Drawing, label: str) -> Drawing:

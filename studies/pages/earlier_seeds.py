@@ -16,11 +16,11 @@ from studies.templates import table
 from tprpapers.study.records import Study
 from tprprobe.statistics import read_interval
 
-BOUND = "embedding binding − none, roles learnt"
+BOUND = "embedding binding − none, roles learned"
 CONTRASTS = {
     FULL: binding_contrasts.CONTRASTS[FULL],
     BOUND: {"tp-transformer": 1.0, "no-embedding-binding": -1.0},
-    "roles learnt − roles one, embedding bound": {"tp-transformer": 1.0, "ones": -1.0},
+    "roles learned − roles one, embedding bound": {"tp-transformer": 1.0, "ones": -1.0},
 }
 
 
@@ -29,13 +29,13 @@ def compare_seeds(study: Study, earlier: Study) -> pd.DataFrame:
 
     Columns: contrast, set, n, seeds, value, low, high, of (whose seeds); of questions that both answered.
     """
-    both = join_studies(study, earlier)
-    parts = {"earlier": earlier.runs, "later": study.runs, "both": both.runs}
-    found = [
-        measure_contrasts(replace(both, runs=runs), contrasts=CONTRASTS).assign(of=name)
-        for name, runs in parts.items()
+    joined = join_studies(study, earlier)
+    runs_of = {"earlier": earlier.runs, "later": study.runs, "both": joined.runs}
+    tables = [
+        measure_contrasts(replace(joined, runs=runs), contrasts=CONTRASTS).assign(of=name)
+        for name, runs in runs_of.items()
     ]
-    return pd.concat(found, ignore_index=True)
+    return pd.concat(tables, ignore_index=True)
 
 
 def join_studies(study: Study, earlier: Study) -> Study:
@@ -46,32 +46,36 @@ def join_studies(study: Study, earlier: Study) -> Study:
     return Study("both", runs, pd.DataFrame(), examples.reset_index(drop=True))
 
 
-def summarize_seeds(found: pd.DataFrame) -> str:
+def summarize_seeds(contrasts: pd.DataFrame) -> str:
     """A sentence on what the seeds of each study and of both say of all questions."""
-    every: Any = found[found["set"] == "all"].set_index(["contrast", "of"])
+    every: Any = contrasts[contrasts["set"] == "all"].set_index(["contrast", "of"])
 
-    def told(contrast: str, of: str) -> str:
-        row = every.loc[(contrast, of)]
+    def difference_text(contrast: str, source: str) -> str:
+        row = every.loc[(contrast, source)]
         return f"{signed(read_interval(row))} ({count_seeds(row['seeds'])})"
 
     full, bound = (
-        f"{told(each, 'earlier')}. Together with the later seeds, it is {told(each, 'both')}."
-        for each in (FULL, BOUND)
+        f"{difference_text(contrast, 'earlier')}. Together with the later seeds, it is {difference_text(contrast, 'both')}."
+        for contrast in (FULL, BOUND)
     )
     return (
         f"Seeds of an earlier study leave both open, on the {every['n'].iloc[0]:,} questions that all answered. "
-        f"The full product gains {full} The embedding binding (roles learnt) gains {bound}"
+        f"The full product gains {full} The embedding binding (roles learned) gains {bound}"
     )
 
 
-def summarize_table(found: pd.DataFrame) -> str:
+def summarize_table(contrasts: pd.DataFrame) -> str:
     """Every contrast, a row for whose seeds tell it, a column a set of questions."""
-    counts = found.groupby("set", sort=False)["n"].first()
+    counts = contrasts.groupby("set", sort=False)["n"].first()
     rows = []
-    groups: Any = found.groupby(["contrast", "of"], sort=False)
-    for (contrast, of), part in groups:
-        values = part.set_index("set")
-        cells = {"contrast": str(contrast), "studies": str(of), "seeds": str(part["seeds"].iloc[0])}
+    groups: Any = contrasts.groupby(["contrast", "of"], sort=False)
+    for (contrast, source), contrast_rows in groups:
+        values = contrast_rows.set_index("set")
+        cells = {
+            "contrast": str(contrast),
+            "studies": str(source),
+            "seeds": str(contrast_rows["seeds"].iloc[0]),
+        }
         for name, n in counts.items():
             cells[f"{name} (n {n:,})"] = signed(read_interval(values.loc[name]))
         rows.append(cells)

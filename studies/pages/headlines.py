@@ -91,7 +91,7 @@ QUESTIONS = {
     },
 }
 # claim → what a fuller look says beside its number, how the page's table begins that it reads, and the cells
-BESIDE: dict[str, tuple[str, str, str]] = {
+COMPANION_CELLS: dict[str, tuple[str, str, str]] = {
     "schlag-polarity-clusters": (
         "above the rule “after '/', '/(' or '/(-'” at best {most}",
         "| vectors | '/', '/(' or '/(-' |",
@@ -110,8 +110,8 @@ BESIDE: dict[str, tuple[str, str, str]] = {
 }
 TITLED = re.compile(r"^\*\*([^*\n]+)\*\*\n\n((?:\|.*\n)+)\n((?:[^|#<\s].*\n)+)", re.M)
 CASE = re.compile(r"^(.+) (\S+ \[.*\])$")
-FEW = re.compile(r"(\d+) model seed\(s\), must be at least (\d+)")
-PARTS = re.compile(
+TOO_FEW_SEEDS = re.compile(r"(\d+) model seed\(s\), must be at least (\d+)")
+REASON_PARTS = re.compile(
     r"(?:least (?P<least>.+?); )?(?:most (?P<most>.+?) )?"
     rf"\((?:(?P<over>{'|'.join(SCOPES.values())}) of|must)"
 )
@@ -147,10 +147,10 @@ def add_headline(page: str, text: str) -> str:
 def _part_page(text: str) -> tuple[str, str, str]:
     """The title, what stands before the first section, and the sections, without an earlier opening."""
     text = re.sub(rf"{BEGIN}.*?{END}\n\n", "", text, flags=re.S).replace(f"{FOLDED}\n\n", "")
-    title, _, rest = text.partition("\n\n")
-    at = re.search(r"^## ", rest, re.M)
-    start = at.start() if at else len(rest)
-    return title, rest[:start].strip(), rest[start:]
+    title, _, body = text.partition("\n\n")
+    match = re.search(r"^## ", body, re.M)
+    start = match.start() if match else len(body)
+    return title, body[:start].strip(), body[start:]
 
 
 def _answer(page: str, text: str) -> Iterator[str]:
@@ -177,9 +177,9 @@ def _answer(page: str, text: str) -> Iterator[str]:
 
 def _beside(claim: str, text: str) -> dict[str, str]:
     """What the page's tables say beside the number of a claim, if they have it."""
-    said, begin, cells = BESIDE.get(claim, ("", "no table", ""))
+    template, begin, cells = COMPANION_CELLS.get(claim, ("", "no table", ""))
     below = text.partition(begin)[2].partition("\n\n")[0]
-    rows = [each.groupdict() for each in re.finditer(cells, below, re.M)] if below else []
+    rows = [match.groupdict() for match in re.finditer(cells, below, re.M)] if below else []
     if not rows:
         return {}
     if "most" in rows[0]:
@@ -189,20 +189,22 @@ def _beside(claim: str, text: str) -> dict[str, str]:
     else:
         leads = {row["which"]: (float(row["filler"]) - float(row["role"])) / 100 for row in rows}
         numbers = {"lead": f"{leads['nel'] - leads['pos']:.3f}"}
-    return {"a fuller look": said.format(**numbers)}
+    return {"a fuller look": template.format(**numbers)}
 
 
 def _shorten(reason: str) -> str:
     """The numbers of a reason: the best case where some case decides, else the least and the most."""
-    found = PARTS.search(reason)
-    if found is None or not found["most"]:
+    match = REASON_PARTS.search(reason)
+    if match is None or not match["most"]:
         return re.sub(rf" \((?:{'|'.join(SCOPES.values())}) of .*?\)| \(must be .*?\)", "", reason)
-    most = _part(found["most"])
-    if found["over"] == SCOPES["some"]:
-        return f"at best {most}"
-    few = FEW.search(reason)
-    least = _part(found["least"].partition("; deciding ")[0])
-    return f"from {least} to {most}" + (f", {few[1]} of {few[2]} seeds" if few else "")
+    highest = _part(match["most"])
+    if match["over"] == SCOPES["some"]:
+        return f"at best {highest}"
+    seeds_match = TOO_FEW_SEEDS.search(reason)
+    lowest = _part(match["least"].partition("; deciding ")[0])
+    return f"from {lowest} to {highest}" + (
+        f", {seeds_match[1]} of {seeds_match[2]} seeds" if seeds_match else ""
+    )
 
 
 def _part(case: str) -> str:
@@ -213,16 +215,16 @@ def _part(case: str) -> str:
 def fold_tables(text: str) -> str:
     """The text with every table of more than LONG rows, and its note, folded below a line that says what it has."""
     text = TITLED.sub(_fold_titled, text)
-    parts, inside = [], 0
+    blocks, inside = [], 0
     for is_table, lines in groupby(text.split("\n"), lambda line: line.startswith("|")):
         block = list(lines)
         if is_table and len(block) - 2 > LONG and not inside:
-            parts += [f"{OPEN}{_summary_of(block)}</summary>", "", *block, "", "</details>"]
+            blocks += [f"{OPEN}{_summary_of(block)}</summary>", "", *block, "", "</details>"]
         else:
             inside += sum(line.startswith("<details") for line in block)
             inside -= sum(line.startswith("</details") for line in block)
-            parts += block
-    return "\n".join(parts)
+            blocks += block
+    return "\n".join(blocks)
 
 
 def _fold_titled(table: re.Match[str]) -> str:

@@ -19,27 +19,27 @@ def read_heads() -> pd.DataFrame | None:
     return pd.read_csv(HEADS) if HEADS.is_file() else None
 
 
-def summarize_heads(found: pd.DataFrame | None) -> dict[str, Any]:
+def summarize_heads(measures: pd.DataFrame | None) -> dict[str, Any]:
     """The section's table and differences; empty without a measurement."""
-    if found is None:
+    if measures is None:
         return {}
     return {
-        "seeds": sorted({int(seed) for seed in found["seed"]}),
+        "seeds": sorted({int(seed) for seed in measures["seed"]}),
         "measures": MEASURES,
-        "table": table([_row(str(name), rows) for name, rows in found.groupby("variant")]),
-        "attention": interval_text(paired_difference(found, "attention"), "+.3f"),
-        "pairs": interval_text(paired_difference(found, "pairs"), "+.3f"),
-        "answered": found.loc[found["measure"] == "pairs_answered", "value"].max(),
+        "table": table([_row(str(name), rows) for name, rows in measures.groupby("variant")]),
+        "attention": interval_text(paired_difference(measures, "attention"), "+.3f"),
+        "pairs": interval_text(paired_difference(measures, "pairs"), "+.3f"),
+        "answered": measures.loc[measures["measure"] == "pairs_answered", "value"].max(),
     }
 
 
-def attention_evidence(found: pd.DataFrame | None) -> Evidence | None:
+def attention_evidence(measures: pd.DataFrame | None) -> Evidence | None:
     """The evidence on the best head's attention: TP-Transformer minus Transformer of equal start."""
-    if found is None:
+    if measures is None:
         return None
-    value = paired_difference(found, "attention")
+    value = paired_difference(measures, "attention")
     return Evidence(
-        {"": value}, "model seed", len(_pairs(found, "attention")), {}, frozenset({ALIKE})
+        {"": value}, "model seed", len(_pairs(measures, "attention")), {}, frozenset({ALIKE})
     )
 
 

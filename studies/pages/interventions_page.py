@@ -46,7 +46,10 @@ SHARES = {
 MAIN = ("new", "P(new)")  # are shown with their intervals
 CONTROLS = (ELSEWHERE, ALIKE)
 CLAIM, DECIDING, SHIFTING = "schlag-used", "donors", "shifts"
-OTHER, SAME = "same digit, other polarity", "same digit, same polarity"  # kinds of donors
+OTHER_POLARITY, SAME_POLARITY = (
+    "same digit, other polarity",
+    "same digit, same polarity",
+)  # kinds of donors
 
 
 def make_page(runs: Path) -> str:
@@ -61,7 +64,9 @@ def make_page(runs: Path) -> str:
     moved = pd.read_parquet(folder / f"{DECIDING}-{MODEL}" / EXCHANGES)
     _table_of(SHIFTING, MODEL, folder)
     shifted = pd.read_parquet(folder / f"{SHIFTING}-{MODEL}" / EXCHANGES)
-    verdict = judge(find_claim(CLAIM), _evidence(compare_places(moved, OTHER, SAME)))
+    verdict = judge(
+        find_claim(CLAIM), _evidence(compare_places(moved, OTHER_POLARITY, SAME_POLARITY))
+    )
     return fill(
         Path(__file__).parent,
         "interventions.md.j2",
@@ -99,9 +104,9 @@ def _table_of(recipe: str, model: str, folder: Path) -> pd.DataFrame:
 def _evidence(deciding: pd.DataFrame) -> Evidence:
     """The evidence of donors' roles, of the other polarity against the same, all of the encoder."""
     row = _difference(deciding, MODEL)
-    found = read_interval(row, "difference")
+    difference = read_interval(row, "difference")
     gates = {"discordant_exact_match": measure_discordant()}
-    return Evidence({"": found}, "question", int(row["n"]), gates)
+    return Evidence({"": difference}, "question", int(row["n"]), gates)
 
 
 def _difference(elsewhere: pd.DataFrame, model: str, vectors: str = "role") -> dict[Any, Any]:
@@ -115,7 +120,7 @@ def measure_discordant() -> Interval:
     recipe = read_recipe(RECIPES / f"{DECIDING}.toml")
     model: Any = load_model(MODEL)
     data = load_data(str(recipe.data), split=recipe.split, n=recipe.n, seed=recipe.seed)
-    gold = annotate([each.source for each in data])
+    gold = annotate([question.source for question in data])
     discordant = gold.groupby("question")["discordant"].any().to_numpy(bool)
     right = exact_matches(model, encode_pairs(data, model.vocabulary))[0][discordant]
     return wilson(int(right.sum()), len(right))
@@ -123,10 +128,10 @@ def measure_discordant() -> Interval:
 
 def _differences(elsewhere: pd.DataFrame, vectors: Sequence[str]) -> dict[str, Any]:
     """The number of swaps, the difference of the first vectors, and that of each."""
-    rows = {each: _difference(elsewhere, MODEL, each) for each in vectors}
-    shown = {each: interval_text(read_interval(row, "difference")) for each, row in rows.items()}
-    first = vectors[0]
-    return {"n": rows[first]["n"], "difference": shown[first]} | shown
+    rows = {kind: _difference(elsewhere, MODEL, kind) for kind in vectors}
+    texts = {kind: interval_text(read_interval(row, "difference")) for kind, row in rows.items()}
+    leading = vectors[0]
+    return {"n": rows[leading]["n"], "difference": texts[leading]} | texts
 
 
 # ---- tables -----------------------------------------------------------------------------------------
@@ -137,11 +142,11 @@ def _donors(swaps: pd.DataFrame) -> str:
     rows = _answered(swaps, "polarity").query("vectors == 'role' and layer == -1 and head == -1")
     rows = rows.assign(order=rows["at"].isin([PAIR, *CONTROLS]))
     rows = rows.sort_values(["model", "order", "at"], ascending=[False, True, True])
-    told = {"pair": "the other number of the pair"}
-    told |= {at: f"{at}, exchanged" for at in CONTROLS}
+    exchanged = {"pair": "the other number of the pair"}
+    exchanged |= {control: f"{control}, exchanged" for control in CONTROLS}
     return table(
         [
-            _cells(row) | {"exchanged": f"roles of: {told.get(row['at'], row['at'])}"}
+            _cells(row) | {"exchanged": f"roles of: {exchanged.get(row['at'], row['at'])}"}
             for row in rows.to_dict("records")
         ]
     )
@@ -182,18 +187,18 @@ def _twins(rows: pd.DataFrame) -> list[dict[str, str]]:
     return [
         {
             "model": str(model),
-            "exchanged": f"any of these, all layers (least to most of {len(each)})",
-            "n": _reach(each["n"], "d"),
+            "exchanged": f"any of these, all layers (least to most of {len(twin_rows)})",
+            "n": _reach(twin_rows["n"], "d"),
         }
-        | {title: _reach(each[name], ".3f") for title, name in SHARES.items()}
-        for model, each in edited.groupby("model", sort=False)
+        | {title: _reach(twin_rows[name], ".3f") for title, name in SHARES.items()}
+        for model, twin_rows in edited.groupby("model", sort=False)
     ]
 
 
 def _reach(values: pd.Series, form: str) -> str:
     """The least and the most, as one number if they are one."""
-    least, most = format(values.min(), form), format(values.max(), form)
-    return least if least == most else f"{least} to {most}"
+    lowest, highest = format(values.min(), form), format(values.max(), form)
+    return lowest if lowest == highest else f"{lowest} to {highest}"
 
 
 def _cells(row: Mapping[Any, Any]) -> dict[str, str]:
@@ -206,12 +211,12 @@ def _cells(row: Mapping[Any, Any]) -> dict[str, str]:
 
 
 def _told(row: Mapping[Any, Any]) -> str:
-    what = {"none": "nothing", "question": "(the new question itself)"}.get(row["vectors"])
-    if what is None:
+    description = {"none": "nothing", "question": "(the new question itself)"}.get(row["vectors"])
+    if description is None:
         layers = "" if row["vectors"] == "embedding role" else ", all layers"
         layers = f", layer {row['layer']}" if row["layer"] >= 0 else layers
-        what = f"{row['vectors']}s{layers}".replace("hiddens", "hidden states")
-    return what if row["at"] == PAIR else f"{what}, {row['at']}"
+        description = f"{row['vectors']}s{layers}".replace("hiddens", "hidden states")
+    return description if row["at"] == PAIR else f"{description}, {row['at']}"
 
 
 def _elsewhere(elsewhere: pd.DataFrame, alike: pd.DataFrame) -> str:
@@ -253,7 +258,7 @@ def _heads(heads: pd.DataFrame) -> str:
 
 
 def _harmless(swaps: pd.DataFrame) -> str:
-    parts = []
+    table_rows = []
     for kind in HARMLESS:
         rows = _answered(swaps, kind)
         rows = rows[
@@ -261,7 +266,7 @@ def _harmless(swaps: pd.DataFrame) -> str:
         ]
         rows = rows.assign(order=rows["vectors"].map(VECTORS.index))
         rows = rows.sort_values(["model", "order", "at"], ascending=[False, True, False])
-        parts += [
+        table_rows += [
             {
                 "swap": NAMES[kind],
                 "model": str(row["model"]),
@@ -271,15 +276,15 @@ def _harmless(swaps: pd.DataFrame) -> str:
             }
             for row in rows.to_dict("records")
         ]
-    return table(parts)
+    return table(table_rows)
 
 
 def _snaps(sweeps: Mapping[str, pd.DataFrame]) -> dict[str, str]:
     rows = []
-    for what in ("snap", "snap-filler"):
-        found = sweeps[what]
-        name = "roles" if what == "snap" else "fillers"
-        for row in found[found["edit"] != "none"].to_dict("records"):
+    for kind in ("snap", "snap-filler"):
+        scores = sweeps[kind]
+        name = "roles" if kind == "snap" else "fillers"
+        for row in scores[scores["edit"] != "none"].to_dict("records"):
             k = "1 (the mean)" if row["edit"] == "mean" else str(row["k"])
             rows.append({"vectors": f"{name} of the encoder", "centers": k} | _scored(row))
     names = {"none": "as trained", "one_hot": "one-hot", "mean": "the mean distribution"}
@@ -287,8 +292,8 @@ def _snaps(sweeps: Mapping[str, pd.DataFrame]) -> dict[str, str]:
         {"distributions": names[row["edit"]]} | _scored(row)
         for row in sweeps["one-hot"].to_dict("records")
     ]
-    alone = _scored(sweeps["snap"][sweeps["snap"]["edit"] == "none"].iloc[0].to_dict())
-    return {"alone": alone["exact match"], "snap": table(rows), "one_hot": table(discrete)}
+    unedited = _scored(sweeps["snap"][sweeps["snap"]["edit"] == "none"].iloc[0].to_dict())
+    return {"alone": unedited["exact match"], "snap": table(rows), "one_hot": table(discrete)}
 
 
 def _scored(row: Mapping[Any, Any]) -> dict[str, str]:
@@ -298,15 +303,15 @@ def _scored(row: Mapping[Any, Any]) -> dict[str, str]:
     }
 
 
-def _ablation(found: pd.DataFrame) -> str:
+def _ablation(scores: pd.DataFrame) -> str:
     rows = []
-    for (site, head), edits in found[found["head"] >= 0].groupby(["site", "head"], sort=False):
+    for (site, head), edits in scores[scores["head"] >= 0].groupby(["site", "head"], sort=False):
         row = {"site": str(site), "head": str(head)}
         rows.append(
             row
             | {
-                each["edit"]: interval_text(read_interval(each, "change"))
-                for each in edits.to_dict("records")
+                edit["edit"]: interval_text(read_interval(edit, "change"))
+                for edit in edits.to_dict("records")
             }
         )
     return table(rows)

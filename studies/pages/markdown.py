@@ -14,13 +14,13 @@ def verdict_table(verdicts: list[Verdict]) -> str:
     return table(
         [
             {
-                "claim": f"{each.claim.where}: “{each.claim.quotation}”",
-                "what decides": _decider(each.claim),
-                "printed": each.claim.printed or "–",
-                "here": each.reason,
-                "verdict": each.outcome,
+                "claim": f"{verdict.claim.where}: “{verdict.claim.quotation}”",
+                "what decides": _decider(verdict.claim),
+                "printed": verdict.claim.printed or "–",
+                "here": verdict.reason,
+                "verdict": verdict.outcome,
             }
-            for each in verdicts
+            for verdict in verdicts
         ]
     )
 
@@ -28,7 +28,7 @@ def verdict_table(verdicts: list[Verdict]) -> str:
 def _decider(claim: Claim) -> str:
     """The rule that decides a claim, and whether the question is ours or was amended."""
     marks = ["(ours, the paper does not claim it)"] if claim.ours else []
-    marks += [f"(amended {each.date}: {each.why})" for each in claim.amended]
+    marks += [f"(amended {amendment.date}: {amendment.why})" for amendment in claim.amended]
     return " ".join([claim.statistic, *marks])
 
 
@@ -38,5 +38,5 @@ def share_text(interval: Interval, form: str = ".3f", scale: float = 1, unit: st
     >>> share_text(Interval(0.98, 0.95, 1.01), ".0f", 100)
     '98 [95, 100]'
     """
-    low, high = (float(np.clip(each, 0, 1)) for each in (interval.low, interval.high))
+    low, high = (float(np.clip(bound, 0, 1)) for bound in (interval.low, interval.high))
     return interval_text(replace(interval, low=low, high=high), form, scale, unit)

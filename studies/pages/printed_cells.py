@@ -13,17 +13,27 @@ def draw_cells(table: pd.DataFrame, able: float) -> Drawing:
     """Substitution here against print, a point a cell of the table; pale where the model itself is right on
     less than ``able`` of new sequences.
     """
-    found = compare(table)
-    cells = found.cells
+    comparison = compare(table)
+    cells = comparison.cells
     figure = drawing(5.5, 4.3)
     axes = figure.add_subplot()
     axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1, zorder=1)
     for name, color in zip(SCHEMES, palette(len(SCHEMES)), strict=True):
-        own = cells[cells["roles"] == name]
-        shown = own["accuracy"] >= able
+        scheme_cells = cells[cells["roles"] == name]
+        is_able = scheme_cells["accuracy"] >= able
         points = {"s": 16, "color": color, "linewidths": 0}
-        axes.scatter(own["published"][shown], own["substitution"][shown], label=name, **points)
-        axes.scatter(own["published"][~shown], own["substitution"][~shown], alpha=0.3, **points)
+        axes.scatter(
+            scheme_cells["published"][is_able],
+            scheme_cells["substitution"][is_able],
+            label=name,
+            **points,
+        )
+        axes.scatter(
+            scheme_cells["published"][~is_able],
+            scheme_cells["substitution"][~is_able],
+            alpha=0.3,
+            **points,
+        )
     axes.set(
         xlim=(-ROOM, 1 + ROOM),
         ylim=(-ROOM, 1 + ROOM),
@@ -36,7 +46,7 @@ def draw_cells(table: pd.DataFrame, able: float) -> Drawing:
     figure.put_below(
         [
             f"A point: a scheme of roles in one of {cells.groupby(MODEL).ngroups} kinds of model, mean of "
-            f"{table['seed'].nunique()} seeds; median distance from the line {found.median:.3f}.",
+            f"{table['seed'].nunique()} seeds; median distance from the line {comparison.median:.3f}.",
             f"Pale: the model itself is right on less than {able:.2f} of new sequences.",
         ]
     )

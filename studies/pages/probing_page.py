@@ -38,14 +38,14 @@ NAMES = {
     "indices": "role indices",
 }
 
-Found = Mapping[str, Mapping[str, Probed]]
+ProbesByKind = Mapping[str, Mapping[str, Probed]]
 
 
 def make_page(runs: Path) -> str:
     """The page; intermediate results are kept in a folder."""
     folder = runs / "probing"
-    found = probing_runs.probe_english(folder, lambda name: stderr.print(f"{name} …"))
-    return write_page(found, folder, load_roles(), load_companions())
+    probes = probing_runs.probe_english(folder, lambda name: stderr.print(f"{name} …"))
+    return write_page(probes, folder, load_roles(), load_companions())
 
 
 def draw_figures() -> dict[str, Drawing]:
@@ -54,12 +54,12 @@ def draw_figures() -> dict[str, Drawing]:
 
 
 def write_page(
-    found: Found, folder: Path, roles: Roles, companions: Mapping[str, Roles] | None = None
+    probes: ProbesByKind, folder: Path, roles: Roles, companions: Mapping[str, Roles] | None = None
 ) -> str:
     """The page of these probes of what ships, of the study's roles and of its companions'."""
-    beside = companions or {}
+    studies = companions or {}
     verdicts = decide(
-        claims_of("probing"), gather_seeds(roles, beside), gather_evidence(found, folder)
+        claims_of("probing"), gather_seeds(roles, studies), gather_evidence(probes, folder)
     )
     store = open_store(folder / f"{DISCRETE}.read.store")
     return fill(
@@ -69,21 +69,21 @@ def write_page(
         continuous=CONTINUOUS,
         discrete=DISCRETE,
         runs=probing_runs,
-        documents=probing_runs.WRITTEN,
+        documents=probing_runs.N_SUMMARIES,
         study=STUDY,
         figure=FIGURE,
-        **describe_seeds(roles, beside),
+        **describe_seeds(roles, studies),
         verdicts=verdict_table(verdicts),
-        table4=_layerwise(found),
-        advantages=_advantages(found),
-        sides=table([_by_side(task, found["written"][DISCRETE]) for task in TASKS]),
-        controls=table([row for name in MODELS for row in _control_rows(found["written"][name])]),
-        bits=table([row for name in MODELS for row in _information(found["coded"][name])]),
-        generated=table([row for name in MODELS for row in _generated(found, name)]),
-        trained=_trained(found),
-        agreement=_agreement(found),
-        without=_without(found),
-        encoders=table([row for name in MODELS for row in _encoder_rows(found["read"][name])]),
+        table4=_layerwise(probes),
+        advantages=_advantages(probes),
+        sides=table([_by_side(task, probes["written"][DISCRETE]) for task in TASKS]),
+        controls=table([row for name in MODELS for row in _control_rows(probes["written"][name])]),
+        bits=table([row for name in MODELS for row in _information(probes["coded"][name])]),
+        generated=table([row for name in MODELS for row in _generated(probes, name)]),
+        trained=_trained(probes),
+        agreement=_agreement(probes),
+        without=_without(probes),
+        encoders=table([row for name in MODELS for row in _encoder_rows(probes["read"][name])]),
         reports=store.samples,
         roles=_roles(store),
     )
@@ -92,58 +92,66 @@ def write_page(
 # ---- claims -----------------------------------------------------------------------------------------
 
 
-def gather_evidence(found: Found, folder: Path) -> dict[str, Evidence]:
+def gather_evidence(probes: ProbesByKind, folder: Path) -> dict[str, Evidence]:
     """The evidence for the claims about probing, by their ids."""
-    written = found["written"]
-    own = written[DISCRETE].folder
-    layers = _layers(written[DISCRETE])
-    last = layers[-1]
+    decoder_probes = probes["written"]
+    folder_of_discrete = decoder_probes[DISCRETE].folder
+    layers = _layers(decoder_probes[DISCRETE])
+    top_layer = layers[-1]
 
-    def at(task: str, layer: int, kind: str, where: Path = own, control: str = "real") -> Place:
+    def find_place(
+        task: str, layer: int, kind: str, where: Path = folder_of_discrete, control: str = "real"
+    ) -> Place:
         return Place(where, task, f"decoder.{layer}.cross.{kind}", control)
 
-    def each_layer(task: str, first: str, second: str, where: Path) -> dict[str, Interval]:
+    def each_layer(task: str, vector: str, second: str, where: Path) -> dict[str, Interval]:
         """The first vector of TPT-d minus the second of a model, layer by layer."""
         return {
             f"{task} layer {layer}": compare(
-                contrasts.minus, [at(task, layer, first), at(task, layer, second, where)]
+                contrasts.minus,
+                [find_place(task, layer, vector), find_place(task, layer, second, where)],
             )
             for layer in layers
         }
 
-    pos = at("pos", last, "role")
+    pos = find_place("pos", top_layer, "role")
     rivals = [
-        Place(own, "pos", "", "majority"),
-        at("pos", last, "role", own, "untrained"),
+        Place(folder_of_discrete, "pos", "", "majority"),
+        find_place("pos", top_layer, "role", folder_of_discrete, "untrained"),
     ]
     by_document: dict[str, dict[str, Interval]] = {
         "jiang-pos-rises": {
-            kind: compare(contrasts.slope, [at("pos", layer, kind) for layer in layers])
+            kind: compare(contrasts.slope, [find_place("pos", layer, kind) for layer in layers])
             for kind in ("role", "filler", "tpr")
         },
         "jiang-pos-role": {"": compare(contrasts.first_minus_best, [pos, *rivals])},
         "jiang-pos-tpr-aggregates": {
             f"layer {layer}": compare(
                 contrasts.first_minus_best,
-                [at("pos", layer, kind) for kind in ("tpr", "role", "filler")],
+                [find_place("pos", layer, kind) for kind in ("tpr", "role", "filler")],
             )
             for layer in layers
         },
         "jiang-dep-srl-tpr-like-filler": {
-            **each_layer("dep", "tpr", "filler", own),
-            **each_layer("srl", "tpr", "filler", own),
+            **each_layer("dep", "tpr", "filler", folder_of_discrete),
+            **each_layer("srl", "tpr", "filler", folder_of_discrete),
         },
         "jiang-nel-roles-poorer": {
-            "": compare(contrasts.lowest_minus_last, [at(task, last, "role") for task in TASKS])
+            "": compare(
+                contrasts.lowest_minus_last, [find_place(task, top_layer, "role") for task in TASKS]
+            )
         },
         "jiang-nel-tpr-similar": {
-            "": compare(contrasts.minus, [at("pos", last, "tpr"), at("nel", last, "tpr")])
+            "": compare(
+                contrasts.minus,
+                [find_place("pos", top_layer, "tpr"), find_place("nel", top_layer, "tpr")],
+            )
         },
         "jiang-filler-semantic": {
             "": compare(
                 contrasts.gain_of_gains,
                 [
-                    at(task, last, kind)
+                    find_place(task, top_layer, kind)
                     for task, kind in [(t, k) for t in ("nel", "pos") for k in ("filler", "role")]
                 ],
             )
@@ -151,7 +159,10 @@ def gather_evidence(found: Found, folder: Path) -> dict[str, Evidence]:
         "jiang-syntax-in-roles": {
             "": compare(
                 contrasts.minus,
-                [at("pos", last, "role", own, control) for control in ("indices", "quantized")],
+                [
+                    find_place("pos", top_layer, "role", folder_of_discrete, control)
+                    for control in ("indices", "quantized")
+                ],
             )
         },
     }
@@ -162,8 +173,8 @@ def gather_evidence(found: Found, folder: Path) -> dict[str, Evidence]:
     return evidence
 
 
-def _layers(found: Probed) -> list[int]:
-    return sorted({int(layer) for layer in found.rows["layer"].dropna()})
+def _layers(probed: Probed) -> list[int]:
+    return sorted({int(layer) for layer in probed.rows["layer"].dropna()})
 
 
 def _weights(store: Store) -> list[str]:
@@ -173,13 +184,13 @@ def _weights(store: Store) -> list[str]:
 # ---- tables -----------------------------------------------------------------------------------------
 
 
-def _layerwise(found: Found) -> str:
-    rows = pd.concat([found["written"][name].rows for name in MODELS], ignore_index=True)
+def _layerwise(probes: ProbesByKind) -> str:
+    rows = pd.concat([probes["written"][name].rows for name in MODELS], ignore_index=True)
     return table4(rows).markdown().rstrip("\n")
 
 
-def _advantages(found: Found) -> str:
-    own, other = (found["written"][name] for name in (DISCRETE, TRANSFORMER))
+def _advantages(probes: ProbesByKind) -> str:
+    discrete, transformer = (probes["written"][name] for name in (DISCRETE, TRANSFORMER))
     return table(
         [
             {"task": task}
@@ -188,33 +199,33 @@ def _advantages(found: Found) -> str:
                     compare(
                         contrasts.minus,
                         [
-                            Place(own.folder, task, f"decoder.{layer}.cross.tpr"),
-                            Place(other.folder, task, f"decoder.{layer}.cross.filler"),
+                            Place(discrete.folder, task, f"decoder.{layer}.cross.tpr"),
+                            Place(transformer.folder, task, f"decoder.{layer}.cross.filler"),
                         ],
                     ),
                     "+.3f",
                 )
-                for layer in _layers(own)
+                for layer in _layers(discrete)
             }
             for task in TASKS
         ]
     )
 
 
-def _by_side(task: str, own: Probed) -> dict[str, str]:
-    rows = own.rows.query("control == 'real' and task == @task")
-    chosen = rows[rows["site"] == f"decoder.{_layers(own)[-1]}.cross.tpr"]
+def _by_side(task: str, probed: Probed) -> dict[str, str]:
+    rows = probed.rows.query("control == 'real' and task == @task")
+    tpr_rows = rows[rows["site"] == f"decoder.{_layers(probed)[-1]}.cross.tpr"]
     names = {"f1": "all", "f1_left": "head on the left", "f1_right": "on the right"}
     names["f1_single"] = "single tokens"
-    means = {title: chosen[name].mean() for name, title in names.items() if name in chosen}
+    means = {title: tpr_rows[name].mean() for name, title in names.items() if name in tpr_rows}
     return {"task": task} | {k: "–" if pd.isna(v) else f"{100 * v:.1f}" for k, v in means.items()}
 
 
-def _without(found: Found) -> str:
+def _without(probes: ProbesByKind) -> str:
     """F1 of the baselines that read no vector."""
-    rows = pd.concat([found["written"][name].rows for name in MODELS])
-    known = rows[rows["control"].isin(["majority", "identity"])]
-    scores: Any = known.groupby(["task", "control"], sort=False)["f1"].mean().unstack("control")
+    rows = pd.concat([probes["written"][name].rows for name in MODELS])
+    baselines = rows[rows["control"].isin(["majority", "identity"])]
+    scores: Any = baselines.groupby(["task", "control"], sort=False)["f1"].mean().unstack("control")
     return table(
         [
             {
@@ -227,36 +238,36 @@ def _without(found: Found) -> str:
     )
 
 
-def _control_rows(found: Probed) -> Iterator[dict[str, str]]:
-    rows = found.rows
+def _control_rows(probed: Probed) -> Iterator[dict[str, str]]:
+    rows = probed.rows
     previous: Any = rows[rows["control"] == "previous"].set_index("task")["f1"]
-    shown = rows[rows["site"].str.contains(".cross.", regex=False)]
-    for (task, site), part in shown.groupby(["task", "site"], sort=False):
-        by_control: Any = part.set_index("control")
+    cross_rows = rows[rows["site"].str.contains(".cross.", regex=False)]
+    for (task, site), site_rows in cross_rows.groupby(["task", "site"], sort=False):
+        by_control: Any = site_rows.set_index("control")
         if "real" not in by_control.index:
             continue
-        row = {"model": found.model, "task": str(task), "site": str(site)}
+        row = {"model": probed.model, "task": str(task), "site": str(site)}
         real = by_control.loc["real"]
         row["F1"] = interval_text(read_interval(real, "f1"), ".1f", 100)
         row["selectivity"] = f"{100 * real['selectivity']:.1f}"
-        others = {k: by_control.loc[k, "f1"] for k in NAMES if k in by_control.index}
-        others["previous"] = previous.get(task, float("nan"))
-        shown = {NAMES[k]: f"{100 * others[k]:.1f}" for k in NAMES if k in others}
-        yield row | shown
+        control_f1 = {k: by_control.loc[k, "f1"] for k in NAMES if k in by_control.index}
+        control_f1["previous"] = previous.get(task, float("nan"))
+        cross_rows = {NAMES[k]: f"{100 * control_f1[k]:.1f}" for k in NAMES if k in control_f1}
+        yield row | cross_rows
 
 
-def _real(found: Probed) -> pd.DataFrame:
+def _real(probed: Probed) -> pd.DataFrame:
     """F1 of real labels by task and site, of whole vectors."""
-    rows = found.rows[(found.rows["control"] == "real") & found.rows["head"].isna()]
+    rows = probed.rows[(probed.rows["control"] == "real") & probed.rows["head"].isna()]
     return rows.set_index(["task", "site"])
 
 
-def _information(found: Probed) -> Iterator[dict[str, str]]:
+def _information(probed: Probed) -> Iterator[dict[str, str]]:
     """What a probe's codelength says of the cross-attention's vectors."""
-    for (task, site), row in _real(found).iterrows():  # type: ignore[misc]
+    for (task, site), row in _real(probed).iterrows():  # type: ignore[misc]
         if ".cross." in site and pd.notna(row.get("codelength")):
             yield {
-                "model": found.model,
+                "model": probed.model,
                 "task": str(task),
                 "site": str(site),
                 "codelength (bits)": f"{row['codelength']:,.0f}",
@@ -268,45 +279,49 @@ def _information(found: Probed) -> Iterator[dict[str, str]]:
             }
 
 
-def _generated(found: Found, name: str) -> Iterator[dict[str, str]]:
+def _generated(probes: ProbesByKind, name: str) -> Iterator[dict[str, str]]:
     """F1 on what the model writes, beside that on the references."""
-    own: Any = _real(found["generated"][name])
-    others: Any = _real(found["written"][name])
-    for site in dict.fromkeys(own.index.get_level_values("site")):
+    of_generated: Any = _real(probes["generated"][name])
+    of_references: Any = _real(probes["written"][name])
+    for site in dict.fromkeys(of_generated.index.get_level_values("site")):
         row = {"model": name, "site": str(site)}
         for task in TASKS:
-            if (task, site) in own.index and (task, site) in others.index:
-                written = interval_text(read_interval(own.loc[task, site], "f1"), ".1f", 100)
-                row[task] = f"{written} ({100 * others.loc[(task, site), 'f1']:.1f})"
+            if (task, site) in of_generated.index and (task, site) in of_references.index:
+                score_text = interval_text(
+                    read_interval(of_generated.loc[task, site], "f1"), ".1f", 100
+                )
+                row[task] = f"{score_text} ({100 * of_references.loc[(task, site), 'f1']:.1f})"
         yield row
 
 
-def _trained(found: Found) -> str:
+def _trained(probes: ProbesByKind) -> str:
     """The paper's Table 4 by its own kind of probe."""
-    rows = pd.concat([found["span-conv"][name].rows for name in MODELS], ignore_index=True)
+    rows = pd.concat([probes["span-conv"][name].rows for name in MODELS], ignore_index=True)
     return table4(rows).markdown().rstrip("\n")
 
 
-def _agreement(found: Found) -> str:
+def _agreement(probes: ProbesByKind) -> str:
     """How the two kinds of probe agree on the same vectors and tasks, by model."""
     rows = []
     for name in MODELS:
-        first, second = (_real(found[kind][name])["f1"] for kind in ("span-conv", "written"))
-        both = pd.concat([first, second.reindex(first.index)], axis=1, keys=["own", "linear"])
-        rank = both["own"].corr(both["linear"], method="spearman")
-        apart = (both["own"] - both["linear"]).abs()
-        farthest: Any = apart.idxmax()
+        span_conv, second = (_real(probes[kind][name])["f1"] for kind in ("span-conv", "written"))
+        joined = pd.concat(
+            [span_conv, second.reindex(span_conv.index)], axis=1, keys=["own", "linear"]
+        )
+        rank = joined["own"].corr(joined["linear"], method="spearman")
+        differences = (joined["own"] - joined["linear"]).abs()
+        farthest: Any = differences.idxmax()
         row = {"model": name, "rank correlation": f"{rank:.2f}"}
-        row["largest difference in points"] = f"{100 * apart.max():.1f}"
+        row["largest difference in points"] = f"{100 * differences.max():.1f}"
         rows.append(row | {"of": " ".join(farthest)})
     return table(rows)
 
 
-def _encoder_rows(found: Probed) -> Iterator[dict[str, str]]:
-    rows = found.rows[found.rows["site"] != ""]
+def _encoder_rows(probed: Probed) -> Iterator[dict[str, str]]:
+    rows = probed.rows[probed.rows["site"] != ""]
     keyed: Any = rows.set_index(["site", "task", "control"])["f1"]
     for site in dict.fromkeys(rows["site"]):
-        row = {"model": found.model, "site": str(site)}
+        row = {"model": probed.model, "site": str(site)}
         for task in TASKS:
             real, twin = (keyed.get((site, task, c)) for c in ("real", "untrained"))
             if real is not None:

@@ -24,7 +24,10 @@ from tprprobe.store.layout import MANIFEST
 TRANSFORMER, CONTINUOUS, DISCRETE = "t5-english", "tpt-c-english", "tpt-d-english"
 MODELS = (TRANSFORMER, CONTINUOUS, DISCRETE)
 DATA, SPLIT, SEED = "english:version=1,depth=1,sentences=4-6", "test", 1
-WRITTEN, READ = 240, 100  # reports whose summaries, and whose whole documents, are probed
+N_SUMMARIES, N_DOCUMENTS = (
+    240,
+    100,
+)  # reports whose summaries, and whose whole documents, are probed
 SCHEDULE = Schedule(learning_rate=3e-3, batch=8, limit=100)  # for so few reports
 ROWS = "rows.parquet"
 VECTORS = ("{}.role", "{}.filler", "{}.tpr")
@@ -72,27 +75,27 @@ def probe_english(runs: Path, progress: Callable[[str], None]) -> dict[str, dict
         "read": ("read", linear | {"sites": ENCODER, "controls": ("untrained",)}),
     }
     extracted = {
-        "written": (WRITTEN, [*DECODER, f"decoder.{WEIGHTS}"]),
-        "read": (READ, [*ENCODER, WEIGHTS]),
+        "written": (N_SUMMARIES, [*DECODER, f"decoder.{WEIGHTS}"]),
+        "read": (N_DOCUMENTS, [*ENCODER, WEIGHTS]),
     }
-    found: dict[str, dict[str, Probed]] = {}
-    for kind, (of, settings) in plans.items():
+    probes: dict[str, dict[str, Probed]] = {}
+    for kind, (texts, settings) in plans.items():
         for name in MODELS:
             progress(f"{name}, {kind}")
-            n, sites = extracted[of]
+            n, sites = extracted[texts]
             data = load_data(DATA, split=SPLIT, n=n, seed=SEED)
-            path = runs / f"{name}.{of}.store"
+            path = runs / f"{name}.{texts}.store"
             store = keep_store(partial(load_model, name), data, sites, path)
-            given: dict[str, Any] = dict(settings)
+            options: dict[str, Any] = dict(settings)
             if kind == "generated":
                 place = runs / f"{name}.{kind}.store"
                 further = load_data(DATA, split=SPLIT, n=2 * n, seed=SEED)[n:]
-                given["test"] = keep_store(
+                options["test"] = keep_store(
                     partial(load_model, name), further, CROSS, place, target="generated"
                 )
-            probed = Probed(name, keep_probes(store, runs / f"{name}.{kind}", **given))
-            found.setdefault(kind, {})[name] = probed
-    return found
+            probed = Probed(name, keep_probes(store, runs / f"{name}.{kind}", **options))
+            probes.setdefault(kind, {})[name] = probed
+    return probes
 
 
 def keep_store(
@@ -105,22 +108,24 @@ def keep_store(
 ) -> Store:
     """The store of a model's sites, extracted if it is missing; its twin has read as many samples."""
     if (path / MANIFEST).is_file():
-        kept = open_store(path)
-        if kept.samples != len(data):
-            raise InputError(f"{path} has {kept.samples} samples, not {len(data)}: remove it first")
-        return kept
+        store = open_store(path)
+        if store.samples != len(data):
+            raise InputError(
+                f"{path} has {store.samples} samples, not {len(data)}: remove it first"
+            )
+        return store
     model = load()
     names = list(find_sites(model))
-    known = [pattern for pattern in sites if fnmatch.filter(names, pattern)]
+    sites_here = [pattern for pattern in sites if fnmatch.filter(names, pattern)]
     settings: dict[str, Any] = {"labellers": labellers, "target": target}
     settings |= {"resume": path.exists(), "control_samples": len(data)}
-    return extract(model, data, known, path, 0, **settings)
+    return extract(model, data, sites_here, path, 0, **settings)
 
 
 def keep_probes(store: Store, folder: Path, sites: Sequence[str], **settings: Any) -> Path:
     """The folder of probes of all tasks on a store's sites, trained if it is missing."""
     if not (folder / ROWS).is_file():
-        known = [site for site in store.sites if any(fnmatch.fnmatch(site, p) for p in sites)]
-        chosen = {"sites": known, "information": False} | settings
-        probe(store, "all", out=folder, resume=folder.exists(), **chosen)
+        sites_here = [site for site in store.sites if any(fnmatch.fnmatch(site, p) for p in sites)]
+        options = {"sites": sites_here, "information": False} | settings
+        probe(store, "all", out=folder, resume=folder.exists(), **options)
     return folder

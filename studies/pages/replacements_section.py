@@ -32,7 +32,7 @@ def summarize_replacements(runs: Path) -> str:
 
 def _told(name: str, runs: Path) -> dict[str, Any]:
     try:
-        swapped, replaced = (run_recipe(name, each, runs) for each in (SWAP, SUBSTITUTION))
+        swapped, replaced = (run_recipe(name, recipe, runs) for recipe in (SWAP, SUBSTITUTION))
         words = read_words(read_stores(name, runs)[0], seed=SEED)
         states = fit_states(words, seed=SEED)
     except InputError as error:

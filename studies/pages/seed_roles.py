@@ -26,7 +26,7 @@ from tprpapers.study.comparisons import Answers, over_seeds
 from tprprobe.statistics import Interval
 
 TASKS = ("pos", "dep", "srl", "nel")
-KINDS = tuple(each.rpartition(".")[2] for each in VECTORS)
+KINDS = tuple(vector.rpartition(".")[2] for vector in VECTORS)
 TRANSFORMERS, WITH_ROLES = (T5, T5_TORCH), (DISCRETE, DISCRETE_T5, CONTINUOUS)
 VARIANTS = (*TRANSFORMERS, *WITH_ROLES)
 
@@ -37,30 +37,31 @@ def seed_evidence(roles: Roles) -> dict[str, Evidence]:
     Differences between models hold as published and started alike. Claims on TPT-d alone are of TPT-d as
     published, where SEEDS of it have finished; their intervals draw reports and seeds.
     """
-    found = dict(_between(roles))
+    evidence = dict(_between(roles))
     if len(roles.seeds(DISCRETE)) >= SEEDS:
-        told = {**_of_probes(roles), **_of_roles(roles)}
-        found |= {
-            name: Evidence(cases, "document", len(roles.reports)) for name, cases in told.items()
+        cases_of_claim = {**_of_probes(roles), **_of_roles(roles)}
+        evidence |= {
+            name: Evidence(cases, "document", len(roles.reports))
+            for name, cases in cases_of_claim.items()
         }
     if len(steps := find_steps(roles)) > 1 and (seeds := roles.seeds(DISCRETE)):
         rise = {f"{PEAK}.{steps[-1]}": 1.0, f"{PEAK}.{half_of(steps)}": -1.0}
         case = {"": mean_measure(roles, rise)}
-        found["jiang-more-discrete"] = Evidence(case, "model seed", len(seeds))
-    return found
+        evidence["jiang-more-discrete"] = Evidence(case, "model seed", len(seeds))
+    return evidence
 
 
 def gather_seeds(roles: Roles, companions: Mapping[str, Roles]) -> dict[int, dict[str, Evidence]]:
     """The evidence of the study's models and of the longer training's, by their steps."""
     trained = [roles, *([companions[LONGER]] if LONGER in companions else [])]
-    return {find_steps(each)[-1]: seed_evidence(each) for each in trained if find_steps(each)}
+    return {find_steps(study)[-1]: seed_evidence(study) for study in trained if find_steps(study)}
 
 
 def _between(roles: Roles) -> Iterator[tuple[str, Evidence]]:
     """The claims that compare models."""
     layers = find_layers(roles)
     better = {task: _leads(roles, [task], layers) for task in TASKS}
-    other = {
+    filler_losses = {
         f"layer {layer}, {start}": final_f1(roles, "pos", layer, "filler").contrast(
             {variant: -weight for variant, weight in COMPARED[start].items()}
         )
@@ -68,17 +69,17 @@ def _between(roles: Roles) -> Iterator[tuple[str, Evidence]]:
         for start in find_compared(roles)
     }
     cases = {
-        "jiang-pos-filler-degrades": other,
+        "jiang-pos-filler-degrades": filler_losses,
         "jiang-pos-last-three": better["pos"],
         "jiang-every-layer": better["pos"] | better["dep"] | better["srl"],
         "jiang-dep-srl-better": better["dep"] | better["srl"],
         "jiang-nel-better": better["nel"],
     }
-    needed = (PUBLISHED, find_alike(roles))
-    seeds = min(len(roles.seeds(*COMPARED[each])) for each in needed)
-    for name, found in cases.items():
-        if found:
-            yield name, Evidence(found, "model seed", seeds)
+    comparisons = (PUBLISHED, find_alike(roles))
+    seeds = min(len(roles.seeds(*COMPARED[comparison])) for comparison in comparisons)
+    for name, case_intervals in cases.items():
+        if case_intervals:
+            yield name, Evidence(case_intervals, "model seed", seeds)
 
 
 def _leads(roles: Roles, tasks: Sequence[str], layers: Sequence[int]) -> dict[str, Interval]:
@@ -105,25 +106,27 @@ def mean_measure(roles: Roles, weights: Weights, variant: str = DISCRETE) -> Int
 def _of_probes(roles: Roles) -> dict[str, dict[str, Interval]]:
     """The claims on what TPT-d's own vectors know, case by case."""
     layers = find_layers(roles)
-    last = layers[-1]
+    top_layer = layers[-1]
 
     def best(*measures: str, sign: float = 1) -> str:
-        return max(measures, key=lambda each: sign * mean_measure(roles, {each: 1.0}).value)
+        return max(measures, key=lambda measure: sign * mean_measure(roles, {measure: 1.0}).value)
 
-    def lead(first: str, second: str) -> Interval:
-        return mean_measure(roles, {first: 1.0, second: -1.0})
+    def lead(measure: str, second: str) -> Interval:
+        return mean_measure(roles, {measure: 1.0, second: -1.0})
 
     middle = float(np.mean(layers))
     spread = sum((layer - middle) ** 2 for layer in layers)
     rise = {layer: (layer - middle) / spread for layer in layers}
-    lowest = best(*(f"{task}.{last}.role" for task in TASKS[:3]), sign=-1)
+    lowest = best(*(f"{task}.{top_layer}.role" for task in TASKS[:3]), sign=-1)
     return {
         "jiang-pos-rises": {
             kind: mean_measure(roles, {f"pos.{layer}.{kind}": rise[layer] for layer in layers})
             for kind in KINDS
         },
         "jiang-pos-role": {
-            "": lead(f"pos.{last}.role", best("pos.majority", f"pos.{last}.role.untrained"))
+            "": lead(
+                f"pos.{top_layer}.role", best("pos.majority", f"pos.{top_layer}.role.untrained")
+            )
         },
         "jiang-pos-tpr-aggregates": {
             f"layer {layer}": lead(
@@ -136,16 +139,16 @@ def _of_probes(roles: Roles) -> dict[str, dict[str, Interval]]:
             for task in ("dep", "srl")
             for layer in layers
         },
-        "jiang-nel-roles-poorer": {"": lead(lowest, f"nel.{last}.role")},
-        "jiang-nel-tpr-similar": {"": lead(f"pos.{last}.tpr", f"nel.{last}.tpr")},
+        "jiang-nel-roles-poorer": {"": lead(lowest, f"nel.{top_layer}.role")},
+        "jiang-nel-tpr-similar": {"": lead(f"pos.{top_layer}.tpr", f"nel.{top_layer}.tpr")},
         "jiang-filler-semantic": {
             "": mean_measure(
                 roles,
                 {
-                    f"nel.{last}.filler": 1.0,
-                    f"nel.{last}.role": -1.0,
-                    f"pos.{last}.filler": -1.0,
-                    f"pos.{last}.role": 1.0,
+                    f"nel.{top_layer}.filler": 1.0,
+                    f"nel.{top_layer}.role": -1.0,
+                    f"pos.{top_layer}.filler": -1.0,
+                    f"pos.{top_layer}.role": 1.0,
                 },
             )
         },
@@ -171,25 +174,27 @@ def _peaks_by_place(roles: Roles) -> dict[str, Interval]:
     table = table[(table["variant"] == DISCRETE) & (table["step"] == find_steps(roles)[-1])]
     return {
         f"{sublayer}, layer {layer}": over_seeds(
-            [exact(share) for share in part["above_98"]], len(roles.reports)
+            [exact(share) for share in place_rows["above_98"]], len(roles.reports)
         )
-        for (sublayer, layer), part in table.groupby(["sublayer", "layer"], sort=False)  # type: ignore[misc]
+        for (sublayer, layer), place_rows in table.groupby(["sublayer", "layer"], sort=False)  # type: ignore[misc]
     }
 
 
 def find_layers(roles: Roles) -> list[int]:
     """The decoder's layers that were probed."""
-    parts = [str(each).rpartition(":")[2].split(".") for each in roles.reports]
-    return sorted({int(each[1]) for each in parts if each[0] in TASKS and each[1].isdigit()})
+    fields = [str(report).rpartition(":")[2].split(".") for report in roles.reports]
+    return sorted(
+        {int(fields_[1]) for fields_ in fields if fields_[0] in TASKS and fields_[1].isdigit()}
+    )
 
 
 def find_steps(roles: Roles) -> list[int]:
     """The steps whose role distributions were measured; empty before a model with a dictionary has
     finished.
     """
-    return sorted({int(each) for each in roles.discreteness.get("step", [])})
+    return sorted({int(step) for step in roles.discreteness.get("step", [])})
 
 
 def half_of(steps: Sequence[int]) -> int:
     """The step that is nearest to half of the training."""
-    return min(steps, key=lambda each: abs(each - steps[-1] / 2))
+    return min(steps, key=lambda step: abs(step - steps[-1] / 2))

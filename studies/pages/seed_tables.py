@@ -56,11 +56,11 @@ def describe_seeds(roles: Roles, companions: Mapping[str, Roles]) -> dict[str, A
         "companions": {
             name: [
                 COMPANIONS[name],
-                summarize_leads(each),
-                summarize_table4(each),
-                summarize_discreteness(each),
+                summarize_leads(companion),
+                summarize_table4(companion),
+                summarize_discreteness(companion),
             ]
-            for name, each in companions.items()
+            for name, companion in companions.items()
         },
     }
 
@@ -69,20 +69,20 @@ def summarize_seeds(roles: Roles, companions: Mapping[str, Roles] | None = None)
     """The answer in tables, of the longest training; empty before two models that are compared have a
     common seed.
     """
-    beside = companions or {}
-    longest = find_longest(roles, beside)
+    studies = companions or {}
+    longest = find_longest(roles, studies)
     if not (compared := find_compared(longest)):
         return ""
-    start, last, steps = compared[-1], find_layers(longest)[-1], find_steps(longest)[-1]
+    start, top_layer, steps = compared[-1], find_layers(longest)[-1], find_steps(longest)[-1]
     leads = {
         task.upper(): interval_text(
-            final_f1(longest, task, last).contrast(COMPARED[start]), "+z.1f", 100
+            final_f1(longest, task, top_layer).contrast(COMPARED[start]), "+z.1f", 100
         )
         for task in TASKS
     }
     seeds = count_seeds(len(longest.seeds(*COMPARED[start])))
-    known = {
-        kind: share_text(mean_measure(longest, {f"pos.{last}.{kind}": 1.0}), ".1f", 100)
+    pos_f1 = {
+        kind: share_text(mean_measure(longest, {f"pos.{top_layer}.{kind}": 1.0}), ".1f", 100)
         for kind in KINDS
     }
     return "\n\n".join(
@@ -91,9 +91,9 @@ def summarize_seeds(roles: Roles, companions: Mapping[str, Roles] | None = None)
             f"{steps:,} steps ({STARTS[start]}; {seeds}):",
             table([leads]),
             "F1 of the next word's part of speech from the last vectors of the same TPT-d:",
-            table([known]),
+            table([pos_f1]),
             "Share of TPT-d's role distributions that are nearly one-hot (a maximum above .98):",
-            table(list_peaks(roles, beside)),
+            table(list_peaks(roles, studies)),
         ]
     )
 
@@ -103,21 +103,23 @@ def list_peaks(roles: Roles, companions: Mapping[str, Roles]) -> list[dict[str, 
     and at the end of the study's, and at the end of its companions'.
     """
     longest, steps = find_longest(roles, companions), find_steps(roles)
-    found = [(roles, "", step) for step in ((half_of(steps), steps[-1]) if steps else ())]
-    found += [
-        (each, COMPANIONS[name], find_steps(each)[-1])
-        for name, each in companions.items()
-        if find_steps(each)
+    trainings = [(roles, "", step) for step in ((half_of(steps), steps[-1]) if steps else ())]
+    trainings += [
+        (companion, COMPANIONS[name], find_steps(companion)[-1])
+        for name, companion in companions.items()
+        if find_steps(companion)
     ]
-    found.sort(key=lambda each: each[0] is not longest)  # the longest training comes first
+    trainings.sort(
+        key=lambda training: training[0] is not longest
+    )  # the longest training comes first
     return [
         {
-            "training": what or "the study",
+            "training": title or "the study",
             "steps": f"{step:,}",
-            "seeds": str(len(each.seeds(DISCRETE))),
-            "share": _peaked(each, step),
+            "seeds": str(len(training_roles.seeds(DISCRETE))),
+            "share": _peaked(training_roles, step),
         }
-        for each, what, step in found
+        for training_roles, title, step in trainings
     ]
 
 
@@ -133,8 +135,8 @@ def summarize_table4(roles: Roles) -> str:
             for kind in KINDS:
                 name = f"{task}.{layer}.{kind}"
                 row = {"task": task.upper(), "layer": str(layer), "vector": kind}
-                for each in _variants(roles):
-                    row[each] = share_text(mean_measure(roles, {name: 1.0}, each), ".1f", 100)
+                for variant in _variants(roles):
+                    row[variant] = share_text(mean_measure(roles, {name: 1.0}, variant), ".1f", 100)
                 rows.append(row)
     return table(rows)
 
@@ -160,14 +162,14 @@ def summarize_discreteness(roles: Roles) -> str:
     """The share of role distributions that are nearly one-hot, by step, variant and layer: mean over
     seeds (least and most).
     """
-    found = roles.discreteness
-    if found.empty:
+    shares = roles.discreteness
+    if shares.empty:
         return ""
-    found = found.assign(variant=found["run"].str.rpartition("-")[0])
+    shares = shares.assign(variant=shares["run"].str.rpartition("-")[0])
     steps = find_steps(roles)
     rows = []
-    for (variant, place, layer), part in found.groupby(["variant", "sublayer", "layer"]):
-        by_step: Any = part.groupby("step")["above_98"].agg(["mean", "min", "max"])
+    for (variant, place, layer), layer_rows in shares.groupby(["variant", "sublayer", "layer"]):
+        by_step: Any = layer_rows.groupby("step")["above_98"].agg(["mean", "min", "max"])
         cells = {"variant": str(variant), "sub-layer": str(place), "layer": str(layer)}
         for step in steps:
             if step in by_step.index:
@@ -181,15 +183,15 @@ def draw_discreteness(roles: Roles) -> Drawing:
     """The share of nearly one-hot role distributions along the training, a panel a sub-layer, a line a
     model: layers by color, variants by dash.
     """
-    found = roles.discreteness
-    places = sorted(set(found["sublayer"]), reverse=True)
-    layers = sorted(set(found["layer"]))
+    shares = roles.discreteness
+    places = sorted(set(shares["sublayer"]), reverse=True)
+    layers = sorted(set(shares["layer"]))
     figure = drawing(7, 2.6)
     panels = figure.subplots(1, len(places), sharey=True, squeeze=False)[0]
     for panel, place in zip(panels, places, strict=True):
         for layer, color in zip(layers, palette(len(layers)), strict=True):
-            part = found[(found["sublayer"] == place) & (found["layer"] == layer)]
-            for run, line in part.groupby("run"):
+            layer_rows = shares[(shares["sublayer"] == place) & (shares["layer"] == layer)]
+            for run, line in layer_rows.groupby("run"):
                 alike = str(run).startswith(f"{DISCRETE_T5}-")
                 panel.plot(
                     line["step"], line["above_98"], "--" if alike else "-", color=color, linewidth=1.1,
@@ -217,13 +219,13 @@ def summarize_snapped(roles: Roles) -> str:
     for variant in _variants(roles):
         seeds = str(len(roles.seeds(variant)))
         for edit in _edits(roles, variant):
-            told = {
+            scores = {
                 title: share_text(mean_measure(roles, {f"{edit}.{name}": 1.0}, variant))
                 for name, title in SCORES.items()
             }
-            last = "–" if edit == PLAIN else _change(roles, variant, edit)
+            change = "–" if edit == PLAIN else _change(roles, variant, edit)
             place = {"variant": variant, "seeds": seeds, "roles": edit}
-            rows.append(place | told | {f"change of {SCORES[SNAPPED]}": last})
+            rows.append(place | scores | {f"change of {SCORES[SNAPPED]}": change})
     return table(rows) if rows else ""
 
 
@@ -246,7 +248,7 @@ def summarize_one_hot(roles: Roles) -> str:
 def _edits(roles: Roles, variant: str) -> list[str]:
     """How the models of a variant wrote summaries: as trained, then with edited roles."""
     measures = map(str, roles.of_run(f"{variant}-{roles.seeds(variant)[0]}")[0])
-    return [each.rpartition(".")[0] for each in measures if each.endswith(f".{SNAPPED}")]
+    return [measure.rpartition(".")[0] for measure in measures if measure.endswith(f".{SNAPPED}")]
 
 
 def _change(roles: Roles, variant: str, edit: str) -> str:
@@ -256,5 +258,5 @@ def _change(roles: Roles, variant: str, edit: str) -> str:
 
 
 def _variants(roles: Roles) -> list[str]:
-    known = set(roles.runs["variant"])
-    return [each for each in VARIANTS if each in known]
+    trained = set(roles.runs["variant"])
+    return [variant for variant in VARIANTS if variant in trained]

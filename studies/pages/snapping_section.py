@@ -34,12 +34,12 @@ def summarize_snapping(folder: Path, plans: Mapping[str, Recipe]) -> str:
     if not (folder / FILE).is_file():
         rows = [row for name, recipe in plans.items() for row in _measure(name, recipe)]
         write_file(folder / FILE, pd.DataFrame(rows).to_csv(index=False))
-    found = pd.read_csv(folder / FILE)
+    scores = pd.read_csv(folder / FILE)
     cells = [
         {"model": row["model"], "roles": row["roles"]}
         | {title: interval_text(read_interval(row, name)) for name, title in SCORES.items()}
         | {f"change of {SCORES['rougeL']}": interval_text(read_interval(row, "change"))}
-        for row in found.to_dict("records")
+        for row in scores.to_dict("records")
     ]
     return fill(
         Path(__file__).parent,
@@ -54,14 +54,14 @@ def _measure(name: str, recipe: Recipe) -> Iterator[dict[str, Any]]:
     """A row per edit, the unedited model first."""
     model: Any = load_model(name)
     data = find_data(model, recipe)
-    scored, others = data[: recipe.n], encode_pairs(data[recipe.n :], model.vocabulary)
+    scored, reference_pairs = data[: recipe.n], encode_pairs(data[recipe.n :], model.vocabulary)
     sites = select(recipe.sites, list(find_sites(model)))
-    references = read_references(model, others, sites, recipe.seed)
+    references = read_references(model, reference_pairs, sites, recipe.seed)
     plain = evaluate(model, scored)
     yield _row(name, PLAIN, plain, plain)
-    for told, edits in list_edits(recipe, references):
+    for title, edits in list_edits(recipe, references):
         with intervene(model, edits):
-            yield _row(name, told, evaluate(model, scored), plain)
+            yield _row(name, title, evaluate(model, scored), plain)
 
 
 def list_edits(
@@ -71,16 +71,16 @@ def list_edits(
     names = {"one_hot": ONE_HOT, "mean": MEAN}
     for edit in recipe.edits:
         for k in recipe.clusters if edit == "snap" else (0,):
-            told = names.get(edit, f"{k} centers a head")
-            yield told, {site: each.edit(edit, k) for site, each in references.items()}
+            title = names.get(edit, f"{k} centers a head")
+            yield title, {site: reference.edit(edit, k) for site, reference in references.items()}
 
 
-def _row(model: str, told: str, rows: pd.DataFrame, plain: pd.DataFrame) -> dict[str, Any]:
+def _row(model: str, title: str, rows: pd.DataFrame, plain: pd.DataFrame) -> dict[str, Any]:
     reports = plain.index.to_numpy()
-    row: dict[str, Any] = {"model": model, "roles": told}
+    row: dict[str, Any] = {"model": model, "roles": title}
     values = {name: rows[name].to_numpy(float) for name in SCORES}
     values["change"] = values["rougeL"] - plain["rougeL"].to_numpy(float)
-    for name, each in values.items():
-        found = bootstrap_mean(each, reports)
-        row |= {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+    for name, samples in values.items():
+        mean = bootstrap_mean(samples, reports)
+        row |= {name: mean.value, f"{name}_low": mean.low, f"{name}_high": mean.high}
     return row

@@ -68,13 +68,16 @@ FIGURES = {
 def make_page(runs: Path) -> str:
     """The page on the studies that ship; nothing is computed anew, so ``runs`` stays empty."""
     folder, earlier = (assets.find("studies", name) for name in (STUDY, EARLIER))
-    study, found = load_with_companions(STUDY, COMPANIONS)
+    study, companions = load_with_companions(STUDY, COMPANIONS)
     return write_page(
         study,
         read_plan(folder / "plan.toml"),
         (load_study(earlier), read_plan(earlier / "plan.toml")),
         read_heads(),
-        {name: (each, read_plan(folder / f"{name}.toml")) for name, each in found.items()},
+        {
+            name: (companion, read_plan(folder / f"{name}.toml"))
+            for name, companion in companions.items()
+        },
     )
 
 
@@ -85,23 +88,23 @@ def summarize_study(
     answer = summarize_answer(study)
     if answer and earlier:
         answer.append(summarize_seeds(compare_seeds(study, earlier)))
-    beside = (
-        summarize_again(COMPANIONS[name], each, take_runs(study, each))
-        for name, each in companions.items()
+    sentences = (
+        summarize_again(COMPANIONS[name], companion, take_runs(study, companion))
+        for name, companion in companions.items()
     )
-    return [*answer, *filter(None, beside)]
+    return [*answer, *filter(None, sentences)]
 
 
 def draw_figures() -> dict[str, Drawing]:
     """The figures of the page by the paths under which it shows them."""
     study = load_study(assets.find("studies", STUDY))
-    drawn = {
+    figures = {
         "contrasts": draw_contrasts(study),
         "factors": draw_factors(study),
         "study": matched_study(study.curves, study.runs, compare_variants(study, STARTED), STARTED),
         "modules": draw_modules(study),
     }
-    return {FIGURES[name]: figure for name, figure in drawn.items()}
+    return {FIGURES[name]: figure for name, figure in figures.items()}
 
 
 def write_page(
@@ -117,12 +120,12 @@ def write_page(
     ``python -m studies.heads`` measured of the study's models; ``companions`` are those of COMPANIONS that
     have finished runs.
     """
-    beside = companions or {}
+    others_by_name = companions or {}
     scores = compare_variants(study, BASELINE)
     sets = subsets(study)
-    told = [(study, plan), *([earlier] if earlier else [])]
+    trainings = [(study, plan), *([earlier] if earlier else [])]
     verdicts = [
-        judge(load_claims()[name], _evidence(told, *compared))
+        judge(load_claims()[name], _evidence(trainings, *compared))
         for name, compared in COMPARED.items()
     ]
     verdicts.append(judge(load_claims()[INSIGHTS], attention_evidence(heads)))
@@ -133,10 +136,10 @@ def write_page(
         **_describe(study, plan),
         answer=summarize_study(
             study,
-            {name: each for name, (each, _) in beside.items()},
+            {name: companion for name, (companion, _) in others_by_name.items()},
             earlier[0] if earlier else None,
         ),
-        companions={name: _companion(*each) for name, each in beside.items()},
+        companions={name: _companion(*companion) for name, companion in others_by_name.items()},
         heads=summarize_heads(heads),
         verdicts=verdict_table(verdicts),
         contrasts=_contrasts(study),
@@ -175,10 +178,16 @@ def _earlier(study: Study, earlier: Study, plan: Plan) -> dict[str, str]:
 def find_starts(plan: Plan) -> dict[str, str]:
     """The initialization of every variant's attentions."""
     shared = plan.recipe.get("model", {})
-    settings = {name: expand(shared | own) for name, own in plan.variants.items()}
-    options = ({k: v for k, v in each.items() if k != "architecture"} for each in settings.values())
+    settings = {
+        name: expand(shared | variant_settings) for name, variant_settings in plan.variants.items()
+    }
+    options = (
+        {k: v for k, v in options_of_variant.items() if k != "architecture"}
+        for options_of_variant in settings.values()
+    )
     return {
-        name: TransformerConfig(**each).start for name, each in zip(settings, options, strict=True)
+        name: TransformerConfig(**options_of_variant).start
+        for name, options_of_variant in zip(settings, options, strict=True)
     }
 
 
@@ -201,30 +210,32 @@ def _describe(study: Study, plan: Plan) -> dict[str, Any]:
 
 
 def _evidence(
-    told: Sequence[tuple[Study, Plan]], variant: str, reference: str, name: str
+    trainings: Sequence[tuple[Study, Plan]], variant: str, reference: str, name: str
 ) -> Evidence | None:
     """The evidence on a difference of two variants, over seeds and questions, of the first study that
     has both, and of all others that trained them alike; None if none has.
     """
-    for i, (study, plan) in enumerate(told):
-        other = STARTED if reference == BASELINE and STARTED in study.variants else reference
-        if not ({variant, other} <= set(study.variants) and name in subsets(study)):
+    for i, (study, plan) in enumerate(trainings):
+        reference_here = (
+            STARTED if reference == BASELINE and STARTED in study.variants else reference
+        )
+        if not ({variant, reference_here} <= set(study.variants) and name in subsets(study)):
             continue
         starts = find_starts(plan)
-        for earlier, known in told[i + 1 :]:
-            if _is_repeated(earlier, known, plan, (variant, other)):
+        for earlier, earlier_plan in trainings[i + 1 :]:
+            if _is_repeated(earlier, earlier_plan, plan, (variant, reference_here)):
                 study = join_studies(study, earlier)
-        seeds, found = study.seeds(variant, other), Answers(study, subsets(study)[name])
-        gates = {"transformer_exact_match": found.mean(BASELINE)}
-        case, alike = f"{variant} − {other}", starts[variant] == starts[other]
+        seeds, answers = study.seeds(variant, reference_here), Answers(study, subsets(study)[name])
+        gates = {"transformer_exact_match": answers.mean(BASELINE)}
+        case, alike = f"{variant} − {reference_here}", starts[variant] == starts[reference_here]
         return (
             Evidence(
-                {case: found.difference(variant, other)},
+                {case: answers.difference(variant, reference_here)},
                 "model seed",
                 len(seeds),
                 gates,
                 frozenset({ALIKE} if alike else ()),
-                alternatives={case: found.difference(variant, other, pooled=False)},
+                alternatives={case: answers.difference(variant, reference_here, pooled=False)},
             )
             if len(seeds)
             else None
@@ -232,12 +243,12 @@ def _evidence(
     return None
 
 
-def _is_repeated(study: Study, plan: Plan, other: Plan, variants: Sequence[str]) -> bool:
+def _is_repeated(study: Study, plan: Plan, later_plan: Plan, variants: Sequence[str]) -> bool:
     """True if a study trained both variants as another one's plan does, from the same starts."""
-    if not {*variants} <= {*study.variants} or not other.trains_alike(plan.recipe):
+    if not {*variants} <= {*study.variants} or not later_plan.trains_alike(plan.recipe):
         return False
-    starts = (find_starts(each) for each in (plan, other))
-    return len({tuple(each[name] for name in variants) for each in starts}) == 1
+    starts = (find_starts(plan_) for plan_ in (plan, later_plan))
+    return len({tuple(starts_of_plan[name] for name in variants) for starts_of_plan in starts}) == 1
 
 
 def _contrasts(study: Study) -> str:
@@ -252,15 +263,17 @@ def _contrasts(study: Study) -> str:
 
 def _scores(scores: pd.DataFrame, starts: Mapping[str, str]) -> str:
     rows = []
-    for variant, part in scores.groupby("variant", sort=False):
-        cells = {str(row["set"]): row for row in part.to_dict("records")}
+    for variant, variant_rows in scores.groupby("variant", sort=False):
+        cells = {str(row["set"]): row for row in variant_rows.to_dict("records")}
         row = {"variant": str(variant), "start": starts[str(variant)]}
-        row["seeds"] = str(part["seeds"].iloc[0])
+        row["seeds"] = str(variant_rows["seeds"].iloc[0])
         for name, title in SETS.items():
             if name in cells:
-                own, n = cells[name], cells[name]["n"]
-                row[f"{title} (n {n:,})"] = share_text(read_interval(own, "value"))
-                row[f"{title}: gain"] = interval_text(read_interval(own, "difference"), "+.3f")
+                set_scores, n = cells[name], cells[name]["n"]
+                row[f"{title} (n {n:,})"] = share_text(read_interval(set_scores, "value"))
+                row[f"{title}: gain"] = interval_text(
+                    read_interval(set_scores, "difference"), "+.3f"
+                )
         rows.append(row)
     return table(rows)
 
@@ -272,7 +285,7 @@ def _modules(scores: pd.DataFrame) -> str:
     return table(
         [
             {"variant": str(name)}
-            | {str(key).removeprefix("arithmetic__"): f"{each:.3f}" for key, each in row.items()}
+            | {str(key).removeprefix("arithmetic__"): f"{value:.3f}" for key, value in row.items()}
             for name, row in wide.iterrows()
         ]
     )
@@ -302,8 +315,8 @@ def _costs(study: Study) -> str:
 def _seeds(study: Study, rows: Bool[np.ndarray, " question"]) -> str:
     names = list(study.runs["run"])
     match = study.examples.loc[rows, names].mean()
-    each = study.runs.assign(value=match[names].to_numpy())
-    wide = each.pivot(index="variant", columns="seed", values="value").loc[study.variants]
+    match_rows = study.runs.assign(value=match[names].to_numpy())
+    wide = match_rows.pivot(index="variant", columns="seed", values="value").loc[study.variants]
     return table(
         [
             {"variant": str(name)}

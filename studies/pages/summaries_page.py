@@ -25,9 +25,9 @@ from studies.pages.markdown import share_text, verdict_table
 from studies.pages.seed_tables import summarize_one_hot, summarize_snapped
 from studies.pages.summary_contrasts import (
     CONTRASTS,
-    DRAWN,
+    DRAWN_MEASURES,
+    MEASURES,
     METRICS,
-    SHOWN,
     SPLITS,
     TEST,
     draw_contrasts,
@@ -51,7 +51,7 @@ from tprprobe.files import assets
 from tprprobe.statistics import Interval, interval_text, read_interval
 
 EXTERNAL = "jiang-external-facts"
-OTHERS = {  # than TPT-c, which starts as T5 does
+TITLES_OF_OTHERS = {  # than TPT-c, which starts as T5 does
     T5: "T5",
     DISCRETE: "TPT-d as published",
     DISCRETE_T5: "TPT-d of T5's start",
@@ -64,8 +64,8 @@ Scores = Mapping[str, Mapping[str, Interval]]  # model → score → mean
 def make_page(runs: Path) -> str:
     """The page on the study that ships; no model is run anew, so ``runs`` stays empty."""
     plan = read_plan(assets.find("studies", STUDY) / "plan.toml")
-    study, found = load_with_companions(STUDY, COMPANIONS)
-    return write_page(study, plan, load_roles(), found)
+    study, companions = load_with_companions(STUDY, COMPANIONS)
+    return write_page(study, plan, load_roles(), companions)
 
 
 def summarize_study(study: Study, companions: Mapping[str, Study]) -> list[str]:
@@ -74,18 +74,20 @@ def summarize_study(study: Study, companions: Mapping[str, Study]) -> list[str]:
     answer = summarize_answer(measure_contrasts(longest), steps_of(longest))
     if longest is not study:
         answer.append(summarize_before(measure_contrasts(study), steps_of(study)))
-    beside = (
-        summarize_again(COMPANIONS[name], *map(measure_contrasts, (each, take_runs(study, each))))
-        for name, each in companions.items()
-        if each is not longest
+    sentences = (
+        summarize_again(
+            COMPANIONS[name], *map(measure_contrasts, (companion, take_runs(study, companion)))
+        )
+        for name, companion in companions.items()
+        if companion is not longest
     )
-    return [*answer, *filter(None, beside)]
+    return [*answer, *filter(None, sentences)]
 
 
 def draw_figures() -> dict[str, Drawing]:
     """The figure of the page by the path under which it shows it."""
-    study, found = load_with_companions(STUDY, COMPANIONS)
-    longest = find_longest(study, found)
+    study, companions = load_with_companions(STUDY, COMPANIONS)
+    longest = find_longest(study, companions)
     return {FIGURE: draw_contrasts(*dict.fromkeys([longest, study]))}
 
 
@@ -95,20 +97,22 @@ def write_page(
     """The page of a study that was run by this plan, of the roles of its models, and of its companions
     by their names.
     """
-    beside = companions or {}
-    six, longer = (beside.get(name) for name in (SIX, LONGER))
+    companion_studies = companions or {}
+    six, longer = (companion_studies.get(name) for name in (SIX, LONGER))
     inside = study.examples["module"] == TEST
     references = study.examples.loc[inside, ["source", "target"]]
     lead = score_lead(references)
-    trained = {steps_of(each): each for each in ([longer, study] if longer else [study])}
-    evidence = {steps: gather_evidence(each, lead) for steps, each in trained.items()}
-    judged = decide(claims_of("summaries"), evidence, {})
-    judged = sorted((judge_external(each, references) for each in judged), key=order)
+    trained = {
+        steps_of(training): training for training in ([longer, study] if longer else [study])
+    }
+    evidence = {steps: gather_evidence(training, lead) for steps, training in trained.items()}
+    verdicts = decide(claims_of("summaries"), evidence, {})
+    verdicts = sorted((judge_external(verdict, references) for verdict in verdicts), key=order)
     recipe = next(iter(plan.runs().values()))
     return fill(
         Path(__file__).parent,
         "summaries.md.j2",
-        answer=summarize_study(study, beside),
+        answer=summarize_study(study, companion_studies),
         figure=FIGURE,
         study=STUDY,
         steps=recipe.steps,
@@ -116,9 +120,9 @@ def write_page(
         optimizer=recipe.optimizer.name,
         planned=len(plan.seeds),
         reports={split: int(flags.sum()) for split, flags in subsets(study).items()},
-        verdicts=verdict_table(judged),
+        verdicts=verdict_table(verdicts),
         longer=bool(longer),
-        trained={steps: _tables(each) for steps, each in trained.items()},
+        trained={steps: _tables(training) for steps, training in trained.items()},
         six={split: _means(six, split) for split in SPLITS} if six else {},
         lengths=_lengths(study, longer) if longer else "",
         snapped=summarize_snapped(roles),
@@ -130,8 +134,8 @@ def write_page(
 
 def score_lead(references: pd.DataFrame) -> dict[str, Interval]:
     """The scores of the first sentences of documents."""
-    found = mean_scores(score_summaries(baseline_rows(references, BASELINES[0]), english=True))
-    return {str(name): read_interval(row, "value") for name, row in found.iterrows()}
+    scores = mean_scores(score_summaries(baseline_rows(references, BASELINES[0]), english=True))
+    return {str(name): read_interval(row, "value") for name, row in scores.iterrows()}
 
 
 # ---- claims -----------------------------------------------------------------------------------------
@@ -148,21 +152,21 @@ def gather_evidence(study: Study, lead: Mapping[str, Interval]) -> dict[str, Evi
     def answers(measure: str, split: str = TEST) -> Answers:
         return Answers(study, sets[split], measure)
 
-    better, worst, beside = {}, {}, {}
+    better, worst, unpooled_cases = {}, {}, {}
     compared, alike = find_compared(study), COMPARED[find_alike(study)]
     for split in SPLITS:
         for name, title in METRICS.items():
-            found = answers(name, split)
+            measured = answers(name, split)
             for start in compared:
                 case = f"{title}, {split}, {start}"
-                better[case] = found.contrast(COMPARED[start])
-                beside[case] = found.contrast(COMPARED[start], pooled=False)
-            for other, words in OTHERS.items():
-                if study.seeds(other, CONTINUOUS):
+                better[case] = measured.contrast(COMPARED[start])
+                unpooled_cases[case] = measured.contrast(COMPARED[start], pooled=False)
+            for variant, words in TITLES_OF_OTHERS.items():
+                if study.seeds(variant, CONTINUOUS):
                     case = f"{title}, {split}, {words}"
-                    worst[case] = found.difference(other, CONTINUOUS)
-                    beside[case] = found.difference(other, CONTINUOUS, pooled=False)
-    number, alone = (
+                    worst[case] = measured.difference(variant, CONTINUOUS)
+                    unpooled_cases[case] = measured.difference(variant, CONTINUOUS, pooled=False)
+    number, unpooled = (
         {
             name: {"": answers(name).contrast(alike, pooled)} if study.seeds(*alike) else {}
             for name in ("grammatical", "faithful")
@@ -173,34 +177,41 @@ def gather_evidence(study: Study, lead: Mapping[str, Interval]) -> dict[str, Evi
     cases = {
         "jiang-table2-better": (better, published),
         "jiang-table2-cnndm": (better, published),
-        "jiang-tptc-worst": (worst, [(each, CONTINUOUS) for each in _beside_continuous(study)]),
+        "jiang-tptc-worst": (
+            worst,
+            [(variant, CONTINUOUS) for variant in _beside_continuous(study)],
+        ),
         "jiang-grammatical": (number["grammatical"], [alike]),
         "jiang-factual": (number["faithful"], [alike]),
     }
     gates = {"transformer_beats_lead": minus(answers("rougeL").mean(T5), lead["rougeL"])}
     seeds = {
-        name: min(len(study.seeds(*each)) for each in needed) for name, (_, needed) in cases.items()
+        name: min(len(study.seeds(*variant)) for variant in contrasts)
+        for name, (_, contrasts) in cases.items()
     }
-    alone = {
-        f"jiang-{'grammatical' if name == 'grammatical' else 'factual'}": found
-        for name, found in alone.items()
+    unpooled = {
+        f"jiang-{'grammatical' if name == 'grammatical' else 'factual'}": case_intervals
+        for name, case_intervals in unpooled.items()
     }
     return {
         name: Evidence(
-            found,
+            case_intervals,
             "model seed",
             seeds[name],
             gates,
-            alternatives=alone.get(name, {case: beside[case] for case in found if case in beside}),
+            alternatives=unpooled.get(
+                name,
+                {case: unpooled_cases[case] for case in case_intervals if case in unpooled_cases},
+            ),
         )
-        for name, (found, _) in cases.items()
-        if found
+        for name, (case_intervals, _) in cases.items()
+        if case_intervals
     }
 
 
 def _beside_continuous(study: Study) -> list[str]:
     """What TPT-c is compared with: T5 and TPT-d, of T5's start too where that was trained."""
-    return [name for name in OTHERS if name in (T5, DISCRETE) or study.seeds(name)]
+    return [name for name in TITLES_OF_OTHERS if name in (T5, DISCRETE) or study.seeds(name)]
 
 
 def judge_external(verdict: Verdict, references: pd.DataFrame) -> Verdict:
@@ -209,8 +220,8 @@ def judge_external(verdict: Verdict, references: pd.DataFrame) -> Verdict:
         return verdict
     pairs = zip(references["source"], references["target"], strict=True)
     having = sum(bool(unsupported(*pair)) for pair in pairs)
-    told = f"{having} of {len(references):,} references of the generated English have such facts"
-    return verdict if having else Verdict(verdict.claim, "not decidable here", told)
+    reason = f"{having} of {len(references):,} references of the generated English have such facts"
+    return verdict if having else Verdict(verdict.claim, "not decidable here", reason)
 
 
 def order(verdict: Verdict) -> int:
@@ -240,16 +251,16 @@ def _contrasts(rows: pd.DataFrame) -> str:
     for row in rows.to_dict("records"):
         cells = wide[row["contrast"]]
         cells["seeds"] = str(row["seeds"])
-        cells[SHOWN[row["measure"]]] = interval_text(read_interval(row, "value"), "+.3f")
+        cells[MEASURES[row["measure"]]] = interval_text(read_interval(row, "value"), "+.3f")
     return table([cells for cells in wide.values() if "seeds" in cells])
 
 
 def _means(study: Study, split: str) -> str:
-    found = {name: Answers(study, subsets(study)[split], name) for name in SHOWN}
+    answers = {name: Answers(study, subsets(study)[split], name) for name in MEASURES}
     return table(
         [
             {"variant": variant, "seeds": str(len(study.seeds(variant)))}
-            | {title: share_text(found[name].mean(variant)) for name, title in SHOWN.items()}
+            | {title: share_text(answers[name].mean(variant)) for name, title in MEASURES.items()}
             for variant in study.variants
         ]
     )
@@ -262,7 +273,9 @@ def _runs(study: Study) -> str:
         for split in SPLITS:
             inside = study.examples["module"] == split
             for name in ("rougeL", "exact_match", "faithful"):
-                cells[f"{SHOWN[name]}, {split}"] = f"{study.scores(name)[run][inside].mean():.3f}"
+                cells[f"{MEASURES[name]}, {split}"] = (
+                    f"{study.scores(name)[run][inside].mean():.3f}"
+                )
         rows.append(cells)
     return table(rows)
 
@@ -282,20 +295,20 @@ def _curve(study: Study) -> str:
 
 def _lengths(study: Study, longer: Study) -> str:
     """The contrasts of the longer training's seeds after either number of steps, on reports of ``test``."""
-    found = {}
-    for each in (take_runs(study, longer), longer):
-        rows = measure_contrasts(each)
-        told = rows[rows["split"] == TEST].set_index(["contrast", "measure"])["value"]
-        found[steps_of(each)] = told
+    values_by_steps = {}
+    for training in (take_runs(study, longer), longer):
+        rows = measure_contrasts(training)
+        values = rows[rows["split"] == TEST].set_index(["contrast", "measure"])["value"]
+        values_by_steps[steps_of(training)] = values
     return table(
         [
             {"difference": name}
             | {
-                f"{SHOWN[measure]}, {steps:,} steps": f"{told[name, measure]:+.3f}"
-                for measure in DRAWN
-                for steps, told in found.items()
+                f"{MEASURES[measure]}, {steps:,} steps": f"{values[name, measure]:+.3f}"
+                for measure in DRAWN_MEASURES
+                for steps, values in values_by_steps.items()
             }
             for name in CONTRASTS
-            if all(name in told for told in found.values())
+            if all(name in values for values in values_by_steps.values())
         ]
     )

@@ -53,12 +53,12 @@ CONTRASTS = {
 }
 TOLD_AGAIN = (f"TPT-d − T5, {PUBLISHED}", BOTH_TORCH, CONTINUOUS_T5)
 METRICS = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "meteor": "METEOR"}
-SHOWN = METRICS | {
+MEASURES = METRICS | {
     EXACT: "exact match",
     "grammatical": "grammatical",
     "faithful": "true of the document",
 }
-DRAWN = ("rougeL", EXACT, "grammatical", "faithful")
+DRAWN_MEASURES = ("rougeL", EXACT, "grammatical", "faithful")
 TEST, COMPOSITIONAL = SPLITS = ("test", "compositional")
 
 
@@ -69,7 +69,7 @@ def measure_contrasts(study: Study) -> pd.DataFrame:
     sets = subsets(study)
     rows = [
         row
-        for split, measure in product(SPLITS, SHOWN)
+        for split, measure in product(SPLITS, MEASURES)
         for row in contrast_rows(
             Answers(study, sets[split], measure), CONTRASTS, split=split, measure=measure
         )
@@ -84,17 +84,17 @@ def summarize_answer(rows: pd.DataFrame, steps: int) -> list[str]:
     common seed.
     """
     seeds: Any = rows.groupby("contrast")["seeds"].max()
-    alike = max((_named(ALIKE), BOTH_TORCH), key=lambda each: seeds.get(each, 0))
+    alike = max((_named(ALIKE), BOTH_TORCH), key=lambda contrast: seeds.get(contrast, 0))
     if not {alike, _named(PUBLISHED), START_T5} <= set(seeds.index):
         return []
 
     def rouge(contrast: str, words: str = "") -> str:
         return f"{words}{signed(_on_test(rows)[contrast])}" if contrast in seeds else ""
 
-    def scores(contrast: str, apart: str = "") -> str:
-        match, true = (signed(_on_test(rows, each)[contrast]) for each in (EXACT, "faithful"))
+    def scores(contrast: str, detail: str = "") -> str:
+        match, true = (signed(_on_test(rows, measure)[contrast]) for measure in (EXACT, "faithful"))
         return (
-            f"ROUGE-L {rouge(contrast)}{apart}, exact match {match}, "
+            f"ROUGE-L {rouge(contrast)}{detail}, exact match {match}, "
             f"summaries true of their report {true}"
         )
 
@@ -104,25 +104,25 @@ def summarize_answer(rows: pd.DataFrame, steps: int) -> list[str]:
         "summarizes worse than",
         "could not be told from",
     )
-    starts, apart = "both from torch's default", ""
+    starts, detail = "both from torch's default", ""
     if alike != BOTH_TORCH:
         starts = "over both starts"
         torch, t5 = rouge(BOTH_TORCH), rouge(BOTH_T5)
-        apart = f" (both from torch's default {torch}, both from T5's start {t5})"
-    told = [
+        detail = f" (both from torch's default {torch}, both from T5's start {t5})"
+    sentences = [
         f"After {steps:,} steps ({count_seeds(seeds[alike])}), {starts}, a dictionary of roles (TPT-d) {outcome} the Transformer "
-        f"(T5): {scores(alike, apart)}.",
+        f"(T5): {scores(alike, detail)}.",
         f"As published, where the two start from different weights, ROUGE-L differs by "
         f"{rouge(_named(PUBLISHED))}; the start alone (torch's default against T5's) changes T5 by "
         f"{rouge(START_T5)}{rouge(START_DISCRETE, ' and TPT-d by ')}.",
     ]
     if CONTINUOUS_T5 in seeds:
         kinds = rouge(CONTINUOUS_DISCRETE, "; against TPT-d of that start, ROUGE-L ")
-        told.append(
+        sentences.append(
             "Continuous roles (TPT-c), which the paper finds worst, against T5 of the same start "
             f"({count_seeds(seeds[CONTINUOUS_T5])}): {scores(CONTINUOUS_T5)}{kinds}."
         )
-    return told
+    return sentences
 
 
 def summarize_again(changed: str, rows: pd.DataFrame, before: pd.DataFrame) -> str:
@@ -143,25 +143,31 @@ def summarize_before(rows: pd.DataFrame, steps: int) -> str:
     return _sentence(f"Before, after {steps:,} steps", rows, dict.fromkeys(names, ""))
 
 
-def _sentence(when: str, rows: pd.DataFrame, beside: Mapping[str, str]) -> str:
+def _sentence(when: str, rows: pd.DataFrame, companions: Mapping[str, str]) -> str:
     """The differences in ROUGE-L that were measured, each with what stands beside it."""
-    own = _on_test(rows)
-    told = [f"{name} {signed(own[name])}{also}" for name, also in beside.items() if name in own]
-    if not told:
+    differences = _on_test(rows)
+    texts = [
+        f"{name} {signed(differences[name])}{also}"
+        for name, also in companions.items()
+        if name in differences
+    ]
+    if not texts:
         return ""
-    counts = sorted(set(rows.loc[rows["contrast"].isin(list(beside)), "seeds"]))
+    counts = sorted(set(rows.loc[rows["contrast"].isin(list(companions)), "seeds"]))
     seeds = f"{counts[0]} to {counts[-1]} seeds" if len(counts) > 1 else count_seeds(*counts)
-    return f"{when} ({seeds}), ROUGE-L: {'; '.join(told)}."
+    return f"{when} ({seeds}), ROUGE-L: {'; '.join(texts)}."
 
 
 def _named(start: str) -> str:
     return f"TPT-d − T5, {start}"
 
 
-def _on_test(rows: pd.DataFrame, measure: str = DRAWN[0]) -> dict[str, Interval]:
+def _on_test(rows: pd.DataFrame, measure: str = DRAWN_MEASURES[0]) -> dict[str, Interval]:
     """One score of every contrast, on reports of ``test``."""
-    own: Any = rows[(rows["split"] == TEST) & (rows["measure"] == measure)].set_index("contrast")
-    return {str(name): read_interval(row) for name, row in own.iterrows()}
+    test_rows: Any = rows[(rows["split"] == TEST) & (rows["measure"] == measure)].set_index(
+        "contrast"
+    )
+    return {str(name): read_interval(row) for name, row in test_rows.iterrows()}
 
 
 def draw_contrasts(*studies: Study) -> Drawing:
@@ -169,7 +175,7 @@ def draw_contrasts(*studies: Study) -> Drawing:
     per score.
     """
     rows = pd.concat([measure_contrasts(study).assign(steps=steps_of(study)) for study in studies])
-    rows = rows[(rows["split"] == TEST) & rows["measure"].isin(DRAWN)]
+    rows = rows[(rows["split"] == TEST) & rows["measure"].isin(DRAWN_MEASURES)]
     after = rows["steps"].map("{:,} steps: ".format) if len(studies) > 1 else ""
-    rows = rows.assign(name=after + rows["contrast"], group=rows["measure"].map(SHOWN))
+    rows = rows.assign(name=after + rows["contrast"], group=rows["measure"].map(MEASURES))
     return around_zero(interval_dots(rows, "Difference of the scores, 95 % interval"), "points")

@@ -14,21 +14,23 @@ from tprprobe.training.recipes import Mix, Recipe
 
 def list_training(recipe: Recipe) -> list[Mix]:
     """The parts of a recipe's training set, each as large as its largest stage asks."""
-    parts = [mix for stage in recipe.stages for mix in stage.mix]
+    mixes = [mix for stage in recipe.stages for mix in stage.mix]
     largest: dict[tuple, Mix] = {}
-    for mix in sorted(parts, key=lambda each: each.n or 0):
+    for mix in sorted(mixes, key=lambda mix_: mix_.n or 0):
         largest[mix.data, mix.split, mix.seed] = mix
     return list(largest.values())
 
 
-def mark_trained(questions: Sequence[str], parts: Sequence[Mix]) -> pd.DataFrame:
+def mark_trained(questions: Sequence[str], mixes: Sequence[Mix]) -> pd.DataFrame:
     """One row per question: whether a question of these parts has its expression (``trained``)."""
-    asked = pd.Series([_expression(each) for each in questions], dtype=str)
-    wanted, found = {*asked} - {""}, set()
-    for part in parts:
-        data = load_data(part.data, split=part.split, n=part.n, seed=part.seed)
-        found |= wanted.intersection(_expression(each.source) for each in data)
-    return pd.DataFrame({"question": list(questions), "trained": asked.isin(found)})
+    expressions = pd.Series([_expression(question) for question in questions], dtype=str)
+    unseen, seen_expressions = {*expressions} - {""}, set()
+    for mix in mixes:
+        data = load_data(mix.data, split=mix.split, n=mix.n, seed=mix.seed)
+        seen_expressions |= unseen.intersection(_expression(example.source) for example in data)
+    return pd.DataFrame(
+        {"question": list(questions), "trained": expressions.isin(seen_expressions)}
+    )
 
 
 def _expression(question: str) -> str:

@@ -28,8 +28,8 @@ def judge_time(runs: Path) -> Verdict:
         stderr.print("timing training steps …")
         file.parent.mkdir(parents=True, exist_ok=True)
         time_steps().to_csv(file, index=False)
-    found = pd.read_csv(file)
-    times = found.pivot(index="run", columns="model", values="seconds")
+    timings = pd.read_csv(file)
+    times = timings.pivot(index="run", columns="model", values="seconds")
     ratios = (times[PRESETS[0]] / times[PRESETS[1]]).to_numpy()
     evidence = Evidence(
         {"": _mean(ratios)}, "run", len(ratios), conditions=frozenset({"the paper's size"})
@@ -67,9 +67,9 @@ def _time_run(seed: int, steps: int) -> list[tuple[int, str, float]]:
         trained[name] = model, torch.optim.Adam(model.parameters())
     seconds: dict[str, list[float]] = {name: [] for name in PRESETS}
     for _ in range(steps + 1):
-        for name, parts in trained.items():
-            seconds[name].append(_step(*parts, source, target))
-    return [(seed, name, statistics.median(each[1:])) for name, each in seconds.items()]
+        for name, model_and_optimizer in trained.items():
+            seconds[name].append(_step(*model_and_optimizer, source, target))
+    return [(seed, name, statistics.median(durations[1:])) for name, durations in seconds.items()]
 
 
 def _step(model: Any, optimizer: Any, source: torch.Tensor, target: torch.Tensor) -> float:

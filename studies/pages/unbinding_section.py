@@ -41,7 +41,7 @@ TAGGED = {"tpgn-coco-words"}  # whose words no data tag: TAGGER in the folder of
 TAGGER, N, SEED = "tagger", 1000, 0
 KS = (2, 10)  # huang's numbers of clusters
 SITES, STATE = ["word.unbinding"], "sentence.tpr"
-WRITTEN, LEARNT, PEOPLE = "written", "learnt", "people"  # the stores of a model
+OWN_CAPTIONS, OF_CENTERS, PEOPLE = "written", "learned", "people"  # the stores of a model
 OF_STEPS = {"huang-plan"}  # told beside the swap
 OF_SCORES = {"huang-table1", "huang-bleu-n", "huang-training-time"}  # told beside the scores
 
@@ -55,18 +55,18 @@ def summarize_unbinding(runs: Path) -> str:
 def _told(name: str, runs: Path) -> dict[str, Any]:
     """The tables of a model, or the reason why there are none."""
     try:
-        kept = place(name, "words", runs).with_suffix(".md")
-        if not kept.is_file():
-            write_file(kept, "\n".join(_list_words(*read_stores(name, runs))))
-        return {"name": name, "error": None, "told": kept.read_text("utf-8")}
+        page = place(name, "words", runs).with_suffix(".md")
+        if not page.is_file():
+            write_file(page, "\n".join(_list_words(*read_stores(name, runs))))
+        return {"name": name, "error": None, "told": page.read_text("utf-8")}
     except InputError as error:
         return {"name": name, "error": error}
 
 
-def place(name: str, what: str, runs: Path) -> Path:
+def place(name: str, source: str, runs: Path) -> Path:
     """The folder of some results of a shipped model; other weights have another folder."""
     weights = hub.locate("models", name) / hub.WEIGHTS
-    return runs / f"{name}-{what}-{hashlib.sha256(weights.read_bytes()).hexdigest()[:8]}"
+    return runs / f"{name}-{source}-{hashlib.sha256(weights.read_bytes()).hexdigest()[:8]}"
 
 
 def read_stores(name: str, runs: Path) -> tuple[Store, Store, Store]:
@@ -76,16 +76,18 @@ def read_stores(name: str, runs: Path) -> tuple[Store, Store, Store]:
     As in the paper the first two are of the model's own captions, the second those of the images that
     it was trained on.
     """
-    written, learnt, people = (_extract(name, what, runs) for what in (WRITTEN, LEARNT, PEOPLE))
-    return written, learnt, people
+    own_captions, of_centers, people = (
+        _extract(name, source, runs) for source in (OWN_CAPTIONS, OF_CENTERS, PEOPLE)
+    )
+    return own_captions, of_centers, people
 
 
-def _extract(name: str, what: str, runs: Path) -> Store:
+def _extract(name: str, source: str, runs: Path) -> Store:
     """A store of a shipped model's unbinding vectors, extracted if it is missing."""
-    path = place(name, what, runs)
+    path = place(name, source, runs)
     if (path / MANIFEST).is_file():
         return open_store(path)
-    tagger, is_tagged = runs / TAGGER, name in TAGGED and what != LEARNT
+    tagger, is_tagged = runs / TAGGER, name in TAGGED and source != OF_CENTERS
     if is_tagged and not tagger.is_dir():
         raise InputError(
             f"its words need a tagger in {tagger}: see docs/probing.md for the recipe that trains one"
@@ -93,29 +95,31 @@ def _extract(name: str, what: str, runs: Path) -> Store:
     stderr.print(f"extracting {path.name} …")
     mix = read_recipe(hub.locate("models", name) / hub.RECIPE).stages[0].mix[0]
     trained_on = {"split": mix.split, "n": mix.n, "seed": mix.seed}
-    data = load_data(mix.data, **(trained_on if what == LEARNT else {"split": "test", "n": N}))
+    data = load_data(
+        mix.data, **(trained_on if source == OF_CENTERS else {"split": "test", "n": N})
+    )
     return extract(
         load_model(name),
         data,
-        [*SITES, STATE] if what == WRITTEN else SITES,
+        [*SITES, STATE] if source == OWN_CAPTIONS else SITES,
         path,
-        target="reference" if what == PEOPLE else "generated",
-        control=what != LEARNT,
+        target="reference" if source == PEOPLE else "generated",
+        control=source != OF_CENTERS,
         resume=path.exists(),
         labellers=find_labellers({"pos,dep": f"spacy:{tagger}"}) if is_tagged else (),
     )
 
 
-def _list_words(counted: Store, learnt_on: Store, people: Store) -> Iterator[str]:
-    words = read_words(counted, seed=SEED)
-    clusters = find_clusters(words, KS, seed=SEED, learnt_on=learnt_on)
+def _list_words(store: Store, learned_on: Store, people: Store) -> Iterator[str]:
+    words = read_words(store, seed=SEED)
+    clusters = find_clusters(words, KS, seed=SEED, learned_on=learned_on)
     two, ten = (labels_of(words, clusters[k]) for k in KS)
     notes = [huang.note_outside_centers(words, clusters[k]) for k in KS]
     regions = partition_space(words, seed=SEED)
     void = huang.explain_void_two(words, two) | huang.explain_void_ten(words)
     verdicts = huang.judge_words(words, huang.of_two(words, two) | huang.of_ten(words, ten), void)
     verdicts += judge_cases(huang.of_regions(regions), "document", regions.images)
-    told = [
+    word_tables = [
         tables.conformity_table(
             measure_conformity(words, two, SEED), share_one_cluster(words, two), notes[0], ()
         ),
@@ -130,17 +134,17 @@ def _list_words(counted: Store, learnt_on: Store, people: Store) -> Iterator[str
         yield f"Subjects and objects: not measured ({error}).\n"
     else:
         verdicts += huang.judge_subjects(subjects)
-        told.append(tables.subjects_table(subjects, huang.note_words(parsed), ()))
+        word_tables.append(tables.subjects_table(subjects, huang.note_words(parsed), ()))
     text = fill(Path(__file__).parent, "verdicts.md.j2", verdicts=verdict_table(_all(verdicts)))
     yield f"##{text}"
-    yield from map(_as_text, told)
+    yield from map(_as_text, word_tables)
 
 
 def _all(verdicts: list[Verdict]) -> list[Verdict]:
     """A verdict on every claim about vectors; “not measured” without evidence."""
-    known = {each.claim.id: each for each in verdicts}
-    own = [each for each in claims_of("captions") if each.id not in OF_SCORES | OF_STEPS]
-    return [known.get(each.id) or judge(each, None) for each in own]
+    verdict_of = {verdict.claim.id: verdict for verdict in verdicts}
+    claims = [claim for claim in claims_of("captions") if claim.id not in OF_SCORES | OF_STEPS]
+    return [verdict_of.get(claim.id) or judge(claim, None) for claim in claims]
 
 
 def _as_text(table: Table) -> str:

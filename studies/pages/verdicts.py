@@ -75,7 +75,7 @@ NOT_YET = "its page was made before the claim was written so: make the page anew
 
 def claims_of(page: str) -> list[Claim]:
     """The claims that a page decides, in the order of the file of claims."""
-    return [each for each in load_claims().values() if page_of(each.id) == page]
+    return [claim for claim in load_claims().values() if page_of(claim.id) == page]
 
 
 def page_of(name: str) -> str:
@@ -103,21 +103,23 @@ def read_pages(results: Path) -> pd.DataFrame:
         for row in read_page(file.stem, file.read_text("utf-8"))
     ]
     rows += [(name, "", "", verdict, why) for name, (verdict, why) in NO_PAGE.items()]
-    order, told = list(load_claims()), {row[0] for row in rows}
-    rows += [(each, page_of(each), "", UNDECIDED, NOT_YET) for each in order if each not in told]
+    order, decided = list(load_claims()), {row[0] for row in rows}
+    rows += [
+        (claim, page_of(claim), "", UNDECIDED, NOT_YET) for claim in order if claim not in decided
+    ]
     return pd.DataFrame(sorted(rows, key=lambda row: order.index(row[0])), columns=COLUMNS)
 
 
 def read_page(page: str, text: str) -> Iterator[tuple[str, str, str, str, str]]:
     """The verdicts that a page gives on its own claims, as rows of the table."""
-    own, model = claims_of(page), ""
+    claims, model = claims_of(page), ""
     for line in text.splitlines():
         if HEADING.match(line):
             model = heading[1] if (heading := MODEL.fullmatch(line)) else ""
-        cells = [each.strip() for each in re.split(r"(?<!\\)\|", line)[1:-1]]
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
         if len(cells) == 5 and "“" in cells[0]:
-            for claim in own:
+            for claim in claims:
                 if re.fullmatch(rf"{re.escape(claim.statistic)}( \((ours|amended).*)?", cells[1]):
                     yield claim.id, page, model, cells[4], cells[3]
     for verdict, reason in SENTENCE.findall(text):
-        yield own[0].id, page, "", verdict, reason
+        yield claims[0].id, page, "", verdict, reason

@@ -86,9 +86,9 @@ def _measure(question: str, models: Path, treebank: Path | None, runs: Path):
 def show() -> None:
     """Draw the figures and write the page from the committed tables."""
     from studies.real.drawings import draw_figures
-    from studies.real.page import write_page
+    from studies.real.page import write_pages
 
-    for path in [*draw_figures(), write_page()]:
+    for path in [*draw_figures(), *write_pages()]:
         typer.echo(path)
 
 

@@ -22,7 +22,7 @@ from studies.real.clauses import draw_frame
 from tprprobe.files.runs import Part
 from tprprobe.statistics import bootstrap_mean
 
-FRAME, SETS, FITTED = (
+FRAME, SETS, N_FITTED = (
     "agreement",
     24,
     40,
@@ -56,8 +56,8 @@ class Agreement:
 
     def of_sets(self, sets: Sequence[int]) -> "Agreement":
         """The texts of some sets."""
-        at = np.flatnonzero(np.isin(self.sets, sets))
-        return Agreement([self.texts[i] for i in at], self.ids[at])
+        indices = np.flatnonzero(np.isin(self.sets, sets))
+        return Agreement([self.texts[i] for i in indices], self.ids[indices])
 
 
 def read_agreement(model: Any, seed: int, out: Path) -> Agreement:
@@ -65,22 +65,22 @@ def read_agreement(model: Any, seed: int, out: Path) -> Agreement:
     path = draw_frame(FRAME, seed, out, {"thing": 10, "preposition": 2})
     data = tp.load_data(f"pairs:{path},one_token", n=720, seed=seed)
     by_words: dict[tuple[str, ...], dict[tuple[str, str], str]] = {}
-    for each in data.suited_to(model.vocabulary):
-        number = {t.span1[0]: t.label for t in each.sentence.targets["number"]}
-        words = each.sentence.words
-        roles = {t.label: t.span1[0] for t in each.sentence.targets["role"]}
-        at = (roles["subject"], roles["attractor"])
-        key = tuple(w.removesuffix("s") if i in at else w for i, w in enumerate(words))
-        by_words.setdefault(key, {})[number[at[0]], number[at[1]]] = each.source
-    whole = [of for of in by_words.values() if len(of) == 4]
-    order = np.random.default_rng(seed).permutation(len(whole))
+    for example in data.suited_to(model.vocabulary):
+        number = {t.span1[0]: t.label for t in example.sentence.targets["number"]}
+        words = example.sentence.words
+        roles = {t.label: t.span1[0] for t in example.sentence.targets["role"]}
+        places = (roles["subject"], roles["attractor"])
+        key = tuple(w.removesuffix("s") if i in places else w for i, w in enumerate(words))
+        by_words.setdefault(key, {})[number[places[0]], number[places[1]]] = example.source
+    complete = [texts_of for texts_of in by_words.values() if len(texts_of) == 4]
+    order = np.random.default_rng(seed).permutation(len(complete))
     texts, ids = [], []
     for i in order:
-        four = [whole[i][key] for key in product(NUMBERS, repeat=2)]
+        four = [complete[i][key] for key in product(NUMBERS, repeat=2)]
         encoded = [model.vocabulary.encode(text) for text in four]
-        if {len(each) for each in encoded} == {5}:
+        if {len(ids_) for ids_ in encoded} == {5}:
             texts, ids = texts + four, ids + encoded
-    n = 4 * (SETS + FITTED)
+    n = 4 * (SETS + N_FITTED)
     return Agreement(texts[:n], torch.tensor(ids[:n]))
 
 
@@ -105,16 +105,16 @@ def measure_layer(
     model: Any,
     tested: Agreement,
     states: Tensor,
-    known: Agreement,
+    fit_texts: Agreement,
     known_states: Tensor,
     site: str,
     seed: int,
 ) -> dict[str, pd.DataFrame]:
     """A row a text and edit of one layer: the preference before and after."""
     before = prefer(model, tested.ids, {})
-    last = tested.ids.shape[1] - 1
-    by_number = known_states[:, last]
-    vectors = [_effect(by_number, known.numbers[:, role]) for role in (0, 1)]
+    end = tested.ids.shape[1] - 1
+    by_number = known_states[:, end]
+    vectors = [_effect(by_number, fit_texts.numbers[:, role]) for role in (0, 1)]
     sign = 1 - 2 * torch.as_tensor(
         tested.numbers, dtype=torch.float32
     )  # to plural where it is singular
@@ -122,18 +122,18 @@ def measure_layer(
     noise = torch.randn(states.shape, generator=torch.Generator().manual_seed(seed))
     moves = {
         ("subject", "exchange"): (SUBJECT, states[subject, SUBJECT] - states[:, SUBJECT]),
-        ("last", "exchange"): (last, states[subject, last] - states[:, last]),
-        ("last", "attractor"): (last, states[attractor, last] - states[:, last]),
-        ("last", "vector"): (last, sign[:, :1] * vectors[0]),
-        ("last", "attractor's vector"): (last, sign[:, 1:] * vectors[1]),
+        ("last", "exchange"): (end, states[subject, end] - states[:, end]),
+        ("last", "attractor"): (end, states[attractor, end] - states[:, end]),
+        ("last", "vector"): (end, sign[:, :1] * vectors[0]),
+        ("last", "attractor's vector"): (end, sign[:, 1:] * vectors[1]),
     }
-    for place, at in (("subject", SUBJECT), ("last", last)):
+    for place, position in (("subject", SUBJECT), ("last", end)):
         length = moves[place, "exchange"][1].norm(dim=1, keepdim=True)
-        drawn = noise[:, at] / noise[:, at].norm(dim=1, keepdim=True)
-        moves[place, "random"] = (at, drawn * length)
+        direction = noise[:, position] / noise[:, position].norm(dim=1, keepdim=True)
+        moves[place, "random"] = (position, direction * length)
     rows = []
-    for (place, edit), (at, move) in moves.items():
-        after = prefer(model, tested.ids, {site: partial(_moved, at=at, move=move)})
+    for (place, edit), (position, move) in moves.items():
+        after = prefer(model, tested.ids, {site: partial(_moved, position=position, move=move)})
         table = pd.DataFrame({"set": tested.sets, "before": before, "after": after})
         table["subject"], table["attractor"] = tested.numbers.T
         rows.append(table.assign(place=place, edit=edit))
@@ -146,43 +146,43 @@ def _effect(states: Tensor, number: np.ndarray) -> Tensor:
     return states[plural].mean(0) - states[~plural].mean(0)
 
 
-def _moved(tensor: Tensor, at: int, move: Tensor) -> Tensor:
+def _moved(tensor: Tensor, position: int, move: Tensor) -> Tensor:
     edited = tensor.clone()
-    edited[:, at] += move
+    edited[:, position] += move
     return edited
 
 
 def measure_agreement(model: Any, seed: int, runs: Path) -> pd.DataFrame:
     """A row a layer, place and edit: the share of texts whose preferred verb turns, and by how much."""
     texts = read_agreement(model, seed, runs / "frames")
-    tested, known = (texts.of_sets(range(*ends)) for ends in ((SETS,), (SETS, SETS + FITTED)))
+    tested, fit_texts = (texts.of_sets(range(*ends)) for ends in ((SETS,), (SETS, SETS + N_FITTED)))
     sites = [f"layers.{layer}.hidden" for layer in LAYERS]
-    states, known_states = (read_states(model, of, sites) for of in (tested, known))
+    states, known_states = (read_states(model, texts_, sites) for texts_ in (tested, fit_texts))
     rows: list[dict[str, Any]] = []
     turns = pd.DataFrame()
     for layer, site in zip(LAYERS, sites, strict=True):
         make = partial(
-            measure_layer, model, tested, states[site], known, known_states[site], site, seed
+            measure_layer, model, tested, states[site], fit_texts, known_states[site], site, seed
         )
-        part = Part(runs / f"seed-{seed}" / f"agreement-{layer}", make)
-        part.finish()
-        turns = part.read("turns")
-        for (place, edit), of in turns.groupby(["place", "edit"], sort=False):
-            turned = (np.sign(of["after"]) != np.sign(of["before"])).to_numpy(float)
-            share = bootstrap_mean(turned, of["set"].to_numpy())
-            toward = (of["after"] - of["before"]) * np.where(of["subject"] == 0, -1, 1)
-            moved = bootstrap_mean(toward.to_numpy(), of["set"].to_numpy())
-            about = {"layer": layer, "place": place, "edit": edit, "seed": seed, "n": len(of)}
-            rows.append(about | share.columns("turned") | moved.columns("moved"))
-    first = turns[(turns["place"] == "subject") & (turns["edit"] == "exchange")]
-    right = (first["before"] > 0) == (first["subject"] == 0)
-    for name, of in {
-        "attractor": first["subject"] != first["attractor"],
-        "no attractor": first["subject"] == first["attractor"],
+        job = Part(runs / f"seed-{seed}" / f"agreement-{layer}", make)
+        job.finish()
+        turns = job.read("turns")
+        for (place, edit), rows_ in turns.groupby(["place", "edit"], sort=False):
+            turned = (np.sign(rows_["after"]) != np.sign(rows_["before"])).to_numpy(float)
+            share = bootstrap_mean(turned, rows_["set"].to_numpy())
+            toward = (rows_["after"] - rows_["before"]) * np.where(rows_["subject"] == 0, -1, 1)
+            moved = bootstrap_mean(toward.to_numpy(), rows_["set"].to_numpy())
+            columns = {"layer": layer, "place": place, "edit": edit, "seed": seed, "n": len(rows_)}
+            rows.append(columns | share.columns("turned") | moved.columns("moved"))
+    subject_turns = turns[(turns["place"] == "subject") & (turns["edit"] == "exchange")]
+    right = (subject_turns["before"] > 0) == (subject_turns["subject"] == 0)
+    for name, rows_ in {
+        "attractor": subject_turns["subject"] != subject_turns["attractor"],
+        "no attractor": subject_turns["subject"] == subject_turns["attractor"],
     }.items():
-        share = bootstrap_mean(right[of].to_numpy(float), first["set"][of].to_numpy())
+        share = bootstrap_mean(right[rows_].to_numpy(float), subject_turns["set"][rows_].to_numpy())
         rows.append(
-            {"place": "none", "edit": name, "seed": seed, "n": int(of.sum())}
+            {"place": "none", "edit": name, "seed": seed, "n": int(rows_.sum())}
             | share.columns("turned")
         )
     return pd.DataFrame(rows)

@@ -40,8 +40,8 @@ def draw_frame(name: str, seed: int, out: Path, sizes: Mapping[str, int] = SIZES
 
 def _draw(listed: Mapping[str, Any], n: int, rng: np.random.Generator) -> dict[str, Any]:
     words = [word.strip() for word in listed["words"].split(",")]
-    chosen = rng.choice(len(words), n, replace=False)
-    return {**listed, "words": ", ".join(words[i] for i in sorted(chosen))}
+    indices = rng.choice(len(words), n, replace=False)
+    return {**listed, "words": ", ".join(words[i] for i in sorted(indices))}
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +59,12 @@ class Clauses:
     @property
     def texts(self) -> list[str]:
         """The sentences."""
-        return [each.source for each in self.examples]
+        return [example.source for example in self.examples]
 
     def of(self, items: Sequence[int]) -> "Clauses":
         """The sentences of some items, a sentence and its exchange each."""
-        chosen = tuple(self.data.items[i] for i in items)
-        return Clauses(replace(self.data, items=chosen, rows=range(2 * len(chosen))))
+        items_here = tuple(self.data.items[i] for i in items)
+        return Clauses(replace(self.data, items=items_here, rows=range(2 * len(items_here))))
 
     def pairs(self, task: str | None) -> list[list[tuple[str, str]]]:
         """The (word, role) pairs of every sentence by a task; without one, all words have the same role."""
@@ -83,13 +83,13 @@ class Clauses:
 
     def roles(self, task: str = "role") -> list[list[str]]:
         """The label of every word of every sentence by a task: role or place."""
-        found = []
+        roles = []
         for e in self.examples:
             labels = [NONE] * len(e.sentence.words)
             for target in e.sentence.targets[task]:
                 labels[target.span1[0]] = target.label
-            found.append(labels)
-        return found
+            roles.append(labels)
+        return roles
 
     @cached_property
     def clauses(self) -> list[str]:
@@ -145,8 +145,8 @@ class Clauses:
 
 
 def _pair(content: Mapping[str, str]) -> tuple[str, str]:
-    other = "patient" if "patient" in content else "recipient"
-    return content["agent"], content[other]
+    partner = "patient" if "patient" in content else "recipient"
+    return content["agent"], content[partner]
 
 
 def _number(keys: list[tuple[str, ...]]) -> np.ndarray:

@@ -53,12 +53,12 @@ def draw_spelling() -> Drawing:
     panels = figure.subplots(1, 2, sharey=True)
     names, hues = list(SCHEMES), palette(2)
     for offset, control, color in ((-0.13, "", hues[1]), (0.13, "permuted", MUTED)):
-        of = rows[rows["control"].fillna("") == control]
-        y = of["roles"].map(names.index) + offset
-        errors = [of["kept"] - of["kept_low"], of["kept_high"] - of["kept"]]
+        fits = rows[rows["control"].fillna("") == control]
+        y = fits["roles"].map(names.index) + offset
+        errors = [fits["kept"] - fits["kept_low"], fits["kept_high"] - fits["kept"]]
         label = control and "roles permuted"
         panels[0].errorbar(
-            of["kept"],
+            fits["kept"],
             y,
             xerr=errors,
             fmt="o",
@@ -80,9 +80,14 @@ def draw_spelling() -> Drawing:
 def _draw_digits(panel: Any, digits: pd.DataFrame, names: list[str]) -> None:
     """Digits that a decomposition keeps, of recurrent encoders that copy: a dot a decoder and seed."""
     if not digits.empty:
-        some = digits[digits["roles"].isin(names)]
+        of_schemes = digits[digits["roles"].isin(names)]
         panel.plot(
-            some["substitution"], some["roles"].map(names.index), "o", ms=4, color=INK, alpha=0.5
+            of_schemes["substitution"],
+            of_schemes["roles"].map(names.index),
+            "o",
+            ms=4,
+            color=INK,
+            alpha=0.5,
         )
     panel.set(xlabel="sequences that are read back", xlim=(0, 1.02))
 
@@ -92,7 +97,7 @@ def draw_sentences() -> Drawing:
     rows = read_result("sentence-vectors").query("frame == 'clauses' and seed == 0")
     rows = rows.assign(layer=rows["site"].map(_layer))
     figure = drawing(7, 2.9)
-    left, right = figure.subplots(1, 2)
+    cosines, right = figure.subplots(1, 2)
     hues = palette(4)
     for (measure, twin, label), color in zip(
         (
@@ -104,11 +109,11 @@ def draw_sentences() -> Drawing:
         (*hues[:2], MUTED, hues[3]),
         strict=True,
     ):
-        of = rows[(rows["measure"] == measure) & (rows["twin"].fillna("") == twin)].sort_values(
-            "layer"
-        )
-        _band(left, of["layer"], of, color, label)
-    left.set(
+        measure_rows = rows[
+            (rows["measure"] == measure) & (rows["twin"].fillna("") == twin)
+        ].sort_values("layer")
+        _band(cosines, measure_rows["layer"], measure_rows, color, label)
+    cosines.set(
         xlabel="layer (−1: the input embeddings)",
         ylabel="cosine of real and fitted exchange",
         ylim=(-0.08, 1.05),
@@ -121,17 +126,20 @@ def draw_sentences() -> Drawing:
         hues[:2],
         strict=True,
     ):
-        of = rows[(rows["measure"] == measure) & (rows["twin"].fillna("") == "")].sort_values(
-            "layer"
-        )
-        _band(right, of["layer"], of, color, label)
+        measure_rows = rows[
+            (rows["measure"] == measure) & (rows["twin"].fillna("") == "")
+        ].sort_values("layer")
+        _band(right, measure_rows["layer"], measure_rows, color, label)
     right.axhline(0.5, color=MUTED, linewidth=0.8, linestyle=":")
     right.set(xlabel="layer", ylabel="share of searches", ylim=(0, 1.02))
-    for panel, title in ((left, "Where the exchange points"), (right, "What a search ranks first")):
+    for panel, title in (
+        (cosines, "Where the exchange points"),
+        (right, "What a search ranks first"),
+    ):
         panel.grid(axis="y", color=FAINT, linewidth=0.5)
         tidy(panel, title)
         panel.legend(
-            fontsize=6.5, frameon=False, loc="upper left" if panel is left else "lower left"
+            fontsize=6.5, frameon=False, loc="upper left" if panel is cosines else "lower left"
         )
     return figure
 
@@ -141,7 +149,7 @@ def _layer(site: str) -> int:
 
 
 def draw_language_model() -> Drawing:
-    """By layer: the learnt gain of bindings at the period, and how often the verb turns."""
+    """By layer: the learned gain of bindings at the period, and how often the verb turns."""
     nested, turns = read_result("period-gains"), read_result("agreement")
     figure = drawing(7, 4.6)
     top, bottom = figure.subplots(2, 1, sharex=True)
@@ -151,20 +159,22 @@ def draw_language_model() -> Drawing:
     )
     for name, label, color in (
         ("gain", "trained", hues[0]),
-        ("learnt", "trained minus permuted weights", hues[1]),
+        ("learned", "trained minus permuted weights", hues[1]),
     ):
         _band(top, nested["layer"], nested, color, label, name)
     top.axhline(0, color=MUTED, linewidth=0.8, linestyle=":")
     top.set(ylabel="gain of bindings in R²")
-    shown = {
+    label_of = {
         ("subject", "exchange"): "subject's number, at the subject",
         ("last", "exchange"): "subject's number, before the verb",
         ("last", "attractor"): "attractor's number, before the verb",
         ("subject", "random"): "random direction, at the subject",
     }
-    for ((place, edit), label), color in zip(shown.items(), (*hues[:3], MUTED), strict=True):
-        of = turns[(turns["place"] == place) & (turns["edit"] == edit) & (turns["seed"] == 0)]
-        _band(bottom, of["layer"], of.sort_values("layer"), color, label, "turned")
+    for ((place, edit), label), color in zip(label_of.items(), (*hues[:3], MUTED), strict=True):
+        edit_rows = turns[
+            (turns["place"] == place) & (turns["edit"] == edit) & (turns["seed"] == 0)
+        ]
+        _band(bottom, edit_rows["layer"], edit_rows.sort_values("layer"), color, label, "turned")
     bottom.set(xlabel="layer", ylabel="share of verbs that turn", ylim=(-0.02, 1.02))
     for panel, title in (
         (top, "Words bound to places, at the period"),
@@ -186,8 +196,8 @@ def draw_layers() -> Drawing:
     for panel, model in zip(panels, models, strict=True):
         tasks = rows["task"].unique().tolist()
         for task, color in zip(tasks, palette(len(tasks)), strict=True):
-            of = rows[(rows["model"] == model) & (rows["task"] == task)].sort_values("layer")
-            _band(panel, of["layer"], of, color, task.upper(), "added")
+            task_rows = rows[(rows["model"] == model) & (rows["task"] == task)].sort_values("layer")
+            _band(panel, task_rows["layer"], task_rows, color, task.upper(), "added")
         panel.axhline(0, color=MUTED, linewidth=0.8, linestyle=":")
         panel.set(xlabel="layer", ylabel="F1 above the input embeddings")
         panel.grid(axis="y", color=FAINT, linewidth=0.5)
@@ -208,11 +218,11 @@ FIGURES: dict[
 
 def draw_figures(out: Path = FOLDER) -> list[Path]:
     """The figures whose tables are there, as SVG files."""
-    made = []
-    for name, (needed, draw) in FIGURES.items():
-        if (RESULTS / f"{needed}.csv").is_file():
+    paths = []
+    for name, (result, draw) in FIGURES.items():
+        if (RESULTS / f"{result}.csv").is_file():
             out.mkdir(parents=True, exist_ok=True)
             draw().savefig(out / f"{name}.svg")
             compact_file(out / f"{name}.svg")
-            made.append(out / f"{name}.svg")
-    return made
+            paths.append(out / f"{name}.svg")
+    return paths

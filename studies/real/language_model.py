@@ -1,4 +1,4 @@
-"""Question b: where does a language model bind, is it learnt, does it use it? All tables and estimates."""
+"""Question b: where does a language model bind, is it learned, does it use it? All tables and estimates."""
 
 from pathlib import Path
 
@@ -20,75 +20,83 @@ def measure(name: str, runs: Path) -> pd.DataFrame:
     agreement = [measure_agreement(tp.load_model(name), seed, runs) for seed in SEEDS]
     turns = publish("agreement", agreement)
     periods = [measure_period(name, seed, runs) for seed in SEEDS]
-    nested = publish("period-nested", [each["nested"] for each in periods])
-    replaced = publish("period-replaced", [each["replaced"] for each in periods])
+    nested = publish("period-nested", [period["nested"] for period in periods])
+    replaced = publish("period-replaced", [period["replaced"] for period in periods])
     gains = publish("period-gains", [find_gains(nested)])
-    found = [_of_agreement(turns), _of_period(gains, replaced)]
-    return publish("language-model-estimates", found)
+    estimates = [_of_agreement(turns), _of_period(gains, replaced)]
+    return publish("language-model-estimates", estimates)
 
 
 def find_gains(nested: pd.DataFrame) -> pd.DataFrame:
     """The rows of bindings, with R² of words and places (``below``) and of both on withheld pairs."""
     real = nested[nested["control"].fillna("") == ""]
-    own, below = (real[real["family"] == name].reset_index(drop=True) for name in (BINDING, BELOW))
-    assert (own["site"] == below["site"]).all()
-    assert (own["seed"] == below["seed"]).all()
+    bindings, below = (
+        real[real["family"] == name].reset_index(drop=True) for name in (BINDING, BELOW)
+    )
+    assert (bindings["site"] == below["site"]).all()
+    assert (bindings["seed"] == below["seed"]).all()
     unseen = {f"below_withheld{end}": below[f"r2_withheld{end}"] for end in ("", "_low", "_high")}
-    return own.assign(below=below["r2"], **unseen)
+    return bindings.assign(below=below["r2"], **unseen)
 
 
 def _of_agreement(turns: pd.DataFrame) -> pd.DataFrame:
-    found = []
+    estimates = []
     for seed in turns["seed"].unique():
-        of = turns[turns["seed"] == seed].set_index(["place", "edit"])
-        found.append(
+        seed_turns = turns[turns["seed"] == seed].set_index(["place", "edit"])
+        estimates.append(
             estimate(
-                "b-agreement", seed, read_interval(of.loc["none", "attractor"].squeeze(), "turned")
+                "b-agreement",
+                seed,
+                read_interval(seed_turns.loc["none", "attractor"].squeeze(), "turned"),
             )
         )
         by_layer = {
-            key: of.loc[key].set_index("layer")
-            for key in dict.fromkeys(of.index)
+            key: seed_turns.loc[key].set_index("layer")
+            for key in dict.fromkeys(seed_turns.index)
             if key[0] != "none"
         }
-        first = by_layer["subject", "exchange"].loc[0]
-        found.append(estimate("b-subject", seed, read_interval(first, "turned")))
+        at_subject = by_layer["subject", "exchange"].loc[0]
+        estimates.append(estimate("b-subject", seed, read_interval(at_subject, "turned")))
         for layer, row in by_layer["last", "attractor"].iterrows():
-            found.append(estimate("b-attractor", seed, read_interval(row, "turned"), str(layer)))
+            estimates.append(
+                estimate("b-attractor", seed, read_interval(row, "turned"), str(layer))
+            )
         for layer, row in by_layer["last", "vector"].iterrows():
-            other = by_layer["last", "attractor's vector"].loc[layer]
-            found.append(estimate("b-verb", seed, _difference(row, other, "turned"), str(layer)))
-    return pd.DataFrame(found)
+            attractor_row = by_layer["last", "attractor's vector"].loc[layer]
+            estimates.append(
+                estimate("b-verb", seed, _difference(row, attractor_row, "turned"), str(layer))
+            )
+    return pd.DataFrame(estimates)
 
 
 def _of_period(gains: pd.DataFrame, replaced: pd.DataFrame) -> pd.DataFrame:
-    found = []
-    for seed, of in gains.groupby("seed"):
-        layers = of["site"].str.extract(r"\.(\d+)\.")[0].astype(int)
-        for layer, (_, row) in zip(layers, of.iterrows(), strict=True):
-            other = read_interval(row, "below_withheld")
-            found.append(
+    estimates = []
+    for seed, seed_gains in gains.groupby("seed"):
+        layers = seed_gains["site"].str.extract(r"\.(\d+)\.")[0].astype(int)
+        for layer, (_, row) in zip(layers, seed_gains.iterrows(), strict=True):
+            below = read_interval(row, "below_withheld")
+            estimates.append(
                 estimate(
                     "b-withheld",
                     int(str(seed)),
-                    _less(read_interval(row, "r2_withheld"), other),
+                    _less(read_interval(row, "r2_withheld"), below),
                     str(layer),
                 )
             )
-            found.append(
-                estimate("b-learnt", int(str(seed)), read_interval(row, "learnt"), str(layer))
+            estimates.append(
+                estimate("b-learnt", int(str(seed)), read_interval(row, "learned"), str(layer))
             )
-        halves = [of[(layers >= HALF) == late] for late in (False, True)]
-        found.append(estimate("b-early", int(str(seed)), _between(*halves)))
+        halves = [seed_gains[(layers >= HALF) == late] for late in (False, True)]
+        estimates.append(estimate("b-early", int(str(seed)), _between(*halves)))
     for _, row in replaced[replaced["edit"] == "bindings − additive"].iterrows():
         value = read_interval(row, "divergence")
-        found.append(estimate("b-substitution", int(row["seed"]), value, str(row["layer"])))
-    return pd.DataFrame(found)
+        estimates.append(estimate("b-substitution", int(row["seed"]), value, str(row["layer"])))
+    return pd.DataFrame(estimates)
 
 
-def _difference(first: pd.Series, second: pd.Series, name: str) -> Interval:
+def _difference(minuend: pd.Series, second: pd.Series, name: str) -> Interval:
     """One share minus another, half-widths added in squares (as if they were of other texts)."""
-    return _less(*(read_interval(row, name) for row in (first, second)))
+    return _less(*(read_interval(row, name) for row in (minuend, second)))
 
 
 def _less(a: Interval, b: Interval) -> Interval:
@@ -97,8 +105,11 @@ def _less(a: Interval, b: Interval) -> Interval:
 
 
 def _between(early: pd.DataFrame, late: pd.DataFrame) -> Interval:
-    """The mean learnt gain of the first layers minus that of the last, with the layers' mean half-width."""
-    value = float(early["learnt"].mean() - late["learnt"].mean())
-    first, last = (float((of["learnt_high"] - of["learnt_low"]).mean()) / 2 for of in (early, late))
-    half = float(np.hypot(first, last))
+    """The mean learned gain of the first layers minus that of the last, with the layers' mean half-width."""
+    value = float(early["learned"].mean() - late["learned"].mean())
+    early_half, late_half = (
+        float((layers["learned_high"] - layers["learned_low"]).mean()) / 2
+        for layers in (early, late)
+    )
+    half = float(np.hypot(early_half, late_half))
     return Interval(value, value - half, value + half)

@@ -49,30 +49,30 @@ def probe_model(name: str, model: str, treebank: Path, runs: Path, seed: int) ->
 
 def _sums(documents: pd.DataFrame, task: str, site: str, control: str = REAL) -> Sums:
     """Counts of every document of any task, zeros where it has no target of this one; empty if there is no probe."""
-    of = documents[(documents["task"] == task) & (documents["site"] == site)]
-    of = of[of["control"] == control].set_index("document")[["hit", "false", "missed"]]
-    every = np.unique(documents["document"]) if len(of) else []
-    return of.reindex(every, fill_value=0).to_numpy(float)
+    counts = documents[(documents["task"] == task) & (documents["site"] == site)]
+    counts = counts[counts["control"] == control].set_index("document")[["hit", "false", "missed"]]
+    every = np.unique(documents["document"]) if len(counts) else []
+    return counts.reindex(every, fill_value=0).to_numpy(float)
 
 
 def summarize(
     name: str, documents: pd.DataFrame, seed: int
 ) -> tuple[pd.DataFrame, list[dict[str, Any]]]:
-    """A row a layer and task: F1, what it adds to the embeddings, what is learnt; and the estimates."""
+    """A row a layer and task: F1, what it adds to the embeddings, what is learned; and the estimates."""
     probed = documents.loc[documents["control"] == REAL, "site"].unique().tolist()
     layers = sorted(
         (site for site in probed if layer_of(site) is not None),
         key=lambda site: layer_of(site) or 0,
     )
-    [first] = set(probed) - set(layers)
-    sites = [first, *layers]
+    [embedding] = set(probed) - set(layers)
+    sites = [embedding, *layers]
     numbers = np.array([layer_of(site) for site in layers], float)
-    rows, found, best = [], [], {}
+    rows, estimates, best = [], [], {}
     for task in ORDER:
-        static = _sums(documents, task, first)
+        static = _sums(documents, task, embedding)
         for site in layers:
-            own = _sums(documents, task, site)
-            about = {
+            sums_here = _sums(documents, task, site)
+            place = {
                 "model": name,
                 "task": task,
                 "site": site,
@@ -80,31 +80,31 @@ def summarize(
                 "seed": seed,
             }
             row = (
-                about
-                | bootstrap(own, f1).columns("f1")
+                place
+                | bootstrap(sums_here, f1).columns("f1")
                 | bootstrap(static, f1).columns("embeddings")
             )
-            row |= bootstrap_difference(own, static, f1).columns("added")
+            row |= bootstrap_difference(sums_here, static, f1).columns("added")
             twin = _sums(documents, task, site, TWIN)
-            if len(twin) == len(own):
-                row |= bootstrap_difference(own, twin, f1).columns("learnt")
+            if len(twin) == len(sums_here):
+                row |= bootstrap_difference(sums_here, twin, f1).columns("learned")
             rows.append(row)
         best[task] = max(
             layers, key=lambda s: f1(_sums(documents, task, s).sum(0, keepdims=True))[0]
         )
         top = next(r for r in rows if r["task"] == task and r["site"] == best[task])
         if task == ORDER[0]:
-            found.append(estimate("d-context", seed, _three(top, "added"), name))
-        if "learnt" in top:
-            found.append(estimate("d-learnt", seed, _three(top, "learnt"), f"{name} {task}"))
+            estimates.append(estimate("d-context", seed, _three(top, "added"), name))
+        if "learned" in top:
+            estimates.append(estimate("d-learnt", seed, _three(top, "learned"), f"{name} {task}"))
     sums = {task: [_sums(documents, task, site) for site in sites] for task in ORDER}
     roles = [
-        _sums(documents, task, site) for task in ("srl", "pos") for site in (best[task], first)
+        _sums(documents, task, site) for task in ("srl", "pos") for site in (best[task], embedding)
     ]
-    found.append(estimate("d-roles", seed, _twice(roles), name))
+    estimates.append(estimate("d-roles", seed, _twice(roles), name))
     for earlier, later in pairwise(ORDER):
         value = _later(sums[earlier], sums[later], numbers)
-        found.append(estimate(f"d-order-{name}", seed, value, f"{later} − {earlier}"))
+        estimates.append(estimate(f"d-order-{name}", seed, value, f"{later} − {earlier}"))
     for task in ORDER:
         value = bootstrap(np.concatenate(sums[task], 1), lambda t: _center(t, numbers))
         rows.append(
@@ -116,7 +116,7 @@ def summarize(
                 **value.columns("f1"),
             }
         )
-    return pd.DataFrame(rows), found
+    return pd.DataFrame(rows), estimates
 
 
 def _three(row: Mapping[str, Any], name: str) -> Interval:
@@ -140,25 +140,25 @@ def _center(totals: np.ndarray, layers: np.ndarray) -> np.ndarray:
     return (added * layers).sum(1) / np.maximum(added.sum(1), 1e-12)
 
 
-def _later(first: list[Sums], second: list[Sums], layers: np.ndarray) -> Interval:
+def _later(earlier: list[Sums], second: list[Sums], layers: np.ndarray) -> Interval:
     """The center of a task's layers less that of another, on the same documents."""
-    width = 3 * len(first)
+    width = 3 * len(earlier)
     return bootstrap(
-        np.concatenate([*first, *second], 1),
+        np.concatenate([*earlier, *second], 1),
         lambda t: _center(t[:, width:], layers) - _center(t[:, :width], layers),
     )
 
 
 def measure(models: Mapping[str, str], treebank: Path, runs: Path) -> pd.DataFrame:
     """Measures what is missing, writes the tables of question d, and returns its estimates."""
-    tables, heads, found = [], [], []
+    tables, heads, all_estimates = [], [], []
     for name, model in models.items():
         for seed in SEEDS:
             heads.append(measure_heads(name, model, treebank, runs / f"{name}-heads", seed))
-            found += estimate_heads(heads[-1])
+            all_estimates += estimate_heads(heads[-1])
             table, estimates = summarize(name, probe_model(name, model, treebank, runs, seed), seed)
             tables.append(table)
-            found += estimates
+            all_estimates += estimates
     publish("relation-heads", heads)
     publish("layer-knowledge", tables)
-    return publish("layer-estimates", [pd.DataFrame(found)])
+    return publish("layer-estimates", [pd.DataFrame(all_estimates)])

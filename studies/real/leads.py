@@ -34,10 +34,10 @@ Lead = tuple[str, float, Interval]
 def compare_leads() -> pd.DataFrame:
     """Every lead, the number of the study with its interval, and whether it is confirmed."""
     rows: list[dict[str, Any]] = []
-    for lead, known, measured in [*_spelling(), *_words(), *_period(), *_pos()]:
-        verdict = "confirmed" if abs(known - measured.value) <= NEAR else "corrected"
+    for lead, before, measured in [*_spelling(), *_words(), *_period(), *_pos()]:
+        verdict = "confirmed" if abs(before - measured.value) <= NEAR else "corrected"
         text = interval_text(measured)
-        rows.append({"quantity": lead, "before": f"{known:.3f}", "now": text, "verdict": verdict})
+        rows.append({"quantity": lead, "before": f"{before:.3f}", "now": text, "verdict": verdict})
     return pd.DataFrame(rows)
 
 
@@ -45,10 +45,10 @@ def _spelling() -> Iterator[Lead]:
     fits = read_result("spelling-fits").fillna({"control": ""})
     fits = fits[(fits["family"] == "saturated") & (fits["control"] == "") & (fits["seed"] == 0)]
     by_roles: Any = fits.set_index("roles")
-    for roles, (r2, kept) in SPELLING.items():
+    for roles, (r2, preserved) in SPELLING.items():
         row = by_roles.loc[roles]
         yield f"g2p, {roles}: R²", r2, read_interval(row, "r2")
-        yield f"g2p, {roles}: pronunciations preserved", kept, read_interval(row, "kept")
+        yield f"g2p, {roles}: pronunciations preserved", preserved, read_interval(row, "kept")
     twins = read_result("spelling-twins")
     r2 = twins.loc[twins["twin"] == "untrained", "r2_twin"]
     yield "g2p, untrained: R² of left*right", 0.988, Interval(r2.mean(), r2.min(), r2.max())
@@ -58,10 +58,10 @@ def _words() -> Iterator[Lead]:
     rows = read_result("sentence-vectors").fillna({"twin": ""})
     rows = rows[(rows["measure"] == "R² words") & (rows["frame"] == "clauses")]
     by_site: Any = rows[(rows["seed"] == 0) & (rows["twin"] == "")].set_index("site")
-    for layer, known in WORDS.items():
+    for layer, before in WORDS.items():
         yield (
             f"MiniLM, layer {layer}: R² of words",
-            known,
+            before,
             read_interval(by_site.loc[f"encoder.{layer}.hidden"]),
         )
 
@@ -71,10 +71,10 @@ def _period() -> Iterator[Lead]:
     rows = rows[(rows["control"] == "") & (rows["seed"] == 0)]
     by_fit: Any = rows.set_index(["site", "family"])
     for layer, leads in PERIOD.items():
-        for family, known in zip(("saturated", "bag"), leads, strict=True):
+        for family, before in zip(("saturated", "bag"), leads, strict=True):
             row = by_fit.loc[f"layers.{layer}.hidden", family]
-            of = {"saturated": "bindings", "bag": "words"}[family]
-            yield f"SmolLM2, period, layer {layer}: R² of {of}", known, read_interval(row, "r2")
+            kind = {"saturated": "bindings", "bag": "words"}[family]
+            yield f"SmolLM2, period, layer {layer}: R² of {kind}", before, read_interval(row, "r2")
 
 
 def _pos() -> Iterator[Lead]:
@@ -82,11 +82,11 @@ def _pos() -> Iterator[Lead]:
     rows = rows[(rows["task"] == "pos") & (rows["seed"] == 0) & rows["layer"].notna()]
     by_layer: Any = rows.set_index(["model", "layer"])
     for model, leads in POS.items():
-        for layer, known in leads.items():
+        for layer, before in leads.items():
             yield (
                 f"{MODELS[model]}, POS, layer {layer}: F1",
-                known,
+                before,
                 read_interval(by_layer.loc[model, layer], "f1"),
             )
-    first = by_layer.loc["minilm", 0]
-    yield "MiniLM, POS of the input embeddings: F1", STATIC, read_interval(first, "embeddings")
+    lowest = by_layer.loc["minilm", 0]
+    yield "MiniLM, POS of the input embeddings: F1", STATIC, read_interval(lowest, "embeddings")

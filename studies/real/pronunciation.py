@@ -24,18 +24,18 @@ NAMES = """AA0 AA1 AA2 AE0 AE1 AE2 AH0 AH1 AH2 AO0 AO1 AO2 AW0 AW1 AW2 AY0 AY1 A
 ER0 ER1 ER2 EY0 EY1 EY2 F G HH IH0 IH1 IH2 IY0 IY1 IY2 JH K L M N NG OW0 OW1 OW2 OY0 OY1 OY2 P R S SH T TH
 UH0 UH1 UH2 UW UW0 UW1 UW2 V W Y Z ZH"""
 PHONEMES = ("<pad>", "<unk>", "<s>", "</s>", *NAMES.split())
-FIRST = len(LETTERS)  # the id of the first phoneme
-MOST = 20  # phonemes of a word
+FIRST_PHONEME = len(LETTERS)  # the id of the first phoneme
+MAX_PHONEMES = 20  # phonemes of a word
 
 
 class Spelling(Codec):
     """Letters and phonemes as ids: ``cat`` is three letters, ``K AE1 T`` three phonemes."""
 
     symbols = (*LETTERS, *(p if p not in LETTERS else f"phoneme {p}" for p in PHONEMES))
-    pad, sos, eos = 0, FIRST + 2, FIRST + 3
+    pad, sos, eos = 0, FIRST_PHONEME + 2, FIRST_PHONEME + 3
 
     def __init__(self):
-        phonemes = {name: FIRST + i for i, name in enumerate(PHONEMES) if i > 3}
+        phonemes = {name: FIRST_PHONEME + i for i, name in enumerate(PHONEMES) if i > 3}
         self._ids = {name: i for i, name in enumerate(LETTERS) if i > 2} | phonemes
 
     @property
@@ -46,10 +46,10 @@ class Spelling(Codec):
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """The start and end of each letter or phoneme in the text, in characters."""
         places, end = [], 0
-        for piece in text.split():
-            start = text.index(piece, end)
-            end = start + len(piece)
-            step = len(piece) if piece in self._ids else 1
+        for symbol in text.split():
+            start = text.index(symbol, end)
+            end = start + len(symbol)
+            step = len(symbol) if symbol in self._ids else 1
             places += [(i, i + step) for i in range(start, end, step)]
         return places
 
@@ -59,9 +59,9 @@ class Spelling(Codec):
         Raises:
             InputError: something else than letters a to z and phonemes.
         """
-        found = [text[start:end] for start, end in self.offsets(text)]
+        symbols = [text[start:end] for start, end in self.offsets(text)]
         try:
-            return [self._ids[each] for each in found]
+            return [self._ids[symbol] for symbol in symbols]
         except KeyError as error:
             raise InputError(
                 f"{text!r}: {error.args[0]!r} is neither a letter from a to z nor a phoneme"
@@ -91,8 +91,8 @@ class Pronouncer(nn.Module):
     def encode(self, source: Int[Tensor, "batch seq"]) -> Float[Tensor, "batch d_model"]:
         """The state after the end symbol, which follows the last letter; 0 fills up."""
         states, _ = self.encoder(self.letters(source))  # [batch, seq, d_model], of the letters
-        last = (source != 0).sum(1) - 1
-        at_end = states[torch.arange(len(source), device=source.device), last]
+        end_index = (source != 0).sum(1) - 1
+        at_end = states[torch.arange(len(source), device=source.device), end_index]
         end = self.letters(torch.full_like(source[:, :1], LETTERS.index("</s>")))
         return self.state(self._step(end, at_end))
 
@@ -113,26 +113,28 @@ class Pronouncer(nn.Module):
         self, state: Float[Tensor, "batch d_model"], target: Int[Tensor, "batch target_seq"]
     ) -> Float[Tensor, "batch target_seq vocab"]:
         """Logits of what follows each phoneme of ``target`` where the decoder starts from a state."""
-        read = self.phonemes((target - FIRST).clamp_min(0))
-        states, _ = self.decoder(read, state[None])
+        embedded = self.phonemes((target - FIRST_PHONEME).clamp_min(0))
+        states, _ = self.decoder(embedded, state[None])
         logits = self.readout(states)
-        return torch.cat([logits.new_full((*logits.shape[:2], FIRST), -1e4), logits], -1)
+        return torch.cat([logits.new_full((*logits.shape[:2], FIRST_PHONEME), -1e4), logits], -1)
 
     @torch.no_grad()
     def write(self, state: Float[Tensor, "batch d_model"]) -> Int[Tensor, "batch target_seq"]:
         """The phonemes that the decoder writes greedily from states; the end symbol fills up."""
-        end = FIRST + PHONEMES.index("</s>")
-        last = torch.full((len(state), 1), FIRST + PHONEMES.index("<s>"), device=state.device)
-        hidden, written = state[None].contiguous(), []
-        done = torch.zeros(len(state), dtype=torch.bool, device=state.device)
-        for _ in range(MOST):
-            out, hidden = self.decoder(self.phonemes(last - FIRST), hidden)
-            last = self.readout(out).argmax(-1) + FIRST
-            done |= last[:, 0] == end
-            written.append(torch.where(done[:, None], end, last))
-            if done.all():
+        end = FIRST_PHONEME + PHONEMES.index("</s>")
+        symbol = torch.full(
+            (len(state), 1), FIRST_PHONEME + PHONEMES.index("<s>"), device=state.device
+        )
+        hidden, symbols = state[None].contiguous(), []
+        is_done = torch.zeros(len(state), dtype=torch.bool, device=state.device)
+        for _ in range(MAX_PHONEMES):
+            out, hidden = self.decoder(self.phonemes(symbol - FIRST_PHONEME), hidden)
+            symbol = self.readout(out).argmax(-1) + FIRST_PHONEME
+            is_done |= symbol[:, 0] == end
+            symbols.append(torch.where(is_done[:, None], end, symbol))
+            if is_done.all():
                 break
-        return torch.cat(written, 1)
+        return torch.cat(symbols, 1)
 
     def generate(self, source: Int[Tensor, "batch seq"]) -> Int[Tensor, "batch target_seq"]:
         """The phonemes of words, written greedily; the end symbol fills up."""
@@ -154,9 +156,9 @@ def read_pronouncer(folder: str | Path) -> Pronouncer:
     names |= {"readout.weight": "fc_w", "readout.bias": "fc_b"}
     for side, short in (("encoder", "enc"), ("decoder", "dec")):
         names |= {
-            f"{side}.{kind}_{of}_l0": f"{short}_{kind[0]}_{of}"
+            f"{side}.{kind}_{side_weights}_l0": f"{short}_{kind[0]}_{side_weights}"
             for kind in ("weight", "bias")
-            for of in ("ih", "hh")
+            for side_weights in ("ih", "hh")
         }
     module.load_state_dict({name: torch.as_tensor(arrays[key]) for name, key in names.items()})
     return module.eval()
@@ -189,5 +191,5 @@ def encode_words(
 def speak(model: Pronouncer, states: Float[np.ndarray, "word d_model"]) -> list[str]:
     """The phonemes that the decoder writes from states, with blanks between."""
     spelling = Spelling()
-    written = model.write(torch.as_tensor(states, dtype=torch.float32))
-    return [spelling.decode(row) for row in written.tolist()]
+    symbols = model.write(torch.as_tensor(states, dtype=torch.float32))
+    return [spelling.decode(row) for row in symbols.tolist()]

@@ -51,14 +51,17 @@ def measure_site(clauses: Clauses, vectors: Vectors, seed: int) -> dict[str, pd.
 
 def _shuffled(clauses: Clauses, seed: int) -> list[list[tuple[str, str]]]:
     """The same with the two persons' roles in either order, by chance."""
-    rng, found = np.random.default_rng(seed), []
+    rng, pairs = np.random.default_rng(seed), []
     for words, roles in zip(clauses.words, clauses.roles(), strict=True):
-        held = [r for r in roles if r in ("agent", "patient", "recipient")]
-        order = iter(rng.permutation(held))
-        found.append(
-            [(w, str(next(order)) if r in held else r) for w, r in zip(words, roles, strict=True)]
+        persons = [r for r in roles if r in ("agent", "patient", "recipient")]
+        order = iter(rng.permutation(persons))
+        pairs.append(
+            [
+                (w, str(next(order)) if r in persons else r)
+                for w, r in zip(words, roles, strict=True)
+            ]
         )
-    return found
+    return pairs
 
 
 def _explain(
@@ -84,13 +87,17 @@ def _explain(
 
 
 def _encode(
-    pairs: Any, asked: Any, vectors: Vectors, tested: Bool[np.ndarray, " sentence"], family: str
+    pairs: Any,
+    decoded_pairs: Any,
+    vectors: Vectors,
+    tested: Bool[np.ndarray, " sentence"],
+    family: str,
 ) -> Vectors:
     """The vectors that a fit gives to all sentences. A mean of n tokens is fitted as a sum, n times the mean."""
-    lengths = np.array([[len(of) + ENDS] for of in pairs])
-    fitted = [p for p, t in zip(pairs, tested, strict=True) if not t]
+    lengths = np.array([[len(pair_list) + ENDS] for pair_list in pairs])
+    train = [p for p, t in zip(pairs, tested, strict=True) if not t]
     fit = TPDecomposition(family=family, random_state=0)
-    return fit.fit(fitted, (vectors * lengths)[~tested]).encode(asked) / lengths
+    return fit.fit(train, (vectors * lengths)[~tested]).encode(decoded_pairs) / lengths
 
 
 def _exchange(
@@ -109,16 +116,16 @@ def _exchange(
         "shuffled": _shuffled(clauses, seed)
     }
     for name, pairs in designs.items():
-        asked = clauses.pairs("role") if name == "shuffled" else pairs
-        encoded = _encode(pairs, asked, vectors, tested, "saturated")
-        fitted = encoded - encoded[clauses.exchange]
-        rows[name] = _cosine(real, fitted)[tested]
+        pairs_asked = clauses.pairs("role") if name == "shuffled" else pairs
+        encoded = _encode(pairs, pairs_asked, vectors, tested, "saturated")
+        exchanged = encoded - encoded[clauses.exchange]
+        rows[name] = _cosine(real, exchanged)[tested]
     return pd.DataFrame(rows)
 
 
-def _cosine(first: Vectors, second: Vectors) -> Float[np.ndarray, " sentence"]:
-    norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
-    return (first * second).sum(1) / np.maximum(norms, 1e-12)
+def _cosine(vectors: Vectors, second: Vectors) -> Float[np.ndarray, " sentence"]:
+    norms = np.linalg.norm(vectors, axis=1) * np.linalg.norm(second, axis=1)
+    return (vectors * second).sum(1) / np.maximum(norms, 1e-12)
 
 
 def _search(clauses: Clauses, vectors: Vectors) -> pd.DataFrame:
@@ -128,26 +135,28 @@ def _search(clauses: Clauses, vectors: Vectors) -> pd.DataFrame:
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     codes, names = pd.factorize(np.array(clauses.clauses, object))
     frames: list[pd.DataFrame] = []
-    for query, other in ((q, o) for q in range(len(names)) for o in range(len(names)) if q != o):
-        asked, pool = np.flatnonzero(codes == query), np.flatnonzero(codes == other)
-        near = unit[asked] @ unit[pool].T
-        keys = [(clauses.sets[i], names[other], clauses.content[i]["agent"]) for i in asked]
-        same = np.searchsorted(pool, [clauses.place_of[key] for key in keys])
-        swap = np.searchsorted(pool, clauses.exchange[pool[same]])
-        at = np.arange(len(asked))
-        own = (unit[asked] * unit[clauses.exchange[asked]]).sum(1)
-        first = near.argmax(1)
+    for query, pool_clause in (
+        (q, o) for q in range(len(names)) for o in range(len(names)) if q != o
+    ):
+        queries, pool = np.flatnonzero(codes == query), np.flatnonzero(codes == pool_clause)
+        near = unit[queries] @ unit[pool].T
+        keys = [(clauses.sets[i], names[pool_clause], clauses.content[i]["agent"]) for i in queries]
+        paraphrase = np.searchsorted(pool, [clauses.place_of[key] for key in keys])
+        swap = np.searchsorted(pool, clauses.exchange[pool[paraphrase]])
+        indices = np.arange(len(queries))
+        exchange_cosine = (unit[queries] * unit[clauses.exchange[queries]]).sum(1)
+        nearest = near.argmax(1)
         frames.append(
             pd.DataFrame(
                 {
                     "query": names[query],
-                    "clause": names[other],
-                    "set": clauses.sets[asked],
-                    "before_exchange": near[at, same] > near[at, swap],
-                    "own_exchange_first": own > near[at, same],
-                    "first_paraphrase": first == same,
-                    "first_exchange": first == swap,
-                    "rank": (near > near[at, same][:, None]).sum(1) + 1,
+                    "clause": names[pool_clause],
+                    "set": clauses.sets[queries],
+                    "before_exchange": near[indices, paraphrase] > near[indices, swap],
+                    "own_exchange_first": exchange_cosine > near[indices, paraphrase],
+                    "first_paraphrase": nearest == paraphrase,
+                    "first_exchange": nearest == swap,
+                    "rank": (near > near[indices, paraphrase][:, None]).sum(1) + 1,
                 }
             )
         )
@@ -160,49 +169,51 @@ def measure_model(name: str, seed: int, twin: int | None, runs: Path) -> Iterato
         clauses = read_clauses(frame, seed, runs / "frames")
         kind = "" if twin is None else f"permuted-{twin}"
         folder = runs / f"seed-{seed}" / (kind or "trained")
-        whole = f"permuted:{name}" if kind else name
+        full_name = f"permuted:{name}" if kind else name
         store = folder / f"{frame}-store"
-        vectors = read_vectors(whole, clauses.data, store, twin or 0)
+        vectors = read_vectors(full_name, clauses.data, store, twin or 0)
         for site, values in vectors.items():
-            part = Part(folder / f"{frame}-{site}", partial(measure_site, clauses, values, seed))
-            part.finish()
-            about = {"frame": frame, "site": site, "seed": seed, "twin": kind}
-            yield summarize(part).assign(**about)
+            job = Part(folder / f"{frame}-{site}", partial(measure_site, clauses, values, seed))
+            job.finish()
+            columns = {"frame": frame, "site": site, "seed": seed, "twin": kind}
+            yield summarize(job).assign(**columns)
 
 
-def summarize(part: Part) -> pd.DataFrame:
+def summarize(job: Part) -> pd.DataFrame:
     """A row a measure of one layer, with intervals over sets of words."""
-    found: list[dict[str, Any]] = []
-    for name, of in part.read("bags").groupby("fit", sort=False):
-        sums = group_sums(of[["error", "total"]].to_numpy(), of["set"].to_numpy())
+    measured: list[dict[str, Any]] = []
+    for name, table in job.read("bags").groupby("fit", sort=False):
+        sums = group_sums(table[["error", "total"]].to_numpy(), table["set"].to_numpy())
         value = bootstrap(sums, lambda t: 1 - t[:, 0] / t[:, 1])
-        found.append({"measure": f"R² {name}", **value.columns("value")})
-    of = part.read("exchanges")
+        measured.append({"measure": f"R² {name}", **value.columns("value")})
+    table = job.read("exchanges")
     for name, values in {
-        "share of exchange": of["share"],
-        "cosine role": of["role"],
-        "cosine place": of["place"],
-        "cosine shuffled": of["shuffled"],
-        "role − shuffled": of["role"] - of["shuffled"],
-        "role − place": of["role"] - of["place"],
+        "share of exchange": table["share"],
+        "cosine role": table["role"],
+        "cosine place": table["place"],
+        "cosine shuffled": table["shuffled"],
+        "role − shuffled": table["role"] - table["shuffled"],
+        "role − place": table["role"] - table["place"],
     }.items():
-        value = bootstrap_mean(values.to_numpy(), of["set"].to_numpy())
-        found.append({"measure": name, **value.columns("value")})
-    for is_first, some in of.groupby("agent_first"):
-        value = bootstrap_mean((some["role"] - some["place"]).to_numpy(), some["set"].to_numpy())
+        value = bootstrap_mean(values.to_numpy(), table["set"].to_numpy())
+        measured.append({"measure": name, **value.columns("value")})
+    for is_first, order_rows in table.groupby("agent_first"):
+        value = bootstrap_mean(
+            (order_rows["role"] - order_rows["place"]).to_numpy(), order_rows["set"].to_numpy()
+        )
         case = "agent first" if is_first else "agent second"
-        found.append({"measure": f"role − place, {case}", **value.columns("value")})
-    of = part.read("searches")
+        measured.append({"measure": f"role − place, {case}", **value.columns("value")})
+    table = job.read("searches")
     measures = ["before_exchange", "own_exchange_first", "first_paraphrase", "first_exchange"]
     for name in measures:
-        value = bootstrap_mean(of[name].to_numpy(float), of["set"].to_numpy())
-        found.append({"measure": name, **value.columns("value")})
-    plain = of[(of["query"] == ACTIVE) & (of["clause"] == PASSIVE)]
+        value = bootstrap_mean(table[name].to_numpy(float), table["set"].to_numpy())
+        measured.append({"measure": name, **value.columns("value")})
+    plain = table[(table["query"] == ACTIVE) & (table["clause"] == PASSIVE)]
     if len(plain):
         for name in measures:
             value = bootstrap_mean(plain[name].to_numpy(float), plain["set"].to_numpy())
-            found.append({"measure": f"{name}, active and passive", **value.columns("value")})
-    return pd.DataFrame(found)
+            measured.append({"measure": f"{name}, active and passive", **value.columns("value")})
+    return pd.DataFrame(measured)
 
 
 ACTIVE, PASSIVE = "the AGENT ACTION the PATIENT .", "the PATIENT was ACTION by the AGENT ."
@@ -210,36 +221,43 @@ ACTIVE, PASSIVE = "the AGENT ACTION the PATIENT .", "the PATIENT was ACTION by t
 
 def estimate_all(table: pd.DataFrame) -> pd.DataFrame:
     """The estimates of the predictions on question a, by seed."""
-    found = []
-    of = table[table["frame"] == "clauses"]
-    first, last = "encoder.0.hidden", max(s for s in of["site"] if s.endswith(".hidden"))
+    estimates = []
+    rows_of_clauses = table[table["frame"] == "clauses"]
+    first_site, final_site = (
+        "encoder.0.hidden",
+        max(s for s in rows_of_clauses["site"] if s.endswith(".hidden")),
+    )
 
     def value(measure: str, site: str, seed: int, twin: str = "") -> Interval:
-        rows = of[(of["measure"] == measure) & (of["site"] == site) & (of["seed"] == seed)]
+        rows = rows_of_clauses[
+            (rows_of_clauses["measure"] == measure)
+            & (rows_of_clauses["site"] == site)
+            & (rows_of_clauses["seed"] == seed)
+        ]
         return read_interval(rows[rows["twin"].fillna("") == twin].iloc[0])
 
     for seed in SEEDS:
         values = {
-            "a-bag": value("R² words", last, seed),
-            "a-agent-patient": value("share of exchange", last, seed),
-            "a-swap-vector": value("role − shuffled", last, seed),
-            "a-role-late": value("role − place", last, seed),
-            "a-place-early": value("role − place", first, seed),
-            "a-search-paraphrase": value("before_exchange", last, seed),
-            "a-search-exchange": value("own_exchange_first, active and passive", last, seed),
+            "a-bag": value("R² words", final_site, seed),
+            "a-agent-patient": value("share of exchange", final_site, seed),
+            "a-swap-vector": value("role − shuffled", final_site, seed),
+            "a-role-late": value("role − place", final_site, seed),
+            "a-place-early": value("role − place", first_site, seed),
+            "a-search-paraphrase": value("before_exchange", final_site, seed),
+            "a-search-exchange": value("own_exchange_first, active and passive", final_site, seed),
         }
-        found += [estimate(name, seed, each) for name, each in values.items()]
-    trained = value("cosine role", last, SEEDS[0])
-    known = sorted(twin for twin in of["twin"].dropna().unique() if twin)
-    twins = [value("cosine role", last, SEEDS[0], twin) for twin in known]
-    found.append(estimate("a-learnt", SEEDS[0], _less(trained, twins)))
-    return pd.DataFrame(found)
+        estimates += [estimate(name, seed, estimate_) for name, estimate_ in values.items()]
+    trained = value("cosine role", final_site, SEEDS[0])
+    twin_names = sorted(twin for twin in rows_of_clauses["twin"].dropna().unique() if twin)
+    twins = [value("cosine role", final_site, SEEDS[0], twin) for twin in twin_names]
+    estimates.append(estimate("a-learnt", SEEDS[0], _less(trained, twins)))
+    return pd.DataFrame(estimates)
 
 
 def _less(trained: Interval, twins: list[Interval]) -> Interval:
     """A value minus the mean of twins: half-widths of both, and of the twins' spread, are added in squares."""
-    values = np.array([each.value for each in twins])
-    halves = [(each.high - each.low) / 2 for each in (trained, *twins)]
+    values = np.array([twin.value for twin in twins])
+    halves = [(interval.high - interval.low) / 2 for interval in (trained, *twins)]
     spread = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
     half = float(np.sqrt(halves[0] ** 2 + np.mean(np.square(halves[1:])) + spread**2))
     value = float(trained.value - values.mean())

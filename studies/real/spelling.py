@@ -29,24 +29,30 @@ SEEDS = (0, 1)
 
 def estimate_all(rows: pd.DataFrame, surgery: pd.DataFrame, twins: pd.DataFrame) -> pd.DataFrame:
     """The estimates of the predictions on question c, by seed."""
-    found = []
-    for seed, of in rows.groupby("seed"):
-        both, wickel = pick_fit(of, "left*right"), pick_fit(of, "wickel")
+    estimates = []
+    for seed, seed_rows in rows.groupby("seed"):
+        both_ends, wickel = pick_fit(seed_rows, "left*right"), pick_fit(seed_rows, "wickel")
         operated = surgery[(surgery["seed"] == seed) & (surgery["roles"] == "wickel")]
         exact = operated[operated["edit"] == "exchange"]
         values = {
-            "c-both-ends": subtract_fits(both, pick_fit(of, "left")),
-            "c-neighbors": subtract_fits(wickel, both),
-            "c-syllables": subtract_fits(pick_fit(of, SYLLABLES), pick_fit(of, "left")),
-            "c-systematic": subtract_fits(pick_fit(of, "left*right", "factored"), both, 0.9),
+            "c-both-ends": subtract_fits(both_ends, pick_fit(seed_rows, "left")),
+            "c-neighbors": subtract_fits(wickel, both_ends),
+            "c-syllables": subtract_fits(
+                pick_fit(seed_rows, SYLLABLES), pick_fit(seed_rows, "left")
+            ),
+            "c-systematic": subtract_fits(
+                pick_fit(seed_rows, "left*right", "factored"), both_ends, 0.9
+            ),
             "c-surgery": bootstrap_mean(exact["exact"].to_numpy(float), exact["lemma"].to_numpy()),
             "c-regular": subtract_irregular(wickel),
         }
-        found += [estimate(name, int(str(seed)), value) for name, value in values.items()]
+        estimates += [estimate(name, int(str(seed)), value) for name, value in values.items()]
     untrained = twins[twins["twin"] == "untrained"]
     for _, row in untrained.iterrows():
-        found.append(estimate("c-untrained", int(row["seed"]), read_interval(row, "difference")))
-    return pd.DataFrame(found)
+        estimates.append(
+            estimate("c-untrained", int(row["seed"]), read_interval(row, "difference"))
+        )
+    return pd.DataFrame(estimates)
 
 
 def measure(model_folder: Path, treebank: Path, runs: Path) -> pd.DataFrame:
@@ -68,7 +74,7 @@ def measure(model_folder: Path, treebank: Path, runs: Path) -> pd.DataFrame:
         searches.append(Part(runs / f"search-{seed}", make))
         searches[-1].finish()
     publish("spelling-fits", [summarize(rows)])
-    publish("spelling-search", [each.read("schemes") for each in searches])
+    publish("spelling-search", [job.read("schemes") for job in searches])
     publish("spelling-surgery", [summarize_surgery(surgery)])
     summary = publish("spelling-twins", [summarize_twins(twins)])
     return publish("spelling-estimates", [estimate_all(rows, surgery, summary)])

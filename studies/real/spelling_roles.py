@@ -79,27 +79,31 @@ def label(words: Words, scheme: str) -> Roles:
 def permute(words: Words, scheme: str, roles: Roles, rng: np.random.Generator) -> Roles:
     """Control: roles permuted within words; those of syllables among words of equal length."""
     if scheme != SYLLABLES:
-        return [list(rng.permutation(of)) for of in roles]
+        return [list(rng.permutation(source)) for source in roles]
     changed = list(roles)
     for length in np.unique(words.lengths):
-        at = np.flatnonzero(words.lengths == length)
-        for to, of in zip(at, rng.permutation(at), strict=True):
-            changed[to] = roles[of]
+        indices = np.flatnonzero(words.lengths == length)
+        for to, roles_of_word in zip(indices, rng.permutation(indices), strict=True):
+            changed[to] = roles[roles_of_word]
     return changed
 
 
 def pair_up(forms: Sequence[str], roles: Roles) -> list[list[tuple[str, str]]]:
     """The (letter, role) pairs of every word; a letter of two roles, with a + between, is in two pairs."""
     return [
-        [(letter, role) for letter, held in zip(form, of, strict=True) for role in held.split("+")]
-        for form, of in zip(forms, roles, strict=True)
+        [
+            (letter, role)
+            for letter, joined in zip(form, roles_of_word, strict=True)
+            for role in joined.split("+")
+        ]
+        for form, roles_of_word in zip(forms, roles, strict=True)
     ]
 
 
 def choose_tested(words: Words, seed: int) -> Bool[np.ndarray, " word"]:
     """The words of a fifth of the lemmas, which no fit sees."""
-    drawn = np.random.default_rng(seed).permutation(words.groups.max() + 1) % TESTED
-    return drawn[words.groups] == 0
+    folds = np.random.default_rng(seed).permutation(words.groups.max() + 1) % TESTED
+    return folds[words.groups] == 0
 
 
 def fit_roles(
@@ -111,7 +115,9 @@ def fit_roles(
     seed: int,
 ) -> TPDecomposition:
     """The fit of these roles to the states of words that are not tested."""
-    pairs = [p for p, of in zip(pair_up(words.forms, roles), tested, strict=True) if not of]
+    pairs = [
+        p for p, is_tested in zip(pair_up(words.forms, roles), tested, strict=True) if not is_tested
+    ]
     return TPDecomposition(family=family, random_state=seed).fit(pairs, states[~tested])
 
 
@@ -120,13 +126,13 @@ def measure_seed(
 ) -> dict[str, pd.DataFrame]:
     """The tables of one split: words (a row a tested word and fit), and surgery (a row a word, scheme and edit)."""
     tested = choose_tested(words, seed)
-    parts = []
-    for named in FITS:
-        name = "-".join(filter(None, named)).replace("*", "-")
-        make = partial(_measure_fit, model, words, states, tested, named, seed)
-        parts.append(Part(runs / f"seed-{seed}" / name, make))
-        parts[-1].finish()
-    return {name: join_parts(parts, name) for name in ("words", "surgery")}
+    jobs = []
+    for fit_name in FITS:
+        name = "-".join(filter(None, fit_name)).replace("*", "-")
+        make = partial(_measure_fit, model, words, states, tested, fit_name, seed)
+        jobs.append(Part(runs / f"seed-{seed}" / name, make))
+        jobs[-1].finish()
+    return {name: join_parts(jobs, name) for name in ("words", "surgery")}
 
 
 def _measure_fit(
@@ -134,34 +140,34 @@ def _measure_fit(
     words: Words,
     states: States,
     tested: Bool[np.ndarray, " word"],
-    named: tuple[str, str, str],
+    fit_name: tuple[str, str, str],
     seed: int,
 ) -> dict[str, pd.DataFrame]:
-    scheme, family, control = named
+    scheme, family, control = fit_name
     roles = label(words, scheme)
     if control:
         roles = permute(words, scheme, roles, np.random.default_rng(seed))
     fit = fit_roles(words, states, tested, roles, family, seed)
-    at = np.flatnonzero(tested)
+    indices = np.flatnonzero(tested)
     pairs = pair_up(words.forms, roles)
-    encoded = fit.encode([pairs[i] for i in at])
+    encoded = fit.encode([pairs[i] for i in indices])
     spoken = speak(model, encoded)
     middle = states[~tested].mean(0)
-    about = {"roles": scheme, "family": family, "control": control, "seed": seed}
+    columns = {"roles": scheme, "family": family, "control": control, "seed": seed}
     rows = pd.DataFrame(
         {
-            "form": [words.forms[i] for i in at],
-            "lemma": words.groups[at],
-            "regular": words.regular[at],
-            "length": words.lengths[at],
-            "kept": [s == words.sounds[i] for s, i in zip(spoken, at, strict=True)],
-            "error": ((states[at] - encoded) ** 2).sum(1),
-            "total": ((states[at] - middle) ** 2).sum(1),
+            "form": [words.forms[i] for i in indices],
+            "lemma": words.groups[indices],
+            "regular": words.regular[indices],
+            "length": words.lengths[indices],
+            "kept": [s == words.sounds[i] for s, i in zip(spoken, indices, strict=True)],
+            "error": ((states[indices] - encoded) ** 2).sum(1),
+            "total": ((states[indices] - middle) ** 2).sum(1),
         }
-    ).assign(**about)
+    ).assign(**columns)
     surgery = pd.DataFrame()
     if scheme in SURGERY and family == "saturated" and not control:
-        surgery = operate(model, words, states, at, fit, scheme, seed).assign(**about)
+        surgery = operate(model, words, states, indices, fit, scheme, seed).assign(**columns)
     return {"words": rows, "surgery": surgery}
 
 
@@ -169,7 +175,7 @@ def operate(
     model: Pronouncer,
     words: Words,
     states: States,
-    at: np.ndarray,
+    indices: np.ndarray,
     fit: TPDecomposition,
     scheme: str,
     seed: int,
@@ -180,20 +186,21 @@ def operate(
     ``exact`` is what the network says of the other word, ``local`` a change of this letter's phonemes alone.
     """
     rng = np.random.default_rng(1000 + seed)
-    places = [int(rng.integers(len(words.forms[i]))) for i in at]
+    places = [int(rng.integers(len(words.forms[i]))) for i in indices]
     elsewhere = [
         int((p + rng.integers(1, len(words.forms[i]))) % len(words.forms[i]))
-        for p, i in zip(places, at, strict=True)
+        for p, i in zip(places, indices, strict=True)
     ]
-    changed = [_exchange(words.forms[i], p, rng) for i, p in zip(at, places, strict=True)]
-    wanted = pronounce(model, changed)
+    changed = [_exchange(words.forms[i], p, rng) for i, p in zip(indices, places, strict=True)]
+    expected = pronounce(model, changed)
     pairs = pair_up(words.forms, label(words, scheme))
-    before = [pairs[i] for i in at]
-    after = pair_up(changed, _relabel(words, scheme, changed, at))
+    before = [pairs[i] for i in indices]
+    after = pair_up(changed, _relabel(words, scheme, changed, indices))
     move = fit.encode(after) - fit.encode(before)
     wrong = [
-        fit.encode([[(new[p], old[q][1])]]) - fit.encode([[(old[p][0], old[q][1])]])
-        for new, old, p, q in zip(changed, before, places, elsewhere, strict=True)
+        fit.encode([[(after_pairs[p], before_pairs[q][1])]])
+        - fit.encode([[(before_pairs[p][0], before_pairs[q][1])]])
+        for after_pairs, before_pairs, p, q in zip(changed, before, places, elsewhere, strict=True)
     ]
     noise = rng.normal(size=move.shape)
     noise *= np.linalg.norm(move, axis=1, keepdims=True) / np.linalg.norm(
@@ -201,20 +208,20 @@ def operate(
     )
     edits = {"exchange": move, "elsewhere": np.concatenate(wrong), "random": noise}
     edits["none"] = np.zeros_like(move)
-    spoken = {name: speak(model, states[at] + moved) for name, moved in edits.items()}
-    spoken["other word"] = wanted
+    spoken = {name: speak(model, states[indices] + moved) for name, moved in edits.items()}
+    spoken["other word"] = expected
     rows = [
         {
             "form": words.forms[i],
             "changed": changed[k],
             "lemma": words.groups[i],
             "edit": name,
-            "exact": said[k] == wanted[k],
-            "local": _is_local(said[k], words.aligned[i], places[k]),
+            "exact": phonemes[k] == expected[k],
+            "local": _is_local(phonemes[k], words.aligned[i], places[k]),
         }
-        for k, i in enumerate(at)
-        if wanted[k] != words.sounds[i]
-        for name, said in spoken.items()
+        for k, i in enumerate(indices)
+        if expected[k] != words.sounds[i]
+        for name, phonemes in spoken.items()
     ]
     return pd.DataFrame(rows)
 
@@ -225,49 +232,55 @@ def _exchange(form: str, place: int, rng: np.random.Generator) -> str:
     return form[:place] + letter + form[place + 1 :]
 
 
-def _relabel(words: Words, scheme: str, changed: Sequence[str], at: np.ndarray) -> Roles:
+def _relabel(words: Words, scheme: str, changed: Sequence[str], indices: np.ndarray) -> Roles:
     """Roles of the changed words; the places in syllables stay those of the words before."""
     if scheme == SYLLABLES:
-        return [words.syllables[i] for i in at]
+        return [words.syllables[i] for i in indices]
     return [BY_FORM[scheme](form) for form in changed]
 
 
-def _is_local(said: str, letters: Sequence[str], place: int) -> bool:
+def _is_local(text: str, letters: Sequence[str], place: int) -> bool:
     """True if the phonemes of all letters before and after a place are there, and in between others."""
     before = " ".join(filter(None, letters[:place])).split()
     after = " ".join(filter(None, letters[place + 1 :])).split()
-    phonemes, own = said.split(), letters[place].split()
+    phonemes, phonemes_here = text.split(), letters[place].split()
     if len(phonemes) < len(before) + len(after):
         return False
     end = len(phonemes) - len(after)
-    kept = phonemes[: len(before)] == before and phonemes[end:] == after
-    return kept and phonemes[len(before) : end] != own
+    is_kept = phonemes[: len(before)] == before and phonemes[end:] == after
+    return is_kept and phonemes[len(before) : end] != phonemes_here
 
 
 def summarize(rows: pd.DataFrame) -> pd.DataFrame:
     """A row a fit and seed: R² and the share of pronunciations that are kept, with intervals over lemmas."""
-    found = []
-    for key, of in rows.groupby(["roles", "family", "control", "seed"], sort=False, dropna=False):
-        about = dict(zip(("roles", "family", "control", "seed"), key, strict=True))
-        kept = bootstrap_mean(of["kept"].to_numpy(float), of["lemma"].to_numpy())
-        r2 = bootstrap(error_sums(of, "error", "total"), lambda t: 1 - t[:, 0] / t[:, 1])
-        by_rule = of.groupby("regular")["kept"].mean()
+    table_rows = []
+    for key, fit_rows in rows.groupby(
+        ["roles", "family", "control", "seed"], sort=False, dropna=False
+    ):
+        columns = dict(zip(("roles", "family", "control", "seed"), key, strict=True))
+        preserved = bootstrap_mean(fit_rows["kept"].to_numpy(float), fit_rows["lemma"].to_numpy())
+        r2 = bootstrap(error_sums(fit_rows, "error", "total"), lambda t: 1 - t[:, 0] / t[:, 1])
+        by_rule = fit_rows.groupby("regular")["kept"].mean()
         shares = {"kept_regular": by_rule.get(True), "kept_irregular": by_rule.get(False)}
-        found.append(about | {"n": len(of)} | r2.columns("r2") | kept.columns("kept") | shares)
-    return pd.DataFrame(found)
+        table_rows.append(
+            columns | {"n": len(fit_rows)} | r2.columns("r2") | preserved.columns("kept") | shares
+        )
+    return pd.DataFrame(table_rows)
 
 
 def summarize_surgery(rows: pd.DataFrame) -> pd.DataFrame:
     """A row a scheme, edit and seed: shares of exact and of local changes, with intervals over lemmas."""
-    found = []
-    for key, of in rows.groupby(["roles", "edit", "seed"], sort=False):
-        about = dict(zip(("roles", "edit", "seed"), key, strict=True))
+    table_rows = []
+    for key, edit_rows in rows.groupby(["roles", "edit", "seed"], sort=False):
+        columns = dict(zip(("roles", "edit", "seed"), key, strict=True))
         shares = [
-            bootstrap_mean(of[name].to_numpy(float), of["lemma"].to_numpy()).columns(name)
+            bootstrap_mean(edit_rows[name].to_numpy(float), edit_rows["lemma"].to_numpy()).columns(
+                name
+            )
             for name in ("exact", "local")
         ]
-        found.append(about | {"n": len(of)} | shares[0] | shares[1])
-    return pd.DataFrame(found)
+        table_rows.append(columns | {"n": len(edit_rows)} | shares[0] | shares[1])
+    return pd.DataFrame(table_rows)
 
 
 def error_sums(rows: pd.DataFrame, *columns: str) -> np.ndarray:
@@ -277,20 +290,22 @@ def error_sums(rows: pd.DataFrame, *columns: str) -> np.ndarray:
 def pick_fit(
     rows: pd.DataFrame, roles: str, family: str = "saturated", control: str = ""
 ) -> pd.DataFrame:
-    named = (rows["roles"] == roles) & (rows["family"] == family)
-    return rows[named & (rows["control"] == control)].reset_index(drop=True)
+    is_scheme = (rows["roles"] == roles) & (rows["family"] == family)
+    return rows[is_scheme & (rows["control"] == control)].reset_index(drop=True)
 
 
-def subtract_fits(first: pd.DataFrame, second: pd.DataFrame, weight: float = 1.0) -> Interval:
+def subtract_fits(fit: pd.DataFrame, second: pd.DataFrame, weight: float = 1.0) -> Interval:
     """Pronunciations kept by one fit minus by another (times a weight), the same words."""
-    assert (first["form"] == second["form"]).all()
-    value = first["kept"].to_numpy(float) - weight * second["kept"].to_numpy(float)
-    return bootstrap_mean(value, first["lemma"].to_numpy())
+    assert (fit["form"] == second["form"]).all()
+    value = fit["kept"].to_numpy(float) - weight * second["kept"].to_numpy(float)
+    return bootstrap_mean(value, fit["lemma"].to_numpy())
 
 
 def subtract_irregular(rows: pd.DataFrame) -> Interval:
     """Kept pronunciations of regular minus of irregular words, every length weighing as it occurs."""
-    lengths = [n for n, of in rows.groupby("length") if of["regular"].nunique() == 2]
+    lengths = [
+        n for n, length_rows in rows.groupby("length") if length_rows["regular"].nunique() == 2
+    ]
     cells = []
     for n in lengths:
         for rule in (True, False):
@@ -299,8 +314,8 @@ def subtract_irregular(rows: pd.DataFrame) -> Interval:
     sums = group_sums(np.stack(cells, 1), rows["lemma"].to_numpy())
 
     def statistic(totals: np.ndarray) -> np.ndarray:
-        kept, n = totals.reshape(len(totals), len(lengths), 2, 2).transpose(3, 0, 1, 2)
-        share = np.divide(kept, n, out=np.zeros_like(kept), where=n > 0)
+        preserved, n = totals.reshape(len(totals), len(lengths), 2, 2).transpose(3, 0, 1, 2)
+        share = np.divide(preserved, n, out=np.zeros_like(preserved), where=n > 0)
         weight = n.sum(2) * (n > 0).all(2)
         return ((share[..., 0] - share[..., 1]) * weight).sum(1) / weight.sum(1)
 

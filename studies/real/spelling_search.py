@@ -26,12 +26,12 @@ def search_scheme(
 ) -> dict[str, pd.DataFrame]:
     """The table of the schemes that the search tried on words that are not tested, the shortest description first."""
     out.mkdir(parents=True, exist_ok=True)
-    kept = np.flatnonzero(~tested)
-    np.savez(out / FILE, state=states[kept].astype(np.float32))
+    indices = np.flatnonzero(~tested)
+    np.savez(out / FILE, state=states[indices].astype(np.float32))
     sequences = {
-        "sample": np.arange(len(kept)),
-        "sequence": [" ".join(words.forms[i]) for i in kept],
-        "document": [words.lemmas[i] for i in kept],
+        "sample": np.arange(len(indices)),
+        "sequence": [" ".join(words.forms[i]) for i in indices],
+        "document": [words.lemmas[i] for i in indices],
     }
     pd.DataFrame(sequences).to_csv(out / TOKENS, index=False)
     store = tp.import_store(out / FILE, out / "store", resume=True)

@@ -1,4 +1,4 @@
-"""Question c, controls: how well the roles of letters explain the states of networks that learnt nothing."""
+"""Question c, controls: how well the roles of letters explain the states of networks that learned nothing."""
 
 from collections.abc import Callable
 from functools import partial
@@ -22,22 +22,22 @@ def measure_twin(
     roles, tested = label(words, "left*right"), choose_tested(words, seed)
     pairs = [p for p, t in zip(pair_up(words.forms, roles), tested, strict=True) if t]
     rows: dict[str, Any] = {"twin": kind, "seed": seed, "lemma": words.groups[tested]}
-    for name, of in (("", states), ("twin_", encode_words(make(seed), words.forms))):
-        fit = fit_roles(words, of, tested, roles, "saturated", seed)
-        rows[f"{name}error"] = ((of[tested] - fit.encode(pairs)) ** 2).sum(1)
-        rows[f"{name}total"] = ((of[tested] - of[~tested].mean(0)) ** 2).sum(1)
+    for name, vectors in (("", states), ("twin_", encode_words(make(seed), words.forms))):
+        fit = fit_roles(words, vectors, tested, roles, "saturated", seed)
+        rows[f"{name}error"] = ((vectors[tested] - fit.encode(pairs)) ** 2).sum(1)
+        rows[f"{name}total"] = ((vectors[tested] - vectors[~tested].mean(0)) ** 2).sum(1)
     return {"words": pd.DataFrame(rows)}
 
 
 def measure_twins(model: Pronouncer, words: Words, states: States, runs: Path) -> pd.DataFrame:
     """The rows of all twins."""
-    parts = []
+    jobs = []
     for kind, (make, seeds) in TWINS.items():
         for seed in range(seeds):
             measured = partial(measure_twin, words, states, partial(make, model), kind, seed)
-            parts.append(Part(runs / f"twin-{kind}-{seed}", measured))
-            parts[-1].finish()
-    return join_parts(parts, "words")
+            jobs.append(Part(runs / f"twin-{kind}-{seed}", measured))
+            jobs[-1].finish()
+    return join_parts(jobs, "words")
 
 
 def start_anew(module: Pronouncer, seed: int) -> Pronouncer:
@@ -63,11 +63,11 @@ TWINS = {"untrained": (start_anew, 5), "permuted": (permute_weights, 2)}  # and 
 
 def summarize_twins(rows: pd.DataFrame) -> pd.DataFrame:
     """A row a twin: R² of the trained network and of the twin, and their difference."""
-    found = []
-    for key, of in rows.groupby(["twin", "seed"], sort=False):
-        sums = error_sums(of, "twin_error", "twin_total", "error", "total")
+    table_rows = []
+    for key, twin_rows in rows.groupby(["twin", "seed"], sort=False):
+        sums = error_sums(twin_rows, "twin_error", "twin_total", "error", "total")
         gap = bootstrap(sums, lambda t: t[:, 2] / t[:, 3] - t[:, 0] / t[:, 1])
-        both = 1 - sums.sum(0)[[0, 2]] / sums.sum(0)[[1, 3]]
-        about = dict(zip(("twin", "seed"), key, strict=True))
-        found.append(about | {"r2_twin": both[0], "r2": both[1]} | gap.columns("difference"))
-    return pd.DataFrame(found)
+        r2 = 1 - sums.sum(0)[[0, 2]] / sums.sum(0)[[1, 3]]
+        columns = dict(zip(("twin", "seed"), key, strict=True))
+        table_rows.append(columns | {"r2_twin": r2[0], "r2": r2[1]} | gap.columns("difference"))
+    return pd.DataFrame(table_rows)

@@ -14,8 +14,8 @@ from tprprobe.gold.blocks import read_blocks, rows
 
 WORD, STRESS = re.compile(r"[a-z]{2,14}"), re.compile(r"\d")
 TREEBANK = "conllu/en_ewt-ud-{split}.conllu.gz"
-ROUNDS, MOST = 6, 2  # of the alignment; phonemes of a letter
-LEAST = 1e-4  # the probability of what a letter was never seen to sound like
+ROUNDS, MAX_PHONEMES = 6, 2  # of the alignment; phonemes of a letter
+MIN_PROBABILITY = 1e-4  # the probability of what a letter was never seen to sound like
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Words:
     @cached_property
     def aligned(self) -> list[list[str]]:
         """The phonemes of every letter of every word."""
-        return align(self.forms, [each.split() for each in self.sounds])
+        return align(self.forms, [sound.split() for sound in self.sounds])
 
     @cached_property
     def syllables(self) -> list[list[str]]:
@@ -54,17 +54,17 @@ class Words:
     def regular(self) -> np.ndarray:
         """True for a word whose every letter sounds (stress aside) as it mostly does between these neighbors,
         in words of other lemmas."""
-        seen: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+        counts: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
         cells = [
             [(pad[i : i + 3], STRESS.sub("", sound)) for i, sound in enumerate(letters)]
             for pad, letters in zip((f"#{f}#" for f in self.forms), self.aligned, strict=True)
         ]
         for word, lemma in zip(cells, self.lemmas, strict=True):
             for context, sound in word:
-                seen[context][sound, lemma] += 1
+                counts[context][sound, lemma] += 1
         return np.array(
             [
-                all(sound == _commonest(seen[context], lemma) for context, sound in word)
+                all(sound == _commonest(counts[context], lemma) for context, sound in word)
                 for word, lemma in zip(cells, self.lemmas, strict=True)
             ]
         )
@@ -72,11 +72,15 @@ class Words:
 
 def _commonest(counts: Counter[tuple[str, str]], lemma: str) -> str | None:
     """The commonest sound of a letter among words of other lemmas."""
-    others: Counter[str] = Counter()
-    for (sound, of), n in counts.items():
-        if of != lemma:
-            others[sound] += n
-    return max(sorted(others), key=others.__getitem__) if others else None
+    counts_elsewhere: Counter[str] = Counter()
+    for (sound, owner), n in counts.items():
+        if owner != lemma:
+            counts_elsewhere[sound] += n
+    return (
+        max(sorted(counts_elsewhere), key=counts_elsewhere.__getitem__)
+        if counts_elsewhere
+        else None
+    )
 
 
 def read_forms(folder: Path, split: str = "train") -> tuple[list[str], list[str]]:
@@ -106,30 +110,36 @@ def align(words: Sequence[str], sounds: Sequence[Sequence[str]]) -> list[list[st
     goes along the diagonal.
     """
     costs: Mapping[str, Mapping[str, float]] | None = None
-    found: list[list[str]] = []
+    alignments: list[list[str]] = []
     for _ in range(ROUNDS):
-        found = [_best(w, s, costs) for w, s in zip(words, sounds, strict=True)]
+        alignments = [_best(w, s, costs) for w, s in zip(words, sounds, strict=True)]
         counts: dict[str, Counter[str]] = defaultdict(Counter)
-        for word, letters in zip(words, found, strict=True):
+        for word, letters in zip(words, alignments, strict=True):
             for letter, sound in zip(word, letters, strict=True):
                 counts[letter][sound] += 1
         costs = {
-            letter: {s: -float(np.log(n / of.total())) for s, n in of.items()}
-            for letter, of in counts.items()
+            letter: {
+                s: -float(np.log(n / sounds_of_letter.total())) for s, n in sounds_of_letter.items()
+            }
+            for letter, sounds_of_letter in counts.items()
         }
-    return found
+    return alignments
 
 
 def _best(
     word: str, sounds: Sequence[str], costs: Mapping[str, Mapping[str, float]] | None
 ) -> list[str]:
     """The cheapest way to share the phonemes of a word among its letters."""
-    n, most, never = len(sounds), max(MOST, -(-len(sounds) // len(word))), -float(np.log(LEAST))
+    n, limit, never = (
+        len(sounds),
+        max(MAX_PHONEMES, -(-len(sounds) // len(word))),
+        -float(np.log(MIN_PROBABILITY)),
+    )
     total, steps = {0: 0.0}, []
     for i, letter in enumerate(word):
         costs_of, reached, step = costs[letter] if costs else {}, {}, {}
         for j, cost in total.items():
-            for k in range(min(most, n - j) + 1):
+            for k in range(min(limit, n - j) + 1):
                 if costs is None:  # the middle of the phonemes beside that of the letter
                     added = abs((j + k / 2) / n - (i + 0.5) / len(word)) + 0.5 * abs(k - 1)
                 else:
@@ -137,11 +147,11 @@ def _best(
                 if cost + added < reached.get(j + k, np.inf):
                     reached[j + k], step[j + k] = cost + added, k
         total, steps = reached, [*steps, step]
-    shares, at = [], n
+    shares, position = [], n
     for step in reversed(steps):
-        k = step[at]
-        shares.append(" ".join(sounds[at - k : at]))
-        at -= k
+        k = step[position]
+        shares.append(" ".join(sounds[position - k : position]))
+        position -= k
     return shares[::-1]
 
 
@@ -152,12 +162,12 @@ def is_vowel(phoneme: str) -> bool:
 
 def _onsets(sounds: Sequence[str]) -> set[tuple[str, ...]]:
     """The groups of consonants that begin a word."""
-    found: set[tuple[str, ...]] = {()}
-    for each in sounds:
-        phonemes = each.split()
-        first = next((i for i, p in enumerate(phonemes) if is_vowel(p)), 0)
-        found.add(tuple(phonemes[:first]))
-    return found
+    onsets: set[tuple[str, ...]] = {()}
+    for word in sounds:
+        phonemes = word.split()
+        vowel_index = next((i for i, p in enumerate(phonemes) if is_vowel(p)), 0)
+        onsets.add(tuple(phonemes[:vowel_index]))
+    return onsets
 
 
 def place_in_syllables(letters: Sequence[str], onsets: set[tuple[str, ...]]) -> list[str]:
@@ -166,28 +176,28 @@ def place_in_syllables(letters: Sequence[str], onsets: set[tuple[str, ...]]) -> 
     Between two vowels the longest group of consonants that can begin a word belongs to the second. A silent
     letter goes with the one before it, a first one with the onset.
     """
-    flat = [(p, i) for i, each in enumerate(letters) for p in each.split()]
+    flat = [(p, i) for i, sound in enumerate(letters) for p in sound.split()]
     nuclei = [k for k, (p, _) in enumerate(flat) if is_vowel(p)]
     places: dict[int, str] = {}
     for k, (_, letter) in enumerate(flat):
-        before = sum(at <= k for at in nuclei)
+        before = sum(nucleus <= k for nucleus in nuclei)
         if k in nuclei:
             places[letter] = f"{before - 1}.nucleus"
         elif letter not in places:
-            after = next((at for at in nuclei if at > k), None)
-            start = max((at + 1 for at in nuclei if at < k), default=0)
+            after = next((nucleus for nucleus in nuclei if nucleus > k), None)
+            start = max((nucleus + 1 for nucleus in nuclei if nucleus < k), default=0)
             if after is None:
                 slot = f"{max(before - 1, 0)}.coda"
             else:
                 group = tuple(p for p, _ in flat[start:after])
-                cut = next(
+                coda_length = next(
                     c for c in range(len(group) + 1) if c == len(group) or group[c:] in onsets
                 )
-                is_onset = k - start >= cut or not before
+                is_onset = k - start >= coda_length or not before
                 slot = f"{before}.onset" if is_onset else f"{before - 1}.coda"
             places[letter] = slot
-    last, found = "0.onset", []
+    place, places_of_letters = "0.onset", []
     for i in range(len(letters)):
-        last = places.get(i, last)
-        found.append(last)
-    return found
+        place = places.get(i, place)
+        places_of_letters.append(place)
+    return places_of_letters

@@ -100,9 +100,9 @@ def measure_shares(
         bindings = [shuffle_roles(pairs, rng) for pairs in bindings]
     vectors = states[rows, step] if states.ndim == 3 else states[rows]
     shares = BindingComponents(random_state=SHARE_SEED).fit(bindings, vectors)
-    for part, share, low, high in shares.shares_[["step", "share", "low", "high"]].to_numpy():
+    for component, share, low, high in shares.shares_[["step", "share", "low", "high"]].to_numpy():
         values = {"share": float(share), "low": float(low), "high": float(high)}
-        yield {"step": n_bound, "part": part, "n": len(rows), **values}
+        yield {"step": n_bound, "part": component, "n": len(rows), **values}
 
 
 def shuffle_roles(bindings: Sequence[Binding], rng: np.random.Generator) -> list[Binding]:

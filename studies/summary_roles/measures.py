@@ -49,10 +49,10 @@ def measure_model(folder: Path, steps: Mapping[int, Path], scratch: Path) -> dic
     """
     model = require_model(load_model(folder), "which no study trains")
     data = load_data(DATA, split=SPLIT, n=REPORTS + REFERENCES, seed=SEED)
-    read, others = data[:REPORTS], data[REPORTS:]
-    columns = probe_reports(model, read, scratch)
-    shares, along = measure_discreteness(steps, read)
-    columns |= shares | write_snapped(model, read, others)
+    reports, references = data[:REPORTS], data[REPORTS:]
+    columns = probe_reports(model, reports, scratch)
+    shares, along = measure_discreteness(steps, reports)
+    columns |= shares | write_snapped(model, reports, references)
     return {"reports": pd.DataFrame(columns), "discreteness": along}
 
 
@@ -67,23 +67,25 @@ def probe_reports(model: Model, data: Dataset, scratch: Path) -> Columns:
     controls, ``pos.1.role.untrained`` ….
     """
     names = list(find_sites(model))
-    sites = [each for each in VECTORS if matching(names, each)]
-    kept = [*sites, *matching(names, "decoder.*.cross.role_weights")]
-    store = extract(model, data, kept, scratch / "store", 0, control_samples=len(data))
+    sites = [pattern for pattern in VECTORS if matching(names, pattern)]
+    extracted_sites = [*sites, *matching(names, "decoder.*.cross.role_weights")]
+    store = extract(model, data, extracted_sites, scratch / "store", 0, control_samples=len(data))
     linear: dict[str, Any] = {"estimator": "linear", "most": 0, "information": False}
     probe(store, "all", out=scratch / "probes", sites=sites, controls=(), **linear)
-    found = [pd.read_parquet(scratch / "probes" / "documents.parquet")]
+    counts = [pd.read_parquet(scratch / "probes" / "documents.parquet")]
     if roles := sorted(matching(store.sites, VECTORS[0])):
-        beside = scratch / "controls"
-        probe(store, "pos", out=beside, sites=roles[-1], controls=CONTROLS, **linear)
-        found.append(pd.read_parquet(beside / "documents.parquet"))
-    return dict(_counted(pd.concat(found), [each.source for each in data]))
+        control_folder = scratch / "controls"
+        probe(store, "pos", out=control_folder, sites=roles[-1], controls=CONTROLS, **linear)
+        counts.append(pd.read_parquet(control_folder / "documents.parquet"))
+    return dict(_counted(pd.concat(counts), [source.source for source in data]))
 
 
 def _counted(counts: pd.DataFrame, sources: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
     counts = counts[counts["side"] == "target"]
-    for (task, site, control), part in counts.groupby(["task", "site", "control"], sort=False):
-        by_report: Any = part.drop_duplicates("document").set_index("document")
+    for (task, site, control), site_counts in counts.groupby(
+        ["task", "site", "control"], sort=False
+    ):
+        by_report: Any = site_counts.drop_duplicates("document").set_index("document")
         rows = by_report[["hit", "false", "missed"]].reindex(sources).fillna(0).astype(int)
         cells = [f"{2 * hit}/{2 * hit + false + missed}" for hit, false, missed in rows.to_numpy()]
         yield _named(str(task), str(site), str(control)), cells
@@ -104,7 +106,7 @@ def measure_discreteness(steps: Mapping[int, Path], data: Dataset) -> tuple[Colu
     and tokens), and by layer; both empty for a model without a dictionary of roles.
     """
     columns: Columns = {}
-    parts = []
+    tables = []
     for step, folder in steps.items():
         model = require_model(load_model(folder), "which no study trains")
         if not (sites := find_weights(model)):
@@ -112,8 +114,8 @@ def measure_discreteness(steps: Mapping[int, Path], data: Dataset) -> tuple[Colu
         pairs = encode_pairs(data, require_vocabulary(model))
         rows = read_block(model, pairs, sites, model.config.pad).rows
         columns[f"{PEAK}.{step}"] = _peaks(rows, pairs)
-        parts.append(pool_roles(measure_roles(rows), ["sublayer", "layer"]).assign(step=step))
-    return columns, pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+        tables.append(pool_roles(measure_roles(rows), ["sublayer", "layer"]).assign(step=step))
+    return columns, pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 
 def _peaks(weights: Mapping[str, np.ndarray], pairs: Pairs) -> list[str]:
@@ -131,21 +133,23 @@ def _peaks(weights: Mapping[str, np.ndarray], pairs: Pairs) -> list[str]:
 # ---- snapping ---------------------------------------------------------------------------------------
 
 
-def write_snapped(model: Model, data: Dataset, others: Dataset) -> Columns:
+def write_snapped(model: Model, data: Dataset, references_data: Dataset) -> Columns:
     """The scores of summaries that are written as trained and while the roles are edited; of role
     distributions one-hot and their mean, of continuous roles the mean and centers of clusters.
     """
     names = list(find_sites(model))
     recipes = (DISCRETE_ROLES, CONTINUOUS_ROLES)  # a dictionary's weights come before its roles
-    recipe = next((each for each in recipes if any(matching(names, s) for s in each.sites)), None)
+    recipe = next(
+        (recipe_ for recipe_ in recipes if any(matching(names, s) for s in recipe_.sites)), None
+    )
     if recipe is None:
         return {}
-    pairs = encode_pairs(others, require_vocabulary(model))
+    pairs = encode_pairs(references_data, require_vocabulary(model))
     references = read_references(model, pairs, select(recipe.sites, names), recipe.seed)
     columns = _scored(PLAIN, evaluate(model, data))
-    for told, edits in list_edits(recipe, references):
+    for title, edits in list_edits(recipe, references):
         with intervene(model, edits):
-            columns |= _scored(told, evaluate(model, data))
+            columns |= _scored(title, evaluate(model, data))
     return columns
 
 

@@ -25,39 +25,43 @@ COMPANIONS = {  # what is other in them
     SIX: "With six decoder layers, narrower",
 }
 FILES = {"reports": "roles.csv.gz", "discreteness": "discreteness.csv"}
-RUNS, KEPT = "runs", "roles"
+RUNS, ROLES_FOLDER = "runs", "roles"
 ALONG = ["run", "step", "sublayer", "layer", "n_distributions", "above_98", "above_90", "entropy"]
 
 
 def measure_missing(study: Path) -> None:
     """Every finished model's tables, kept in its folder; of one that was cut off all is made anew."""
-    finished = [each.parent for each in sorted((study / RUNS).glob(f"*/{ANSWERS}"))]
-    missing = [each for each in finished if not (each / KEPT).is_dir()]
+    finished = [path.parent for path in sorted((study / RUNS).glob(f"*/{ANSWERS}"))]
+    missing = [path for path in finished if not (path / ROLES_FOLDER).is_dir()]
     for folder in track(missing, "roles", len(missing)):
-        steps = {int(each.name): each for each in (folder / STEPS).glob("*")}
+        steps = {int(step.name): step for step in (folder / STEPS).glob("*")}
         steps |= {int(read_json(folder / ANSWERS)["steps"]): folder / MODEL}
         with TemporaryDirectory() as scratch:
-            found = measure_model(folder / MODEL, dict(sorted(steps.items())), Path(scratch))
+            measured = measure_model(folder / MODEL, dict(sorted(steps.items())), Path(scratch))
         tables = {
             FILES[name]: csv_bytes(table, FILES[name])
-            for name, table in found.items()
+            for name, table in measured.items()
             if len(table)
         }
-        write_folder(folder / KEPT, tables)
+        write_folder(folder / ROLES_FOLDER, tables)
 
 
 def collect_roles(study: Path, home: Path) -> list[Path]:
     """The two tables in the folder ``home``, with the runs that they had and those of the study."""
-    kept = _read(home) if (home / FILES["reports"]).is_file() else None
-    known: Any = {} if kept is None else {name: kept.of_run(name) for name in kept.runs["run"]}
-    for folder in sorted((study / RUNS).glob(f"*/{KEPT}")):
-        known[folder.parent.name] = [
+    stored = _read(home) if (home / FILES["reports"]).is_file() else None
+    tables_of_run: Any = (
+        {} if stored is None else {name: stored.of_run(name) for name in stored.runs["run"]}
+    )
+    for folder in sorted((study / RUNS).glob(f"*/{ROLES_FOLDER}")):
+        tables_of_run[folder.parent.name] = [
             pd.read_csv(folder / file) if (folder / file).is_file() else pd.DataFrame()
             for file in FILES.values()
         ]
-    order = sorted(known, key=lambda run: (run.rpartition("-")[2], run))
-    reports = [known[run][0].add_prefix(f"{run}:") for run in order]
-    along = [known[run][1].assign(run=run)[ALONG] for run in order if len(known[run][1])]
+    order = sorted(tables_of_run, key=lambda run: (run.rpartition("-")[2], run))
+    reports = [tables_of_run[run][0].add_prefix(f"{run}:") for run in order]
+    along = [
+        tables_of_run[run][1].assign(run=run)[ALONG] for run in order if len(tables_of_run[run][1])
+    ]
     tables = (
         pd.concat(reports, axis=1),
         pd.concat(along) if along else pd.DataFrame(columns=ALONG),
@@ -83,16 +87,24 @@ class Roles:
     @property
     def runs(self) -> pd.DataFrame:
         """run, variant, seed."""
-        names = list(dict.fromkeys(str(each).partition(":")[0] for each in self.reports))
-        parts = [name.rpartition("-") for name in names]
-        rows = [(name, part[0], int(part[2])) for name, part in zip(names, parts, strict=True)]
+        names = list(dict.fromkeys(str(column_).partition(":")[0] for column_ in self.reports))
+        name_parts = [name.rpartition("-") for name in names]
+        rows = [
+            (name, fields[0], int(fields[2]))
+            for name, fields in zip(names, name_parts, strict=True)
+        ]
         return pd.DataFrame(rows, columns=["run", "variant", "seed"])
 
     def of_run(self, run: str) -> list[pd.DataFrame]:
         """The two tables of one run, as its folder has them."""
-        own = self.reports[[each for each in self.reports if str(each).startswith(f"{run}:")]]
+        report_columns = self.reports[
+            [column_ for column_ in self.reports if str(column_).startswith(f"{run}:")]
+        ]
         along = self.discreteness[self.discreteness["run"] == run]
-        return [own.rename(columns=lambda name: name.partition(":")[2]), along.drop(columns="run")]
+        return [
+            report_columns.rename(columns=lambda name: name.partition(":")[2]),
+            along.drop(columns="run"),
+        ]
 
     def seeds(self, *variants: str) -> list[int]:
         """The seeds that all of these variants have."""
@@ -105,16 +117,18 @@ class Roles:
         A ratio of sums R = Σ num / Σ den counts as R + (num − R den) / mean(den) of a report: its mean
         over reports is R, its variance that of R (delta method).
         """
-        named = zip(*self.runs[["run", "variant"]].to_numpy().T, strict=True)
-        own = {
+        runs_and_variants = zip(*self.runs[["run", "variant"]].to_numpy().T, strict=True)
+        weights_of_run = {
             run: {f"{run}:{measure}": weight for measure, weight in weights[variant].items()}
-            for run, variant in named
+            for run, variant in runs_and_variants
             if variant in weights
         }
         scores = {
-            column(run, EXACT): sum(weight * self._values(name) for name, weight in parts.items())
-            for run, parts in own.items()
-            if all(name in self.reports for name in parts)
+            column(run, EXACT): sum(
+                weight * self._values(name) for name, weight in weights_of_column.items()
+            )
+            for run, weights_of_column in weights_of_run.items()
+            if all(name in self.reports for name in weights_of_column)
         }
         runs = self.runs[self.runs["run"].isin(list(scores))].reset_index(drop=True)
         study = Study(STUDY, runs, pd.DataFrame(), pd.DataFrame(scores))

@@ -25,10 +25,10 @@ def main(
         measure_missing(runs, seed)
     table = collect_cells(runs)
     write_file(CELLS, table.round(4).to_csv(index=False))
-    found = compare(table)
-    typer.echo(f"{len(found.cells)} cells; median absolute difference {found.median:.3f}")
-    typer.echo(f"sign right of {found.right} of {len(found.differences)} large differences")
-    typer.echo(found.far.round(3).to_string(index=False))
+    agreement = compare(table)
+    typer.echo(f"{len(agreement.cells)} cells; median absolute difference {agreement.median:.3f}")
+    typer.echo(f"sign right of {agreement.right} of {len(agreement.differences)} large differences")
+    typer.echo(agreement.far.round(3).to_string(index=False))
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ from tprprobe.errors import InputError
 from tprprobe.files.lines import read_lines
 from tprprobe.models import build
 
-FITTED, TESTED = "data/example.data_from_dev", "data/example.data_from_test"
-PARTS = ("encoder", "decoder")
+TRAIN, TESTED = "data/example.data_from_dev", "data/example.data_from_test"
+STACKS = ("encoder", "decoder")
 
 
 def check_checkout(folder: Path) -> None:
@@ -23,8 +23,8 @@ def check_checkout(folder: Path) -> None:
     Raises:
         InputError: it lacks a file.
     """
-    wanted = [FITTED, TESTED, *(f"models/{part}_example.weights" for part in PARTS)]
-    if missing := [name for name in wanted if not (folder / name).is_file()]:
+    required = [TRAIN, TESTED, *(f"models/{stack}_example.weights" for stack in STACKS)]
+    if missing := [name for name in required if not (folder / name).is_file()]:
         raise InputError(
             f"{folder} lacks {missing[0]}: git clone https://github.com/tommccoy1/tpdn {folder}"
         )
@@ -34,10 +34,10 @@ def load_authors(folder: Path) -> Any:
     """The network that made the encodings; rows of special symbols, which theirs lacks, are zero."""
     model: Any = build({"architecture": "bottleneck"}).eval()
     state = {name: torch.zeros_like(value) for name, value in model.state_dict().items()}
-    for part in PARTS:
-        path = folder / "models" / f"{part}_example.weights"
+    for stack in STACKS:
+        path = folder / "models" / f"{stack}_example.weights"
         for name, value in torch.load(path, "cpu", weights_only=True).items():
-            state[f"{part}.{name}"][-len(value) :] = value
+            state[f"{stack}.{name}"][-len(value) :] = value
     model.load_state_dict(state)
     model.vocabulary, model.name = SymbolTable((*SPECIALS, *SYMBOLS["digits"])), "tpdn-example"
     return model

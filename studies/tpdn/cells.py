@@ -30,16 +30,19 @@ def collect_cells(runs: Path) -> pd.DataFrame:
     scores = scores.assign(control=scores["control"].fillna(""))
     keys = [*CELL, "seed"]
     main = scores[(scores["family"] == FAMILY) & (scores["control"] == "")].set_index(keys)
-    found = main[["accuracy", "r2", "n", "n_fit"]].copy()
+    cells = main[["accuracy", "r2", "n", "n_fit"]].copy()
     for end in ("", "_low", "_high"):
-        found[f"substitution{end}"] = main[f"substitution{end}"]
+        cells[f"substitution{end}"] = main[f"substitution{end}"]
     controls = {"additive": ("additive", "")}
-    controls |= {f"shuffled {of}": (FAMILY, f"shuffled {of}") for of in ("roles", "fillers")}
+    controls |= {
+        f"shuffled {shuffled_part}": (FAMILY, f"shuffled {shuffled_part}")
+        for shuffled_part in ("roles", "fillers")
+    }
     for name, (family, control) in controls.items():
-        chosen = scores[(scores["family"] == family) & (scores["control"] == control)]
-        found[name] = chosen.set_index(keys)["substitution"]
-    known = pd.read_csv(PUBLISHED)
-    table = found.reset_index().merge(known, on=CELL, how="left")
+        control_scores = scores[(scores["family"] == family) & (scores["control"] == control)]
+        cells[name] = control_scores.set_index(keys)["substitution"]
+    published = pd.read_csv(PUBLISHED)
+    table = cells.reset_index().merge(published, on=CELL, how="left")
     order = {name: i for i, name in enumerate(SCHEMES)}
     return table.sort_values(
         [*MODEL, "seed", "roles"], key=lambda c: c.map(order) if c.name == "roles" else c
@@ -84,27 +87,33 @@ class Agreement:
         return far.sort_values("difference", key=abs, ascending=False)
 
 
-def compare(table: pd.DataFrame, least: float = 0.0) -> Agreement:
-    """The agreement of a table of cells, of models of at ``least`` this accuracy, with the published numbers."""
-    table = table[table.groupby(MODEL)["accuracy"].transform("mean") >= least]
+def compare(table: pd.DataFrame, min_accuracy: float = 0.0) -> Agreement:
+    """The agreement of a table of cells, of models of at least ``min_accuracy``, with the published numbers."""
+    table = table[table.groupby(MODEL)["accuracy"].transform("mean") >= min_accuracy]
     numbers = ["substitution", "substitution_low", "substitution_high", "accuracy", "published"]
     cells = table.groupby(CELL, sort=False, as_index=False)[numbers].mean()
     cells["difference"] = cells["substitution"] - cells["published"]
     pairs = cells.merge(cells, on=MODEL, suffixes=("", "_other"))
     printed = pairs["published"] - pairs["published_other"]
-    here = pairs["substitution"] - pairs["substitution_other"]
-    large = pairs.assign(printed=printed, here=here, right=np.sign(printed) == np.sign(here))
+    measured = pairs["substitution"] - pairs["substitution_other"]
+    large = pairs.assign(
+        printed=printed, here=measured, right=np.sign(printed) == np.sign(measured)
+    )
     return Agreement(cells, large[printed.round(4) > LARGE].reset_index(drop=True))
 
 
-def compare_trainings(one: pd.DataFrame, other: pd.DataFrame, least: float) -> pd.Series:
-    """By model, how much more substitution ``one`` training gives than the ``other``, schemes and seeds averaged; of
-    models of at least this accuracy under both.
+def compare_trainings(
+    training: pd.DataFrame, reference: pd.DataFrame, min_accuracy: float
+) -> pd.Series:
+    """By model, how much more substitution ``training`` gives than ``reference``, schemes and seeds averaged; of
+    models of at least ``min_accuracy`` under both.
     """
     means = [
         table.groupby(MODEL)[["substitution", "accuracy"]].mean().add_suffix(f"_{end}")
-        for end, table in (("one", one), ("other", other))
+        for end, table in (("one", training), ("other", reference))
     ]
-    both = means[0].join(means[1], how="inner")
-    able = both[(both["accuracy_one"] >= least) & (both["accuracy_other"] >= least)]
+    joined = means[0].join(means[1], how="inner")
+    able = joined[
+        (joined["accuracy_one"] >= min_accuracy) & (joined["accuracy_other"] >= min_accuracy)
+    ]
     return able["substitution_one"] - able["substitution_other"]

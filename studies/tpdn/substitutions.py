@@ -45,14 +45,14 @@ class Decoder:
     def __call__(
         self, vectors: Float[np.ndarray, "sequence d_model"], sequences: list[list[str]]
     ) -> Bool[np.ndarray, " sequence"]:
-        texts = [" ".join(each) for each in sequences]
-        answers = [" ".join(self.answer(each)) for each in sequences]
+        texts = [" ".join(sequence) for sequence in sequences]
+        answers = [" ".join(self.answer(sequence)) for sequence in sequences]
         pairs = encode_texts(texts, answers, require_vocabulary(self.model))
         pad = self.model.config.pad
         source, target = pairs.batch(torch.arange(len(pairs)), pad)
         with intervene(self.model, {self.site: self.place(vectors, sequences)}):
-            written = self.model(source, target[:, :-1]).argmax(-1)
-        return ((written == target[:, 1:]) | (target[:, 1:] == pad)).all(1).numpy()
+            predicted = self.model(source, target[:, :-1]).argmax(-1)
+        return ((predicted == target[:, 1:]) | (target[:, 1:] == pad)).all(1).numpy()
 
     def place(
         self, vectors: Float[np.ndarray, "sequence d_model"], _sequences: list[list[str]]
@@ -76,14 +76,14 @@ def measure(trained: Trained, runs: Path) -> pd.DataFrame:
         store = extract(model, data, [SITE], Path(folder) / "store")
         decoder = Decoder(model, trained.task)
         fit = decompose(store, SITE, list(SCHEMES), family=FAMILY, decoder=decoder)
-    about = trained._asdict() | {"accuracy": exact_matches(model, test)[0].mean()}
-    return fit.scores.assign(**about)[[*about, *fit.scores]]
+    facts = trained._asdict() | {"accuracy": exact_matches(model, test)[0].mean()}
+    return fit.scores.assign(**facts)[[*facts, *fit.scores]]
 
 
 def measure_missing(runs: Path, seed: int) -> None:
     """Measures every trained model whose scores the folder lacks."""
-    for trained in filter(lambda each: each.folder(runs).exists(), list_models(seed)):
+    for trained in filter(lambda model: model.folder(runs).exists(), list_models(seed)):
         file = runs / trained.name / SCORES
-        with held(file.with_suffix(".lock"), wait=False) as mine:
-            if mine and not file.exists():
+        with held(file.with_suffix(".lock"), wait=False) as is_held:
+            if is_held and not file.exists():
                 write_file(file, measure(trained, runs).to_csv(index=False))

@@ -64,16 +64,16 @@ def list_models(seed: int) -> Iterator[Trained]:
 def train_missing(runs: Path, models: Iterable[Any]) -> None:
     """Trains those models that the folder lacks and no other process is training."""
     for model in models:
-        with held(runs / model.name / "shared.lock", wait=False) as mine:
-            if mine and not model.folder(runs).exists():
+        with held(runs / model.name / "shared.lock", wait=False) as is_held:
+            if is_held and not model.folder(runs).exists():
                 train(model.recipe, runs / model.name, resume=True, load_pool=load_pool)
 
 
 def load_pool(mixes: list[Mix], vocabulary: Codec, device: torch.device) -> Pool:
     """The examples of a stage, loaded once for all models of a task."""
-    return _loaded(tuple(each.model_dump_json() for each in mixes), vocabulary, device)
+    return _loaded(tuple(mix.model_dump_json() for mix in mixes), vocabulary, device)
 
 
 @cache
 def _loaded(mixes: tuple[str, ...], vocabulary: Any, device: torch.device) -> Pool:
-    return Pool.load([Mix.model_validate_json(each) for each in mixes], vocabulary, device)
+    return Pool.load([Mix.model_validate_json(mix) for mix in mixes], vocabulary, device)

@@ -132,10 +132,10 @@ def test_steps_are_told_with_gains_and_controls_of_the_same_fit():
         "r2": [0.5, 0.6, 0.7, 0.4, 0.9, 0.8],
         "gain": [None, 0.1, 0.1, None, None, None],
         "beyond": [None, None, 0.1, None, None, None],
-        "learnt": [None, None, 0.05, None, None, None],
+        "learned": [None, None, 0.05, None, None, None],
     }
     scores = pd.DataFrame(rows).assign(site="s", roles="left", n_roles=5, twin="permuted")
-    for name in ("r2", "gain", "beyond", "learnt"):
+    for name in ("r2", "gain", "beyond", "learned"):
         scores = scores.assign(
             **{f"{name}_low": scores[name] - 0.02, f"{name}_high": scores[name] + 0.02}
         )
@@ -165,8 +165,8 @@ def test_the_overview_has_the_questions_of_examine_and_refuses_a_damaged_file(tm
     picture.write_bytes(b"")
     names = ("heading", "text", "lack", "picture")
     section = dict.fromkeys(names, "What?") | {"picture": "figures/heads.png"}
-    other = section | {"picture": "../../secret.png"}
-    file.write_text(json.dumps({"lines": [], "sections": [section, other]}))
+    outside = section | {"picture": "../../secret.png"}
+    file.write_text(json.dumps({"lines": [], "sections": [section, outside]}))
     assert [path for _, path in read_examination(store)] == [picture, None]
     file.write_text(json.dumps({"sections": [1]}))
     with pytest.raises(InputError, match="examination"):

@@ -114,9 +114,9 @@ def test_no_request_of_another_origin_presses_a_button(port, runs, seed, soaking
         upgrade = HANDSHAKE if rng.random() < 0.4 else {}
         site = {"Sec-Fetch-Site": rng.choice(["cross-site", "same-site", "none", "same-origin"])}
         protocol = {"Sec-WebSocket-Protocol": "streamlit, token, session"} if upgrade else {}
-        given = {**upgrade, **protocol, **site, "Origin": origin, "Cookie": "_streamlit_xsrf=a"}
-        status, content = _ask(port, path, method, **given)
-        assert status in (0, 400, 403, 404, 405), (method, path, given)
+        headers = {**upgrade, **protocol, **site, "Origin": origin, "Cookie": "_streamlit_xsrf=a"}
+        status, content = _ask(port, path, method, **headers)
+        assert status in (0, 400, 403, 404, 405), (method, path, headers)
         assert SECRET.encode() not in content
     assert sorted(runs.rglob("*")) == before
 

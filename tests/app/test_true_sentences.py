@@ -257,7 +257,7 @@ def results(draw):
         )
         has_gain, is_learned = draw(st.booleans()), draw(st.booleans())
         rows = [
-            ends(draw, ["r2", "gain", "learnt"]) | {"family": family, "control": ""}
+            ends(draw, ["r2", "gain", "learned"]) | {"family": family, "control": ""}
             for family in families
         ]
         rows += [
@@ -270,14 +270,14 @@ def results(draw):
             table
             if has_gain
             else table.drop(
-                columns=[column for column in table if column.startswith(("gain", "learnt"))]
+                columns=[column for column in table if column.startswith(("gain", "learned"))]
             )
         )
-        table = table if is_learned or not has_gain else table.assign(learnt=np.nan)
+        table = table if is_learned or not has_gain else table.assign(learned=np.nan)
         return (
             (lambda: decompositions.summarize_decomposition(table, site)),
             [table],
-            set(families) | ({"learnt"} if has_gain and is_learned else set()),
+            set(families) | ({"learned"} if has_gain and is_learned else set()),
         )
     if kind == "sweep":
         table = pd.DataFrame(
@@ -358,7 +358,7 @@ def test_every_number_of_a_result_stands_in_its_table(data):
         assert number.strip(",") in numbers, f"{number}: {text}"
     for word, needs in (
         ("bindings", "factored"),
-        ("of which learned", "learnt"),
+        ("of which learned", "learned"),
         ("fillers alone", "bag"),
         ("next token", "next token"),
         ("as predicted", "predicted"),

@@ -31,19 +31,19 @@ def hold_peft(module, _tokenizer, _folder):
     peft = pytest.importorskip("peft", reason="peft is not installed")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        held = peft.get_peft_model(module, peft.LoraConfig(target_modules=["c_attn"]))
-    return held, held
+        wrapped = peft.get_peft_model(module, peft.LoraConfig(target_modules=["c_attn"]))
+    return wrapped, wrapped
 
 
 def hold_nnsight(module, tokenizer, _folder):
     nnsight = pytest.importorskip("nnsight", reason="nnsight is not installed")
-    held = nnsight.LanguageModel(module, tokenizer=tokenizer)
+    wrapped = nnsight.LanguageModel(module, tokenizer=tokenizer)
 
     def call(**batch):
-        with held.trace(batch):
+        with wrapped.trace(batch):
             pass
 
-    return held, call
+    return wrapped, call
 
 
 def hold_bridge(module, _tokenizer, folder):
@@ -52,8 +52,8 @@ def hold_bridge(module, _tokenizer, folder):
 
     boot = lens.TransformerBridge.boot_transformers
     module.config.architectures = ["GPT2LMHeadModel"]
-    held = boot(str(folder), hf_model=module, tokenizer=AutoTokenizer.from_pretrained(folder))
-    return held, lambda **batch: held(batch["input_ids"])
+    wrapped = boot(str(folder), hf_model=module, tokenizer=AutoTokenizer.from_pretrained(folder))
+    return wrapped, lambda **batch: wrapped(batch["input_ids"])
 
 
 HOLDS = {
@@ -68,25 +68,25 @@ HOLDS = {
 @pytest.mark.parametrize("library", HOLDS)
 def test_what_a_library_holds_is_captured_and_changed_as_it_is_called(library, folder):
     module, tokenizer = load(folder)
-    held, call = HOLDS[library](module, tokenizer, folder)
+    wrapped, call = HOLDS[library](module, tokenizer, folder)
     batch = dict(tokenizer(TEXT, return_tensors="pt"))
     expected = module(**batch, output_hidden_states=True)
-    with tp.capture(held, SITES) as acts:
+    with tp.capture(wrapped, SITES) as acts:
         call(**batch)
     state, weights = acts["layers.0.hidden"], acts["layers.0.self.attention"]
     torch.testing.assert_close(state, expected.hidden_states[1], atol=1e-5, rtol=0)
     torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
     with (
-        tp.intervene(held, {"layers.0.hidden": torch.zeros_like}),
-        tp.capture(held, "layers.1.hidden") as changed,
+        tp.intervene(wrapped, {"layers.0.hidden": torch.zeros_like}),
+        tp.capture(wrapped, "layers.1.hidden") as changed,
     ):
         call(**batch)
-    with tp.capture(held, "layers.1.hidden") as unchanged:
+    with tp.capture(wrapped, "layers.1.hidden") as unchanged:
         call(**batch)
     change = changed["layers.1.hidden"] - unchanged["layers.1.hidden"]
     assert change.abs().max() > 1e-3
     torch.testing.assert_close(module(**batch).logits, expected.logits)
-    assert "layers.0.hidden" in set(tp.sites(held)["site"])
+    assert "layers.0.hidden" in set(tp.sites(wrapped)["site"])
 
 
 def test_a_model_in_memory_gives_the_store_that_its_folder_gives(folder, tmp_path):
@@ -97,13 +97,13 @@ def test_a_model_in_memory_gives_the_store_that_its_folder_gives(folder, tmp_pat
         tp.extract(module, texts, "*.hidden", tmp_path / "module", vocabulary=tokenizer),
         tp.extract(tp.load_model(module, tokenizer), texts, "*.hidden", tmp_path / "loaded"),
     ]
-    for other in stores[1:]:
-        assert other.tokens.drop(columns="prediction", errors="ignore").equals(
+    for reopened in stores[1:]:
+        assert reopened.tokens.drop(columns="prediction", errors="ignore").equals(
             stores[0].tokens.drop(columns="prediction", errors="ignore")
         )
         for site in stores[0].sites:
-            np.testing.assert_array_equal(other.read(site), stores[0].read(site))
-            twins = [store.twins["permuted"].read(site) for store in (stores[0], other)]
+            np.testing.assert_array_equal(reopened.read(site), stores[0].read(site))
+            twins = [store.twins["permuted"].read(site) for store in (stores[0], reopened)]
             np.testing.assert_array_equal(twins[0], twins[1])
 
 
@@ -112,9 +112,9 @@ def test_its_mode_stays_and_copies_have_no_sites(folder):
     module.train()
     assert tp.load_model(module, tokenizer) is tp.load_model(module)
     assert module.training
-    again = copy.deepcopy(module)
-    assert set(again.state_dict()) == set(module.state_dict())
-    assert tp.load_model(again, tokenizer) is not tp.load_model(module)
+    module_copy = copy.deepcopy(module)
+    assert set(module_copy.state_dict()) == set(module.state_dict())
+    assert tp.load_model(module_copy, tokenizer) is not tp.load_model(module)
 
 
 def test_a_model_without_tokenizer_reads_ids(folder):
@@ -130,14 +130,18 @@ def test_texts_go_straight_in(folder):
     module, tokenizer = load(folder)
     model: Any = tp.load_model(module, tokenizer)
     short = "a cat"
-    alone = [module(**tokenizer(text, return_tensors="pt")).logits for text in (TEXT, short)]
-    torch.testing.assert_close(model(TEXT), alone[0])
-    both = model([TEXT, short])
-    torch.testing.assert_close(both[1, : alone[1].shape[1]], alone[1][0], atol=1e-5, rtol=1e-4)
-    written = model.generate([TEXT, short], max_length=4)
-    assert written == [model.generate(TEXT, max_length=4), model.generate(short, max_length=4)]
+    single_logits = [
+        module(**tokenizer(text, return_tensors="pt")).logits for text in (TEXT, short)
+    ]
+    torch.testing.assert_close(model(TEXT), single_logits[0])
+    batch_logits = model([TEXT, short])
+    torch.testing.assert_close(
+        batch_logits[1, : single_logits[1].shape[1]], single_logits[1][0], atol=1e-5, rtol=1e-4
+    )
+    answers = model.generate([TEXT, short], max_length=4)
+    assert answers == [model.generate(TEXT, max_length=4), model.generate(short, max_length=4)]
     ids = model.generate(model.read(TEXT), max_length=4)
-    assert model.vocabulary.decode(ids[0].tolist()) == written[0]
+    assert model.vocabulary.decode(ids[0].tolist()) == answers[0]
 
 
 def test_our_own_models_read_texts_too(make_model):
@@ -153,11 +157,11 @@ def test_sentence_transformers_are_read_as_they_encode(tmp_path):
     models = pytest.importorskip("sentence_transformers.models", reason="not installed")
     inner = models.Transformer(str(folder))
     pooling = models.Pooling(inner.get_word_embedding_dimension())
-    held = library.SentenceTransformer(modules=[inner, pooling], device="cpu")
-    with tp.capture(held, "encoder.-1.hidden") as acts:
-        vector = held.encode([TEXT])
+    encoder = library.SentenceTransformer(modules=[inner, pooling], device="cpu")
+    with tp.capture(encoder, "encoder.-1.hidden") as acts:
+        vector = encoder.encode([TEXT])
     np.testing.assert_allclose(acts["encoder.1.hidden"].mean(1).detach(), vector, atol=1e-5)
-    store = tp.extract(held, [TEXT], "encoder.-1.hidden", tmp_path / "store", pool="mean")
+    store = tp.extract(encoder, [TEXT], "encoder.-1.hidden", tmp_path / "store", pool="mean")
     np.testing.assert_allclose(store.read("encoder.1.hidden"), vector, atol=1e-5)
 
 

@@ -53,11 +53,11 @@ def test_with_more_roles_than_dimensions_the_error_is_what_theory_says(seed):
 @given(SEEDS)
 def test_one_hadamard_binding_is_undone_and_crosstalk_is_the_ratio_of_roles(seed):
     fillers, roles = draw(seed, (2, 5), (2, 5))
-    both = bind(fillers, roles, "hadamard")
+    bindings = bind(fillers, roles, "hadamard")
     unbinding = duals(roles, "hadamard")
-    torch.testing.assert_close(unbind(both, unbinding, "hadamard"), fillers)
-    first = unbind(both.sum(0), unbinding[0], "hadamard")
-    torch.testing.assert_close(first, fillers[0] + fillers[1] * roles[1] / roles[0])
+    torch.testing.assert_close(unbind(bindings, unbinding, "hadamard"), fillers)
+    unbound = unbind(bindings.sum(0), unbinding[0], "hadamard")
+    torch.testing.assert_close(unbound, fillers[0] + fillers[1] * roles[1] / roles[0])
 
 
 @given(SEEDS)

@@ -27,8 +27,8 @@ print(faults() - before)
 def test_freed_memory_is_used_again():
     pages = 3 * 4 * (20 << 20) // 4096
     faults = [
-        int(subprocess.check_output([sys.executable, "-c", CHURN.format(kept=kept)]))
-        for kept in (True, False)
+        int(subprocess.check_output([sys.executable, "-c", CHURN.format(kept=is_kept)]))
+        for is_kept in (True, False)
     ]
     assert faults[0] < pages / 100
     assert faults[1] > faults[0]

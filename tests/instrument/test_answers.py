@@ -50,8 +50,8 @@ def model(make_model):
 @pytest.fixture(scope="module")
 def answered(model) -> dict[str, list[int]]:
     """Questions with what the model writes; most of it ends, and all of it is text."""
-    written = {question: greedy(model, question) for question in random_questions(36)}
-    return {q: ids for q, ids in written.items() if not {UNKNOWN, PAD, SOS} & set(ids)}
+    answers = {question: greedy(model, question) for question in random_questions(36)}
+    return {q: ids for q, ids in answers.items() if not {UNKNOWN, PAD, SOS} & set(ids)}
 
 
 def test_teacher_forcing_agrees_with_greedy_decoding(model, answered):
@@ -88,8 +88,8 @@ def test_teacher_forcing_agrees_with_greedy_decoding_on_any_target(targets, seed
     sources = [[2, 4 + i, 3] for i in range(4)]
     pairs = [(source, target) for source in sources for target in targets]
     correct, _ = exact_matches(model, Pairs(*map(Ragged.from_lists, zip(*pairs, strict=True))))
-    written = {tuple(s): generate(model, torch.tensor([s]))[0].tolist() for s in sources}
-    expected = [written[tuple(s)][: len(t) - 1] == t[1:] for s, t in pairs]
+    decoded = {tuple(s): generate(model, torch.tensor([s]))[0].tolist() for s in sources}
+    expected = [decoded[tuple(s)][: len(t) - 1] == t[1:] for s, t in pairs]
     assert correct.tolist() == expected
 
 
@@ -98,9 +98,9 @@ def test_the_batch_size_changes_no_answer(model, answered, batch_size):
     questions = list(answered)
     pairs = encode_texts(questions, ["0"] * len(questions), model.vocabulary)
     correct, predicted = exact_matches(model, pairs, batch_size)
-    expected, same = exact_matches(model, pairs)
+    expected, expected_ids = exact_matches(model, pairs)
     assert correct.tolist() == expected.tolist()
-    assert predicted.tolist() == same.tolist()
+    assert predicted.tolist() == expected_ids.tolist()
 
 
 def test_predictions_begin_as_greedy_decoding_does(model, answered):
@@ -126,11 +126,11 @@ def test_answers_are_what_greedy_decoding_writes(model, answered, make_data):
 
 
 def test_written_ids_have_their_start_and_end(model, answered):
-    some = list(answered.items())[:12]
-    pairs = encode_texts([q for q, _ in some], ["77"] * 12, model.vocabulary)
+    answers = list(answered.items())[:12]
+    pairs = encode_texts([q for q, _ in answers], ["77"] * 12, model.vocabulary)
     correct, _ = exact_matches(model, pairs)
-    written = write_answers(model, pairs, correct)
-    assert written == [[2, *ids] for _, ids in some]
+    rows = write_answers(model, pairs, correct)
+    assert rows == [[2, *ids] for _, ids in answers]
     assert not correct.any()
 
 
@@ -148,17 +148,17 @@ def test_wrong_answers_are_written_in_batches_of_one_length(model, answered, mon
     monkeypatch.setattr(model, "needs_equal_lengths", True, raising=False)
     assert write_answers(model, pairs, correct) == expected
     assert len(widths) > 1
-    assert all(len(each) == 1 for each in widths)
+    assert all(len(lengths) == 1 for lengths in widths)
 
 
 def test_evaluating_streams_the_data_in_its_order(model, questions, monkeypatch):
     data = load_data(questions, split="interpolate", n=12)
-    whole = evaluate(model, data)
+    table = evaluate(model, data)
     monkeypatch.setattr("tprprobe.models.answers.EVALUATED_AT_ONCE", 5)
     monkeypatch.setattr("tprprobe.models.answers.DECODED_AT_ONCE", 2)
-    pd.testing.assert_frame_equal(evaluate(model, data), whole)
-    assert whole["question"].tolist() == [question.question for question in data]
-    assert set(whole["module"]) == {"arithmetic__add_or_sub", "arithmetic__mixed"}
+    pd.testing.assert_frame_equal(evaluate(model, data), table)
+    assert table["question"].tolist() == [question.question for question in data]
+    assert set(table["module"]) == {"arithmetic__add_or_sub", "arithmetic__mixed"}
 
 
 def test_evaluation_turns_dropout_off(make_model, questions):
@@ -173,9 +173,9 @@ def test_intervals_are_wilsons(right):
     z, n, p = 1.959963984540054, 100, right / 100
     middle = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    found = exact_match(rows)
-    assert (found["exact_match"], found["n"]) == (p, 100)
-    assert found["exact_match_interval"] == pytest.approx([middle - half, middle + half], abs=1e-9)
+    scores = exact_match(rows)
+    assert (scores["exact_match"], scores["n"]) == (p, 100)
+    assert scores["exact_match_interval"] == pytest.approx([middle - half, middle + half], abs=1e-9)
 
 
 def test_a_summary_has_all_modules():
@@ -194,11 +194,11 @@ def test_an_evaluation_is_saved_with_every_prediction(model, questions, tmp_path
     model.name = "owner/tiny"
     rows = evaluate(model, data)
     path = save_evaluation(rows, model, data, tmp_path / "evaluations")
-    about = json.loads(path.read_text())
-    assert about["model"] == "owner/tiny"
-    assert about["parameters"] == sum(p.numel() for p in model.parameters())
-    assert (about["data"], about["split"], about["seed"]) == (questions, "interpolate", 0)
-    assert about["exact_match"] == summarize(rows)["exact_match"]
+    metadata = json.loads(path.read_text())
+    assert metadata["model"] == "owner/tiny"
+    assert metadata["parameters"] == sum(p.numel() for p in model.parameters())
+    assert (metadata["data"], metadata["split"], metadata["seed"]) == (questions, "interpolate", 0)
+    assert metadata["exact_match"] == summarize(rows)["exact_match"]
     pd.testing.assert_frame_equal(pd.read_parquet(path.with_suffix(".parquet")), rows)
     assert save_evaluation(rows, model, data, tmp_path / "evaluations") == path
     assert len(list(path.parent.iterdir())) == 2
@@ -224,7 +224,7 @@ def test_models_that_cannot_answer_are_refused(make_model, make_data):
 def test_a_short_training_makes_a_model_that_teacher_forcing_and_decoding_agree_on(
     make_model, questions
 ):
-    """Sums of digits, learnt for a moment: some right, some wrong, and both ways say which."""
+    """Sums of digits, learned for a moment: some right, some wrong, and both ways say which."""
     model = make_model(d_ff=64)
     pairs = encode_pairs(load_data(questions, split="train-easy"), model.vocabulary)
     source, target = pairs.batch(torch.arange(len(pairs)), PAD)
@@ -238,8 +238,8 @@ def test_a_short_training_makes_a_model_that_teacher_forcing_and_decoding_agree_
         loss.backward()
         optimizer.step()
     correct, _ = exact_matches(model, pairs)
-    written = generate(model, source, max_length=target.shape[1])
+    answers = generate(model, source, max_length=target.shape[1])
     width = target.shape[1] - 1
-    decoded = torch.nn.functional.pad(written, (0, width), value=PAD)[:, :width]
+    decoded = torch.nn.functional.pad(answers, (0, width), value=PAD)[:, :width]
     assert correct.tolist() == decoded.eq(target[:, 1:]).all(1).tolist()
     assert 0 < correct.sum() < len(correct)

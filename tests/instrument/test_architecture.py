@@ -39,15 +39,17 @@ def test_the_picture_has_the_layers_that_are_checked():
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"][
         "contracts"
     ]
-    (checked,) = [each["layers"] for each in contracts if each.get("containers") == ["tprprobe"]]
+    (checked,) = [
+        contract["layers"] for contract in contracts if contract.get("containers") == ["tprprobe"]
+    ]
     rows = [[name.strip() for name in layer.split("|")] for layer in checked]
     assert [row for row in rows if not {*row} <= UNDRAWN] == LAYERS
 
 
 def test_every_room_is_drawn_and_has_a_paragraph():
-    drawn = [room for layer in LAYERS for room in layer]
-    assert {*drawn} == list_rooms()
-    assert re.findall(r"^- \*\*(\w+)\*\*:", PAGE, re.M) == drawn
+    rooms = [room for layer in LAYERS for room in layer]
+    assert {*rooms} == list_rooms()
+    assert re.findall(r"^- \*\*(\w+)\*\*:", PAGE, re.M) == rooms
 
 
 def test_imports_lead_downwards():
@@ -58,6 +60,6 @@ def test_imports_lead_downwards():
 
 
 def test_files_of_the_walks_exist():
-    named = re.findall(r"`(tprprobe/[\w/.]+)`", PAGE.partition("## Three walks")[2])
-    assert len(named) > 10
-    assert not [name for name in named if not (ROOT / name).exists()]
+    paths = re.findall(r"`(tprprobe/[\w/.]+)`", PAGE.partition("## Three walks")[2])
+    assert len(paths) > 10
+    assert not [name for name in paths if not (ROOT / name).exists()]

@@ -22,20 +22,20 @@ SITE = "encoder.-1.hidden"
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_an_argument_of_another_type_is_one_line_that_names_it(name):
     function = getattr(tp, name)
-    taken = inspect.signature(function).parameters.values()
-    typed = [one for one in taken if one.kind is not one.VAR_KEYWORD and str(one.annotation)[-3:] != "Any"]  # fmt: skip
-    for one in typed:
+    parameters = inspect.signature(function).parameters.values()
+    typed = [parameter for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD and str(parameter.annotation)[-3:] != "Any"]  # fmt: skip
+    for parameter in typed:
         for wrong in (object(), b"x", [b"x"], {3: None}):
             with pytest.raises(
-                tp.InputError, match=rf"^tp\.{name}: {one.name} is .*, not "
+                tp.InputError, match=rf"^tp\.{name}: {parameter.name} is .*, not "
             ) as error:
-                function(**{one.name: wrong})
+                function(**{parameter.name: wrong})
             assert "\n" not in str(error.value)
     assert typed
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "said"),
+    ("name", "arguments", "message"),
     [
         ("cluster", {"k": "3"}, "k is a whole number, not '3'"),
         ("cluster", {"k": True}, "k is a whole number, not True"),
@@ -47,10 +47,10 @@ def test_an_argument_of_another_type_is_one_line_that_names_it(name):
         ("name_roles", {"roles": 3}, "roles is clusters (tp.cluster), not 3"),
     ],
 )  # fmt: skip
-def test_the_line_says_what_is_accepted(name, given, said):
+def test_the_line_says_what_is_accepted(name, arguments, message):
     with pytest.raises(tp.InputError) as error:
-        getattr(tp, name)(**given)
-    assert str(error.value) == f"tp.{name}: {said}"
+        getattr(tp, name)(**arguments)
+    assert str(error.value) == f"tp.{name}: {message}"
 
 
 def test_a_missing_or_unknown_argument_stays_pythons_to_refuse():
@@ -66,8 +66,8 @@ def test_data_may_be_what_data_are_loaded_from(make_model, tmp_path, monkeypatch
     file.write_text("1+2\n3-4\n")
     tables = []
     for i, data in enumerate([tp.load_data(file), "texts.txt", file, ["1+2", "3-4"]]):
-        made = tp.extract(make_model(), data, SITE, out=tmp_path / str(i), control=False)
-        tables.append(made.tokens)
+        store = tp.extract(make_model(), data, SITE, out=tmp_path / str(i), control=False)
+        tables.append(store.tokens)
     assert all(table.equals(tables[0]) for table in tables)
 
 
@@ -80,9 +80,9 @@ def test_data_that_are_not_there_are_one_line(data, make_model, tmp_path):
 
 def test_a_store_may_be_its_folder(tmp_path):
     store = plant(tmp_path / "store", 4)
-    for given in (store.path, str(store.path)):
-        assert tp.cluster(given, LAST, head=0, k=2, n_seeds=2).k == 2
-        tp.export_store(given, tmp_path / f"{type(given).__name__}.npz")
+    for path in (store.path, str(store.path)):
+        assert tp.cluster(path, LAST, head=0, k=2, n_seeds=2).k == 2
+        tp.export_store(path, tmp_path / f"{type(path).__name__}.npz")
     with pytest.raises(tp.InputError):
         tp.cluster(tmp_path / "nothing", LAST)
 

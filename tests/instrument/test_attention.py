@@ -30,7 +30,7 @@ QUESTIONS = [
     "60/(5/(2/7)) - 3/4",
 ]
 QUESTIONS += [
-    each.replace("2", "6").replace("3", "9") for each in QUESTIONS
+    question.replace("2", "6").replace("3", "9") for question in QUESTIONS
 ]  # enough for intervals
 
 
@@ -162,8 +162,8 @@ def test_scores_are_what_a_loop_over_the_gold_table_finds(table):
                 if way == "rows"
                 else (sum(plus) - sum(minus)) / n_slashes
             )
-            found = {"mass": np.mean(mass), "argmax_accuracy": np.mean(top)}
-            for score, value in (found | {"selectivity": difference}).items():
+            means = {"mass": np.mean(mass), "argmax_accuracy": np.mean(top)}
+            for score, value in (means | {"selectivity": difference}).items():
                 row = pick(table, source="head", head=4, way=way, gold=gold, score=score)
                 assert row.value == pytest.approx(value, abs=1e-6), (way, gold, score)
 
@@ -182,8 +182,8 @@ def test_baselines(table):
 
 def test_baseline_maps(tmp_path):
     store = store_of(tmp_path / "store", [noise], ["12/345", "7/(3-45)"])
-    first, second = mark_questions(store, 2)
-    maps = make_baselines(first)  # <sos> 1 2 / 3 4 5 <eos>
+    shallow, nested = mark_questions(store, 2)
+    maps = make_baselines(shallow)  # <sos> 1 2 / 3 4 5 <eos>
     np.testing.assert_allclose(maps.sum(-1), 1)
     np.testing.assert_allclose(maps[0], 1 / 8)
     assert maps[1, 6].argmax() == 3
@@ -192,27 +192,27 @@ def test_baseline_maps(tmp_path):
     two = maps[2 + OFFSETS.index(2)]
     assert two[1, 3] == 1
     np.testing.assert_allclose(two[7], 1 / 8)
-    assert make_baselines(second)[1, 2].argmax() == 4  # a '/', and 3 behind its bracket
+    assert make_baselines(nested)[1, 2].argmax() == 4  # a '/', and 3 behind its bracket
 
 
 def test_untrained_twin_stands_beside_it(tmp_path):
-    found = score_relations(store_of(tmp_path / "store", [to_target], control=[noise]))
+    scores = score_relations(store_of(tmp_path / "store", [to_target], control=[noise]))
     row = {"source": "head", "way": "rows", "gold": "net", "score": "mass"}
-    assert pick(found, untrained=False, **row).value == pytest.approx(1)
-    assert pick(found, untrained=True, **row).value < 0.3
+    assert pick(scores, untrained=False, **row).value == pytest.approx(1)
+    assert pick(scores, untrained=True, **row).value < 0.3
 
 
 def test_a_score_without_any_query_has_no_rows(tmp_path):
-    found = score_relations(store_of(tmp_path / "store", [noise], ["1/2", "33/4"]))
-    assert "skip" not in set(found["score"])
-    assert {"mass", "selectivity"} < set(found["score"])
+    scores = score_relations(store_of(tmp_path / "store", [noise], ["1/2", "33/4"]))
+    assert "skip" not in set(scores["score"])
+    assert {"mass", "selectivity"} < set(scores["score"])
 
 
 def test_examples_of_three_kinds(tmp_path):
     store = store_of(tmp_path / "store", [noise], right=(1, 3, 5))
-    found = pick_examples(store)
-    assert found["kind"].tolist() == ["simple", "several", "skipped"]
-    assert found["question"].tolist() == [QUESTIONS[0], QUESTIONS[1], QUESTIONS[5]]
+    examples = pick_examples(store)
+    assert examples["kind"].tolist() == ["simple", "several", "skipped"]
+    assert examples["question"].tolist() == [QUESTIONS[0], QUESTIONS[1], QUESTIONS[5]]
     assert pick_examples(store, per_kind=2)["kind"].tolist().count("skipped") == 2
 
 
@@ -228,9 +228,9 @@ class Given:
 
 def to_start_or_here(gold):
     """Digits attend to themselves, all else to the start."""
-    here = np.eye(len(gold)) * (gold["kind"] == "digit").to_numpy()[:, None]
-    here[here.sum(1) == 0, 0] = 1
-    return here
+    weights = np.eye(len(gold)) * (gold["kind"] == "digit").to_numpy()[:, None]
+    weights[weights.sum(1) == 0, 0] = 1
+    return weights
 
 
 @pytest.fixture(scope="module")
@@ -247,14 +247,16 @@ def coupled(tmp_path_factory):
 
 def test_role_that_names_what_its_head_attends_to(coupled):
     store, symbol, shuffled = coupled
-    given = [Given("encoder.0.self.role", head, own) for head, own in ((0, symbol), (1, shuffled))]
-    found = couple_roles(store, given)
-    row = pick(found, attended="symbol", head=0)
+    role_labels = [
+        Given("encoder.0.self.role", head, labels) for head, labels in ((0, symbol), (1, shuffled))
+    ]
+    couplings = couple_roles(store, role_labels)
+    row = pick(couplings, attended="symbol", head=0)
     assert row.share > 0.8
     assert row.information_low < row.information < row.information_high
     assert row.advantage_low > 0.5
     assert abs(row.others) < 0.1
-    assert pick(found, attended="gold", head=0).information > 0.5
+    assert pick(couplings, attended="gold", head=0).information > 0.5
 
 
 def test_other_pairings_of_heads_have_no_advantage_where_roles_signify_relations(coupled):
@@ -263,8 +265,8 @@ def test_other_pairings_of_heads_have_no_advantage_where_roles_signify_relations
     clear = {
         head: symbol[keys] for head, keys in enumerate(attended)
     }  # of what their own heads attend to
-    given = [Given("encoder.0.self.role", head, own) for head, own in clear.items()]
-    assert set(couple_roles(store, given)["pairings"]) == {0.0}
+    role_labels = [Given("encoder.0.self.role", head, labels) for head, labels in clear.items()]
+    assert set(couple_roles(store, role_labels)["pairings"]) == {0.0}
     crossed = [Given("encoder.0.self.role", head, clear[1 - head]) for head in clear]
     assert set(couple_roles(store, crossed)["pairings"]) == {1.0}
 
@@ -272,18 +274,20 @@ def test_other_pairings_of_heads_have_no_advantage_where_roles_signify_relations
 def test_a_target_that_every_cluster_tells_is_no_advantage(coupled):
     """Both heads' clusters name what head 0 attends to: it is easy, and no head's role signifies it."""
     store, symbol, _ = coupled
-    given = [Given("encoder.0.self.role", head, symbol) for head in (0, 1)]
-    found = couple_roles(store, given)
-    row = pick(found, attended="symbol", head=0)
+    role_labels = [Given("encoder.0.self.role", head, symbol) for head in (0, 1)]
+    couplings = couple_roles(store, role_labels)
+    row = pick(couplings, attended="symbol", head=0)
     assert row.information - row.others > 0.5
     assert row.advantage == pytest.approx(0, abs=1e-9)
 
 
 def test_roles_of_noise_couple_with_nothing(coupled):
     store, _, shuffled = coupled
-    found = couple_roles(store, [Given("encoder.0.self.role", head, shuffled) for head in (0, 1)])
-    assert found["information"].between(-0.2, 0.02).all()
-    assert found["chance"].between(-0.2, 0.02).all()
+    couplings = couple_roles(
+        store, [Given("encoder.0.self.role", head, shuffled) for head in (0, 1)]
+    )
+    assert couplings["information"].between(-0.2, 0.02).all()
+    assert couplings["chance"].between(-0.2, 0.02).all()
 
 
 def test_bad_input_is_one_line(coupled, tmp_path):

@@ -124,28 +124,31 @@ def test_exchange_is_the_swap_of_the_two_positions(model):
     order = edits.exchange([[1]], [[4]], 9)
     for site in ("layers.embedding", "layers.0.hidden"):
         with tp.intervene(model, {site: edits.swap(order)}):
-            wanted = model.predict(ids_of(model, TEXT))[0]
+            probabilities = model.predict(ids_of(model, TEXT))[0]
         row = of(rows, "exchange", site=site)
         dog, cat = (model.vocabulary.encode(word)[0] for word in EXCHANGED)
         assert (row["p_answer"], row["p_other"]) == pytest.approx(
-            (float(wanted[dog]), float(wanted[cat]))
+            (float(probabilities[dog]), float(probabilities[cat]))
         )
         assert row["difference"] == pytest.approx(
-            float((wanted[cat] / wanted[dog]).log()), abs=1e-5
+            float((probabilities[cat] / probabilities[dog]).log()), abs=1e-5
         )
 
 
 def test_floor_and_ceiling_are_the_two_texts(model):
     rows = measure_pairs(model, pair_of_text(TEXT, EXCHANGED, ("dog", "cat")))
-    text, other = (
-        model.predict(ids_of(model, each))[0] for each in (TEXT, "the cat sees the dog . who ? the")
+    text, other_text = (
+        model.predict(ids_of(model, prompt))[0]
+        for prompt in (TEXT, "the cat sees the dog . who ? the")
     )
     floor, ceiling = of(rows, "none").iloc[0], of(rows, "other text").iloc[0]
     dog = model.vocabulary.encode("dog")[0]
     assert (floor["p_answer"], ceiling["p_answer"]) == pytest.approx(
-        (float(text[dog]), float(other[dog]))
+        (float(text[dog]), float(other_text[dog]))
     )
-    assert floor["kl"] == pytest.approx(float((other * (other / text).log()).sum()), abs=1e-5)
+    assert floor["kl"] == pytest.approx(
+        float((other_text * (other_text / text).log()).sum()), abs=1e-5
+    )
     assert (ceiling["kl"], ceiling["agrees"], floor["change"]) == (pytest.approx(0, abs=1e-6), 1, 0)
     assert (floor["answer"], floor["other"]) == ("dog", "cat")
     # without position nothing tells the two texts apart at the embedding: the exchange is the other text
@@ -155,8 +158,8 @@ def test_floor_and_ceiling_are_the_two_texts(model):
 def test_identity_changes_nothing_and_the_last_layer_s_words_are_read_by_nobody(table):
     for site in table["site"].unique()[1:]:
         assert of(table, "any", "identity", site)["change"] == 0
-    last = table[table["site"].eq("layers.1.hidden")]
-    assert (last["change"].abs() < 1e-6).all()
+    top_layer = table[table["site"].eq("layers.1.hidden")]
+    assert (top_layer["change"].abs() < 1e-6).all()
 
 
 def test_every_edit_stands_beside_its_controls(table, frame):
@@ -177,8 +180,8 @@ def test_every_edit_stands_beside_its_controls(table, frame):
 
 def words_of(x, y, names):
     n = len(x)
-    at = torch.tensor([[1, 4]] * n)
-    return WordStates(tuple(names), at, torch.full((n, 2), -1), x, y, x, y)
+    positions = torch.tensor([[1, 4]] * n)
+    return WordStates(tuple(names), positions, torch.full((n, 2), -1), x, y, x, y)
 
 
 def test_surgery_exchanges_the_means_of_words_at_a_place():
@@ -251,8 +254,8 @@ def test_holm_corrects_over_the_sites_of_an_edit():
 def test_a_run_goes_on_to_the_same_table(model, frame, tmp_path):
     data = find_pairs(frame, 12, 0, 64)
     table = measure_pairs(model, data, "layers.0.hidden", out=tmp_path / "run")
-    again = measure_pairs(model, data, "layers.0.hidden", out=tmp_path / "run", resume=True)
-    pd.testing.assert_frame_equal(table, again)
+    resumed = measure_pairs(model, data, "layers.0.hidden", out=tmp_path / "run", resume=True)
+    pd.testing.assert_frame_equal(table, resumed)
     with pytest.raises(InputError, match="--resume goes on"):
         measure_pairs(model, data, "layers.0.hidden", out=tmp_path / "run")
     with pytest.raises(InputError, match="holds another run"):
@@ -306,16 +309,18 @@ def test_next_words_of_a_typed_text(folder, model, monkeypatch, capsys):
 
 def test_next_symbols_of_our_own_models(make_model):
     question = "Calculate 1/2."
-    ours = make_model()
-    rows = next_words(ours, question, 5)
-    source = torch.tensor([[ours.config.sos, *ours.vocabulary.encode(question), ours.config.eos]])
-    target = torch.tensor([[ours.config.sos]])
-    wanted = ours(source, target)[0, -1].softmax(-1).topk(5)
-    assert rows["id"].tolist() == wanted.indices.tolist()
+    model = make_model()
+    rows = next_words(model, question, 5)
+    source = torch.tensor(
+        [[model.config.sos, *model.vocabulary.encode(question), model.config.eos]]
+    )
+    target = torch.tensor([[model.config.sos]])
+    best = model(source, target)[0, -1].softmax(-1).topk(5)
+    assert rows["id"].tolist() == best.indices.tolist()
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ([], "give one of a recipe (FILE.toml), --data pairs:FRAME, or --text"),
         (["--data", "mathematics:arithmetic__mixed"], "give pairs:FRAME, of active"),
@@ -328,7 +333,7 @@ def test_next_symbols_of_our_own_models(make_model):
         (["recipe.toml", "--edit", "exchange"], "--edit: of minimal pairs, not of a recipe"),
     ],
 )
-def test_what_is_said_of_wrong_calls(folder, words, said, tmp_path, monkeypatch, capsys):
+def test_what_is_said_of_wrong_calls(folder, words, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert run(monkeypatch, "intervene", "--ckpt", f"hf:{folder}", *words) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err

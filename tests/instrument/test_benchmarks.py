@@ -11,11 +11,11 @@ import pytest
 @pytest.fixture
 def record(root, monkeypatch, tmp_path):
     """The names of `benchmarks/record.py`, whose folders are others."""
-    found = runpy.run_path(str(root / "benchmarks" / "record.py"))
+    names = runpy.run_path(str(root / "benchmarks" / "record.py"))
     for name in ("run", "page"):
-        monkeypatch.setitem(found[name].__globals__, "RESULTS", tmp_path / "results")
-        monkeypatch.setitem(found[name].__globals__, "FOLDER", tmp_path)
-    return found
+        monkeypatch.setitem(names[name].__globals__, "RESULTS", tmp_path / "results")
+        monkeypatch.setitem(names[name].__globals__, "FOLDER", tmp_path)
+    return names
 
 
 @pytest.mark.parametrize("name", ["labels", "mathematics"])
@@ -36,13 +36,13 @@ PRINTED = """{} of them:
 
 def test_what_benchmarks_print_is_kept_by_commit_and_shown_as_ratios(record, monkeypatch, tmp_path):
     for commit, ratio in (("aaaa", "2.5×"), ("bbbb", "1.5×"), ("bbbb", "3.1×")):
-        known = {"commit": commit, "date": "2026-01-02", "machine": "one", "load": 7.5}
-        monkeypatch.setitem(record["run"].__globals__, "conditions", lambda known=known: known)
+        facts = {"commit": commit, "date": "2026-01-02", "machine": "one", "load": 7.5}
+        monkeypatch.setitem(record["run"].__globals__, "conditions", lambda facts=facts: facts)
         (tmp_path / "made.py").write_text(f"print({PRINTED.format(2, ratio)!r})")
         assert record["run"]("made")
-    kept = pd.read_csv(tmp_path / "results" / "made.csv")
-    assert list(kept["commit"]) == ["aaaa"] * 6 + ["bbbb"] * 6  # measured again: replaced
-    assert (kept["peak_mb"] > 0).all()
+    measured = pd.read_csv(tmp_path / "results" / "made.csv")
+    assert list(measured["commit"]) == ["aaaa"] * 6 + ["bbbb"] * 6  # measured again: replaced
+    assert (measured["peak_mb"] > 0).all()
     page = record["page"]()
     assert "| | aaaa (2026-01-02) | bbbb (2026-01-02) |" in page
     assert "| k-means: narrow | 2.5× | 3.1× |" in page
@@ -54,16 +54,18 @@ def test_the_authors_code_goes_to_the_benchmark_that_runs_beside_it(record, monk
     for name in ("decomposition", "mathematics"):
         (tmp_path / f"{name}.py").write_text("import sys; print(*sys.argv[1:])")
     ran = {}
-    of = record["main"].__globals__
-    monkeypatch.setitem(of, "run", lambda name, *given: ran.update({name: given}) or True)
-    monkeypatch.setitem(of, "page", lambda: "")
+    namespace = record["main"].__globals__
+    monkeypatch.setitem(
+        namespace, "run", lambda name, *arguments: ran.update({name: arguments}) or True
+    )
+    monkeypatch.setitem(namespace, "page", lambda: "")
     page = str(tmp_path / "page.md")
     monkeypatch.setattr("sys.argv", ["record.py", "--authors", "a", "--tpdn", "b", "--page", page])
     assert record["main"]() == 0
     assert ran["mathematics"] == ("a", "--rounds", "1")
-    encodings, *more = ran["decomposition"]
+    encodings, *options = ran["decomposition"]
     assert encodings.startswith("b")
-    assert more[:2] == ["--authors", "b"]
+    assert options[:2] == ["--authors", "b"]
 
 
 def test_a_benchmark_that_fails_is_told_and_the_others_are_kept(record, tmp_path, capfd):
@@ -74,11 +76,11 @@ def test_a_benchmark_that_fails_is_told_and_the_others_are_kept(record, tmp_path
 
 
 def test_sizes_are_those_of_scripts_and_the_table_names_all_of_them(root):
-    found = runpy.run_path(str(root / "benchmarks" / "record.py"))
-    assert {*found["SIZES"]} <= {*found["scripts"]()}
-    assert {"naming", "gold_values"}.isdisjoint(found["SIZES"])  # 500 draws each; 100,000 questions
+    names = runpy.run_path(str(root / "benchmarks" / "record.py"))
+    assert {*names["SIZES"]} <= {*names["scripts"]()}
+    assert {"naming", "gold_values"}.isdisjoint(names["SIZES"])  # 500 draws each; 100,000 questions
     table = (root / "benchmarks" / "README.md").read_text()
-    assert [name for name in found["scripts"]() if f"| `{name}` |" not in table] == []
+    assert [name for name in names["scripts"]() if f"| `{name}` |" not in table] == []
 
 
 def test_no_benchmark_needs_an_argument(root):
@@ -86,6 +88,6 @@ def test_no_benchmark_needs_an_argument(root):
     for script in sorted((root / "benchmarks").glob("*.py")):
         assert "required=True" not in script.read_text(), script
     run = [sys.executable, root / "benchmarks" / "record.py", "nothing"]
-    done = subprocess.run(run, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "no benchmark nothing: there are app, capture, commands, coverage" in done.stderr
+    process = subprocess.run(run, capture_output=True, text=True)
+    assert process.returncode == 2
+    assert "no benchmark nothing: there are app, capture, commands, coverage" in process.stderr

@@ -1,5 +1,7 @@
 """Binding is claimed beside its control: bags of words do not bind, however they are pooled; planted bindings do."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -25,6 +27,12 @@ def states_of(kind: str, sequences: list[np.ndarray], rng: np.random.Generator) 
     return bags + np.array([pair[words, np.arange(len(words))].sum(0) for words in sequences]) / 2
 
 
+@pytest.fixture(scope="module")
+def scores_of(tmp_path_factory):
+    """The scores of a kind of states, fitted once."""
+    return cache(lambda kind, seed: score(tmp_path_factory.mktemp("states"), kind, seed))
+
+
 def score(folder, kind: str, seed: int) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     sequences = [rng.integers(WORDS, size=rng.integers(2, LONGEST + 1)) for _ in range(TEXTS)]
@@ -39,14 +47,14 @@ def score(folder, kind: str, seed: int) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("kind", "seed", "is_bound"),
     [
-        (kind, seed, kind == "bindings")
+        pytest.param(kind, seed, kind == "bindings", marks=[pytest.mark.soak] * (seed > 0))
         for kind in ("mean", "layer norm", "bindings")
         for seed in range(3)
     ],
 )
-def test_the_claim_stands_beside_its_control(tmp_path, kind, seed, is_bound):
+def test_the_claim_stands_beside_its_control(scores_of, kind, seed, is_bound):
     """Rates are the benchmark's."""
-    scores = score(tmp_path, kind, seed)
+    scores = scores_of(kind, seed)
     [row] = scores[(scores["control"] == "") & (scores["family"] == "factored")].to_dict("records")
     [control] = scores[
         (scores["control"] == "shuffled roles") & (scores["family"] == "factored")
@@ -60,11 +68,11 @@ def test_learning_is_claimed_beyond_three_baseline_models():
     """Models that are drawn alike are called learned in 2.5 % of draws."""
     rng, claims = np.random.default_rng(1), 0
     for _ in range(400):
-        of = dict(
+        row_of = dict(
             zip(("", "a", "b", "c"), ({"share": x} for x in rng.normal(0.3, 0.1, 4)), strict=True)
         )
-        compare_shares(of, ["a", "b", "c"])
-        claims += of[""]["share_learned_low"] > 0
+        compare_shares(row_of, ["a", "b", "c"])
+        claims += row_of[""]["share_learned_low"] > 0
     assert 2 <= claims <= 20
     row = {
         "": {"roles": "left", "share": 0.3, "share_low": 0.2, "share_high": 0.4},
@@ -92,10 +100,7 @@ def test_the_share_decides_where_there_is_one(columns, is_bound):
     assert binds(columns) == is_bound
 
 
-def test_scores_are_the_same_with_any_number_of_threads(tmp_path):
-    tables = []
-    for threads in (1, 2):
-        with threadpool_limits(threads):
-            (folder := tmp_path / str(threads)).mkdir()
-            tables.append(score(folder, "bindings", 0))
-    pd.testing.assert_frame_equal(*tables, check_exact=True)
+def test_scores_are_the_same_with_any_number_of_threads(scores_of, tmp_path):
+    with threadpool_limits(2):
+        scores = score(tmp_path, "bindings", 0)
+    pd.testing.assert_frame_equal(scores, scores_of("bindings", 0), check_exact=True)

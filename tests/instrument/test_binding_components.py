@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from benchmarks.binding.effects import plant
 from benchmarks.binding.nulls import draw_null, draw_sequences
@@ -9,6 +10,7 @@ from benchmarks.binding.shares import counts_of
 from tprprobe.errors import InputError
 from tprprobe.estimators.bindings.components import BINDINGS, BindingComponents
 from tprprobe.estimators.bindings.order_residuals import subtract_expected
+from tprprobe.estimators.bindings.pair_counts import PairCounts, cooccur
 
 SHARE, DRAWS = 0.02, 8
 
@@ -45,10 +47,10 @@ def test_fillers_that_prefer_roles_do_not_bind():
 def test_what_is_expected_of_order_has_the_bags_and_preferences():
     sequences = draw_sequences(np.random.default_rng(2), 300, 8, longest=6)
     counts, preferred = counts_of(sequences), counts_of(sort_words(sequences, 1))
-    left = subtract_expected(counts)
-    np.testing.assert_allclose(left @ np.eye(8)[counts.filler_of], 0, atol=1e-6)
-    np.testing.assert_allclose(left @ np.eye(6)[counts.role_of], 0, atol=1e-6)
-    assert subtract_expected(preferred).power(2).sum() < 0.8 * left.power(2).sum()
+    residual = subtract_expected(counts)
+    np.testing.assert_allclose(residual @ np.eye(8)[counts.filler_of], 0, atol=1e-6)
+    np.testing.assert_allclose(residual @ np.eye(6)[counts.role_of], 0, atol=1e-6)
+    assert subtract_expected(preferred).power(2).sum() < 0.8 * residual.power(2).sum()
 
 
 def test_planted_bindings_get_their_share():
@@ -58,11 +60,25 @@ def test_planted_bindings_get_their_share():
         sequences = draw_sequences(rng, 400, 8, zipf=False)
         states, counts = plant(rng, sequences, 8, False, SHARE), counts_of(sequences)
         estimates.append(BindingComponents(steps=[BINDINGS]).fit(counts, states).bindings_)
-    assert np.mean([found.value for found in estimates]) == pytest.approx(SHARE, abs=0.005)
-    assert sum(found.low <= SHARE <= found.high for found in estimates) >= DRAWS - 2
+    assert np.mean([estimate.value for estimate in estimates]) == pytest.approx(SHARE, abs=0.005)
+    assert sum(estimate.low <= SHARE <= estimate.high for estimate in estimates) >= DRAWS - 2
 
 
 def test_too_few_groups_are_refused():
     sequences = [np.arange(3)] * 60
     with pytest.raises(InputError, match="independent groups"):
         BindingComponents().fit(counts_of(sequences), np.ones((60, 4)), np.arange(60) // 20)
+
+
+def test_a_share_does_not_depend_on_the_scale_of_counts():
+    rng = np.random.default_rng(4)
+    sequences = [rng.integers(30, size=4) for _ in range(300)]
+    states, counts = plant(rng, sequences, 30, True, 0.2), counts_of(sequences)
+    quarters = PairCounts(csr_array(counts.pairs / 4), counts.filler_of, counts.role_of, counts.lengths)  # fmt: skip
+    of_counts, of_quarters = (BindingComponents(steps=[BINDINGS]).fit(of, states).bindings_ for of in (counts, quarters))  # fmt: skip
+    assert of_quarters == pytest.approx(of_counts, abs=0.01)
+
+
+def test_pairs_of_fillers_that_occur_together():
+    bag = csr_array(np.array([[1, 1, 0], [2, 1, 1], [0, 1, 1], [1, 0, 0]]))
+    np.testing.assert_array_equal(cooccur(bag).toarray(), [[1, 0], [1, 1], [0, 1], [0, 0]])

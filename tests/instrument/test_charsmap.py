@@ -56,10 +56,10 @@ def _damaged(table: bytes, rng: random.Random) -> bytes:
     elif way == 2:
         del content[4 + size + rng.randrange(len(content) - size - 4) :]
     else:
-        first, last = ((4, 4 + size), (4 + size, len(content)))[way == 3]
+        start, stop = ((4, 4 + size), (4 + size, len(content)))[way == 3]
         for _ in range(rng.choice([1, 1, 3, 50])):
-            at = rng.randrange(first, last)
-            content[at : at + rng.choice([1, 4])] = rng.randbytes(1)
+            offset = rng.randrange(start, stop)
+            content[offset : offset + rng.choice([1, 4])] = rng.randbytes(1)
     return bytes(content)
 
 
@@ -77,8 +77,8 @@ def test_no_text_leads_out_of_an_accepted_table(table, tmp_path):
             (tmp_path / "accepted" / str(seed)).write_bytes(damaged)
     assert TRIES / 4 < refused < TRIES
     command = [sys.executable, "-c", USE, str(tmp_path / "accepted")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-500:]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr[-500:]
 
 
 @pytest.mark.parametrize("table", ["AAAA", "no base64", "////fwAAAAA="])

@@ -127,12 +127,12 @@ def test_an_existing_folder_is_refused_and_kept(folder, make_model):
 @pytest.mark.parametrize("allowed", range(4))
 def test_a_folder_is_whole_or_not_there(allowed, make_model, tmp_path, monkeypatch):
     """Whichever file is the last that fits on the disk."""
-    write, written = Path.write_bytes, []
+    write, names = Path.write_bytes, []
 
     def full(path: Path, data: bytes) -> int:
-        if len(written) == allowed:
+        if len(names) == allowed:
             raise OSError(28, "No space left on device")
-        written.append(path.name)
+        names.append(path.name)
         return write(path, data)
 
     monkeypatch.setattr(Path, "write_bytes", full)
@@ -204,10 +204,10 @@ def test_tensors_that_are_missing_or_too_many_or_of_another_shape_are_named(fold
     assert f"{name} has shape (16, 8)" in refusal(folder)
 
 
-@pytest.mark.parametrize("kept", [0, 7, 8, 1000, -1])
-def test_weights_that_are_cut_short_are_refused(kept, folder):
+@pytest.mark.parametrize("n_bytes", [0, 7, 8, 1000, -1])
+def test_weights_that_are_cut_short_are_refused(n_bytes, folder):
     path = folder / hub.WEIGHTS
-    path.write_bytes(path.read_bytes()[:kept])
+    path.write_bytes(path.read_bytes()[:n_bytes])
     assert "is damaged or no safetensors file" in refusal(folder)
 
 
@@ -255,11 +255,11 @@ def test_untrained_twins_are_random_and_always_the_same(checkpoint):
     assert twin.vocabulary == trained.vocabulary
     assert twin.config == trained.config
     assert twin(SOURCE, TARGET).equal(load_model(f"untrained:{checkpoint}")(SOURCE, TARGET))
-    other = load_model(f"untrained:{checkpoint}", seed=1)
-    assert not twin(SOURCE, TARGET).equal(other(SOURCE, TARGET))
-    made = untrained_twin(trained)
-    assert made.name == "untrained:tiny"
-    assert made(SOURCE, TARGET).equal(twin(SOURCE, TARGET))
+    second_draw = load_model(f"untrained:{checkpoint}", seed=1)
+    assert not twin(SOURCE, TARGET).equal(second_draw(SOURCE, TARGET))
+    baseline = untrained_twin(trained)
+    assert baseline.name == "untrained:tiny"
+    assert baseline(SOURCE, TARGET).equal(twin(SOURCE, TARGET))
 
 
 def test_an_untrained_twin_needs_no_weights_but_a_right_config(folder):
@@ -299,17 +299,17 @@ def test_a_hub_id_is_read_from_the_hubs_cache(checkpoint, tmp_path, monkeypatch)
 
 
 def test_local_files_only_is_passed_on(checkpoint, monkeypatch):
-    asked = []
+    calls = []
 
     def download(name, local_files_only):
-        asked.append((name, local_files_only))
+        calls.append((name, local_files_only))
         return str(checkpoint)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     monkeypatch.setattr("tprprobe.files.hub.is_offline", lambda: False)  # as where the hub answers
     load_model("owner/tiny")
     load_model("owner/tiny", local_files_only=True)
-    assert asked == [("owner/tiny", False), ("owner/tiny", True)]
+    assert calls == [("owner/tiny", False), ("owner/tiny", True)]
 
 
 def test_a_folder_goes_before_a_hub_id(checkpoint, tmp_path, monkeypatch):

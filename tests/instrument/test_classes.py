@@ -24,7 +24,7 @@ SIZES = {
     "encoder_attention_heads": 2, "decoder_attention_heads": 2, "embedding_size": 16,
 }  # fmt: skip
 IDS = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "decoder_start_token_id": 2}
-PARTS = {f"self.{part}" for part in ("input", "query", "key", "value", "attention", "filler")}
+SITES = {f"self.{kind}" for kind in ("input", "query", "key", "value", "attention", "filler")}
 
 
 def _save_tokenizer(folder) -> int:
@@ -65,19 +65,19 @@ def test_states_are_those_of_a_text_alone(tmp_path, name, capsys):
     """Whatever else is in its batch; a line says where batches have texts of one length."""
     save(tmp_path / "m", name)
     model = load_model(f"hf:{tmp_path / 'm'}")
-    said = capsys.readouterr().err
-    assert model.needs_equal_lengths == ("texts of one length" in said.replace("\n", " "))
+    message = capsys.readouterr().err
+    assert model.needs_equal_lengths == ("texts of one length" in message.replace("\n", " "))
     assert model.needs_equal_lengths == (name not in ("BertModel", "MPNetModel"))
     site = next(n for n in tp.sites(model)["site"] if n.endswith(".0.hidden"))
     together = tp.extract(
         model, tp.load_data([SHORT, LONG]), site, tmp_path / "both", control=False
     )
-    alone = tp.extract(model, tp.load_data([SHORT]), site, tmp_path / "one", control=False)
-    np.testing.assert_allclose(together.read(site)[: len(alone.read(site))], alone.read(site), atol=1e-5)  # fmt: skip
+    single = tp.extract(model, tp.load_data([SHORT]), site, tmp_path / "one", control=False)
+    np.testing.assert_allclose(together.read(site)[: len(single.read(site))], single.read(site), atol=1e-5)  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("name", "read", "stacks"),
+    ("name", "class_name", "stacks"),
     [
         ("BartModel", "BartModel", {"encoder", "decoder"}),
         ("T5Model", "T5Model", {"encoder", "decoder"}),
@@ -93,32 +93,34 @@ def test_states_are_those_of_a_text_alone(tmp_path, name, capsys):
         ("BertGenerationDecoder", "BertGenerationDecoder", {"encoder"}),
     ],
 )
-def test_config_names_the_class(tmp_path, name, read, stacks):
+def test_config_names_the_class(tmp_path, name, class_name, stacks):
     """A folder loads in the class that it names, or without a head of another task, with its own states."""
-    own = save(tmp_path / "m", name)
+    saved = save(tmp_path / "m", name)
     model = load_model(f"hf:{tmp_path / 'm'}")
     module: Any = model.get_submodule("_foreign")
-    assert type(module).__name__ == read
+    assert type(module).__name__ == class_name
     sites = tp.sites(model)["site"]
     assert {site.split(".")[0] for site in sites} == stacks
     ids = torch.tensor([[2, 5, 6, 3]])
     with tp.capture(model, "encoder.1.hidden") as acts, torch.no_grad():
         model.run(ids, ids)
-    reader = own.base_model.get_encoder() if model.two_stacks or "T5" in name else own.base_model
+    reader = (
+        saved.base_model.get_encoder() if model.two_stacks or "T5" in name else saved.base_model
+    )
     if name.startswith("DPR"):
-        reader = own.base_model.bert_model
+        reader = saved.base_model.bert_model
     with torch.no_grad():
         states = reader(input_ids=ids, output_hidden_states=True).hidden_states[2]
-        ours = acts["encoder.1.hidden"]
+        state = acts["encoder.1.hidden"]
         if "T5" in name:
-            ours = module.get_encoder().final_layer_norm(ours)
-    torch.testing.assert_close(ours, states, atol=1e-5, rtol=1e-5)
+            state = module.get_encoder().final_layer_norm(state)
+    torch.testing.assert_close(state, states, atol=1e-5, rtol=1e-5)
 
 
-def pooled(folder, pooling: dict[str, Any], *more: str, length: int = 8) -> None:
+def pooled(folder, pooling: dict[str, Any], *module_names: str, length: int = 8) -> None:
     """A folder of sentence-transformers: its pooling, and Dense and Normalize behind it."""
     save(folder, "BertModel")
-    kinds = ["Transformer", "Pooling", *more]
+    kinds = ["Transformer", "Pooling", *module_names]
     modules = [
         {"idx": i, "name": str(i), "path": f"{i}_{kind}" if i else "", "type": f"sentence_transformers.models.{kind}"}
         for i, kind in enumerate(kinds)
@@ -131,7 +133,7 @@ def pooled(folder, pooling: dict[str, Any], *more: str, length: int = 8) -> None
     (folder / "1_Pooling" / "config.json").write_text(
         json.dumps({"word_embedding_dimension": 16, **pooling})
     )
-    if "Dense" in more:
+    if "Dense" in module_names:
         from safetensors.torch import save_file
 
         place = folder / f"{kinds.index('Dense')}_Dense"
@@ -140,11 +142,11 @@ def pooled(folder, pooling: dict[str, Any], *more: str, length: int = 8) -> None
             {"linear.weight": torch.randn(6, 16), "linear.bias": torch.randn(6)},
             place / "model.safetensors",
         )
-        own = {
+        dense_config = {
             "in_features": 16, "out_features": 6, "bias": True,
             "activation_function": "torch.nn.modules.activation.Tanh",
         }  # fmt: skip
-        (place / "config.json").write_text(json.dumps(own))
+        (place / "config.json").write_text(json.dumps(dense_config))
 
 
 MODES = {
@@ -158,16 +160,16 @@ MODES = {
 
 
 @pytest.mark.parametrize(
-    ("mode", "more"),
+    ("mode", "module_names"),
     [*((mode, ("Normalize",)) for mode in MODES), ("mean", ("Dense", "Normalize")), ("cls", ())],
 )
-def test_the_vector_of_a_text_is_that_of_sentence_transformers(tmp_path, mode, more):
+def test_the_vector_of_a_text_is_that_of_sentence_transformers(tmp_path, mode, module_names):
     library = pytest.importorskip("sentence_transformers")
-    pooled(tmp_path / "m", MODES[mode], *more, length=32)
+    pooled(tmp_path / "m", MODES[mode], *module_names, length=32)
     model = load_model(f"hf:{tmp_path / 'm'}")
     store = tp.extract(model, tp.load_data([SHORT, LONG]), "encoding", tmp_path / "out", control=False)  # fmt: skip
-    theirs = library.SentenceTransformer(str(tmp_path / "m"), device="cpu").encode([SHORT, LONG])
-    np.testing.assert_allclose(store.read("encoding"), theirs, atol=1e-6)
+    expected = library.SentenceTransformer(str(tmp_path / "m"), device="cpu").encode([SHORT, LONG])
+    np.testing.assert_allclose(store.read("encoding"), expected, atol=1e-6)
 
 
 def test_a_folder_of_sentence_transformers_cuts_texts_as_it_says(tmp_path, capsys):
@@ -208,28 +210,28 @@ def test_attentions_of_every_making_have_their_parts(tmp_path, name, options):
         model.run(ids, ids)
     layers = {site.split(".", 2)[1] for site in acts if site.endswith("hidden")}
     for layer in layers:
-        assert {site.split(".", 2)[2] for site in acts if f".{layer}." in site} >= PARTS
-        maps, values, filler = (acts[f"{stack}.{layer}.self.{part}"] for part in ("attention", "value", "filler"))  # fmt: skip
+        assert {site.split(".", 2)[2] for site in acts if f".{layer}." in site} >= SITES
+        maps, values, filler = (acts[f"{stack}.{layer}.self.{kind}"] for kind in ("attention", "value", "filler"))  # fmt: skip
         shared = filler.shape[2] // values.shape[2]
         summed = torch.einsum("bhqk,bkhd->bqhd", maps, values.repeat_interleave(shared, 2))
         torch.testing.assert_close(filler, summed, atol=1e-5, rtol=1e-5)
-    for part in ("query", "key", "value", "attention", "filler"):
-        site, after = f"{stack}.0.self.{part}", f"{stack}.0.hidden"
+    for kind in ("query", "key", "value", "attention", "filler"):
+        site, after = f"{stack}.0.self.{kind}", f"{stack}.0.hidden"
         with tp.intervene(model, {site: lambda x: x.flip(0)}), tp.capture(model, after) as edited:
             model.run(ids, ids)
-        assert not torch.allclose(edited[after], acts[after], atol=1e-5), part
+        assert not torch.allclose(edited[after], acts[after], atol=1e-5), kind
 
 
 def test_feed_forward_layers_in_chunks_pass_whole(tmp_path):
-    whole = load_model(f"hf:{_saved(tmp_path / 'whole', 0)}")
-    parts = load_model(f"hf:{_saved(tmp_path / 'parts', 1)}")
+    unchunked = load_model(f"hf:{_saved(tmp_path / 'whole', 0)}")
+    chunked = load_model(f"hf:{_saved(tmp_path / 'parts', 1)}")
     ids = torch.tensor([[2, 5, 6, 7, 3]])
-    with tp.capture(whole, "*.mlp") as first, tp.capture(parts, "*.mlp") as second:
-        whole.run(ids, ids)
-        parts.run(ids, ids)
-    assert first["encoder.0.mlp"].shape == (1, 5, 16)
-    for site, values in first.items():
-        torch.testing.assert_close(second[site], values, atol=1e-6, rtol=1e-6)
+    with tp.capture(unchunked, "*.mlp") as expected, tp.capture(chunked, "*.mlp") as outputs:
+        unchunked.run(ids, ids)
+        chunked.run(ids, ids)
+    assert expected["encoder.0.mlp"].shape == (1, 5, 16)
+    for site, values in expected.items():
+        torch.testing.assert_close(outputs[site], values, atol=1e-6, rtol=1e-6)
 
 
 def _saved(folder, chunk: int) -> Any:

@@ -76,9 +76,9 @@ def test_inertia_labels_and_centers_belong_together(store, roles):
 
 
 def test_same_seed_same_clusters_numbered_by_size(store, roles):
-    again = cluster(store, LAST, head=0, k=GROUPS)
-    np.testing.assert_array_equal(again.labels, roles.labels)
-    assert (again.inertia, again.stability) == (roles.inertia, roles.stability)
+    repeated = cluster(store, LAST, head=0, k=GROUPS)
+    np.testing.assert_array_equal(repeated.labels, roles.labels)
+    assert (repeated.inertia, repeated.stability) == (roles.inertia, roles.stability)
     assert roles.summary["size"].is_monotonic_decreasing
     np.testing.assert_array_equal(np.bincount(roles.labels), roles.summary["size"])
 
@@ -88,8 +88,10 @@ def test_same_seed_same_clusters_numbered_by_size(store, roles):
 def test_standardized_clusters_do_not_depend_on_the_scale_of_dimensions(tmp_path_factory, scale):
     path = tmp_path_factory.mktemp("scaled")
     plain, scaled = (plant(path / str(i), 8, scale=s) for i, s in enumerate((1.0, np.array(scale))))
-    one, other = (cluster(each, LAST, head=0, k=GROUPS, n_seeds=5) for each in (plain, scaled))
-    np.testing.assert_array_equal(one.labels, other.labels)
+    plain_roles, scaled_roles = (
+        cluster(planted, LAST, head=0, k=GROUPS, n_seeds=5) for planted in (plain, scaled)
+    )
+    np.testing.assert_array_equal(plain_roles.labels, scaled_roles.labels)
 
 
 def test_raw_clusters_do_depend_on_it(tmp_path):
@@ -111,41 +113,45 @@ def test_streamed_clusters_find_the_same(store, roles, monkeypatch):
 
 def test_streaming_holds_one_block(store, monkeypatch):
     """With blocks of 50 rows no more than these, and a sample of 100, is ever held of the vectors."""
-    read, longest = type(store).read, []
+    read_vectors, longest = type(store).read, []
 
     def watch(self, site, rows=None, head=None):
-        found = read(self, site, rows, head)
-        longest.append(len(found))
-        return found
+        block = read_vectors(self, site, rows, head)
+        longest.append(len(block))
+        return block
 
     monkeypatch.setattr(kmeans, "BUDGET", 1000)
     monkeypatch.setattr(type(store), "read", watch)
     iterate = type(store).iterate
     monkeypatch.setattr(
-        type(store), "iterate", lambda self, site, head, part: iterate(self, site, head, 50, part)
+        type(store),
+        "iterate",
+        lambda self, site, head, partition: iterate(self, site, head, 50, partition),
     )
     monkeypatch.setattr(kmeans, "SAMPLE", 100)
     monkeypatch.setattr(kmeans, "SAMPLED", 0)
     monkeypatch.setattr(kmeans, "STRETCH", 25)
-    fit, fitted = kmeans.fit_seeds, []
+    fit, samples = kmeans.fit_seeds, []
     monkeypatch.setattr(
         kmeans,
         "fit_seeds",
-        lambda known, *given, **named: fitted.append(known) or fit(known, *given, **named),
+        lambda vectors, *arguments, **options: (
+            samples.append(vectors) or fit(vectors, *arguments, **options)
+        ),
     )
-    found = cluster(store, LAST, head=0, k=GROUPS)
+    streamed = cluster(store, LAST, head=0, k=GROUPS)
     assert max(longest) == 50
-    assert {len(each) for each in fitted} == {100}
-    assert adjusted_rand_score(found.labels, truth(store)) == 1
+    assert {len(sample) for sample in samples} == {100}
+    assert adjusted_rand_score(streamed.labels, truth(store)) == 1
 
 
 def test_a_sample_is_drawn_without_repetition(store, monkeypatch):
     monkeypatch.setattr(kmeans, "STRETCH", 8)
     source = kmeans.Source.find(store, LAST, 0)
-    some = source.sample(64, seed=1)
-    assert len(np.unique(some, axis=0)) == len(some) == 64
+    sample = source.sample(64, seed=1)
+    assert len(np.unique(sample, axis=0)) == len(sample) == 64
     assert len(source.sample(10**6, 0)) == source.rows
-    assert not np.array_equal(some, source.sample(64, seed=2))
+    assert not np.array_equal(sample, source.sample(64, seed=2))
 
 
 def test_inertia_is_right_far_from_the_origin():
@@ -167,16 +173,16 @@ def test_sites_without_heads_and_of_answers(store):
 
 
 def test_all_heads_and_layers_with_progress(store):
-    seen = []
+    clustered = []
 
     def watch(targets):
         for target in targets:
-            seen.append(target)
+            clustered.append(target)
             yield target
 
-    found = cluster_all(store, "encoder.*.role", watch, k=3, n_seeds=2)
-    assert [(each.site, each.head) for each in found] == seen
-    assert seen == [(ROLE, 0), (ROLE, 1), (LAST, 0), (LAST, 1)]
+    roles_of_heads = cluster_all(store, "encoder.*.role", watch, k=3, n_seeds=2)
+    assert [(roles.site, roles.head) for roles in roles_of_heads] == clustered
+    assert clustered == [(ROLE, 0), (ROLE, 1), (LAST, 0), (LAST, 1)]
     assert find_heads(store, HIDDEN) == [(HIDDEN, None)]
 
 
@@ -188,9 +194,9 @@ def test_summary_counts_tokens(store, roles):
     assert roles.summary["share"].sum() == pytest.approx(1)
     assert list(roles.summary["cluster"]) == list(range(GROUPS))
     for row in roles.summary.itertuples():
-        mine = tokens[roles.labels == row.cluster]
-        shares = mine["token"].astype(str).value_counts(normalize=True)
-        assert row.mean_position == pytest.approx(mine["position"].mean())
+        cluster_tokens = tokens[roles.labels == row.cluster]
+        shares = cluster_tokens["token"].astype(str).value_counts(normalize=True)
+        assert row.mean_position == pytest.approx(cluster_tokens["position"].mean())
         assert row.entropy == pytest.approx(-(shares * np.log2(shares)).sum())
         assert row.top.split(", ")[0].endswith(f" {shares.iloc[0]:.0%}")
 
@@ -209,15 +215,15 @@ def test_summary_of_a_made_example():
 
 
 def test_folder_holds_what_was_found(store, tmp_path):
-    found = cluster_all(store, ["*.role", HIDDEN], k=3, n_seeds=2)
-    loaded = load_clusters(save_clusters(found, tmp_path / "clusters", store))
-    assert len(loaded) == len(found)
-    for one, other in zip(found, loaded, strict=True):
+    saved = cluster_all(store, ["*.role", HIDDEN], k=3, n_seeds=2)
+    loaded = load_clusters(save_clusters(saved, tmp_path / "clusters", store))
+    assert len(loaded) == len(saved)
+    for expected, reloaded in zip(saved, loaded, strict=True):
         for name in clusters.SCALARS:
-            assert getattr(one, name) == getattr(other, name)
+            assert getattr(expected, name) == getattr(reloaded, name)
         for name in ("labels", "centers", "mean", "scale"):
-            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-        pd.testing.assert_frame_equal(one.summary, other.summary, check_dtype=False)
+            np.testing.assert_array_equal(getattr(expected, name), getattr(reloaded, name))
+        pd.testing.assert_frame_equal(expected.summary, reloaded.summary, check_dtype=False)
     labels = pd.read_parquet(tmp_path / "clusters" / "labels.parquet")
     assert set(labels.columns) == {"run", "site", "head", "row", "label"}
 
@@ -244,7 +250,7 @@ def test_other_folders_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("site", "head", "settings", "said"),
+    ("site", "head", "settings", "message"),
     [
         ("encoder.0.self.rule", 0, {}, r"unknown site.*did you mean 'encoder.0.self.role'"),
         ("encoder.*.self.role", 0, {}, "names 2 sites"),
@@ -258,8 +264,8 @@ def test_other_folders_are_refused(tmp_path):
         (LAST, 0, {"n_seeds": 10**30}, "give 2 to 1000"),
     ],
 )
-def test_bad_input_is_one_line(store, site, head, settings, said):
-    with pytest.raises(InputError, match=said) as error:
+def test_bad_input_is_one_line(store, site, head, settings, message):
+    with pytest.raises(InputError, match=message) as error:
         cluster(store, site, head, **settings)
     assert "\n" not in str(error.value)
 
@@ -291,12 +297,12 @@ def test_fewer_distinct_vectors_than_clusters_are_refused(tmp_path):
 
 def test_role_clusters_are_a_clusterer_of_scikit_learn(store):
     results = check_estimator(RoleClusters(n_seeds=2), on_fail=None, on_skip=None)
-    failed = {each["check_name"] for each in results if each["status"] == "failed"}
+    failed = {result["check_name"] for result in results if result["status"] == "failed"}
     assert failed <= {"check_do_not_raise_errors_in_init_or_set_params"}  # the tests check types
     assert len(results) > 30
     vectors = store.read(LAST, head=0)
-    ours = RoleClusters(GROUPS, n_seeds=3).fit(vectors)
-    found = cluster(store, LAST, head=0, k=GROUPS, n_seeds=3)
-    assert (ours.labels_ == found.labels).all()
-    assert (ours.predict(vectors) == found.labels).all()
-    assert ours.stability_ == pytest.approx(found.stability)
+    estimator = RoleClusters(GROUPS, n_seeds=3).fit(vectors)
+    roles = cluster(store, LAST, head=0, k=GROUPS, n_seeds=3)
+    assert (estimator.labels_ == roles.labels).all()
+    assert (estimator.predict(vectors) == roles.labels).all()
+    assert estimator.stability_ == pytest.approx(roles.stability)

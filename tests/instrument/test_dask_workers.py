@@ -5,12 +5,16 @@ import pickle
 import signal
 
 import numpy as np
+import pandas as pd
 import pytest
+from planted.sentences import plant
 from typer.testing import CliRunner
 
 from tprprobe.analyses.clustering import kmeans
 from tprprobe.analyses.clustering.kmeans import Source, run_all
 from tprprobe.analyses.decomposition import sequence_units, unit_vectors
+from tprprobe.analyses.probing import probe
+from tprprobe.analyses.probing import run as run_module
 from tprprobe.cli import app, main
 from tprprobe.errors import InputError
 from tprprobe.extraction import extract
@@ -53,16 +57,16 @@ def in_parts(monkeypatch):
 
 
 def run(*command):
-    return CliRunner().invoke(app, [str(part) for part in command])
+    return CliRunner().invoke(app, [str(word) for word in command])
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_two_workers_find_what_one_process_does(command, store, address, in_parts):
-    asked = [command, store.path, *COMMANDS[command], "--json"]
-    alone, shared = run(*asked), run(*asked, "--scheduler", address)
-    assert alone.exit_code == 0
-    assert len(alone.stdout) > 100
-    assert shared.stdout == alone.stdout
+    words = [command, store.path, *COMMANDS[command], "--json"]
+    single, shared = run(*words), run(*words, "--scheduler", address)
+    assert single.exit_code == 0
+    assert len(single.stdout) > 100
+    assert shared.stdout == single.stdout
 
 
 def test_vectors_that_names_are_found_for_are_the_same(store, address, in_parts):
@@ -71,39 +75,80 @@ def test_vectors_that_names_are_found_for_are_the_same(store, address, in_parts)
     def labelled():
         return run_all(Source.find(store, QUERY, 0).whitened(), k=3, n_seeds=3)
 
-    alone = labelled()
+    single = labelled()
     with scheduled(address):
         shared = labelled()
-    np.testing.assert_array_equal(alone[1], shared[1])
+    np.testing.assert_array_equal(single[1], shared[1])
     for name in ("labels", "centers", "inertia", "mean", "scale"):
-        np.testing.assert_array_equal(getattr(alone[0], name), getattr(shared[0], name))
+        np.testing.assert_array_equal(getattr(single[0], name), getattr(shared[0], name))
 
 
 def test_parts_are_computed_by_workers_and_come_in_order(address):
-    parts = parts_of(45, 2)
+    row_ranges = parts_of(45, 2)
     with scheduled(address):
-        found = list(each_part(lambda part: (part, os.getpid()), parts))
-        [(_, alone)] = each_part(lambda part: (part, os.getpid()), parts[:1])
-    assert [part for part, _ in found] == parts
-    assert alone == os.getpid() not in {process for _, process in found}
-    assert {process for _, process in each_part(lambda p: (p, os.getpid()), parts)} == {alone}
+        results = list(each_part(lambda rows: (rows, os.getpid()), row_ranges))
+        [(_, process_id)] = each_part(lambda rows: (rows, os.getpid()), row_ranges[:1])
+    assert [rows for rows, _ in results] == row_ranges
+    assert process_id == os.getpid() not in {process for _, process in results}
+    assert {process for _, process in each_part(lambda p: (p, os.getpid()), row_ranges)} == {
+        process_id
+    }
 
 
 def test_others_go_on_where_a_worker_is_killed(address):
-    found = []
+    starts = []
     with scheduled(address):
         for number, (start, process) in enumerate(
             each_part(lambda p: (p.start, os.getpid()), parts_of(60, 2))
         ):
-            found.append(start)
+            starts.append(start)
             if number == 3:
                 os.kill(process, signal.SIGKILL)
-    assert found == list(range(0, 60, 2))
+    assert starts == list(range(0, 60, 2))
+
+
+def test_the_last_worker_that_is_killed_ends_a_pass_with_a_line(monkeypatch):
+    monkeypatch.setattr(dask_workers, "PATIENCE", "300ms")
+    monkeypatch.setattr(dask_workers, "LOST", 2)
+    start = distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0"
+    )
+    with start as cluster, scheduled(cluster.scheduler_address):
+        found = each_part(lambda p: p.start, parts_of(60, 2))
+        assert next(found) == 0
+        cluster.scale(0)
+        with pytest.raises(InputError, match="Dask's workers were lost"):
+            list(found)
+
+
+def test_probes_are_the_same_files_though_a_worker_is_killed(address, tmp_path, monkeypatch):
+    labelled = plant(tmp_path / "labelled", 60)
+    settings = {"estimator": "linear", "controls": ["shuffled"], "sites": "encoder.*"}
+    alone = probe(labelled, "pos", out=tmp_path / "alone", **settings)
+    take, killed = run_module._take_round, []
+
+    def kill(*arguments):
+        counts = take(*arguments)
+        if not killed:
+            killed.extend(distributed.Client.current().run(os.getpid).values())
+            os.kill(killed[0], signal.SIGKILL)
+        return counts
+
+    monkeypatch.setattr(run_module, "_take_round", kill)
+    with scheduled(address):
+        shared = probe(labelled, "pos", out=tmp_path / "shared", **settings)
+    assert killed
+    pd.testing.assert_frame_equal(shared, alone)
+    files = [file for file in (tmp_path / "alone").rglob("*.*") if file.is_file()]
+    assert sum(file.suffix == ".safetensors" for file in files) > 1
+    for file in files:
+        other = tmp_path / "shared" / file.relative_to(tmp_path / "alone")
+        assert other.read_bytes() == file.read_bytes()
 
 
 def test_bad_input_that_a_worker_finds_is_told_as_here(address):
-    def refuse(part):
-        raise InputError(f"row {part.start} is not finite")
+    def refuse(rows):
+        raise InputError(f"row {rows.start} is not finite")
 
     with scheduled(address), pytest.raises(InputError, match=r"^row 0 is not finite$"):
         list(each_part(refuse, parts_of(10, 2)))
@@ -117,18 +162,18 @@ def test_a_store_is_sent_as_its_path(store):
         reopen(path, "of something else")
 
 
-@pytest.mark.parametrize("given", ["tcp://127.0.0.1:1", "nonsense", "carrier-pigeon://here:8786"])
-def test_a_bad_address_is_one_line(given, store, monkeypatch, capsys):
+@pytest.mark.parametrize("url", ["tcp://127.0.0.1:1", "nonsense", "carrier-pigeon://here:8786"])
+def test_a_bad_address_is_one_line(url, store, monkeypatch, capsys):
     monkeypatch.setattr(dask_workers, "PATIENCE", "200ms")
-    asked = ["cluster", str(store.path), *COMMANDS["cluster"], "--scheduler", given]
-    monkeypatch.setattr("sys.argv", ["tprprobe", *asked])
+    words = ["cluster", str(store.path), *COMMANDS["cluster"], "--scheduler", url]
+    monkeypatch.setattr("sys.argv", ["tprprobe", *words])
     with pytest.raises(SystemExit) as stopped:
         main()
     assert stopped.value.code == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    (line,) = said.err.splitlines()
-    assert f"no Dask scheduler answers at {given!r}" in line
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    (line,) = printed.err.splitlines()
+    assert f"no Dask scheduler answers at {url!r}" in line
     assert dask.config.get("scheduler", None) is None  # what computes arrays is as before
 
 

@@ -25,18 +25,18 @@ def file(tmp_path):
 
 
 def test_parquet_is_read_in_any_order(file):
-    read = load_data(str(file))
+    data = load_data(str(file))
     articles = [(f"text {i}", f"{i}") for i in range(31)]
-    assert [(each.source, each.target) for each in read] == articles
-    assert (read[16].source, len(read)) == ("text 16", 31)
-    for some in (slice(3, 29, 4), slice(None, None, -3), slice(9)):
-        assert [(each.source, each.target) for each in read[some]] == articles[some]
+    assert [(example.source, example.target) for example in data] == articles
+    assert (data[16].source, len(data)) == ("text 16", 31)
+    for section in (slice(3, 29, 4), slice(None, None, -3), slice(9)):
+        assert [(example.source, example.target) for example in data[section]] == articles[section]
 
 
 def test_parquet_blocks_are_the_columns(file):
-    read = load_data(str(file))[2:20]
-    pairs = [pair for block in read.blocks() for pair in zip(*block, strict=True)]
-    assert pairs == [(each.source, each.target) for each in read]
+    data = load_data(str(file))[2:20]
+    pairs = [pair for block in data.blocks() for pair in zip(*block, strict=True)]
+    assert pairs == [(example.source, example.target) for example in data]
 
 
 @pytest.mark.parametrize("keep", [0, 100, -30])

@@ -51,19 +51,24 @@ def log_probabilities(model: Any, source: list[int], prefixes: list[list[int]]) 
         return model(rows, torch.tensor(prefixes))[:, -1].log_softmax(-1)
 
 
-def greedy_alone(model: Any, source: list[int], most: int) -> list[int]:
+def greedy_alone(model: Any, source: list[int], max_length: int) -> list[int]:
     ids = [model.config.sos]
-    while len(ids) <= most and (len(ids) == 1 or ids[-1] != model.config.eos):
+    while len(ids) <= max_length and (len(ids) == 1 or ids[-1] != model.config.eos):
         ids.append(int(log_probabilities(model, source, [ids]).argmax()))
     return ids[1:]
 
 
 def beam_alone(
-    model: Any, source: list[int], most: int, beam: int, penalty: float = 1.0, early: Any = False
+    model: Any,
+    source: list[int],
+    max_length: int,
+    beam: int,
+    penalty: float = 1.0,
+    early: Any = False,
 ) -> list[int]:
     """The beam search of the docstring on hypotheses (score, ids) of one source, with no cache."""
     eos, live, ended = model.config.eos, [(0.0, [model.config.sos])], []
-    for length in range(1, most + 1):
+    for length in range(1, max_length + 1):
         logs = log_probabilities(model, source, [ids for _, ids in live]).tolist()
         candidates = sorted(
             (
@@ -76,22 +81,22 @@ def beam_alone(
         ended += [
             (score / length**penalty, ids)
             for score, ids in candidates[:beam]
-            if ids[-1] == eos or length == most
+            if ids[-1] == eos or length == max_length
         ]
         ended = sorted(ended, key=lambda hypothesis: -hypothesis[0])[:beam]
-        live = [each for each in candidates if each[1][-1] != eos][:beam]
-        longest = most if early == "never" and penalty > 0 else length
+        live = [hypothesis for hypothesis in candidates if hypothesis[1][-1] != eos][:beam]
+        longest = max_length if early == "never" and penalty > 0 else length
         hopeless = live[0][0] / longest**penalty <= ended[-1][0] if ended else False
         if len(ended) == beam and (early is True or hopeless):
             break
     return ended[0][1][1:]
 
 
-def as_rows(found: Tensor, model: Any) -> list[list[int]]:
+def as_rows(ids: Tensor, model: Any) -> list[list[int]]:
     """The rows up to their end symbol, after checking that nothing but pads follows it."""
     pad, eos = model.config.pad, model.config.eos
     rows = []
-    for row in found.tolist():
+    for row in ids.tolist():
         end = row.index(eos) + 1 if eos in row else len(row)
         assert row[end:] == [pad] * (len(row) - end)
         rows.append(row[:end])
@@ -103,10 +108,10 @@ def test_greedy_is_the_uncached_argmax_of_each_row(case):
     pads = ends = 0
     for seed in range(4):
         model = model_of(case, seed)
-        found = as_rows(generate(model, batch(model.config.pad), max_length=8), model)
-        assert found == [greedy_alone(model, source, 8) for source in SOURCES]
-        ends += sum(row[-1] == model.config.eos for row in found)
-        pads += sum(model.config.pad in row for row in found)
+        rows = as_rows(generate(model, batch(model.config.pad), max_length=8), model)
+        assert rows == [greedy_alone(model, source, 8) for source in SOURCES]
+        ends += sum(row[-1] == model.config.eos for row in rows)
+        pads += sum(model.config.pad in row for row in rows)
     if "transformer" in case:
         assert pads > 1, "hardly a row has written a pad: this test shows too little"
         assert 0 < ends < 20, "rows should end, and not all of them"
@@ -117,7 +122,7 @@ def test_a_beam_is_the_uncached_beam_of_each_row(case):
     pads = 0
     for seed, beam, penalty, early in ((0, 2, 1.0, False), (1, 4, 0.0, True), (2, 3, 2.0, "never")):
         model = model_of(case, seed)
-        found = as_rows(
+        rows = as_rows(
             generate(
                 *(model, batch(model.config.pad), 6, beam),
                 length_penalty=penalty,
@@ -125,18 +130,18 @@ def test_a_beam_is_the_uncached_beam_of_each_row(case):
             ),
             model,
         )
-        assert found == [beam_alone(model, row, 6, beam, penalty, early) for row in SOURCES]
-        pads += sum(model.config.pad in row for row in found)
+        assert rows == [beam_alone(model, row, 6, beam, penalty, early) for row in SOURCES]
+        pads += sum(model.config.pad in row for row in rows)
     assert pads or case not in ("tp-transformer", "transformer")
 
 
 def test_a_beam_that_keeps_all_finds_the_best_answer_of_all():
     """Against all 7 + 7·8 + 7·8² … answers that end or are of full length, each scored by one pass."""
-    model, others = model_of("tp-transformer", 5), [s for s in range(8) if s != 3]
-    answers = [[*body, 3] for n in range(3) for body in product(others, repeat=n)]
-    answers += [list(body) for body in product(others, repeat=3)]
-    found = as_rows(generate(model, batch(1), 3, beam=512, length_penalty=0.0), model)
-    for source, row in zip(SOURCES, found, strict=True):
+    model, symbols = model_of("tp-transformer", 5), [s for s in range(8) if s != 3]
+    answers = [[*body, 3] for n in range(3) for body in product(symbols, repeat=n)]
+    answers += [list(body) for body in product(symbols, repeat=3)]
+    best_rows = as_rows(generate(model, batch(1), 3, beam=512, length_penalty=0.0), model)
+    for source, row in zip(SOURCES, best_rows, strict=True):
         inputs = [[2, *answer] + [0] * (3 - len(answer)) for answer in answers]
         rows = torch.tensor([source] * len(answers))
         with torch.no_grad():
@@ -153,9 +158,9 @@ def test_a_wider_beam_finds_no_less_likely_an_answer_than_greedy(case):
     model = model_of(case, 1)
     greedy = as_rows(generate(model, batch(model.config.pad), max_length=6), model)
     wide = as_rows(generate(model, batch(model.config.pad), 6, beam=500, length_penalty=0.0), model)
-    for source, one, other in zip(SOURCES, greedy, wide, strict=True):
-        if one[-1] == model.config.eos:
-            assert score(model, source, other) >= score(model, source, one) - 1e-9
+    for source, greedy_row, beam_row in zip(SOURCES, greedy, wide, strict=True):
+        if greedy_row[-1] == model.config.eos:
+            assert score(model, source, beam_row) >= score(model, source, greedy_row) - 1e-9
 
 
 def score(model: Any, source: list[int], answer: list[int]) -> float:
@@ -169,10 +174,10 @@ def score(model: Any, source: list[int], answer: list[int]) -> float:
 def test_a_row_alone_is_that_row_of_the_batch():
     model = model_of("tp-transformer", 3)
     together = as_rows(generate(model, batch(1), max_length=9), model)
-    alone = [
+    singles = [
         as_rows(generate(model, torch.tensor([row]), max_length=9), model)[0] for row in SOURCES
     ]
-    assert together == alone
+    assert together == singles
 
 
 def test_decoding_stops_when_all_rows_have_ended():
@@ -184,8 +189,8 @@ def test_decoding_stops_when_all_rows_have_ended():
     model.embedding.token.weight.data[3] = 1.0
     model.decoder[1].norm4.bias.data.fill_(1.0)  # the last layer's output is constant: always eos
     model.decoder[1].register_forward_hook(lambda *_: steps.append(1))
-    found = generate(model, batch(1), max_length=9)
-    assert found.tolist() == [[3]] * len(SOURCES)
+    ids = generate(model, batch(1), max_length=9)
+    assert ids.tolist() == [[3]] * len(SOURCES)
     assert len(steps) == 1
     assert generate(model, batch(1), max_length=9, beam=3).tolist()[0][0] == 3
 
@@ -194,8 +199,8 @@ def test_each_step_computes_one_position_only():
     model, widths = model_of("tp-transformer", 0), []
     model.embedding.token.weight.data[[1, 3]] = 0.0  # rarely the argmax: rows go on
     model.decoder[0].register_forward_hook(lambda _m, args, _o: widths.append(args[0].shape[1]))
-    found = generate(model, batch(1), max_length=5)
-    assert not found.eq(1).any()
+    ids = generate(model, batch(1), max_length=5)
+    assert not ids.eq(1).any()
     assert widths == [1] * 5
 
 
@@ -223,20 +228,20 @@ def test_what_is_read_has_every_row_at_every_step():
     model, shapes = model_of("tp-transformer", 0), []
     site = model.decoder[1].cross.attention
     reader = site.register_forward_hook(lambda _m, _i, out: shapes.append(tuple(out.shape)))
-    read = [generate(model, batch(1), 6, beam) for beam in (1, 3)]
+    outputs = [generate(model, batch(1), 6, beam) for beam in (1, 3)]
     reader.remove()
     assert {shape[0] for shape in shapes} == {5, 15}
     assert all(shape[1:] == (2, 1, 7) for shape in shapes if shape[2] == 1)
     assert all(
-        one.equal(generate(model, batch(1), 6, n)) for one, n in zip(read, (1, 3), strict=True)
+        ids.equal(generate(model, batch(1), 6, n)) for ids, n in zip(outputs, (1, 3), strict=True)
     )
 
 
 def test_rows_that_have_ended_are_dropped():
     model, rows = model_of("tpt", 0), []
     model.decoder[0].register_forward_hook(lambda _m, args, _o: rows.append(len(args[0])))
-    found = as_rows(generate(model, batch(0), 8), model)
-    assert len({len(row) for row in found}) > 1, "all rows are of one length: nothing to drop"
+    answers = as_rows(generate(model, batch(0), 8), model)
+    assert len({len(row) for row in answers}) > 1, "all rows are of one length: nothing to drop"
     assert rows == sorted(rows, reverse=True)
     assert rows[0] > rows[-1]
 
@@ -255,10 +260,10 @@ def test_no_ngram_is_written_twice(beam, n):
 def test_no_row_ends_before_the_least_length(beam):
     models = [model_of("tp-transformer", seed) for seed in range(3)]
     free = [len(row) for m in models for row in as_rows(generate(m, batch(1), 8, beam), m)]
-    held = [
+    restricted = [
         len(row) for m in models for row in as_rows(generate(m, batch(1), 8, beam, min_length=3), m)
     ]
-    assert min(free) < 4 <= min(held)
+    assert min(free) < 4 <= min(restricted)
 
 
 @pytest.mark.parametrize("case", ["tp-transformer", "t5", "lstm"])
@@ -278,17 +283,17 @@ def test_a_batch_of_many_lengths_writes_what_its_rows_write_alone(case):
 @pytest.mark.parametrize("training", [True, False])
 def test_the_model_is_left_as_it_was(training):
     model = model_of("tp-transformer", 0).train(training)
-    found = generate(model, batch(1), max_length=4, beam=2)
+    ids = generate(model, batch(1), max_length=4, beam=2)
     assert model.training is training
-    assert all(part.training is training for part in model.modules())
-    assert found.dtype == torch.int64
+    assert all(module.training is training for module in model.modules())
+    assert ids.dtype == torch.int64
 
 
 def test_dropout_is_off_while_decoding():
     model: Any = build({"architecture": "tp-transformer", **SIZES, "dropout": 0.5}, seed=1)
     model.train()
-    first, second = (generate(model, batch(1), max_length=9) for _ in range(2))
-    assert first.equal(second)
+    ids, repeated = (generate(model, batch(1), max_length=9) for _ in range(2))
+    assert ids.equal(repeated)
 
 
 @pytest.mark.parametrize("options", [{"min_length": 5}, {"min_length": -1}, {"no_repeat": -1}])

@@ -34,16 +34,16 @@ from tprprobe.store import SiteSpec, StoreWriter
 
 
 def table(sequences):
-    sample = np.repeat(np.arange(len(sequences)), [len(each) for each in sequences])
-    flat = np.array([each for row in sequences for each in row], object)
+    sample = np.repeat(np.arange(len(sequences)), [len(sequence) for sequence in sequences])
+    flat = np.array([filler for row in sequences for filler in row], object)
     return pd.DataFrame({"sample": sample, "filler": flat})
 
 
 def counted(sequences, roles="left*right"):
     tokens = table(sequences)
-    pairs, found = find_pairs(tokens["filler"].to_numpy(), read_scheme(roles).label(tokens))
+    pairs, pair_ids = find_pairs(tokens["filler"].to_numpy(), read_scheme(roles).label(tokens))
     sample = tokens["sample"].to_numpy()
-    return pairs, count_pairs(members_of(sample, "sample", "self")[0], pairs, found)
+    return pairs, count_pairs(members_of(sample, "sample", "self")[0], pairs, pair_ids)
 
 
 @pytest.fixture(scope="module")
@@ -68,22 +68,22 @@ def small(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def found(store):
+def decomposition(store):
     return tp.decompose(store, STATE, "left*right", decoder=None)
 
 
 def row(scores, family="factored", control=""):
-    [found] = scores[(scores["family"] == family) & (scores["control"] == control)].to_dict(
+    [match] = scores[(scores["family"] == family) & (scores["control"] == control)].to_dict(
         "records"
     )
-    return found
+    return match
 
 
 # roles
 
 
 def roles_of(scheme, sequence):
-    return [str(each) for each in read_scheme(scheme).label(table([sequence]))[0]]
+    return [str(role) for role in read_scheme(scheme).label(table([sequence]))[0]]
 
 
 @pytest.mark.parametrize(
@@ -124,11 +124,13 @@ def test_functions_and_columns_are_roles(tmp_path):
     planted = plant_bindings(
         tmp_path / "store", left, n=100, parity=lambda s: [c in "aceg" for c in s]
     )
-    mine = tp.decompose(
+    by_function = tp.decompose(
         planted, STATE, lambda s: [str(i) for i in range(len(s))], family="additive"
     )
-    same = tp.decompose(planted, STATE, "left", family="additive")
-    assert row(mine.scores, "additive")["r2"] == pytest.approx(row(same.scores, "additive")["r2"])
+    by_name = tp.decompose(planted, STATE, "left", family="additive")
+    assert row(by_function.scores, "additive")["r2"] == pytest.approx(
+        row(by_name.scores, "additive")["r2"]
+    )
     column = tp.decompose(planted, STATE, "parity", family="additive")
     assert list(column.fit.pairs.roles) == ["False", "True"]
     with pytest.raises(tp.InputError, match="one role a filler"):
@@ -137,8 +139,8 @@ def test_functions_and_columns_are_roles(tmp_path):
 
 def test_scopes_say_which_tokens_a_token_is_made_of():
     sample = np.array([0, 0, 1, 1, 1])
-    [before], [whole], [itself] = (
-        [part.toarray() for part in members_of(sample, "token", scope)]
+    [before], [sample_wide], [itself] = (
+        [members.toarray() for members in members_of(sample, "token", scope)]
         for scope in ("before", "all", "self")
     )
     assert before.tolist() == [
@@ -148,11 +150,11 @@ def test_scopes_say_which_tokens_a_token_is_made_of():
         [0, 0, 1, 1, 0],
         [0, 0, 1, 1, 1],
     ]
-    assert np.array_equal(whole, (sample[:, None] == sample).astype(float))
+    assert np.array_equal(sample_wide, (sample[:, None] == sample).astype(float))
     assert np.array_equal(itself, np.eye(5))
-    own, others = (part.toarray() for part in members_of(sample, "token", "context"))
-    assert np.array_equal(own, np.eye(5))
-    assert np.allclose(others, (whole - own) / np.array([1, 1, 2, 2, 2])[:, None])
+    token, neighbors = (members.toarray() for members in members_of(sample, "token", "context"))
+    assert np.array_equal(token, np.eye(5))
+    assert np.allclose(neighbors, (sample_wide - token) / np.array([1, 1, 2, 2, 2])[:, None])
 
 
 # closed forms
@@ -174,8 +176,8 @@ def blocks(problem):
     """Main effects, free vectors, and a dense block, with a penalty each."""
     pairs, _, _ = problem
     dense = Block("binding", 0, np.random.default_rng(4).normal(size=(len(pairs), 5)))
-    named = [make_block(name, 0, [pairs]) for name in ("filler", "role", "pair")]
-    return [*named[:2], dense, named[2]], [0.01, 0.1, 0.3, 0.03]
+    main_effects = [make_block(name, 0, [pairs]) for name in ("filler", "role", "pair")]
+    return [*main_effects[:2], dense, main_effects[2]], [0.01, 0.1, 0.3, 0.03]
 
 
 @pytest.mark.parametrize("way", ["normal", "dual", "stepwise"])
@@ -189,13 +191,13 @@ def test_ridge_is_the_textbook_s_whichever_way(way, problem, blocks, monkeypatch
         monkeypatch.setattr(ridge, "TOLERANCE", 1e-9)
         monkeypatch.setattr(ridge, "MAX_STEPS", 2000)
     regression = regress(counts, e)
-    found = np.concatenate(regression.solve(blocks, penalties))
+    coefficients = np.concatenate(regression.solve(blocks, penalties))
     x = np.hstack(
         [
             np.asarray(
-                (counts @ each.basis).todense() if issparse(each.basis) else counts @ each.basis
+                (counts @ block.basis).todense() if issparse(block.basis) else counts @ block.basis
             )
-            for each in blocks
+            for block in blocks
         ]
     )
     scales = [
@@ -203,46 +205,46 @@ def test_ridge_is_the_textbook_s_whichever_way(way, problem, blocks, monkeypatch
         / 400
         * np.mean(
             np.var(
-                counts @ each.basis.toarray() if issparse(each.basis) else counts @ each.basis,
+                counts @ block.basis.toarray() if issparse(block.basis) else counts @ block.basis,
                 axis=0,
             )
         )
         * n
-        for each in blocks
+        for block in blocks
     ]
     lam = np.repeat(
         [p * s for p, s in zip(penalties, scales, strict=True)], [b.width for b in blocks]
     )
     v, _ = least_squares(x, e, lam)
     assert (x.shape[1] > n) == (way == "dual")
-    assert np.allclose(found, v, atol=1e-5 * abs(v).max())
+    assert np.allclose(coefficients, v, atol=1e-5 * abs(v).max())
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 1, 2), (1, 2, 0)])
 def test_single_tokens_are_solved_for_as_the_textbook_says(order, blocks):
     """A unit has one pair: the widest block is eliminated, first or last."""
-    blocks, penalties = ([of[i] for i in order] for of in blocks)
+    blocks, penalties = ([items[i] for i in order] for items in blocks)
     rng, n = np.random.default_rng(8), 500
     pairs = shape_of(blocks[0].basis)[0]
     counts = csr_array((np.ones(n), (np.arange(n), rng.integers(pairs, size=n))), (n, pairs))
     e = rng.normal(size=(n, 3)) + 5
-    x = [dense(counts @ each.basis) for each in blocks]
+    x = [dense(counts @ block.basis) for block in blocks]
     lam = [p * n * np.var(c, 0).mean() for p, c in zip(penalties, x, strict=True)]
     v, _ = least_squares(np.hstack(x), e, np.repeat(lam, [b.width for b in blocks]))
-    found = np.concatenate(regress(counts, e).solve(blocks, penalties))
-    assert np.allclose(found, v, atol=1e-6 * abs(v).max())
+    coefficients = np.concatenate(regress(counts, e).solve(blocks, penalties))
+    assert np.allclose(coefficients, v, atol=1e-6 * abs(v).max())
 
 
 def test_fewer_columns_of_the_last_block_are_those_alone(problem, blocks):
     _pairs, counts, e = problem
     main, dense = blocks[0][:2], blocks[0][2]
-    kept = np.array([0, 3])
-    cut = Block("binding", 0, dense.basis[:, kept])
+    column_ids = np.array([0, 3])
+    narrow = Block("binding", 0, dense.basis[:, column_ids])
     regression = regress(counts, e)
-    one = regression.solve([*main, dense], [0.01, 0.1, 0.2], kept)
-    same = 0.2 * regression.grams.scale(dense) / regression.grams.scale(cut)
-    other = regression.solve([*main, cut], [0.01, 0.1, same])
-    for a, b in zip(one, other, strict=True):
+    by_columns = regression.solve([*main, dense], [0.01, 0.1, 0.2], column_ids)
+    penalty = 0.2 * regression.grams.scale(dense) / regression.grams.scale(narrow)
+    by_block = regression.solve([*main, narrow], [0.01, 0.1, penalty])
+    for a, b in zip(by_columns, by_block, strict=True):
         assert np.allclose(a, b)
 
 
@@ -256,21 +258,21 @@ def test_conjugate_gradients_solve_every_column():
     rng = np.random.default_rng(0)
     root = rng.normal(size=(9, 9))
     matrix, right = root @ root.T + np.eye(9), rng.normal(size=(9, 3))
-    found = conjugate_gradients(lambda x: matrix @ x, right, tolerance=1e-9)
-    assert np.allclose(found, np.linalg.solve(matrix, right))
+    solution = conjugate_gradients(lambda x: matrix @ x, right, tolerance=1e-9)
+    assert np.allclose(solution, np.linalg.solve(matrix, right))
 
 
 @pytest.mark.parametrize("fillers", [8, 60])
 def test_a_table_s_factors_span_its_directions(fillers):
     rng = np.random.default_rng(fillers)
     f, r, w = (rng.normal(size=s) for s in ((fillers, 3), (9, 2), (3, 2, 7)))
-    whole = Pairs.product(pd.Index(range(fillers)), pd.Index(range(9)))
+    pairs = Pairs.product(pd.Index(range(fillers)), pd.Index(range(9)))
     table = np.einsum("aj,bk,jkd->abd", f, r, w)
-    one, other = hosvd(table.reshape(-1, 7), whole)
-    assert (one.shape[1], other.shape[1]) == (3, 2)
-    for found, axis in ((one, 0), (other, 1)):
+    filler_factors, role_factors = hosvd(table.reshape(-1, 7), pairs)
+    assert (filler_factors.shape[1], role_factors.shape[1]) == (3, 2)
+    for factors, axis in ((filler_factors, 0), (role_factors, 1)):
         unfolded = np.moveaxis(table, axis, 0).reshape(table.shape[axis], -1)
-        basis = found / np.linalg.norm(found, axis=0)
+        basis = factors / np.linalg.norm(factors, axis=0)
         assert np.allclose(basis.T @ basis, np.eye(len(basis.T)), atol=1e-6)
         assert np.allclose(basis @ (basis.T @ unfolded), unfolded)
 
@@ -285,20 +287,20 @@ def test_operators_act_on_given_embeddings(tmp_path):
 
 def test_withheld_pairs_leave_every_filler_and_role_seen(problem):
     pairs, counts, _ = problem
-    chosen = hold_out_pairs(counts, pairs, 0.1, np.random.default_rng(0))
-    rest = csr_array(counts[np.flatnonzero(~has_pairs(counts, chosen))])
-    assert 0 < chosen.sum() <= round(0.1 * len(pairs))
-    assert len(rest.toarray()) >= len(counts.toarray()) / 2
-    assert not rest[:, np.flatnonzero(chosen)].nnz
-    kept = ~chosen
-    assert np.bincount(pairs.filler_of[kept], minlength=len(pairs.fillers)).min() > 0
+    held_out = hold_out_pairs(counts, pairs, 0.1, np.random.default_rng(0))
+    remaining = csr_array(counts[np.flatnonzero(~has_pairs(counts, held_out))])
+    assert 0 < held_out.sum() <= round(0.1 * len(pairs))
+    assert len(remaining.toarray()) >= len(counts.toarray()) / 2
+    assert not remaining[:, np.flatnonzero(held_out)].nnz
+    seen_pairs = ~held_out
+    assert np.bincount(pairs.filler_of[seen_pairs], minlength=len(pairs.fillers)).min() > 0
 
 
 # decompose
 
 
-def test_a_planted_scheme_comes_back(found):
-    scores = found.scores
+def test_a_planted_scheme_comes_back(decomposition):
+    scores = decomposition.scores
     good, additive = row(scores), row(scores, "additive")
     assert good["r2_low"] < good["r2"] < good["r2_high"]
     assert good["r2"] > 0.85 > additive["r2_high"]
@@ -308,25 +310,27 @@ def test_a_planted_scheme_comes_back(found):
     assert 0 < good["gain_low"] < good["gain"] < good["gain_high"]
 
 
-def test_sequences_with_withheld_pairs_are_encoded_by_a_fit_that_has_not_seen_them(store, found):
-    units, scheme = found.plan.read(store, STATE), found.scheme
-    split = next(make_designs(units, scheme, found.plan.withheld, found.plan.seed))
+def test_sequences_with_withheld_pairs_are_encoded_by_a_fit_that_has_not_seen_them(
+    store, decomposition
+):
+    units, scheme = decomposition.plan.read(store, STATE), decomposition.scheme
+    split = next(make_designs(units, scheme, decomposition.plan.withheld, decomposition.plan.seed))
     rows, true = np.flatnonzero(split.test & split.unseen), store.read(STATE)
-    sequences = [list(of) for _, of in store.tokens.groupby("sample")["token"]]
-    predicted = found.without_withheld.encode([sequences[i] for i in rows])
+    sequences = [list(tokens) for _, tokens in store.tokens.groupby("sample")["token"]]
+    predicted = decomposition.without_withheld.encode([sequences[i] for i in rows])
     errors, mean = np.sum((true[rows] - predicted) ** 2), true[split.fitted[1]].mean(0)
     r2 = 1 - errors / np.sum((true[rows] - mean) ** 2)
-    assert r2 == pytest.approx(row(found.scores)["r2_withheld"], abs=1e-6)
+    assert r2 == pytest.approx(row(decomposition.scores)["r2_withheld"], abs=1e-6)
     with pytest.raises(tp.InputError, match="no pairs were withheld"):
         _ = tp.decompose(store, STATE, family="bag", withheld=0).without_withheld
 
 
-def test_what_is_learnt_is_the_gain_over_the_twin_s(found):
-    scores = found.scores
+def test_what_is_learned_is_the_gain_over_the_twin_s(decomposition):
+    scores = decomposition.scores
     good, twin = row(scores), row(scores, control="untrained")
     assert good["twin"] == "untrained"
-    assert good["learnt"] == pytest.approx(good["gain"] - twin["gain"])
-    assert good["learnt_low"] < good["learnt"] < good["learnt_high"]
+    assert good["learned"] == pytest.approx(good["gain"] - twin["gain"])
+    assert good["learned_low"] < good["learned"] < good["learned_high"]
     assert abs(twin["gain"]) < 0.05
 
 
@@ -362,11 +366,11 @@ def planted_sequences(kind, rng):
 
 def write_states(path, sequences, kind, rng):
     """A store of sums of bindings and noise, of fillers alone, or of noise."""
-    lengths = [len(each) for each in sequences]
+    lengths = [len(sequence) for sequence in sequences]
     tokens = table(sequences)
     places = np.concatenate([np.arange(n) for n in lengths])
     fillers, roles = rng.normal(size=(300, 4)), rng.normal(size=(25, 3))
-    code = np.array([int(each[1:]) for each in tokens["filler"]])
+    code = np.array([int(filler[1:]) for filler in tokens["filler"]])
     bound = np.einsum("ij,ik,jkd->id", fillers[code], roles[places], rng.normal(size=(4, 3, 12)))
     if kind == "bag":
         bound = fillers[code] @ rng.normal(size=(4, 12))
@@ -383,41 +387,41 @@ def write_states(path, sequences, kind, rng):
     return tp.open_store(path)
 
 
-def test_only_systematic_binding_predicts_withheld_pairs(found):
-    good, free = row(found.scores), row(found.scores, "saturated")
+def test_only_systematic_binding_predicts_withheld_pairs(decomposition):
+    good, free = row(decomposition.scores), row(decomposition.scores, "saturated")
     assert good["n_withheld"] > 20
     assert good["r2_withheld"] > 0.8
     assert free["r2_withheld"] < good["r2_withheld_low"]
 
 
-def test_controls_are_beside_every_fit(found):
-    controls = set(found.scores["control"])
+def test_controls_are_beside_every_fit(decomposition):
+    controls = set(decomposition.scores["control"])
     assert controls >= {"shuffled roles", "shuffled fillers", "random vectors", "pca", "untrained"}
-    best = row(found.scores)["r2_low"]
+    best = row(decomposition.scores)["r2_low"]
     for control in ("shuffled roles", "shuffled fillers", "random vectors", "untrained"):
-        assert row(found.scores, control=control)["r2"] < best
-    noise = row(found.scores, control="random vectors")["r2"]
+        assert row(decomposition.scores, control=control)["r2"] < best
+    noise = row(decomposition.scores, control="random vectors")["r2"]
     assert abs(noise) < 0.01
 
 
-def test_encoding_gives_the_fit_s_vectors(store, found):
+def test_encoding_gives_the_fit_s_vectors(store, decomposition):
     sequences = draw_sequences(900)
     vectors = store.read(STATE)
-    encoded = found.encode(sequences)
+    encoded = decomposition.encode(sequences)
     errors = np.sum((vectors - encoded) ** 2) / np.sum((vectors - vectors.mean(0)) ** 2)
     assert encoded.shape == vectors.shape
     assert errors < 0.2
-    assert np.allclose(found.encode([["z"], ["a", "z"]])[0], found.fit.bias)
-    assert np.allclose(found.encode([["z"]]), found.fit.bias)
+    assert np.allclose(decomposition.encode([["z"], ["a", "z"]])[0], decomposition.fit.bias)
+    assert np.allclose(decomposition.encode([["z"]]), decomposition.fit.bias)
 
 
 def test_tokens_are_units_too(tmp_path):
     store = plant_bindings(tmp_path / "store", left, n=150, noise=0.1)
-    own = tp.decompose(store, HIDDEN, "left")
-    assert row(own.scores)["r2"] > 0.95
-    assert own.encode([["a", "b"]]).shape == (2, 16)
+    token_fit = tp.decompose(store, HIDDEN, "left", rank="4x3")
+    assert row(token_fit.scores)["r2"] > 0.95
+    assert token_fit.encode([["a", "b"]]).shape == (2, 16)
     summed = tp.decompose(store, HIDDEN, "left", scope="before", rank="4x3")
-    assert row(summed.scores)["r2"] < row(own.scores)["r2_low"]
+    assert row(summed.scores)["r2"] < row(token_fit.scores)["r2_low"]
 
 
 def test_embeddings_are_sites_or_vectors(tmp_path):
@@ -433,14 +437,14 @@ def test_embeddings_are_sites_or_vectors(tmp_path):
 def test_a_decoder_scores_substitution(tmp_path):
     store = plant_bindings(tmp_path / "store", left, n=600)
     rng = np.random.default_rng(0)
-    asked = []
+    decoded = []
 
     def decoder(vectors, sequences):
-        asked.extend(sequences)
+        decoded.extend(sequences)
         return rng.random(len(vectors)) < 0.5
 
     scores = tp.decompose(store, STATE, "left", family="additive", decoder=decoder).scores
-    assert all(isinstance(each, list) for each in asked)
+    assert all(isinstance(sequence, list) for sequence in decoded)
     share = row(scores, "additive")
     assert (
         0.3 < share["substitution_low"] < share["substitution"] < share["substitution_high"] < 0.7
@@ -473,21 +477,21 @@ def test_a_run_goes_on_and_is_read_again(small, tmp_path):
     class Stop(Exception):
         pass
 
-    def first_only(parts):
-        yield parts[0]
+    def first_only(jobs):
+        yield jobs[0]
         raise Stop
 
     with pytest.raises(Stop):
         decompose_all(small, [STATE], roles, out, progress=first_only, family="additive")
     with pytest.raises(tp.InputError, match="--resume"):
         decompose_all(small, [STATE], roles, out, family="additive")
-    made = decompose_all(small, [STATE], roles, out, resume=True, family="additive")
-    whole = decompose_all(small, [STATE], roles, family="additive")
-    pd.testing.assert_frame_equal(made.table, whole.table)
-    pd.testing.assert_frame_equal(view_scores(made), load_scores(out))
+    resumed = decompose_all(small, [STATE], roles, out, resume=True, family="additive")
+    expected = decompose_all(small, [STATE], roles, family="additive")
+    pd.testing.assert_frame_equal(resumed.table, expected.table)
+    pd.testing.assert_frame_equal(view_scores(resumed), load_scores(out))
     assert sorted(path.name for path in out.iterdir()) == ["decomposition.json", "results.parquet"]
     wide = tp.load_results(out).wide()
-    assert wide["r2"].to_list() == view_scores(made)["r2"].to_list()
+    assert wide["r2"].to_list() == view_scores(resumed)["r2"].to_list()
 
 
 def test_the_command_prints_rows(small, tmp_path):
@@ -501,9 +505,9 @@ def test_the_command_prints_rows(small, tmp_path):
         "--family",
         "additive",
     ]
-    done = CliRunner().invoke(app, [*args, "--out", str(tmp_path / "out"), "--json"])
-    rows = json.loads(done.stdout)
-    assert {each["family"] for each in rows} >= {"additive", "bag"}
+    result = CliRunner().invoke(app, [*args, "--out", str(tmp_path / "out"), "--json"])
+    rows = json.loads(result.stdout)
+    assert {result_row["family"] for result_row in rows} >= {"additive", "bag"}
     assert rows[0]["roles"] == "left"
     bad = CliRunner().invoke(app, [*args[:-4], "--roles", "x", "--out", str(tmp_path / "bad")])
     assert isinstance(bad.exception, tp.InputError)
@@ -514,9 +518,9 @@ def test_the_command_prints_rows(small, tmp_path):
 
 
 CONTRACT = [
-    pytest.param(each, marks=() if each == "factored" else pytest.mark.soak)
-    for each in FAMILIES
-    if each not in ("operator", "bag")
+    pytest.param(family, marks=() if family == "factored" else pytest.mark.soak)
+    for family in FAMILIES
+    if family not in ("operator", "bag")
 ]
 
 
@@ -531,11 +535,11 @@ def test_the_estimator_keeps_the_contract(family):
         },
         on_skip=None,
     )
-    assert {each["status"] for each in checks} <= {"passed", "xfail", "skipped"}
+    assert {check["status"] for check in checks} <= {"passed", "xfail", "skipped"}
 
 
 def pair_lists(sequences):
-    return [list(zip(each, left(each), strict=True)) for each in sequences]
+    return [list(zip(sequence, left(sequence), strict=True)) for sequence in sequences]
 
 
 def test_the_estimator_finds_factors_and_unbinds(tmp_path):
@@ -548,9 +552,9 @@ def test_the_estimator_finds_factors_and_unbinds(tmp_path):
     assert fit.readout_.shape == (3, 5, 24)
     w = np.einsum("fj,rk,jkd->frd", fit.fillers_, fit.roles_, fit.readout_)
     number = {name: i for i, name in enumerate(fit.filler_names_)}
-    one = w[number["a"], 0] + w[number["c"], 1] + fit.intercept_
-    assert np.allclose(fit.encode([[("a", "0"), ("c", "1")]])[0], one)
-    unbound = fit.unbind(one[None])[0]
+    encoding = w[number["a"], 0] + w[number["c"], 1] + fit.intercept_
+    assert np.allclose(fit.encode([[("a", "0"), ("c", "1")]])[0], encoding)
+    unbound = fit.unbind(encoding[None])[0]
     assert unbound.shape == (6, 3)
 
 
@@ -560,18 +564,20 @@ def test_the_estimator_s_rank_is_what_predicts_withheld_pairs():
     f, r = (rng.normal(size=(n, k)) @ rng.normal(size=(k, 96)) for n, k in ((8, 4), (6, 3)))
     table = dict(zip("abcdefgh", f[:, None] * r, strict=True))
     lists = pair_lists(draw_sequences(600))
-    vectors = np.stack([sum(table[name][int(role)] for name, role in each) for each in lists])
-    new = np.array([("a", "2") in each or ("d", "0") in each for each in lists])
-    seen = [each for each, is_new in zip(lists, new, strict=True) if not is_new]
-    fit = tp.TPDecomposition(family="product", random_state=0).fit(seen, vectors[~new])
+    vectors = np.stack([sum(table[name][int(role)] for name, role in pairs) for pairs in lists])
+    is_withheld = np.array([("a", "2") in pairs or ("d", "0") in pairs for pairs in lists])
+    train_lists = [pairs for pairs, is_new in zip(lists, is_withheld, strict=True) if not is_new]
+    fit = tp.TPDecomposition(family="product", random_state=0).fit(
+        train_lists, vectors[~is_withheld]
+    )
     assert max(fit.fillers_.shape[1] - 4, fit.roles_.shape[1] - 3) <= 1
-    unseen = [each for each, is_new in zip(lists, new, strict=True) if is_new]
-    assert fit.score(unseen, vectors[new]) > 0.999
+    unseen = [pairs for pairs, is_new in zip(lists, is_withheld, strict=True) if is_new]
+    assert fit.score(unseen, vectors[is_withheld]) > 0.999
 
 
 def test_pairs_that_no_fit_has_add_nothing():
     rng = np.random.default_rng(1)
-    pairs = [[(filler, "first"), (other, "last")] for filler in "abcdef" for other in "abcdef"]
+    pairs = [[(filler, "first"), (second, "last")] for filler in "abcdef" for second in "abcdef"]
     fit = tp.TPDecomposition(family="factored", rank="2x1", random_state=0)
     fit.fit(pairs, rng.normal(size=(36, 5)))
     assert np.allclose(fit.encode([[("z", "first"), ("a", "middle")]]), fit.intercept_)
@@ -612,9 +618,9 @@ def encodings(shared, tmp_path_factory):
 )
 def test_authors_encodings_have_the_known_shares(encodings, roles, pairs, low, high):
     scores = tp.decompose(encodings, "encoding", roles, family="saturated").scores
-    found = row(scores, "saturated")
-    assert found["pairs"] == pairs
-    assert low < found["r2"] < high
+    scores_row = row(scores, "saturated")
+    assert scores_row["pairs"] == pairs
+    assert low < scores_row["r2"] < high
 
 
 def test_authors_encodings_bind_systematically(encodings):
@@ -625,29 +631,29 @@ def test_authors_encodings_bind_systematically(encodings):
 def test_conjugate_gradients_end_where_a_map_is_singular():
     scale = np.array([[2.0], [1.0], [0.0]])
     right = np.array([[2.0, 4.0], [3.0, 0.0], [1.0, 0.0]])  # nothing gives the last row
-    found = conjugate_gradients(lambda x: scale * x, right)
-    assert np.isfinite(found).all()
-    assert np.abs(found[0, 1] - 2) < 1e-6
-    assert np.abs(found).max() < 1e6
+    solution = conjugate_gradients(lambda x: scale * x, right)
+    assert np.isfinite(solution).all()
+    assert np.abs(solution[0, 1] - 2) < 1e-6
+    assert np.abs(solution).max() < 1e6
 
 
 def test_every_stage_of_the_work_is_reported(small):
     stages = []
-    tp.decompose(small, STATE, "left", rank="2x2", report=lambda *said: stages.append(said))
+    tp.decompose(small, STATE, "left", rank="2x2", report=lambda *stage: stages.append(stage))
     names = [name for name, _ in stages]
     assert names[0] == "counts of pairs"
     assert {"bag", "additive", "factored", "saturated", "untrained twin"} <= set(names)
-    assert {of for _, of in stages} == {len(stages)}
+    assert {total for _, total in stages} == {len(stages)}
 
 
 def test_a_bar_moves_with_the_stages_of_every_part():
     with track_stages("x") as (through, report):
-        seen = []
-        for part in through(["a", "b"]):
+        jobs = []
+        for job in through(["a", "b"]):
             for stage in ("first", "second"):
                 report(stage, 2)
-            seen.append(part)
-    assert seen == ["a", "b"]
+            jobs.append(job)
+    assert jobs == ["a", "b"]
 
 
 def test_the_estimator_binds_free_vectors_by_default():

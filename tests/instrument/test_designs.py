@@ -10,7 +10,7 @@ from tprprobe.analyses.decomposition import summarize
 from tprprobe.analyses.decomposition.sequence_units import JOINED, join_rare, read_units
 from tprprobe.store import SiteSpec, StoreWriter, open_store
 
-OURS, THEIRS, CAUSAL = "encoder.0.hidden", "decoder.0.hidden", "layers.0.hidden"
+ENCODER, DECODER, CAUSAL = "encoder.0.hidden", "decoder.0.hidden", "layers.0.hidden"
 WIDTH = 12
 
 
@@ -28,9 +28,9 @@ def keep(path, vectors, tokens, pool=None, **sides):
 
 
 def table(sequences, side="source"):
-    sample = np.repeat(np.arange(len(sequences)), [len(each) for each in sequences])
-    position = [i for each in sequences for i in range(len(each))]
-    flat = [each for row in sequences for each in row]
+    sample = np.repeat(np.arange(len(sequences)), [len(sequence) for sequence in sequences])
+    position = [i for sequence in sequences for i in range(len(sequence))]
+    flat = [sequence for row in sequences for sequence in row]
     return pd.DataFrame({"side": side, "sample": sample, "token": flat, "position": position})
 
 
@@ -40,16 +40,16 @@ def relative_sums(sequences, weight):
     v = rng.normal(size=(len(FILLERS), 13, WIDTH))
     vectors = []
     for sequence in sequences:
-        code = [FILLERS.index(each) for each in sequence]
+        code = [FILLERS.index(filler) for filler in sequence]
         for i in range(len(code)):
-            others = [v[f, j - i + 6] for j, f in enumerate(code) if j != i]
-            vectors.append(v[code[i], 6] + weight(len(others)) * sum(others, np.zeros(WIDTH)))
+            neighbors = [v[f, j - i + 6] for j, f in enumerate(code) if j != i]
+            vectors.append(v[code[i], 6] + weight(len(neighbors)) * sum(neighbors, np.zeros(WIDTH)))
     return np.array(vectors)
 
 
 @pytest.fixture(scope="module")
 def sequences():
-    return draw_sequences(500, seed=2)
+    return draw_sequences(300, seed=2)
 
 
 def r2(fit):
@@ -61,18 +61,18 @@ def r2(fit):
 )
 def test_exact_sums_with_relative_roles_are_explained(scope, weight, sequences, tmp_path):
     tokens = table(sequences)
-    store = keep(tmp_path / "store", {OURS: relative_sums(sequences, weight)}, tokens)
-    fit = tp.decompose(store, OURS, "offset", scope=scope, family="saturated")
+    store = keep(tmp_path / "store", {ENCODER: relative_sums(sequences, weight)}, tokens)
+    fit = tp.decompose(store, ENCODER, "offset", scope=scope, family="saturated", rank="2x2")
     assert r2(fit) > 0.99
     encoded = fit.encode(sequences[:3])
     n = sum(map(len, sequences[:3]))
-    assert np.corrcoef(encoded.ravel(), store.read(OURS)[:n].ravel())[0, 1] > 0.99
+    assert np.corrcoef(encoded.ravel(), store.read(ENCODER)[:n].ravel())[0, 1] > 0.99
 
 
 def test_clipped_offsets_are_fewer_roles(sequences, tmp_path):
     vectors = relative_sums(sequences[:300], lambda n: 1.0)
-    store = keep(tmp_path / "store", {OURS: vectors}, table(sequences[:300]))
-    fit = tp.decompose(store, OURS, "offset2", scope="all", family="additive")
+    store = keep(tmp_path / "store", {ENCODER: vectors}, table(sequences[:300]))
+    fit = tp.decompose(store, ENCODER, "offset2", scope="all", family="additive")
     assert sorted(fit.fit.pairs.roles) == ["-1", "-2", "0", "1", "2"]
 
 
@@ -81,78 +81,83 @@ def tokens_store(sequences, tmp_path_factory):
     """Vectors of tokens that depend on filler and place, of an encoder and of a language model."""
     rng = np.random.default_rng(3)
     v = rng.normal(size=(len(FILLERS), 6, WIDTH))
-    rows = [v[FILLERS.index(f), i] for each in sequences for i, f in enumerate(each)]
+    rows = [v[FILLERS.index(f), i] for sequence in sequences for i, f in enumerate(sequence)]
     vectors = np.array(rows)
     return keep(
         tmp_path_factory.mktemp("tokens") / "store",
-        {OURS: vectors, CAUSAL: vectors},
+        {ENCODER: vectors, CAUSAL: vectors},
         table(sequences),
     )
 
 
 def test_a_mean_is_made_of_shares(tokens_store, sequences, tmp_path):
-    fit = tp.decompose(tokens_store, OURS, "left", unit="mean", family="saturated")
+    fit = tp.decompose(tokens_store, ENCODER, "left", unit="mean", family="saturated", rank="2x2")
     assert r2(fit) > 0.99
     assert "shares" in "\n".join(summarize(fit.scores))
-    first = np.stack([part.mean(0) for part in np.split(tokens_store.read(OURS), _ends(sequences))])
-    assert np.allclose(fit.encode(sequences[:5]), first[:5], atol=0.05)
-    pooled = keep(tmp_path / "pooled", {OURS: first}, table(sequences), pool="mean")
-    again = tp.decompose(pooled, OURS, "left", family="saturated")
-    assert again.plan.kind.unit == "mean"
-    assert r2(again) == pytest.approx(r2(fit), abs=1e-3)
+    means = np.stack(
+        [
+            sample_vectors.mean(0)
+            for sample_vectors in np.split(tokens_store.read(ENCODER), _ends(sequences))
+        ]
+    )
+    assert np.allclose(fit.encode(sequences[:5]), means[:5], atol=0.05)
+    pooled = keep(tmp_path / "pooled", {ENCODER: means}, table(sequences), pool="mean")
+    pooled_fit = tp.decompose(pooled, ENCODER, "left", family="saturated", rank="2x2")
+    assert pooled_fit.plan.kind.unit == "mean"
+    assert r2(pooled_fit) == pytest.approx(r2(fit), abs=1e-3)
     with pytest.raises(tp.InputError, match="give the unit mean, not last"):
-        tp.decompose(pooled, OURS, "left", unit="last")
+        tp.decompose(pooled, ENCODER, "left", unit="last")
 
 
 def _ends(sequences):
-    return np.cumsum([len(each) for each in sequences])[:-1]
+    return np.cumsum([len(sequence) for sequence in sequences])[:-1]
 
 
 @pytest.mark.parametrize("unit", ["first", "last", "a"])
 def test_a_state_of_one_token_stands_for_its_sample(unit, sequences, tmp_path):
-    held = [each for each in sequences if "a" in each][:400]
+    with_a = [sequence for sequence in sequences if "a" in sequence][:400]
     rng = np.random.default_rng(0)
-    rows = rng.normal(size=(sum(map(len, held)), WIDTH))
-    store = keep(tmp_path / "store", {OURS: rows, CAUSAL: rows}, table(held))
-    starts = np.cumsum([0, *map(len, held)])
-    at = {
+    rows = rng.normal(size=(sum(map(len, with_a)), WIDTH))
+    store = keep(tmp_path / "store", {ENCODER: rows, CAUSAL: rows}, table(with_a))
+    starts = np.cumsum([0, *map(len, with_a)])
+    row_ids = {
         "first": starts[:-1],
         "last": starts[1:] - 1,
         "a": [
-            s + max(i for i, f in enumerate(each) if f == "a")
-            for s, each in zip(starts, held, strict=False)
+            s + max(i for i, f in enumerate(sequence) if f == "a")
+            for s, sequence in zip(starts, with_a, strict=False)
         ],
     }[unit]
     if unit == "a":
         with pytest.raises(tp.InputError, match="unknown unit"):
-            read_units(store, OURS, unit=unit)
+            read_units(store, ENCODER, unit=unit)
         return
-    units = read_units(store, OURS, unit=unit)
+    units = read_units(store, ENCODER, unit=unit)
     [(_, vectors)] = units.vectors.blocks()
-    assert np.allclose(vectors, rows[at])
+    assert np.allclose(vectors, rows[row_ids])
     assert units.members[0].sum() == len(rows)
 
 
 def test_a_mark_of_a_stack_that_looks_back_is_made_of_what_it_sees(tmp_path):
-    held = [[*each, ".", "b"] for each in draw_sequences(60, seed=1)]
-    rows = np.random.default_rng(0).normal(size=(sum(map(len, held)), WIDTH))
-    store = keep(tmp_path / "store", {OURS: rows, CAUSAL: rows}, table(held))
-    whole, seen = (read_units(store, site, unit=".") for site in (OURS, CAUSAL))
-    assert whole.members[0].sum(1).tolist() == [len(each) for each in held]
-    assert seen.members[0].sum(1).tolist() == [len(each) - 1 for each in held]
-    [(_, vectors)] = seen.vectors.blocks()
-    ends = np.cumsum([len(each) for each in held])
+    marked = [[*sequence, ".", "b"] for sequence in draw_sequences(60, seed=1)]
+    rows = np.random.default_rng(0).normal(size=(sum(map(len, marked)), WIDTH))
+    store = keep(tmp_path / "store", {ENCODER: rows, CAUSAL: rows}, table(marked))
+    encoder_units, causal_units = (read_units(store, site, unit=".") for site in (ENCODER, CAUSAL))
+    assert encoder_units.members[0].sum(1).tolist() == [len(sequence) for sequence in marked]
+    assert causal_units.members[0].sum(1).tolist() == [len(sequence) - 1 for sequence in marked]
+    [(_, vectors)] = causal_units.vectors.blocks()
+    ends = np.cumsum([len(sequence) for sequence in marked])
     assert np.allclose(vectors, rows[ends - 2])
 
 
 def test_pooled_states_of_a_decoder_are_of_its_tokens(tmp_path):
-    ours, theirs = draw_sequences(300, seed=1), draw_sequences(300, seed=4)
-    both = [table(ours), table(theirs, "target")]
-    tokens = pd.concat(both).sort_values("sample", kind="stable").reset_index(drop=True)
+    sources, targets = draw_sequences(300, seed=1), draw_sequences(300, seed=4)
+    sides = [table(sources), table(targets, "target")]
+    tokens = pd.concat(sides).sort_values("sample", kind="stable").reset_index(drop=True)
     v = dict(zip(FILLERS, np.random.default_rng(0).normal(size=(8, WIDTH)), strict=True))
-    means = np.array([np.mean([v[f] for f in each], axis=0) for each in theirs])
-    store = keep(tmp_path / "store", {THEIRS: means}, tokens, pool="mean")
-    assert r2(tp.decompose(store, THEIRS, "bag", family="bag")) > 0.99
+    means = np.array([np.mean([v[f] for f in sequence], axis=0) for sequence in targets])
+    store = keep(tmp_path / "store", {DECODER: means}, tokens, pool="mean")
+    assert r2(tp.decompose(store, DECODER, "bag", family="bag")) > 0.99
 
 
 REFUSED = [
@@ -166,20 +171,20 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("options", "said"), REFUSED)
-def test_designs_that_cannot_be_are_refused(options, said, tokens_store):
-    with pytest.raises(tp.InputError, match=said):
-        tp.decompose(tokens_store, OURS, **({"roles": "left"} | options))
+@pytest.mark.parametrize(("options", "message"), REFUSED)
+def test_designs_that_cannot_be_are_refused(options, message, tokens_store):
+    with pytest.raises(tp.InputError, match=message):
+        tp.decompose(tokens_store, ENCODER, **({"roles": "left"} | options))
 
 
 def test_a_stack_that_looks_back_is_not_made_of_what_comes_after(tokens_store):
     with pytest.raises(tp.InputError, match="looks back"):
         tp.decompose(tokens_store, CAUSAL, "offset", scope="all")
-    [_own, others] = read_units(tokens_store, CAUSAL, scope="context").members
-    assert others.nnz
-    assert (others.toarray() >= 0).all()
+    [_token, context] = read_units(tokens_store, CAUSAL, scope="context").members
+    assert context.nnz
+    assert (context.toarray() >= 0).all()
     assert all(
-        others.indices < np.repeat(np.arange(len(others.indptr) - 1), np.diff(others.indptr))
+        context.indices < np.repeat(np.arange(len(context.indptr) - 1), np.diff(context.indptr))
     )
 
 
@@ -203,8 +208,8 @@ def test_rare_fillers_are_joined_and_their_number_is_said(tmp_path):
     assert len(fit.fit.pairs.fillers) == 9
     assert "30 rare fillers are joined" in "\n".join(summarize(fit.scores))
     assert np.array_equal(fit.encode([["once3", "a"]]), fit.encode([["never seen", "a"]]))
-    whole = tp.decompose(store, STATE, "left", family="additive", rare=0)
-    assert len(whole.fit.pairs.fillers) == 38
+    unjoined = tp.decompose(store, STATE, "left", family="additive", rare=0)
+    assert len(unjoined.fit.pairs.fillers) == 38
 
 
 def test_fillers_of_one_group_are_rare_however_often_they_occur():
@@ -215,13 +220,13 @@ def test_fillers_of_one_group_are_rare_however_often_they_occur():
 
 
 def test_the_operator_takes_the_input_embeddings_of_the_store(sequences, tmp_path):
-    held = sequences[:300]
+    some_sequences = sequences[:300]
     rng = np.random.default_rng(0)
     e = dict(zip(FILLERS, rng.normal(size=(8, WIDTH)), strict=True))
-    inputs = np.array([e[f] for each in held for f in each])
-    sites = {"encoder.embedding": inputs, OURS: inputs @ rng.normal(size=(WIDTH, WIDTH))}
-    store = keep(tmp_path / "store", sites, table(held))
-    assert r2(tp.decompose(store, OURS, "left", family="operator")) > 0.99
+    inputs = np.array([e[f] for sequence in some_sequences for f in sequence])
+    sites = {"encoder.embedding": inputs, ENCODER: inputs @ rng.normal(size=(WIDTH, WIDTH))}
+    store = keep(tmp_path / "store", sites, table(some_sequences))
+    assert r2(tp.decompose(store, ENCODER, "left", family="operator")) > 0.99
 
 
 def test_samples_of_tokens_are_their_last_vectors(tmp_path):
@@ -236,8 +241,10 @@ def test_nothing_is_explained_where_every_token_has_a_vector_of_its_own(tmp_path
     sequences = draw_sequences(60, seed=7)
     tokens = table(sequences)
     noise = np.random.default_rng(7).normal(size=(len(tokens), WIDTH))
-    store = keep(tmp_path / "store", {OURS: noise}, tokens)
-    scores = tp.decompose(store, OURS, "left", family="saturated", withheld=0.2).scores
+    store = keep(tmp_path / "store", {ENCODER: noise}, tokens)
+    scores = tp.decompose(
+        store, ENCODER, "left", family="saturated", rank="2x2", withheld=0.2
+    ).scores
     real = scores[scores["control"] == ""]
     assert real["r2"].max() < 0.03
     assert real["r2_withheld"].max() < 0.03
@@ -249,8 +256,10 @@ def test_withheld_pairs_are_not_fitted_to(sequences, tmp_path):
     v = np.random.default_rng(3).normal(size=(len(FILLERS), 12, WIDTH))
     fillers = [FILLERS.index(token) for token in tokens["token"]]
     vectors = v[fillers, tokens["position"].to_numpy()]
-    store = keep(tmp_path / "store", {OURS: vectors}, tokens)
-    scores = tp.decompose(store, OURS, "left", family="saturated", withheld=0.2).scores
+    store = keep(tmp_path / "store", {ENCODER: vectors}, tokens)
+    scores = tp.decompose(
+        store, ENCODER, "left", family="saturated", rank="2x2", withheld=0.2
+    ).scores
     saturated = scores[(scores["control"] == "") & (scores["family"] == "saturated")].iloc[0]
     assert saturated["r2"] > 0.9
     assert saturated["r2_withheld"] < 0.5

@@ -30,16 +30,16 @@ def test_a_page_is_as_written_in_a_pipe_and_formatted_on_a_terminal(monkeypatch,
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setattr("rich.console.Console.pager", lambda self, styles: self)  # no other process
     assert not _run(monkeypatch, "training")
-    shown = capsys.readouterr().out
-    assert "Train and resume" in shown
-    assert "# Train and resume" not in shown
+    printed = capsys.readouterr().out
+    assert "Train and resume" in printed
+    assert "# Train and resume" not in printed
 
 
 def test_words_are_searched_in_all_pages(monkeypatch, capsys):
     """Sections with the words in their heading come first; a comment in code is no heading."""
     assert not _run(monkeypatch, "gauge", "freedom")
-    first, _, second, _, third, line = capsys.readouterr().out.splitlines()
-    assert (first, second, third) == ("ideas: Gauge freedom", "ideas: Ideas", "index: Limits")
+    heading, _, second, _, third, line = capsys.readouterr().out.splitlines()
+    assert (heading, second, third) == ("ideas: Gauge freedom", "ideas: Ideas", "index: Limits")
     assert "[gauge freedom]" in line
     assert not _run(monkeypatch, "sets up .venv")
     assert capsys.readouterr().out.startswith("index: Install\n    make demo")

@@ -67,19 +67,21 @@ def test_every_format_gives_the_same_examples_in_any_order(file):
 
 
 def test_a_file_is_divided_by_document(file):
-    parts = {split: load_data(str(file), split=split) for split in ("train", "dev", "test")}
-    found = {name: pairs_of(part) for name, part in parts.items()}
-    assert sorted(pair for part in found.values() for pair in part) == sorted(PAIRS)
-    assert len(found["train"]) > 3 * max(len(found["dev"]), len(found["test"]))
-    assert pairs_of(parts["train"][5:60:9]) == found["train"][5:60:9]
-    assert pairs_of(load_data(str(file), split="train", seed=1)) != found["train"]
-    assert pairs_of(load_data(str(file), split="dev", n=2)) == found["dev"][:2]
+    splits = {split: load_data(str(file), split=split) for split in ("train", "dev", "test")}
+    pairs = {name: pairs_of(data) for name, data in splits.items()}
+    assert sorted(pair for pairs in pairs.values() for pair in pairs) == sorted(PAIRS)
+    assert len(pairs["train"]) > 3 * max(len(pairs["dev"]), len(pairs["test"]))
+    assert pairs_of(splits["train"][5:60:9]) == pairs["train"][5:60:9]
+    assert pairs_of(load_data(str(file), split="train", seed=1)) != pairs["train"]
+    assert pairs_of(load_data(str(file), split="dev", n=2)) == pairs["dev"][:2]
 
 
 def test_documents_that_are_alike_are_in_one_part(tmp_path):
     path = save(tmp_path, ".jsonl", [(f"d{i % 9}", f"s{i}") for i in range(90)])
-    seen = [{e.document for e in load_data(str(path), split=s)} for s in ("train", "dev", "test")]
-    assert sum(map(len, seen)) == 9
+    documents = [
+        {e.document for e in load_data(str(path), split=s)} for s in ("train", "dev", "test")
+    ]
+    assert sum(map(len, documents)) == 9
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -98,10 +100,10 @@ def test_a_folder_has_a_file_a_split(kind, tmp_path):
 @given(st.lists(st.integers(0, N - 1), min_size=1, max_size=5), st.sampled_from([1, 2, 63, 64, 65]))
 def test_lines_are_found_anywhere(tmp_path_factory, starts, step):
     path = save(tmp_path_factory.mktemp("lines"), ".source")
-    found = scan_lines(path)
+    lines = scan_lines(path)
     for start in starts:
         rows = range(start, N, step)
-        assert list(found.read(rows)) == [(row + 1, PAIRS[row][0]) for row in rows]
+        assert list(lines.read(rows)) == [(row + 1, PAIRS[row][0]) for row in rows]
 
 
 BAD = {
@@ -144,7 +146,7 @@ def test_documents_and_summaries_that_do_not_match(tmp_path):
 
 
 EMPTY = {1: ("", "s"), 70: ("d", " "), 71: ("\t", ""), N - 2: (" ", "s")}
-SAID = [pair for i, pair in enumerate(PAIRS) if i not in EMPTY]
+WITH_TEXT = [pair for i, pair in enumerate(PAIRS) if i not in EMPTY]
 
 
 def without_text(folder: Path, kind: str) -> Path:
@@ -158,15 +160,15 @@ def test_examples_that_say_nothing_are_left_out_and_counted(kind, tmp_path, caps
     data = load_data(path)
     assert capsys.readouterr().err.endswith(f"{kind}: 4 examples were left out: a text is empty\n")
     assert len(data) == N - 4
-    assert pairs_of(data) == SAID
-    assert pairs_of(data[100:3:-9]) == SAID[100:3:-9]
+    assert pairs_of(data) == WITH_TEXT
+    assert pairs_of(data[100:3:-9]) == WITH_TEXT[100:3:-9]
     assert not capsys.readouterr().err  # once
-    assert pairs_of(load_data(path, n=5)) == SAID[:5]
+    assert pairs_of(load_data(path, n=5)) == WITH_TEXT[:5]
     assert "1 example was left out" in capsys.readouterr().err
     with pytest.raises(InputError, match=f"has {N - 4}"):
         load_data(path, n=N)
-    parts = [pairs_of(load_data(path, split=split)) for split in ("train", "dev", "test")]
-    assert sorted(pair for part in parts for pair in part) == sorted(SAID)
+    splits = [pairs_of(load_data(path, split=split)) for split in ("train", "dev", "test")]
+    assert sorted(pair for split_pairs in splits for pair in split_pairs) == sorted(WITH_TEXT)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -226,8 +228,8 @@ def test_wikihow_is_divided(tmp_path, monkeypatch, capsys):
     rows = [f'"{summary}","How to {i}","{text}"' for i, (text, summary) in enumerate(PAIRS)]
     rows.insert(7, '"a summary","How to say nothing",""')
     path.write_text("\n".join(["headline,title,text", *rows]))
-    parts = [pairs_of(load_data(f"wikihow:{path}", split=s)) for s in ("train", "dev", "test")]
-    assert sorted(pair for part in parts for pair in part) == sorted(PAIRS)
+    splits = [pairs_of(load_data(f"wikihow:{path}", split=s)) for s in ("train", "dev", "test")]
+    assert sorted(pair for split_pairs in splits for pair in split_pairs) == sorted(PAIRS)
     assert "1 example was left out" in capsys.readouterr().err
 
 
@@ -249,14 +251,16 @@ def test_encoded_corpora_stay_on_the_disk(tmp_path):
     """The ids are those of the texts, one corpus after another, mapped from a file without a name."""
     data = load_data(str(save(tmp_path, ".jsonl")))
     subwords = train_subwords((text for pair in PAIRS for text in pair), 300, 9, 5)
-    both = encode_mix([data, data[:3]], subwords)
+    joined = encode_mix([data, data[:3]], subwords)
     once = encode_pairs(data, subwords)
-    assert len(both) == N + 3
+    assert len(joined) == N + 3
     for i, j in ((0, N), (2, N + 2)):
-        index, other = torch.tensor([i]), torch.tensor([j])
-        for ours, theirs in zip(both.batch(index, 0), once.batch(index, 0), strict=True):
-            assert ours.equal(theirs)
-        for ours, theirs in zip(both.batch(other, 0), once.batch(index, 0), strict=True):
-            assert ours.equal(theirs)
-    assert both.cut[0] == once.cut[0] + sum(len(subwords.encode(d)) > 8 for d, _ in PAIRS[:3])
+        index, shifted = torch.tensor([i]), torch.tensor([j])
+        for joined_ids, expected in zip(joined.batch(index, 0), once.batch(index, 0), strict=True):
+            assert joined_ids.equal(expected)
+        for joined_ids, expected in zip(
+            joined.batch(shifted, 0), once.batch(index, 0), strict=True
+        ):
+            assert joined_ids.equal(expected)
+    assert joined.cut[0] == once.cut[0] + sum(len(subwords.encode(d)) > 8 for d, _ in PAIRS[:3])
     assert not list(tmp_path.glob("*tmp*"))

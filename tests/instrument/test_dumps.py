@@ -59,11 +59,11 @@ def test_encodings_of_digits_come_in_whole(shared, tmp_path):
     store = tp.import_store(source, tmp_path / "store")
     assert (store.samples, len(store.tokens)) == (5000, 26033)
     with gzip.open(source, "rt") as lines:
-        last = list(lines)[-1].split("\t")
+        fields = list(lines)[-1].split("\t")
     assert (
-        store.read("encoding", slice(4999, None))[0] == np.array(last[1].split(), np.float32)
+        store.read("encoding", slice(4999, None))[0] == np.array(fields[1].split(), np.float32)
     ).all()
-    assert store.tokens_of("encoding")["token"].iloc[-1] == last[0]
+    assert store.tokens_of("encoding")["token"].iloc[-1] == fields[0]
     assert tp.cluster(store, "encoding", k=3, n_seeds=2).summary["size"].sum() == 5000
 
 
@@ -86,7 +86,7 @@ def test_a_bad_line_is_named_and_nothing_is_left(tmp_path, text, line):
 
 def test_an_import_that_was_killed_goes_on_to_the_same_store(tmp_path, monkeypatch):
     source = write_tpdn(tmp_path / "dev.txt", DIGITS * 3)
-    whole = tp.import_store(source, tmp_path / "whole")
+    expected = tp.import_store(source, tmp_path / "whole")
     monkeypatch.setattr(tpdn_files, "BLOCK_BYTES", 16 * 3 * 5)  # five samples
     append, calls = StoreWriter.append, itertools.count()
 
@@ -101,9 +101,9 @@ def test_an_import_that_was_killed_goes_on_to_the_same_store(tmp_path, monkeypat
     with pytest.raises(InputError, match="go on with --resume"):
         tp.import_store(source, tmp_path / "store")
     resumed = tp.import_store(source, tmp_path / "store", resume=True)
-    assert resumed.manifest == whole.manifest
-    pd.testing.assert_frame_equal(resumed.tokens, whole.tokens)
-    assert (resumed.read("encoding") == whole.read("encoding")).all()
+    assert resumed.manifest == expected.manifest
+    pd.testing.assert_frame_equal(resumed.tokens, expected.tokens)
+    assert (resumed.read("encoding") == expected.read("encoding")).all()
 
 
 SAMPLES = np.array([0, 0, 0, 1, 1, 2])
@@ -212,10 +212,10 @@ def test_damaged_files_are_refused_in_one_line(tmp_path, name):
 def test_one_vector_a_sample_is_read_by_all_that_reads_stores(tmp_path):
     lines = [(f"{i % 10} {i % 3}", RNG.normal(size=4).tolist()) for i in range(40)]
     halves = []
-    for name, part in (("a", lines[:20]), ("b", lines[20:])):
+    for name, sample_lines in (("a", lines[:20]), ("b", lines[20:])):
         source = tmp_path / name / "dev.txt"
         source.parent.mkdir()
-        halves.append(tp.import_store(write_tpdn(source, part), tmp_path / name / "store"))
+        halves.append(tp.import_store(write_tpdn(source, sample_lines), tmp_path / name / "store"))
     store = halves[0]
     roles = tp.cluster(store, "encoding", k=3, n_seeds=2)
     assert roles.summary["size"].sum() == len(roles.labels) == 20
@@ -223,23 +223,23 @@ def test_one_vector_a_sample_is_read_by_all_that_reads_stores(tmp_path):
     assert len(scene.rows) == len(scene.tokens) <= 12
     assert scene.note == f"{len(scene.rows)} of 20 tokens, whole samples drawn at random"
     copies = []
-    for each, first in zip(halves, (0, 20), strict=True):
-        path = tmp_path / f"part{first}"
-        writer = StoreWriter.create(path, each.specs, {"model": "gru"})
-        table = each.tokens.assign(sample=each.tokens["sample"] + first)
-        writer.append({"encoding": each.read("encoding")}, table)
+    for half, start in zip(halves, (0, 20), strict=True):
+        path = tmp_path / f"part{start}"
+        writer = StoreWriter.create(path, half.specs, {"model": "gru"})
+        table = half.tokens.assign(sample=half.tokens["sample"] + start)
+        writer.append({"encoding": half.read("encoding")}, table)
         writer.finish()
         copies.append(path)
     concatenate(copies, tmp_path / "joined")
     joined = tp.open_store(tmp_path / "joined").read("encoding")
-    assert (joined == np.concatenate([each.read("encoding") for each in halves])).all()
+    assert (joined == np.concatenate([half.read("encoding") for half in halves])).all()
 
 
 def test_the_command_line_imports(tmp_path, capsys):
     source = write_tpdn(tmp_path / "dev.txt")
     app(["import", str(source), str(tmp_path / "store"), "--json"], standalone_mode=False)
-    told = json.loads(capsys.readouterr().out)
-    assert told == {"samples": 4, "sites": ["encoding"], "store": str(tmp_path / "store")}
+    report = json.loads(capsys.readouterr().out)
+    assert report == {"samples": 4, "sites": ["encoding"], "store": str(tmp_path / "store")}
 
 
 # ---------------------------------------------------------------- vLLM, SAELens, NeuroX
@@ -249,9 +249,9 @@ STATES = [RNG.normal(size=(n, 2, 4)).astype(np.float32) for n in (3, 1, 5)]  # t
 
 def write_vllm(folder, states=STATES, dtype=torch.bfloat16):
     folder.mkdir()
-    for number, each in zip((0, 2, 10), states, strict=False):
-        ids = torch.arange(len(each)) + 7 * number
-        tensors = {"hidden_states": torch.from_numpy(each).to(dtype), "token_ids": ids}
+    for number, state in zip((0, 2, 10), states, strict=False):
+        ids = torch.arange(len(state)) + 7 * number
+        tensors = {"hidden_states": torch.from_numpy(state).to(dtype), "token_ids": ids}
         save_file(tensors, folder / f"{number}-a1b2.safetensors")
         (folder / f"{number}-a1b2.safetensors.lock").touch()
     return folder
@@ -261,7 +261,7 @@ def test_the_hidden_states_of_vllm_come_in(tmp_path):
     store = tp.import_store(write_vllm(tmp_path / "dump"), tmp_path / "store", layers=[3, 7])
     assert store.sites == ["layers.3.hidden", "layers.7.hidden"]
     for layer, site in enumerate(store.sites):
-        rows = torch.from_numpy(np.concatenate([each[:, layer] for each in STATES]))
+        rows = torch.from_numpy(np.concatenate([states[:, layer] for states in STATES]))
         assert (store.read(site) == rows.bfloat16().float().numpy()).all()
     assert set(store.summary["dtype"]) == {"bfloat16"}
     assert store.tokens["id"].tolist() == [0, 1, 2, 14, 70, 71, 72, 73, 74]
@@ -273,8 +273,8 @@ def test_the_hidden_states_of_vllm_come_in(tmp_path):
 def test_a_tokenizer_turns_ids_into_symbols(tmp_path):
     from tokenizers import Tokenizer, models
 
-    known = {f"t{i}": i for i in range(72)}
-    Tokenizer(models.WordLevel(known, unk_token="t0")).save(str(tmp_path / "tokenizer.json"))
+    id_of = {f"t{i}": i for i in range(72)}
+    Tokenizer(models.WordLevel(id_of, unk_token="t0")).save(str(tmp_path / "tokenizer.json"))
     folder = write_vllm(tmp_path / "dump", STATES[:2])
     store = tp.import_store(folder, tmp_path / "store", tokens=tmp_path)
     assert store.tokens["token"].tolist() == ["t0", "t1", "t2", "t14"]
@@ -311,8 +311,8 @@ def spoil_nan(folder):
 def claim(folder):
     """A header that claims a petabyte."""
     shape = [2**40, 2, 128]
-    about = {"dtype": "F32", "shape": shape, "data_offsets": [0, 4 * 2 * 128 * 2**40]}
-    header = json.dumps({"hidden_states": about}).encode()
+    entry = {"dtype": "F32", "shape": shape, "data_offsets": [0, 4 * 2 * 128 * 2**40]}
+    header = json.dumps({"hidden_states": entry}).encode()
     (folder / "2-a1b2.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
 
 
@@ -325,15 +325,15 @@ def claim(folder):
         (spoil_nan, r"layers.1.hidden, sample 1 has a number that is not finite"),
         (claim, r"2-a1b2.safetensors cannot be read as arrays: hidden_states ends after the end"),
         (lambda f: (f / "3.safetensors.zst").touch(), "is compressed: unpack it first"),
-        (lambda f: [each.unlink() for each in f.glob("*.safetensors")], "in no format that is known"),
+        (lambda f: [file.unlink() for file in f.glob("*.safetensors")], "in no format that is known"),
     ],
 )  # fmt: skip
 def test_a_bad_request_is_named(tmp_path, spoil, line):
     folder = write_vllm(tmp_path / "dump")
     spoil(folder)
-    with pytest.raises(InputError, match=line) as told:
+    with pytest.raises(InputError, match=line) as error:
         tp.import_store(folder, tmp_path / "store")
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(error.value)
     with pytest.raises(InputError, match=r"no store at|is not complete"):
         tp.open_store(tmp_path / "store")
 
@@ -349,8 +349,8 @@ def test_the_cached_activations_of_saelens_come_in(tmp_path, sharded):
     saved = datasets.Dataset.from_dict(columns, features=features)
     if sharded:
         for shard in range(2):
-            part = saved.select(range(3 * shard, 3 * shard + 3)).flatten_indices()
-            part.save_to_disk(tmp_path / "acts" / f"shard_{shard}")
+            rows = saved.select(range(3 * shard, 3 * shard + 3)).flatten_indices()
+            rows.save_to_disk(tmp_path / "acts" / f"shard_{shard}")
     else:
         saved.save_to_disk(tmp_path / "acts", num_shards=2)
     store = tp.import_store(tmp_path / "acts", tmp_path / "store")
@@ -359,10 +359,10 @@ def test_the_cached_activations_of_saelens_come_in(tmp_path, sharded):
     assert (store.samples, store.tokens["position"].tolist()) == (6, [0, 1, 2] * 6)
     saved.shuffle(seed=0).save_to_disk(tmp_path / "shuffled")
     if not sharded:  # what was shuffled is written in its new order, or refused
-        again = tp.import_store(tmp_path / "shuffled", tmp_path / "again")
-        assert sorted(again.tokens["id"]) == list(range(18))
-        row = int(again.tokens["id"].iloc[4])
-        assert (again.read(hook)[4] == acts.reshape(18, 4)[row]).all()
+        reimported = tp.import_store(tmp_path / "shuffled", tmp_path / "again")
+        assert sorted(reimported.tokens["id"]) == list(range(18))
+        row = int(reimported.tokens["id"].iloc[4])
+        assert (reimported.read(hook)[4] == acts.reshape(18, 4)[row]).all()
 
 
 def test_a_folder_without_tokens_or_with_gaps_is_refused(tmp_path):
@@ -420,8 +420,8 @@ def write_neurox(path, values=VALUES):
         for number, acts in enumerate(values):
             file.create_dataset(str(number), acts.shape, dtype="float32", data=acts)
         index = {SENTENCES[0]: "0", "No": "1", f"{SENTENCES[2]} (Occurrence 2)": "2"}
-        told = file.create_dataset("sentence_to_index", (1,), dtype=h5py.special_dtype(vlen=str))
-        told[0] = json.dumps(index)
+        table = file.create_dataset("sentence_to_index", (1,), dtype=h5py.special_dtype(vlen=str))
+        table[0] = json.dumps(index)
     return path
 
 
@@ -431,12 +431,14 @@ def test_the_sentences_of_neurox_come_in(tmp_path, monkeypatch, name):
     store = tp.import_store(write_neurox(tmp_path / name), tmp_path / "store")
     assert store.sites == ["layers.0.hidden", "layers.1.hidden"]
     for layer, site in enumerate(store.sites):
-        rows = np.concatenate([each[layer] for each in VALUES])
+        rows = np.concatenate([values[layer] for values in VALUES])
         np.testing.assert_allclose(store.read(site), rows, atol=0 if name[-1] == "5" else 1e-8)
     assert store.tokens["token"].tolist() == " ".join(SENTENCES).split()
     assert store.tokens["id"].tolist() == [0, 1, 2, 3, 0, 1, 2]
-    one = write_neurox(tmp_path / name.replace(".", "-layer3."), [each[:1] for each in VALUES])
-    assert tp.import_store(one, tmp_path / "one").sites == ["layers.3.hidden"]
+    single_layer = write_neurox(
+        tmp_path / name.replace(".", "-layer3."), [values[:1] for values in VALUES]
+    )
+    assert tp.import_store(single_layer, tmp_path / "one").sites == ["layers.3.hidden"]
     with pytest.raises(InputError, match=r"has 2 layers, --layers 1,2,3 names 3"):
         tp.import_store(tmp_path / name, tmp_path / "other", layers=[1, 2, 3])
 
@@ -542,22 +544,27 @@ def test_what_is_exported_is_imported_bit_for_bit(tmp_path, monkeypatch, name):
     sites = [site for site in store.sites if site != "word.tpr"]  # d × d is of TPGN alone
     monkeypatch.setattr("tprprobe.store.dumps.dump.BLOCK_BYTES", 300)  # several blocks
     tp.export_store(store, tmp_path / name, sites)
-    again = tp.import_store(tmp_path / name, tmp_path / "again")
-    assert {*again.sites} == {*sites}
+    reimported = tp.import_store(tmp_path / name, tmp_path / "again")
+    assert {*reimported.sites} == {*sites}
     for site in sites:
-        assert again.read(site).tobytes() == store.read(site).tobytes()
-        assert again.specs[site].axes == store.specs[site].axes
-        kept = name == "acts.safetensors" or store.specs[site].dtype != "bfloat16"
-        assert again.specs[site].dtype == (store.specs[site].dtype if kept else "float32")
+        assert reimported.read(site).tobytes() == store.read(site).tobytes()
+        assert reimported.specs[site].axes == store.specs[site].axes
+        is_same_type = name == "acts.safetensors" or store.specs[site].dtype != "bfloat16"
+        assert reimported.specs[site].dtype == (
+            store.specs[site].dtype if is_same_type else "float32"
+        )
     for site in MAPS:
-        assert again.count_maps(site) == MAPPED
+        assert reimported.count_maps(site) == MAPPED
         for sample in range(MAPPED):
-            assert (again.attention(site, sample) == store.attention(site, sample)).all()
+            assert (reimported.attention(site, sample) == store.attention(site, sample)).all()
     columns = list(store.tokens)
-    assert {*again.tokens} == {*columns}
+    assert {*reimported.tokens} == {*columns}
     for column in columns:
-        told, read = (each.tokens[column].astype(object) for each in (store, again))
-        assert told.where(told.notna(), None).tolist() == read.where(read.notna(), None).tolist()
+        expected, values = (copy.tokens[column].astype(object) for copy in (store, reimported))
+        assert (
+            expected.where(expected.notna(), None).tolist()
+            == values.where(values.notna(), None).tolist()
+        )
 
 
 def test_their_own_libraries_read_what_is_exported(tmp_path):
@@ -574,8 +581,8 @@ def test_their_own_libraries_read_what_is_exported(tmp_path):
         assert (tensors[site].double().numpy() == store.read(site)).all()
         if site in MAPS:
             assert rows[site][MAPPED:] == [None] * (store.samples - MAPPED)
-            for sample, kept in enumerate(rows[site][:MAPPED]):
-                assert (np.array(kept).transpose(2, 0, 1) == store.attention(site, sample)).all()
+            for sample, maps in enumerate(rows[site][:MAPPED]):
+                assert (np.array(maps).transpose(2, 0, 1) == store.attention(site, sample)).all()
         elif store.specs[site].rows == "sample":
             assert (np.array(rows[site]) == store.read(site)).all()
         else:

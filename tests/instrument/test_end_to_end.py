@@ -82,7 +82,7 @@ def run(monkeypatch, capsys) -> Callable[..., Done]:
 
 def test_a_resumed_run_equals_an_uninterrupted_one(recipe_file, tmp_path, monkeypatch):
     recipe = read_recipe(recipe_file)
-    whole = training.train(recipe, tmp_path / "whole")
+    expected = training.train(recipe, tmp_path / "whole")
     save = training.Run.save
 
     def cut(self, path):
@@ -94,7 +94,7 @@ def test_a_resumed_run_equals_an_uninterrupted_one(recipe_file, tmp_path, monkey
         training.train(recipe, tmp_path / "cut")
     monkeypatch.undo()
     resumed = training.train(recipe, tmp_path / "cut", resume=True)
-    weights = [(folder / "model.safetensors").read_bytes() for folder in (whole, resumed)]
+    weights = [(folder / "model.safetensors").read_bytes() for folder in (expected, resumed)]
     assert weights[0] == weights[1]
     logs = [
         [
@@ -119,14 +119,14 @@ def test_questions_that_are_all_answered_right_are_stored_too(tmp_path):
     data = load_data("mathematics:arithmetic__mul", split="small-test", n=400)
     model = load_model("tpt-c-arithmetic")
     right = [i for i, is_right in enumerate(evaluate(model, data)["correct"]) if is_right]
-    one = data[right[0] : right[0] + 1]
-    store = extract(model, one, "encoder.-1.self.role", tmp_path / "store")
+    single = data[right[0] : right[0] + 1]
+    store = extract(model, single, "encoder.-1.self.role", tmp_path / "store")
     assert store.tokens["correct"].all()
     assert (store.tokens["prediction"] == store.tokens["answer"].astype(str)).all()
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["eval", "--ckpt", "tpt-c-aritmetic"], "tpt-c-arithmetic"),
         (["eval", "--ckpt", "tpt-c-arithmetic", "--data", "mathematics:arithmetic__mixd"], "mixed"),
@@ -139,28 +139,28 @@ def test_questions_that_are_all_answered_right_are_stored_too(tmp_path):
         (["cluster", "nothing", "--site", "x", "--k", "3"], "nothing"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_2(run, words, said, tmp_path, monkeypatch):
+def test_bad_input_is_one_line_and_exit_code_2(run, words, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    done = run(*words)
-    assert done.code == 2
-    lines = [line for line in done.stderr.splitlines() if line.strip()]
-    assert len(lines) == 1, done.stderr
-    assert said in lines[0]
+    process = run(*words)
+    assert process.code == 2
+    lines = [line for line in process.stderr.splitlines() if line.strip()]
+    assert len(lines) == 1, process.stderr
+    assert message in lines[0]
     assert not list(tmp_path.iterdir())
 
 
 def test_the_exit_code_is_that_of_the_process(tmp_path):
     command = [sys.executable, "-m", "tprprobe", "cluster", "nothing", "--site", "x", "--k", "3"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert len(done.stderr.splitlines()) == 1, done.stderr
+    process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert process.returncode == 2
+    assert len(process.stderr.splitlines()) == 1, process.stderr
 
 
 def test_a_wrong_key_in_a_recipe_names_the_nearest(run, recipe_file, tmp_path):
     recipe_file.write_text(recipe_file.read_text().replace("batch_size", "batchsize"))
-    done = run("train", recipe_file, "--out", tmp_path / "out")
-    assert done.code == 2
-    assert "batch_size" in done.stderr
+    process = run("train", recipe_file, "--out", tmp_path / "out")
+    assert process.code == 2
+    assert "batch_size" in process.stderr
 
 
 HEAVY = ("torch", "pandas", "numpy", "matplotlib", "zarr")
@@ -179,8 +179,10 @@ except SystemExit as done:
 loaded = [name for name in {HEAVY} if name in sys.modules]
 sys.exit(f"loaded: {{loaded}}" if loaded else 0)
 """
-    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run(
+        [sys.executable, "-c", code], check=False, capture_output=True, text=True
+    )
+    assert process.returncode == 0, process.stderr
 
 
 def test_models_are_listed_as_json(run):

@@ -106,11 +106,11 @@ def test_a_score_is_that_of_ten_independent_lines(unlike):
     rows_of = {vector.tobytes(): i for i, vector in enumerate(vectors.astype(np.float32))}
     right = n = 0
     for X, _, X_test in tested[:5]:
-        fitted, held_out = ([rows_of[x.tobytes()] for x in part] for part in (X, X_test))
+        train_rows, held_out = ([rows_of[x.tobytes()] for x in vectors] for vectors in (X, X_test))
         sample = unlike.tokens["sample"].to_numpy()
-        assert not {*sample[fitted]} & {*sample[held_out]}
-        distance = ((vectors[held_out][:, None] - vectors[fitted][None]) ** 2).sum(-1)
-        right += (labels[fitted][distance.argmin(1)] == labels[held_out]).sum()
+        assert not {*sample[train_rows]} & {*sample[held_out]}
+        distance = ((vectors[held_out][:, None] - vectors[train_rows][None]) ** 2).sum(-1)
+        right += (labels[train_rows][distance.argmin(1)] == labels[held_out]).sum()
         n += len(held_out)
     assert n == len(labels)
     assert row["accuracy"] == pytest.approx(right / n)
@@ -120,14 +120,14 @@ def test_folds_are_fitted_on_their_own_rows_and_all_are_counted_once():
     X, marks = np.arange(6.0)[:, None], np.eye(2, dtype=bool)[[0, 1, 0, 1, 0, 1]]
     folds = [Fold(np.array([2, 3]), np.array([4, 5]), np.array([0, 1])),
              Fold(np.array([0, 1]), np.array([4, 5]), np.array([2, 3]))]  # fmt: skip
-    counted = []
+    counts = []
 
     def count(i, predictions, rows):
-        counted.append((i, rows.tolist(), predictions.likeliest.tolist()))
+        counts.append((i, rows.tolist(), predictions.likeliest.tolist()))
         return np.ones((1, 1, 1)) * len(rows)
 
     fit = cross_fit([NearestVector()], X, marks[None], folds, (X, [marks]), count)
-    assert counted == [(0, [0, 1], [0, 0]), (0, [2, 3], [1, 1])]
+    assert counts == [(0, [0, 1], [0, 0]), (0, [2, 3], [1, 1])]
     assert fit.sums.item() == 4
     assert fit.estimators[0].X_.tolist() == [[2], [3]]
 
@@ -135,8 +135,8 @@ def test_folds_are_fitted_on_their_own_rows_and_all_are_counted_once():
 def test_a_row_leaves_the_fit_if_one_of_its_sequences_is_tested():
     """Its text is new, but its symbols are those of a tested row."""
     sequences = np.array([[1, 1], [2, 1], [3, 3], [4, 4]], np.uint64)
-    fitted = leave_out(np.array([False, True, True, True]), np.array([True, False, False, False]), sequences)  # fmt: skip
-    assert fitted.tolist() == [False, False, True, True]
+    is_fitted = leave_out(np.array([False, True, True, True]), np.array([True, False, False, False]), sequences)  # fmt: skip
+    assert is_fitted.tolist() == [False, False, True, True]
 
 
 def test_documents_are_divided_as_a_whole():
@@ -156,9 +156,9 @@ def test_control_labels_are_of_the_word_and_shuffled_ones_of_nobody():
     rng = np.random.default_rng(0)
     labels = np.eye(3, dtype=bool)[rng.choice(3, 300, p=[0.6, 0.3, 0.1])]
     words = rng.integers(40, size=(300, 1))
-    drawn = draw_labels(words, labels, 0).argmax(1)
+    control = draw_labels(words, labels, 0).argmax(1)
     for word in np.unique(words):
-        assert len({*drawn[words[:, 0] == word]}) == 1
+        assert len({*control[words[:, 0] == word]}) == 1
     shuffled = shuffle_labels(labels, 0)
     assert (shuffled.sum(0) == labels.sum(0)).all()
     assert (shuffled == labels).all(1).mean() < 0.7
@@ -178,8 +178,8 @@ def test_rules_without_vectors_are_the_most_frequent_labels():
 def test_counts_of_a_target_with_one_label():
     gold = np.eye(3, dtype=bool)[[0, 1, 2]]
     likeliest = np.array([0, 2, 2])
-    found = Predictions(likeliest, np.eye(3, dtype=bool)[likeliest], np.zeros(3))
-    terms = count_terms(found, gold, np.array([0, 1, 0]), np.array([True, True, False]))
+    predictions = Predictions(likeliest, np.eye(3, dtype=bool)[likeliest], np.zeros(3))
+    terms = count_terms(predictions, gold, np.array([0, 1, 0]), np.array([True, True, False]))
     assert terms[:, :5].tolist() == [[1, 0, 0, 1, 1], [0, 0, 2, 0, 1], [0, 0, 0, 0, 0]]
     sums = sum_groups(terms, np.array([1, 1, 0]), 3, [np.array([True, False, True])])
     assert sums[:, 1, 0].tolist() == [1, 1]
@@ -195,8 +195,8 @@ def test_macro_f1_is_that_of_scikit_learn():
     rng = np.random.default_rng(0)
     gold, likeliest = rng.choice(5, (2, 400), p=[0.5, 0.3, 0.15, 0.05, 0])
     blocks = draw_blocks(40)[np.arange(400) % 40]
-    marks, found = np.eye(5, dtype=bool)[gold], predict_one_label(likeliest, 5)
-    outcomes = count_labels(found, marks, np.ones(5, bool), blocks, 20)
+    marks, predictions = np.eye(5, dtype=bool)[gold], predict_one_label(likeliest, 5)
+    outcomes = count_labels(predictions, marks, np.ones(5, bool), blocks, 20)
     score = interval_by_blocks(outcomes, macro_f1, 40)
     assert score.value == pytest.approx(f1_score(gold, likeliest, average="macro"))
     without = [
@@ -210,12 +210,18 @@ def test_macro_f1_is_that_of_scikit_learn():
 
 def test_predictions_without_and_with_probabilities():
     X, marks = np.array([[0.0], [1.0], [3.0]]), np.eye(2, dtype=bool)[[0, 0, 1]]
-    fitted = LogisticRegression().fit(X, as_codes(marks))
-    found = predict(fitted, X, marks)
-    shares = fitted.predict_proba(X)
-    np.testing.assert_allclose(found.nats, -np.log(0.99 * shares[[0, 1, 2], [0, 0, 1]] + 0.005))
+    classifier = LogisticRegression().fit(X, as_codes(marks))
+    predictions = predict(classifier, X, marks)
+    shares = classifier.predict_proba(X)
+    np.testing.assert_allclose(
+        predictions.nats, -np.log(0.99 * shares[[0, 1, 2], [0, 0, 1]] + 0.005)
+    )
     assert np.isnan(predict(NearestVector().fit(X, as_codes(marks)), X, marks).nats).all()
-    assert predict(fitted, X, marks & False).nats.tolist() == [0, 0, 0]  # labels that nobody knows
+    assert predict(classifier, X, marks & False).nats.tolist() == [
+        0,
+        0,
+        0,
+    ]  # labels that nobody knows
     several = np.array([[True, True], [False, True]])
     assert as_codes(several).tolist() == [[1, 1], [0, 1]]
 
@@ -232,24 +238,24 @@ def sums_of(right, n):
 def test_an_interval_is_of_groups_and_too_few_have_none():
     rng = np.random.default_rng(0)
     right = rng.binomial(10, 0.5, 40)
-    found = interval_of(sums_of(right, 10), accuracy)
+    interval = interval_of(sums_of(right, 10), accuracy)
     half = 2.02 * right.std(ddof=1) / 10 / np.sqrt(40)
-    assert found.value == pytest.approx(right.mean() / 10)
-    assert found.high - found.value == pytest.approx(half, rel=0.25)
+    assert interval.value == pytest.approx(right.mean() / 10)
+    assert interval.high - interval.value == pytest.approx(half, rel=0.25)
     assert np.isnan(interval_of(sums_of(right[:3], 10), accuracy).low)
-    few = number("accuracy", interval_of(sums_of(right[:3], 10), accuracy))
-    assert "fewer than" in few["note"]
+    columns = number("accuracy", interval_of(sums_of(right[:3], 10), accuracy))
+    assert "fewer than" in columns["note"]
 
 
 def test_a_difference_is_paired():
     rng = np.random.default_rng(0)
-    first = rng.binomial(20, rng.random(30))
-    found = compare(sums_of(first + 1, 21), sums_of(first, 21), accuracy)
-    assert found.difference.value == pytest.approx(1 / 21)
-    assert found.difference.low == pytest.approx(1 / 21)  # one more in every group
-    assert (found.p, found.n_groups) == (0, 30)
-    assert found.reference == pytest.approx(first.sum() / 21 / 30)
-    assert compare(sums_of(first, 21), sums_of(first, 21), accuracy).p == 1
+    counts = rng.binomial(20, rng.random(30))
+    comparison = compare(sums_of(counts + 1, 21), sums_of(counts, 21), accuracy)
+    assert comparison.difference.value == pytest.approx(1 / 21)
+    assert comparison.difference.low == pytest.approx(1 / 21)  # one more in every group
+    assert (comparison.p, comparison.n_groups) == (0, 30)
+    assert comparison.reference == pytest.approx(counts.sum() / 21 / 30)
+    assert compare(sums_of(counts, 21), sums_of(counts, 21), accuracy).p == 1
 
 
 def test_p_of_a_difference():
@@ -263,9 +269,11 @@ def test_p_of_a_difference():
 def test_the_jackknife_of_a_mean_is_its_standard_error():
     rng = np.random.default_rng(0)
     values, groups = rng.normal(size=200), np.arange(200)
-    found = jackknife(lambda rows: float(values[rows].mean()), groups)
-    assert found.value == pytest.approx(values.mean())
-    assert found.high - found.value == pytest.approx(2.09 * values.std() / np.sqrt(200), rel=0.4)
+    interval = jackknife(lambda rows: float(values[rows].mean()), groups)
+    assert interval.value == pytest.approx(values.mean())
+    assert interval.high - interval.value == pytest.approx(
+        2.09 * values.std() / np.sqrt(200), rel=0.4
+    )
     assert np.isnan(jackknife(lambda rows: 0.0, np.arange(200) % 3).low)
 
 
@@ -330,12 +338,12 @@ def test_any_classifier_is_a_probe(tmp_path, estimator):
 
 def test_codelengths_of_a_classifier_with_probabilities(tmp_path):
     store = plant(tmp_path / "store", 30)
-    asked = {"sites": FILLER, "controls": (), "information": True}
-    ours, theirs = (
-        real(tp.probe(store, "pos", estimator, **asked))
+    options = {"sites": FILLER, "controls": (), "information": True}
+    linear, logistic = (
+        real(tp.probe(store, "pos", estimator, **options))
         for estimator in ("linear", LogisticRegression(C=1.0))
     )
-    assert 0.5 < theirs["codelength"] / ours["codelength"] < 2
+    assert 0.5 < logistic["codelength"] / linear["codelength"] < 2
 
 
 def test_a_label_of_few_documents_is_counted_and_not_fitted_where_it_is_unknown(unlike):
@@ -348,7 +356,7 @@ def test_a_label_of_few_documents_is_counted_and_not_fitted_where_it_is_unknown(
 
 
 @pytest.mark.parametrize(
-    ("estimator", "said"),
+    ("estimator", "message"),
     [
         (LogisticRegression, "is a class: give an instance"),
         (LinearRegression(), "is a regressor, labels need a classifier"),
@@ -356,8 +364,8 @@ def test_a_label_of_few_documents_is_counted_and_not_fitted_where_it_is_unknown(
         ("liner", "unknown probe 'liner'; did you mean 'linear'"),
     ],
 )
-def test_what_is_no_estimator_is_one_line(unlike, estimator, said):
-    with pytest.raises(InputError, match=said):
+def test_what_is_no_estimator_is_one_line(unlike, estimator, message):
+    with pytest.raises(InputError, match=message):
         tp.probe(unlike, "pos", estimator)
 
 
@@ -383,15 +391,15 @@ def test_few_documents_that_share_a_sentence_are_probed(tmp_path):
         vectors = np.ones((1, 16)) if is_last else rng.normal(size=(4, 16))
         writer.append({SITE: vectors}, tokens)
     writer.finish()
-    seen = []
+    train_sets = []
 
     class Spy(NearestVector):
         def fit(self, X, y):
-            seen.append({vector.tobytes() for vector in X})
+            train_sets.append({vector.tobytes() for vector in X})
             return super().fit(X, y)
 
         def predict(self, X):
-            assert seen[-1].isdisjoint(vector.tobytes() for vector in X)
+            assert train_sets[-1].isdisjoint(vector.tobytes() for vector in X)
             return super().predict(X)
 
     row = real(tp.probe(folder, "pos", Spy(), controls=()))

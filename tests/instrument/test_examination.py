@@ -70,8 +70,8 @@ def test_heads_look_at_targets_more_often_than_chance():
 
 
 def test_it_goes_on_and_refuses_another_run(examined, model, frame):  # noqa: F811
-    again = examine(model, data=load_data(frame), out=examined.folder, layers=1, resume=True)
-    assert again.lines == examined.lines
+    resumed = examine(model, data=load_data(frame), out=examined.folder, layers=1, resume=True)
+    assert resumed.lines == examined.lines
     with pytest.raises(InputError, match="--resume"):
         examine(model, data=load_data(frame), out=examined.folder, layers=1)
     with pytest.raises(InputError, match="another run"):

@@ -7,7 +7,7 @@ from planted import exchanges
 
 from tprprobe.errors import InputError
 
-LEAST = 57
+MIN_REFUSED = 57
 
 
 @pytest.fixture(scope="module")
@@ -20,16 +20,16 @@ def planted(tmp_path_factory):
 
 @pytest.mark.parametrize("name", exchanges.WAYS)
 def test_what_length_name_axis_or_type_tells_is_told(name, planted, tmp_path):
-    folder, whole = planted
+    folder, expected = planted
     shutil.copytree(folder, tmp_path / "copy")
     store = tmp_path / "copy" / "store"
     exchanges.WAYS[name](store, tmp_path / "copy" / "other")
     try:
-        found = exchanges.contents(store)
+        contents = exchanges.contents(store)
     except InputError:
         return
-    assert exchanges.are_same(found, whole)
+    assert exchanges.are_same(contents, expected)
 
 
 def test_there_are_enough_ways():
-    assert len(exchanges.WAYS) >= LEAST
+    assert len(exchanges.WAYS) >= MIN_REFUSED

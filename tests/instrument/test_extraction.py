@@ -21,7 +21,7 @@ from tprprobe.gold.labels import Labelled, decode_cell, words_of_tokens
 from tprprobe.models import build
 
 SITES = ["encoder.0.hidden", "decoder.0.hidden"]
-CUT = "\N{REPLACEMENT CHARACTER}"  # bytes that are no character
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"  # bytes that are no character
 CONLLU = """# newdoc id = a
 # sent_id = 1
 # text = It's rain-ing.
@@ -77,16 +77,16 @@ def test_words_are_spelt_by_their_subwords_and_cut_where_the_source_is(model, re
         assert spelt[:-1] == list(report.summary.forms)[: len(spelt) - 1]  # the last may be cut
         assert len(summary) == 30 or len(spelt) == len(report.summary.forms)
         forms = [form for sentence in report.document for form in sentence.forms]
-        found = words(model, document)
-        assert found[:-1] == forms[: len(found) - 1]
-        assert len(document) == 60 or len(found) == len(forms)
+        spelt_words = words(model, document)
+        assert spelt_words[:-1] == forms[: len(spelt_words) - 1]
+        assert len(document) == 60 or len(spelt_words) == len(forms)
 
 
 def test_the_untrained_twin_reads_as_many_samples_as_asked(model, reports, tmp_path):
     store = tp.extract(model, reports, SITES, tmp_path / "store", control_samples=3)
     assert (store.samples, store.control.samples) == (5, 3)
-    whole = tp.extract(model, reports, SITES, tmp_path / "whole", control_samples=10**6)
-    assert whole.control.samples == 5
+    full_store = tp.extract(model, reports, SITES, tmp_path / "whole", control_samples=10**6)
+    assert full_store.control.samples == 5
     with pytest.raises(InputError, match="--no-control"):
         tp.extract(model, reports, SITES, tmp_path / "none", control_samples=0)
 
@@ -106,8 +106,8 @@ def test_labels_are_those_of_the_grammar(model, reports, tmp_path):
             for cell, w in zip(tokens["nel"], tokens["word"], strict=True)
             for t in decode_cell(cell, w)
         ]
-        whole = [e for e in report.summary.entities if e.span[0] <= tokens["word"].max()]
-        assert [(t.label, t.span1) for t in entities] == [(e.label, e.span) for e in whole]
+        expected = [e for e in report.summary.entities if e.span[0] <= tokens["word"].max()]
+        assert [(t.label, t.span1) for t in entities] == [(e.label, e.span) for e in expected]
 
 
 def test_a_decoder_without_an_encoder_reads_texts(tmp_path):
@@ -117,9 +117,9 @@ def test_a_decoder_without_an_encoder_reads_texts(tmp_path):
     model: Any = build({"architecture": "t5", "vocab_size": len(vocabulary), **sizes})
     model.vocabulary, model.name = vocabulary, "language-model"
     store = tp.extract(model, texts, ["decoder.0.hidden"], tmp_path / "store", control=False)
-    last = store.tokens.groupby(["side", "sample"], observed=True).tail(1).set_index("side")
-    assert set(last.loc["source", "token"]) == {"</s>"}  # nothing but the end symbol
-    assert set(last.loc["target", "pos"]) == {"."}
+    final_tokens = store.tokens.groupby(["side", "sample"], observed=True).tail(1).set_index("side")
+    assert set(final_tokens.loc["source", "token"]) == {"</s>"}  # nothing but the end symbol
+    assert set(final_tokens.loc["target", "pos"]) == {"."}
     fit = tp.decompose(store, "decoder.0.hidden", "svo", unit="sample", family="bag")
     assert fit.scores["n"].iloc[0] == 10  # sentences, not tokens
 
@@ -128,10 +128,10 @@ def test_what_a_model_writes_is_aligned_as_it_was_written(model, reports, tmp_pa
     store = tp.extract(model, reports, SITES, tmp_path / "store", target="generated", control=False)
     for i in range(len(reports)):
         tokens = side(store, "target", i)
-        read = model.vocabulary.decode(list(tokens["id"]))
-        assert CUT not in read
-        assert "".join(words(model, tokens)) == "".join(read.split())
-        assert tokens["prediction"].iloc[0].startswith(read)
+        text = model.vocabulary.decode(list(tokens["id"]))
+        assert REPLACEMENT not in text
+        assert "".join(words(model, tokens)) == "".join(text.split())
+        assert tokens["prediction"].iloc[0].startswith(text)
 
 
 def written_words(vocabulary: Any, ids: list[int]) -> tuple[str, list[tuple[int, int]], list[int]]:
@@ -153,18 +153,22 @@ def test_every_token_that_is_written_has_its_place_and_its_word(model, ids):
     assert places == sorted(places)
     for (start, end), word in zip(places, numbers, strict=True):
         assert (word >= 0) == bool(text[start:end].strip())
-    held = {at for start, end in places for at in range(start, end)}
-    assert held >= {at for at, character in enumerate(text) if not character.isspace()}
+    covered = {offset for start, end in places for offset in range(start, end)}
+    assert covered >= {offset for offset, character in enumerate(text) if not character.isspace()}
 
 
 BYTES_OF_A_CHARACTER = st.characters(codec="utf-8").map(lambda c: [3 + byte for byte in c.encode()])
 
 
-@given(parts=st.lists(st.integers(259, 399).map(lambda i: [i]) | BYTES_OF_A_CHARACTER, max_size=12))
-def test_words_that_are_written_in_bytes_are_spelt_by_them(model, parts):
-    ids = list(chain.from_iterable(parts))
+@given(
+    characters=st.lists(
+        st.integers(259, 399).map(lambda i: [i]) | BYTES_OF_A_CHARACTER, max_size=12
+    )
+)
+def test_words_that_are_written_in_bytes_are_spelt_by_them(model, characters):
+    ids = list(chain.from_iterable(characters))
     text, _, numbers = written_words(model.vocabulary, ids)
-    assume(CUT not in text)
+    assume(REPLACEMENT not in text)
     spelt = words(model, pd.DataFrame({"id": ids, "word": numbers}))
     assert "".join("".join(spelt).split()) == "".join(text.split())
 
@@ -189,10 +193,10 @@ def test_the_encoder_reads_what_it_is_given(file):
         context: [example.source for example in set_source(data, context)]
         for context in ("same", "document", "empty")
     }
-    both = "It's rain-ing. Kim naps"
+    document = "It's rain-ing. Kim naps"
     assert sources == {
         "same": ["It's rain-ing.", "Kim naps"],
-        "document": [both, both],
+        "document": [document, document],
         "empty": ["", ""],
     }
 
@@ -221,37 +225,37 @@ def test_blocks_end_where_maps_end_and_before_they_are_too_large(model, reports,
     sizes = division.block_sizes(reports, model.vocabulary, specs)
 
     def split(samples, end):
-        found = division.split_blocks(reports, samples, sizes, 2, [end])
-        return [(first, len(some)) for first, some in found]
+        divided = division.split_blocks(reports, samples, sizes, 2, [end])
+        return [(start, len(examples)) for start, examples in divided]
 
     assert split(range(5), 5) == [(0, 2), (2, 3)]
     assert split(range(2, 5), 4) == [(2, 2), (4, 1)]
     monkeypatch.setattr(division, "BLOCK_BYTES", 1)
-    assert split(range(5), 5) == [(first, 1) for first in range(5)]
+    assert split(range(5), 5) == [(start, 1) for start in range(5)]
 
 
 def test_a_second_writer_is_refused_while_the_first_is_at_work(
     model, reports, tmp_path, monkeypatch
 ):
-    out, told = tmp_path / "store", []
+    out, messages = tmp_path / "store", []
     write = blocks.Extraction.write
 
     def meanwhile(self, passes, samples):
         with pytest.raises(InputError, match="written by another process") as refused:
             tp.extract(model, reports, SITES, out, control=False, resume=True)
-        told.append(str(refused.value))
+        messages.append(str(refused.value))
         write(self, passes, samples)
 
     monkeypatch.setattr(blocks.Extraction, "write", meanwhile)
     store = tp.extract(model, reports, SITES, out, control=False)
-    assert [len(line.splitlines()) for line in told] == [1]
+    assert [len(line.splitlines()) for line in messages] == [1]
     assert store.samples == len(reports)
     assert [file.name for file in tmp_path.iterdir()] == ["store"]
 
 
 def test_the_lock_of_a_killed_extraction_is_taken(model, reports, tmp_path):
     with alone(tmp_path / "store"):
-        (left,) = tmp_path.iterdir()
-    left.touch()
+        (lock,) = tmp_path.iterdir()
+    lock.touch()
     tp.extract(model, reports, SITES, tmp_path / "store", control=False)
     assert [file.name for file in tmp_path.iterdir()] == ["store"]

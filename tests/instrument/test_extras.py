@@ -25,11 +25,10 @@ PACKAGES = (  # that only extras bring
         "dask",
         "distributed",
         "h5py",
-        "transformers",
         "mathematics_dataset",
         "sympy",
     ),
-    *("pycocoevalcap", "tokenizers", "sentencepiece", "rouge_score", "nltk", "datasets"),
+    *("pycocoevalcap", "sentencepiece", "rouge_score", "nltk", "datasets"),
     *("spacy", "tensorboard", "umap"),
 )
 CORE = """
@@ -65,9 +64,7 @@ COMMANDS = {
     "streamlit": (["app", "."], "app"),
     "plotly": (["app", "."], "app"),
     "datasets": (["inspect", "xsum"], "summarization"),
-    "tokenizers": (["inspect", "tpt-d-english"], "summarization"),
     "mathematics_dataset": (["inspect", "mathematics:arithmetic__mixed"], "mathematics"),
-    "transformers": (["eval", "--ckpt", "hf:somewhere", "--data", "pairs:active"], "huggingface"),
 }
 
 
@@ -81,9 +78,9 @@ def test_a_command_names_the_extra_that_it_needs(package, monkeypatch, capsys, t
     with pytest.raises(SystemExit) as stopped:
         cli.main()
     assert stopped.value.code == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    (line,) = said.err.splitlines()
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    (line,) = printed.err.splitlines()
     assert package in line
     assert line.endswith(f"pip install 'tprprobe[{extra}]'")
 

@@ -45,14 +45,14 @@ def texts(figure):
 def rows_of(store, roles, samples):
     """What role_clusters must write: characters and cluster numbers, then the answer."""
     tokens = store.tokens_of(LAST).assign(label=roles.labels)
-    written = []
+    labels = []
     for sample in samples:
-        mine = tokens[tokens["sample"] == sample]
-        for token, label in zip(mine["token"], mine["label"], strict=True):
+        sample_tokens = tokens[tokens["sample"] == sample]
+        for token, label in zip(sample_tokens["token"], sample_tokens["label"], strict=True):
             sign = {"<sos>": "#", "<eos>": "%", " ": ""}.get(token, token)
-            written += [sign, str(label)] if sign else [str(label)]
-        written.append(f"→ {mine['answer'].iloc[0]}")
-    return written
+            labels += [sign, str(label)] if sign else [str(label)]
+        labels.append(f"→ {sample_tokens['answer'].iloc[0]}")
+    return labels
 
 
 def test_role_clusters_show_right_answers_with_their_clusters(store, roles):
@@ -62,8 +62,8 @@ def test_role_clusters_show_right_answers_with_their_clusters(store, roles):
 
 def test_role_clusters_of_all_questions_mark_wrong_answers(store, roles):
     figure = figures.role_clusters(store, roles, n_rows=4, correct_only=False)
-    last = store.tokens[store.tokens["sample"] == 3].iloc[0]
-    assert texts(figure)[-1] == f"✗ {last['prediction']}  (right: {last['answer']})"
+    token = store.tokens[store.tokens["sample"] == 3].iloc[0]
+    assert texts(figure)[-1] == f"✗ {token['prediction']}  (right: {token['answer']})"
 
 
 def test_role_clusters_of_chosen_questions(store, roles):
@@ -77,37 +77,37 @@ def test_role_clusters_of_labelled_words_need_no_questions(tmp_path):
     assert "question" not in labelled.tokens
     roles = cluster(labelled, "encoder.0.self.role", 0, k=4)
     figure = figures.role_clusters(labelled, roles, gold=True)
-    written = texts(figure)
-    assert any(text.startswith("nn") for text in written)
-    assert not any("→" in text or "right:" in text for text in written)
+    labels = texts(figure)
+    assert any(text.startswith("nn") for text in labels)
+    assert not any("→" in text or "right:" in text for text in labels)
     assert "gold structure" not in figure.texts[-1].get_text()
 
 
 @pytest.mark.parametrize(
-    ("letters", "said", "unsaid"),
+    ("letters", "text", "unsaid"),
     [
         ([], "", "gold"),
         (["n", "", "d"], "n numerator (solid frame), d denominator (dashed frame)", "sign"),
         (["N", "s"], "capital letter", "denominator"),
     ],
 )
-def test_a_legend_names_only_what_is_drawn(letters, said, unsaid):
-    told = marks_legend(letters, framed=True)
-    assert said in told
-    assert unsaid not in told
+def test_a_legend_names_only_what_is_drawn(letters, text, unsaid):
+    legend = marks_legend(letters, framed=True)
+    assert text in legend
+    assert unsaid not in legend
 
 
 def test_role_clusters_color_each_cluster(store, roles):
     figure = figures.role_clusters(store, roles, samples=[0])
     (squares,) = figure.axes[0].collections
-    shown = roles.labels[: len(squares.get_facecolor())]
-    np.testing.assert_allclose(squares.get_facecolor()[:, :3], np.array(style.palette(20))[shown])
+    labels = roles.labels[: len(squares.get_facecolor())]
+    np.testing.assert_allclose(squares.get_facecolor()[:, :3], np.array(style.palette(20))[labels])
 
 
 def test_role_clusters_refuse_what_does_not_fit(store, roles, tmp_path):
-    other = plant(tmp_path / "other", 3)
+    second_store = plant(tmp_path / "other", 3)
     with pytest.raises(InputError, match="these clusters are of another store"):
-        figures.role_clusters(other, roles)
+        figures.role_clusters(second_store, roles)
     with pytest.raises(InputError, match=r"no sample 8 .* it has 8, from 0"):
         figures.role_clusters(store, roles, samples=[8])
     tokens = store.tokens.assign(correct=False)
@@ -137,7 +137,7 @@ def test_attention_rows_are_of_the_digits_behind_a_slash(store):
     question = "".join(
         t if len(t) == 1 else "_" for t in tokens.loc[tokens["sample"] == 0, "token"]
     )
-    numbers = [part.lstrip("(-").rstrip(").%_") for part in question.split("/")[1:]]
+    numbers = [operand.lstrip("(-").rstrip(").%_") for operand in question.split("/")[1:]]
     headings = [text for text in texts(figures.attention_rows(store, MAPS, 0, 0)) if "from" in text]
     assert [text[6] for text in headings] == list("".join(numbers))
     for text in headings:
@@ -146,9 +146,9 @@ def test_attention_rows_are_of_the_digits_behind_a_slash(store):
 
 def test_attention_rows_print_the_weights(store):
     weights = store.attention(MAPS, 1)[0, 5]
-    written = texts(figures.attention_rows(store, MAPS, 1, head=0, positions=[5]))
+    labels = texts(figures.attention_rows(store, MAPS, 1, head=0, positions=[5]))
     expected = [f"{weight:.0%}".rstrip("%") for weight in weights if weight >= 0.05]
-    assert [text for text in written if text.isdigit() and len(text) == 2] == expected
+    assert [text for text in labels if text.isdigit() and len(text) == 2] == expected
 
 
 def test_attention_of_answers_to_questions(store):
@@ -161,7 +161,7 @@ def test_attention_of_answers_to_questions(store):
 
 
 @pytest.mark.parametrize(
-    ("site", "sample", "head", "positions", "said"),
+    ("site", "sample", "head", "positions", "message"),
     [
         (MAPS, 7, 0, None, "no attention maps of sample 7"),
         (MAPS, 0, 2, None, "no head 2: it has 0 to 1"),
@@ -170,8 +170,8 @@ def test_attention_of_answers_to_questions(store):
         (HIDDEN, 0, 0, None, "no attention maps"),
     ],
 )
-def test_attention_refuses_what_is_not_there(store, site, sample, head, positions, said):
-    with pytest.raises(InputError, match=said):
+def test_attention_refuses_what_is_not_there(store, site, sample, head, positions, message):
+    with pytest.raises(InputError, match=message):
         figures.attention_rows(store, site, sample, head, positions)
 
 
@@ -179,11 +179,11 @@ def test_attention_refuses_what_is_not_there(store, site, sample, head, position
 
 
 def test_a_figure_is_drawn_by_its_name_into_axes_of_ones_own(store):
-    left, right = Figure(figsize=(6, 3)).subplots(1, 2)
-    tp.draw("attention", store, ax=left, sample=1, head=1, title="a head")
+    left_axes, right = Figure(figsize=(6, 3)).subplots(1, 2)
+    tp.draw("attention", store, ax=left_axes, sample=1, head=1, title="a head")
     tp.draw("roles", store, ax=right, head=0, k=4)
-    assert left.get_title(loc="left") == "a head"
-    np.testing.assert_array_equal(left.images[0].get_array(), store.attention(MAPS, 1)[1])
+    assert left_axes.get_title(loc="left") == "a head"
+    np.testing.assert_array_equal(left_axes.images[0].get_array(), store.attention(MAPS, 1)[1])
     assert right.collections
     assert right.get_legend() is not None  # what the colors stand for
 
@@ -199,7 +199,7 @@ def test_a_figure_has_the_size_that_is_asked_for_and_its_proportion(store, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"backend": "bokeh"}, "unknown backend 'bokeh'"),
         ({"backend": "plotly"}, "cannot be drawn by plotly"),
@@ -207,8 +207,8 @@ def test_a_figure_has_the_size_that_is_asked_for_and_its_proportion(store, tmp_p
         ({"colour": 1}, "unknown option of roles 'colour'"),
     ],
 )
-def test_what_cannot_be_drawn_is_one_line(store, options, said):
-    with pytest.raises(InputError, match=said):
+def test_what_cannot_be_drawn_is_one_line(store, options, message):
+    with pytest.raises(InputError, match=message):
         tp.draw("roles", store, k=4, **options)
 
 
@@ -240,8 +240,8 @@ def test_learning_curve_draws_every_run_and_set():
         columns=["step", "metric", "data", "split", "value"],
     )
     figure = figures.learning_curve({"one": log, "two": log.assign(value=log["value"] / 2)})
-    left, right = figure.axes
-    assert [line.get_ydata().tolist() for line in left.lines] == [[2.0, 0.5], [1.0, 0.25]]
+    loss_axes, right = figure.axes
+    assert [line.get_ydata().tolist() for line in loss_axes.lines] == [[2.0, 0.5], [1.0, 0.25]]
     labels = {line.get_label(): line.get_ydata().tolist() for line in right.lines}
     assert labels == {"one: mixed large": [0.25], "one: mixed small": [0.25],
                       "two: mixed large": [0.125], "two: mixed small": [0.125]}  # fmt: skip
@@ -258,15 +258,17 @@ def test_files_are_the_same_bytes_in_every_process(tmp_path):
         "log = pd.DataFrame({'step': [1, 2], 'metric': 'loss', 'data': '', 'split': '', 'value': 1.});"
         "[figures.learning_curve({'ä': log}).savefig(file) for file in sys.argv[1:]]"
     )
-    here, there = (
-        [str(tmp_path / f"{at}.{kind}") for kind in ("pdf", "svg", "png")] for at in "ht"
+    paths, subprocess_paths = (
+        [str(tmp_path / f"{prefix}.{kind}") for kind in ("pdf", "svg", "png")] for prefix in "ht"
     )
-    subprocess.run([sys.executable, "-c", code, *there], check=True)  # other hashes of strings
+    subprocess.run(
+        [sys.executable, "-c", code, *subprocess_paths], check=True
+    )  # other hashes of strings
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["", *here])
+        patch.setattr(sys, "argv", ["", *paths])
         exec(code, {})
-    for one, other in zip(here, there, strict=True):
-        assert Path(one).read_bytes() == Path(other).read_bytes()
+    for path, subprocess_path in zip(paths, subprocess_paths, strict=True):
+        assert Path(path).read_bytes() == Path(subprocess_path).read_bytes()
 
 
 def test_files_have_embedded_fonts_and_searchable_text(store, roles, tmp_path):
@@ -315,15 +317,17 @@ DEFICIENCIES = {
 def test_colors_differ_to_color_blind_eyes(kind):
     colors = np.array(style.palette(20))
     linear = np.where(colors <= 0.04045, colors / 12.92, ((colors + 0.055) / 1.055) ** 2.4)
-    seen = np.clip(linear @ np.transpose(DEFICIENCIES[kind]), 0, 1)
-    seen = np.where(seen <= 0.0031308, 12.92 * seen, 1.055 * seen ** (1 / 2.4) - 0.055)
-    gaps = np.linalg.norm(seen[:, None] - seen[None], axis=-1) + 9 * np.eye(20)
+    perceived = np.clip(linear @ np.transpose(DEFICIENCIES[kind]), 0, 1)
+    perceived = np.where(
+        perceived <= 0.0031308, 12.92 * perceived, 1.055 * perceived ** (1 / 2.4) - 0.055
+    )
+    gaps = np.linalg.norm(perceived[:, None] - perceived[None], axis=-1) + 9 * np.eye(20)
     assert gaps[:7, :7].min() > 0.1  # the largest clusters
     assert gaps.min() > 0.04
 
 
 def test_lines_below_a_figure_leave_its_legend_where_it_is(tmp_path):
-    made = {}
+    pictures = {}
     for name in ("plain", "told"):
         figure = style.drawing(3, 2)
         figure.subplots().plot([0, 1], label="a line")
@@ -331,7 +335,7 @@ def test_lines_below_a_figure_leave_its_legend_where_it_is(tmp_path):
         if name == "told":
             figure.put_below(["holds"] * 4)
         figure.savefig(tmp_path / f"{name}.png")
-        made[name] = imread(tmp_path / f"{name}.png")[..., :3]
-    height = len(made["plain"])
-    assert len(made["told"]) > height
-    assert (made["told"][: height - 3] == made["plain"][: height - 3]).all()
+        pictures[name] = imread(tmp_path / f"{name}.png")[..., :3]
+    height = len(pictures["plain"])
+    assert len(pictures["told"]) > height
+    assert (pictures["told"][: height - 3] == pictures["plain"][: height - 3]).all()

@@ -34,9 +34,9 @@ def run(monkeypatch, *words):
 @pytest.mark.parametrize("kind", [str, lambda path: path, tp.open_store])
 def test_a_path_opens_the_store(store, kind):
     assert tp.cluster(kind(store), "layers.0.hidden", k=2, n_seeds=2).site == "layers.0.hidden"
-    assert {*tp.decompose(kind(store), "layers.0.hidden", "left").scores["site"]} == {
-        "layers.0.hidden"
-    }
+    assert {
+        *tp.decompose(kind(store), "layers.0.hidden", "left", family="additive").scores["site"]
+    } == {"layers.0.hidden"}
 
 
 def test_a_path_that_is_no_store_is_said():
@@ -47,16 +47,16 @@ def test_a_path_that_is_no_store_is_said():
 def test_import_of_a_pickle_says_what_to_save(tmp_path, monkeypatch, capsys):
     (tmp_path / "acts.pt").write_bytes(b"PK")
     assert run(monkeypatch, "import", tmp_path / "acts.pt", tmp_path / "out") == 2
-    assert "acts.pt is a pickle" in (said := capsys.readouterr().err)
-    assert "safetensors.torch.save_file" in said
+    assert "acts.pt is a pickle" in (message := capsys.readouterr().err)
+    assert "safetensors.torch.save_file" in message
     assert not (tmp_path / "out").exists()
 
 
 def test_import_twice_names_no_option_that_import_lacks(store, monkeypatch, capsys):
     assert run(monkeypatch, "import", store.parent / "acts.npz", store) == 2
-    said = capsys.readouterr().err
-    assert "holds a store, complete: give another folder or remove it" in said
-    assert "--out" not in said
+    message = capsys.readouterr().err
+    assert "holds a store, complete: give another folder or remove it" in message
+    assert "--out" not in message
 
 
 def test_figure_of_a_store_lists_what_it_has(store, monkeypatch, capsys):
@@ -79,5 +79,5 @@ def test_probe_with_nothing_says_what_it_does_before_it_does_it(monkeypatch, cap
 
     monkeypatch.setattr("tprprobe.cli.options.model_and_data", stop)
     assert run(monkeypatch, "probe", "pos") == 2
-    said = capsys.readouterr().err
-    assert said.index("extracts 300 examples through tpt-d-english") < said.index("stopped")
+    message = capsys.readouterr().err
+    assert message.index("extracts 300 examples through tpt-d-english") < message.index("stopped")

@@ -15,9 +15,9 @@ ROLE, MAP = "encoder.0.self.role", "encoder.1.self.attention"
 def test_hold_gives_a_forward_of_an_instance_back(make_model):
     model = make_model()
     layer = model.encoder[0]
-    own = layer.forward
+    forward = layer.forward
     calls = []
-    layer.forward = lambda *given, **named: calls.append(1) or own(*given, **named)
+    layer.forward = lambda *args, **options: calls.append(1) or forward(*args, **options)
     replaced = layer.forward
     with hold(model, {"encoder.0": torch.zeros(2, 5, 16)}):
         model(SOURCE, TARGET)
@@ -48,7 +48,7 @@ def test_nnsights_interchange_is_ours_to_the_last_bit(make_model):
     nnsight = pytest.importorskip("nnsight", reason="nnsight is a development extra")
     model = make_model()
     with torch.no_grad():
-        plain, wanted = model(SOURCE, TARGET), interchanged(model, ROLE)
+        plain, expected = model(SOURCE, TARGET), interchanged(model, ROLE)
         with tp.capture(model, MAP) as acts:
             model(SOURCE, TARGET)
         traced = nnsight.NNsight(model)
@@ -57,15 +57,15 @@ def test_nnsights_interchange_is_ours_to_the_last_bit(make_model):
             donor = traced.encoder[0].self.role.output.save()
         with traced.trace(SOURCE, TARGET):
             traced.encoder[0].self.role.output[:, 1] = donor[:, 1]
-            found = traced.output.save()
-        assert torch.equal(found, wanted)
-        assert not torch.equal(found, plain)
+            logits = traced.output.save()
+        assert torch.equal(logits, expected)
+        assert not torch.equal(logits, plain)
         with traced.trace(SOURCE, TARGET):  # a map is computed where a trace asks for it
             weights = traced.encoder[1].self.attention.output.save()
         assert torch.equal(weights, acts[MAP])
         assert not any(site.is_read for site in find_sites(model).values())
         assert torch.equal(model(SOURCE, TARGET), plain)
-        assert torch.equal(interchanged(model, ROLE), wanted)
+        assert torch.equal(interchanged(model, ROLE), expected)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -77,14 +77,14 @@ def test_pyvenes_interchange_is_ours_to_the_last_bit(make_model):
         assert ROLE in tp.register_pyvene(model)
         for site in (ROLE, "encoder.0.self.filler", "encoder.1.hidden", "decoder.0.cross.role"):
             config = {"component": site, "unit": "pos"}
-            own = pyvene.IntervenableModel(
+            intervenable = pyvene.IntervenableModel(
                 [config | {"intervention_type": pyvene.VanillaIntervention}], model
             )
-            _, found = own(
+            _, logits = intervenable(
                 {"source": SOURCE, "target": TARGET},
                 [{"source": SOURCE.flip(0), "target": TARGET.flip(0)}],
                 {"sources->base": ([[[1], [1]]], [[[1], [1]]])},
             )
-            assert torch.equal(found, interchanged(model, site)), site
-            assert not torch.equal(found, plain)
+            assert torch.equal(logits, interchanged(model, site)), site
+            assert not torch.equal(logits, plain)
         assert not any(site.is_read for site in find_sites(model).values())

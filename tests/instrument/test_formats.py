@@ -90,7 +90,7 @@ SURFACES = {  # by language or report: rows, the text, what stands at every word
 def test_the_text_of_a_treebank_is_that_of_its_tokens(tmp_path, case, has_text):
     rows, text, places = SURFACES[case]
     head = f"# text = {text}\n" if has_text else ""
-    path = write(tmp_path, "a.conllu", head + "".join(row(*each) for each in rows) + "\n")
+    path = write(tmp_path, "a.conllu", head + "".join(row(*fields) for fields in rows) + "\n")
     (sentence,) = read_annotated(path)
     assert sentence.text == text
     assert words_at(sentence) == places
@@ -98,24 +98,24 @@ def test_the_text_of_a_treebank_is_that_of_its_tokens(tmp_path, case, has_text):
 
 def test_words_share_the_pieces_of_their_token(tmp_path, capsys):
     rows, _, _ = SURFACES["French"]
-    path = write(tmp_path, "a.conllu", "".join(row(*each) for each in rows) + "\n")
+    path = write(tmp_path, "a.conllu", "".join(row(*fields) for fields in rows) + "\n")
     (sentence,) = read_annotated(path)
-    said = capsys.readouterr().err.splitlines()
-    assert len(said) == 2
-    assert said[0].endswith(
+    messages = capsys.readouterr().err.splitlines()
+    assert len(messages) == 2
+    assert messages[0].endswith(
         "a.conllu: sentences 1, documents 1, words 6; targets: dep 6, pos 6, upos 6"
     )
-    assert "whose tokens they share: 1; sentences without `# text`" in said[1]
-    pieces = [(0, 2), (3, 5), (6, 7), (7, 8), (9, 15), (15, 16)]
-    columns = token_columns(sentence, pieces)
+    assert "whose tokens they share: 1; sentences without `# text`" in messages[1]
+    places = [(0, 2), (3, 5), (6, 7), (7, 8), (9, 15), (15, 16)]
+    columns = token_columns(sentence, places)
     assert columns["word"] == [0, 1, 2, 2, 4, 5]
     assert columns["last_word"] == [0, 1, 3, 3, 4, 5]
     assert columns["pos"] == ["X1", "X2", "X3 X4[3,4)", "X3 X4[3,4)", "X5", "X6"]
     assert columns["dep"][3] == "dep[2,3)[0,1) dep[3,4)[0,1)"
-    whole = token_columns(
+    long_token = token_columns(
         sentence, [(0, 2), (3, 16)]
     )  # a token of several words is of all that have none else
-    assert (whole["word"], whole["last_word"]) == ([0, 1], [0, 5])
+    assert (long_token["word"], long_token["last_word"]) == ([0, 1], [0, 5])
 
 
 def test_documents_begin_where_the_format_says_so(tmp_path):
@@ -130,7 +130,9 @@ def test_documents_begin_where_the_format_says_so(tmp_path):
         "#newdoc id=b\n",
     ]
     text = "".join(head + row(1, "x") + "\n" for head in heads)
-    documents = [each.document for each in read_annotated(write(tmp_path, "a.conllu", text))]
+    documents = [
+        sentence.document for sentence in read_annotated(write(tmp_path, "a.conllu", text))
+    ]
     assert documents == ["1", "p", "p", "a", "a", "document 3", "document 3", "b"]
 
 
@@ -155,10 +157,10 @@ COLUMNS = {  # by report: lines, words, entities
 def test_column_files_are_read_by_their_own_rules(tmp_path, case):
     text, words, entities = COLUMNS[case]
     sentences = read_annotated(write(tmp_path, "a.conll", text))
-    assert [word for each in sentences for word in each.words] == words
-    targets = [target for each in sentences for target in each.targets["nel"]]
+    assert [word for sentence in sentences for word in sentence.words] == words
+    targets = [target for sentence in sentences for target in sentence.targets["nel"]]
     assert [f"{label} {start}-{end}" for label, (start, end), _ in targets] == entities
-    assert all(each.offsets for each in sentences)
+    assert all(sentence.offsets for sentence in sentences)
 
 
 WRONG = {
@@ -190,10 +192,10 @@ WRONG = {
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"), [(name, *case) for name, cases in WRONG.items() for case in cases]
+    ("name", "text", "message"), [(name, *case) for name, cases in WRONG.items() for case in cases]
 )
-def test_what_breaks_a_rule_is_refused_with_its_line(tmp_path, name, text, said):
-    with pytest.raises(InputError, match=said) as error:
+def test_what_breaks_a_rule_is_refused_with_its_line(tmp_path, name, text, message):
+    with pytest.raises(InputError, match=message) as error:
         list(load_data(write(tmp_path, name, text)))
     assert "\n" not in str(error.value)
 
@@ -216,21 +218,21 @@ TABLES = {  # by report: name, content, pairs, what is said
 
 @pytest.mark.parametrize("case", TABLES)
 def test_tables_are_read_by_their_own_rules(tmp_path, capsys, case):
-    name, content, pairs, said = TABLES[case]
+    name, content, pairs, message = TABLES[case]
     data = load_data(write(tmp_path, name, content))
-    assert [(each.source, each.target) for each in data] == pairs
-    assert said in (lines := capsys.readouterr().err)
+    assert [(example.source, example.target) for example in data] == pairs
+    assert message in (lines := capsys.readouterr().err)
     assert len(lines.splitlines()) <= 2
 
 
 def test_a_report_says_what_is_read(tmp_path):
     path = write(tmp_path, "a.jsonl", json.dumps({"id": 1, "text": "a", "label": 2}) + "\n")
-    about = {"columns": ["text", "label"], "columns_not_read": ["id"]}
-    assert load_data(path).report == about
-    assert load_data(path, split="all").report == about
+    columns = {"columns": ["text", "label"], "columns_not_read": ["id"]}
+    assert load_data(path).report == columns
+    assert load_data(path, split="all").report == columns
     text = "# text = b\n" + row(1, "a") + "\n"
-    read = load_data(write(tmp_path, "a.conllu", text)).report
-    assert read == {
+    report = load_data(write(tmp_path, "a.conllu", text)).report
+    assert report == {
         "sentences": 1, "documents": 1, "words": 1, "targets": {"pos": 1, "upos": 1, "dep": 1},
         "read_otherwise": {"other_text": 1},
     }  # fmt: skip
@@ -240,11 +242,11 @@ def test_the_english_web_treebank_is_spelled_as_its_text(shared):
     from tprprobe.gold import blocks, conllu, surface
 
     path = shared / "data" / "ewt" / "conllu" / "en_ewt-ud-dev.conllu.gz"
-    found = 0
+    n_spelled = 0
     for block in blocks.read_blocks(path):
         _, tokens, _ = conllu._words(path, blocks.rows(block), conllu.PLAIN)
-        found += surface.spell_text(tokens) == blocks.comments(block)["text"]
-    assert found == 2001
+        n_spelled += surface.spell_text(tokens) == blocks.comments(block)["text"]
+    assert n_spelled == 2001
 
 
 def test_entities_of_a_shared_token_go_on(tmp_path):
@@ -258,7 +260,7 @@ def test_a_table_that_csv_wrote_is_read_back(tmp_path):
     texts = ['a "b", c', "two\nlines", "; and\ttab", "", "x"]
     with (path := tmp_path / "a.csv").open("w", newline="", encoding="utf-8-sig") as file:
         csv.writer(file).writerows([["text", "id"], *([text, 1] for text in texts)])
-    assert [each.source for each in load_data(path)] == [text for text in texts if text]
+    assert [example.source for example in load_data(path)] == [text for text in texts if text]
 
 
 def test_words_that_share_tokens_are_probed_and_followed(tmp_path):
@@ -268,9 +270,9 @@ def test_words_that_share_tokens_are_probed_and_followed(tmp_path):
 
     rows, _, _ = SURFACES["French"]
     (sentence,) = read_annotated(
-        write(tmp_path, "a.conllu", "".join(row(*each) for each in rows) + "\n")
+        write(tmp_path, "a.conllu", "".join(row(*fields) for fields in rows) + "\n")
     )
-    pieces = {
+    place_of = {
         "Il": (0, 2),
         "va": (3, 5),
         "a": (6, 7),
@@ -278,17 +280,19 @@ def test_words_that_share_tokens_are_probed_and_followed(tmp_path):
         "marché": (9, 15),
         ".": (15, 16),
     }
-    columns = token_columns(sentence, [*pieces.values()])
-    tokens = pd.DataFrame({"sample": 0, "token": [*pieces], **columns})
+    columns = token_columns(sentence, [*place_of.values()])
+    tokens = pd.DataFrame({"sample": 0, "token": [*place_of], **columns})
     words = read_words(tokens, [Task(name="pos", title="", spans=1)])
     assert words.number.tolist() == [0, 1, 2, 3, 4, 5]
     assert words.rows[2:4].tolist() == [[2, 4], [2, 4]]
     assert words.form[2:4].tolist() == ["au", "au"]
     assert words.cells["pos"][2:4].tolist() == ["X3 X4[3,4)", ""]
-    edges = [(at, of) for _, at, of in find_edges(tokens)]
+    edges = [(dependent, head) for _, dependent, head in find_edges(tokens)]
     assert edges == [(1, 0), (2, 0), (2, 0), (4, 0), (5, 0)]
     inside = tokens.assign(dep=["", "", "dep[2,3)[3,4) dep[3,4)[0,1)", "", "", ""])
-    assert [(at, of) for _, at, of in find_edges(inside)] == [(2, 0)]  # not of à to le
+    assert [(dependent, head) for _, dependent, head in find_edges(inside)] == [
+        (2, 0)
+    ]  # not of à to le
 
 
 def test_words_behind_the_cut_and_dropped_ones_are_counted():
@@ -299,7 +303,7 @@ def test_words_behind_the_cut_and_dropped_ones_are_counted():
     sentence = Labelled("s", "d", words, "a \u200b  b c", targets)
     counts = count_aligned(sentence, token_columns(sentence, [(0, 0), (0, 1), (5, 6)]))
     assert counts == {"words": 5, "words_without_token": 3, "x": 4, "x_without_token": 3}
-    said = report_counts({f"source.{name}": n for name, n in counts.items()}, "source")
-    assert said == (
+    message = report_counts({f"source.{name}": n for name, n in counts.items()}, "source")
+    assert message == (
         "source: 0 tokens, 5 words; targets: x 4; left out 3 words that have no token, and 3 targets of x with them"
     )

@@ -17,7 +17,7 @@ EXPECTED = {  # of a text of a frame: its words with their labels of a task
     "agreement": ("number", {"singular", "plural"}),
     "capital": ("role", {"first-capital", "first-country", "second-capital"}),
 }
-OWN = """
+CUSTOM = """
 says = "own"
 slots = { a = "beast", b = "beast" }
 [labels.role]
@@ -42,13 +42,14 @@ def labels_of(example, task):
 def test_the_texts_of_an_item_differ_in_two_words_and_in_their_answer(frame):
     data = list(load_data(f"pairs:{frame},asked", n=80))
     assert len({example.source for example in data}) == len(data)
-    for text, other in zip(data[::2], data[1::2], strict=True):
-        assert text.document_name == other.document_name
-        assert sorted(text.sentence.words) == sorted(other.sentence.words) or frame == "capital"
+    for text, variant in zip(data[::2], data[1::2], strict=True):
+        assert text.document_name == variant.document_name
+        assert sorted(text.sentence.words) == sorted(variant.sentence.words) or frame == "capital"
         assert (
-            sum(a != b for a, b in zip(text.sentence.words, other.sentence.words, strict=True)) == 2
+            sum(a != b for a, b in zip(text.sentence.words, variant.sentence.words, strict=True))
+            == 2
         )
-        assert text.target != other.target
+        assert text.target != variant.target
         assert "{" not in text.source + text.target
     assert len({example.document_name for example in data}) == 40
 
@@ -56,12 +57,12 @@ def test_the_texts_of_an_item_differ_in_two_words_and_in_their_answer(frame):
 @pytest.mark.parametrize("frame", EXPECTED)
 def test_words_bear_the_roles_of_their_places(frame):
     task, labels = EXPECTED[frame]
-    for text, other in (lambda d: zip(d[::2], d[1::2], strict=True))(
+    for text, variant in (lambda d: zip(d[::2], d[1::2], strict=True))(
         list(load_data(f"pairs:{frame}", n=40))
     ):
         assert {*labels_of(text, task)} == labels
         if frame in ("active", "passive"):
-            roles = labels_of(text, task), labels_of(other, task)
+            roles = labels_of(text, task), labels_of(variant, task)
             assert [roles[0][r] for r in ("agent", "patient")] == [
                 roles[1][r] for r in ("patient", "agent")
             ]
@@ -69,8 +70,8 @@ def test_words_bear_the_roles_of_their_places(frame):
             assert (text.target == "is") == (
                 labels_of(text, "number")["singular"] == labels_of(text, "role")["subject"]
             )
-            assert (other.target == "is") == (
-                labels_of(other, "number")["singular"] == labels_of(other, "role")["subject"]
+            assert (variant.target == "is") == (
+                labels_of(variant, "number")["singular"] == labels_of(variant, "role")["subject"]
             )
 
 
@@ -81,17 +82,17 @@ def test_places_are_no_roles():
 
 
 def test_items_are_drawn_by_the_seed_and_a_shorter_set_is_the_beginning():
-    whole, again = (list(load_data("pairs:all", n=64, seed=3)) for _ in range(2))
-    assert whole == again
-    assert whole[:20] == list(load_data("pairs:all", n=20, seed=3))
-    assert whole != list(load_data("pairs:all", n=64, seed=4))
-    assert load_data("pairs:all", n=64, seed=3)[9] == whole[9]
+    items, repeated = (list(load_data("pairs:all", n=64, seed=3)) for _ in range(2))
+    assert items == repeated
+    assert items[:20] == list(load_data("pairs:all", n=20, seed=3))
+    assert items != list(load_data("pairs:all", n=64, seed=4))
+    assert load_data("pairs:all", n=64, seed=3)[9] == items[9]
 
 
 def test_a_question_is_asked_only_on_demand():
-    bare, asked = (load_data(f"pairs:active{option}", n=1)[0] for option in ("", ",asked"))
-    assert asked.source.startswith(f"{bare.source} The one who was")
-    assert bare.sentence.targets == asked.sentence.targets
+    bare, with_question = (load_data(f"pairs:active{option}", n=1)[0] for option in ("", ",asked"))
+    assert with_question.source.startswith(f"{bare.source} The one who was")
+    assert bare.sentence.targets == with_question.sentence.targets
 
 
 class Letters(Codec):
@@ -125,7 +126,7 @@ def test_tokens_of_a_span():
 
 def test_a_frame_of_your_own(tmp_path):
     path = tmp_path / "own.toml"
-    path.write_text(OWN)
+    path.write_text(CUSTOM)
     data = load_data(f"pairs:{path}")
     assert len(data) == 6  # three pairs of beasts
     assert {example.module for example in data} == {"own"}
@@ -135,7 +136,7 @@ def test_a_frame_of_your_own(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("before", "after", "message"),
     [
         (
             'b = "beast"',
@@ -153,24 +154,24 @@ def test_a_frame_of_your_own(tmp_path):
         ),
     ],
 )
-def test_what_is_said_of_a_wrong_frame(tmp_path, old, new, said):
+def test_what_is_said_of_a_wrong_frame(tmp_path, before, after, message):
     path = tmp_path / "own.toml"
-    path.write_text(OWN.replace(old, new, 1))
+    path.write_text(CUSTOM.replace(before, after, 1))
     with pytest.raises(InputError) as error:
         load_data(f"pairs:{path}")
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [
         ("pairs:activ", "did you mean 'active'"),
         ("pairs:active,aske", "'asked'"),
         ("pairs:no.toml", "No such file"),
     ],
 )
-def test_what_is_said_of_wrong_names(spec, said):
-    with pytest.raises(InputError, match=said):
+def test_what_is_said_of_wrong_names(spec, message):
+    with pytest.raises(InputError, match=message):
         load_data(spec)
     with pytest.raises(InputError, match="has no splits"):
         load_data("pairs:active", split="test")

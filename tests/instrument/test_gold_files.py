@@ -57,14 +57,14 @@ def write(folder, name, text):
 
 @pytest.mark.parametrize("ending", ["", ".gz"])
 def test_a_treebank_is_read(tmp_path, ending):
-    first, second = read_annotated(write(tmp_path, f"a.conllu{ending}", CONLLU))
-    assert first.words == ("Ann", "does", "n't", "sleep", ".")
-    assert (first.name, first.document, second.name) == ("letters-1", "letters", "2")
-    assert [target.label for target in first.targets["pos"]] == ["NNP", "VBZ", "RB", "VB", "."]
-    dep = {(t.label, t.span1): t.span2 for t in first.targets["dep"]}
+    sentence, second = read_annotated(write(tmp_path, f"a.conllu{ending}", CONLLU))
+    assert sentence.words == ("Ann", "does", "n't", "sleep", ".")
+    assert (sentence.name, sentence.document, second.name) == ("letters-1", "letters", "2")
+    assert [target.label for target in sentence.targets["pos"]] == ["NNP", "VBZ", "RB", "VB", "."]
+    dep = {(t.label, t.span1): t.span2 for t in sentence.targets["dep"]}
     assert dep["nsubj", (0, 1)] == (3, 4)
     assert dep["root", (3, 4)] == (3, 4)
-    assert [first.text[start:end] for start, end in first.offsets] == list(first.words)
+    assert [sentence.text[start:end] for start, end in sentence.offsets] == list(sentence.words)
 
 
 def test_columns_of_entities_and_roles_are_read(tmp_path):
@@ -104,10 +104,10 @@ def test_a_sentence_that_comes_once_a_predicate_gets_the_labels_of_all(tmp_path)
 def test_sentences_of_the_same_words_are_taken_in_order(tmp_path):
     text = "# sent_id = {}\nThanks O\n\n# sent_id = {}\nThanks O\n"
     gold = read_annotated(write(tmp_path, "a.iob2", text.format("a", "b")))
-    other = text.format("x", "y").replace("Thanks O", "Thanks B-PER", 1)
-    joined = add_labels(gold, write(tmp_path, "b.iob2", other), "nel")
-    assert [len(each.targets["nel"]) for each in joined] == [1, 0]
-    thrice = other + "\n# sent_id = z\nThanks O\n"
+    second_text = text.format("x", "y").replace("Thanks O", "Thanks B-PER", 1)
+    joined = add_labels(gold, write(tmp_path, "b.iob2", second_text), "nel")
+    assert [len(sentence.targets["nel"]) for sentence in joined] == [1, 0]
+    thrice = second_text + "\n# sent_id = z\nThanks O\n"
     with pytest.raises(InputError, match="comes 3 times, 2 sentences"):
         add_labels(gold, write(tmp_path, "c.iob2", thrice), "nel")
 
@@ -150,21 +150,21 @@ WRONG = {
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [(name, text, said) for name, cases in WRONG.items() for text, said in cases],
+    ("name", "text", "message"),
+    [(name, text, message) for name, cases in WRONG.items() for text, message in cases],
 )
-def test_what_is_wrong_is_named_with_its_line(tmp_path, name, text, said):
-    with pytest.raises(InputError, match=said) as error:
+def test_what_is_wrong_is_named_with_its_line(tmp_path, name, text, message):
+    with pytest.raises(InputError, match=message) as error:
         read_annotated(write(tmp_path, name, text))
     assert name in str(error.value)
     assert "\n" not in str(error.value)
 
 
 def test_damaged_and_unknown_files_are_refused(tmp_path):
-    cut = write(tmp_path, "a.conllu.gz", CONLLU)
-    cut.write_bytes(cut.read_bytes()[:-12])
+    truncated = write(tmp_path, "a.conllu.gz", CONLLU)
+    truncated.write_bytes(truncated.read_bytes()[:-12])
     with pytest.raises(InputError, match=r"a\.conllu\.gz cannot be read"):
-        read_annotated(cut)
+        read_annotated(truncated)
     latin = tmp_path / "b.conllu"
     latin.write_bytes(CONLLU.replace("Ann", "Zoë").encode("latin-1"))
     with pytest.raises(InputError, match="not UTF-8"):
@@ -195,11 +195,11 @@ def make_sentence(n, targets):
 
 
 @given(drawn())
-def test_cells_hold_all_targets(given_):
-    sentence = make_sentence(*given_)
+def test_cells_hold_all_targets(drawn_sentence):
+    sentence = make_sentence(*drawn_sentence)
     listed = encode_cells(sentence.targets["x"], len(sentence.words))
-    found = [target for word, cell in enumerate(listed) for target in decode_cell(cell, word)]
-    assert Counter(found) == Counter(sentence.targets["x"])
+    targets = [target for word, cell in enumerate(listed) for target in decode_cell(cell, word)]
+    assert Counter(targets) == Counter(sentence.targets["x"])
 
 
 def edge_line(sentence):
@@ -211,14 +211,16 @@ def edge_line(sentence):
 
 
 @given(st.lists(drawn(), min_size=1, max_size=3))
-def test_edges_are_read_as_written(tmp_path_factory, given_):
-    sentences = [make_sentence(*each) for each in given_]
+def test_edges_are_read_as_written(tmp_path_factory, drawn_sentences):
+    sentences = [make_sentence(*sentence) for sentence in drawn_sentences]
     path = tmp_path_factory.mktemp("edges") / "x.jsonl.gz"
     path.write_bytes(gzip.compress("\n".join(map(edge_line, sentences)).encode()))
-    found = read_edges(path, "x")
-    assert [each.words for each in found] == [each.words for each in sentences]
-    for each, written in zip(found, sentences, strict=True):
-        assert Counter(each.targets["x"]) == Counter(written.targets["x"])
+    sentences_read = read_edges(path, "x")
+    assert [sentence.words for sentence in sentences_read] == [
+        sentence.words for sentence in sentences
+    ]
+    for drawn_sentence, expected in zip(sentences_read, sentences, strict=True):
+        assert Counter(drawn_sentence.targets["x"]) == Counter(expected.targets["x"])
 
 
 def test_tokens_belong_to_words_and_bear_their_cells():
@@ -239,15 +241,21 @@ def test_ewt_is_what_its_files_say(shared, tmp_path):
     folder = shared / "data" / "ewt"
     with gzip.open(folder / "conllu" / "en_ewt-ud-dev.conllu.gz", "rt", encoding="utf-8") as file:
         blocks = file.read().split("\n\n")[:150]
-    found = read_annotated(write(tmp_path, "dev.conllu", "\n\n".join(blocks)))
-    found = add_labels(found, _first(folder / "ner" / "en_ewt-ner-dev.iob2.gz", tmp_path), "nel")
+    sentences = read_annotated(write(tmp_path, "dev.conllu", "\n\n".join(blocks)))
+    sentences = add_labels(
+        sentences, _first(folder / "ner" / "en_ewt-ner-dev.iob2.gz", tmp_path), "nel"
+    )
     for task, file in {"pos": "pos", "dep": "dep"}.items():
         edges = read_annotated(folder / "edges" / f"{file}.dev.jsonl.gz", task)[:150]
-        assert [each.words for each in found] == [each.words for each in edges]
-        assert [each.targets[task] for each in found] == [each.targets[task] for each in edges]
+        assert [sentence.words for sentence in sentences] == [sentence.words for sentence in edges]
+        assert [sentence.targets[task] for sentence in sentences] == [
+            sentence.targets[task] for sentence in edges
+        ]
     entities = read_annotated(folder / "edges" / "ner.dev.jsonl.gz", "nel")
-    by_name = {each.name: each.targets["nel"] for each in entities}
-    assert [each.targets["nel"] for each in found] == [by_name.get(e.name, ()) for e in found]
+    by_name = {sentence.name: sentence.targets["nel"] for sentence in entities}
+    assert [sentence.targets["nel"] for sentence in sentences] == [
+        by_name.get(e.name, ()) for e in sentences
+    ]
 
 
 def _first(path, folder):
@@ -262,7 +270,7 @@ def _treebank(*heads, form="w"):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (_treebank(0, 2), r"line 1: word 2 is its own head"),
         (_treebank(0, 3, 2), r"line 1: word 3 is below itself \(head 2\)"),
@@ -272,14 +280,14 @@ def _treebank(*heads, form="w"):
         (_treebank(0, form=""), r"line 1: word '' has no character but blanks"),
     ],
 )
-def test_what_is_no_tree_or_no_word_is_refused(tmp_path, text, told):
-    with pytest.raises(InputError, match=told):
+def test_what_is_no_tree_or_no_word_is_refused(tmp_path, text, message):
+    with pytest.raises(InputError, match=message):
         read_annotated(write(tmp_path, "a.conllu", text))
 
 
 def test_odd_sentences_are_counted_in_a_line(tmp_path, capsys):
-    other = "# text = Bob slept.\n" + _treebank(0)
-    odd = "\ufeff" + CONLLU + "\n" + _treebank(0, 0) + _treebank(0, 0, 1) + other
+    respelled = "# text = Bob slept.\n" + _treebank(0)
+    odd = "\ufeff" + CONLLU + "\n" + _treebank(0, 0) + _treebank(0, 0, 1) + respelled
     sentences = read_annotated(write(tmp_path, "a.conllu", odd))
     assert sentences[0].name == "letters-1"
     sizes, changed = capsys.readouterr().err.splitlines()
@@ -318,7 +326,7 @@ def _cut(text: str) -> str:
     return text.rstrip().rsplit("\n", 1)[0] + "\n"
 
 
-WHOLE = """# sent_id = s1
+TREEBANK = """# sent_id = s1
 # text = The cat sleeps
 1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\t_
 2\tcat\tcat\tNOUN\tNN\t_\t0\troot\t_\t_
@@ -328,29 +336,32 @@ WHOLE = """# sent_id = s1
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (_cut, "is cut: its last sentence ends with 'cat'"),
         (_exchange, "UPOS has tags like .*: exchange the columns"),
     ],
 )
-def test_a_treebank_that_contradicts_itself_is_refused(tmp_path, change, said):
-    (tmp_path / "a.conllu").write_text(change(WHOLE))
-    with pytest.raises(InputError, match=said):
+def test_a_treebank_that_contradicts_itself_is_refused(tmp_path, change, message):
+    (tmp_path / "a.conllu").write_text(change(TREEBANK))
+    with pytest.raises(InputError, match=message):
         read_annotated(tmp_path / "a.conllu")
 
 
 @pytest.mark.parametrize(
     ("text", "odd"),
     [
-        (WHOLE * 2, {"repeated_names": 1}),
-        (WHOLE.replace("\tacl", "\tadjunct"), {"unknown_relations": 1}),
-        (WHOLE.replace("VERB", "VB"), {"unknown_tags": 1}),
-        (_cut(WHOLE).replace("# text = The cat sleeps\n", ""), {"unended": 1, "without_text": 1}),
-        (WHOLE.rstrip("\n"), {}),
+        (TREEBANK * 2, {"repeated_names": 1}),
+        (TREEBANK.replace("\tacl", "\tadjunct"), {"unknown_relations": 1}),
+        (TREEBANK.replace("VERB", "VB"), {"unknown_tags": 1}),
+        (
+            _cut(TREEBANK).replace("# text = The cat sleeps\n", ""),
+            {"unended": 1, "without_text": 1},
+        ),
+        (TREEBANK.rstrip("\n"), {}),
     ],
 )
 def test_what_is_odd_in_a_treebank_is_counted(tmp_path, text, odd):
     (tmp_path / "a.conllu").write_text(text)
     reading = read_file(tmp_path / "a.conllu")
-    assert {what: n for what, n in reading.odd.items() if n} == odd
+    assert {kind: n for kind, n in reading.odd.items() if n} == odd

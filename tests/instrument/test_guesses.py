@@ -33,20 +33,20 @@ def offline(monkeypatch):
 def test_inspect_of_a_folder_of_transformers_says_what_can_be_asked(folder):
     result = CliRunner().invoke(app, ["inspect", str(folder), "--json"])
     assert result.exit_code == 0, result.output
-    told = json.loads(result.stdout)
-    assert (told["head"], told["layers"], told["width"], told["heads"]) == (
+    report = json.loads(result.stdout)
+    assert (report["head"], report["layers"], report["width"], report["heads"]) == (
         "causal",
         "layers 2",
         16,
         2,
     )
-    assert told["commands"] == "extract, probe, decompose, eval, predict, intervene"
-    assert told["sites"][0]["site"] == "layers.embedding"
-    assert "symbols, texts of 64" in told["tokenizer"]
+    assert report["commands"] == "extract, probe, decompose, eval, predict, intervene"
+    assert report["sites"][0]["site"] == "layers.embedding"
+    assert "symbols, texts of 64" in report["tokenizer"]
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("bert-base-uncased", "a model of transformers is hf:bert-base-uncased"),
         ("gpt2", "a model of transformers is hf:gpt2"),
@@ -59,14 +59,14 @@ def test_inspect_of_a_folder_of_transformers_says_what_can_be_asked(folder):
         ("hf:nothing.gguf", "no file 'nothing.gguf': give hf:FILE.gguf"),
     ],
 )  # fmt: skip
-def test_a_name_that_is_meant_otherwise_is_one_line(folder, name, said):
-    with pytest.raises(InputError, match=said) as error:
+def test_a_name_that_is_meant_otherwise_is_one_line(folder, name, message):
+    with pytest.raises(InputError, match=message) as error:
         load_model(name.replace("FOLDER", str(folder)))
     assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("convert FOLDER OUT", "a model of transformers needs none of this: hf:"),
         ("convert FILE.npz OUT", "FILE.npz is no checkpoint of PyTorch .*give that to tp.attach"),
@@ -78,14 +78,16 @@ def test_a_name_that_is_meant_otherwise_is_one_line(folder, name, said):
         ("predict word --ckpt hf:FOLDERS", "no folder .* here .there is .*tiny"),
     ],
 )  # fmt: skip
-def test_a_command_that_is_meant_otherwise_is_one_line(folder, tmp_path, monkeypatch, line, said):
+def test_a_command_that_is_meant_otherwise_is_one_line(
+    folder, tmp_path, monkeypatch, line, message
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "HERE" / "tiny").mkdir(parents=True)
     for place in (tmp_path, tmp_path / "HERE"):
         (place / "FILE.npz").write_bytes(b"PK")
     result = CliRunner().invoke(app, line.replace("FOLDER", str(folder)).split())
     assert isinstance(result.exception, InputError), result.output
-    assert re.search(said, str(result.exception))
+    assert re.search(message, str(result.exception))
     assert "\n" not in str(result.exception)
     assert not (tmp_path / "OUT").exists()
 
@@ -115,10 +117,13 @@ def test_a_hub_that_does_not_answer_is_one_line_within_seconds(monkeypatch):
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
         monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", address)
         begun = time.monotonic()
-        for name, said in (("hf:nothing", "cannot be reached"), ("hub:a/b", "in the hub's cache")):
+        for name, message in (
+            ("hf:nothing", "cannot be reached"),
+            ("hub:a/b", "in the hub's cache"),
+        ):
             result = CliRunner().invoke(app, ["inspect", name])
             assert isinstance(result.exception, InputError)
-            assert said in str(result.exception)
+            assert message in str(result.exception)
         with pytest.raises(InputError, match="it cannot be reached"):
             hub.upload(Path(), "a/b", "model")
         assert time.monotonic() - begun < 30
@@ -129,14 +134,14 @@ def test_a_gguf_file_gives_the_weights_that_were_put_in(tmp_path, make_data):
     """A tiny Llama written as F32: what is read equals it; the store says that it was dequantized."""
     pytest.importorskip("gguf")
     torch = pytest.importorskip("torch")
-    own = save_gguf(tmp_path / "tiny")
+    saved = save_gguf(tmp_path / "tiny")
     file = tmp_path / "tiny" / "tiny.gguf"
     ids = torch.tensor([[3, 4, 5, 6]])
     for path in (file, file.parent):
         model = load_model(f"hf:{path}")
         assert model.head == "causal"
         with torch.no_grad():
-            torch.testing.assert_close(model(ids), own(ids).logits, atol=1e-5, rtol=1e-5)
+            torch.testing.assert_close(model(ids), saved(ids).logits, atol=1e-5, rtol=1e-5)
         assert model.notes == {"weights": "dequantized from F32 (tiny.gguf)"}
     data = make_data([("a b c", ""), ("d e", "")])
     store = tp.extract(model, data, "*.hidden", tmp_path / "store", control=False)

@@ -24,19 +24,19 @@ SOURCE, TARGET = torch.tensor([[2, 9, 8, 7, 3], [2, 6, 3, 1, 1]]), torch.tensor(
 
 
 def attention_sites(prefix: str, **bound: tuple[str, int]) -> dict[str, tuple[str, int | None]]:
-    found = {
+    axes = {
         "input": (WIDE, 16),
         **dict.fromkeys(("query", "key", "value"), (HEAD, 8)),
         "attention": (MAP, None),
         **bound,
     }
-    return {f"{prefix}.{name}": site for name, site in found.items()}
+    return {f"{prefix}.{name}": site for name, site in axes.items()}
 
 
 def expected_sites(bound: dict, embedding: bool) -> dict[str, tuple[str, int | None]]:
     """The table of the design: names, axes and widths for two encoder layers and one decoder's."""
     names = ("filler", "role", "binding") if embedding else ()
-    table = {f"embedding.{part}{name}": (WIDE, 16) for part in ("", "target.") for name in names}
+    table = {f"embedding.{side}{name}": (WIDE, 16) for side in ("", "target.") for name in names}
     for prefix in ("encoder.0.self", "encoder.1.self", "decoder.0.self", "decoder.0.cross"):
         table |= attention_sites(prefix, **bound)
     return table | {
@@ -84,11 +84,11 @@ def test_sites_are_those_of_the_design(case):
     _, bound, embedding = ARCHITECTURES[case]
     table = sites(model_of(case)).set_index("site")
     assert list(table.columns) == ["axes", "width"]
-    found = {
+    axes = {
         name: (row["axes"], None if row.isna()["width"] else int(row["width"]))
         for name, row in table.iterrows()
     }
-    assert found == expected_sites(bound, embedding)
+    assert axes == expected_sites(bound, embedding)
 
 
 def test_sites_of_an_lstm():
@@ -150,11 +150,11 @@ def test_reading_changes_no_logits_but_the_maps_rounding(make_model):
     expected = model(SOURCE, TARGET)
     for patterns in (["*.role", "*.filler", "*.hidden", "embedding.*"], ["*"]):
         with capture(model, patterns) as acts:
-            found = model(SOURCE, TARGET)
+            logits = model(SOURCE, TARGET)
         if "*" in patterns:
-            assert (found - expected).abs().max() < 1e-5
+            assert (logits - expected).abs().max() < 1e-5
         else:
-            assert found.equal(expected)
+            assert logits.equal(expected)
     assert model(SOURCE, TARGET).equal(expected)
     assert acts["encoder.0.self.attention"].requires_grad
 
@@ -188,13 +188,15 @@ def test_captured_vectors_obey_the_equations(make_model):
     model = make_model()
     with capture(model, ["encoder.1.self.*", "embedding.*"]) as acts:
         model(SOURCE, TARGET)
-    at = {name.rsplit(".", 1)[-1]: acts[name] for name in acts if name.startswith("encoder")}
+    vectors = {name.rsplit(".", 1)[-1]: acts[name] for name in acts if name.startswith("encoder")}
     layer = model.encoder[1].self
-    assert at["binding"].equal(at["filler"] * at["role"])
-    assert layer.to_role(at["input"]).unflatten(-1, (2, 8)).allclose(at["role"], atol=1e-6)
-    assert layer.output(at["binding"].flatten(-2)).equal(at["tpr"])
-    mixed = torch.einsum("bhqk,bkhd->bqhd", at["attention"], at["value"])
-    assert mixed.allclose(at["filler"], atol=1e-6)
+    assert vectors["binding"].equal(vectors["filler"] * vectors["role"])
+    assert (
+        layer.to_role(vectors["input"]).unflatten(-1, (2, 8)).allclose(vectors["role"], atol=1e-6)
+    )
+    assert layer.output(vectors["binding"].flatten(-2)).equal(vectors["tpr"])
+    mixed = torch.einsum("bhqk,bkhd->bqhd", vectors["attention"], vectors["value"])
+    assert mixed.allclose(vectors["filler"], atol=1e-6)
     for side in ("", "target."):
         e, role = acts[f"embedding.{side}filler"], acts[f"embedding.{side}role"]
         assert acts[f"embedding.{side}binding"].equal(e * role)
@@ -249,9 +251,9 @@ def test_roles_of_one_are_the_plain_attention(make_model):
     )
     with intervene(bound, {"*.role": torch.ones_like}):
         assert bound(SOURCE, TARGET).allclose(plain(SOURCE, TARGET), atol=1e-6)
-    one = make_model(embedding_binding=False, roles="one")
-    one.load_state_dict(plain.state_dict())
-    assert one(SOURCE, TARGET).equal(plain(SOURCE, TARGET))
+    constant = make_model(embedding_binding=False, roles="one")
+    constant.load_state_dict(plain.state_dict())
+    assert constant(SOURCE, TARGET).equal(plain(SOURCE, TARGET))
 
 
 def test_zero_bindings_leave_the_bias(make_model):
@@ -415,14 +417,14 @@ def test_attached_sites_can_be_edited_and_module_stays_as_it_was():
     attached = attach(module, AUTHORS, heads=2)
     with intervene(attached, {"encoder.-1.self.role": torch.zeros_like}):
         edited = attached(SOURCE, TARGET)
-    last = module.encoder.layers[1]
+    layer = module.encoder.layers[1]
     with capture(attached, "encoder.0.hidden") as acts:
         assert module(SOURCE, TARGET).equal(expected)
-    assert edited.allclose(acts["encoder.0.hidden"] + last.MHA.W_o.bias, atol=1e-6)
+    assert edited.allclose(acts["encoder.0.hidden"] + layer.MHA.W_o.bias, atol=1e-6)
     with intervene(attached, {"encoder.0.self.binding": torch.zeros_like}):
         assert not attached(SOURCE, TARGET).equal(expected)
     assert list(module.state_dict()) == keys
-    assert not any(isinstance(part, Site) for part in module.modules())
+    assert not any(isinstance(submodule, Site) for submodule in module.modules())
 
 
 def test_attached_is_on_the_modules_device_and_in_its_mode():

@@ -32,8 +32,8 @@ def cache(tmp_path, monkeypatch):
 
 def test_files_are_as_the_hub_recorded_them_or_named(cache):
     assert verify_cached("owner/name") == 2
-    done = CliRunner().invoke(app, ["inspect", "--verify", "hf:owner/name"])
-    assert "hf:owner/name: all 2 files are as the hub recorded them" in done.output
+    result = CliRunner().invoke(app, ["inspect", "--verify", "hf:owner/name"])
+    assert "hf:owner/name: all 2 files are as the hub recorded them" in result.output
     for name in ("model.safetensors", "config.json"):
         content = (cache / name).read_bytes()
         (cache / name).write_bytes(content[:-1] + b"!")

@@ -25,7 +25,7 @@ transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
 SENTENCES = [("the", "DT"), ("dog", "NN"), ("sees", "VBZ"), ("cats", "NNS"), (".", ".")]
-BOTH = [kind for kind in KINDS if KINDS[kind].stacks == ("encoder", "decoder")]
+ENCODER_DECODERS = [kind for kind in KINDS if KINDS[kind].stacks == ("encoder", "decoder")]
 PROBED = ["modernbert", "t5", "qwen3"]  # of every family one; the others in `make soak`
 RIGHT = torch.tensor([[2, 4, 5, 7, 9, 6], [2, 5, 8, 6, 0, 0]])
 
@@ -70,45 +70,45 @@ def outputs_of(module, ids, mask, target, **options):
     """What the library itself returns, from an attention that has maps."""
     if module._can_set_attn_implementation():
         module.set_attn_implementation("eager")
-    given = {"input_ids": ids.clamp(min=0), "attention_mask": mask.long(), **options}
+    arguments = {"input_ids": ids.clamp(min=0), "attention_mask": mask.long(), **options}
     if module.config.is_encoder_decoder:
-        given["decoder_input_ids"] = target
-    return module(**given, output_hidden_states=True)
+        arguments["decoder_input_ids"] = target
+    return module(**arguments, output_hidden_states=True)
 
 
-def assert_near(found, wanted, mask=None):
-    mask = torch.ones(found.shape[:2], dtype=torch.bool) if mask is None else mask
-    torch.testing.assert_close(found[mask], wanted[mask], atol=1e-6, rtol=1e-6)
+def assert_near(values, expected, mask=None):
+    mask = torch.ones(values.shape[:2], dtype=torch.bool) if mask is None else mask
+    torch.testing.assert_close(values[mask], expected[mask], atol=1e-6, rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_sites_hold_what_the_library_returns(foreign, kind):
     """Hidden states of every layer (the last one before a final norm) and every map of attention."""
-    about = KINDS[kind]
+    family = KINDS[kind]
     model = load_model(f"hf:{foreign(kind)}")
     ids, mask = padded(RIGHT, model.vocabulary.pad)
     with tp.capture(model, "*") as acts:
         model(ids, RIGHT[:, :4])
     assert set(acts) == set(find_sites(model))
     module = model.get_submodule("_foreign")
-    options = {"output_attentions": True} if about.has_maps else {}
-    found = outputs_of(module, ids, mask, RIGHT[:, :4], **options)
-    for stack in about.stacks:
-        own = f"{stack}_" if len(about.stacks) == 2 else ""
-        states, real = found[f"{own}hidden_states"], None if stack == "decoder" else mask
+    options = {"output_attentions": True} if family.has_maps else {}
+    outputs = outputs_of(module, ids, mask, RIGHT[:, :4], **options)
+    for stack in family.stacks:
+        prefix = f"{stack}_" if len(family.stacks) == 2 else ""
+        states, real = outputs[f"{prefix}hidden_states"], None if stack == "decoder" else mask
         layers = [name for name in acts if name.startswith(stack) and name.endswith("hidden")]
-        assert len(layers) == about.layers
+        assert len(layers) == family.layers
         for number, name in enumerate(layers):
             value = acts[name]
-            if number == about.layers - 1 and about.norm:
-                value = module.get_submodule(about.norm.format(stack))(value)
-            assert_near(value, states[number + about.first], real)
-        maps = {f"{stack}.{{}}.self": found.get(f"{own}attentions")}
+            if number == family.layers - 1 and family.norm:
+                value = module.get_submodule(family.norm.format(stack))(value)
+            assert_near(value, states[number + family.first], real)
+        maps = {f"{stack}.{{}}.self": outputs.get(f"{prefix}attentions")}
         if stack == "decoder":
-            maps["decoder.{}.cross"] = found["cross_attentions"]
-        for place, wanted in maps.items() if about.has_maps else ():
-            for layer in range(about.layers):
-                assert_near(acts[f"{place.format(layer)}.attention"], wanted[layer])
+            maps["decoder.{}.cross"] = outputs["cross_attentions"]
+        for place, expected in maps.items() if family.has_maps else ():
+            for layer in range(family.layers):
+                assert_near(acts[f"{place.format(layer)}.attention"], expected[layer])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -133,8 +133,10 @@ def test_parts_of_an_attention_fit_together(foreign, kind):
             "bhqk,bkhd->bqhd", acts[f"{name}.attention"], value.repeat_interleave(shared, 2)
         )
         torch.testing.assert_close(acts[f"{name}.filler"], summed, atol=1e-5, rtol=1e-5)
-    about = KINDS[kind]
-    assert {f"{stack}.{about.layers - 1}.mlp" in acts for stack in about.stacks} == {about.has_maps}
+    family = KINDS[kind]
+    assert {f"{stack}.{family.layers - 1}.mlp" in acts for stack in family.stacks} == {
+        family.has_maps
+    }
 
 
 def moved(tensor):
@@ -147,10 +149,10 @@ def test_what_is_replaced_goes_on(foreign, kind):
     model = load_model(f"hf:{foreign(kind)}")
     ids, _ = padded(RIGHT, model.vocabulary.pad)
     stack = KINDS[kind].stacks[0]
-    last = f"{stack}.{KINDS[kind].layers - 1}.hidden"
+    final_state = f"{stack}.{KINDS[kind].layers - 1}.hidden"
     with tp.capture(model, [f"{stack}.*"]) as plain:
         model(ids, RIGHT[:, :4])
-    for part in (
+    for path in (
         "self.input",
         "self.query",
         "self.key",
@@ -160,18 +162,18 @@ def test_what_is_replaced_goes_on(foreign, kind):
         "hidden",
     ):
         with (
-            tp.intervene(model, {f"{stack}.0.{part}": moved}),
-            tp.capture(model, last) as acts,
+            tp.intervene(model, {f"{stack}.0.{path}": moved}),
+            tp.capture(model, final_state) as acts,
         ):
             model(ids, RIGHT[:, :4])
-        assert not torch.allclose(acts[last], plain[last], atol=1e-4), part
+        assert not torch.allclose(acts[final_state], plain[final_state], atol=1e-4), path
         with (
-            tp.intervene(model, {f"{stack}.0.{part}": torch.clone}),
-            tp.capture(model, last) as acts,
+            tp.intervene(model, {f"{stack}.0.{path}": torch.clone}),
+            tp.capture(model, final_state) as acts,
         ):
             model(ids, RIGHT[:, :4])
-        torch.testing.assert_close(acts[last], plain[last], atol=1e-5, rtol=1e-5)
-    names = [f"{stack}.0.self.{part}" for part in ("attention", "value", "filler")]
+        torch.testing.assert_close(acts[final_state], plain[final_state], atol=1e-5, rtol=1e-5)
+    names = [f"{stack}.0.self.{path}" for path in ("attention", "value", "filler")]
     with (
         tp.intervene(model, {names[0]: lambda maps: maps.flip(-1)}),
         tp.capture(model, names) as acts,
@@ -181,9 +183,9 @@ def test_what_is_replaced_goes_on(foreign, kind):
     values = acts[names[1]].repeat_interleave(shared, 2)
     summed = torch.einsum("bhqk,bkhd->bqhd", plain[names[0]].flip(-1), values)
     torch.testing.assert_close(acts[names[2]], summed, atol=1e-5, rtol=1e-5)
-    with tp.capture(model, [f"{stack}.*"]) as again:  # nothing stays
+    with tp.capture(model, [f"{stack}.*"]) as replayed:  # nothing stays
         model(ids, RIGHT[:, :4])
-    assert all(torch.equal(again[name], plain[name]) for name in plain)
+    assert all(torch.equal(replayed[name], plain[name]) for name in plain)
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "opt", "qwen3", "gpt_neox", "bert"])
@@ -191,36 +193,36 @@ def test_padding_may_stand_on_either_side(foreign, kind):
     model = load_model(f"hf:{foreign(kind)}")
     pad = model.vocabulary.pad
     right, _ = padded(RIGHT, pad)
-    left = torch.stack([right[0], torch.cat([right[1, 4:], right[1, :4]])])
+    left_padded = torch.stack([right[0], torch.cat([right[1, 4:], right[1, :4]])])
     with tp.capture(model, "*.hidden") as acts:
         model(right, right)
     with tp.capture(model, "*.hidden") as turned:
-        model(left, left)
+        model(left_padded, left_padded)
     for name in acts:
         if kind == "bert" and name:  # its positions are counted from the left edge
             torch.testing.assert_close(turned[name][0], acts[name][0], atol=1e-5, rtol=1e-5)
         else:
             torch.testing.assert_close(turned[name][1, 2:], acts[name][1, :4], atol=1e-5, rtol=1e-5)
-    alone = right[1:, :4]
+    short = right[1:, :4]
     with tp.capture(model, "*.hidden") as single:
-        model(alone, alone)
+        model(short, short)
     for name in acts:
         torch.testing.assert_close(acts[name][1, :4], single[name][0], atol=1e-5, rtol=1e-5)
 
 
 def check_store(foreign, treebank, out, kind):
     """extract, cluster and probe from the command line."""
-    about = KINDS[kind]
-    folder, site = foreign(kind), f"{about.stacks[-1]}.{about.layers - 1}.hidden"
-    given = ["--ckpt", f"hf:{folder}", "--data", str(treebank), "--out", str(out)]
-    result = CliRunner().invoke(app, ["extract", *given, "--attention-samples", "2"])
+    family = KINDS[kind]
+    folder, site = foreign(kind), f"{family.stacks[-1]}.{family.layers - 1}.hidden"
+    arguments = ["--ckpt", f"hf:{folder}", "--data", str(treebank), "--out", str(out)]
+    result = CliRunner().invoke(app, ["extract", *arguments, "--attention-samples", "2"])
     assert result.exit_code == 0, result.output
     store = tp.open_store(out)
     tokens = store.tokens_of(site)
     sees = tokens.loc[tokens["pos"] == "VBZ"]
-    pieces = sees.groupby("sample")["token"].agg(lambda each: "".join(map(str, each)))
-    assert {text.strip("Ġ▁").replace("##", "") for text in pieces} == {"sees"}
-    assert len(pieces) == 40
+    spelled = sees.groupby("sample")["token"].agg(lambda symbols: "".join(map(str, symbols)))
+    assert {text.strip("Ġ▁").replace("##", "") for text in spelled} == {"sees"}
+    assert len(spelled) == 40
     words = tokens.loc[tokens["word"] >= 0].groupby(["sample", "word"])
     assert words.size().max() > 1  # a word of several pieces has several rows
     assert store.manifest["model"]["name"] == f"hf:{kind}"
@@ -228,9 +230,11 @@ def check_store(foreign, treebank, out, kind):
     assert not np.allclose(store.control.read(site), store.read(site))
     result = CliRunner().invoke(app, ["cluster", str(out), "--site", site, "--k", "3", "--json"])
     assert result.exit_code == 0, result.output
-    assert sum(each["size"] for each in json.loads(result.stdout)[0]["clusters"]) == len(tokens)
+    assert sum(
+        result_row["size"] for result_row in json.loads(result.stdout)[0]["clusters"]
+    ) == len(tokens)
     rows = tp.probe(
-        store, "pos", sites=f"{about.stacks[0]}.0.hidden", controls=(), information=False,
+        store, "pos", sites=f"{family.stacks[0]}.0.hidden", controls=(), information=False,
         schedule=Schedule(limit=15, learning_rate=1e-2),
     )  # fmt: skip
     assert rows.loc[rows["control"] == "real", "f1"].iloc[0] > 0.8
@@ -253,7 +257,7 @@ def test_grouped_heads_are_told_in_the_store(foreign, treebank, tmp_path):
     model = load_model(f"hf:{foreign('qwen3')}")
     data = tp.load_data(str(treebank), n=5)
     store = tp.extract(model, data, ["layers.-1.self.*"], tmp_path / "store", control=False)
-    key, query = (store.specs[f"layers.1.self.{part}"] for part in ("key", "query"))
+    key, query = (store.specs[f"layers.1.self.{kind}"] for kind in ("key", "query"))
     assert (key.axes, key.shape) == (("source", "key_head", "d_head"), (2, 4))
     assert (query.axes, query.shape) == (("source", "head", "d_head"), (4, 4))
     assert store.arrays["layers.1.self.key"].dims == ("source", "key_head", "d_head")
@@ -285,9 +289,11 @@ def test_subwords_are_aligned_with_words_by_their_characters(tmp_path, family, t
     assert len(ids) == len(places)
     owners = words_of_tokens(place_words(text, words), places)
     for number, (start, end) in enumerate(place_words(text, words)):
-        mine = [place for place, owner in zip(places, owners, strict=True) if owner == number]
-        covered = {c for a, b in mine for c in range(a, b) if not text[c].isspace()}
-        assert covered == set(range(start, end)), (text[start:end], mine)
+        word_places = [
+            place for place, owner in zip(places, owners, strict=True) if owner == number
+        ]
+        covered = {c for a, b in word_places for c in range(a, b) if not text[c].isspace()}
+        assert covered == set(range(start, end)), (text[start:end], word_places)
     for (start, end), owner in zip(places, owners, strict=True):
         assert owner >= 0 or not text[start:end].strip()
 
@@ -296,15 +302,15 @@ def test_a_model_that_looks_back_reads_text_as_its_tokenizer_writes_it(
     foreign, tmp_path, make_data
 ):
     data = make_data([("the dog sees", "cats"), ("cats", "the dog")])
-    for kind, first in (("gpt2", 0), ("qwen3", 0), ("llama", 1)):
+    for kind, n_start in (("gpt2", 0), ("qwen3", 0), ("llama", 1)):
         model = load_model(f"hf:{foreign(kind)}")
         store = tp.extract(model, data, ["layers.1.hidden"], tmp_path / kind, control=False)
-        own = model.vocabulary.tokenizer
+        tokenizer = model.vocabulary.tokenizer
         table = store.tokens_of("layers.1.hidden")
-        found = [rows["id"].tolist() for _, rows in table.groupby("sample")]
-        assert found == [own(example.source)["input_ids"] for example in data]
+        ids = [rows["id"].tolist() for _, rows in table.groupby("sample")]
+        assert ids == [tokenizer(example.source)["input_ids"] for example in data]
         texts = table["token"].astype(str).str.strip("Ġ▁")
-        assert ((table["word"] == -1) & (texts != "")).sum() == 2 * first
+        assert ((table["word"] == -1) & (texts != "")).sum() == 2 * n_start
         generated = CliRunner().invoke(
             app,
             ["extract", "--ckpt", f"hf:{foreign(kind)}", "--data", "x", "--target", "generated"],
@@ -317,9 +323,9 @@ def test_a_model_that_looks_back_reads_text_as_its_tokenizer_writes_it(
 
 
 def test_weights_are_read_in_the_type_that_is_asked(foreign, treebank, tmp_path):
-    given = ["--ckpt", f"hf:{foreign('llama')}", "--data", str(treebank), "-n", "3"]
+    arguments = ["--ckpt", f"hf:{foreign('llama')}", "--data", str(treebank), "-n", "3"]
     options = ["--dtype", "bfloat16", "--sites", "*.hidden", "--out", str(tmp_path / "half")]
-    result = CliRunner().invoke(app, ["extract", *given, *options])
+    result = CliRunner().invoke(app, ["extract", *arguments, *options])
     assert result.exit_code == 0, result.output
     store = tp.open_store(tmp_path / "half")
     half = load_model(f"hf:{foreign('llama')}", dtype="bfloat16")
@@ -374,14 +380,14 @@ def test_an_architecture_that_nobody_knows_is_read_by_its_structure(foreign):
             return x
 
     module = Novel(transformers.GPT2Config(vocab_size=40, is_encoder_decoder=False)).eval()
-    own = transformers.AutoTokenizer.from_pretrained(foreign("gpt2"))
-    model = attach_layers(module, own, "novel")
-    parts = [
+    tokenizer = transformers.AutoTokenizer.from_pretrained(foreign("gpt2"))
+    model = attach_layers(module, tokenizer, "novel")
+    kinds = [
         *(f"self.{p}" for p in ("input", "query", "key", "value", "attention", "filler")),
         "mlp",
         "hidden",
     ]
-    layers = [f"layers.{layer}.{part}" for layer in (0, 1) for part in parts]
+    layers = [f"layers.{layer}.{kind}" for layer in (0, 1) for kind in kinds]
     assert list(find_sites(model)) == ["layers.embedding", *layers]
     with tp.capture(model, "*") as acts:
         out = model(RIGHT, RIGHT)
@@ -399,12 +405,12 @@ def test_an_architecture_that_nobody_knows_is_read_by_its_structure(foreign):
 def test_what_cannot_be_read_is_one_line(tmp_path, foreign):
     with pytest.raises(InputError, match=r"no folder '.*nothing' here: give hf:FOLDER"):
         load_model(f"hf:{tmp_path / 'nothing'}", local_files_only=True)
-    twin, again = (load_model(f"untrained:hf:{foreign('bert')}") for _ in range(2))
+    twin, second_twin = (load_model(f"untrained:hf:{foreign('bert')}") for _ in range(2))
     ids = torch.tensor([[2, 4, 3]])
-    with tp.capture(twin, "*.hidden") as first, tp.capture(again, "*.hidden") as second:
+    with tp.capture(twin, "*.hidden") as acts, tp.capture(second_twin, "*.hidden") as second:
         twin(ids, ids)
-        again(ids, ids)
-    assert torch.equal(first["encoder.0.hidden"], second["encoder.0.hidden"])
+        second_twin(ids, ids)
+    assert torch.equal(acts["encoder.0.hidden"], second["encoder.0.hidden"])
     assert twin.name == "untrained:hf:bert"
 
 
@@ -423,8 +429,11 @@ def test_nothing_of_the_folder_is_run(tmp_path, foreign):
     marker = tmp_path / "ran"
     (tmp_path / "evil" / "evil.py").write_text(f"open({str(marker)!r}, 'w').close()\n")
     settings = json.loads((tmp_path / "evil" / "config.json").read_text())
-    own = {"model_type": "evil", "auto_map": {"AutoConfig": "evil.Evil", "AutoModel": "evil.Evil"}}
-    (tmp_path / "evil" / "config.json").write_text(json.dumps(settings | own))
+    custom = {
+        "model_type": "evil",
+        "auto_map": {"AutoConfig": "evil.Evil", "AutoModel": "evil.Evil"},
+    }
+    (tmp_path / "evil" / "config.json").write_text(json.dumps(settings | custom))
     with pytest.raises(InputError, match="no transformers model") as error:
         load_model(f"hf:{tmp_path / 'evil'}")
     assert "\n" not in str(error.value)
@@ -439,10 +448,10 @@ def test_each_command_takes_it_or_says_why_not(foreign, treebank, tmp_path, monk
     monkeypatch.setattr("sys.argv", ["tprprobe", "inspect", name, "--json"])
     with pytest.raises(SystemExit) as ended:
         main()
-    told = json.loads(capsys.readouterr().out)
+    report = json.loads(capsys.readouterr().out)
     assert ended.value.code == 0
-    assert told["architecture"] == "BertModel"
-    assert {row["site"] for row in told["sites"]} >= {"encoder.0.hidden", "encoder.1.self.filler"}
+    assert report["architecture"] == "BertModel"
+    assert {row["site"] for row in report["sites"]} >= {"encoder.0.hidden", "encoder.1.self.filler"}
     for command in (
         ["binding", "--ckpt", name],
         ["intervene", str(recipe), "--ckpt", name],
@@ -476,15 +485,15 @@ def test_a_start_symbol_that_is_not_named_is_one_line(tmp_path, foreign):
 
 
 def test_a_revision_of_a_hub_is_asked_for(foreign, monkeypatch):
-    asked, read, folder = [], pretrained._read, str(foreign("t5"))
+    requests, read_folder, folder = [], pretrained._read, str(foreign("t5"))
 
-    def look(path, options, *rest):
-        asked.append((path, options.pop("revision", None)))
-        return read(folder, options | {"local_files_only": True}, *rest)
+    def look(path, options, *arguments):
+        requests.append((path, options.pop("revision", None)))
+        return read_folder(folder, options | {"local_files_only": True}, *arguments)
 
     monkeypatch.setattr(pretrained, "_read", look)
     monkeypatch.setattr(pretrained.hub, "is_offline", lambda: False)
     assert load_model("hf:owner/name@step512").name == "hf:name@step512"
-    assert asked == [("owner/name", "step512")]
+    assert requests == [("owner/name", "step512")]
     with pytest.raises(InputError, match="no folder"):
         load_model(f"hf:{folder}@step512")

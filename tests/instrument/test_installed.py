@@ -24,12 +24,12 @@ def test_a_tokenizer_of_sentencepiece_opens(tmp_path):
     import sentencepiece
     import transformers
 
-    written = io.BytesIO()
+    stream = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(TEXT * 10), model_writer=written, vocab_size=40, hard_vocab_limit=False,
+        sentence_iterator=iter(TEXT * 10), model_writer=stream, vocab_size=40, hard_vocab_limit=False,
         pad_id=0, eos_id=1, unk_id=2, bos_id=-1, minloglevel=2,
     )  # fmt: skip
-    (tmp_path / "spiece.model").write_bytes(written.getvalue())
+    (tmp_path / "spiece.model").write_bytes(stream.getvalue())
     names = {"tokenizer_class": "T5Tokenizer", "extra_ids": 0}
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(names))
     sizes = {"d_model": 16, "d_kv": 8, "num_heads": 2, "num_layers": 2, "d_ff": 24}

@@ -65,8 +65,8 @@ def test_cached_and_whole_passes_agree_under_edits(case):
     )
     mask = torch.tensor([[True, False, True, True, False]] * 3)
     sites = find_sites(model)
-    read = [n for n in sites if n.startswith("decoder.") and not n.endswith("attention")]
-    for number, name in enumerate(read):
+    read_sites = [n for n in sites if n.startswith("decoder.") and not n.endswith("attention")]
+    for number, name in enumerate(read_sites):
         site = sites[name]
         heads = [1] if "head" in site.axes and model.config.n_heads == 2 else None
         shape = (2, site.width) if "head" in site.axes else (site.width,)
@@ -80,14 +80,14 @@ def test_cached_and_whole_passes_agree_under_edits(case):
         )
         edit = every[number % len(every)]
         with intervene(model, {name: edit}):
-            written = generate(model, SOURCE, max_length=5)
+            ids = generate(model, SOURCE, max_length=5)
             start = torch.full((3, 1), model.config.sos)
-            for length in range(written.shape[1]):
-                prefix = torch.cat([start, written[:, :length]], 1)
-                if length and (written[:, :length] == model.config.eos).any():
+            for length in range(ids.shape[1]):
+                prefix = torch.cat([start, ids[:, :length]], 1)
+                if length and (ids[:, :length] == model.config.eos).any():
                     break
                 best = model(SOURCE, prefix)[:, -1].argmax(-1)
-                assert best.equal(written[:, length]), (name, edit, length)
+                assert best.equal(ids[:, length]), (name, edit, length)
 
 
 def test_edits_reach_the_chosen_heads_and_positions_only():
@@ -95,9 +95,9 @@ def test_edits_reach_the_chosen_heads_and_positions_only():
     mask = torch.tensor([[True, False, False, False, True]] * 3)
     out = edits.zero(heads=[1], positions=mask)(x, VECTORS)
     assert (out[:, [0, 4], 1] == 0).all()
-    kept = torch.ones(3, 5, 2, dtype=torch.bool)
-    kept[:, [0, 4], 1] = False
-    assert out[kept].equal(x[kept])
+    unedited = torch.ones(3, 5, 2, dtype=torch.bool)
+    unedited[:, [0, 4], 1] = False
+    assert out[unedited].equal(x[unedited])
     assert edits.one(positions=mask[:, :2])(x, VECTORS)[:, 2:].equal(x[:, 2:])  # behind its end
     numbered = edits.zero(positions=[1, 3])(x, VECTORS)
     assert not numbered[:, [1, 3]].any()
@@ -105,9 +105,9 @@ def test_edits_reach_the_chosen_heads_and_positions_only():
     with pytest.raises(InputError, match=r"positions \[-1\]: count from 0"):
         edits.zero(positions=[-1])(x, VECTORS)
     maps = torch.rand(3, 2, 5, 5)
-    seen = edits.zero(heads=[0], positions=mask)(maps, ("batch", "head", "query", "key"))
-    assert (seen[:, 0, [0, 4]] == 0).all()
-    assert seen[:, 1].equal(maps[:, 1])
+    edited_maps = edits.zero(heads=[0], positions=mask)(maps, ("batch", "head", "query", "key"))
+    assert (edited_maps[:, 0, [0, 4]] == 0).all()
+    assert edited_maps[:, 1].equal(maps[:, 1])
 
 
 def test_the_vocabulary():
@@ -116,10 +116,12 @@ def test_the_vocabulary():
     assert edits.set_to(vector)(x, VECTORS).equal(vector.expand_as(x))
     bank = torch.randn(9, 2, 8)
     assert edits.mean(bank)(x, VECTORS)[1, 2].allclose(bank.mean(0))
-    drawn = edits.resample(bank, seed=1)(x, VECTORS)
-    assert all(any(each.equal(known) for known in bank) for each in drawn.flatten(0, 1))
-    assert drawn.equal(edits.resample(bank, seed=1)(x, VECTORS))
-    assert not drawn.equal(edits.resample(bank, seed=2)(x, VECTORS))
+    resampled = edits.resample(bank, seed=1)(x, VECTORS)
+    assert all(
+        any(vector.equal(bank_vector) for bank_vector in bank) for vector in resampled.flatten(0, 1)
+    )
+    assert resampled.equal(edits.resample(bank, seed=1)(x, VECTORS))
+    assert not resampled.equal(edits.resample(bank, seed=2)(x, VECTORS))
     half = edits.zero(strength=0.5)(x, VECTORS)
     assert half.allclose(x / 2)
     weights = torch.rand(3, 5, 2, 8)
@@ -134,11 +136,11 @@ def test_snapping_takes_the_nearest_centre(k, seed):
     x = torch.randn(2, 3, 2, 4, generator=generator)
     centers = torch.randn(2, k, 4, generator=generator)
     scale = torch.rand(2, 4, generator=generator) + 0.5
-    found = edits.snap(centers, scale)(x, VECTORS)
+    snapped = edits.snap(centers, scale)(x, VECTORS)
     distances = ((x[..., None, :] - centers) / scale[:, None, :]).square().sum(-1)
     nearest = distances.argmin(-1)
-    assert found.equal(centers[torch.arange(2), nearest])
-    assert edits.snap(centers, scale)(found, VECTORS).equal(found)
+    assert snapped.equal(centers[torch.arange(2), nearest])
+    assert edits.snap(centers, scale)(snapped, VECTORS).equal(snapped)
 
 
 def test_a_swap_is_its_own_inverse_and_exchanges_the_pair():
@@ -222,16 +224,18 @@ def test_variants_in_one_pass_are_the_same_as_one_by_one(case, at_once, monkeypa
     model, source = model_of(case), source_of(case)
     names = [name for name in find_sites(model) if not name.endswith("attention")]
     variants = [{}, *({name: edits.zero(strength=0.7)} for name in names)]
-    found = score_variants(model, source, [TARGET, TARGET.flip(0)], variants)
-    for at, variant in enumerate(variants):
+    scores = score_variants(model, source, [TARGET, TARGET.flip(0)], variants)
+    for variant_index, variant in enumerate(variants):
         with intervene(model, variant):
             for number, target in enumerate((TARGET, TARGET.flip(0))):
                 logits = model(source, target[:, :-1]).log_softmax(-1)
                 real = target[:, 1:] != model.config.pad
                 nats = logits.gather(-1, target[:, 1:, None])[..., 0].masked_fill(~real, 0).sum(1)
-                assert found.log_probability[at, number].allclose(nats, atol=1e-4), variant
+                assert scores.log_probability[variant_index, number].allclose(nats, atol=1e-4), (
+                    variant
+                )
                 best = (logits.argmax(-1) == target[:, 1:]) | ~real
-                assert found.is_written[at, number].equal(best.all(1))
+                assert scores.is_written[variant_index, number].equal(best.all(1))
 
 
 @pytest.mark.parametrize("at_once", [1, 10**6])  # one variant a pass, and all of them
@@ -243,7 +247,9 @@ def test_attentions_that_no_edit_reaches_are_read_once(case, at_once, monkeypatc
         if name.endswith((".self", ".cross")):
             module = model.get_submodule(name)
             monkeypatch.setattr(
-                module, "read", lambda *x, n=name, read=module.read: calls.append(n) or read(*x)
+                module,
+                "read",
+                lambda *x, n=name, read_memory=module.read: calls.append(n) or read_memory(*x),
             )
     behind = ["decoder.0.cross", "decoder.1.self", "decoder.1.cross"]
     for site, reached in {
@@ -267,6 +273,6 @@ def test_the_first_places_that_edits_reach():
     assert first_places({"encoding": 0}) == (BELOW, (0, 1, 0))
     assert first_places({"decoder.0.cross.key": 0}) == (BEHIND, (0, 1, 0))
     assert first_places({"decoder.1.self.query": 0}) == (BEHIND, (1, 0, 0))
-    both = {"encoder.1.hidden": 0, "embedding.target.role": 0}
-    assert first_places(both) == ((1, 2, 1), BELOW)
+    edits_of_both_stacks = {"encoder.1.hidden": 0, "embedding.target.role": 0}
+    assert first_places(edits_of_both_stacks) == ((1, 2, 1), BELOW)
     assert first_places({}) == (BEHIND, BEHIND)

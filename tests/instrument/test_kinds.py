@@ -29,8 +29,8 @@ def test_what_was_written_is_known_and_read(tmp_path):
     store = plant(tmp_path / "store", 4)
     roles = cluster(store, LAST, head=0, k=3, n_seeds=2)
     folder = save_clusters([roles], tmp_path / "clusters", store)
-    known = [name for name, kind in list_kinds().items() if kind.is_finished_in(folder)]
-    assert known == ["clusters", "results"]
+    names = [name for name, kind in list_kinds().items() if kind.is_finished_in(folder)]
+    assert names == ["clusters", "results"]
     assert CLUSTERS.load(folder)[0].site == LAST
     assert STORE.load(store.path).samples == 4
     assert not STORE.is_in(folder)

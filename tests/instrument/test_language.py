@@ -42,8 +42,10 @@ def headed(tmp_path_factory):
             folder = save_foreign(kind, tmp_path_factory.mktemp("heads") / kind, HEADS[kind])
             model = load_model(f"hf:{folder}")
             auto = {"causal": "CausalLM", "masked": "MaskedLM", "seq2seq": "Seq2SeqLM"}[HEADS[kind]]
-            own = getattr(transformers, f"AutoModelFor{auto}").from_pretrained(folder).eval()
-            loaded[kind] = model, own
+            library_model = (
+                getattr(transformers, f"AutoModelFor{auto}").from_pretrained(folder).eval()
+            )
+            loaded[kind] = model, library_model
         return loaded[kind]
 
     return find
@@ -52,10 +54,10 @@ def headed(tmp_path_factory):
 def texts(model):
     """Encoded by the model's own tokenizer; of a model that fills masks with a mask."""
     tokenizer = model.vocabulary.tokenizer
-    given = dict(tokenizer(TEXT, return_tensors="pt"))
+    batch = dict(tokenizer(TEXT, return_tensors="pt"))
     if model.head == "masked":
-        given["input_ids"][0, 2] = tokenizer.mask_token_id
-    return given
+        batch["input_ids"][0, 2] = tokenizer.mask_token_id
+    return batch
 
 
 def begun(model):
@@ -65,52 +67,54 @@ def begun(model):
 @pytest.mark.parametrize("kind", HEADS)
 @torch.no_grad()
 def test_it_is_called_as_the_library_calls_it(headed, kind):
-    model, own = headed(kind)
+    model, library_model = headed(kind)
     assert model.head == HEADS[kind]
-    given = texts(model)
-    wanted = own(**given, **begun(model))
-    assert torch.equal(model(**given), wanted.logits)
-    assert torch.equal(model(given["input_ids"], given["attention_mask"]), wanted.logits)
+    batch = texts(model)
+    expected = library_model(**batch, **begun(model))
+    assert torch.equal(model(**batch), expected.logits)
+    assert torch.equal(model(batch["input_ids"], batch["attention_mask"]), expected.logits)
     if not model.two_stacks:
-        assert torch.equal(model(given["input_ids"]), own(input_ids=given["input_ids"]).logits)
+        assert torch.equal(
+            model(batch["input_ids"]), library_model(input_ids=batch["input_ids"]).logits
+        )
 
 
 @pytest.mark.parametrize("kind", HEADS)
 @torch.no_grad()
 def test_hidden_sites_and_the_embedding_are_the_library_s(headed, kind):
-    model, own = headed(kind)
-    given, stack = texts(model), KINDS[kind].stacks[0]
-    found = own(**given, **begun(model), output_hidden_states=True)
-    states = found.encoder_hidden_states if model.two_stacks else found.hidden_states
+    model, library_model = headed(kind)
+    batch, stack = texts(model), KINDS[kind].stacks[0]
+    outputs = library_model(**batch, **begun(model), output_hidden_states=True)
+    states = outputs.encoder_hidden_states if model.two_stacks else outputs.hidden_states
     with tp.capture(model, [f"{stack}.*.hidden", f"{stack}.embedding"]) as acts:
-        model(**given)
+        model(**batch)
     layers = [f"{stack}.{n}.hidden" for n in range(KINDS[kind].layers)]
     own_names = [*([f"{stack}.embedding"] if KINDS[kind].first else []), *layers]
-    last = own_names.pop() if KINDS[kind].norm else None  # behind it the library norms
-    for name, wanted in zip(own_names, states, strict=False):
-        torch.testing.assert_close(acts[name], wanted, atol=1e-6, rtol=0)
-    assert last is None or acts[last].shape == states[-1].shape
+    final_site = own_names.pop() if KINDS[kind].norm else None  # behind it the library norms
+    for name, expected in zip(own_names, states, strict=False):
+        torch.testing.assert_close(acts[name], expected, atol=1e-6, rtol=0)
+    assert final_site is None or acts[final_site].shape == states[-1].shape
 
 
 @pytest.mark.parametrize("kind", HEADS)
 @torch.no_grad()
 def test_an_identity_edit_changes_no_bit(headed, kind):
     model, _ = headed(kind)
-    given = texts(model)
-    plain = model(**given)
+    batch = texts(model)
+    plain = model(**batch)
     for name in tp.sites(model)["site"]:
         if name.endswith(".attention"):  # a map that is read is computed by another algorithm
             with tp.capture(model, name):
-                wanted = model(**given)
+                expected = model(**batch)
         else:
-            wanted = plain
+            expected = plain
         with tp.intervene(model, {name: torch.clone}):
-            assert torch.equal(model(**given), wanted), name
+            assert torch.equal(model(**batch), expected), name
 
 
 @pytest.mark.parametrize("kind", WRITERS)
 def test_it_writes_what_the_library_writes(headed, kind):
-    model, own = headed(kind)
+    model, library_model = headed(kind)
     source = texts(model)["input_ids"][:, :4]
     options = {
         "do_sample": False,
@@ -118,12 +122,14 @@ def test_it_writes_what_the_library_writes(headed, kind):
         "attention_mask": torch.ones_like(source),
     }
     for n, beam in ((9, 1), (6, 2)):
-        wanted = own.generate(input_ids=source, max_new_tokens=n, num_beams=beam, **options)
-        wanted = wanted[:, 1 if model.two_stacks else 4 :]
-        assert torch.equal(model.generate(source, n, beam=beam), wanted)
-    drawn = [model.generate(source, 20, seed=seed).tolist() for seed in (0, 0, 1, 2)]
-    assert drawn[0] == drawn[1]
-    assert len({str(each) for each in drawn}) > 1
+        expected = library_model.generate(
+            input_ids=source, max_new_tokens=n, num_beams=beam, **options
+        )
+        expected = expected[:, 1 if model.two_stacks else 4 :]
+        assert torch.equal(model.generate(source, n, beam=beam), expected)
+    samples = [model.generate(source, 20, seed=seed).tolist() for seed in (0, 0, 1, 2)]
+    assert samples[0] == samples[1]
+    assert len({str(sample) for sample in samples}) > 1
 
 
 @pytest.mark.parametrize("kind", WRITERS)
@@ -131,41 +137,41 @@ def test_padding_changes_nothing_that_is_expected(headed, kind):
     """Beside a longer text, and with padding on either side where positions are counted by it."""
     model, _ = headed(kind)
     pad = model.config.pad
-    alone, longer = torch.tensor([[6, 7, 9]]), torch.tensor([[5, 6, 7, 9, 4, 6]])
+    short, longer = torch.tensor([[6, 7, 9]]), torch.tensor([[5, 6, 7, 9, 4, 6]])
     right = torch.cat([longer, torch.tensor([[6, 7, 9, pad, pad, pad]])])
     sides = [right]
     if kind not in ("t5", "bart", "mamba"):
         sides.append(torch.cat([longer, torch.tensor([[pad, pad, pad, 6, 7, 9]])]))
     target = torch.tensor([[5, 6], [7, pad]])
-    for both in sides:
+    for batch in sides:
         if kind == "mamba":  # its recurrence reads what padding stands between
-            both = both[:, :3]
-        assert torch.allclose(model.predict(both)[1:], model.predict(both[1:]), atol=1e-6)
+            batch = batch[:, :3]
+        assert torch.allclose(model.predict(batch)[1:], model.predict(batch[1:]), atol=1e-6)
         if kind != "mamba":
-            assert torch.allclose(model.predict(both)[1:], model.predict(alone), atol=1e-5)
+            assert torch.allclose(model.predict(batch)[1:], model.predict(short), atol=1e-5)
             assert torch.allclose(
-                model.score(both, target)[1:], model.score(alone, target[1:, :1]), atol=1e-4
+                model.score(batch, target)[1:], model.score(short, target[1:, :1]), atol=1e-4
             )
-            written = model.generate(both, 6)[1:]
-            known = model.generate(alone, 6)
-            assert torch.equal(written[:, : known.shape[1]], known)
+            padded_answer = model.generate(batch, 6)[1:]
+            answer = model.generate(short, 6)
+            assert torch.equal(padded_answer[:, : answer.shape[1]], answer)
     assert torch.allclose(model.predict(right).sum(1), torch.ones(2))
 
 
 @pytest.mark.parametrize("kind", WRITERS)
 @torch.no_grad()
 def test_a_score_is_the_log_probability_of_a_continuation(headed, kind):
-    model, own = headed(kind)
+    model, library_model = headed(kind)
     source, target = torch.tensor([[6, 7, 9]]), torch.tensor([[5, 8, 4]])
     if model.two_stacks:
         start = torch.tensor([[model.config.sos]])
-        logits = own(
+        logits = library_model(
             input_ids=source, decoder_input_ids=torch.cat([start, target[:, :-1]], 1)
         ).logits
     else:
-        logits = own(input_ids=torch.cat([source, target], 1)).logits[:, 2:-1]
-    wanted = logits.log_softmax(-1).gather(-1, target[..., None]).sum((1, 2))
-    torch.testing.assert_close(model.score(source, target), wanted, atol=1e-5, rtol=1e-5)
+        logits = library_model(input_ids=torch.cat([source, target], 1)).logits[:, 2:-1]
+    log_probability = logits.log_softmax(-1).gather(-1, target[..., None]).sum((1, 2))
+    torch.testing.assert_close(model.score(source, target), log_probability, atol=1e-5, rtol=1e-5)
     expected = logits[:, 1].softmax(-1)
     torch.testing.assert_close(model.predict(source, target[:, :1]), expected, atol=1e-6, rtol=1e-5)
 
@@ -176,53 +182,55 @@ def test_sites_are_read_and_edited_while_it_writes(headed, kind):
     """What is captured is what one pass over all of it has; an edit acts at every step, a placed one where
     it is told to.
     """
-    model, own = headed(kind)
+    model, library_model = headed(kind)
     stack, source = KINDS[kind].stacks[-1], torch.tensor([[6, 7, 9, 4]])
     names = [f"{stack}.embedding", f"{stack}.1.hidden"]
     with tp.capture(model, names) as acts:
-        written = model.generate(source, 5, min_length=4)
+        answer = model.generate(source, 5, min_length=4)
     start = torch.tensor([[model.config.sos]])
-    whole = torch.cat([start if model.two_stacks else source, written[:, :-1]], 1)
+    ids = torch.cat([start if model.two_stacks else source, answer[:, :-1]], 1)
     with tp.capture(model, names) as once:
-        model(source, whole) if model.two_stacks else model(whole)
+        model(source, ids) if model.two_stacks else model(ids)
     for name in names:
         torch.testing.assert_close(acts[name], once[name], atol=1e-5, rtol=1e-5)
     moved = edits.shift(torch.full((16,), 3.0), torch.ones(1, 40))
-    layer = own.get_decoder().block[0] if kind == "t5" else own.base_model.get_submodule(
+    layer = library_model.get_decoder().block[0] if kind == "t5" else library_model.base_model.get_submodule(
         {"gpt2": "h.0", "llama": "layers.0", "mamba": "layers.0"}[kind]
     )  # fmt: skip
     hook = layer.register_forward_hook(
         lambda _m, _i, out: (out[0] + 3, *out[1:]) if isinstance(out, tuple) else out + 3
     )
     options = {"max_new_tokens": 5, "do_sample": False, "attention_mask": torch.ones_like(source)}
-    wanted = own.generate(input_ids=source, **options)[:, 1 if model.two_stacks else 4 :]
+    expected = library_model.generate(input_ids=source, **options)[
+        :, 1 if model.two_stacks else 4 :
+    ]
     hook.remove()
     with tp.intervene(model, {f"{stack}.0.hidden": moved}):
-        assert torch.equal(model.generate(source, 5), wanted)
-    at = torch.tensor([[True, False, False, False]])
-    with tp.intervene(model, {f"{stack}.0.hidden": edits.zero(positions=at)}):
-        first = model.predict(source)
+        assert torch.equal(model.generate(source, 5), expected)
+    is_edited = torch.tensor([[True, False, False, False]])
+    with tp.intervene(model, {f"{stack}.0.hidden": edits.zero(positions=is_edited)}):
+        probabilities = model.predict(source)
         with tp.capture(model, f"{stack}.0.hidden") as acts:
             model.generate(source, 3, min_length=2)
     zeros = (acts[f"{stack}.0.hidden"] == 0).all(-1)[0].tolist()
     assert zeros == [True, *[False] * (len(zeros) - 1)]
-    assert not torch.allclose(first, model.predict(source))
+    assert not torch.allclose(probabilities, model.predict(source))
 
 
 @pytest.mark.parametrize("kind", FILLERS)
 @torch.no_grad()
 def test_a_model_that_fills_masks_is_asked_at_them(headed, kind):
-    model, own = headed(kind)
-    given = texts(model)
-    logits = own(**given).logits[:, 2]
-    torch.testing.assert_close(model.predict(given["input_ids"]), logits.softmax(-1))
-    scored = model.score(given["input_ids"], torch.tensor([[7]]))
+    model, library_model = headed(kind)
+    batch = texts(model)
+    logits = library_model(**batch).logits[:, 2]
+    torch.testing.assert_close(model.predict(batch["input_ids"]), logits.softmax(-1))
+    scored = model.score(batch["input_ids"], torch.tensor([[7]]))
     torch.testing.assert_close(scored, logits.log_softmax(-1)[:, 7])
-    assert model.generate(given["input_ids"], 1).tolist() == [[int(logits.argmax())]]
+    assert model.generate(batch["input_ids"], 1).tolist() == [[int(logits.argmax())]]
     with pytest.raises(InputError, match="fills masks, and a text has none: write <mask>"):
         model.predict(torch.tensor([[6, 7, 9]]))
     with pytest.raises(InputError, match="2 symbols for a text with 1 masks"):
-        model.score(given["input_ids"], torch.tensor([[7, 8]]))
+        model.score(batch["input_ids"], torch.tensor([[7, 8]]))
 
 
 def test_a_model_without_a_head_returns_states(tmp_path):
@@ -256,9 +264,9 @@ def test_a_module_that_is_passed_step_by_step_gives_all_steps(tmp_path):
     with torch.no_grad():
         for _ in range(2):  # a second call begins anew
             with tp.capture(model, "*") as acts:
-                last = model(ids)
+                final_state = model(ids)
         assert acts["layers.0.hidden"].shape == (2, 3, 4)
-        assert torch.equal(acts["layers.0.hidden"][:, -1], last)
+        assert torch.equal(acts["layers.0.hidden"][:, -1], final_state)
         second = torch.tensor([[False, True, False]] * 2)
         with (
             tp.intervene(model, {"layers.0.hidden": edits.zero(positions=second)}),
@@ -305,7 +313,7 @@ def test_an_attached_module_takes_any_vocabulary(tmp_path, make_data, headed):
     site = "layers.0.hidden"
     for name, store in stores.items():
         assert (store.read(site) == stores["ids"].read(site)).all(), name
-        assert store.tokens_of(site)["id"].tolist() == [i for each in ids for i in each]
+        assert store.tokens_of(site)["id"].tolist() == [i for sequence in ids for i in sequence]
     words = {"the": 1, "dog": 2, "sees": 3, "cats": 4, "see": 5}
     by_word = tp.extract(
         model, data, None, tmp_path / "words", control=False,
@@ -326,13 +334,13 @@ def test_an_attached_module_takes_any_vocabulary(tmp_path, make_data, headed):
         vocabulary=lambda text: [words[word] % 2 for word in text.split()],
     )  # fmt: skip
     assert {*parity.tokens_of(site)["token"]} == {"0", "1"}  # which stand for several words
-    for wrong, said in (
+    for wrong, message in (
         (None, "has no vocabulary: give vocabulary=, a Codec, a tokenizer of transformers"),
         (7, "vocabulary int: give a Codec, a tokenizer of transformers, a tokenizers.Tokenizer"),
         (ids[:1], "ids of 1 examples for the 2 of listed"),
         (lambda _: [10**6], "has the id 1000000, the embedding "),
     ):
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             tp.extract(model, data, None, tmp_path / "wrong", control=False, vocabulary=wrong)
 
 
@@ -342,7 +350,7 @@ QUESTIONS = [(" ".join(words), " cat") for words in itertools.permutations(WORDS
 
 @pytest.mark.parametrize(
     ("kind", "dtype"),
-    [("gpt2", "float32"), ("llama", "float32"), ("t5", "float32"), ("llama", "bfloat16")],
+    [("gpt2", "float32"), ("t5", "float32"), ("llama", "bfloat16")],
 )
 def test_answers_are_evaluated_swept_and_substituted(headed, make_data, tmp_path, kind, dtype):
     """eval, sweeps, substitutions and surgery of a model with a head are those of ours."""
@@ -356,8 +364,8 @@ def test_answers_are_evaluated_swept_and_substituted(headed, make_data, tmp_path
         ids = vocabulary.encode(row["question"]) + list(vocabulary.source_frame[1])
         source = torch.tensor([[*vocabulary.source_frame[0], *ids]])
         answer = vocabulary.encode(row["answer"]) + [vocabulary.eos] * (kind == "t5")
-        written = model.generate(source, len(answer))[0].tolist()
-        assert row["correct"] == (written == answer)
+        answer_ids = model.generate(source, len(answer))[0].tolist()
+        assert row["correct"] == (answer_ids == answer)
     recipe = Recipe(n=24, reference=24, sites=[f"{stack}.*.hidden"], edits=["zero", "mean"])
     table = sweep(model, data, recipe, tmp_path / "sweep").set_index(["site", "edit"])
     assert len(table) == 1 + 2 * 2
@@ -365,11 +373,11 @@ def test_answers_are_evaluated_swept_and_substituted(headed, make_data, tmp_path
     site = f"{stack}.0.hidden"
     store = tp.extract(model, data, [site], tmp_path / "store", control=False)
     fit = tp.decompose(store, site, "left", family="additive")
-    found = substitute(model, data, fit).set_index("edit")
-    assert found.loc["unedited", "agreement"] == 1
-    assert found.loc["mean", "probability"] != found.loc["unedited", "probability"]
-    filler, other = (str(each) for each in fit.fit.pairs.fillers[:2])
-    edit = surgery(fit, replace=(str(fit.fit.pairs.roles[0]), filler, other))
+    substitutions = substitute(model, data, fit).set_index("edit")
+    assert substitutions.loc["unedited", "agreement"] == 1
+    assert substitutions.loc["mean", "probability"] != substitutions.loc["unedited", "probability"]
+    filler, second_filler = (str(name) for name in fit.fit.pairs.fillers[:2])
+    edit = surgery(fit, replace=(str(fit.fit.pairs.roles[0]), filler, second_filler))
     source = torch.tensor([vocabulary.encode("the dog sees")])
     with tp.intervene(model, {site: edit}):
         edited = model.predict(source)
@@ -389,8 +397,8 @@ def test_an_answer_beside_a_longer_text_stays_within_the_window(headed, make_dat
     model, _ = headed("gpt2")
     rows = [("the dog " * 30, "x"), ("a cat sees", "dogs dogs dogs")]
     together = evaluate(model, make_data(rows))
-    alone = [evaluate(model, make_data([row])) for row in rows]
-    assert together["prediction"].tolist() == [each["prediction"][0] for each in alone]
+    singles = [evaluate(model, make_data([row])) for row in rows]
+    assert together["prediction"].tolist() == [single["prediction"][0] for single in singles]
 
 
 def test_a_vocabulary_that_makes_no_ids_is_one_line():
@@ -402,21 +410,21 @@ def test_a_vocabulary_that_makes_no_ids_is_one_line():
 @torch.no_grad()
 def test_smollm2_is_read_and_writes_as_the_library_does():
     model = real("smollm2")
-    own, text = model.module, "Paris is the capital of France. Rome is the capital of"
+    library_model, text = model.module, "Paris is the capital of France. Rome is the capital of"
     assert model.notes["weights"].startswith("dequantized from Q4_1")
-    given = model.vocabulary.tokenizer(text, return_tensors="pt")
+    batch = model.vocabulary.tokenizer(text, return_tensors="pt")
     names = [f"layers.{layer}.hidden" for layer in range(29)]
     with tp.capture(model, ["layers.embedding", *names]) as acts:
-        logits = model(**given)
-    found = own(**given, output_hidden_states=True)
-    assert torch.equal(logits, found.logits)
-    for name, states in zip(["layers.embedding", *names], found.hidden_states[:-1], strict=True):
+        logits = model(**batch)
+    outputs = library_model(**batch, output_hidden_states=True)
+    assert torch.equal(logits, outputs.logits)
+    for name, states in zip(["layers.embedding", *names], outputs.hidden_states[:-1], strict=True):
         assert torch.equal(acts[name], states)
     with tp.intervene(model, {"layers.*.hidden": torch.clone, "layers.7.self.query": torch.clone}):
-        assert torch.equal(model(**given), logits)
-    ids = given["input_ids"]
-    written = own.generate(**given, max_new_tokens=12, do_sample=False)[:, ids.shape[1] :]
-    assert torch.equal(model.generate(ids, 12), written)
+        assert torch.equal(model(**batch), logits)
+    ids = batch["input_ids"]
+    answer = library_model.generate(**batch, max_new_tokens=12, do_sample=False)[:, ids.shape[1] :]
+    assert torch.equal(model.generate(ids, 12), answer)
     symbols = model.vocabulary.tokenizer
     italy, france = (symbols(word)["input_ids"][0] for word in (" Italy", " France"))
     before = model.predict(ids)[0]
@@ -433,21 +441,21 @@ def test_smollm2_is_read_and_writes_as_the_library_does():
 @torch.no_grad()
 def test_minilm_is_read_as_the_library_does():
     model = real("minilm")
-    given = model.vocabulary.tokenizer(
+    batch = model.vocabulary.tokenizer(
         ["the dog sees cats.", "two words"], padding=True, return_tensors="pt"
     )
     names = ["encoder.embedding", *(f"encoder.{layer}.hidden" for layer in range(6))]
     with tp.capture(model, names) as acts:
-        states = model(**given)
-    found = model.module(**given, output_hidden_states=True)
+        states = model(**batch)
+    outputs = model.module(**batch, output_hidden_states=True)
     assert model.head is None
-    assert torch.equal(states, found.last_hidden_state)
-    for name, wanted in zip(names, found.hidden_states, strict=True):
-        assert torch.equal(acts[name], wanted)
+    assert torch.equal(states, outputs.last_hidden_state)
+    for name, expected in zip(names, outputs.hidden_states, strict=True):
+        assert torch.equal(acts[name], expected)
     with tp.intervene(model, {"encoder.*": torch.clone}), tp.capture(model, "*.attention"):
-        edited = model(**given)
+        edited = model(**batch)
     with tp.capture(model, "*.attention"):
-        assert torch.equal(edited, model(**given))
+        assert torch.equal(edited, model(**batch))
 
 
 @pytest.mark.parametrize("name", CACHES)
@@ -455,21 +463,23 @@ def test_a_cache_goes_by_the_name_that_its_module_takes(tmp_path, monkeypatch, n
     """Transformers renames the argument, one family after the other."""
     model = load_model(f"hf:{save_foreign('t5', tmp_path / 't5', 'seq2seq')}")
     source = torch.tensor([[6, 7, 9, 4]])
-    wanted = model.generate(source, 6, min_length=5)
-    forward, own = model.module.forward, model.cache
+    expected = model.generate(source, 6, min_length=5)
+    forward, cache_name = model.module.forward, model.cache
 
-    def renamed(*given, **named):
-        if name in named:
-            named[own] = named.pop(name)
-        return forward(*given, **named)
+    def renamed(*args, **options):
+        if name in options:
+            options[cache_name] = options.pop(name)
+        return forward(*args, **options)
 
-    taken = inspect.signature(forward)
-    parameters = [p.replace(name=name) if p.name == own else p for p in taken.parameters.values()]
-    renamed.__signature__ = taken.replace(parameters=parameters)
+    signature = inspect.signature(forward)
+    parameters = [
+        p.replace(name=name) if p.name == cache_name else p for p in signature.parameters.values()
+    ]
+    renamed.__signature__ = signature.replace(parameters=parameters)
     monkeypatch.setattr(model.module, "forward", renamed)
     monkeypatch.setattr(model, "cache", find_cache(model.module))
     assert model.cache == name
-    assert torch.equal(model.generate(source, 6, min_length=5), wanted)
+    assert torch.equal(model.generate(source, 6, min_length=5), expected)
     monkeypatch.setattr(model, "cache", "")
     with pytest.raises(InputError, match="cannot write: its decoder takes no keys and values"):
         model.generate(source, 6, min_length=5)

@@ -7,7 +7,7 @@ from tprprobe.cli import main
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (["--pool", ""], "pool is empty"),
         (["--words", "meen"], "did you mean 'mean'"),
@@ -18,7 +18,7 @@ from tprprobe.cli import main
     ],
 )
 def test_an_option_is_checked_before_the_model_is_read(
-    options, said, tmp_path, monkeypatch, capsys
+    options, message, tmp_path, monkeypatch, capsys
 ):
     def refuse(*_, **__):
         raise AssertionError("the model was read")
@@ -31,7 +31,7 @@ def test_an_option_is_checked_before_the_model_is_read(
     monkeypatch.setattr("sys.argv", ["tprprobe", *(w.replace("TEXTS", "texts") for w in words)])
     with pytest.raises(SystemExit, match="2"):
         main()
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert {path.name for path in tmp_path.iterdir()} == {"texts"}
 
 

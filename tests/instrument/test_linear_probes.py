@@ -71,11 +71,11 @@ def reachable(store: Store) -> float:
     splits = split_examples(task, corpus, None, ProbeSettings.of())
     vectors, examples = store.read(SITE), splits.examples
     names, fold = ("train", "dev", "test"), splits.folds[0]
-    parts = {name: examples.take(getattr(fold, name)) for name in names}
-    x = {name: vectors[part.rows[:, 0, 0]] for name, part in parts.items()}
-    y = {name: part.labels.argmax(1) for name, part in parts.items()}
+    examples_of = {name: examples.take(getattr(fold, name)) for name in names}
+    x = {name: vectors[selected.rows[:, 0, 0]] for name, selected in examples_of.items()}
+    y = {name: selected.labels.argmax(1) for name, selected in examples_of.items()}
     mean, scale = x["train"].mean(0), x["train"].std(0)
-    x = {name: (each - mean) / scale for name, each in x.items()}
+    x = {name: (vectors_of_split - mean) / scale for name, vectors_of_split in x.items()}
     fits = [
         LogisticRegression(C=1 / (c * len(x["train"])), tol=1e-8, max_iter=5000).fit(
             x["train"], y["train"]
@@ -90,30 +90,32 @@ def reachable(store: Store) -> float:
 def test_the_optimum_is_scikit_learns():
     x, shares = draw_problem(0, 600)
     for penalty in (1e-1, 1e-3):
-        theirs = LogisticRegression(C=1 / (penalty * len(x)), tol=1e-8, max_iter=5000)
-        theirs.fit(x.numpy(), shares.argmax(1).numpy())
-        given = torch.from_numpy(theirs.predict_log_proba(x.numpy()))
-        least = -(shares * given).sum(1).mean() + penalty / 2 * (theirs.coef_**2).sum()
-        (ours,) = Regressions(x, shares[None]).solve(torch.tensor([penalty]), gain=END)
-        logs = (x @ ours[:-1] + ours[-1]).log_softmax(-1)
-        found = -(shares * logs).sum(1).mean() + penalty / 2 * (ours[:-1] ** 2).sum()
-        assert float(found) == pytest.approx(float(least), abs=1e-4)
-        torch.testing.assert_close(logs.exp(), given.exp().float(), atol=0.01, rtol=0)
+        reference = LogisticRegression(C=1 / (penalty * len(x)), tol=1e-8, max_iter=5000)
+        reference.fit(x.numpy(), shares.argmax(1).numpy())
+        log_probabilities = torch.from_numpy(reference.predict_log_proba(x.numpy()))
+        min_loss = (
+            -(shares * log_probabilities).sum(1).mean() + penalty / 2 * (reference.coef_**2).sum()
+        )
+        (weights,) = Regressions(x, shares[None]).solve(torch.tensor([penalty]), gain=END)
+        logs = (x @ weights[:-1] + weights[-1]).log_softmax(-1)
+        loss = -(shares * logs).sum(1).mean() + penalty / 2 * (weights[:-1] ** 2).sum()
+        assert float(loss) == pytest.approx(float(min_loss), abs=1e-4)
+        torch.testing.assert_close(logs.exp(), log_probabilities.exp().float(), atol=0.01, rtol=0)
 
 
 def test_problems_together_are_the_problems_one_by_one():
     x, shares = draw_problem(1, 300)
-    some = torch.stack(
+    targets = torch.stack(
         [shares, shares[torch.randperm(300)], shares * (torch.arange(300) < 200)[:, None]]
     )
     penalty = torch.tensor([1e-3, 1e-2, 1e-2])
-    together = Regressions(x, some).solve(penalty, gain=END)
+    together = Regressions(x, targets).solve(penalty, gain=END)
     for i in range(3):
-        (alone,) = Regressions(x, some[i : i + 1]).solve(penalty[i : i + 1], gain=END)
-        torch.testing.assert_close(together[i], alone, atol=0.02, rtol=0.02)
+        (single,) = Regressions(x, targets[i : i + 1]).solve(penalty[i : i + 1], gain=END)
+        torch.testing.assert_close(together[i], single, atol=0.02, rtol=0.02)
     (fewer,) = Regressions(x[:200], shares[None, :200]).solve(penalty[2:], gain=END)
-    chosen = [(x @ each[:-1] + each[-1]).argmax(-1) for each in (together[2], fewer)]
-    assert (chosen[0] == chosen[1]).float().mean() > 0.99
+    labels = [(x @ weights[:-1] + weights[-1]).argmax(-1) for weights in (together[2], fewer)]
+    assert (labels[0] == labels[1]).float().mean() > 0.99
 
 
 def test_probes_are_trained_to_their_end(separable):
@@ -137,36 +139,36 @@ def test_curves_are_kept_and_both_kinds_stand_in_one_table(tmp_path):
     quick = Schedule(limit=3)
     kinds: list[tuple[str, dict[str, Any]]] = [("span-conv", {"schedule": quick}), ("linear", {})]
     tables = [
-        probe(store, "nel", sites=FILLER, out=tmp_path / kind, estimator=kind, **more)
-        for kind, more in kinds
+        probe(store, "nel", sites=FILLER, out=tmp_path / kind, estimator=kind, **options)
+        for kind, options in kinds
     ]
-    both = pd.concat(tables)
-    assert {*both["probe"].dropna()} == {"span-conv", "linear"}
+    joined = pd.concat(tables)
+    assert {*joined["probe"].dropna()} == {"span-conv", "linear"}
     assert {*tables[0]["control"]} == {*tables[1]["control"]}
     counts = [table.set_index(["site", "control"])["n_test"] for table in tables]
     assert (counts[1] > 3 * counts[0]).all()  # every document in turn, not a fifth of them
     for kind, rows in zip(("span-conv", "linear"), tables, strict=True):
         curves = pd.read_parquet(tmp_path / kind / "curves.parquet")
-        whole = curves[curves["portion"].isna()]
-        sizes = whole.groupby(["site", "control"]).size()
+        final_curves = curves[curves["portion"].isna()]
+        sizes = final_curves.groupby(["site", "control"]).size()
         expected = rows.dropna(subset=["validations"]).set_index(["site", "control"])["validations"]
         pd.testing.assert_series_equal(sizes, expected.sort_index().astype(int), check_names=False)
-        one = whole[whole["control"] == "real"]
-        assert (np.diff(one["step"]) > 0).all()
-        assert one["train_loss"].iloc[-1] < one["train_loss"].iloc[0]
-    again = probe(
+        real_curve = final_curves[final_curves["control"] == "real"]
+        assert (np.diff(real_curve["step"]) > 0).all()
+        assert real_curve["train_loss"].iloc[-1] < real_curve["train_loss"].iloc[0]
+    resumed = probe(
         store, "nel", sites=FILLER, out=tmp_path / "linear", estimator="linear", resume=True
     )
-    pd.testing.assert_frame_equal(again, tables[1])
+    pd.testing.assert_frame_equal(resumed, tables[1])
     saved = load_probe(tmp_path / "linear" / "probes" / f"nel.{FILLER}.seed0")
-    found = saved.predict(store)
+    predictions = saved.predict(store)
     assert saved.metrics["accuracy"] <= 1
-    assert np.mean(found["label"] == found["predicted"]) > 0.9
+    assert np.mean(predictions["label"] == predictions["predicted"]) > 0.9
 
 
 def test_a_linear_probe_has_one_optimum(separable):
-    given: list[dict[str, Any]] = [{"seeds": 2}, {"loss": "sigmoid"}, {"schedule": "tenney"}]
-    for settings in given:
+    refused: list[dict[str, Any]] = [{"seeds": 2}, {"loss": "sigmoid"}, {"schedule": "tenney"}]
+    for settings in refused:
         with pytest.raises(InputError, match=f"{next(iter(settings))}: .*leave it out"):
             probe(separable, "pos", estimator="linear", **settings)
     with pytest.raises(InputError, match="unknown probe 'liner'; did you mean 'linear'"):
@@ -187,13 +189,13 @@ def test_a_dimension_that_a_small_portion_hardly_varies_in_costs_no_bits(tmp_pat
     tokens["pos"] = [f"T{t}" for t in rng.integers(3, size=n)]
     writer.append({SITE: vectors.astype(np.float32)}, tokens)
     writer.finish()
-    found = []
-    for least in (0.0, linear.MIN_DEVIATION):
-        monkeypatch.setattr(linear, "MIN_DEVIATION", least)
+    compressions = []
+    for min_deviation in (0.0, linear.MIN_DEVIATION):
+        monkeypatch.setattr(linear, "MIN_DEVIATION", min_deviation)
         settings: dict[str, Any] = {"controls": (), "information": True, "most": 0}
         rows = probe(open_store(writer.path), "pos", estimator="linear", **settings)
-        found.append(rows.set_index("control").loc["real", "compression"])
-    assert found[0] < 0.5 < 0.8 < found[1]
+        compressions.append(rows.set_index("control").loc["real", "compression"])
+    assert compressions[0] < 0.5 < 0.8 < compressions[1]
 
 
 def test_words_without_labels_are_predicted(tmp_path):
@@ -205,13 +207,13 @@ def test_words_without_labels_are_predicted(tmp_path):
     assert list(bare["predicted"]) == list(labelled["predicted"])
     assert set(bare["label"]) == {""}
     folder = str(tmp_path / "run" / "probes" / f"pos.{ENCODER}.seed0")
-    done = CliRunner().invoke(app, ["predict", folder, str(store.path), "--json"])
-    assert [row["predicted"] for row in json.loads(done.stdout)] == list(labelled["predicted"])
+    result = CliRunner().invoke(app, ["predict", folder, str(store.path), "--json"])
+    assert [row["predicted"] for row in json.loads(result.stdout)] == list(labelled["predicted"])
     table = tmp_path / "predicted.csv"
-    done = CliRunner().invoke(app, ["predict", folder, str(store.path), "--out", str(table)])
+    result = CliRunner().invoke(app, ["predict", folder, str(store.path), "--out", str(table)])
     assert list(pd.read_csv(table)["predicted"]) == list(labelled["predicted"])
-    done = CliRunner().invoke(app, ["predict", folder, str(store.path), "--out", "predicted.xls"])
-    assert isinstance(done.exception, InputError)
+    result = CliRunner().invoke(app, ["predict", folder, str(store.path), "--out", "predicted.xls"])
+    assert isinstance(result.exception, InputError)
     parser = load_probe(tmp_path / "run" / "probes" / f"dep.{ENCODER}.seed0")
     with pytest.raises(InputError, match="what pairs of spans"):
         parser.predict(store, store.tokens.drop(columns="dep"))
@@ -227,12 +229,12 @@ def test_the_command_takes_every_choice(separable):
         "--no-information",
         "--json",
     ]
-    done = CliRunner().invoke(app, [*command, "--probe", "linear", "--kernel", "3", "--causal"])
-    assert done.exit_code == 0, done.output
-    causal = json.loads(done.stdout)[0]
+    result = CliRunner().invoke(app, [*command, "--probe", "linear", "--kernel", "3", "--causal"])
+    assert result.exit_code == 0, result.output
+    causal = json.loads(result.stdout)[0]
     assert causal["probe"] == "linear"
-    done = CliRunner().invoke(app, [*command, "--probe", "linear", "--loss", "sigmoid"])
-    assert isinstance(done.exception, InputError)
+    result = CliRunner().invoke(app, [*command, "--probe", "linear", "--loss", "sigmoid"])
+    assert isinstance(result.exception, InputError)
 
 
 def test_every_document_is_tested_once_by_weights_that_have_not_seen_it(separable):
@@ -253,12 +255,12 @@ def test_the_screen_says_what_is_beyond_its_controls(separable):
     row = real(rows)
     assert row["beyond"]
     assert row["best_control"] in ("control", "majority", "identity")
-    others = rows[rows["control"] != "real"]
-    assert row["best_control_f1"] == pytest.approx(others["f1"].max())
+    control_rows = rows[rows["control"] != "real"]
+    assert row["best_control_f1"] == pytest.approx(control_rows["f1"].max())
     assert row["n_train"] <= 500
-    told = screen(rows)
-    assert list(told["vector"]) == ["encoder.hidden"]
-    assert list(told[""]) == ["*"]
+    screened = screen(rows)
+    assert list(screened["vector"]) == ["encoder.hidden"]
+    assert list(screened[""]) == ["*"]
     assert worth_refining(rows) == [SITE]
     noise = separable.tokens.assign(
         pos=np.random.default_rng(0).permutation(separable.tokens["pos"])
@@ -273,17 +275,17 @@ def test_layers_whose_intervals_overlap_are_said_to_be_tied():
                          "layer": range(4), "head": None, "seed": 0, "control": "real", "f1": low, "accuracy": low,
                          "f1_low": low, "f1_high": high, "best_control": None, "best_control_f1": None,
                          "beyond": None, "n_train": 8191})  # fmt: skip
-    other = rows[3:].assign(site="encoder.self.filler")
-    assert [*screen(pd.concat([rows, other]))["tied with"]] == ["3", "2", "1", "0", ""]
+    filler_rows = rows[3:].assign(site="encoder.self.filler")
+    assert [*screen(pd.concat([rows, filler_rows]))["tied with"]] == ["3", "2", "1", "0", ""]
     assert "tied with" not in screen(rows[:1])
 
 
 def test_a_column_of_labels_is_a_task(separable):
-    named = separable.tokens.rename(columns={"pos": "sort"})
-    rows = probe(separable, "sort", tokens=named, controls=(), most=500)
-    same = probe(separable, "pos", controls=(), most=500)
+    renamed = separable.tokens.rename(columns={"pos": "sort"})
+    rows = probe(separable, "sort", tokens=renamed, controls=(), most=500)
+    expected = probe(separable, "pos", controls=(), most=500)
     assert {*rows["task"]} == {"sort"}
-    assert rows["f1"].tolist() == same["f1"].tolist()
+    assert rows["f1"].tolist() == expected["f1"].tolist()
     with pytest.raises(InputError, match="unknown probe or folder 'sort'"):
         probe(separable, "sort")
 
@@ -300,12 +302,12 @@ def test_the_command_refines_what_it_screened(separable, tmp_path):
         "--most",
         "800",
     ]
-    done = CliRunner().invoke(app, [*command, "--no-information", "--out", str(out)])
-    assert done.exit_code == 0, done.output
+    result = CliRunner().invoke(app, [*command, "--no-information", "--out", str(out)])
+    assert result.exit_code == 0, result.output
     assert {*pd.read_parquet(out / "rows.parquet")["probe"].dropna()} == {"linear"}
     assert {*pd.read_parquet(out / "span-conv" / "rows.parquet")["probe"].dropna()} == {"span-conv"}
-    assert "span-conv" in done.stdout
-    assert "best control" in done.stdout
+    assert "span-conv" in result.stdout
+    assert "best control" in result.stdout
 
 
 def test_input_embeddings_are_a_control(tmp_path):
@@ -335,13 +337,13 @@ def test_input_embeddings_are_a_control(tmp_path):
     assert hidden["best_control"] in ("static", "identity")
     table = probe_table(rows.assign(model="planted"))
     assert [*table.cells["side"]] == ["layers", "layers self"]
-    assert {*table.cells["learnt from"]} == {f"{hidden['n_train']:,}"}
+    assert {*table.cells["learned from"]} == {f"{hidden['n_train']:,}"}
     assert table.cells["strongest control"].str.contains("static|identity").all()
     assert [axes.get_title(loc="left") for axes in table.draw().axes] == [
-        f"POS, {place}\nlearnt from {hidden['n_train']:,} targets"
+        f"POS, {place}\nlearned from {hidden['n_train']:,} targets"
         for place in ("layers", "layers self")
     ]
-    assert screen(rows)["learnt from"].tolist() == [f"{hidden['n_train']:,}"] * 2
+    assert screen(rows)["learned from"].tolist() == [f"{hidden['n_train']:,}"] * 2
     without = probe(store, "pos", sites="*.hidden", most=1000, controls="static")
     assert {*without["control"]} == {"real", "static", "majority", "identity"}
 
@@ -351,14 +353,14 @@ def test_a_turn_without_dev_documents_is_fitted(separable):
     task, settings = read_task("pos"), ProbeSettings.of(most=500)
     corpus = read_corpus(separable, separable.tokens, "source", [task], 0)
     splits = split_examples(task, corpus, None, settings).learning_from(500, 0)
-    first, second, *_ = splits.folds
+    full_fold, second, *_ = splits.folds
     bare = second._replace(dev=second.dev[:0])
     (source,) = site_vectors(separable, [SITE], heads=False)
     reader = RowReader(source, torch.device("cpu"), 2**20)
-    cut = replace(splits, folds=(first, bare))
-    (trained,) = run_trials([Trial(source, cut, LinearProbe(), 0, "real")], reader, settings)
+    shortened = replace(splits, folds=(full_fold, bare))
+    (trained,) = run_trials([Trial(source, shortened, LinearProbe(), 0, "real")], reader, settings)
     _, _, _, right, n, nats = trained.counts.sums[0].sum(0)
-    assert n == len(first.test) + len(bare.test)
+    assert n == len(full_fold.test) + len(bare.test)
     assert right / n > 0.8
     assert np.isfinite(nats)
 
@@ -375,7 +377,7 @@ def test_the_penalty_of_the_least_held_out_loss_is_chosen():
     rng = np.random.default_rng(10)
     X = rng.normal(size=(300, 20))
     assert LinearProbe().fit(X, rng.integers(3, size=300)).penalty_ == pytest.approx(PENALTIES[0])
-    learned = LinearProbe().fit(X, X[:, :3].argmax(1))
-    assert learned.penalty_ < 1e-2
-    losses = [loss for _, _, loss in learned.curve_]
-    assert learned.penalty_ == pytest.approx(PENALTIES[int(np.argmin(losses))])
+    determined = LinearProbe().fit(X, X[:, :3].argmax(1))
+    assert determined.penalty_ < 1e-2
+    losses = [loss for _, _, loss in determined.curve_]
+    assert determined.penalty_ == pytest.approx(PENALTIES[int(np.argmin(losses))])

@@ -21,10 +21,10 @@ with alone(pathlib.Path(sys.argv[1])):
 
 def test_a_lock_is_one_holders(tmp_path):
     path = tmp_path / "runs" / "lock"
-    with held(path) as mine:
-        assert mine
-        with held(path, wait=False) as other:
-            assert not other
+    with held(path) as is_held:
+        assert is_held
+        with held(path, wait=False) as is_held_twice:
+            assert not is_held_twice
     with held(path, wait=False) as free:
         assert free
 
@@ -35,16 +35,16 @@ def test_a_second_writer_of_a_run_is_refused_and_a_dead_ones_lock_is_not(tmp_pat
     store = tp.import_store(tmp_path / "v.txt", tmp_path / "store", "tpdn")
     out = tmp_path / "out"
     with alone(out), pytest.raises(InputError, match="out is being written by another process"):
-        decompose_all(store, "encoding", out=out)
+        decompose_all(store, "encoding", out=out, family="additive")
     assert not out.exists()
     (tmp_path / ".out.lock").touch()  # as a killed process leaves it
-    decompose_all(store, "encoding", out=out)
+    decompose_all(store, "encoding", out=out, family="additive")
     assert {path.name for path in tmp_path.iterdir()} == {"v.txt", "store", "out"}
 
 
 def test_a_lock_ends_with_a_killed_process(tmp_path):
-    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "out")], check=False)
-    assert done.returncode == -signal.SIGKILL
+    process = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "out")], check=False)
+    assert process.returncode == -signal.SIGKILL
     assert (tmp_path / ".out.lock").exists()
     with alone(tmp_path / "out"):
         pass

@@ -71,7 +71,7 @@ def test_a_run_that_goes_on_with_another_file_is_told_which(begun, tmp_path, fil
 
 def test_a_finished_run_of_the_same_files_goes_on_wherever_the_model_lies(begun, tmp_path):
     moved = shutil.copytree(begun / "bert", tmp_path / "bert")
-    origins = [describe_origin(tp.load_model(f"hf:{of}")) for of in (begun / "bert", moved)]
+    origins = [describe_origin(tp.load_model(f"hf:{folder}")) for folder in (begun / "bert", moved)]
     assert origins[0] == origins[1]
     assert origins[0]["files"].keys() >= {"config.json", "tokenizer.json", "tokenizer_config.json"}
     assert read(begun, resume=True).path == begun / "store"
@@ -91,17 +91,17 @@ def test_a_control_that_is_the_model_or_of_another_store_is_refused(begun, tmp_p
     itself = shutil.copytree(begun / "store", tmp_path / "itself")
     shutil.rmtree(itself / "permuted")
     shutil.copytree(begun / "store", itself / "permuted", ignore=shutil.ignore_patterns("permuted"))
-    other = shutil.copytree(begun / "store", tmp_path / "other")
-    shutil.rmtree(other / "permuted")
+    exchanged = shutil.copytree(begun / "store", tmp_path / "other")
+    shutil.rmtree(exchanged / "permuted")
     change = begun / "other.txt"
     change.write_text("\n".join(reversed(LINES)) + "\n")
     model = tp.load_model(f"hf:{begun / 'bert'}")
-    made = tp.extract(model, tp.load_data(change), "*.hidden", tmp_path / "made")
-    shutil.copytree(made.path / "permuted", other / "permuted")
+    store = tp.extract(model, tp.load_data(change), "*.hidden", tmp_path / "made")
+    shutil.copytree(store.path / "permuted", exchanged / "permuted")
     kind = shutil.copytree(begun / "store", tmp_path / "kind")
     (kind / "permuted").rename(kind / "untrained")
-    for path in (itself, other, kind):
-        for ask in (lambda of: tp.open_store(of).control, verify):
+    for path in (itself, exchanged, kind):
+        for ask in (lambda folder: tp.open_store(folder).control, verify):
             with pytest.raises(InputError, match=r"is no control of .*: extract it again"):
                 ask(path)
 

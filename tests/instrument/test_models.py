@@ -56,8 +56,8 @@ def test_saxtons_transformer_has_about_thirty_million():
 def test_every_preset_is_listed_with_its_count():
     rows = {row["name"]: row for row in list_models()["presets"]}
     assert set(rows) == set(list_presets()) >= set(PRINTED)
-    counted = {name: count_parameters({"preset": name}) for name in list_presets()}
-    assert {name: row["parameters"] for name, row in rows.items()} == counted
+    counts = {name: count_parameters({"preset": name}) for name in list_presets()}
+    assert {name: row["parameters"] for name, row in rows.items()} == counts
     assert all(set(row) == {"name", "architecture", "parameters"} for row in rows.values())
 
 
@@ -177,9 +177,9 @@ def test_initial_weights_are_those_of_the_authors_code():
 def test_a_seed_decides_all_weights_and_leaves_the_global_generator_alone():
     settings = {"architecture": "tp-transformer", **TINY}
     before = torch.get_rng_state()
-    first, second, other = (build(settings, seed=seed).state_dict() for seed in (1, 1, 2))
-    assert all(first[key].equal(second[key]) for key in first)
-    assert not first["embedding.token.weight"].equal(other["embedding.token.weight"])
+    weights, second, other_weights = (build(settings, seed=seed).state_dict() for seed in (1, 1, 2))
+    assert all(weights[key].equal(second[key]) for key in weights)
+    assert not weights["embedding.token.weight"].equal(other_weights["embedding.token.weight"])
     assert torch.get_rng_state().equal(before)
 
 
@@ -265,8 +265,8 @@ def test_a_batch_is_its_rows_one_by_one(case, make_model, pairs):
     model = lstm(case) if case.startswith("lstm") else make_model(**MODELS[case])
     logits = model(padded([s for s, _ in pairs]), padded([t for _, t in pairs]))
     for row, (source, target) in enumerate(pairs):
-        alone = model(torch.tensor([source]), torch.tensor([target]))[0]
-        assert logits[row, : len(target)].allclose(alone, atol=2e-5)
+        single = model(torch.tensor([source]), torch.tensor([target]))[0]
+        assert logits[row, : len(target)].allclose(single, atol=2e-5)
 
 
 @pytest.mark.parametrize("case", [*MODELS, "lstm", "lstm-thinking"])
@@ -274,10 +274,10 @@ def test_a_batch_is_its_rows_one_by_one(case, make_model, pairs):
 @given(source=sequences, target=sequences, data=st.data())
 def test_logits_depend_on_no_later_symbol(case, make_model, source, target, data):
     model = lstm(case) if case.startswith("lstm") else make_model(**MODELS[case])
-    cut = data.draw(st.integers(1, len(target)))
-    whole = model(torch.tensor([source]), torch.tensor([target]))
-    begun = model(torch.tensor([source]), torch.tensor([target[:cut]]))
-    assert whole[:, :cut].allclose(begun, atol=2e-5)
+    length = data.draw(st.integers(1, len(target)))
+    full_logits = model(torch.tensor([source]), torch.tensor([target]))
+    begun = model(torch.tensor([source]), torch.tensor([target[:length]]))
+    assert full_logits[:, :length].allclose(begun, atol=2e-5)
 
 
 def lstm(case: str) -> Any:
@@ -359,9 +359,9 @@ def test_initialization_of_t5_attentions(roles, initialization, as_t5):
     settings = {"architecture": "tpt", "roles": roles, "initialization": initialization}
     settings |= {"vocab_size": 73, "d_head": 16}
     stds = attention_stds(**settings)
-    wanted = {"to_query": 1 / 32, "to_key": 1 / 8, "to_value": 1 / 8, "output": 1 / 8}
-    wanted = wanted if as_t5 else dict.fromkeys(wanted, TORCH)
-    assert {name: stds[name] for name in wanted} == pytest.approx(wanted, rel=0.05)
+    expected = {"to_query": 1 / 32, "to_key": 1 / 8, "to_value": 1 / 8, "output": 1 / 8}
+    expected = expected if as_t5 else dict.fromkeys(expected, TORCH)
+    assert {name: stds[name] for name in expected} == pytest.approx(expected, rel=0.05)
 
 
 def test_initialization_that_is_none_is_refused():

@@ -76,9 +76,9 @@ def test_rare_conjunctions_are_no_predicates():
 def test_values_are_put_into_words():
     table = tp.gold.arithmetic("Calculate 12345/(6 + 7).")
     words = describe(table, ARITHMETIC)
-    first = words[table["kind"] == "digit"].iloc[0]
-    assert (first["place"], first["msd"]) == ("ten thousands+", "first digit")
-    assert (first["argument"], first["n_digits"]) == ("argument 1 of /", "of 4+ digits")
+    digit = words[table["kind"] == "digit"].iloc[0]
+    assert (digit["place"], digit["msd"]) == ("ten thousands+", "first digit")
+    assert (digit["argument"], digit["n_digits"]) == ("argument 1 of /", "of 4+ digits")
     assert words.loc[table["kind"] == "op", "polarity"].isna().all()
 
 
@@ -100,17 +100,20 @@ def test_measures_are_those_of_the_other_half(gold):
     labels[(gold.tokens["kind"] == "op") & (gold.tokens["position"] % 3 == 0)] = 1
     held_out = ~halve_documents(gold.questions, 3)
     row = name_clusters(labels, gold.lattice, gold.questions, seed=3).iloc[1]
-    said = gold.lattice.extension(row["name"])[held_out]
+    is_named = gold.lattice.extension(row["name"])[held_out]
     inside = labels[held_out] == 1
-    precision, recall = (said & inside).sum() / inside.sum(), (said & inside).sum() / said.sum()
+    precision, recall = (
+        (is_named & inside).sum() / inside.sum(),
+        (is_named & inside).sum() / is_named.sum(),
+    )
     assert row["size"] == inside.sum()
     assert row["coverage"] == pytest.approx(inside.mean())
     assert row["precision"] == pytest.approx(precision)
     assert row["recall"] == pytest.approx(recall)
     assert row["f05"] == pytest.approx(1.25 * precision * recall / (0.25 * precision + recall))
-    assert row["lift"] == pytest.approx(precision / said.mean())
-    together = (said & inside).mean()
-    assert row["npmi"] == pytest.approx(np.log(precision / said.mean()) / -np.log(together))
+    assert row["lift"] == pytest.approx(precision / is_named.mean())
+    together = (is_named & inside).mean()
+    assert row["npmi"] == pytest.approx(np.log(precision / is_named.mean()) / -np.log(together))
 
 
 def test_what_was_overfitted_on_one_half_is_no_name(gold):
@@ -125,20 +128,22 @@ def test_what_was_overfitted_on_one_half_is_no_name(gold):
 
 def test_more_clusters_are_corrected_more(gold):
     labels = (gold.tokens["kind"] == "digit").to_numpy(int)
-    few = name_clusters(labels, gold.lattice, gold.questions)
+    two_clusters = name_clusters(labels, gold.lattice, gold.questions)
     rng = np.random.default_rng(0)
-    many = np.where(labels == 1, 1, 2 * rng.integers(1, 20, len(labels)))
-    one = name_clusters(many, gold.lattice, gold.questions).set_index("cluster").loc[1]
-    assert one["p_value"] == few["p_value"][1]
-    assert one["q_value"] > few["q_value"][1]
+    labels_of_many = np.where(labels == 1, 1, 2 * rng.integers(1, 20, len(labels)))
+    cluster = (
+        name_clusters(labels_of_many, gold.lattice, gold.questions).set_index("cluster").loc[1]
+    )
+    assert cluster["p_value"] == two_clusters["p_value"][1]
+    assert cluster["q_value"] > two_clusters["q_value"][1]
 
 
 def test_other_clusters_and_stores_are_refused(store, roles, tmp_path):
-    other = plant(tmp_path / "other")
+    second_store = plant(tmp_path / "other")
     with pytest.raises(InputError, match="give the store that they were found in"):
-        tp.name_roles(other, roles)
+        tp.name_roles(second_store, roles)
     with pytest.raises(InputError, match="target tokens"):
-        tp.name_roles(other, tp.cluster(other, ANSWERS, head=0, k=3, n_seeds=2))
+        tp.name_roles(second_store, tp.cluster(second_store, ANSWERS, head=0, k=3, n_seeds=2))
     with pytest.raises(InputError, match="give 4 or more"):
         halve_documents(np.array([0, 0, 1, 2]))
 
@@ -151,9 +156,9 @@ def test_agreement_is_that_of_scikit_learn():
     classes = rng.integers(0, 4, 300)
     labels = np.where(rng.random(300) < 0.6, classes, rng.integers(0, 6, 300))
     described = pd.DataFrame({"class": pd.Categorical(classes.astype(str))})
-    found = agreement(labels[:, None], described, "class", {"all": np.zeros(300, int)})
-    theirs = metrics.adjusted_mutual_info_score(classes, labels)
-    assert found["value"].tolist() == pytest.approx([theirs])
+    scores = agreement(labels[:, None], described, "class", {"all": np.zeros(300, int)})
+    expected = metrics.adjusted_mutual_info_score(classes, labels)
+    assert scores["value"].tolist() == pytest.approx([expected])
 
 
 def test_agreement_is_told_from_chance_within_strata(gold):
@@ -175,14 +180,14 @@ def test_agreement_is_told_from_chance_within_strata(gold):
 
 
 def test_polarity_that_follows_from_the_place_alone_counts_for_nothing(gold):
-    known = gold.described[["polarity", "place"]].notna().all(axis=1)
+    has_both = gold.described[["polarity", "place"]].notna().all(axis=1)
     place = gold.described["place"].cat.codes.to_numpy(int) + 1
     polarity = gold.described["polarity"].cat.codes.to_numpy(int) + 1
     labels = np.stack([place, polarity], 1)
     nulls = {"given": np.zeros(len(place), int), "question": gold.questions}
     table = agreement(labels, gold.described, "polarity", nulls, ["kind", "place"], 39)
     table = table.set_index(["clustering", "null"])
-    assert known.sum() > 500
+    assert has_both.sum() > 500
     assert abs(table.loc[(0, "given"), "value"]) < 1e-9
     assert table.loc[(0, "given"), "p_value"] == 1
     assert table.loc[(1, "given"), "value"] == pytest.approx(1)
@@ -192,8 +197,8 @@ def test_polarity_that_follows_from_the_place_alone_counts_for_nothing(gold):
 
 def test_random_projections_are_as_many_as_asked_for(store):
     for count, expected in ((None, 2), (20, 20)):
-        found = find_targets(store, ROLE, projections=count)
-        assert sum(each.vectors == "random" for each in found) == expected
+        targets = find_targets(store, ROLE, projections=count)
+        assert sum(target.vectors == "random" for target in targets) == expected
 
 
 # ---------------------------------------------------------------- whole runs
@@ -208,10 +213,10 @@ def test_structure_is_found_where_it_is_and_not_in_controls(finished):
     assert planted["polarity_given_surface"] > 0.9
     assert planted["polarity_given_surface_p"] == pytest.approx(1 / (1 + PERMUTATIONS))
     assert planted["accuracy_discordant_low"] > 0.9
-    rest = summary.drop(index=("trained", "role", 0))
-    assert (rest["named"] == 0).all()
-    assert (rest["polarity_given_place"].dropna() < 0.02).all()
-    assert (rest["accuracy_discordant_low"] <= rest["majority_discordant"]).all()
+    controls = summary.drop(index=("trained", "role", 0))
+    assert (controls["named"] == 0).all()
+    assert (controls["polarity_given_place"].dropna() < 0.02).all()
+    assert (controls["accuracy_discordant_low"] <= controls["majority_discordant"]).all()
 
 
 def test_a_run_says_what_it_compared(finished):
@@ -233,21 +238,21 @@ def test_a_run_says_what_it_compared(finished):
 
 def test_labels_are_those_of_the_clustering(store, finished):
     labels = pd.read_parquet(finished[0] / "labels.parquet")
-    again = tp.cluster(store, ROLE, head=0, k=len(NAMES), n_seeds=3)
-    np.testing.assert_array_equal(labels[f"{ROLE} 0 {len(NAMES)}"], again.labels)
+    roles = tp.cluster(store, ROLE, head=0, k=len(NAMES), n_seeds=3)
+    np.testing.assert_array_equal(labels[f"{ROLE} 0 {len(NAMES)}"], roles.labels)
     assert len(labels.columns) == 2
 
 
 def test_an_interrupted_run_goes_on_to_the_same_tables(small, tmp_path, monkeypatch):
     name_all(small, k=3, out=tmp_path / "whole")
-    made = []
+    finished = []
     make = Part.finish
 
-    def fail(part):
-        made.append(part.folder.name)
-        if len(made) == 9:
+    def fail(job):
+        finished.append(job.folder.name)
+        if len(finished) == 9:
             raise KeyboardInterrupt
-        make(part)
+        make(job)
 
     monkeypatch.setattr(Part, "finish", fail)
     with pytest.raises(KeyboardInterrupt):
@@ -275,28 +280,28 @@ def test_the_command_prints_a_table_or_json(store, finished):
     from typer.testing import CliRunner
 
     options = ["--k", str(len(NAMES)), "--out", str(finished[0]), "--resume"]
-    shown = CliRunner().invoke(app, ["name", str(store.path), *options])
-    assert shown.exit_code == 0
-    assert "Clusters named by polarity" in shown.stdout
+    result = CliRunner().invoke(app, ["name", str(store.path), *options])
+    assert result.exit_code == 0
+    assert "Clusters named by polarity" in result.stdout
     document = CliRunner().invoke(app, ["name", str(store.path), *options, "--json"])
     assert json.loads(document.stdout)["facts"]["missing"] == ["baseline"]
 
 
 def test_shuffled_roles_stay_in_their_question(small, monkeypatch):
     """Every question keeps its roles, in another order, by the samples of its tokens."""
-    seen, read = {}, NamingPlan._read
+    labels_of, read_names = {}, NamingPlan._read
 
     def watch(plan, labels, runs, place):
         if place["model"] == "trained":
-            seen[place["vectors"], place["head"]] = labels
-        return read(plan, labels, runs, place)
+            labels_of[place["vectors"], place["head"]] = labels
+        return read_names(plan, labels, runs, place)
 
     monkeypatch.setattr(NamingPlan, "_read", watch)
     name_all(small, k=3, projections=0)
     samples = small.tokens.loc[small.tokens["side"] == "source", "sample"].to_numpy()
     for head in (0, 1):
-        roles, shuffled = seen["role", head], seen["shuffled", head]
+        roles, shuffled = labels_of["role", head], labels_of["shuffled", head]
         assert (roles != shuffled).any()
         for sample in np.unique(samples):
-            mine = samples == sample
-            assert sorted(roles[mine]) == sorted(shuffled[mine])
+            in_sample = samples == sample
+            assert sorted(roles[in_sample]) == sorted(shuffled[in_sample])

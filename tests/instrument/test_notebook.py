@@ -15,23 +15,23 @@ HOSTILE = '<script>alert("1")</script>'
 
 def test_texts_are_escaped():
     table = pd.DataFrame({HOSTILE: ["a", HOSTILE], "share": [0.5, 0.25]})
-    shown = as_html(HOSTILE, table, note=HOSTILE)
-    assert "<script" not in shown
-    assert shown.count("&lt;script&gt;") == 4
-    assert "http" not in shown
+    html = as_html(HOSTILE, table, note=HOSTILE)
+    assert "<script" not in html
+    assert html.count("&lt;script&gt;") == 4
+    assert "http" not in html
 
 
 def test_numbers_are_short_and_what_is_missing_is_a_dash():
-    shown = as_html("fits", pd.DataFrame({"r2": [0.12345, 1.0, np.nan], "n": [1234.5678, 2, 3]}))
-    assert [f"<td>{cell}</td>" in shown for cell in ("0.123", "1", "–", "1234.6")] == [True] * 4
+    html = as_html("fits", pd.DataFrame({"r2": [0.12345, 1.0, np.nan], "n": [1234.5678, 2, 3]}))
+    assert [f"<td>{cell}</td>" in html for cell in ("0.123", "1", "–", "1234.6")] == [True] * 4
     heads = as_html("heads", pd.DataFrame({"head": pd.array([7, None], "Int64")}))
     assert [f"<td>{cell}</td>" in heads for cell in ("7", "–")] == [True] * 2
 
 
 def test_long_tables_are_cut_and_say_so():
-    shown = as_html("many", pd.DataFrame({"n": range(50)}), note="All in .rows.")
-    assert shown.count("<td>") == ROWS
-    assert "20 of 50 rows. All in .rows." in shown
+    html = as_html("many", pd.DataFrame({"n": range(50)}), note="All in .rows.")
+    assert html.count("<td>") == ROWS
+    assert "20 of 50 rows. All in .rows." in html
 
 
 @pytest.fixture(scope="module")
@@ -42,11 +42,11 @@ def store(tmp_path_factory):
 
 def test_stores_clusters_and_runs_are_shown(store):
     assert "source × head × d_head" in store._repr_html_()
-    found = tp.cluster(store, ROLE, head=0, k=2)
-    shown = found._repr_html_()
-    assert f"2 clusters of {found.site}, head 0" in shown
-    assert f"{found.stability:.2f}" in shown
-    run = RunContents({"clusters": [found, found], HOSTILE: store})
+    roles = tp.cluster(store, ROLE, head=0, k=2)
+    html = roles._repr_html_()
+    assert f"2 clusters of {roles.site}, head 0" in html
+    assert f"{roles.stability:.2f}" in html
+    run = RunContents({"clusters": [roles, roles], HOSTILE: store})
     assert "".join(run._repr_html_().split()).count("<td>clusters</td><td>list</td><td>2</td>") == 1
     assert "<script" not in run._repr_html_()
 
@@ -57,9 +57,9 @@ def test_searches_of_roles_are_shown():
         row | {"roles": "bag", "bits": -1.0, "r2": 0.2},
         row | {"roles": "left", "pairs": 50, "bits": -9.0, "r2": 0.85},
     ]
-    shown = RoleSearch("state", "left", pd.DataFrame(schemes))._repr_html_()
-    assert "Roles of state: left" in shown
-    assert "<td>left</td>" in shown
+    html = RoleSearch("state", "left", pd.DataFrame(schemes))._repr_html_()
+    assert "Roles of state: left" in html
+    assert "<td>left</td>" in html
 
 
 def test_models_and_data_print_one_line_or_a_table():

@@ -20,8 +20,8 @@ N, WIDTH = 400, 16
 
 def by_key(keys, rng):
     """A random vector a key."""
-    known = {key: rng.normal(size=WIDTH) for key in dict.fromkeys(keys)}
-    return np.stack([known[key] for key in keys])
+    vector_of = {key: rng.normal(size=WIDTH) for key in dict.fromkeys(keys)}
+    return np.stack([vector_of[key] for key in keys])
 
 
 def hashes(sequences, rng):
@@ -29,8 +29,8 @@ def hashes(sequences, rng):
 
 
 def bags(sequences, rng):
-    of = {filler: rng.normal(size=WIDTH) for filler in FILLERS}
-    return np.stack([sum(of[filler] for filler in each) for each in sequences])
+    vector_of = {filler: rng.normal(size=WIDTH) for filler in FILLERS}
+    return np.stack([sum(vector_of[filler] for filler in sequence) for sequence in sequences])
 
 
 def lengths(sequences, rng):
@@ -38,17 +38,19 @@ def lengths(sequences, rng):
 
 
 def heavy(sequences, rng):
-    found = rng.normal(size=(len(sequences), WIDTH))
-    found[:, 0] *= 30
-    return found
+    states = rng.normal(size=(len(sequences), WIDTH))
+    states[:, 0] *= 30
+    return states
 
 
 def untrained_gru(sequences, rng):
     torch.manual_seed(int(rng.integers(2**31)))
     embed, gru = torch.nn.Embedding(len(FILLERS), 8), torch.nn.GRU(8, WIDTH, batch_first=True)
     with torch.no_grad():
-        ids = [torch.tensor([[FILLERS.index(filler) for filler in each]]) for each in sequences]
-        return np.stack([gru(embed(each))[1][0, 0].double().numpy() for each in ids])
+        ids = [
+            torch.tensor([[FILLERS.index(filler) for filler in sequence]]) for sequence in sequences
+        ]
+        return np.stack([gru(embed(row))[1][0, 0].double().numpy() for row in ids])
 
 
 KINDS = {"hash": hashes, "bag": bags, "length": lengths, "repeats": hashes, "heavy": heavy}
@@ -58,8 +60,8 @@ def write(path, sequences, states):
     tokens = pd.DataFrame(
         [
             (i, place, filler)
-            for i, each in enumerate(sequences)
-            for place, filler in enumerate(each)
+            for i, sequence in enumerate(sequences)
+            for place, filler in enumerate(sequence)
         ],
         columns=["sample", "position", "token"],
     )
@@ -95,10 +97,10 @@ def test_no_bindings_are_said_of_states_that_have_none(kind):
     assert share_above_zero(kind, range(2)) == 0
 
 
-def test_nothing_is_said_to_be_learnt_by_an_untrained_network():
+def test_nothing_is_said_to_be_learned_by_an_untrained_network():
     row = first_row(untrained_gru, 0, "right", untrained_gru)
     assert row["gain_low"] > 0  # an untrained network binds, too
-    assert row["learnt_low"] <= 0
+    assert row["learned_low"] <= 0
 
 
 @pytest.mark.soak
@@ -110,8 +112,8 @@ def test_no_bindings_are_said_of_states_that_have_none_many_times(kind):
 
 
 @pytest.mark.soak
-def test_nothing_is_said_to_be_learnt_by_an_untrained_network_many_times():
+def test_nothing_is_said_to_be_learned_by_an_untrained_network_many_times():
     rows = [first_row(untrained_gru, seed, "right", untrained_gru) for seed in range(50)]
-    share = np.mean([row["learnt_low"] > 0 for row in rows])
-    print(f"untrained GRU: learnt above 0 in {share:.0%} of {len(rows)}")
+    share = np.mean([row["learned_low"] > 0 for row in rows])
+    print(f"untrained GRU: learned above 0 in {share:.0%} of {len(rows)}")
     assert share <= 0.05

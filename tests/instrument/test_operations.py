@@ -45,14 +45,14 @@ def plant(name, seed):
     return tables[name]
 
 
-def write_store(folder, table, seed=0, n=900, noise=0.3):
+def write_store(folder, table, seed=0, n=500, noise=0.3):
     """A store of sums of bindings to places from the left, with noise."""
     rng = np.random.default_rng((seed, 5))
     samples = [rng.integers(FILLERS, size=rng.integers(2, ROLES + 1)) for _ in range(n)]
-    states = np.array([table[of, np.arange(len(of))].sum(0) for of in samples])
+    states = np.array([table[fillers, np.arange(len(fillers))].sum(0) for fillers in samples])
     states += rng.normal(size=states.shape) * noise * states.std()
     np.savez(folder / "states.npz", state=states.astype(np.float32))
-    texts = [" ".join(LETTERS[i] for i in of) for of in samples]
+    texts = [" ".join(LETTERS[i] for i in fillers) for fillers in samples]
     pd.DataFrame({"sample": range(n), "sequence": texts}).to_csv(folder / "states.csv", index=False)
     return tp.import_store(folder / "states.npz", folder / "store")
 
@@ -79,12 +79,12 @@ def test_bind_takes_vectors_of_any_batch(name):
     table = plant(name, 0)
     operation = next(iter(find_operations([name])[name].candidates(table.shape)))
     operation.fit(table, np.ones(table.shape[:2]))
-    each = operation.bind(operation.fillers_[2], operation.roles_[1])
-    assert np.allclose(each, bind_all(operation)[2, 1])
+    vector = operation.bind(operation.fillers_[2], operation.roles_[1])
+    assert np.allclose(vector, bind_all(operation)[2, 1])
 
 
 @pytest.mark.parametrize(
-    ("name", "named"),
+    ("name", "title"),
     [
         ("hadamard", "Hadamard product"),
         ("convolution", "circular convolution"),
@@ -92,9 +92,9 @@ def test_bind_takes_vectors_of_any_batch(name):
         ("free", ""),
     ],
 )
-def test_an_operation_is_named_only_where_it_binds(tmp_path, name, named):
+def test_an_operation_is_named_only_where_it_binds(tmp_path, name, title):
     table = tp.compare_operations(write_store(tmp_path, plant(name, 3), 3), "state")
-    assert "".join(table.loc[table["is_named"], "operation"]) == named, table
+    assert "".join(table.loc[table["is_named"], "operation"]) == title, table
     if name == "hadamard":
         best = table[table["is_named"]].iloc[0]
         assert 0.8 < best["r2_low"] <= best["r2"] < 1.1
@@ -118,16 +118,23 @@ def test_few_pairs_are_refused_in_a_line(tmp_path):
 def test_the_estimator_takes_an_operation(tmp_path):
     rng, table = np.random.default_rng(1), plant("hadamard", 1)
     unseen = draw_cells(np.ones(table.shape[:2], bool), 0.1, rng)
-    drawn = [
+    samples = [
         list(enumerate(rng.integers(FILLERS, size=rng.integers(2, ROLES + 1)))) for _ in range(700)
     ]
-    pairs = [[(int(f), role) for role, f in each] for each in drawn]
-    states = np.array([sum(table[f, role] for f, role in each) for each in pairs])
-    has_unseen = np.array([any(unseen[f, role] for f, role in each) for each in pairs])
-    known = [each for each, new in zip(pairs, has_unseen, strict=True) if not new]
-    fit = tp.TPDecomposition(operation="hadamard", random_state=0).fit(known, states[~has_unseen])
+    pairs = [[(int(f), role) for role, f in sample] for sample in samples]
+    states = np.array([sum(table[f, role] for f, role in pair_list) for pair_list in pairs])
+    has_unseen = np.array([any(unseen[f, role] for f, role in pair_list) for pair_list in pairs])
+    train_pairs = [
+        pair_list for pair_list, is_unseen in zip(pairs, has_unseen, strict=True) if not is_unseen
+    ]
+    fit = tp.TPDecomposition(operation="hadamard", random_state=0).fit(
+        train_pairs, states[~has_unseen]
+    )
     assert (
-        fit.score([p for p, new in zip(pairs, has_unseen, strict=True) if new], states[has_unseen])
+        fit.score(
+            [p for p, is_unseen in zip(pairs, has_unseen, strict=True) if is_unseen],
+            states[has_unseen],
+        )
         > 0.97
     )
     assert fit.operation_.title == "Hadamard product"
@@ -145,9 +152,9 @@ def test_the_command_keeps_a_table_that_the_figure_draws(tmp_path):
         "--out",
         str(out),
     ]
-    shown = run(app, words)
-    assert shown.exit_code == 0, shown.output
-    assert "bound by the operation ‘Hadamard product’" in shown.stdout
+    result = run(app, words)
+    assert result.exit_code == 0, result.output
+    assert "bound by the operation ‘Hadamard product’" in result.stdout
     assert (
         run(
             app, ["figure", "operations", "--ckpt", str(out), "--out", str(tmp_path / "a.svg")]
@@ -189,7 +196,7 @@ def test_a_package_adds_an_operation(tmp_path):
         f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import tprprobe as tp; "
         f"print(tp.compare_operations({str(store.path)!r}, 'state', operations=['additive', 'maximum'])['operation'].to_list())"
     )
-    shown = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
-    assert "['additive', 'maximum']" in shown.stdout, shown.stderr
+    assert "['additive', 'maximum']" in process.stdout, process.stderr

@@ -30,11 +30,13 @@ def runs(tmp_path_factory):
 
 
 def test_results_in_one_folder_are_told_apart(runs):
-    found = tp.dashboard.folders.find_runs(runs)
-    store = {name: found.open(f"runs/{name}") for name in "abc"}
+    results = tp.dashboard.folders.find_runs(runs)
+    store = {name: results.open(f"runs/{name}") for name in "abc"}
     kinds = ("clusters", "names", "reconstruction")
-    beside = {name: [list(found.beside(store[name], kind)) for kind in kinds] for name in "abc"}
-    assert beside == {
+    neighbors = {
+        name: [list(results.beside(store[name], kind)) for kind in kinds] for name in "abc"
+    }
+    assert neighbors == {
         "a": [["runs/clusters-a"], ["runs/names-a"], []],
         "b": [["runs/clusters-b"], [], []],
         "c": [[], [], ["runs/reconstruction-c"]],
@@ -42,18 +44,18 @@ def test_results_in_one_folder_are_told_apart(runs):
 
 
 def test_what_does_not_say_whose_it_is_belongs_to_none_and_is_listed(tmp_path):
-    old = tmp_path / "runs" / "old"
-    made = plant(tmp_path / "runs" / "a", 4)
-    save_clusters([cluster(made, LAST, head=0, k=3, n_seeds=2)], old, made)
-    found = tp.dashboard.folders.find_runs(tmp_path / "runs")
-    store = found.open("runs/a")
-    assert list(found.beside(store, "clusters")) == ["runs/old"]
-    assert found.unclaimed(store, "clusters", "names") == []
-    document = json.loads((old / "clusters.json").read_text())
+    folder = tmp_path / "runs" / "old"
+    planted = plant(tmp_path / "runs" / "a", 4)
+    save_clusters([cluster(planted, LAST, head=0, k=3, n_seeds=2)], folder, planted)
+    runs = tp.dashboard.folders.find_runs(tmp_path / "runs")
+    store = runs.open("runs/a")
+    assert list(runs.beside(store, "clusters")) == ["runs/old"]
+    assert runs.unclaimed(store, "clusters", "names") == []
+    document = json.loads((folder / "clusters.json").read_text())
     del document["stores"]  # as earlier versions wrote it
-    (old / "clusters.json").write_text(json.dumps(document))
-    assert list(found.beside(store, "clusters")) == []
-    assert found.unclaimed(store, "clusters", "names") == ["runs/old"]
+    (folder / "clusters.json").write_text(json.dumps(document))
+    assert list(runs.beside(store, "clusters")) == []
+    assert runs.unclaimed(store, "clusters", "names") == ["runs/old"]
 
 
 def test_a_result_of_a_model_is_of_every_store_of_it(tmp_path):
@@ -62,5 +64,5 @@ def test_a_result_of_a_model_is_of_every_store_of_it(tmp_path):
         for n, weights in enumerate(("one", "one", "two"))
     ]
     write_evaluation(tmp_path / "eval", sha256="one")
-    own = [sort_results(each, [tmp_path / "eval"])[0] for each in stores]
-    assert list(map(len, own)) == [1, 1, 0]
+    results = [sort_results(store, [tmp_path / "eval"])[0] for store in stores]
+    assert list(map(len, results)) == [1, 1, 0]

@@ -26,7 +26,7 @@ def written(figure):
 def frames_of(figure):
     """Style and width of every frame that is drawn."""
     patches = [patch for axes in figure.axes for patch in axes.patches]
-    return [(each.get_linestyle(), each.get_width()) for each in patches]
+    return [(patch.get_linestyle(), patch.get_width()) for patch in patches]
 
 
 def test_numbers_are_framed_by_their_value(store):
@@ -36,7 +36,7 @@ def test_numbers_are_framed_by_their_value(store):
     tokens = question["token"].astype(str).tolist()
     numbers = ["".join(tokens[frame.start : frame.stop]) for frame in frames]
     text = "".join(token for token in tokens if len(token) == 1)
-    a, b, c, d = (part.strip("(-).") for part in text[text.index("(") :].split("/"))
+    a, b, c, d = (operand.strip("(-).") for operand in text[text.index("(") :].split("/"))
     assert numbers == [a, b, c, d]
     looks = [overlay.LOOKS[name] for name in ("numerator", "denominator") * 1]
     assert [(f.color, f.style) for f in frames] == [looks[0], looks[1], looks[1], looks[0]]
@@ -59,9 +59,9 @@ def test_clusters_with_gold_have_frames_and_letters(store):
     plain = figures.role_clusters(store, roles, samples=[0])
     framed = figures.role_clusters(store, roles, samples=[0], gold=True)
     assert frames_of(plain) == []
-    drawn = frames_of(framed)
-    assert len(drawn) == 4
-    assert len({style for style, _ in drawn}) == 2
+    drawn_frames = frames_of(framed)
+    assert len(drawn_frames) == 4
+    assert len({style for style, _ in drawn_frames}) == 2
     assert {"n", "d", "N", "D", "s"} <= set(written(framed))
     assert set(written(plain)) <= set(written(framed))
 
@@ -113,13 +113,13 @@ def test_the_weight_told_is_that_of_the_map(store):
     for position in gold.index[(gold["place"] == 0) & (gold["polarity"] == "denominator")]:
         target = gold.index[gold["position"] == gold.loc[position, "div_second"] + 1][0]
         assert gold.loc[target, "token"] == "/"
-        told = f"at {position}, denominator: {weights[position, target]:.0%} on its '/'"
-        assert any(told in text for text in written(figure))
+        label = f"at {position}, denominator: {weights[position, target]:.0%} on its '/'"
+        assert any(label in text for text in written(figure))
 
 
 def test_fig3_is_of_the_head_that_relates_most(store):
     """The planted maps of head 0 look from a number to the '/' before it; head 1's at random."""
     title = catalogue.draw("schlag-fig3", store=store).texts[0].get_text()
     assert "head 0" in title
-    chosen = catalogue.draw("schlag-fig3", store=store, head=1, sample=1)
-    assert "head 1, question 1" in chosen.texts[0].get_text()
+    figure = catalogue.draw("schlag-fig3", store=store, head=1, sample=1)
+    assert "head 1, question 1" in figure.texts[0].get_text()

@@ -60,8 +60,8 @@ def test_train_on_pairs_ends_with_a_score_and_the_next_command(pairs):
     assert result.exit_code == 0, result.output
     assert re.search(r"exact match on \d+ test pairs: 0?\.\d+ \[.*control, always", result.stderr)
     assert "next: tprprobe examine run/model --data pairs.tsv" in result.stderr
-    again = cli("train", "--data", pairs, "--out", "run", "--resume", *options)
-    assert again.exit_code == 0, again.output
+    resumed = cli("train", "--data", pairs, "--out", "run", "--resume", *options)
+    assert resumed.exit_code == 0, resumed.output
     assert isinstance(cli("train", "--data", pairs, "--out", "run").exception, InputError)
 
 

@@ -9,7 +9,7 @@ NAMES = [
     "embedding.role",
     *(f"encoder.{l}.self.{kind}" for l in range(12) for kind in ("role", "filler")),
     *(f"encoder.{l}.hidden" for l in range(12)),
-    *(f"decoder.{l}.{of}.role" for l in range(2) for of in ("self", "cross")),
+    *(f"decoder.{l}.{attention}.role" for l in range(2) for attention in ("self", "cross")),
 ]
 
 

@@ -68,14 +68,14 @@ def test_a_trained_pipeline_labels_any_text(folder):
     """Words are the tokenizer's, blanks are none of them, the root is paired with itself."""
     pipeline = load_pipeline(folder)
     assert {*pipeline.tasks} == {"pos", "upos", "dep", "nel"}
-    (found,) = pipeline.label([text("the  cat hears\nBob.")])
-    assert found.words == ("the", "cat", "hears", "Bob", ".")
-    assert [found.text[a:b] for a, b in found.offsets] == list(found.words)
-    assert [t.label for t in found.targets["pos"]] == ["DT", "NN", "VBZ", "NNP", "."]
-    assert [t.label for t in found.targets["upos"]] == ["DET", "NOUN", "VERB", "PROPN", "PUNCT"]
-    assert Target("root", (2, 3), (2, 3)) in found.targets["dep"]
-    assert Target("nsubj", (1, 2), (2, 3)) in found.targets["dep"]
-    assert found.targets["nel"] == (Target("PER", (3, 4)),)
+    (sentence,) = pipeline.label([text("the  cat hears\nBob.")])
+    assert sentence.words == ("the", "cat", "hears", "Bob", ".")
+    assert [sentence.text[a:b] for a, b in sentence.offsets] == list(sentence.words)
+    assert [t.label for t in sentence.targets["pos"]] == ["DT", "NN", "VBZ", "NNP", "."]
+    assert [t.label for t in sentence.targets["upos"]] == ["DET", "NOUN", "VERB", "PROPN", "PUNCT"]
+    assert Target("root", (2, 3), (2, 3)) in sentence.targets["dep"]
+    assert Target("nsubj", (1, 2), (2, 3)) in sentence.targets["dep"]
+    assert sentence.targets["nel"] == (Target("PER", (3, 4)),)
     assert pipeline.label([text("")])[0].words == ()
 
 
@@ -83,16 +83,16 @@ def test_given_words_are_kept_and_only_asked_labels_are_added(folder):
     pipeline = load_pipeline(folder, ["pos"])
     words = ("the", "dog", "sees", "Ann.")
     gold = {"mood": (Target("good", (0, 4)),), "pos": (Target("XX", (0, 1)),)}
-    (found,) = pipeline.label([Labelled("s", "d", words, "the dog sees Ann.", gold)])
-    assert found.words == words
-    assert found.targets["mood"] == gold["mood"]
-    assert [t.label for t in found.targets["pos"]][:3] == ["DT", "NN", "VBZ"]
+    (sentence,) = pipeline.label([Labelled("s", "d", words, "the dog sees Ann.", gold)])
+    assert sentence.words == words
+    assert sentence.targets["mood"] == gold["mood"]
+    assert [t.label for t in sentence.targets["pos"]][:3] == ["DT", "NN", "VBZ"]
 
 
 def test_a_pipeline_says_how_well_it_was_measured(folder):
-    about = load_pipeline(folder, ["pos", "dep"]).describe()
-    assert about["pos"] == {"source": "spacy:pipeline", "agreement": pytest.approx(1.0)}
-    assert {*about} == {"pos", "dep"}
+    sources = load_pipeline(folder, ["pos", "dep"]).describe()
+    assert sources["pos"] == {"source": "spacy:pipeline", "agreement": pytest.approx(1.0)}
+    assert {*sources} == {"pos", "dep"}
 
 
 def test_what_is_missing_is_told(folder, tmp_path):
@@ -111,7 +111,9 @@ def test_labels_of_a_pipeline_and_of_rules_land_in_the_store(folder, make_data, 
     labellers = find_labellers({"pos,dep": f"spacy:{folder}", "srl": "rules"})
     model = load_model("tpt-d-english")
     reports = load_data("english:version=1,depth=1,sentences=4-6", split="test", n=3)
-    data = make_data([(each.source, each.target) for each in reports])  # nothing but the texts
+    data = make_data(
+        [(report.source, report.target) for report in reports]
+    )  # nothing but the texts
     settings = {"sites": "decoder.0.hidden", "control": False, "labellers": labellers}
     for target in ("reference", "generated"):
         store = extract(model, data, out=tmp_path / target, target=target, **settings)
@@ -124,12 +126,12 @@ def test_labels_of_a_pipeline_and_of_rules_land_in_the_store(folder, make_data, 
 
 
 def test_labellers_are_named_as_files_are(folder):
-    for sources, said in (
+    for sources, message in (
         ({"pos": "rules"}, "semantic roles by srl=rules"),
         ({"srl,pos": "rules"}, "semantic roles by srl=rules"),
         ({"srl": f"spacy:{folder}"}, "unknown label of the pipeline"),
     ):
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             find_labellers(sources)
     bare = Labelled("s", "d", ("Ann", "sleeps"), "Ann sleeps")
     with pytest.raises(InputError, match="need tags and dependencies"):
@@ -158,7 +160,7 @@ def test_roles_by_rules():
     }
     for text, (tags, relations, expected) in tagged.items():
         words = tuple(text.split())
-        heads = [each.rpartition(":") for each in relations.split()]
+        heads = [relation.rpartition(":") for relation in relations.split()]
         targets = {
             "pos": tuple(Target(tag, (i, i + 1)) for i, tag in enumerate(tags.split())),
             "dep": tuple(
@@ -166,8 +168,10 @@ def test_roles_by_rules():
                 for i, (name, _, head) in enumerate(heads)
             ),
         }
-        found = find_arguments(Labelled("s", "d", words, text, targets))
-        assert {(t.label, " ".join(words[slice(*t.span2)])) for t in found if t.span2} == expected
+        arguments = find_arguments(Labelled("s", "d", words, text, targets))
+        assert {
+            (t.label, " ".join(words[slice(*t.span2)])) for t in arguments if t.span2
+        } == expected
 
 
 def test_agreement_is_micro_f1_of_spans_and_labels():
@@ -175,14 +179,14 @@ def test_agreement_is_micro_f1_of_spans_and_labels():
         return Labelled(name, name, ("a", "b", "c"), "a b c", {"nel": tuple(targets)})
 
     gold = [sentence("1", Target("PER", (0, 2)), Target("LOC", (2, 3))), sentence("2")]
-    given = [
+    predicted = [
         sentence("1", Target("ORG", (0, 2)), Target("LOC", (2, 3))),
         sentence("2", Target("PER", (0, 1))),
     ]
-    row = compare_labels(given, gold, "nel")
+    row = compare_labels(predicted, gold, "nel")
     assert row["precision"] == pytest.approx(1 / 3)
     assert (row["recall"], row["labels_right"]) == (0.5, 0.5)
     assert row["f1"] == pytest.approx(0.4)
     assert (row["given"], row["gold"], row["documents"]) == (3, 2, 2)
     assert compare_labels(gold, gold, "nel")["f1"] == 1
-    assert compare_labels(given, gold, "nel", ["PER"])["f1"] == pytest.approx(2 / 3)
+    assert compare_labels(predicted, gold, "nel", ["PER"])["f1"] == pytest.approx(2 / 3)

@@ -56,41 +56,41 @@ def run(planted: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_lists_import_nothing(planted):
-    shown = run(planted, "figure")
-    assert re.search(r"^planted-figure +What a planted figure shows$", shown.stdout, re.M)
-    assert (shown.returncode, shown.stderr) == (0, "")
-    shown = run(planted, "--help")
-    assert "Say something planted" in shown.stdout
-    assert (shown.returncode, shown.stderr) == (0, "")
+    process = run(planted, "figure")
+    assert re.search(r"^planted-figure +What a planted figure shows$", process.stdout, re.M)
+    assert (process.returncode, process.stderr) == (0, "")
+    process = run(planted, "--help")
+    assert "Say something planted" in process.stdout
+    assert (process.returncode, process.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(
     "words", [["planted"], ["figure", "planted-figure"], ["inspect", "broken:x"]]
 )
 def test_a_broken_plugin_is_one_line_that_names_it(planted, words):
-    shown = run(planted, *words)
-    assert shown.returncode == 2
-    assert shown.stderr.count("\n") == 1
-    assert "package planted" in shown.stderr
-    assert "there_is_no_such_module" in shown.stderr
+    process = run(planted, *words)
+    assert process.returncode == 2
+    assert process.stderr.count("\n") == 1
+    assert "package planted" in process.stderr
+    assert "there_is_no_such_module" in process.stderr
 
 
 def test_a_broken_plugin_does_not_stop_other_commands(planted, tmp_path):
-    shown = run(planted, "inspect", str(tmp_path), "--verify")  # which asks all kinds
-    assert "the plug-in 'planted' of the package planted" in shown.stderr
-    assert "Traceback" not in shown.stderr
+    process = run(planted, "inspect", str(tmp_path), "--verify")  # which asks all kinds
+    assert "the plug-in 'planted' of the package planted" in process.stderr
+    assert "Traceback" not in process.stderr
 
 
 def test_a_corpus_is_called_with_its_whole_name_and_the_options_given(planted):
-    shown = run(planted, "inspect", "planted:some:thing")
-    assert (shown.returncode, shown.stdout) == (3, "planted:some:thing []\n")
+    process = run(planted, "inspect", "planted:some:thing")
+    assert (process.returncode, process.stdout) == (3, "planted:some:thing []\n")
 
 
-@pytest.mark.parametrize("part", ["", ":some"])
-def test_a_corpus_is_called_for_folders_with_its_subfolder(planted, tmp_path, part):
+@pytest.mark.parametrize("subfolder", ["", ":some"])
+def test_a_corpus_is_called_for_folders_with_its_subfolder(planted, tmp_path, subfolder):
     (tmp_path / "shelf").mkdir()
-    shown = run(planted, "inspect", f"{tmp_path}{part}")
-    assert (shown.returncode, shown.stdout) == (3, f"{tmp_path}{part} []\n")
+    process = run(planted, "inspect", f"{tmp_path}{subfolder}")
+    assert (process.returncode, process.stdout) == (3, f"{tmp_path}{subfolder} []\n")
 
 
 def test_the_papers_enter_by_their_metadata():

@@ -49,24 +49,24 @@ def model() -> Any:
 
 
 @pytest.fixture(scope="module")
-def whole(model, data, tmp_path_factory) -> Any:
+def full_store(model, data, tmp_path_factory) -> Any:
     """The store of tokens that pooled ones are compared with."""
     out = tmp_path_factory.mktemp("whole") / "store"
     return tp.extract(model, data, SITES, out, control=False)
 
 
-def expected(whole: Any, site: str, pick: Any) -> np.ndarray:
+def expected(store: Any, site: str, pick: Any) -> np.ndarray:
     """What ``pick`` makes of the vectors of every sample, and its tokens."""
-    values, tokens = whole.read(site), whole.tokens_of(site)
-    samples = [np.flatnonzero(tokens["sample"] == sample) for sample in range(whole.samples)]
+    values, tokens = store.read(site), store.tokens_of(site)
+    samples = [np.flatnonzero(tokens["sample"] == sample) for sample in range(store.samples)]
     return np.stack([pick(values[rows], tokens.iloc[rows]) for rows in samples])
 
 
 def at_mark(values: np.ndarray, tokens: pd.DataFrame) -> np.ndarray:
-    return values[max(i for i, each in enumerate(tokens["token"]) if each.strip("▁") == ".")]
+    return values[max(i for i, token in enumerate(tokens["token"]) if token.strip("▁") == ".")]
 
 
-PICKED = {
+VECTOR_OF_POOL = {
     "mean": lambda values, _: values.mean(0),
     "first": lambda values, _: values[0],
     "last": lambda values, tokens: values[np.flatnonzero(tokens["word"] >= 0)[-1]],
@@ -74,17 +74,17 @@ PICKED = {
 }
 
 
-@pytest.mark.parametrize("pool", PICKED)
-def test_a_sample_has_one_vector_beside_all_its_tokens(model, data, whole, pool, tmp_path):
+@pytest.mark.parametrize("pool", VECTOR_OF_POOL)
+def test_a_sample_has_one_vector_beside_all_its_tokens(model, data, full_store, pool, tmp_path):
     store = tp.extract(model, data, SITES, tmp_path / "store", pool=pool)
     assert store.pool == pool
-    assert whole.pool is None
+    assert full_store.pool is None
     for site in SITES:
         np.testing.assert_allclose(
-            store.read(site), expected(whole, site, PICKED[pool]), rtol=1e-5, atol=1e-6
+            store.read(site), expected(full_store, site, VECTOR_OF_POOL[pool]), rtol=1e-5, atol=1e-6
         )
         assert store.side(site) == "sample"
-        pd.testing.assert_frame_equal(store.sequences_of(site), whole.tokens_of(site))
+        pd.testing.assert_frame_equal(store.sequences_of(site), full_store.tokens_of(site))
         assert store.tokens_of(site)["sample"].tolist() == [0, 1]
     assert store.control.read(SITES[0]).shape == (2, 16)
     assert store.tokens_of("decoder.0.hidden")["side"].unique().tolist() == ["target"]
@@ -107,7 +107,7 @@ def test_maps_are_left_out_and_a_missing_mark_is_one_line(model, data, tmp_path)
 
 
 @pytest.mark.parametrize("words", ["mean", "last"])
-def test_a_word_is_a_row_with_its_text_and_labels(model, data, whole, words, tmp_path):
+def test_a_word_is_a_row_with_its_text_and_labels(model, data, full_store, words, tmp_path):
     store = tp.extract(model, data, SITES, tmp_path / "store", control=False, words=words)
     site = "encoder.0.hidden"
     tokens, values = store.tokens_of(site), store.read(site)
@@ -117,50 +117,52 @@ def test_a_word_is_a_row_with_its_text_and_labels(model, data, whole, words, tmp
     ]  # fmt: skip
     assert inside["pos"].tolist() == ["PRP", "VBZ", "VBG", ".", "NNS", "VBP", "NNS", "VBP", "RB"]
     assert len(values) == len(tokens)
-    of_pieces, pieces = whole.read(site), whole.tokens_of(site)
-    assert len(pieces) > len(tokens)
+    of_pieces, subwords = full_store.read(site), full_store.tokens_of(site)
+    assert len(subwords) > len(tokens)
     for row, word in inside.iterrows():
         rows = np.flatnonzero(
-            (pieces["sample"] == word["sample"]) & (pieces["word"] == word["word"])
+            (subwords["sample"] == word["sample"]) & (subwords["word"] == word["word"])
         )
-        wanted = of_pieces[rows].mean(0) if words == "mean" else of_pieces[rows[-1]]
-        np.testing.assert_allclose(values[row], wanted, rtol=1e-5, atol=1e-6)
-    ends, own = pieces[pieces["word"] < 0], tokens[tokens["word"] < 0]
-    assert own["token"].tolist() == ends["token"].tolist()
+        vector = of_pieces[rows].mean(0) if words == "mean" else of_pieces[rows[-1]]
+        np.testing.assert_allclose(values[row], vector, rtol=1e-5, atol=1e-6)
+    ends, symbols = subwords[subwords["word"] < 0], tokens[tokens["word"] < 0]
+    assert symbols["token"].tolist() == ends["token"].tolist()
     for _, sample in tokens.groupby("sample"):
         assert sample["position"].tolist() == [*range(len(sample))]
 
 
 def test_pooled_vectors_may_stand_beside_a_table_of_words(model, data, tmp_path):
-    both = tp.extract(
+    store = tp.extract(
         model, data, SITES, tmp_path / "both", control=False, pool="mean", words="last"
     )
     pooled = tp.extract(model, data, SITES, tmp_path / "pooled", control=False, pool="mean")
     words = tp.extract(model, data, SITES, tmp_path / "words", control=False, words="last")
     for site in SITES:
-        np.testing.assert_array_equal(both.read(site), pooled.read(site))
-        pd.testing.assert_frame_equal(both.sequences_of(site), words.tokens_of(site))
+        np.testing.assert_array_equal(store.read(site), pooled.read(site))
+        pd.testing.assert_frame_equal(store.sequences_of(site), words.tokens_of(site))
 
 
 def test_a_killed_run_goes_on_with_the_same_pool_only(model, data, tmp_path, monkeypatch):
-    given = {"control": False, "pool": "mean", "words": "mean"}
-    once = tp.extract(model, data, SITES, tmp_path / "once", **given)
+    options = {"control": False, "pool": "mean", "words": "mean"}
+    once = tp.extract(model, data, SITES, tmp_path / "once", **options)
     monkeypatch.setattr(division, "BLOCK_BYTES", 1)  # a block a sample
-    read, calls = extractions.read_block, []
+    read_block, calls = extractions.read_block, []
 
     def killed(*arguments: Any) -> Any:
         calls.append(0)
         if len(calls) == 3:  # the first pass finds the shapes
             raise KeyboardInterrupt
-        return read(*arguments)
+        return read_block(*arguments)
 
     with monkeypatch.context() as patched:
         patched.setattr(extractions, "read_block", killed)
         with pytest.raises(KeyboardInterrupt):
-            tp.extract(model, data, SITES, tmp_path / "store", **given)
+            tp.extract(model, data, SITES, tmp_path / "store", **options)
     with pytest.raises(InputError, match="begun with pool"):
-        tp.extract(model, data, SITES, tmp_path / "store", **given | {"pool": "last"}, resume=True)
-    store = tp.extract(model, data, SITES, tmp_path / "store", **given, resume=True)
+        tp.extract(
+            model, data, SITES, tmp_path / "store", **options | {"pool": "last"}, resume=True
+        )
+    store = tp.extract(model, data, SITES, tmp_path / "store", **options, resume=True)
     pd.testing.assert_frame_equal(store.tokens, once.tokens)
     for site in SITES:
         np.testing.assert_allclose(store.read(site), once.read(site), rtol=1e-5, atol=1e-6)
@@ -174,12 +176,12 @@ def test_the_mean_of_a_foreign_encoder_is_that_of_sentence_transformers(data, tm
         load_model(f"hf:{folder}"), data, "encoder.-1.hidden", tmp_path / "store", pool="mean"
     )
     rows = store.sequences_of("encoder.1.hidden").groupby("sample")["id"]
-    ids = [torch.tensor(each.to_numpy(), dtype=torch.int64) for _, each in rows]
+    ids = [torch.tensor(id_column.to_numpy(), dtype=torch.int64) for _, id_column in rows]
     assert len(ids[0]) != len(ids[1])  # so that one of them is padded here
     padded = torch.nn.utils.rnn.pad_sequence(ids, batch_first=True, padding_value=-1)
-    given = {"input_ids": padded.clamp(min=0), "attention_mask": (padded >= 0).long()}
-    states = transformers.AutoModel.from_pretrained(folder).eval()(**given).last_hidden_state
-    mask = given["attention_mask"][..., None]
-    wanted = ((states * mask).sum(1) / mask.sum(1)).detach().numpy()
-    np.testing.assert_allclose(store.read("encoder.1.hidden"), wanted, rtol=1e-4, atol=1e-5)
+    batch = {"input_ids": padded.clamp(min=0), "attention_mask": (padded >= 0).long()}
+    states = transformers.AutoModel.from_pretrained(folder).eval()(**batch).last_hidden_state
+    mask = batch["attention_mask"][..., None]
+    means = ((states * mask).sum(1) / mask.sum(1)).detach().numpy()
+    np.testing.assert_allclose(store.read("encoder.1.hidden"), means, rtol=1e-4, atol=1e-5)
     assert store.control.manifest["model"]["name"] == "permuted:hf:bert"

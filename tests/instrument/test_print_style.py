@@ -21,7 +21,7 @@ SEEN_AS = {
     "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
     "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
 }  # fmt: skip
-APART = 10  # CIE76; about four just noticeable differences
+MIN_DISTANCE = 10  # CIE76; about four just noticeable differences
 FAR = 1.0  # of 255, the mean over pixels: other versions of matplotlib smooth edges a little otherwise
 
 
@@ -40,8 +40,8 @@ def test_hues_are_told_apart_by_all_eyes(eyes):
         np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
         for c in np.array([to_rgb(hue) for hue in style.HUES])
     ]
-    seen = [lab(np.array(SEEN_AS[eyes]) @ each) for each in linear]
-    assert min(np.linalg.norm(a - b) for a, b in combinations(seen, 2)) > APART
+    perceived = [lab(np.array(SEEN_AS[eyes]) @ color) for color in linear]
+    assert min(np.linalg.norm(a - b) for a, b in combinations(perceived, 2)) > MIN_DISTANCE
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -49,9 +49,9 @@ def test_fonts_are_inside_and_figures_fit_a_page(name):
     figure = FIGURES[name]()
     with io.BytesIO() as stream:
         figure.savefig(stream, format="pdf")
-        drawn = stream.getvalue()
-    assert b"/FontFile2" in drawn  # Type 42: outlines as TrueType has them
-    assert b"/Type3" not in drawn
+        content = stream.getvalue()
+    assert b"/FontFile2" in content  # Type 42: outlines as TrueType has them
+    assert b"/Type3" not in content
     assert isinstance(figure, style.Drawing)
     assert figure.get_size_inches()[0] <= 7
 
@@ -63,22 +63,22 @@ def draw(figure):
         return imread(stream)[..., :3] * 255
 
 
-def distance(first, second):
+def distance(picture, reference):
     """The mean difference of two pictures; of two of unlike sizes, infinite."""
-    return np.inf if first.shape != second.shape else np.abs(first - second).mean()
+    return np.inf if picture.shape != reference.shape else np.abs(picture - reference).mean()
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures_look_as_they_did(name):
     """`python tests/planted/printed.py` draws them anew, where a change is meant: look at them then."""
-    kept = imread(FOLDER / f"{name}.png")[..., :3] * 255
+    reference = imread(FOLDER / f"{name}.png")[..., :3] * 255
     figure = FIGURES[name]()
-    assert distance(draw(figure), kept) < FAR
-    other = FIGURES[name]()
-    for axes in other.axes:  # a style that changed: larger labels
+    assert distance(draw(figure), reference) < FAR
+    restyled = FIGURES[name]()
+    for axes in restyled.axes:  # a style that changed: larger labels
         axes.tick_params(labelsize=10)
         axes.set_title(axes.get_title(loc="left"), loc="left", fontsize=13)
-    assert distance(draw(other), kept) > FAR
+    assert distance(draw(restyled), reference) > FAR
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -90,14 +90,14 @@ def overlaps(figure):
     """The pairs of texts that are drawn over one another."""
     figure.canvas.draw()
     texts = [
-        (each, each.get_window_extent())
-        for each in figure.findobj(Text)
-        if each.get_visible() and each.get_text().strip()
+        (text, text.get_window_extent())
+        for text in figure.findobj(Text)
+        if text.get_visible() and text.get_text().strip()
     ]
-    shown = [(each.get_text(), box) for each, box in texts if is_drawn(each)]
+    drawn_texts = [(text.get_text(), box) for text, box in texts if is_drawn(text)]
     return [
-        (first, second)
-        for (first, a), (second, b) in combinations(shown, 2)
+        (name, other_name)
+        for (name, a), (other_name, b) in combinations(drawn_texts, 2)
         if a.padded(-1).overlaps(b.padded(-1))
     ]
 

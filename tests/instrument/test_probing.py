@@ -60,11 +60,11 @@ def guess(larger):
 def test_a_state_knows_the_next_word_only_by_the_word_before(larger):
     """Source: jiang §4: state i is probed for token i, of which it has seen nothing."""
     settings = {"sites": STATE, "schedule": LONGER, **PLAIN}
-    alone = real(probe(larger, "pos", **settings))
+    single = real(probe(larger, "pos", **settings))
     causal = real(probe(larger, "pos", kernel=3, **settings))
     leaking = real(probe(larger, "pos", kernel=3, causal=False, **settings))
     chance = guess(larger)
-    assert abs(alone["accuracy"] - chance) < 0.08
+    assert abs(single["accuracy"] - chance) < 0.08
     assert causal["accuracy"] < chance + 0.08
     assert leaking["f1"] > 0.97
 
@@ -72,11 +72,11 @@ def test_a_state_knows_the_next_word_only_by_the_word_before(larger):
 def test_later_states_of_a_span_have_read_its_words(larger):
     """Entities here are told by their first word, which only the second state has read."""
     settings = {"sites": STATE, "schedule": LONGER, **PLAIN}
-    first = real(probe(larger, "nel", **settings))
+    first_state = real(probe(larger, "nel", **settings))
     every = real(probe(larger, "nel", span_mode="all_states", **settings))
-    last = real(probe(larger, "nel", span_mode="last_state", **settings))
-    assert first["accuracy"] < 0.8
-    assert min(every["f1"], last["f1"]) > 0.95
+    last_state = real(probe(larger, "nel", span_mode="last_state", **settings))
+    assert first_state["accuracy"] < 0.8
+    assert min(every["f1"], last_state["f1"]) > 0.95
 
 
 def test_probes_together_are_the_probes_one_by_one(store):
@@ -85,20 +85,20 @@ def test_probes_together_are_the_probes_one_by_one(store):
     settings |= {"controls": ("control", "untrained", "previous"), "information": False}
     together = probe(store, ["pos", "srl"], **settings)
     one_by_one = probe(store, ["pos", "srl"], budget=1, **settings)
-    alone = probe(store, "srl", **(settings | {"sites": ROLE, "controls": (), "seeds": 1}))
+    single = probe(store, "srl", **(settings | {"sites": ROLE, "controls": (), "seeds": 1}))
     joined = together.merge(one_by_one, on=KEY, suffixes=("", "_alone"), validate="1:1")
     assert len(joined) == len(together) == 2 * (2 * (4 * 1 + 2 + 1) + 2)
     for measure in ("f1", "accuracy", "f1_single", "validations"):
         np.testing.assert_allclose(joined[measure], joined[f"{measure}_alone"], atol=1e-9)
-    same = together.merge(alone, on=KEY, suffixes=("", "_alone"))
-    np.testing.assert_allclose(same["f1"], same["f1_alone"], atol=1e-9)
-    assert len(same) == 1 + 2
+    matched = together.merge(single, on=KEY, suffixes=("", "_alone"))
+    np.testing.assert_allclose(matched["f1"], matched["f1_alone"], atol=1e-9)
+    assert len(matched) == 1 + 2
 
 
 def test_vectors_that_fit_are_read_once_and_others_in_every_epoch(store, monkeypatch):
     """Each of three epochs trains and validates; before them is what standardizes, after them the test."""
-    calls, read = [], FeatureSource.read
-    monkeypatch.setattr(FeatureSource, "read", lambda *args: calls.append(0) or read(*args))
+    calls, read_vectors = [], FeatureSource.read
+    monkeypatch.setattr(FeatureSource, "read", lambda *args: calls.append(0) or read_vectors(*args))
     settings = {
         "sites": ROLE,
         "schedule": replace(QUICK, stop=3),
@@ -106,40 +106,42 @@ def test_vectors_that_fit_are_read_once_and_others_in_every_epoch(store, monkeyp
         **PLAIN,
     }
     rows = probe(store, "pos", **settings)
-    held = len(calls)
-    again = probe(store, "pos", budget=1, **settings)
+    n_reads = len(calls)
+    streamed = probe(store, "pos", budget=1, **settings)
     assert real(rows)["validations"] == 3
-    assert held == 1
-    assert len(calls) - held == 1 + 3 * 2 + 1
-    assert real(rows)["f1"] == real(again)["f1"]
+    assert n_reads == 1
+    assert len(calls) - n_reads == 1 + 3 * 2 + 1
+    assert real(rows)["f1"] == real(streamed)["f1"]
 
 
 def test_chunks_behind_the_last_sample_of_the_untrained_twin_have_none_of_it(store, monkeypatch):
     assert store.control.samples < store.samples
     settings = {"sites": ROLE, "schedule": QUICK, "controls": "untrained", "information": False}
-    whole = probe(store, "pos", **settings)
+    one_chunk = probe(store, "pos", **settings)
     monkeypatch.setattr(stored_states, "CHUNK", 8)
-    parts = probe(store, "pos", **settings)
-    twins = [rows.set_index("control").loc["untrained"] for rows in (whole, parts)]
+    chunked = probe(store, "pos", **settings)
+    twins = [rows.set_index("control").loc["untrained"] for rows in (one_chunk, chunked)]
     assert (
-        twins[0]["n_test"] == twins[1]["n_test"] < whole.set_index("control").loc["real", "n_test"]
+        twins[0]["n_test"]
+        == twins[1]["n_test"]
+        < one_chunk.set_index("control").loc["real", "n_test"]
     )
     assert twins[1]["f1"] > 0
 
 
 def test_a_run_that_was_cut_off_goes_on(store, tmp_path, monkeypatch):
     settings = {"sites": "encoder.*.self.*er", "schedule": QUICK, "budget": 10**7}
-    whole = probe(store, "pos", out=tmp_path / "whole", **settings)
-    train, done = run._run_round, []
+    expected = probe(store, "pos", out=tmp_path / "whole", **settings)
+    train, rounds = run._run_rounds, []
 
     def fail(*args):
-        if len(done) == 2:
+        if len(rounds) == 2:
             raise KeyboardInterrupt
-        done.append(args)
+        rounds.append(args)
         return train(*args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(run, "_run_round", fail)
+        patch.setattr(run, "_run_rounds", fail)
         with pytest.raises(KeyboardInterrupt):
             probe(store, "pos", out=tmp_path / "cut", **settings)
     assert not (tmp_path / "cut" / "rows.parquet").exists()
@@ -149,22 +151,22 @@ def test_a_run_that_was_cut_off_goes_on(store, tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"\(its settings\.seeds\)"):
         probe(store, "pos", out=tmp_path / "cut", resume=True, **(settings | {"seeds": 2}))
     resumed = probe(store, "pos", out=tmp_path / "cut", resume=True, **settings)
-    pd.testing.assert_frame_equal(resumed, whole)
+    pd.testing.assert_frame_equal(resumed, expected)
     for name in ("rows.csv", "differences.csv"):
         assert (tmp_path / "cut" / name).read_text() == (tmp_path / "whole" / name).read_text()
-    again = probe(store, "pos", out=tmp_path / "whole", resume=True, **settings)
-    pd.testing.assert_frame_equal(again, whole)
+    reread = probe(store, "pos", out=tmp_path / "whole", resume=True, **settings)
+    pd.testing.assert_frame_equal(reread, expected)
 
 
 def test_saved_probes_predict_what_they_were_tested_on(store, larger, tmp_path):
     rows = probe(store, "dep", sites=ENCODER, schedule=LONGER, out=tmp_path / "run", **PLAIN)
     saved = load_probe(tmp_path / "run" / "probes" / f"dep.{ENCODER}.seed0")
-    found = saved.predict(store)
-    assert list(found) == ["sample", "span1", "span2", "label", "predicted", "probability"]
+    predictions = saved.predict(store)
+    assert list(predictions) == ["sample", "span1", "span2", "label", "predicted", "probability"]
     assert saved.metrics["f1"] == pytest.approx(real(rows)["f1"])
-    assert np.mean(found["label"] == found["predicted"]) > 0.9
-    other = saved.predict(larger)
-    assert np.mean(other["label"] == other["predicted"]) > 0.85
+    assert np.mean(predictions["label"] == predictions["predicted"]) > 0.9
+    new_predictions = saved.predict(larger)
+    assert np.mean(new_predictions["label"] == new_predictions["predicted"]) > 0.85
     with pytest.raises(InputError, match="is 8 wide, this probe reads 21 numbers"):
         replace(saved, site=FILLER).predict(store)
     config = tmp_path / "run" / "probes" / f"dep.{ENCODER}.seed0" / "config.json"
@@ -175,20 +177,20 @@ def test_saved_probes_predict_what_they_were_tested_on(store, larger, tmp_path):
 
 def test_another_store_is_tested_on(store, larger):
     """No document of the test is trained on; labels that training lacks are missed, not hidden."""
-    found = real(probe(larger, "pos", sites=ENCODER, test=store, schedule=QUICK, **PLAIN))
+    tested = real(probe(larger, "pos", sites=ENCODER, test=store, schedule=QUICK, **PLAIN))
     words = (store.tokens_of(ENCODER)["word"] >= 0).sum()
-    assert found["n_test"] == words
-    alone = real(probe(larger, "pos", sites=ENCODER, schedule=QUICK, **PLAIN))
-    assert found["n_train"] < alone["n_train"]
+    assert tested["n_test"] == words
+    within = real(probe(larger, "pos", sites=ENCODER, schedule=QUICK, **PLAIN))
+    assert tested["n_train"] < within["n_train"]
 
 
 def test_a_probe_is_no_worse_than_logistic_regression(larger, tmp_path):
-    found = real(probe(larger, "pos", sites=FILLER, schedule=LONGER, **PLAIN))
+    scores = real(probe(larger, "pos", sites=FILLER, schedule=LONGER, **PLAIN))
     tokens, vectors = larger.tokens_of(FILLER), larger.read(FILLER)
     x, y = vectors.reshape(len(vectors), -1), tokens["pos"].astype(str)
     held_out = tokens["sample"] // 2 % 5 == 0
     floor = LogisticRegression(max_iter=2000).fit(x[~held_out], y[~held_out])
-    assert found["accuracy"] > floor.score(x[held_out], y[held_out]) - 0.05
+    assert scores["accuracy"] > floor.score(x[held_out], y[held_out]) - 0.05
 
 
 def test_what_tells_nothing_is_no_better_than_the_commonest_label(larger):
@@ -217,21 +219,21 @@ def test_heads_are_probed_one_by_one(store):
 
 
 def test_bad_input_is_one_line(store, tmp_path, tmp_path_factory):
-    few = plant(tmp_path / "few", 12, control=False)
+    small_store = plant(tmp_path / "few", 12, control=False)
     bare = plant(tmp_path / "bare", 40, control=False)
     del bare.tokens["word"]
-    for arguments, settings, said in (
+    for arguments, settings, message in (
         ((store, "poss"), {}, "unknown probe or folder 'poss'; did you mean 'pos'"),
         ((store, "pos"), {"sites": "encoder.7.*"}, "unknown site"),
         ((store, "pos"), {"controls": "contrl"}, "unknown control 'contrl'"),
         ((store, "pos"), {"schedule": "long"}, "unknown schedule 'long'"),
         ((store, "pos"), {"span_mode": "first"}, "unknown span mode"),
         ((store, "pos"), {"kernel": 2, "causal": False}, "has no middle"),
-        ((few, "pos"), {}, "6 different documents"),
-        ((few, "pos"), {"controls": "untrained"}, "different documents|no untrained twin"),
+        ((small_store, "pos"), {}, "6 different documents"),
+        ((small_store, "pos"), {"controls": "untrained"}, "different documents|no untrained twin"),
         ((bare, "pos"), {}, "no column 'word'"),
     ):
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             probe(*arguments, **settings)
     (tmp_path / "used").mkdir()
     (tmp_path / "used" / "notes.txt").write_text("mine")
@@ -242,30 +244,30 @@ def test_bad_input_is_one_line(store, tmp_path, tmp_path_factory):
 def test_a_store_to_test_on_is_looked_at_before_anything_is_trained(store, larger, tmp_path):
     bare = plant(tmp_path / "bare", 12, control=False)
     bare.tokens["pos"] = ""
-    for test, settings, said in (
+    for test, settings, message in (
         (bare, {}, "has no labels of pos on the source side to test on"),
         (larger, {"controls": "untrained"}, "has no untrained twin"),
     ):
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             probe(store, "pos", test=test, sites=ROLE, **settings)
     with pytest.raises(InputError, match="no targets of pos in the train documents"):
         probe(store, "pos", test=larger, sites=ROLE)  # it has all documents that this one has
-    few = plant(tmp_path / "few", 12, control=False)
-    rows = probe(store, "pos", test=few, sites=FILLER, schedule=QUICK, information=False)
+    small_store = plant(tmp_path / "few", 12, control=False)
+    rows = probe(store, "pos", test=small_store, sites=FILLER, schedule=QUICK, information=False)
     assert "untrained" not in set(rows["control"])
 
 
 def test_a_run_is_that_of_its_labels(store, tmp_path):
     settings = {"sites": ROLE, "schedule": QUICK, **PLAIN}
     probe(store, "pos", out=tmp_path / "run", **settings)
-    other = store.tokens.assign(pos=store.tokens["pos"].astype(str).replace("NN", "VB"))
+    changed = store.tokens.assign(pos=store.tokens["pos"].astype(str).replace("NN", "VB"))
     with pytest.raises(InputError, match=r"\(its labels\)"):
-        probe(store, "pos", tokens=other, out=tmp_path / "run", resume=True, **settings)
+        probe(store, "pos", tokens=changed, out=tmp_path / "run", resume=True, **settings)
 
 
 def test_a_twin_whose_samples_lack_a_split_is_no_control(store):
-    last = store.tokens["sample"].max()
-    split = np.where(store.tokens["sample"] > last - 4, "test", "train")
+    last_sample = store.tokens["sample"].max()
+    split = np.where(store.tokens["sample"] > last_sample - 4, "test", "train")
     split = np.where(store.tokens["sample"] < 4, "dev", split)
     tokens = store.tokens.assign(split=split)
     settings = {"sites": ROLE, "schedule": QUICK, "information": False, "tokens": tokens}
@@ -276,23 +278,25 @@ def test_a_twin_whose_samples_lack_a_split_is_no_control(store):
 
 def test_a_twin_learns_from_as_many_targets(store):
     rows = probe(store, "pos", sites=ROLE, most=150, controls="untrained")
-    learnt = rows.set_index("control")["n_train"]
-    assert learnt["real"] == pytest.approx(150, abs=8)
-    assert learnt["untrained"] == pytest.approx(learnt["real"], abs=8)
+    n_train = rows.set_index("control")["n_train"]
+    assert n_train["real"] == pytest.approx(150, abs=8)
+    assert n_train["untrained"] == pytest.approx(n_train["real"], abs=8)
     everything = probe(store, "pos", sites=ROLE, most=0, controls="untrained")
-    learnt = everything.set_index("control")["n_train"]
-    assert learnt["untrained"] < 0.9 * learnt["real"]  # it has read fewer samples
+    n_train = everything.set_index("control")["n_train"]
+    assert n_train["untrained"] < 0.9 * n_train["real"]  # it has read fewer samples
     caption = probe_table(everything.assign(model="planted")).caption
-    assert f"POS untrained {learnt['untrained']:,} of {learnt['real']:,}" in caption
+    assert f"POS untrained {n_train['untrained']:,} of {n_train['real']:,}" in caption
 
 
 def test_all_says_what_it_skips(store, monkeypatch):
-    said: list[str] = []
-    monkeypatch.setattr(plan, "stderr", SimpleNamespace(print=lambda text, **_: said.append(text)))
+    messages: list[str] = []
+    monkeypatch.setattr(
+        plan, "stderr", SimpleNamespace(print=lambda text, **_: messages.append(text))
+    )
     tokens = store.tokens.assign(nel="").drop(columns="srl")
     rows = probe(store, "all", tokens=tokens, sites=ENCODER, controls=())
     assert {*rows["task"]} == {"pos", "dep"}
-    (line,) = [text for text in said if text.startswith("probing")]
+    (line,) = [text for text in messages if text.startswith("probing")]
     assert line.startswith("probing dep, pos; skipped: srl: no labels in this store")
     assert f"nel: no side of {store.path} has both these sites and labels of nel" in line
     with pytest.raises(InputError, match="labels of nel"):
@@ -304,7 +308,7 @@ def test_tasks_are_folders(tmp_path, store):
     assert not read_task("srl").is_scored("R-ARG0")
     folder = tmp_path / "tag"
     folder.mkdir()
-    for text, said in (
+    for text, message in (
         ("spans = 1", "title: Field required"),
         ('title = "x"\nspans = 3', "spans: Input should be 1 or 2"),
         (
@@ -314,7 +318,7 @@ def test_tasks_are_folders(tmp_path, store):
         ("title = ", "task.toml is not TOML"),
     ):
         (folder / "task.toml").write_text(text)
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             read_task(folder)
     (folder / "task.toml").write_text('title = "Tag"\nspans = 1\nlabels = ["NN", "VB"]\n')
     with pytest.raises(InputError, match="has no labels"):
@@ -326,10 +330,10 @@ def test_tasks_are_folders(tmp_path, store):
 
 
 def test_a_store_is_not_a_checkpoints_data(store):
-    for more in (["--ckpt", "tpt-d-english"], ["-n", "5"]):
-        done = CliRunner().invoke(app, ["probe", "pos", str(store.path), *more])
-        assert isinstance(done.exception, InputError)
-        assert f"{more[0]}: of a checkpoint, not of a store" in str(done.exception)
+    for options in (["--ckpt", "tpt-d-english"], ["-n", "5"]):
+        result = CliRunner().invoke(app, ["probe", "pos", str(store.path), *options])
+        assert isinstance(result.exception, InputError)
+        assert f"{options[0]}: of a checkpoint, not of a store" in str(result.exception)
 
 
 def test_the_command_prints_rows(store, tmp_path):

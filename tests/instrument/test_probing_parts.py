@@ -74,41 +74,47 @@ class JiantProbe(nn.Module):
 
 @pytest.mark.parametrize(("spans", "context"), [(1, 0), (2, 0), (2, 1)])
 def test_the_probe_is_jiants(spans, context):
-    theirs = JiantProbe(12, 5, spans, context, seed=0).eval()
+    reference = JiantProbe(12, 5, spans, context, seed=0).eval()
     mapped = {}
     for k in range(spans):
-        kernel = theirs.project[k].weight  # [out, in, place]
+        kernel = reference.project[k].weight  # [out, in, place]
         mapped[f"project{k}_weight"] = kernel.permute(2, 1, 0).reshape(-1, 256)
-        mapped[f"project{k}_bias"] = theirs.project[k].bias
-        mapped[f"attend{k}_weight"] = theirs.attend[k].weight[0]
-        mapped[f"attend{k}_bias"] = theirs.attend[k].bias[0]
-    first, _, norm, _, last = theirs.classify
-    for name, layer in (("hidden", first), ("output", last)):
+        mapped[f"project{k}_bias"] = reference.project[k].bias
+        mapped[f"attend{k}_weight"] = reference.attend[k].weight[0]
+        mapped[f"attend{k}_bias"] = reference.attend[k].bias[0]
+    hidden_layer, _, norm, _, output_layer = reference.classify
+    for name, layer in (("hidden", hidden_layer), ("output", output_layer)):
         mapped |= {f"{name}_weight": layer.weight.T, f"{name}_bias": layer.bias}
     mapped |= {"norm_weight": norm.weight, "norm_bias": norm.bias}
     shape = Shape(12, spans, 5, 1 + 2 * context)
     assert {k: tuple(v.shape) for k, v in mapped.items()} == shape.sizes()
     weights = {k: v.detach()[None] for k, v in mapped.items()}
     vectors = torch.randn(9, 12, generator=torch.Generator().manual_seed(1))
-    at = torch.tensor([[[0, 3], [4, 5]], [[2, 4], [0, 9]], [[8, 9], [6, 8]]])[:, :spans]
+    spans_of_targets = torch.tensor([[[0, 3], [4, 5]], [[2, 4], [0, 9]], [[8, 9], [6, 8]]])[
+        :, :spans
+    ]
     padded = nn.functional.pad(vectors, (0, 0, context, context))
     states = torch.stack([padded[i : i + 1 + 2 * context].flatten() for i in range(9)])
     windows, pooled = [], []
     for k in range(spans):
-        rows = [(i, row) for i, (a, b) in enumerate(at[:, k].tolist()) for row in range(a, b)]
+        rows = [
+            (i, row)
+            for i, (a, b) in enumerate(spans_of_targets[:, k].tolist())
+            for row in range(a, b)
+        ]
         pooled.append(Spans.of(torch.tensor([i for i, _ in rows]), 3))
         windows.append(states[[row for _, row in rows]])
-    ours = edge_logits(shape, weights, windows, pooled)
-    torch.testing.assert_close(ours[0], theirs(vectors, at))
+    logits = edge_logits(shape, weights, windows, pooled)
+    torch.testing.assert_close(logits[0], reference(vectors, spans_of_targets))
 
 
 def test_training_ends_where_jiants_does(tmp_path):
     """Both are trained on the same features, targets and split; code, initialization, batches and dropout differ."""
     store = plant(tmp_path / "store", 80, seed=1, control=False)
     schedule = Schedule(learning_rate=1e-3, batch=32, limit=20)  # as below
-    chosen = {"sites": FILLER, "controls": (), "information": False, "seeds": 2}
-    chosen |= {"schedule": schedule}
-    rows = probe(store, "dep", **chosen).query("control == 'real'")
+    options = {"sites": FILLER, "controls": (), "information": False, "seeds": 2}
+    options |= {"schedule": schedule}
+    rows = probe(store, "dep", **options).query("control == 'real'")
     task = read_task("dep")
     corpus = read_corpus(store, store.tokens, "source", [task], 0)
     targets = read_examples(corpus, task, "all_states", range(1))
@@ -116,7 +122,7 @@ def test_training_ends_where_jiants_does(tmp_path):
     vectors = torch.from_numpy(store.read(FILLER).reshape(-1, 8))
     vectors = (vectors - vectors.mean(0)) / vectors.std(0)
     spans, gold = torch.from_numpy(targets.rows), torch.from_numpy(targets.labels).float()
-    found = []
+    scores = []
     for seed in range(2):
         model = JiantProbe(8, gold.shape[1], 2, 0, seed)
         optimizer = torch.optim.Adam(model.parameters(), 1e-3, amsgrad=True)
@@ -132,9 +138,9 @@ def test_training_ends_where_jiants_does(tmp_path):
                 optimizer.step()
                 optimizer.zero_grad()
         test = np.flatnonzero(kind == "test")
-        given_ = model.eval()(vectors, spans[test]) >= 0
-        found.append(f1_score(gold[test].numpy(), given_.numpy(), average="micro"))
-    assert abs(np.mean(found) - rows["f1"].mean()) < 0.05
+        is_predicted = model.eval()(vectors, spans[test]) >= 0
+        scores.append(f1_score(gold[test].numpy(), is_predicted.numpy(), average="micro"))
+    assert abs(np.mean(scores) - rows["f1"].mean()) < 0.05
 
 
 @pytest.mark.parametrize("spans", [1, 2])
@@ -153,14 +159,14 @@ def test_logits_are_those_of_the_definition(spans):
         p = x @ weights[f"project{k}_weight"] + weights[f"project{k}_bias"][:, None]
         a = (p @ weights[f"attend{k}_weight"][..., None]).squeeze(-1)
         a = a + weights[f"attend{k}_bias"][:, None]
-        parts = zip(p.split(lengths_.tolist(), 1), a.split(lengths_.tolist(), 1), strict=True)
-        v = torch.stack([(b.softmax(1)[..., None] * q).sum(1) for q, b in parts], 1)
+        span_states = zip(p.split(lengths_.tolist(), 1), a.split(lengths_.tolist(), 1), strict=True)
+        v = torch.stack([(b.softmax(1)[..., None] * q).sum(1) for q, b in span_states], 1)
         hidden = hidden + v @ weights["hidden_weight"][:, 8 * k : 8 * (k + 1)]
     hidden = nn.functional.layer_norm(hidden.tanh(), (8,))
     hidden = hidden * weights["norm_weight"][:, None] + weights["norm_bias"][:, None]
-    theirs = (hidden * dropout) @ weights["output_weight"] + weights["output_bias"][:, None]
-    ours = edge_logits(shape, weights, windows, pooled, dropout)
-    torch.testing.assert_close(ours, theirs)
+    expected = (hidden * dropout) @ weights["output_weight"] + weights["output_bias"][:, None]
+    logits = edge_logits(shape, weights, windows, pooled, dropout)
+    torch.testing.assert_close(logits, expected)
 
 
 @settings(max_examples=10)
@@ -171,17 +177,17 @@ def test_steps_are_those_of_amsgrad_with_clipping(seed, n_probes):
     start = torch.randn(n_probes, 6, generator=rng, dtype=torch.float64)
     grads = [30 * torch.randn(n_probes, 6, generator=rng, dtype=torch.float64) for _ in range(4)]
     rates = torch.rand(n_probes, generator=rng, dtype=torch.float64)
-    ours, moments = start.clone(), torch.zeros(3, n_probes, 6, dtype=torch.float64)
+    weights, moments = start.clone(), torch.zeros(3, n_probes, 6, dtype=torch.float64)
     for step, grad in enumerate(grads, 1):
-        step_amsgrad(ours, moments, grad, rates, step, clip=5.0)
+        step_amsgrad(weights, moments, grad, rates, step, clip=5.0)
     for i in range(n_probes):
-        theirs = nn.Parameter(start[i].clone())
-        optimizer = torch.optim.Adam([theirs], float(rates[i]), amsgrad=True)
+        parameter = nn.Parameter(start[i].clone())
+        optimizer = torch.optim.Adam([parameter], float(rates[i]), amsgrad=True)
         for grad in grads:
-            theirs.grad = grad[i].clone()
-            nn.utils.clip_grad_norm_([theirs], 5.0)
+            parameter.grad = grad[i].clone()
+            nn.utils.clip_grad_norm_([parameter], 5.0)
             optimizer.step()
-        torch.testing.assert_close(ours[i], theirs.detach())
+        torch.testing.assert_close(weights[i], parameter.detach())
 
 
 @settings(max_examples=20)
@@ -229,11 +235,11 @@ def test_control_labels_belong_to_the_key_and_have_the_same_shares(seed):
     rng = np.random.default_rng(seed)
     labels = np.eye(3, dtype=bool)[rng.choice(3, 400, p=[0.6, 0.3, 0.1])]
     keys = rng.integers(0, 2**32, (3000, 2))
-    drawn = draw_labels(keys, labels, seed)
+    control = draw_labels(keys, labels, seed)
     order = rng.permutation(len(keys))
-    assert (draw_labels(keys[order], labels[rng.permutation(400)], seed) == drawn[order]).all()
-    np.testing.assert_allclose(drawn.mean(0), labels.mean(0), atol=0.05)
-    assert (draw_labels(keys, labels, seed + 1) != drawn).any()
+    assert (draw_labels(keys[order], labels[rng.permutation(400)], seed) == control[order]).all()
+    np.testing.assert_allclose(control.mean(0), labels.mean(0), atol=0.05)
+    assert (draw_labels(keys, labels, seed + 1) != control).any()
 
 
 def test_states_are_those_that_predict(tmp_path):
@@ -242,23 +248,23 @@ def test_states_are_those_that_predict(tmp_path):
     tokens = store.tokens_of(STATE)
     corpus = read_corpus(store, store.tokens, "target", [task], 0)
     targets = read_examples(corpus, task, "first_state", range(1))
-    first, every = targets.states, read_examples(corpus, task, "all_states", range(1)).states
-    assert (first[..., 1] - first[..., 0] == 1).all()
+    first_states, every = targets.states, read_examples(corpus, task, "all_states", range(1)).states
+    assert (first_states[..., 1] - first_states[..., 0] == 1).all()
     assert (every[..., 1] - every[..., 0] == 2).all()
-    behind = tokens["nel"].astype(str).to_numpy()[first[:, 0, 0] + 1]
+    behind = tokens["nel"].astype(str).to_numpy()[first_states[:, 0, 0] + 1]
     assert all(cell.startswith(("ODD", "EVEN")) for cell in behind)
     source = read_corpus(store, store.tokens, "source", [task], 0)
-    same = read_examples(source, task, "all_states", range(1))
-    assert (same.states == same.rows).all()
+    source_targets = read_examples(source, task, "all_states", range(1))
+    assert (source_targets.states == source_targets.rows).all()
     fewer = targets.with_inventory(["ODD", "NEW"])
     assert fewer.inventory == ("ODD", "NEW")
     assert (fewer.labels.sum(1) + fewer.unseen == 1).all()
     no_start = tokens.assign(side="target")[tokens["word"] >= 0]
     bare = read_corpus(store, no_start, "target", [task], None)
-    found = read_examples(bare, task, "first_state", range(1))
+    without_start = read_examples(bare, task, "first_state", range(1))
     listed = targets.take(np.flatnonzero(targets.words[:, 0, 0] > 0))
-    assert len(found) == len(listed) < len(targets)  # nothing predicts the first token
-    assert found.lost == len(targets) - len(found)
+    assert len(without_start) == len(listed) < len(targets)  # nothing predicts the first token
+    assert without_start.lost == len(targets) - len(without_start)
 
 
 def test_targets_on_words_without_tokens_are_counted(tmp_path):
@@ -268,19 +274,19 @@ def test_targets_on_words_without_tokens_are_counted(tmp_path):
     task = read_task("dep")
     corpus = read_corpus(store, gone, "source", [task], None)
     complete = read_corpus(store, tokens, "source", [task], None)
-    whole = read_examples(complete, task, "all_states", range(1))
-    found = read_examples(corpus, task, "all_states", range(1))
-    heads_there = (whole.words[whole.sample == 3][:, 1, 0] == 1).sum()
-    itself = 1 if (whole.words[whole.sample == 3][1, 1, 0] == 1) else 0
-    assert found.lost == heads_there - itself
-    assert len(found) == len(whole) - 1 - found.lost
+    all_examples = read_examples(complete, task, "all_states", range(1))
+    examples = read_examples(corpus, task, "all_states", range(1))
+    heads_there = (all_examples.words[all_examples.sample == 3][:, 1, 0] == 1).sum()
+    itself = 1 if (all_examples.words[all_examples.sample == 3][1, 1, 0] == 1) else 0
+    assert examples.lost == heads_there - itself
+    assert len(examples) == len(all_examples) - 1 - examples.lost
 
 
 def test_dropout_is_a_function_of_seed_and_step():
     assert torch.equal(draw_dropout(1, 7, 10, 32), draw_dropout(1, 7, 10, 32))
     assert not torch.equal(draw_dropout(1, 7, 10, 32), draw_dropout(1, 8, 10, 32))
-    kept = draw_dropout(0, 0, 400, 256)
-    assert kept.mean().item() == pytest.approx(1, abs=0.01)
+    factors = draw_dropout(0, 0, 400, 256)
+    assert factors.mean().item() == pytest.approx(1, abs=0.01)
 
 
 def place(site, control="real"):
@@ -306,8 +312,8 @@ def test_differences_are_paired_and_corrected():
     better = table.loc["encoder.0.self.role", "encoder.0.self.filler"]
     assert better["difference"] < better["high"] < 0
     assert better["p_holm"] < 1e-10
-    same = table.loc["encoder.0.self.role", "encoder.0.self.role (control)"]
-    assert (same["difference"], same["p_holm"]) == (0, 1)
+    control_pair = table.loc["encoder.0.self.role", "encoder.0.self.role (control)"]
+    assert (control_pair["difference"], control_pair["p_holm"]) == (0, 1)
     assert len(table) == 2
 
 
@@ -341,25 +347,25 @@ def test_two_protocols_of_a_model_are_not_averaged(tmp_path):
     probes = load_probes([tmp_path / "same", tmp_path / "document"])
     cells = table4(probes).cells
     assert {*cells["model"]} == {"tiny (same)", "tiny (document)"}
-    shown = cells.set_index("model")["role"]
-    assert {*shown["tiny (same)"]} == {"84.6 [40.0, 60.0]"}
-    assert {*shown["tiny (document)"]} == {"85.7 [40.0, 60.0]"}
+    texts = cells.set_index("model")["role"]
+    assert {*texts["tiny (same)"]} == {"84.6 [40.0, 60.0]"}
+    assert {*texts["tiny (document)"]} == {"85.7 [40.0, 60.0]"}
     assert {*load_probes([tmp_path / "same"])["model"]} == {"tiny"}
 
 
 def test_table_4_is_drawn_and_written(tmp_path):
-    made = table4(drawn_rows())
-    assert add_verdicts(made, CLAIMS["jiang-table4"]).caption.startswith(made.caption)
+    table = table4(drawn_rows())
+    assert add_verdicts(table, CLAIMS["jiang-table4"]).caption.startswith(table.caption)
     names = ["task", "side", "layer", "model", "role", "tpr", "most frequent label"]
-    assert list(made.cells.columns) == names
-    assert len(made.cells) == 4
-    assert set(made.cells["role"]) == {"50.0 [40.0, 60.0]"}
-    text = made.markdown()
+    assert list(table.cells.columns) == names
+    assert len(table.cells) == 4
+    assert set(table.cells["role"]) == {"50.0 [40.0, 60.0]"}
+    text = table.markdown()
     assert "POS role 56.0" in text
-    assert set(made.cells["most frequent label"]) == {"20.0"}
+    assert set(table.cells["most frequent label"]) == {"20.0"}
     for name in ("t.md", "t.tex", "t.csv", "t.pdf"):
-        assert made.save(tmp_path / name).stat().st_size > 100
-    assert [axes.get_title(loc="left") for axes in made.draw().axes] == [
+        assert table.save(tmp_path / name).stat().st_size > 100
+    assert [axes.get_title(loc="left") for axes in table.draw().axes] == [
         "POS, decoder cross",
         "NEL, decoder cross",
     ]

@@ -18,7 +18,7 @@ def groups(n=300, width=12, classes=3, spread=0.3, seed=0):
 
 def separation(points, labels):
     """Distance between the means of classes over the spread inside them; the least of all pairs."""
-    means = np.stack([points[labels == each].mean(0) for each in np.unique(labels)])
+    means = np.stack([points[labels == label].mean(0) for label in np.unique(labels)])
     spread = np.sqrt(np.square(points - means[labels]).mean())
     gaps = np.linalg.norm(means[:, None] - means, axis=-1)
     return gaps[np.triu_indices(len(means), 1)].min() / spread
@@ -30,20 +30,20 @@ def separation(points, labels):
 def test_classes_that_lie_apart_stay_apart_in_rows_that_axes_were_not_found_on(method):
     vectors, labels = groups()
     fit = np.arange(len(vectors)) < 200
-    found = project(vectors, method, labels, fit=fit)
-    assert (found.fitted == fit).all()
-    assert separation(found.points[~fit], labels[~fit]) > 5
-    again = project(vectors, method, labels, fit=fit)
-    assert np.array_equal(found.points, again.points)
+    projection = project(vectors, method, labels, fit=fit)
+    assert (projection.fitted == fit).all()
+    assert separation(projection.points[~fit], labels[~fit]) > 5
+    repeated = project(vectors, method, labels, fit=fit)
+    assert np.array_equal(projection.points, repeated.points)
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(3, 40), st.integers(2, 9))
 def test_principal_components_keep_the_share_of_variance_that_they_name(seed, n, width):
     vectors = np.random.default_rng(seed).normal(size=(n, width)) * np.arange(1, width + 1)
-    found = project(vectors)
-    shares = found.points.var(0) / vectors.var(0).sum()
-    np.testing.assert_allclose(found.explained, shares, rtol=1e-3)
+    projection = project(vectors)
+    shares = projection.points.var(0) / vectors.var(0).sum()
+    np.testing.assert_allclose(projection.explained, shares, rtol=1e-3)
 
 
 def test_the_linear_axes_look_past_large_spread_that_tells_no_class():
@@ -57,28 +57,28 @@ def test_the_linear_axes_look_past_large_spread_that_tells_no_class():
 
 def test_of_two_classes_the_axis_points_to_the_second_by_name():
     vectors, labels = groups(classes=2)
-    found = project(vectors, "linear", np.array(["noun", "other"])[labels])
-    assert found.axes[0] == "noun – other"
-    x = found.points[:, 0]
+    projection = project(vectors, "linear", np.array(["noun", "other"])[labels])
+    assert projection.axes[0] == "noun – other"
+    x = projection.points[:, 0]
     assert x[labels == 1].mean() > x[labels == 0].mean()
 
 
 def test_discriminants_share_what_lies_between_the_means():
     vectors, labels = groups()
-    first, second = project(vectors, "linear", labels).explained
-    assert first >= second > 0
-    assert first + second == pytest.approx(1)  # three means span a plane
+    leading, second = project(vectors, "linear", labels).explained
+    assert leading >= second > 0
+    assert leading + second == pytest.approx(1)  # three means span a plane
 
 
 def test_large_sets_are_fitted_on_a_sample_and_placed_in_blocks(monkeypatch):
     monkeypatch.setattr("tprprobe.analyses.projections.ROWS", 64)
     vectors, labels = groups()
-    seen = []
-    watch = {"progress": lambda rows: seen.extend(rows) or rows}
-    found = project(vectors, "linear", labels, max_fitted=100, **watch)
-    assert found.fitted.sum() == 100
-    assert len(seen) == 4
-    assert separation(found.points, labels) > 5
+    blocks = []
+    watch = {"progress": lambda rows: blocks.extend(rows) or rows}
+    projection = project(vectors, "linear", labels, max_fitted=100, **watch)
+    assert projection.fitted.sum() == 100
+    assert len(blocks) == 4
+    assert separation(projection.points, labels) > 5
 
 
 def test_random_labels_part_only_the_rows_they_were_fitted_to():

@@ -55,9 +55,9 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(division, "BLOCK", 3)
     one_at_a_time = threading.Lock()  # threads share the state of torch's random numbers
 
-    def find_controls(*given: Any, twins: Any = blocks.find_controls) -> Any:
+    def find_controls(*arguments: Any, twins: Any = blocks.find_controls) -> Any:
         with one_at_a_time:
-            return twins(*given)
+            return twins(*arguments)
 
     monkeypatch.setattr(blocks, "find_controls", find_controls)
 
@@ -76,62 +76,62 @@ def extract(model: Any, out: Path, resume: bool = False, data: Any = None) -> An
 
 
 @pytest.fixture(scope="module")
-def whole(model, tmp_path_factory) -> dict[str, bytes]:
+def single_store(model, tmp_path_factory) -> dict[str, bytes]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(division, "BLOCK", 3)
         return contents(extract(model, tmp_path_factory.mktemp("whole") / "store").path)
 
 
-def run_ranks(model: Any, out: Path, count: int, monkeypatch, some=None, resume=False) -> list:
+def run_ranks(model: Any, out: Path, count: int, monkeypatch, selected=None, resume=False) -> list:
     """What came of the processes (here threads, each with its own model) with these ranks."""
     places = {str(rank): Ranks(rank, count, rank) for rank in range(count)}
     monkeypatch.setattr(Ranks, "of", lambda: places[threading.current_thread().name])
-    found: list[Any] = [None] * count
+    results: list[Any] = [None] * count
 
     def work(rank: int) -> None:
         try:
-            found[rank] = extract(copy.deepcopy(model), out, resume)
+            results[rank] = extract(copy.deepcopy(model), out, resume)
         except (Killed, InputError, AssertionError, ValueError) as error:
-            found[rank] = error
+            results[rank] = error
 
-    ranks = range(count) if some is None else some
+    ranks = range(count) if selected is None else selected
     threads = [
         threading.Thread(target=work, args=(rank,), name=str(rank), daemon=True) for rank in ranks
     ]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join(timeout=300)  # a process whose fellow died waits for ever
-    return found
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=300)  # a process whose fellow died waits for ever
+    return results
 
 
 @pytest.mark.parametrize("count", [2, 4])
-def test_processes_write_the_store_of_one(model, whole, tmp_path, monkeypatch, count):
-    found = run_ranks(model, tmp_path / "store", count, monkeypatch)
-    assert {getattr(each, "samples", each) for each in found} == {13}
-    assert contents(tmp_path / "store") == whole
+def test_processes_write_the_store_of_one(model, single_store, tmp_path, monkeypatch, count):
+    results = run_ranks(model, tmp_path / "store", count, monkeypatch)
+    assert {getattr(store, "samples", store) for store in results} == {13}
+    assert contents(tmp_path / "store") == single_store
     assert [p.name for p in tmp_path.iterdir()] == ["store"]  # no part is left
 
 
-def test_a_killed_process_goes_on(model, whole, tmp_path, monkeypatch):
-    append, written = extractions.StoreWriter.append, []
+def test_a_killed_process_goes_on(model, single_store, tmp_path, monkeypatch):
+    append, appended = extractions.StoreWriter.append, []
 
     def until(self, *args):
-        if len(written) == 1:
+        if len(appended) == 1:
             raise Killed
-        written.append(append(self, *args))
+        appended.append(append(self, *args))
 
     with monkeypatch.context() as patch:
         patch.setattr(extractions.StoreWriter, "append", until)
-        found = run_ranks(model, tmp_path / "store", 2, monkeypatch, some=[1])
-    assert isinstance(found[1], Killed)
+        results = run_ranks(model, tmp_path / "store", 2, monkeypatch, selected=[1])
+    assert isinstance(results[1], Killed)
     assert not (tmp_path / "store").exists()  # readers see a whole store or none
-    refused = run_ranks(model, tmp_path / "store", 2, monkeypatch, some=[1])
+    refused = run_ranks(model, tmp_path / "store", 2, monkeypatch, selected=[1])
     assert "go on with --resume" in str(refused[1])
-    found = run_ranks(model, tmp_path / "store", 2, monkeypatch, resume=True)
-    assert contents(tmp_path / "store") == whole
-    again = run_ranks(model, tmp_path / "store", 2, monkeypatch, resume=True, some=[0])
-    assert again[0].samples == 13
+    results = run_ranks(model, tmp_path / "store", 2, monkeypatch, resume=True)
+    assert contents(tmp_path / "store") == single_store
+    reopened = run_ranks(model, tmp_path / "store", 2, monkeypatch, resume=True, selected=[0])
+    assert reopened[0].samples == 13
     assert "holds a store, complete" in str(
         run_ranks(model, tmp_path / "store", 2, monkeypatch, [0])[0]
     )
@@ -157,8 +157,8 @@ def test_ranges_are_of_whole_blocks():
     assert cut_ranges([0, 4, 8, 10], 13, 2) == [range(8), range(8, 13)]
     assert cut_ranges([0], 3, 2) == [range(3), range(3, 3)]  # one block: nothing to share
     for count in range(1, 9):
-        found = cut_ranges([0, 4, 5, 9], 11, count)
-        assert [i for each in found for i in each] == list(range(11))
+        ranges = cut_ranges([0, 4, 5, 9], 11, count)
+        assert [i for samples in ranges for i in samples] == list(range(11))
 
 
 def test_the_starters_say_who_a_process_is():
@@ -169,7 +169,7 @@ def test_the_starters_say_who_a_process_is():
     assert (
         Ranks.of({"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}) == Ranks()
     )  # a job's script, no srun
-    assert [Ranks(5, 8, 1).place(each) for each in ("cuda", "cuda:0", "cpu")] == [
+    assert [Ranks(5, 8, 1).place(device) for device in ("cuda", "cuda:0", "cpu")] == [
         "cuda:1", "cuda:0", "cpu"
     ]  # fmt: skip
     assert Ranks().place("cuda") == "cuda"

@@ -15,7 +15,7 @@ from tprprobe.examination import PAIRS
 ROOT = Path(__file__).parents[2]
 MINILM = ROOT / "models/real/minilm"  # where `python -m studies.real fetch minilm` puts it
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```", re.DOTALL | re.MULTILINE)
-LEFT = (
+OUTPUTS = (
     "runs/minilm/report.html",
     "runs/mixed-names/naming.json",
     "roles.pdf",
@@ -32,7 +32,7 @@ def folder(tmp_path):
     if MINILM.is_dir():
         place.symlink_to(MINILM)
     else:
-        sentences = [each.source for each in load_data(PAIRS, n=200)]
+        sentences = [example.source for example in load_data(PAIRS, n=200)]
         symbols = save_tokenizer("wordpiece", place, sentences, "bert")
         build_foreign("bert", symbols).save_pretrained(place)
     return tmp_path
@@ -48,7 +48,9 @@ def test_the_examples_run_as_they_stand(folder):
     env = os.environ | {"PATH": path, "HF_HUB_OFFLINE": "1"}
     for language, code in blocks:
         shell = ["bash", "-e", "-c"] if language == "sh" else [sys.executable, "-c"]
-        done = subprocess.run([*shell, code], cwd=folder, env=env, capture_output=True, text=True)
-        assert done.returncode == 0, f"{code}\n{done.stdout}{done.stderr}"
-        assert "Traceback" not in done.stderr
-    assert all((folder / name).is_file() for name in LEFT)
+        process = subprocess.run(
+            [*shell, code], cwd=folder, env=env, capture_output=True, text=True
+        )
+        assert process.returncode == 0, f"{code}\n{process.stdout}{process.stderr}"
+        assert "Traceback" not in process.stderr
+    assert all((folder / name).is_file() for name in OUTPUTS)

@@ -165,6 +165,8 @@ def test_recipes_are_shipped():
     presets = {path.parent.name for path in SHIPPED} & {*list_presets()}
     by_data = {"tpgn", "cnn-lstm"}
     by_task = {
-        name for name, of in list_presets().items() if of.settings["architecture"] == "bottleneck"
+        name
+        for name, preset in list_presets().items()
+        if preset.settings["architecture"] == "bottleneck"
     }
     assert presets >= {*list_presets()} - by_data - by_task

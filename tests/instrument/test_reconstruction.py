@@ -37,8 +37,8 @@ def made(path, rows, maps, lengths, questions=None, control=None):
     sample = np.repeat(np.arange(len(lengths)), lengths)
     table = pd.DataFrame({"side": "source", "sample": sample, "token": "x"})
     table["position"] = np.arange(len(sample)) - bounds[sample]
-    named = np.arange(len(lengths)) if questions is None else np.array(questions)
-    table["question"] = [str(named[s]) for s in sample]
+    question_ids = np.arange(len(lengths)) if questions is None else np.array(questions)
+    table["question"] = [str(question_ids[s]) for s in sample]
     values = np.einsum("hdk,td->thk", maps.transpose(0, 1, 2), rows)
     writer.append(dict(zip(sites, (rows, values, rows[:, ::-1]), strict=True)), table)
     writer.finish()
@@ -95,8 +95,8 @@ def test_held_out_error_is_that_of_scikit_learn(planted):
     split = layers.split_questions(store.tokens_of("encoder.0.self.value"), 0)
     train, test = rows[~split.held_out], rows[split.held_out]
     for head in range(HEADS):
-        fitted = LinearRegression().fit(train @ maps[head], train)
-        error = np.square(test - fitted.predict(test @ maps[head])).mean()
+        regression = LinearRegression().fit(train @ maps[head], train)
+        error = np.square(test - regression.predict(test @ maps[head])).mean()
         row = pick(table, predictor="head", head=head, penalty="none", split="held_out", **ALL)
         assert row.mse == pytest.approx(error, abs=1e-9)
         assert row.mse_low < row.mse < row.mse_high
@@ -113,17 +113,19 @@ def test_penalty_is_the_best_of_scikit_learns_cross_validation(planted):
         for strength in affine.STRENGTHS:
             error = 0.0
             for fold in range(affine.FOLDS):
-                rest = train & (folds != fold)
-                mean_eigenvalue = np.square(v[rest] - v[rest].mean(0)).sum() / WIDTH
-                ridge = Ridge(strength * mean_eigenvalue, solver="svd").fit(v[rest], rows[rest])
+                is_train = train & (folds != fold)
+                mean_eigenvalue = np.square(v[is_train] - v[is_train].mean(0)).sum() / WIDTH
+                ridge = Ridge(strength * mean_eigenvalue, solver="svd").fit(
+                    v[is_train], rows[is_train]
+                )
                 error += np.square(ridge.predict(v[folds == fold]) - rows[folds == fold]).sum()
             errors.append(error)
         centered = v[train] - v[train].mean(0)
         best = affine.STRENGTHS[int(np.argmin(errors))] * np.square(centered).sum() / WIDTH
         row = pick(table, predictor="head", head=head, penalty="cv", split="held_out")
         assert row.alpha == pytest.approx(best, abs=1e-9)
-        fitted = Ridge(best, solver="svd").fit(v[train], rows[train])
-        error = np.square(fitted.predict(v[~train]) - rows[~train]).mean()
+        regression = Ridge(best, solver="svd").fit(v[train], rows[train])
+        error = np.square(regression.predict(v[~train]) - rows[~train]).mean()
         assert row.mse == pytest.approx(error, abs=1e-9)
 
 
@@ -131,11 +133,11 @@ def test_paper_reading_is_the_in_sample_fit_of_100(planted):
     store, rows, maps, table = planted
     split = layers.split_questions(store.tokens_of("encoder.0.self.value"), 0)
     for unit in ("question", "position"):
-        chosen = rows[split.sweeps[unit] == 0]
+        sample = rows[split.sweeps[unit] == 0]
         expected = []
         for head in range(HEADS):
-            fitted = LinearRegression().fit(chosen @ maps[head], chosen)
-            expected.append(np.square(chosen - fitted.predict(chosen @ maps[head])).mean())
+            regression = LinearRegression().fit(sample @ maps[head], sample)
+            expected.append(np.square(sample - regression.predict(sample @ maps[head])).mean())
         row = pick(table, predictor="heads", unit=unit, n=100, split="in_sample")
         assert row.mse == pytest.approx(np.mean(expected), abs=1e-9)
         assert row.mse_low < row.mse < row.mse_high
@@ -171,15 +173,17 @@ def test_no_linear_code_beats_pca_and_enough_rank_loses_nothing(seed, rank):
     rows, maps, _ = draw(seed, n=30, rank=rank)
     vectors = np.concatenate([rows @ maps[0], rows], axis=1)
     moments, target = Moments.of(vectors), slice(WIDTH, WIDTH + D_MODEL)
-    (fitted,) = affine.fit_affine(moments, slice(0, WIDTH), target)
+    (affine_code,) = affine.fit_affine(moments, slice(0, WIDTH), target)
     best = affine.fit_principal(moments, target, WIDTH)
     total = np.square(rows - rows.mean(0)).sum()
-    assert best.total(moments) <= fitted.total(moments) + 1e-9 * total
-    assert fitted.total(moments) == pytest.approx(fitted.errors(vectors).sum(), abs=1e-9 * total)
+    assert best.total(moments) <= affine_code.total(moments) + 1e-9 * total
+    assert affine_code.total(moments) == pytest.approx(
+        affine_code.errors(vectors).sum(), abs=1e-9 * total
+    )
     if rank <= WIDTH:
-        assert fitted.total(moments) < 1e-9 * total
+        assert affine_code.total(moments) < 1e-9 * total
     scatter = moments.scatter[target, target]
-    assert fitted.total(moments) == pytest.approx(floor(scatter, maps[0]), abs=1e-6 * total)
+    assert affine_code.total(moments) == pytest.approx(floor(scatter, maps[0]), abs=1e-6 * total)
 
 
 @given(st.integers(0, 2**20), st.lists(st.integers(0, 3), min_size=1, max_size=30))
@@ -188,19 +192,19 @@ def test_moments_of_parts_add_up(seed, labels):
     vectors = 1e3 + np.random.default_rng(seed).normal(size=(len(labels), 3))
     labels = np.array(labels)
     cuts = [slice(i, i + 7) for i in range(0, len(labels), 7)]
-    found = [
-        {("made", int(label)): Moments.of(vectors[cut][labels[cut] == label])}
-        for cut in cuts
-        for label in np.unique(labels[cut])
+    moments_of_parts = [
+        {("made", int(label)): Moments.of(vectors[rows][labels[rows] == label])}
+        for rows in cuts
+        for label in np.unique(labels[rows])
     ]
-    parts = reduce(merge, found)
+    merged = reduce(merge, moments_of_parts)
     for label in np.unique(labels):
-        mine, part = vectors[labels == label], parts["made", int(label)]
-        assert part.count == len(mine)
-        np.testing.assert_allclose(part.mean, mine.mean(0))
-        expected = len(mine) * np.cov(mine.T, bias=True)
-        np.testing.assert_allclose(part.scatter, expected, atol=1e-8)
-    assert sum(part.count for part in parts.values()) == len(labels)
+        vectors_of_label, moments = vectors[labels == label], merged["made", int(label)]
+        assert moments.count == len(vectors_of_label)
+        np.testing.assert_allclose(moments.mean, vectors_of_label.mean(0))
+        expected = len(vectors_of_label) * np.cov(vectors_of_label.T, bias=True)
+        np.testing.assert_allclose(moments.scatter, expected, atol=1e-8)
+    assert sum(moments.count for moments in merged.values()) == len(labels)
 
 
 def test_same_question_is_never_on_both_sides(tmp_path):
@@ -221,11 +225,11 @@ def test_untrained_twin_stands_beside_it(tmp_path):
     noise = np.random.default_rng(1).normal(size=rows.shape)
     table = reconstruct(made(tmp_path / "both", rows, maps, lengths, control=noise))
     trained, untrained = table[~table["untrained"]], table[table["untrained"]]
-    alone = reconstruct(made(tmp_path / "alone", rows, maps, lengths))
-    assert not alone["untrained"].any()
-    np.testing.assert_allclose(trained["mse"], alone["mse"])
-    other = reconstruct(made(tmp_path / "other", noise, maps, lengths))
-    np.testing.assert_allclose(untrained["mse"], other["mse"])
+    without_twin = reconstruct(made(tmp_path / "alone", rows, maps, lengths))
+    assert not without_twin["untrained"].any()
+    np.testing.assert_allclose(trained["mse"], without_twin["mse"])
+    of_noise = reconstruct(made(tmp_path / "other", noise, maps, lengths))
+    np.testing.assert_allclose(untrained["mse"], of_noise["mse"])
 
 
 def test_targets(tmp_path):
@@ -256,35 +260,35 @@ def test_streamed_in_blocks_with_memory_for_a_few(tmp_path, monkeypatch):
     assert store.summary["bytes"].sum() > 38e6
     assert peak < 16e6
     monkeypatch.setattr(layers, "ROWS_PER_BLOCK", 5000)
-    again = reconstruct(store, layer=0)
+    repeated = reconstruct(store, layer=0)
     for name in ("mse", "mse_low", "r2_high", "alpha"):
-        np.testing.assert_allclose(table[name], again[name], rtol=1e-9)
+        np.testing.assert_allclose(table[name], repeated[name], rtol=1e-9)
 
 
 def test_bad_input_is_one_line(tmp_path):
     rows, maps, lengths = draw(n=30)
     store = made(tmp_path / "store", rows, maps, lengths)
-    for settings_, said in (
+    for settings_, message in (
         ({"layer": 7}, "unknown site 'encoder.7.self.value'"),
         ({"target": "hiden"}, "unknown target 'hiden'; did you mean 'hidden'"),
     ):
-        with pytest.raises(InputError, match=said) as error:
+        with pytest.raises(InputError, match=message) as error:
             reconstruct(store, **settings_)
         assert "\n" not in str(error.value)
-    few = made(tmp_path / "few", rows[: lengths[:10].sum()], maps, lengths[:10])
+    small_store = made(tmp_path / "few", rows[: lengths[:10].sum()], maps, lengths[:10])
     with pytest.raises(InputError, match=r"10 different documents .*: extract 20 or more"):
-        reconstruct(few)
+        reconstruct(small_store)
 
 
 def test_the_affine_map_is_a_regressor_of_scikit_learn():
     results = check_estimator(AffineMap(), on_fail=None, on_skip=None)
-    failed = {each["check_name"] for each in results if each["status"] == "failed"}
+    failed = {result["check_name"] for result in results if result["status"] == "failed"}
     assert failed <= {"check_do_not_raise_errors_in_init_or_set_params"}  # the tests check types
     assert len(results) > 30
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 5)), rng.normal(size=(60, 3))
-    ours = AffineMap(0.1).fit(X, y)
-    np.testing.assert_allclose(ours.predict(X), Ridge(ours.alpha_).fit(X, y).predict(X))
+    fit = AffineMap(0.1).fit(X, y)
+    np.testing.assert_allclose(fit.predict(X), Ridge(fit.alpha_).fit(X, y).predict(X))
     plain = AffineMap(0.0).fit(X, y[:, 0])
     np.testing.assert_allclose(plain.predict(X), LinearRegression().fit(X, y[:, 0]).predict(X))
     leading = X[:, :1] @ rng.normal(size=(1, 3)) + 0.01 * y

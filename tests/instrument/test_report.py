@@ -104,8 +104,8 @@ def test_numbers_are_rounded_and_set_to_the_right(tmp_path, sections):
 
 
 def test_same_sections_same_bytes(tmp_path, sections):
-    one = write_report(tmp_path / "1", "T", "L", sections).read_bytes()
-    assert write_report(tmp_path / "2", "T", "L", sections).read_bytes() == one
+    content = write_report(tmp_path / "1", "T", "L", sections).read_bytes()
+    assert write_report(tmp_path / "2", "T", "L", sections).read_bytes() == content
 
 
 def test_report_of_a_run_has_every_figure_of_it(tmp_path):
@@ -130,18 +130,18 @@ def test_report_of_a_run_has_every_figure_of_it(tmp_path):
 def test_report_of_a_store_leaves_out_what_is_of_others(tmp_path):
     run = tmp_path / "runs"
     model = {"name": "own", "sha256": "of own"}
-    store, other = plant(run / "a", 6, model=model), plant(run / "b", 6, seed=1)
-    for name, each in (("clusters-a", store), ("clusters-b", other)):
-        save_clusters([cluster(each, LAST, head=0, k=4, n_seeds=2)], run / name, each)
+    store, second_store = plant(run / "a", 6, model=model), plant(run / "b", 6, seed=1)
+    for name, planted in (("clusters-a", store), ("clusters-b", second_store)):
+        save_clusters([cluster(planted, LAST, head=0, k=4, n_seeds=2)], run / name, planted)
     write_evaluation(run / "eval-a", "own", sha256="of own")
     write_evaluation(run / "eval-b", "other", sha256="of other")
     write_evaluation(run / "eval-old", "unsaid")
-    shown = Page(report_run(run)).shown
-    assert "Left out, as they are of other stores: clusters-b, eval-b." in shown
-    assert "Left out, as they do not say of which store they are: eval-old." in shown
-    assert shown.count("stability (ARI of seeds)") == 1
-    assert "other" not in shown.split("Exact match averaged")[1].split("Role clusters")[0]
-    assert "own" in shown
+    text = Page(report_run(run)).shown
+    assert "Left out, as they are of other stores: clusters-b, eval-b." in text
+    assert "Left out, as they do not say of which store they are: eval-old." in text
+    assert text.count("stability (ARI of seeds)") == 1
+    assert "other" not in text.split("Exact match averaged")[1].split("Role clusters")[0]
+    assert "own" in text
 
 
 def test_report_of_only_a_log_elsewhere(tmp_path):
@@ -160,10 +160,10 @@ def test_report_is_a_file_of_that_name(tmp_path):
 
 def test_figures_that_do_not_concern_a_store_are_not_listed(tmp_path):
     plant_captions(tmp_path / "store", 60)
-    shown = Page(report_run(tmp_path)).shown
-    assert "Unbinding vectors of nouns" in shown
-    assert "unknown site" not in shown
-    assert "Role clusters" not in shown
+    text = Page(report_run(tmp_path)).shown
+    assert "Unbinding vectors of nouns" in text
+    assert "unknown site" not in text
+    assert "Role clusters" not in text
 
 
 def test_report_of_nothing_is_refused(tmp_path):

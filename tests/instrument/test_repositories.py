@@ -68,8 +68,8 @@ def viewed(folder: Path) -> dict[str, pd.DataFrame]:
     """The tables that a viewer shows, as the card's configurations name them."""
     card = DatasetCard((folder / "README.md").read_text("utf-8"))
     return {
-        each["config_name"]: pd.read_parquet(folder / each["data_files"])
-        for each in card.data.to_dict()["configs"]
+        config["config_name"]: pd.read_parquet(folder / config["data_files"])
+        for config in card.data.to_dict()["configs"]
     }
 
 
@@ -78,12 +78,12 @@ def test_a_store_that_is_pushed_is_loaded_by_name(hub, store):
     address = tp.push_to_hub(store.path, "owner/vectors", private=True)
     assert address == "https://hub/datasets/owner/vectors"
     assert before == {file: file.read_bytes() for file in store.path.rglob("*") if file.is_file()}
-    again = tp.open_store("hub:owner/vectors")
-    assert again.fingerprint == store.fingerprint
-    assert not verify(again.path).damage
+    downloaded = tp.open_store("hub:owner/vectors")
+    assert downloaded.fingerprint == store.fingerprint
+    assert not verify(downloaded.path).damage
     for site in (ROLE, HIDDEN):
-        assert (again.read(site) == store.read(site)).all()
-    assert (again.attention(MAPS, 3) == store.attention(MAPS, 3)).all()
+        assert (downloaded.read(site) == store.read(site)).all()
+    assert (downloaded.attention(MAPS, 3) == store.attention(MAPS, 3)).all()
 
 
 def test_its_viewer_shows_tokens_and_first_vectors(hub, store):
@@ -91,10 +91,10 @@ def test_its_viewer_shows_tokens_and_first_vectors(hub, store):
     tables = viewed(hub / "dataset" / "owner" / "vectors")
     assert [*tables] == ["tokens", "vectors"]
     pd.testing.assert_frame_equal(tables["tokens"], store.tokens)
-    shown = tables["vectors"].query("site == @ROLE")
-    assert len(shown) == 64
-    assert (np.stack(shown["vector"].tolist()) == store.read(ROLE)[:64].reshape(64, 6)).all()
-    assert shown["token"].tolist() == [*"abcde"] * 12 + [*"abcd"]
+    vector_rows = tables["vectors"].query("site == @ROLE")
+    assert len(vector_rows) == 64
+    assert (np.stack(vector_rows["vector"].tolist()) == store.read(ROLE)[:64].reshape(64, 6)).all()
+    assert vector_rows["token"].tolist() == [*"abcde"] * 12 + [*"abcd"]
     card = (hub / "dataset" / "owner" / "vectors" / "README.md").read_text("utf-8")
     for words in ("`tiny` on `made`, split `test`: 20 samples, 100 tokens, 3 sites", "| bfloat16 | lz4 |",
                   'tp.open_store("hub:owner/vectors")'):  # fmt: skip
@@ -115,10 +115,10 @@ def test_a_finished_run_is_pushed_with_its_tables_and_loaded(hub, store, tmp_pat
     tables = viewed(hub / "dataset" / "owner" / "run")
     assert {"clusters-clusters", "clusters-labels", "scores-reconstruction"} <= tables.keys()
     assert tables["scores-reconstruction"]["r2"].tolist() == [0.5]
-    found = tp.load_run("hub:owner/run")
-    assert [*found] == ["clusters", "scores"]
-    assert (found["clusters"][0].labels == roles.labels).all()
-    assert found["scores"]["r2"].tolist() == [0.5]
+    loaded = tp.load_run("hub:owner/run")
+    assert [*loaded] == ["clusters", "scores"]
+    assert (loaded["clusters"][0].labels == roles.labels).all()
+    assert loaded["scores"]["r2"].tolist() == [0.5]
 
 
 def test_what_cannot_be_shared_is_told(hub, store, tmp_path):

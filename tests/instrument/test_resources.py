@@ -30,8 +30,10 @@ def run(monkeypatch, capsys) -> Callable[..., tuple[int, list[str]]]:
         monkeypatch.setattr(sys, "argv", ["tprprobe", *map(str, words)])
         with pytest.raises(SystemExit) as ended:
             main()
-        said = capsys.readouterr().err.splitlines()
-        return int(ended.value.code or 0), [line for line in said if line.startswith("tprprobe:")]
+        messages = capsys.readouterr().err.splitlines()
+        return int(ended.value.code or 0), [
+            line for line in messages if line.startswith("tprprobe:")
+        ]
 
     return call
 
@@ -46,9 +48,9 @@ def test_a_file_that_cannot_grow_is_one_line_and_the_run_goes_on(
 ):
     words = _extract(checkpoint, questions, tmp_path / "store")
     with files_of_at_most(3000):
-        code, said = run(*words)
+        code, messages = run(*words)
     assert code == 2
-    assert len(said) == 1, said
+    assert len(messages) == 1, messages
     assert not list(tmp_path.rglob("*.partial.*"))
     begun = (tmp_path / "store").exists()
     assert run(*words, *(["--resume"] if begun else [])) == (0, [])
@@ -59,9 +61,9 @@ def test_an_analysis_that_cannot_be_written_is_one_line(run, tmp_path):
     store = plant(tmp_path / "store", 12).path
     words = ["cluster", store, "--site", LAST, "--head", 0, "--k", 3, "--out", tmp_path / "out"]
     with files_of_at_most(500):
-        code, said = run(*words)
-    assert (code, len(said)) == (2, 1)
-    assert "cannot write" in said[0]
+        code, messages = run(*words)
+    assert (code, len(messages)) == (2, 1)
+    assert "cannot write" in messages[0]
     assert not (tmp_path / "out").exists()
     assert run(*words)[0] == 0
 
@@ -77,8 +79,8 @@ def test_folders_that_cannot_be_written_are_one_line(run, checkpoint, questions,
             ["name", store, "--site", LAST, "--k", 3, "--out", Path(out, "n")],
             ["export", store, Path(out, "e.npz")],
         ):
-            code, said = run(*words)
-            assert (code, len(said)) == (2, 1), (words, said)
+            code, messages = run(*words)
+            assert (code, len(messages)) == (2, 1), (words, messages)
     assert {path.name for path in tmp_path.iterdir()} == {"store", "a file"}
 
 
@@ -105,7 +107,7 @@ def test_names_that_are_written_are_names_on_windows_too(run, checkpoint, questi
     )
     names = {path.name for path in tmp_path.rglob("*")}
     assert len(names) > 20
-    assert not [each for each in names if set(each) & set('<>:"|?*\\') or each[-1] in ". "]
+    assert not [name for name in names if set(name) & set('<>:"|?*\\') or name[-1] in ". "]
 
 
 @pytest.mark.parametrize(
@@ -121,9 +123,9 @@ def test_too_little_memory_is_one_line(run, tmp_path, monkeypatch, error):
         raise error
 
     monkeypatch.setattr("tprprobe.store.open_store", fail)
-    code, said = run("export", tmp_path, tmp_path / "e.npz")
-    assert (code, len(said)) == (2, 1)
-    assert "the memory here does not suffice" in said[0]
+    code, messages = run("export", tmp_path, tmp_path / "e.npz")
+    assert (code, len(messages)) == (2, 1)
+    assert "the memory here does not suffice" in messages[0]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits addresses as Linux does")
@@ -140,13 +142,13 @@ def test_a_sound_store_that_memory_cannot_hold_is_not_called_damaged(tmp_path):
     writer.finish()
     words = ["cluster", tmp_path / "store", "--site", site, "--k", 3, "--out", tmp_path / "out"]
     size = 1200 * 2**20  # what torch maps, and less than the vectors beside it
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "tprprobe", *map(str, words)], capture_output=True, text=True, check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)),
     )  # fmt: skip
-    said = [line for line in done.stderr.splitlines() if line.startswith("tprprobe:")]
-    assert (done.returncode, len(said)) == (2, 1), done.stderr
-    assert "the memory here does not suffice" in said[0]
+    messages = [line for line in process.stderr.splitlines() if line.startswith("tprprobe:")]
+    assert (process.returncode, len(messages)) == (2, 1), process.stderr
+    assert "the memory here does not suffice" in messages[0]
     assert not (tmp_path / "out").exists()
     assert open_store(tmp_path / "store").samples == 4
 
@@ -165,21 +167,21 @@ def test_a_sound_store_that_memory_cannot_hold_is_not_called_damaged(tmp_path):
 )
 def test_a_command_runs_in_two_gigabytes(words, tmp_path):
     plant(tmp_path / "store", 400)
-    given = [str(word).replace("OUT", str(tmp_path)) for word in words]
-    done = subprocess.run(
-        [sys.executable, "-m", "tprprobe", *given], capture_output=True, text=True, check=False,
+    arguments = [str(word).replace("OUT", str(tmp_path)) for word in words]
+    process = subprocess.run(
+        [sys.executable, "-m", "tprprobe", *arguments], capture_output=True, text=True, check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (BUDGET, BUDGET)),
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
 
 
 def test_odd_names_are_names(run, checkpoint, questions, tmp_path):
     folder = tmp_path / ODD
     assert run(*_extract(checkpoint, questions, folder / "store")) == (0, [])
     assert run("inspect", folder / "store", "--verify")[0] == 0
-    code, said = run("inspect", folder / "none")
-    assert (code, len(said)) == (2, 1)
-    assert r"a b\nc é 角" in said[0]
+    code, messages = run("inspect", folder / "none")
+    assert (code, len(messages)) == (2, 1)
+    assert r"a b\nc é 角" in messages[0]
 
 
 def test_a_name_that_is_too_long_is_one_line(run, checkpoint, questions, tmp_path):
@@ -187,13 +189,13 @@ def test_a_name_that_is_too_long_is_one_line(run, checkpoint, questions, tmp_pat
         ["inspect", tmp_path / ("x" * 300)],
         _extract(checkpoint, questions, tmp_path / ("x" * 300)),
     ):
-        code, said = run(*words)
-        assert (code, len(said)) == (2, 1), said
+        code, messages = run(*words)
+        assert (code, len(messages)) == (2, 1), messages
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "message"),
     [
         (
             MemoryError("Unable to allocate 1.5 MiB for an array"),
@@ -208,8 +210,8 @@ def test_a_name_that_is_too_long_is_one_line(run, checkpoint, questions, tmp_pat
         (ValueError("wrong number"), "it is damaged"),
     ],
 )
-def test_too_little_memory_is_no_damage_unless_a_file_claims_what_no_machine_has(error, said):
-    with pytest.raises(InputError, match=said), as_input_error("it is damaged"):
+def test_too_little_memory_is_no_damage_unless_a_file_claims_what_no_machine_has(error, message):
+    with pytest.raises(InputError, match=message), as_input_error("it is damaged"):
         raise error
 
 

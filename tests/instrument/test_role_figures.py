@@ -21,7 +21,7 @@ from tprprobe.figures.tables import Table
 def run(tmp_path_factory):
     """Decompositions and a search of vectors that are bound by left*right."""
     root = tmp_path_factory.mktemp("figures")
-    store = plant_bindings(root / "store", both, n=250, noise=0.3, twin=True)
+    store = plant_bindings(root / "store", both, n=160, noise=0.3, twin=True)
     decompose_all(store, STATE, ["left", "left*right"], root / "decomposed", rank="4x3")
     decompose_all(store, STATE, ["left"], root / "unwithheld", family="additive", withheld=0.0)
     search_all(store, STATE, root / "roles", fields=["left", "right"])
@@ -40,7 +40,7 @@ def test_the_table_shows_every_scheme_beside_its_controls(run):
     gain = float(re.search(r"\((.*)\)", right["+ bindings"])[1])
     steps = [float(right[name].split()[0]) for name in ("+ roles", "+ bindings")]
     assert gain == pytest.approx(steps[1] - steps[0], abs=2e-3)
-    assert re.match(r"0\.\d{3} \[", right["learnt"])
+    assert re.match(r"0\.\d{3} \[", right["learned"])
     assert re.search(r"the cheapest within its interval left\*right \(", table.caption)
     assert re.match(r"-?\d\.\d{3} \[", right["withheld"])
 
@@ -48,9 +48,9 @@ def test_the_table_shows_every_scheme_beside_its_controls(run):
 def test_steps_are_drawn_beside_those_of_the_twin(run):
     figure = catalogue.draw("decomposition-steps", decompositions=[run / "decomposed"])
     panel, baseline = figure.axes
-    assert [each.get_text() for each in panel.get_yticklabels()][:2] == ["left", "left*right"]
+    assert [label.get_text() for label in panel.get_yticklabels()][:2] == ["left", "left*right"]
     assert baseline.get_title(loc="left") == "baseline model"
-    gains = " ".join(each.get_text() for each in figure.texts).replace("\n", " ")
+    gains = " ".join(text.get_text() for text in figure.texts).replace("\n", " ")
     assert re.search(r"left: roles add .*, bindings add .*, learned [−\d]", gains)
     assert catalogue.find_figure("tpdn-table").name == "decomposition"
 
@@ -65,8 +65,8 @@ def test_a_control_that_says_nothing_is_left_out(run):
 def test_the_cheapest_scheme_is_not_the_best_one():
     rows = pd.DataFrame({"roles": ["a", "a*b", "c"], "r2": [0.80, 0.81, 0.1], "pairs": [10, 90, 3]})
     rows["r2_low"], rows["r2_high"] = rows["r2"] - 0.02, rows["r2"] + 0.02
-    told = summarize_cheapest("x", rows, "r2")
-    assert told == (
+    summary = summarize_cheapest("x", rows, "r2")
+    assert summary == (
         "x: best a*b (0.810, 90 pairs); the cheapest within its interval a (0.800, 10 pairs)."
     )
 
@@ -86,7 +86,7 @@ def test_withheld_pairs_stand_beside_held_out_sequences(run):
     [panel] = figure.axes
     _, names = panel.get_legend_handles_labels()
     assert names == ["held-out sequences", "those with a withheld pair"]
-    ticks = [each.get_text() for each in panel.get_yticklabels()]
+    ticks = [label.get_text() for label in panel.get_yticklabels()]
     assert "left*right: factored" in ticks
     assert len(ticks) == 6
     assert ticks[:3] == ["left: additive", "left: factored", "left: saturated"]
@@ -107,9 +107,9 @@ def test_a_search_shows_its_curve_what_it_found_and_its_controls(run):
 
 
 def test_a_folder_shows_what_it_holds(run):
-    found = catalogue.find_inputs(run)
-    assert found["roles"] == [run / "roles"]
-    assert found["decompositions"] == [run / "decomposed", run / "unwithheld"]
+    inputs = catalogue.find_inputs(run)
+    assert inputs["roles"] == [run / "roles"]
+    assert inputs["decompositions"] == [run / "decomposed", run / "unwithheld"]
 
 
 def test_files_by_their_endings(run, tmp_path):
@@ -126,12 +126,12 @@ def test_files_by_their_endings(run, tmp_path):
     assert len(pd.read_csv(table)) == 2
 
 
-def swapped(at, counterfactual, vectors="hidden", layer=-1):
+def swapped(place, counterfactual, vectors="hidden", layer=-1):
     row = {"subset": "answered", "kind": "argument", "model": "m", "vectors": vectors}
     row |= {
         "layer": layer,
         "head": -1,
-        "at": at,
+        "at": place,
         "n": 9,
         "original": 1 - counterfactual,
         "other": 0,
@@ -146,12 +146,12 @@ def test_surgery_is_drawn_from_a_folder_of_swaps(tmp_path):
         swapped("pair", 1, "question"),
         swapped("pair", 0.5, "role"),
     ]
-    rows += [swapped(at, 0.2, layer=0) for at in ("surgery", "surgery, random direction")]
+    rows += [swapped(place, 0.2, layer=0) for place in ("surgery", "surgery, random direction")]
     rows += [swapped("surgery", 0.6), swapped("surgery, wrong roles", 0.1)]
     pd.DataFrame(rows).to_csv(tmp_path / "swaps.csv", index=False)
     figure = catalogue.draw("surgery", swaps=[tmp_path])
     assert isinstance(figure, Figure)
-    ticks = [each.get_text() for each in figure.axes[0].get_yticklabels()]
+    ticks = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert ticks[:3] == [
         "m: no exchange",
         "m: the new question itself",

@@ -22,7 +22,7 @@ def right(fillers):
 
 
 def vowel(fillers):
-    return ["vowel" if (ord(each) + i) % 3 else "none" for i, each in enumerate(fillers)]
+    return ["vowel" if (ord(filler) + i) % 3 else "none" for i, filler in enumerate(fillers)]
 
 
 @pytest.mark.parametrize(
@@ -31,17 +31,17 @@ def vowel(fillers):
 )
 def test_planted_schemes_are_named(roles, name, tmp_path):
     store = plant_bindings(tmp_path / "store", roles, n=900, noise=0.7, ranks=(8, 8), seed=2)
-    found = tp.search_roles(store, STATE, FIELDS)
-    assert found.found == name
-    [row] = found.schemes[found.schemes["is_found"]].to_dict("records")
+    search = tp.search_roles(store, STATE, FIELDS)
+    assert search.found == name
+    [row] = search.schemes[search.schemes["is_found"]].to_dict("records")
     assert 0.4 < row["r2_low"] < row["r2"] < row["r2_high"]
     assert row["stability"] > 0.5
 
 
 def test_columns_are_fields_and_tokens_units(tmp_path):
     store = plant_bindings(tmp_path / "store", vowel, n=300, ranks=(8, 2), vowel=vowel)
-    found = tp.search_roles(store, HIDDEN, ["left", "right", "vowel"])
-    assert found.found == "vowel"
+    search = tp.search_roles(store, HIDDEN, ["left", "right", "vowel"])
+    assert search.found == "vowel"
 
 
 def test_fields_with_one_value_are_not_tried(tmp_path):
@@ -51,9 +51,9 @@ def test_fields_with_one_value_are_not_tried(tmp_path):
     store = plant_bindings(
         tmp_path / "store", vowel, n=300, ranks=(8, 2), vowel=vowel, same=constant
     )
-    tried = tp.search_roles(store, HIDDEN, ["same", "vowel"]).schemes["roles"]
-    assert "vowel" in set(tried)
-    assert not tried.str.contains("same").any()
+    schemes = tp.search_roles(store, HIDDEN, ["same", "vowel"]).schemes["roles"]
+    assert "vowel" in set(schemes)
+    assert not schemes.str.contains("same").any()
 
 
 def test_noise_has_no_structure(tmp_path):
@@ -68,8 +68,8 @@ def store(tmp_path_factory):
 
 
 def test_controls_find_nothing(store):
-    found = tp.search_roles(store, STATE, FIELDS)
-    controls = dict(zip(found.controls["control"], found.controls["roles"], strict=True))
+    search = tp.search_roles(store, STATE, FIELDS)
+    controls = dict(zip(search.controls["control"], search.controls["roles"], strict=True))
     assert controls == {
         "permuted fields": "bag",
         "null": "no structure",
@@ -90,10 +90,10 @@ def test_values_that_need_no_role_of_their_own_are_merged(tmp_path):
         return ["first", *["later"] * (len(fillers) - 1)]
 
     store = plant_bindings(tmp_path / "store", first, n=900, noise=0.5, ranks=(8, 2))
-    found = tp.search_roles(store, STATE, ["left"])
-    [row] = found.schemes[found.schemes["is_found"]].to_dict("records")
-    merged = [set(each.split(" = ")) for each in row["merged"].split("; ")]
-    assert not any("0" in each for each in merged)
+    search = tp.search_roles(store, STATE, ["left"])
+    [row] = search.schemes[search.schemes["is_found"]].to_dict("records")
+    merged = [set(names.split(" = ")) for names in row["merged"].split("; ")]
+    assert not any("0" in values for values in merged)
     assert max(map(len, merged)) >= 3
 
 
@@ -103,12 +103,12 @@ def test_the_code_length_is_that_of_the_evidence():
     vectors = counts @ rng.normal(size=(5, 3)) + rng.normal(size=(60, 3))
     from scipy.sparse import csr_array
 
-    found, _bias, price, shrunk = encode_shortest(csr_array(counts), vectors)
+    coefficients, _bias, price, shrunk = encode_shortest(csr_array(counts), vectors)
     x, e = counts - counts.mean(0), vectors - vectors.mean(0)
-    lam = shrunk / np.sum(found**2)
+    lam = shrunk / np.sum(coefficients**2)
     kernel = np.eye(60) + x @ x.T / lam  # of e under the prior, in units of the noise
     assert price == pytest.approx(np.linalg.slogdet(kernel)[1] / np.log(2) / 120)
-    left_over = np.sum((e - x @ found) ** 2) + shrunk
+    left_over = np.sum((e - x @ coefficients) ** 2) + shrunk
     assert left_over == pytest.approx(np.trace(e.T @ np.linalg.solve(kernel, e)))
 
 
@@ -123,7 +123,7 @@ def plant_vectors(path, make, n=600):
     """A store whose vectors are what ``make`` makes of a sequence, and a little noise."""
     store = plant_bindings(path / "other", left, n=n)
     fillers = store.tokens.groupby("sample")["token"].agg(list)
-    vectors = np.stack([make(each) for each in fillers])
+    vectors = np.stack([make(sequence) for sequence in fillers])
     vectors = vectors + 0.05 * np.random.default_rng(1).normal(size=vectors.shape)
     sites = {STATE: SiteSpec(("sample", "d_model"), (vectors.shape[1],))}
     writer = StoreWriter.create(path / "store", sites, {"model": {"name": "x"}, "data": "made"})
@@ -145,15 +145,15 @@ def test_a_bag_of_fillers_and_of_roles_is_not_bound(tmp_path):
         dict(zip("abcdefgh", rng.normal(size=(8, 8)), strict=True)),
     )
     store = plant_vectors(
-        tmp_path, lambda each: sum(of_filler[f] + of_place[i] for i, f in enumerate(each))
+        tmp_path, lambda sequence: sum(of_filler[f] + of_place[i] for i, f in enumerate(sequence))
     )
     assert tp.search_roles(store, STATE, ["left"]).found == "bag+(left)"
 
 
 def test_names_of_one_partition_share_its_stability(tmp_path):
     store = plant_bindings(tmp_path / "store", both, n=900, noise=0.7, ranks=(8, 8), seed=2)
-    found = tp.search_roles(store, STATE, ["left", "right", "length"]).schemes
-    alike = found[found["roles"].isin(["left*right", "left*length", "right*length"])]
+    schemes = tp.search_roles(store, STATE, ["left", "right", "length"]).schemes
+    alike = schemes[schemes["roles"].isin(["left*right", "left*length", "right*length"])]
     assert len(alike) == 3
     assert (alike["stability"] == alike["stability"].iloc[0]).all()
     assert alike["stability"].iloc[0] > 0.9
@@ -162,14 +162,14 @@ def test_names_of_one_partition_share_its_stability(tmp_path):
 def test_the_command_keeps_what_it_found(store, tmp_path):
     out = tmp_path / "out"
     args = ["roles", str(store.path), "--site", STATE, "--fields", "left", "--fields", "right"]
-    done = CliRunner().invoke(app, [*args, "--out", str(out), "--json"])
-    [told] = json.loads(done.stdout)
-    assert told["found"] == "left"
-    [kept] = load_roles(out)
-    assert kept.found == "left"
-    assert set(kept.controls["control"]) == {"permuted fields", "null", "untrained"}
-    again = CliRunner().invoke(app, [*args, "--out", str(out)])
-    assert isinstance(again.exception, tp.InputError)
+    result = CliRunner().invoke(app, [*args, "--out", str(out), "--json"])
+    [report] = json.loads(result.stdout)
+    assert report["found"] == "left"
+    [search] = load_roles(out)
+    assert search.found == "left"
+    assert set(search.controls["control"]) == {"permuted fields", "null", "untrained"}
+    repeated = CliRunner().invoke(app, [*args, "--out", str(out)])
+    assert isinstance(repeated.exception, tp.InputError)
     unknown = CliRunner().invoke(app, [*args, "--fields", "lefd", "--out", str(tmp_path / "no")])
     assert "did you mean" in str(unknown.exception)
     assert not (tmp_path / "no").exists()

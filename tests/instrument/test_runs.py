@@ -15,19 +15,19 @@ def begin(folder, resume=False, **changed):
 
 
 def test_parts_are_made_once_and_gone_at_the_end(tmp_path):
-    run, made = begin(tmp_path / "run"), []
+    run, numbers = begin(tmp_path / "run"), []
 
     def make(number):
-        made.append(number)
+        numbers.append(number)
         return {"table": pd.DataFrame({"n": [number]})}
 
-    parts = [run.part(str(n), lambda n=n: make(n)) for n in range(3)]
-    for part in [*parts, *parts]:
-        part.finish()
-    assert made == [0, 1, 2]
-    assert join_parts(parts, "table")["n"].tolist() == [0, 1, 2]
+    jobs = [run.part(str(n), lambda n=n: make(n)) for n in range(3)]
+    for job in [*jobs, *jobs]:
+        job.finish()
+    assert numbers == [0, 1, 2]
+    assert join_parts(jobs, "table")["n"].tolist() == [0, 1, 2]
     assert not begin(run.folder, resume=True).is_done
-    run.finish({"t.csv": join_parts(parts, "table")}, {"facts": 3})
+    run.finish({"t.csv": join_parts(jobs, "table")}, {"facts": 3})
     assert {path.name for path in run.folder.iterdir()} == {MANIFEST, "t.csv"}
     assert begin(run.folder, resume=True).is_done
 
@@ -63,14 +63,14 @@ def test_another_folder_is_refused_in_a_line(tmp_path):
 )
 def test_some_settings_may_grow(changed, grown, tmp_path):
     begin(tmp_path / "run")
-    given = (tmp_path / "run", SETTINGS | changed, True, MANIFEST)
+    arguments = (tmp_path / "run", SETTINGS | changed, True, MANIFEST)
     if grown:
-        KeptRun.open(*given, growing=("seeds", "variants"))
+        KeptRun.open(*arguments, growing=("seeds", "variants"))
         with pytest.raises(InputError, match="another run"):
             begin(tmp_path / "run", resume=True)
     else:
         with pytest.raises(InputError, match=r"another run \(its"):
-            KeptRun.open(*given, growing=("seeds", "variants"))
+            KeptRun.open(*arguments, growing=("seeds", "variants"))
 
 
 def test_without_a_folder_nothing_is_kept(tmp_path):

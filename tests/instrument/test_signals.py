@@ -31,15 +31,15 @@ WAIT = 60  # seconds, at most
 
 def _processes(group: int) -> list[int]:
     """The processes of a group that run, zombies aside."""
-    found = []
+    process_ids = []
     for file in Path("/proc").glob("[0-9]*/stat"):
         try:
-            state, _, of, *_ = file.read_text().rpartition(")")[2].split()
+            state, _, process_group, *_ = file.read_text().rpartition(")")[2].split()
         except OSError:  # it ended meanwhile
             continue
-        if int(of) == group and state != "Z":
-            found.append(int(file.parent.name))
-    return found
+        if int(process_group) == group and state != "Z":
+            process_ids.append(int(file.parent.name))
+    return process_ids
 
 
 def _heed() -> None:
@@ -63,13 +63,15 @@ def _stop(words: list[str], number: int, begun: Callable[[int], bool]) -> str:
     )  # fmt: skip
     _until(lambda: begun(process.pid) or process.poll() is not None)
     (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
-    _, said = process.communicate(timeout=WAIT)
+    _, output = process.communicate(timeout=WAIT)
     killed = number == signal.SIGKILL
-    assert process.returncode == (-number if killed else 128 + number), said
+    assert process.returncode == (-number if killed else 128 + number), output
     _until(lambda: not _processes(process.pid))
     assert not _processes(process.pid)
-    assert killed or "Traceback" not in said  # a process that was starting misses its killed parent
-    return "" if killed else said.splitlines()[-1]
+    assert (
+        killed or "Traceback" not in output
+    )  # a process that was starting misses its killed parent
+    return "" if killed else output.splitlines()[-1]
 
 
 def soaked(number: signal.Signals) -> Any:
@@ -81,9 +83,11 @@ def soaked(number: signal.Signals) -> Any:
 def test_a_stopped_extraction_says_how_to_go_on(tmp_path, number):
     out = tmp_path / "store"
     journal = out / "journal.json"
-    said = _stop([*EXTRACT, "--out", str(out)], number, lambda _: journal.exists())
-    assert said.startswith(f"tprprobe: stopped by {signal.Signals(number).name}: the same command")
-    assert "--resume" in said
+    message = _stop([*EXTRACT, "--out", str(out)], number, lambda _: journal.exists())
+    assert message.startswith(
+        f"tprprobe: stopped by {signal.Signals(number).name}: the same command"
+    )
+    assert "--resume" in message
     assert not [path for path in tmp_path.rglob("*") if ".partial." in path.name]
 
 
@@ -91,5 +95,5 @@ def test_a_stopped_extraction_says_how_to_go_on(tmp_path, number):
 def test_processes_that_make_data_end_with_the_command(tmp_path, number):
     (tmp_path / "r.toml").write_text(RECIPE)
     words = ["train", str(tmp_path / "r.toml"), "--out", str(tmp_path / "run")]
-    said = _stop(words, number, lambda group: len(_processes(group)) > 2)
-    assert number == signal.SIGKILL or "--resume" in said
+    message = _stop(words, number, lambda group: len(_processes(group)) > 2)
+    assert number == signal.SIGKILL or "--resume" in message

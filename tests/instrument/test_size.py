@@ -66,41 +66,43 @@ def test_weights_are_permuted_in_place_and_put_back(folders, small, monkeypatch)
         for name, weights in model.named_parameters():
             assert torch.equal(weights.flatten().sort()[0], before[name].flatten().sort()[0])
             assert weights.ndim < 2 or not torch.equal(weights, before[name])
-        states, wanted, read = map(states_of, (model, twin, on_disk))
-    assert all(torch.equal(states[name], wanted[name]) for name in wanted)
-    assert all(torch.equal(read[name], wanted[name]) for name in wanted)
+        states, twin_states, disk_states = map(states_of, (model, twin, on_disk))
+    assert all(torch.equal(states[name], twin_states[name]) for name in twin_states)
+    assert all(torch.equal(disk_states[name], twin_states[name]) for name in twin_states)
     assert all(torch.equal(weights, before[name]) for name, weights in model.state_dict().items())
 
 
 def test_a_pass_ends_behind_the_last_layer_that_is_read(folders):
     model = tp.load_model(f"hf:{folders['llama']}")
-    whole, layers, ran = states_of(model, "*.hidden"), model.module.base_model.layers, []
+    all_states, layers, ran = states_of(model, "*.hidden"), model.module.base_model.layers, []
     for number, layer in enumerate(layers):
         layer.register_forward_pre_hook(lambda *_, number=number: ran.append(number))
     source = torch.arange(4, 16).reshape(2, 6)
-    for site, wanted in (("layers.0.mlp", [0]), ("layers.1.mlp", [0, 1])):
+    for site, expected in (("layers.0.mlp", [0]), ("layers.1.mlp", [0, 1])):
         ran.clear()
         with tp.capture(model, [site, "layers.0.hidden"]) as states, torch.no_grad():
             model.run(source, source[:, :1])
-        assert ran == wanted
-        assert torch.equal(states["layers.0.hidden"], whole["layers.0.hidden"])
+        assert ran == expected
+        assert torch.equal(states["layers.0.hidden"], all_states["layers.0.hidden"])
 
 
 def test_a_pass_of_an_encoder_decoder_ends_behind_the_last_site_too(folders):
     model, ran = tp.load_model(f"hf:{folders['t5']}"), []
-    whole, source = states_of(model, "*.hidden"), torch.arange(4, 16).reshape(2, 6)
+    all_states, source = states_of(model, "*.hidden"), torch.arange(4, 16).reshape(2, 6)
     for name in ("encoder", "decoder"):
         for number, layer in enumerate(getattr(model.module, name).block):
-            layer.register_forward_pre_hook(lambda *_, at=f"{name}.{number}": ran.append(at))
-    for sites, last in (
+            layer.register_forward_pre_hook(lambda *_, place=f"{name}.{number}": ran.append(place))
+    for sites, final_layer in (
         (["encoder.0.hidden"], "encoder.0"),
         (["encoder.1.mlp", "decoder.0.hidden"], "decoder.0"),
     ):
         ran.clear()
         with tp.capture(model, sites) as states, torch.no_grad():
             model.run_for_sites(source, source[:, :4])
-        assert ran[-1] == last
-        assert all(torch.equal(states[name], whole[name]) for name in states if name in whole)
+        assert ran[-1] == final_layer
+        assert all(
+            torch.equal(states[name], all_states[name]) for name in states if name in all_states
+        )
     assert model.run(source, source[:, :4]).shape[:2] == (2, 4)
 
 
@@ -112,15 +114,15 @@ def test_states_of_what_a_causal_model_writes_are_stored(folders, tmp_path):
     ids_read = [model.read(text)[0].tolist() for text in TEXTS]
     start, ends = 0, {*model.config.ends}
     for sample, ids in enumerate(ids_read):
-        written = model.generate(torch.tensor([ids]), 5)[0].tolist()
-        written = written[: next((i + 1 for i, symbol in enumerate(written) if symbol in ends), 5)]
+        answer = model.generate(torch.tensor([ids]), 5)[0].tolist()
+        answer = answer[: next((i + 1 for i, symbol in enumerate(answer) if symbol in ends), 5)]
         is_sample = (store.tokens["side"] == "source") & (store.tokens["sample"] == sample)
         tokens = store.tokens[is_sample]
-        assert tokens["id"].tolist() == ids + written
-        assert tokens["written"].tolist() == [False] * len(ids) + [True] * len(written)
+        assert tokens["id"].tolist() == ids + answer
+        assert tokens["written"].tolist() == [False] * len(ids) + [True] * len(answer)
         assert (tokens.loc[tokens["written"], "word"] < 0).all()
         with tp.capture(model, "layers.1.hidden") as states, torch.no_grad():
-            model.run(torch.tensor([ids + written]), torch.zeros(1, 1).long())
+            model.run(torch.tensor([ids + answer]), torch.zeros(1, 1).long())
         stored = torch.tensor(store.read("layers.1.hidden")[start : start + len(tokens)])
         torch.testing.assert_close(stored, states["layers.1.hidden"][0], atol=1e-5, rtol=1e-4)
         start += len(tokens)
@@ -137,11 +139,11 @@ def test_weights_keep_the_type_of_the_checkpoint(folders, tmp_path, capsys):
     transformers.AutoModel.from_pretrained(folder, dtype=torch.bfloat16).save_pretrained(folder)
     capsys.readouterr()
     model = tp.load_model(f"hf:{folder}")
-    assert {each.dtype for each in model.parameters()} == {torch.bfloat16}
+    assert {weights.dtype for weights in model.parameters()} == {torch.bfloat16}
     assert "weights in bfloat16, the checkpoint's" in capsys.readouterr().err
     assert not model.needs_equal_lengths
     wide = tp.load_model(f"hf:{folder}", dtype="float32")
-    assert {each.dtype for each in wide.parameters()} == {torch.float32}
+    assert {weights.dtype for weights in wide.parameters()} == {torch.float32}
     assert "weights in" not in capsys.readouterr().err
 
 
@@ -159,9 +161,9 @@ def test_places_that_cannot_be_are_one_line(folders, tmp_path):
         tp.load_model("tpt-c-arithmetic", device_map="disk")
     with pytest.raises(InputError, match="are of trained models of transformers"):
         tp.load_model(f"untrained:{name}", device_map="disk")
-    placed = tmp_path / "map.json"
-    placed.write_text('{"model": "disk", "lm_head": "cpu"}')
-    assert states_of(tp.load_model(name, device_map=str(placed)))
+    device_map = tmp_path / "map.json"
+    device_map.write_text('{"model": "disk", "lm_head": "cpu"}')
+    assert states_of(tp.load_model(name, device_map=str(device_map)))
 
 
 def test_an_extraction_takes_what_the_forecast_says(folders, tmp_path, capsys):
@@ -169,8 +171,8 @@ def test_an_extraction_takes_what_the_forecast_says(folders, tmp_path, capsys):
     expected = forecast(model, TEXTS * 50, ["*.hidden", "*.attention"])
     capsys.readouterr()
     store = tp.extract(model, TEXTS * 50, ["*.hidden", "*.attention"], tmp_path / "store")
-    said = f"(float32): 4 sites of 150 samples, about {size_text(expected.bytes)}: "
-    assert said in capsys.readouterr().err
+    message = f"(float32): 4 sites of 150 samples, about {size_text(expected.bytes)}: "
+    assert message in capsys.readouterr().err
     summary = store.summary.set_index("site")
     for _, row in expected.sites.iterrows():
         assert row["bytes"] == pytest.approx(summary.loc[row["site"], "bytes"], rel=0.01)
@@ -186,17 +188,19 @@ def test_an_extraction_takes_what_the_forecast_says(folders, tmp_path, capsys):
 
 def test_batches_by_tokens_hold_no_more_than_asked_for(folders, tmp_path):
     model, texts = tp.load_model(f"hf:{folders['bert']}"), [*TEXTS, "the dog"] * 4
-    read: list[int] = []
+    sizes: list[int] = []
     model.module.register_forward_pre_hook(
-        lambda _m, _a, named: read.append(named["input_ids"].numel()), with_kwargs=True
+        lambda _m, _a, arguments: sizes.append(arguments["input_ids"].numel()), with_kwargs=True
     )
     options: dict[str, Any] = {"sites": "*.hidden", "control": False}
     usual = tp.extract(model, texts, out=tmp_path / "usual", **options)
-    read.clear()
-    few = tp.extract(model, texts, out=tmp_path / "few", batch_tokens=30, **options)
-    assert len(read) > 2
-    assert max(read) <= 30
+    sizes.clear()
+    small_batches = tp.extract(model, texts, out=tmp_path / "few", batch_tokens=30, **options)
+    assert len(sizes) > 2
+    assert max(sizes) <= 30
     for site in usual.sites:
-        torch.testing.assert_close(*(torch.tensor(each.read(site)) for each in (few, usual)))
+        torch.testing.assert_close(
+            *(torch.tensor(store.read(site)) for store in (small_batches, usual))
+        )
     with pytest.raises(InputError, match="a batch has 1 or more"):
         tp.extract(model, texts, out=tmp_path / "none", batch_tokens=0)

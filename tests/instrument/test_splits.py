@@ -35,9 +35,9 @@ def tokens(*samples: tuple[str, str], **columns: list[str]) -> pd.DataFrame:
 
 def documents(table: pd.DataFrame) -> list[int]:
     """The document of every sample."""
-    whole = pd.Series(read_provenance(table).documents).groupby(table["sample"])
-    assert (whole.nunique() == 1).all()
-    return whole.first().tolist()
+    names = pd.Series(read_provenance(table).documents).groupby(table["sample"])
+    assert (names.nunique() == 1).all()
+    return names.first().tolist()
 
 
 def test_documents_that_share_a_sentence_stay_two_documents():
@@ -64,8 +64,8 @@ def test_a_sample_without_a_document_is_one_with_those_of_its_sequence():
 )
 def test_copies_are_recognized_in_any_case_normal_form_and_blank(text: str, copy: str):
     table = tokens(("p", "a"), ("q", "b"), ("q", "c"), question=[text, copy, text + "!"])
-    one, other, third = read_provenance(table).sequences[:, 0]
-    assert one == other != third
+    original, copy_id, third = read_provenance(table).sequences[:, 0]
+    assert original == copy_id != third
 
 
 def test_symbols_of_another_column_count_beside_the_text():
@@ -96,17 +96,21 @@ def test_no_part_is_fitted_on_a_sequence_of_the_test_part(
     table, texts = drawn(samples)
     origin = read_provenance(table)
     tested_once = np.zeros(len(samples), int)
-    for parts in rotate_documents(origin.documents, origin.sequences, seed):
-        by_part = {n: {t for t, p in zip(texts, parts, strict=True) if p == n} for n in {*parts}}
+    for assignment in rotate_documents(origin.documents, origin.sequences, seed):
+        by_part = {
+            n: {t for t, p in zip(texts, assignment, strict=True) if p == n} for n in {*assignment}
+        }
         test, dev, train = (by_part.get(name, set()) for name in (TEST, DEV, TRAIN))
         assert not test & dev
         assert not test & train
         assert not dev & train
-        tested = {d for (d, _), p in zip(samples, parts, strict=True) if p == TEST}
-        assert all((d in tested) == (p == TEST) for (d, _), p in zip(samples, parts, strict=True))
-        left = [t for t, p in zip(texts, parts, strict=True) if p == LEFT_OUT]
-        assert all(text in test | dev for text in left)  # nothing else is lost
-        tested_once += parts == TEST
+        tested = {d for (d, _), p in zip(samples, assignment, strict=True) if p == TEST}
+        assert all(
+            (d in tested) == (p == TEST) for (d, _), p in zip(samples, assignment, strict=True)
+        )
+        left_out = [t for t, p in zip(texts, assignment, strict=True) if p == LEFT_OUT]
+        assert all(text in test | dev for text in left_out)  # nothing else is lost
+        tested_once += assignment == TEST
     assert (tested_once == 1).all()
 
 
@@ -116,19 +120,19 @@ def test_what_is_fitted_on_keeps_every_sample_that_is_no_copy(
 ):
     table, texts = drawn(samples)
     origin = read_provenance(table)
-    test, judged = divide_documents(origin.documents, np.random.default_rng(seed))
-    fitted = leave_out(~test & ~judged, test | judged, origin.sequences)
-    known = {text for text, is_out in zip(texts, test | judged, strict=True) if is_out}
+    test, dev = divide_documents(origin.documents, np.random.default_rng(seed))
+    is_fitted = leave_out(~test & ~dev, test | dev, origin.sequences)
+    held_out_texts = {text for text, is_out in zip(texts, test | dev, strict=True) if is_out}
     expected = [
-        text not in known and not out for text, out in zip(texts, test | judged, strict=True)
+        text not in held_out_texts and not out for text, out in zip(texts, test | dev, strict=True)
     ]
-    assert fitted.tolist() == expected
+    assert is_fitted.tolist() == expected
 
 
 def test_stored_parts_lose_their_copies_and_few_documents_are_refused():
-    parts = np.array([TRAIN, TRAIN, DEV, DEV, TEST, TRAIN], object)
+    assignment = np.array([TRAIN, TRAIN, DEV, DEV, TEST, TRAIN], object)
     sequences = np.array([[1, 2, 2, 3, 3, 3]], np.uint64).T
-    assert clear_parts(parts, sequences).tolist() == [
+    assert clear_parts(assignment, sequences).tolist() == [
         TRAIN,
         LEFT_OUT,
         DEV,
@@ -144,7 +148,7 @@ def test_the_documents_of_ewt_stay_documents_though_they_share_sentences(shared)
     data = load_data(str(shared / "data" / "ewt" / "conllu" / "en_ewt-ud-dev.conllu.gz"))
     examples = list(data)
     columns = ("document", "token", "question")
-    rows = [(each.document_name, each.source, each.source) for each in examples]
+    rows = [(example.document_name, example.source, example.source) for example in examples]
     table = pd.DataFrame(rows, columns=list(columns)).assign(sample=range(len(rows)))
     origin = read_provenance(table)
     assert len(np.unique(origin.documents)) == table["document"].nunique() == 318
@@ -152,7 +156,7 @@ def test_the_documents_of_ewt_stay_documents_though_they_share_sentences(shared)
     assert largest == table["document"].value_counts().max() < 0.05 * len(table)
     counts = table["question"].str.casefold().value_counts()
     assert (counts > 1).any()
-    for parts in rotate_documents(origin.documents, origin.sequences, 0):
+    for assignment in rotate_documents(origin.documents, origin.sequences, 0):
         texts = table["question"].str.casefold().str.split().str.join(" ")
-        assert not set(texts[parts == TEST]) & set(texts[parts == TRAIN])
-        assert 0.1 < np.mean(parts == TEST) < 0.3
+        assert not set(texts[assignment == TEST]) & set(texts[assignment == TRAIN])
+        assert 0.1 < np.mean(assignment == TEST) < 0.3

@@ -36,9 +36,9 @@ P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=20).map(np.array)
 
 
 def test_the_printed_examples():
-    found = doctest.testmod(statistics)
-    assert found.attempted == 1
-    assert found.failed == 0
+    results = doctest.testmod(statistics)
+    assert results.attempted == 1
+    assert results.failed == 0
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_the_printed_examples():
     ],
 )
 def test_the_text_of_an_interval(row, text):
-    for each in (row, pd.Series(row)):
-        assert interval_text(read_interval(each, "f1"), ".0f", 100, " %") == text
+    for mapping in (row, pd.Series(row)):
+        assert interval_text(read_interval(mapping, "f1"), ".0f", 100, " %") == text
 
 
 @given(SEEDS, st.integers(1, 8))
@@ -83,10 +83,10 @@ def test_replicates_do_not_depend_on_how_many_are_made_at_once(monkeypatch):
 @pytest.mark.parametrize("groups", [10, 80])
 def test_the_interval_of_a_mean_of_many_groups_is_students(groups):
     values = np.random.default_rng(1).normal(5, 2, groups)
-    found = bootstrap_mean(values, np.arange(groups), replicates=20_000)
+    interval = bootstrap_mean(values, np.arange(groups), replicates=20_000)
     low, high = stats.t.interval(0.95, groups - 1, values.mean(), stats.sem(values))
-    assert found.value == pytest.approx(values.mean())
-    assert (found.low, found.high) == pytest.approx((low, high), abs=0.15 * (high - low))
+    assert interval.value == pytest.approx(values.mean())
+    assert (interval.low, interval.high) == pytest.approx((low, high), abs=0.15 * (high - low))
 
 
 def test_items_of_a_group_are_not_independent():
@@ -106,9 +106,9 @@ def test_the_mean_and_the_ratio_agree():
 
 
 def test_a_single_group_has_no_interval_and_nothing_of_nothing_is_nan():
-    alone = bootstrap_mean(np.ones(5), np.zeros(5))
-    assert alone.value == 1
-    assert np.isnan([alone.low, alone.high]).all()
+    single = bootstrap_mean(np.ones(5), np.zeros(5))
+    assert single.value == 1
+    assert np.isnan([single.low, single.high]).all()
     nothing = bootstrap(np.zeros((4, 3)), f1)
     assert np.isnan([nothing.value, nothing.low, nothing.high]).all()
 
@@ -116,13 +116,13 @@ def test_a_single_group_has_no_interval_and_nothing_of_nothing_is_nan():
 def test_paired_systems_are_drawn_together():
     rng = np.random.default_rng(0)
     easy = rng.integers(5, 200, 40).astype(float)
-    first = np.stack([easy + 1, 200 - easy, 200 - easy], 1)
+    better = np.stack([easy + 1, 200 - easy, 200 - easy], 1)
     second = np.stack([easy, 200 - easy, 200 - easy], 1)
-    found = bootstrap_difference(first, second, f1)
-    assert 0 < found.low < found.value < found.high
-    assert found.p_value < 0.01
-    apart = bootstrap(first, f1)
-    assert found.high - found.low < 0.1 * (apart.high - apart.low)
+    difference = bootstrap_difference(better, second, f1)
+    assert 0 < difference.low < difference.value < difference.high
+    assert difference.p_value < 0.01
+    unpaired = bootstrap(better, f1)
+    assert difference.high - difference.low < 0.1 * (unpaired.high - unpaired.low)
 
 
 def test_no_difference_has_no_small_p():
@@ -139,9 +139,9 @@ def test_intervals_hold_the_truth_as_often_as_they_say(root: Path):
 @given(st.integers(0, 40), st.integers(1, 40))
 def test_wilsons_interval_solves_its_equation(successes, n):
     successes = min(successes, n)
-    found = wilson(successes, n)
-    low, high = found.low, found.high
-    assert found.value == successes / n
+    interval = wilson(successes, n)
+    low, high = interval.low, interval.high
+    assert interval.value == successes / n
     assert 0 <= low <= successes / n <= high <= 1
     z = stats.norm.ppf(0.975)
     for bound in {low, high} - {0.0, 1.0}:
@@ -165,8 +165,10 @@ def test_permutations_keep_strata_and_lose_nothing(seed, n_strata):
 
 def test_one_permutation_is_the_first_of_many():
     strata = np.array([0, 1, 0, 1, 1, 0, 1])
-    one = permute_within(strata, np.random.default_rng(3))
-    assert np.array_equal(one, next(permutations_within(strata, 5, np.random.default_rng(3))))
+    permutation = permute_within(strata, np.random.default_rng(3))
+    assert np.array_equal(
+        permutation, next(permutations_within(strata, 5, np.random.default_rng(3)))
+    )
 
 
 def test_every_order_within_a_stratum_is_as_likely():
@@ -185,12 +187,12 @@ def test_permutation_p_values_count_the_observed_order():
 
 def step_down(p_values: np.ndarray, level: float) -> set[int]:
     """Holm's procedure as it is told: reject the smallest at level/m, the next at level/(m−1), …"""
-    rejected, left = set(), len(p_values)
+    rejected, n_left = set(), len(p_values)
     for index in np.argsort(p_values, kind="stable"):
-        if p_values[index] * left > level:
+        if p_values[index] * n_left > level:
             break
         rejected.add(int(index))
-        left -= 1
+        n_left -= 1
     return rejected
 
 
@@ -203,8 +205,8 @@ def test_adjusted_p_values_reject_what_holms_procedure_rejects(p_values, level):
 def test_the_false_discovery_rate_rejects_all_up_to_the_last_below_the_line(p_values, level):
     ordered = np.sort(p_values)
     below = ordered * (len(ordered) / np.arange(1, len(ordered) + 1)) <= level
-    last = ordered[below].max(initial=-1)
-    assert np.array_equal(adjust(p_values) <= level, p_values <= last)
+    largest = ordered[below].max(initial=-1)
+    assert np.array_equal(adjust(p_values) <= level, p_values <= largest)
 
 
 def test_an_unknown_correction_is_refused():

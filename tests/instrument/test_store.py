@@ -41,10 +41,10 @@ SITES = {
     "decoder.0.cross.attention": SiteSpec(("target_source", "head"), (2,)),
     "decoder.0.hidden": SiteSpec(("target", "d_model"), (6,)),
 }
-ROLE, LAST, HIDDEN = "encoder.0.self.role", "encoder.1.self.role", "decoder.0.hidden"
+ROLE, LAST_ROLE, HIDDEN = "encoder.0.self.role", "encoder.1.self.role", "decoder.0.hidden"
 SETTINGS = {"model": "tiny", "data": {"name": "made", "seed": 0}, "note": "é 😀"}
 LENGTHS = [(5, 2), (1, 1), (9, 4), (3, 1), (7, 7), (12, 2), (2, 3)]
-KEPT = 3  # samples with attention maps
+MAPPED = 3  # samples with attention maps
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +63,7 @@ def sample_of(number, lengths, text="aé😀"):
     for name, spec in SITES.items():
         if spec.is_attention:
             query, key = (count[side] for side in spec.rows.split("_"))
-            maps[name] = [rng.random((2, query, key), np.float32)] if number < KEPT else []
+            maps[name] = [rng.random((2, query, key), np.float32)] if number < MAPPED else []
         else:
             values = torch.from_numpy(rng.normal(size=(count[spec.rows], *spec.shape)))
             arrays[name] = values.to(getattr(torch, spec.dtype)).float().numpy()
@@ -83,16 +83,23 @@ def sample_of(number, lengths, text="aé😀"):
 def block_of(samples):
     """Several samples as one block."""
     arrays, tables, maps = zip(*samples, strict=True)
-    joined = {name: np.concatenate([each[name] for each in arrays]) for name in arrays[0]}
-    return joined, pd.concat(tables), {n: [m for each in maps for m in each[n]] for n in maps[0]}
+    joined = {
+        name: np.concatenate([sample_arrays[name] for sample_arrays in arrays])
+        for name in arrays[0]
+    }
+    return (
+        joined,
+        pd.concat(tables),
+        {n: [m for sample_maps in maps for m in sample_maps[n]] for n in maps[0]},
+    )
 
 
-def extract(path, lengths=LENGTHS, per_block=2, resume=False, first=0):
+def extract(path, lengths=LENGTHS, per_block=2, resume=False, offset=0):
     """Writes (the rest of) a store of the made samples, as an extraction does."""
     writer = StoreWriter.create(path, SITES, SETTINGS, resume)
     for start in range(writer.samples_done, len(lengths), per_block):
         numbers = range(start, min(start + per_block, len(lengths)))
-        writer.append(*block_of([sample_of(first + i, lengths[i]) for i in numbers]))
+        writer.append(*block_of([sample_of(offset + i, lengths[i]) for i in numbers]))
     writer.finish()
 
 
@@ -127,11 +134,13 @@ def test_reads_back_what_was_written(tmp_path_factory, lengths, per_block):
         assert store.read(site).dtype == expected.dtype
         assert len(store.tokens_of(site)) == len(expected)
     for site, expected in maps.items():
-        for sample, each in enumerate(expected):
-            np.testing.assert_array_equal(store.attention(site, sample), each)
-    kept = ["sample", "position", "token", "question", "correct"]
-    got = store.tokens[kept].astype({"token": object, "question": object})
-    pd.testing.assert_frame_equal(got, table[kept].reset_index(drop=True), check_dtype=False)
+        for sample, sample_map in enumerate(expected):
+            np.testing.assert_array_equal(store.attention(site, sample), sample_map)
+    columns = ["sample", "position", "token", "question", "correct"]
+    read_back = store.tokens[columns].astype({"token": object, "question": object})
+    pd.testing.assert_frame_equal(
+        read_back, table[columns].reset_index(drop=True), check_dtype=False
+    )
 
 
 @given(text=st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
@@ -156,12 +165,14 @@ def test_tokens_go_by_sample_and_side_whatever_order_they_came_in(tmp_path):
 
 
 def test_reads_rows_and_heads(store):
-    whole = store.read(ROLE)
+    vectors = store.read(ROLE)
     rows = np.array([7, 0, 7, 21])
-    np.testing.assert_array_equal(store.read(ROLE, rows), whole[rows])
-    np.testing.assert_array_equal(store.read(ROLE, slice(4, 11), head=1), whole[4:11, 1])
-    np.testing.assert_array_equal(store.read(ROLE, rows, head=-1), whole[rows, 1])
-    np.testing.assert_array_equal(store.read(ROLE, whole[:, 0, 0] > 0), whole[whole[:, 0, 0] > 0])
+    np.testing.assert_array_equal(store.read(ROLE, rows), vectors[rows])
+    np.testing.assert_array_equal(store.read(ROLE, slice(4, 11), head=1), vectors[4:11, 1])
+    np.testing.assert_array_equal(store.read(ROLE, rows, head=-1), vectors[rows, 1])
+    np.testing.assert_array_equal(
+        store.read(ROLE, vectors[:, 0, 0] > 0), vectors[vectors[:, 0, 0] > 0]
+    )
 
 
 def test_iterates_in_blocks(store):
@@ -171,8 +182,8 @@ def test_iterates_in_blocks(store):
 
 
 def test_negative_layers_and_globs(store):
-    assert store.select("encoder.-1.self.*") == [LAST]
-    np.testing.assert_array_equal(store.read("encoder.-1.self.role"), store.read(LAST))
+    assert store.select("encoder.-1.self.*") == [LAST_ROLE]
+    np.testing.assert_array_equal(store.read("encoder.-1.self.role"), store.read(LAST_ROLE))
     assert [store.side(site) for site in SITES] == [
         *["source"] * 3,
         "target",
@@ -210,7 +221,7 @@ def test_maps_of_a_damaged_place_are_refused(store, tmp_path):
 def test_xarray_reads_it_without_our_code(store):
     data = xr.open_zarr(store.path / "arrays.zarr")
     assert data[ROLE].dims == ("source", "head", "d_head")
-    assert data[LAST].dims == ("source", "head_1", "d_head_6")
+    assert data[LAST_ROLE].dims == ("source", "head_1", "d_head_6")
     for site in SITES:
         np.testing.assert_array_equal(data[site].values, store.read(site))
         np.testing.assert_array_equal(store.arrays[site].mean().compute(), data[site].mean())
@@ -222,11 +233,11 @@ def test_metadata_is_what_zarr_consolidates(store):
         str(path.relative_to(store.path / "arrays.zarr")): cpu.Buffer.from_bytes(path.read_bytes())
         for path in (store.path / "arrays.zarr").rglob("zarr.json")
     }
-    ours = documents["zarr.json"].to_bytes()
+    consolidated = documents["zarr.json"].to_bytes()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Consolidated metadata")
         zarr.consolidate_metadata(MemoryStore(documents))
-    assert documents["zarr.json"].to_bytes() == ours
+    assert documents["zarr.json"].to_bytes() == consolidated
 
 
 def test_no_samples_make_an_empty_store(tmp_path):
@@ -292,18 +303,18 @@ def test_readers_get_float32_and_xarray_the_same_numbers(tmp_path, monkeypatch, 
     expected = torch.from_numpy(values).to(getattr(torch, dtype)).float().numpy()
     if (dtype, compression) == ("bfloat16", "none"):  # asked for by nobody: refused before
         dtype, expected = "float32", values
-    read = store.read("encoder.0.hidden")
-    assert read.dtype == np.float32
-    np.testing.assert_array_equal(read, expected)
+    vectors = store.read("encoder.0.hidden")
+    assert vectors.dtype == np.float32
+    np.testing.assert_array_equal(vectors, expected)
     rows = np.array([899, 3, 512])
     np.testing.assert_array_equal(store.read("encoder.0.hidden", rows), expected[rows])
     np.testing.assert_array_equal(store.arrays["encoder.0.hidden"].values, expected)
-    told = store.summary.iloc[0]
-    assert (told["dtype"], told["compression"]) == (dtype, compression)
+    summary = store.summary.iloc[0]
+    assert (summary["dtype"], summary["compression"]) == (dtype, compression)
     on_disk = sum(f.stat().st_size for f in (store.path / "arrays.zarr").glob("*/c.*"))
-    assert told["bytes"] <= on_disk < told["bytes"] + 2**14
+    assert summary["bytes"] <= on_disk < summary["bytes"] + 2**14
     small = {"float32": 1, "float16": 0.51, "bfloat16": 0.48}[dtype]
-    assert told["bytes"] <= small * values.nbytes
+    assert summary["bytes"] <= small * values.nbytes
     assert not verify(store.path).damage
 
 
@@ -446,11 +457,11 @@ def test_resuming_a_complete_store_changes_nothing(store):
 @pytest.mark.parametrize("operation", [5, 30, 60, 78, 81, 85])
 def test_full_disk_is_one_line_and_nothing_is_lost(tmp_path, operation):
     path = tmp_path / "store"
-    with pytest.raises(InputError, match=r"full: its first \d samples are kept.*--resume") as told:
+    with pytest.raises(InputError, match=r"full: its first \d samples are kept.*--resume") as error:
         run_until(operation, OSError(errno.ENOSPC, "No space left"), lambda: extract(path))
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(error.value)
     assert StoreWriter.create(path, SITES, SETTINGS, resume=True).samples_done == int(
-        str(told.value).split("its first ")[1][0]
+        str(error.value).split("its first ")[1][0]
     )
     extract(path, resume=True)
     extract(tmp_path / "whole")
@@ -575,9 +586,9 @@ def test_damage_is_told_when_the_store_is_opened(store, damage):
     assert (store.path / name).exists()
     spoil(store.path / name)
     for action in (lambda: open_store(store.path), lambda: extract(store.path, resume=True)):
-        with pytest.raises(InputError, match=r"damaged|was begun with") as told:
+        with pytest.raises(InputError, match=r"damaged|was begun with") as error:
             action()
-        assert "\n" not in str(told.value)
+        assert "\n" not in str(error.value)
 
 
 def test_another_version_is_told(store):
@@ -587,17 +598,17 @@ def test_another_version_is_told(store):
 
 
 @pytest.mark.parametrize(
-    ("name", "read"),
+    ("name", "read_garbled"),
     [
         ("tokens.parquet", lambda store: store.tokens),
         (f"arrays.zarr/{ROLE}/zarr.json", lambda store: store.read(ROLE)),
         ("arrays.zarr/zarr.json", lambda store: store.arrays),
     ],
 )
-def test_garbled_files_are_told_when_they_are_read(store, name, read):
+def test_garbled_files_are_told_when_they_are_read(store, name, read_garbled):
     garble(store.path / name)
     with pytest.raises(InputError, match="damaged"):
-        read(open_store(store.path))
+        read_garbled(open_store(store.path))
 
 
 def test_a_begun_store_that_lost_a_chunk_is_not_resumed(tmp_path):
@@ -619,9 +630,9 @@ def flip(file):
 def inspected(store, monkeypatch, *options):
     """The exit code of `tprprobe inspect STORE --verify`."""
     monkeypatch.setattr("sys.argv", ["tprprobe", "inspect", str(store), "--verify", *options])
-    with pytest.raises(SystemExit) as told:
+    with pytest.raises(SystemExit) as error:
         main()
-    return told.value.code
+    return error.value.code
 
 
 def test_a_flipped_byte_in_any_file_is_named(store):
@@ -631,17 +642,17 @@ def test_a_flipped_byte_in_any_file_is_named(store):
         if not file.endswith("manifest.json"):  # which may then be no JSON
             before = (store.path / file).read_bytes()
             flip(store.path / file)
-            assert [each.file for each in verify(store.path).damage] == [file]
+            assert [damaged.file for damaged in verify(store.path).damage] == [file]
             (store.path / file).write_bytes(before)
 
 
 def test_a_changed_manifest_is_named(store):
     rewrite(data={"name": "made", "seed": 1})(store.path / "manifest.json")
-    assert [each.file for each in verify(store.path).damage] == ["manifest.json"]
+    assert [damaged.file for damaged in verify(store.path).damage] == ["manifest.json"]
 
 
 @pytest.mark.parametrize(
-    ("name", "spoil", "told"),
+    ("name", "spoil", "texts"),
     [
         (f"arrays.zarr/{ROLE}/c.2.0.0", flip, f"{ROLE}, rows 8 to 11 (*is not what was written)"),
         (f"arrays.zarr/{ROLE}/c.2.0.0", Path.unlink, f"{ROLE}, rows 8 to 11 (*is missing)"),
@@ -649,11 +660,11 @@ def test_a_changed_manifest_is_named(store):
         ("tokens.parquet", flip, "tokens.parquet is not what was written"),
     ],
 )
-def test_verify_names_the_damage(store, monkeypatch, capsys, name, spoil, told):
+def test_verify_names_the_damage(store, monkeypatch, capsys, name, spoil, texts):
     spoil(store.path / name)
     assert inspected(store.path, monkeypatch) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert all(part in line for part in told.split("*"))
+    assert all(text in line for text in texts.split("*"))
     assert line.endswith("remove it and make it again")
     assert inspected(store.path, monkeypatch, "--json") == 2
     (damage,) = json.loads(capsys.readouterr().out)["damage"]
@@ -670,8 +681,8 @@ def test_a_good_store_is_verified_in_one_line(store, monkeypatch, capsys):
 
 def test_a_store_without_checksums_opens_and_is_the_same_store(store, monkeypatch, capsys):
     file = store.path / "manifest.json"
-    old = {key: value for key, value in store.manifest.items() if key != "checksums"}
-    file.write_text(json.dumps(old))
+    manifest = {key: value for key, value in store.manifest.items() if key != "checksums"}
+    file.write_text(json.dumps(manifest))
     assert open_store(store.path).fingerprint == store.fingerprint
     assert inspected(store.path, monkeypatch) == 0
     assert "73 of them have no checksum" in capsys.readouterr().out
@@ -681,26 +692,26 @@ def test_a_store_without_checksums_opens_and_is_the_same_store(store, monkeypatc
 
 def test_files_without_a_checksum_are_not_vouched_for(store, monkeypatch, capsys):
     sums = {k: v for k, v in store.manifest["checksums"].items() if not k.startswith("arrays")}
-    for left, without in (({}, 73), (sums, 71)):
-        rewrite(checksums=left)(store.path / "manifest.json")
-        if left:
-            left["manifest.json"] = sum_manifest(store.manifest | {"checksums": left})
-            rewrite(checksums=left)(store.path / "manifest.json")
+    for checksums, without in (({}, 73), (sums, 71)):
+        rewrite(checksums=checksums)(store.path / "manifest.json")
+        if checksums:
+            checksums["manifest.json"] = sum_manifest(store.manifest | {"checksums": checksums})
+            rewrite(checksums=checksums)(store.path / "manifest.json")
         assert inspected(store.path, monkeypatch) == 0
-        told = capsys.readouterr().out
-        assert f"but {without} of them have no checksum" in told
-        assert "as they were written" not in told
+        report = capsys.readouterr().out
+        assert f"but {without} of them have no checksum" in report
+        assert "as they were written" not in report
         assert inspected(store.path, monkeypatch, "--json") == 0
-        told = json.loads(capsys.readouterr().out)
-        assert (told["checksums"], told["unchecked"]) == (False, without)
+        report = json.loads(capsys.readouterr().out)
+        assert (report["checksums"], report["unchecked"]) == (False, without)
 
 
 def test_a_store_begun_without_checksums_gets_all_of_them(tmp_path):
     path = begun(tmp_path / "store")
     journal = path / "journal.json"
-    old = json.loads(journal.read_text())
-    del old["checksums"]
-    journal.write_text(json.dumps(old))
+    facts = json.loads(journal.read_text())
+    del facts["checksums"]
+    journal.write_text(json.dumps(facts))
     extract(path, resume=True)
     extract(tmp_path / "whole")
     assert contents(path) == contents(tmp_path / "whole")
@@ -710,7 +721,7 @@ def test_a_byte_that_flips_before_the_store_is_complete_is_found(tmp_path):
     path = begun(tmp_path / "store")
     flip(path / "arrays.zarr" / ROLE / "c.0.0.0")
     extract(path, resume=True)
-    assert [each.file for each in verify(path).damage] == [f"arrays.zarr/{ROLE}/c.0.0.0"]
+    assert [damaged.file for damaged in verify(path).damage] == [f"arrays.zarr/{ROLE}/c.0.0.0"]
 
 
 # ---------------------------------------------------------------- several writers, little memory
@@ -721,10 +732,10 @@ def test_a_byte_that_flips_before_the_store_is_complete_is_found(tmp_path):
 def test_parts_make_the_store_of_one_writer(tmp_path_factory, cuts):
     path = tmp_path_factory.mktemp("parts")
     edges = [0, *sorted(cuts), len(LENGTHS)]
-    parts = [path / f"part{i}" for i in range(len(edges) - 1)]
-    for part, first, last in zip(parts, edges, edges[1:], strict=False):
-        extract(part, LENGTHS[first:last], first=first)
-    concatenate(parts, path / "joined")
+    paths = [path / f"part{i}" for i in range(len(edges) - 1)]
+    for part_path, start, stop in zip(paths, edges, edges[1:], strict=False):
+        extract(part_path, LENGTHS[start:stop], offset=start)
+    concatenate(paths, path / "joined")
     extract(path / "whole")
     assert contents(path / "joined") == contents(path / "whole")
 
@@ -732,12 +743,12 @@ def test_parts_make_the_store_of_one_writer(tmp_path_factory, cuts):
 def test_parts_resume_too(tmp_path, monkeypatch):
     monkeypatch.setattr("tprprobe.store.parts.SAMPLES_PER_BLOCK", 2)
     extract(tmp_path / "a", LENGTHS[:3])
-    extract(tmp_path / "b", LENGTHS[3:], first=3)
-    parts = [tmp_path / "a", tmp_path / "b"]
+    extract(tmp_path / "b", LENGTHS[3:], offset=3)
+    paths = [tmp_path / "a", tmp_path / "b"]
     for operation in (3, 20, 50):
         out = tmp_path / f"joined{operation}"
-        assert not run_until(operation, Killed(), lambda out=out: concatenate(parts, out))
-        concatenate(parts, out, resume=True)
+        assert not run_until(operation, Killed(), lambda out=out: concatenate(paths, out))
+        concatenate(paths, out, resume=True)
     extract(tmp_path / "whole")
     assert contents(out) == contents(tmp_path / "whole")
 
@@ -766,9 +777,9 @@ def test_memory_does_not_grow_with_the_store(tmp_path, monkeypatch):
         for _, block in open_store(path).iterate("encoder.0.hidden", rows_per_block=512):
             total += float(block[:, 0].sum())
         assert total == 128 * sum(range(samples))
-        used = tracemalloc.get_traced_memory()[1]
+        peak_bytes = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        return used
+        return peak_bytes
 
     peak(2)
     small, large = peak(10), peak(60)

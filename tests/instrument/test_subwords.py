@@ -44,8 +44,8 @@ def test_names_of_symbols_in_a_text_are_text(text):
 
 
 @given(st.sampled_from(SENTENCES), ANY_TEXT)
-def test_offsets_are_where_the_sub_words_stand(sentence, more):
-    text = f"{sentence} {more}"
+def test_offsets_are_where_the_sub_words_stand(sentence, extra):
+    text = f"{sentence} {extra}"
     ids, spans = SUBWORDS.encode(text), SUBWORDS.offsets(text)
     assert len(ids) == len(spans)
     assert all(0 <= start <= end <= len(text) for start, end in spans)
@@ -53,8 +53,8 @@ def test_offsets_are_where_the_sub_words_stand(sentence, more):
     covered = {i for start, end in spans for i in range(start, end)}
     assert {i for i, char in enumerate(text) if not char.isspace()} <= covered
     for i, (start, end) in zip(ids, spans, strict=True):
-        piece = SUBWORDS.symbols[i].removeprefix("▁")
-        assert piece.startswith("<0x") or piece in ("", text[start:end])
+        symbol = SUBWORDS.symbols[i].removeprefix("▁")
+        assert symbol.startswith("<0x") or symbol in ("", text[start:end])
 
 
 def test_every_word_is_whole_sub_words():
@@ -76,8 +76,8 @@ def test_encoding_all_is_encoding_each(texts):
 
 
 def test_training_them_again_gives_the_same():
-    again = train_subwords(iter(SENTENCES), 900)
-    assert again.tokenizer.to_str() == SUBWORDS.tokenizer.to_str()
+    retrained = train_subwords(iter(SENTENCES), 900)
+    assert retrained.tokenizer.to_str() == SUBWORDS.tokenizer.to_str()
 
 
 def test_a_size_without_room_is_refused():
@@ -89,8 +89,8 @@ def test_a_size_without_room_is_refused():
 def test_sources_end_and_targets_begin_and_end_and_both_are_cut_as_jiang_cuts():
     long = " ".join(SENTENCES[:3])
     pairs = encode_texts([SENTENCES[1], long], [SENTENCES[3], long], SUBWORDS)
-    first = torch.tensor([0])
-    source, target = (ids[0].tolist() for ids in pairs.batch(first, SUBWORDS.pad))
+    pair_index = torch.tensor([0])
+    source, target = (ids[0].tolist() for ids in pairs.batch(pair_index, SUBWORDS.pad))
     ids = SUBWORDS.encode(SENTENCES[1])
     assert source == [*ids, SUBWORDS.eos][:60]
     assert target == [SUBWORDS.sos, *SUBWORDS.encode(SENTENCES[3]), SUBWORDS.eos][:17]
@@ -111,16 +111,16 @@ def folder(tmp_path):
 
 
 def test_a_checkpoint_keeps_them(folder):
-    known = load_model(folder).vocabulary
-    assert isinstance(known, Subwords)
-    told = [json.loads(each.tokenizer.to_str()) for each in (known, SUBWORDS)]
-    ends = told[0].pop("post_processor")["single"][
+    loaded = load_model(folder).vocabulary
+    assert isinstance(loaded, Subwords)
+    documents = [json.loads(vocabulary.tokenizer.to_str()) for vocabulary in (loaded, SUBWORDS)]
+    ends = documents[0].pop("post_processor")["single"][
         -1
     ]  # for other programs; ours end texts themselves
     assert ends == {"SpecialToken": {"id": "</s>", "type_id": 0}}
-    assert told[1].pop("post_processor") is None
-    assert told[0] == told[1]
-    assert known.most == SUBWORDS.most == (60, 16)
+    assert documents[1].pop("post_processor") is None
+    assert documents[0] == documents[1]
+    assert loaded.most == SUBWORDS.most == (60, 16)
 
 
 def test_damaged_and_foreign_tokenizers_are_refused(folder, tmp_path):
@@ -154,11 +154,11 @@ def test_a_sentencepiece_model_gives_its_own_ids(tmp_path):
         input=str(tmp_path / "text"), model_prefix=str(tmp_path / "spiece"), vocab_size=300,
         pad_id=0, eos_id=1, unk_id=2, bos_id=-1, pad_piece="<pad>", minloglevel=2,
     )  # fmt: skip
-    ours = load_subwords(tmp_path / "spiece.model")
-    theirs = sentencepiece.SentencePieceProcessor(str(tmp_path / "spiece.model"))
+    vocabulary = load_subwords(tmp_path / "spiece.model")
+    processor = sentencepiece.SentencePieceProcessor(str(tmp_path / "spiece.model"))
     for text in [*SENTENCES, "  two  spaces ", "ﬁne Ⅳ ½ naïve 汉字", "tab\there", ""]:
-        assert ours.encode(text) == theirs.encode(text)
-    assert ours.decode(ours.encode(SENTENCES[0])) == SENTENCES[0]
+        assert vocabulary.encode(text) == processor.encode(text)
+    assert vocabulary.decode(vocabulary.encode(SENTENCES[0])) == SENTENCES[0]
     (tmp_path / "bad.model").write_bytes(b"no model")
     with pytest.raises(InputError, match="is no tokenizer"):
         load_subwords(tmp_path / "bad.model")

@@ -15,13 +15,13 @@ AXES = Place(("batch", "seq", "d_model"))
 
 @pytest.fixture(scope="module")
 def fit(tmp_path_factory):
-    store = plant_bindings(tmp_path_factory.mktemp("surgery") / "store", left, n=900, noise=0.01)
-    return tp.decompose(store, STATE, "left", family="saturated")
+    store = plant_bindings(tmp_path_factory.mktemp("surgery") / "store", left, n=300, noise=0.01)
+    return tp.decompose(store, STATE, "left", family="saturated", rank="2x2")
 
 
 def state(sequence):
     """The planted vector of a sequence: its bindings are those of every planted store of seed 0."""
-    everything = [*draw_sequences(900), sequence]
+    everything = [*draw_sequences(300), sequence]
     return bind(everything, left)[-len(sequence) :].sum(0)
 
 
@@ -37,19 +37,19 @@ def test_changed_vectors_are_those_of_changed_sequences(fit, change, before, aft
     moved = state(list(before)) + change_of(fit, **change)[0]
     if after is None:  # no sequence has a gap: b is bound at 3 and no more at 1
         v = fit.bindings([("b", "3"), ("b", "1")])
-        wanted = state(list(before)) + v[0] - v[1]
+        expected = state(list(before)) + v[0] - v[1]
     else:
-        wanted = state(list(after))
-    assert np.linalg.norm(moved - wanted) < 0.1 * np.linalg.norm(wanted)
+        expected = state(list(after))
+    assert np.linalg.norm(moved - expected) < 0.1 * np.linalg.norm(expected)
 
 
 def test_changes_are_of_all_samples_or_one_a_sample(fit):
-    one = change_of(fit, replace=("0", "a", "b"))
-    many = change_of(fit, replace=[("0", "a", "b"), None, ("0", "b", "a")])
-    assert one.shape == (1, 16)
-    assert np.allclose(many, [one[0], 0 * one[0], -one[0]])
-    both = change_of(fit, replace=("0", "a", "b"), move=[None, ("c", "1", "2")])
-    assert np.allclose(both[0], one[0])
+    single = change_of(fit, replace=("0", "a", "b"))
+    per_sample = change_of(fit, replace=[("0", "a", "b"), None, ("0", "b", "a")])
+    assert single.shape == (1, 16)
+    assert np.allclose(per_sample, [single[0], 0 * single[0], -single[0]])
+    combined = change_of(fit, replace=("0", "a", "b"), move=[None, ("c", "1", "2")])
+    assert np.allclose(combined[0], single[0])
 
 
 def test_controls_move_vectors_as_far_elsewhere(fit):
@@ -60,13 +60,13 @@ def test_controls_move_vectors_as_far_elsewhere(fit):
     )
     assert torch.allclose(true[0, 0], true[0, 1])
     assert torch.allclose(true.norm(dim=-1), direction.norm(dim=-1), rtol=1e-4)
-    for other in (direction, role):
-        assert torch.cosine_similarity(true[0, 0], other[0, 0], dim=0) < 0.9
+    for elsewhere in (direction, role):
+        assert torch.cosine_similarity(true[0, 0], elsewhere[0, 0], dim=0) < 0.9
 
 
 def test_positions_that_are_not_chosen_stay(fit):
-    x, chosen = torch.zeros(2, 3, 16), torch.tensor([[True, False, False]] * 2)
-    edited = surgery(fit, replace=("0", "a", "b"), positions=chosen)(x, AXES.axes)
+    x, is_chosen = torch.zeros(2, 3, 16), torch.tensor([[True, False, False]] * 2)
+    edited = surgery(fit, replace=("0", "a", "b"), positions=is_chosen)(x, AXES.axes)
     assert edited[:, 1:].abs().sum() == 0 < edited[:, 0].abs().sum()
 
 
@@ -85,7 +85,7 @@ def test_bad_changes_are_told(fit, change, message):
 
 
 @pytest.fixture(scope="module")
-def asked(make_model, make_data, tmp_path_factory):
+def answered(make_model, make_data, tmp_path_factory):
     """A model, its questions, and the store of what it makes of them."""
     rng = np.random.default_rng(0)
     texts = ["".join(rng.choice(list("abc"), 4)) for _ in range(60)]
@@ -98,9 +98,9 @@ def rows_of(table):
     return {row["edit"]: row for row in table.to_dict("records")}
 
 
-def test_states_are_replaced_by_their_decompositions(asked):
-    model, data, store = asked
-    exact = tp.decompose(store, HIDDEN, "question*left", family="saturated")
+def test_states_are_replaced_by_their_decompositions(answered):
+    model, data, store = answered
+    exact = tp.decompose(store, HIDDEN, "question*left", family="saturated", rank="2x2")
     rows = rows_of(tp.substitute(model, data, exact))
     assert list(rows) == [
         "unedited",
@@ -121,20 +121,20 @@ def test_states_are_replaced_by_their_decompositions(asked):
     assert coarse["decomposition"]["probability"] < exactly["probability"]
 
 
-def test_only_vectors_that_a_model_has_are_replaced(asked):
-    model, data, store = asked
-    last = tp.decompose(store, HIDDEN, "left", unit="sample", family="saturated")
+def test_only_vectors_that_a_model_has_are_replaced(answered):
+    model, data, store = answered
+    pooled = tp.decompose(store, HIDDEN, "left", unit="sample", family="saturated", rank="2x2")
     with pytest.raises(tp.InputError, match="can replace vectors of tokens"):
-        tp.substitute(model, data, last)
+        tp.substitute(model, data, pooled)
 
 
 def test_states_of_a_decoder_are_replaced_while_it_reads_its_own_answer(
-    asked, tmp_path_factory, make_data
+    answered, tmp_path_factory, make_data
 ):
-    model, data, _ = asked
+    model, data, _ = answered
     out = tmp_path_factory.mktemp("written") / "store"
     store = tp.extract(model, data, ["decoder.0.hidden"], out, target="generated", control=False)
-    exact = tp.decompose(store, "decoder.0.hidden", "question*left", family="saturated")
+    exact = tp.decompose(store, "decoder.0.hidden", "question*left", family="saturated", rank="2x2")
     rows = rows_of(tp.substitute(model, data, exact))
     assert rows["unedited"]["agreement"] > 0.9
     assert rows["decomposition"]["probability"] > rows["mean"]["probability"]

@@ -75,12 +75,12 @@ def test_a_sweep_has_a_row_a_point_and_agrees_with_single_passes(model, data, re
     layers, heads, edits, strengths = 2, 2, 4, 2
     assert len(table) == 1 + layers * heads * edits * strengths
     pairs = encode_pairs(data[:12], model.vocabulary)
-    alone = table[table["edit"] == "none"].iloc[0]
-    assert alone["exact_match"] == pytest.approx(exact_matches(model, pairs)[0].mean())
-    assert alone["change"] == 0
-    others = encode_pairs(data[12:], model.vocabulary)
+    unedited = table[table["edit"] == "none"].iloc[0]
+    assert unedited["exact_match"] == pytest.approx(exact_matches(model, pairs)[0].mean())
+    assert unedited["change"] == 0
+    reference_pairs = encode_pairs(data[12:], model.vocabulary)
     site = "encoder.1.self.role"
-    reference = read_references(model, others, [site])[site]
+    reference = read_references(model, reference_pairs, [site])[site]
     for edit, k in (("zero", 0), ("mean", 0), ("snap", 2)):
         with intervene(model, {site: reference.edit(edit, k, heads=[1], strength=0.5)}):
             expected = exact_matches(model, pairs)[0].mean()
@@ -98,12 +98,12 @@ def test_sites_together_are_one_point(model, data):
 def test_a_sweep_goes_on_where_it_was_cut_off(model, data, recipe, folder, tmp_path, monkeypatch):
     from tprprobe.interventions import sweeps
 
-    done, score = [], sweeps._score
+    calls, score = [], sweeps._score
 
     def cut(*args):
-        if len(done) == 2:
+        if len(calls) == 2:
             raise KeyboardInterrupt
-        done.append(args)
+        calls.append(args)
         return score(*args)
 
     out = tmp_path / "cut"
@@ -114,12 +114,12 @@ def test_a_sweep_goes_on_where_it_was_cut_off(model, data, recipe, folder, tmp_p
     assert len(list((out / PARTS_FOLDER).iterdir())) == 2
     with pytest.raises(InputError, match="--resume goes on"):
         sweep(model, data, recipe, out)
-    other = recipe.model_copy(update={"seed": 1})
+    other_recipe = recipe.model_copy(update={"seed": 1})
     with pytest.raises(InputError, match=r"another run \(its recipe\.seed\)"):
-        sweep(model, data, other, out, resume=True)
+        sweep(model, data, other_recipe, out, resume=True)
     monkeypatch.setattr(sweeps, "_score", score)
-    found = sweep(model, data, recipe, out, resume=True)
-    pd.testing.assert_frame_equal(found, pd.read_csv(folder / TABLE))
+    resumed = sweep(model, data, recipe, out, resume=True)
+    pd.testing.assert_frame_equal(resumed, pd.read_csv(folder / TABLE))
     assert sorted(path.name for path in out.iterdir()) == sorted([MANIFEST, SAMPLES, TABLE])
     assert (out / SAMPLES).read_bytes() == (folder / SAMPLES).read_bytes()
 
@@ -132,10 +132,10 @@ def test_an_unknown_site_and_too_few_examples_are_told(model, data, recipe):
 
 
 def test_another_model_of_the_same_name_is_another_run(make_model, data, recipe, folder):
-    other = make_model(fluent=True, seed=5)
-    other.name = "tiny"
+    second_model = make_model(fluent=True, seed=5)
+    second_model.name = "tiny"
     with pytest.raises(InputError, match=r"holds another run \(its weights\)"):
-        sweep(other, data, recipe, folder, resume=True)
+        sweep(second_model, data, recipe, folder, resume=True)
 
 
 def test_figures_of_a_sweep(folder, tmp_path):
@@ -147,9 +147,9 @@ def test_figures_of_a_sweep(folder, tmp_path):
 
 
 def test_a_sweep_without_full_strength_is_drawn_at_its_largest(tmp_path):
-    at = {"site": "encoder.0.self.role", "n": 50, "exact_match": 0.5, "k": 0}
+    columns = {"site": "encoder.0.self.role", "n": 50, "exact_match": 0.5, "k": 0}
     rows = pd.DataFrame(
-        at | {"head": head, "edit": "zero", "strength": strength, "change": -strength / 2}
+        columns | {"head": head, "edit": "zero", "strength": strength, "change": -strength / 2}
         for head in (0, 1)
         for strength in (0.25, 0.5)
     )
@@ -157,9 +157,9 @@ def test_a_sweep_without_full_strength_is_drawn_at_its_largest(tmp_path):
     rows.to_csv(tmp_path / "sweep.csv", index=False)
     figure = catalogue.make("ablation-map", sweeps=[tmp_path])
     assert figure.axes[0].get_title(loc="left") == "zero × 0.5"
-    assert [each.get_text() for each in figure.axes[0].texts] == ["−25", "−25"]
-    shown = views.interventions.read_interventions(tmp_path)
-    assert views.show_interventions(shown["zero"], "zero").title.endswith("(zero) × 0.5")
+    assert [text.get_text() for text in figure.axes[0].texts] == ["−25", "−25"]
+    interventions = views.interventions.read_interventions(tmp_path)
+    assert views.show_interventions(interventions["zero"], "zero").title.endswith("(zero) × 0.5")
 
 
 def test_the_command_writes_json_and_refuses_in_one_line(

@@ -18,7 +18,7 @@ BROKEN = [LINES[:2], LINES[2:]]  # into paragraphs
 
 
 def texts_of(data):
-    pairs = [(each.source, each.target) for each in data]
+    pairs = [(example.source, example.target) for example in data]
     assert all(source == target for source, target in pairs)
     return [source for source, _ in pairs]
 
@@ -35,16 +35,20 @@ def write(tmp_path):
 
 @pytest.mark.parametrize("name", ["own.txt", "own.txt.gz"])
 def test_a_line_is_a_sample_and_an_empty_line_parts_documents(write, name, capsys):
-    path = write(name, "\n\n" + "\n\n \n".join("\n".join(part) for part in BROKEN) + "\n\n")
+    path = write(
+        name, "\n\n" + "\n\n \n".join("\n".join(paragraph) for paragraph in BROKEN) + "\n\n"
+    )
     data = load_data(path)
     assert (
         f"{path}: 4 texts, the lines of the file ({path}:paragraphs reads"
         in capsys.readouterr().err
     )
     assert texts_of(data) == LINES
-    assert [each.document_name for each in data] == ["paragraph 1"] * 2 + ["paragraph 2"] * 2
+    assert [example.document_name for example in data] == ["paragraph 1"] * 2 + ["paragraph 2"] * 2
     assert texts_of(data[::-1]) == LINES[::-1]
-    assert texts_of(load_data(f"{path}:paragraphs")) == [" ".join(part) for part in BROKEN]
+    assert texts_of(load_data(f"{path}:paragraphs")) == [
+        " ".join(paragraph) for paragraph in BROKEN
+    ]
     assert "2 texts, the paragraphs" in capsys.readouterr().err
     assert texts_of(load_data(path, n=3)) == LINES[:3]
     with pytest.raises(InputError, match="unknown unit"):
@@ -54,16 +58,16 @@ def test_a_line_is_a_sample_and_an_empty_line_parts_documents(write, name, capsy
 def test_lines_without_empty_ones_have_no_documents(write):
     data = load_data(write("own.txt", "\r\n".join(LINES)))
     assert texts_of(data) == LINES
-    assert {each.document_name for each in data} == {None}
+    assert {example.document_name for example in data} == {None}
 
 
 def test_splits_of_a_text_keep_documents_whole(write):
-    parts = ["\n".join(f"line {i} of {j}" for i in range(3)) for j in range(60)]
-    path = write("own.txt", "\n\n".join(parts))
+    paragraphs = ["\n".join(f"line {i} of {j}" for i in range(3)) for j in range(60)]
+    path = write("own.txt", "\n\n".join(paragraphs))
     split = {name: load_data(path, split=name) for name in ("train", "dev", "test")}
     assert sum(map(len, split.values())) == 180
-    of = [{each.document_name for each in data} for data in split.values()]
-    assert not of[0] & of[1] | of[0] & of[2] | of[1] & of[2]
+    names = [{example.document_name for example in data} for data in split.values()]
+    assert not names[0] & names[1] | names[0] & names[2] | names[1] & names[2]
 
 
 def rows(column):
@@ -104,7 +108,7 @@ def test_the_only_column_needs_no_name(write):
 
 
 @pytest.mark.parametrize(
-    ("kind", "raw", "said"),
+    ("kind", "raw", "message"),
     [
         (".csv", b"", r"own\.csv has no names of columns"),
         (".csv", b"\xff\xfe,\n1,2\n", r"own\.csv, line 1: byte 1 is not UTF-8"),
@@ -114,8 +118,8 @@ def test_the_only_column_needs_no_name(write):
         (".tsv", b"text\tid\na\n", r"own\.tsv, line 2: 1 fields, but 2 columns.*has no quotes"),
     ],
 )
-def test_a_damaged_table(write, kind, raw, said):
-    with pytest.raises(InputError, match=said) as error:
+def test_a_damaged_table(write, kind, raw, message):
+    with pytest.raises(InputError, match=message) as error:
         load_data(write(f"own{kind}", raw))
     assert "\n" not in str(error.value)
 
@@ -145,8 +149,8 @@ def test_any_set_of_the_hub(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="but no 'sentence'"):
         load_data(f"{spec}:sentence")
 
-    def refuse(*given):
-        raise ConnectionError(f"asked for {given}")
+    def refuse(*arguments):
+        raise ConnectionError(f"asked for {arguments}")
 
     monkeypatch.setattr(datasets, "load_dataset", refuse)
     with pytest.raises(InputError, match=r"could not be had \(asked for \('owner/set', 'config'\)"):
@@ -154,7 +158,7 @@ def test_any_set_of_the_hub(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [
         ("own.tx", "no data 'own.tx': there is no such file here, but 'own.txt'; give a text"),
         ("treebank.conllu", "there is no such file here; give a text"),
@@ -164,21 +168,21 @@ def test_any_set_of_the_hub(tmp_path, monkeypatch):
         ("none.txt", "no data 'none.txt': there is no such file here"),
     ],
 )
-def test_what_is_said_of_wrong_names(tmp_path, monkeypatch, spec, said):
+def test_what_is_said_of_wrong_names(tmp_path, monkeypatch, spec, message):
     monkeypatch.chdir(tmp_path)
     for name in ("own.txt", "notes.doc"):
         Path(name).write_text("a\n")
     with pytest.raises(InputError) as error:
         load_data(spec)
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert len(str(error.value)) < 300
 
 
-@pytest.mark.parametrize("of", ["own.txt", "the list"])
-def test_a_split_that_there_is_not_is_refused(write, of):
-    given = write("own.txt", "a\nb\n") if of == "own.txt" else ["a", "b"]
+@pytest.mark.parametrize("kind", ["own.txt", "the list"])
+def test_a_split_that_there_is_not_is_refused(write, kind):
+    data = write("own.txt", "a\nb\n") if kind == "own.txt" else ["a", "b"]
     with pytest.raises(InputError, match=r"'validation' \(accepted: all, train, dev, test\)$"):
-        load_data(given, split="validation")
+        load_data(data, split="validation")
 
 
 def test_an_empty_split_has_no_lengths(write):

@@ -23,8 +23,8 @@ def lists(flat):
     return [ids.tolist() for ids in np.split(flat.values, flat.lengths.cumsum()[:-1])]
 
 
-def vocabulary_of(tokenizer, limit=None, writes=BEHIND, **named):
-    start = {"sos": 2, "eos": 2} | named
+def vocabulary_of(tokenizer, limit=None, writes=BEHIND, **options):
+    start = {"sos": 2, "eos": 2} | options
     return Tokens(tokenizer, -1, rows=10**6, limit=limit, room=limit, writes=writes, **start)
 
 
@@ -36,33 +36,35 @@ def test_sources_are_what_the_tokenizer_writes_and_cuts(kind, side):
     tokenizer.truncation_side = side
     for limit in (None, 7):
         tokenizer.model_max_length = limit or 10**30
-        wanted = tokenizer(TEXTS, truncation=limit is not None)["input_ids"]
+        expected = tokenizer(TEXTS, truncation=limit is not None)["input_ids"]
         vocabulary = vocabulary_of(tokenizer, limit)
         sources, places = vocabulary.encode_sources(TEXTS), vocabulary.place_sources(TEXTS)
-        assert lists(sources) == wanted
-        assert [len(each) for each in places] == [len(each) for each in wanted]
+        assert lists(sources) == expected
+        assert [len(sequence) for sequence in places] == [len(sequence) for sequence in expected]
         assert sources.cut == (
-            sum(len(each) > 7 for each in tokenizer(TEXTS)["input_ids"]) if limit else 0
+            sum(len(sequence) > 7 for sequence in tokenizer(TEXTS)["input_ids"]) if limit else 0
         )
-    first, last = vocabulary.source_frame
-    assert wanted[0][: len(first)] == [*first]
-    assert wanted[0][len(wanted[0]) - len(last) :] == [*last]
+    prefix, suffix = vocabulary.source_frame
+    assert expected[0][: len(prefix)] == [*prefix]
+    assert expected[0][len(expected[0]) - len(suffix) :] == [*suffix]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_places_spell_the_text(kind):
     text = "the cat sees a dog, and runs"
     vocabulary = vocabulary_of(KINDS[kind]())
-    covered = {at for start, end in vocabulary.place_sources([text])[0] for at in range(start, end)}
-    assert {at for at, character in enumerate(text) if not character.isspace()} <= covered
+    covered = {
+        offset for start, end in vocabulary.place_sources([text])[0] for offset in range(start, end)
+    }
+    assert {offset for offset, character in enumerate(text) if not character.isspace()} <= covered
 
 
 @pytest.mark.parametrize("kind", ["bert", "t5", "xlnet", "deberta", "mbart", "template"])
 def test_words_that_are_known_are_read_as_the_tokenizer_reads_words(kind):
     """Tokenizers that mark where words begin, or that divide at blanks; byte-level ones glue words together."""
     tokenizer, words = KINDS[kind](), TEXTS[0].split()
-    wanted = tokenizer(words, is_split_into_words=True)["input_ids"]
-    assert lists(vocabulary_of(tokenizer).encode_sources([" ".join(words)])) == [wanted]
+    expected = tokenizer(words, is_split_into_words=True)["input_ids"]
+    assert lists(vocabulary_of(tokenizer).encode_sources([" ".join(words)])) == [expected]
 
 
 LABELS = {  # decoder's start symbol, and what stands before a text behind it
@@ -74,17 +76,17 @@ LABELS = {  # decoder's start symbol, and what stands before a text behind it
 @pytest.mark.parametrize("kind", LABELS)
 def test_a_decoder_reads_what_transformers_shifts_to_the_right(kind):
     tokenizer, (start, before) = KINDS[kind](), LABELS[kind]
-    named = {"sos": tokenizer.convert_tokens_to_ids(start), "eos": tokenizer.eos_token_id}
-    vocabulary = vocabulary_of(tokenizer, writes=DECODER, **named)
+    symbols = {"sos": tokenizer.convert_tokens_to_ids(start), "eos": tokenizer.eos_token_id}
+    vocabulary = vocabulary_of(tokenizer, writes=DECODER, **symbols)
     (ids,) = lists(vocabulary.encode_targets(["the cat"]))
     labels = tokenizer(text_target="the cat")["input_ids"]
     # mBART's labels end with the language that leads them, which it does not write
-    assert ids == ([labels[-1], *labels[:-1]] if kind == "mbart" else [named["sos"], *labels])
+    assert ids == ([labels[-1], *labels[:-1]] if kind == "mbart" else [symbols["sos"], *labels])
     assert ids[-1] == tokenizer.eos_token_id
     assert tokenizer.convert_ids_to_tokens(vocabulary.begun) == before
     assert vocabulary.decode(ids) == tokenizer.decode(vocabulary.encode("the cat"))
-    forced = vocabulary_of(tokenizer, writes=DECODER, forced=5, **named)
-    assert lists(forced.encode_targets(["the cat"]))[0][:2] == [named["sos"], 5]
+    forced = vocabulary_of(tokenizer, writes=DECODER, forced=5, **symbols)
+    assert lists(forced.encode_targets(["the cat"]))[0][:2] == [symbols["sos"], 5]
     assert forced.begun == [5]
 
 
@@ -95,29 +97,33 @@ def test_an_answer_is_what_the_whole_text_has_behind_the_source():
         vocab=symbols, merges=merges, bos_token="<end>", eos_token="<end>", unk_token="<end>"
     )
     vocabulary = vocabulary_of(tokenizer, sos=0, eos=0)
-    for text, answer, whole in [
+    for text, answer, joined in [
         ("the key", "is", "the key is"), ("the key ", "is", "the key is"), ("the key", " is", "the key is"),
         ("is:", "C", "is: C"), ("the", "key is", "the key is"), ("the key is", "", "the key is"),
     ]:  # fmt: skip
-        source, target = (lists(each)[0] for each in vocabulary.encode_answers([text], [answer]))
-        assert source + target[1:] == tokenizer(whole)["input_ids"], text
+        source, target = (
+            lists(encoded)[0] for encoded in vocabulary.encode_answers([text], [answer])
+        )
+        assert source + target[1:] == tokenizer(joined)["input_ids"], text
         assert target[0] == 0
         assert vocabulary.decode(target) == tokenizer.decode(target[1:])
-    cut = vocabulary_of(tokenizer, limit=4, sos=0, eos=0)
-    source, target = cut.encode_answers(["the key the key the key"], ["is"])
+    short_window = vocabulary_of(tokenizer, limit=4, sos=0, eos=0)
+    source, target = short_window.encode_answers(["the key the key the key"], ["is"])
     assert source.cut == 1
     assert len(source.values) + len(target.values) - 1 <= 4
     with pytest.raises(InputError, match="and the model reads 4 with the text"):
-        cut.encode_answers(["the"], ["the key the key the key is: C"])
+        short_window.encode_answers(["the"], ["the key the key the key is: C"])
 
 
 @pytest.mark.parametrize("kind", ["llama", "t5", "xlnet", "roberta"])
 def test_symbols_around_a_text_are_no_part_of_an_answer(kind):
     tokenizer = KINDS[kind]()
     vocabulary = vocabulary_of(tokenizer)
-    source, target = (lists(each)[0] for each in vocabulary.encode_answers(["the cat"], ["sees"]))
-    whole = tokenizer("the cat sees")["input_ids"]
-    assert source + target[1:] == whole[: len(source) + len(target) - 1]
+    source, target = (
+        lists(encoded)[0] for encoded in vocabulary.encode_answers(["the cat"], ["sees"])
+    )
+    joined_ids = tokenizer("the cat sees")["input_ids"]
+    assert source + target[1:] == joined_ids[: len(source) + len(target) - 1]
     assert not {*target[1:]} & {*tokenizer.all_special_ids}
     assert tokenizer.decode(target[1:]).strip() == "sees"
 
@@ -127,11 +133,11 @@ def test_an_answer_at_a_mask_is_what_the_filled_text_has_there(kind):
     tokenizer = KINDS[kind]()
     vocabulary, mask = vocabulary_of(tokenizer, writes=MASKS), tokenizer.mask_token
     _, target = vocabulary.encode_answers([f"the {mask} sees a dog"], ["cat"])
-    whole, ids = tokenizer("the cat sees a dog")["input_ids"], target.values.tolist()[1:]
-    assert whole[2:][: len(ids)] == ids
+    filled_ids, ids = tokenizer("the cat sees a dog")["input_ids"], target.values.tolist()[1:]
+    assert filled_ids[2:][: len(ids)] == ids
     assert tokenizer.decode(ids).strip() == "cat"
-    _, apart = vocabulary.encode_answers([f"{mask} cat sees {mask}"], ["dog"])
-    assert apart.values.tolist()[1:] == vocabulary.encode("dog")
+    _, of_two_masks = vocabulary.encode_answers([f"{mask} cat sees {mask}"], ["dog"])
+    assert of_two_masks.values.tolist()[1:] == vocabulary.encode("dog")
 
 
 @pytest.fixture(scope="module")
@@ -161,19 +167,24 @@ def test_a_window_ends_what_is_written_whoever_stands_beside(writer, capsys):
         writer.vocabulary.tokenizer(text)["input_ids"]
         for text in ("the", "the key here is the key here")
     ]
-    alone = [writer.generate(torch.tensor([ids]), 30, min_length=29)[0].tolist() for ids in sources]
-    assert [len(ids) + len(new) for ids, new in zip(sources, alone, strict=True)] == [12, 12]
+    singles = [
+        writer.generate(torch.tensor([ids]), 30, min_length=29)[0].tolist() for ids in sources
+    ]
+    assert [len(ids) + len(answer) for ids, answer in zip(sources, singles, strict=True)] == [
+        12,
+        12,
+    ]
     width = max(map(len, sources))
-    both = torch.tensor([ids + [-1] * (width - len(ids)) for ids in sources])
+    batch = torch.tensor([ids + [-1] * (width - len(ids)) for ids in sources])
     for beam in (1, 2):
-        together = writer.generate(both, 30, min_length=29, beam=beam).tolist()
+        together = writer.generate(batch, 30, min_length=29, beam=beam).tolist()
         single = [
             writer.generate(torch.tensor([ids]), 30, min_length=29, beam=beam)[0].tolist()
             for ids in sources
         ]
-        assert [row[: len(new)] for row, new in zip(together, single, strict=True)] == single
+        assert [row[: len(answer)] for row, answer in zip(together, single, strict=True)] == single
     with tp.capture(writer, "layers.1.hidden"):
-        assert writer.generate(both, 30).shape[1] <= 12 - width
+        assert writer.generate(batch, 30).shape[1] <= 12 - width
     assert "ends where its window does" in capsys.readouterr().err
     full = torch.tensor([[*range(3, 15)]])
     assert writer.generate(full, 30).shape == (
@@ -201,17 +212,17 @@ def passes_of(model, call):
 
 def test_texts_without_targets_are_not_answered(writer, make_data, tmp_path):
     texts = ["the key", "the key here is", "here"]
-    found = {}
+    n_passes = {}
     for name, data in (("texts", texts), ("pairs", make_data([(text, "is") for text in texts]))):
-        found[name] = passes_of(
+        n_passes[name] = passes_of(
             writer,
             lambda name=name, data=data: tp.extract(
                 writer, data, "*.hidden", tmp_path / name, control=False
             ),
         )
-    assert found["texts"] == 1  # a batch
-    assert found["pairs"] > 1
-    stores = {name: tp.open_store(tmp_path / name) for name in found}
+    assert n_passes["texts"] == 1  # a batch
+    assert n_passes["pairs"] > 1
+    stores = {name: tp.open_store(tmp_path / name) for name in n_passes}
     assert not {"answer", "prediction", "correct"} & {*stores["texts"].tokens}
     assert {"answer", "prediction", "correct"} <= {*stores["pairs"].tokens}
     assert not stores["texts"].has_answers
@@ -227,10 +238,10 @@ def test_a_context_is_as_long_as_asked_and_long_texts_are_cut_or_divided(
     writer, make_data, tmp_path, capsys
 ):
     texts = ["the key here is the key here is the key", "the key"]
-    cut = tp.extract(writer, texts, "*.hidden", tmp_path / "cut", control=False, max_tokens=4)
+    truncated = tp.extract(writer, texts, "*.hidden", tmp_path / "cut", control=False, max_tokens=4)
     assert "1 texts are too long and cut (--pack divides them)" in capsys.readouterr().err
-    assert cut.tokens.groupby("sample").size().max() == 4
-    assert cut.manifest["max_tokens"] == 4
+    assert truncated.tokens.groupby("sample").size().max() == 4
+    assert truncated.manifest["max_tokens"] == 4
     packed = tp.extract(
         writer, texts, "*.hidden", tmp_path / "packed", control=False, max_tokens=4, pack=True
     )
@@ -260,12 +271,12 @@ def test_a_function_may_name_its_symbols(tmp_path, way):
             return self.cells(self.table(ids))[0]
 
     def pieces(text):
-        return [piece for word in text.split() for piece in (word[:2], word[2:]) if piece]
+        return [symbol for word in text.split() for symbol in (word[:2], word[2:]) if symbol]
 
     names = ["", *dict.fromkeys(pieces("seeing dogs see dogs"))]
 
     def ids(text):
-        return [names.index(piece) for piece in pieces(text)]
+        return [names.index(symbol) for symbol in pieces(text)]
 
     vocabulary = {
         "pairs": lambda text: [*zip(ids(text), pieces(text), strict=True)],

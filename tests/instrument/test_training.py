@@ -37,7 +37,7 @@ def recipe(questions) -> Callable[..., Recipe]:
 
 
 @pytest.fixture(scope="module")
-def whole(recipe, tmp_path_factory) -> Callable[[str], Path]:
+def uninterrupted(recipe, tmp_path_factory) -> Callable[[str], Path]:
     """The folder of an uninterrupted run by the settings of a name; each is trained once."""
 
     @cache
@@ -87,21 +87,21 @@ SETTINGS: dict[str, dict[str, Any]] = {
     ],
 )
 def test_a_killed_run_goes_on_to_the_run_that_was_not_killed(
-    case, step, recipe, whole, tmp_path, monkeypatch
+    case, step, recipe, uninterrupted, tmp_path, monkeypatch
 ):
     """Bit for bit: the checkpoint, the log and the state, across the stages' boundary."""
     settings, resumed = recipe(**SETTINGS[case]), tmp_path / "killed"
     killed_at(step, monkeypatch, settings, resumed)
     assert not (resumed / "model").exists()
     train(settings, resumed, resume=True)
-    assert same(weights(resumed / "model"), weights(whole(case) / "model"))
-    assert figures(resumed) == figures(whole(case))
-    ours, theirs = state(resumed), state(whole(case))
-    assert same(ours.pop("seconds") > 0, theirs.pop("seconds") > 0)
-    assert same(ours, theirs)
+    assert same(weights(resumed / "model"), weights(uninterrupted(case) / "model"))
+    assert figures(resumed) == figures(uninterrupted(case))
+    resumed_state, expected = state(resumed), state(uninterrupted(case))
+    assert same(resumed_state.pop("seconds") > 0, expected.pop("seconds") > 0)
+    assert same(resumed_state, expected)
 
 
-def test_killed_twice_and_after_the_last_step(recipe, whole, tmp_path, monkeypatch):
+def test_killed_twice_and_after_the_last_step(recipe, uninterrupted, tmp_path, monkeypatch):
     settings = recipe()
     killed_at(6, monkeypatch, settings, tmp_path / "killed")
     killed_at(14, monkeypatch, settings, tmp_path / "killed", resume=True)
@@ -114,8 +114,8 @@ def test_killed_twice_and_after_the_last_step(recipe, whole, tmp_path, monkeypat
         with pytest.raises(Killed):
             train(settings, tmp_path / "killed", resume=True)
     train(settings, tmp_path / "killed", resume=True)
-    assert same(weights(tmp_path / "killed" / "model"), weights(whole("adam") / "model"))
-    assert figures(tmp_path / "killed") == figures(whole("adam"))
+    assert same(weights(tmp_path / "killed" / "model"), weights(uninterrupted("adam") / "model"))
+    assert figures(tmp_path / "killed") == figures(uninterrupted("adam"))
 
 
 def test_a_state_that_is_being_written_never_takes_the_old_ones_place(
@@ -183,8 +183,8 @@ def test_training_learns(recipe, tmp_path):
     assert losses[-1] < 0.5 * losses[0]
 
 
-def test_the_log_is_a_table_and_a_board(recipe, whole, questions):
-    out = whole("adam")
+def test_the_log_is_a_table_and_a_board(recipe, uninterrupted, questions):
+    out = uninterrupted("adam")
     assert (out / "log.csv").read_text().splitlines()[0] == ",".join(COLUMNS)
     rows = read_log(out)
     steps = [int(row["step"]) for row in rows if row["metric"] == "loss"]
@@ -227,7 +227,7 @@ def test_what_is_left_is_a_checkpoint_with_its_recipe(recipe, tmp_path):
 
 
 def test_checkpoints_along_a_training_are_its_weights_at_these_steps(
-    recipe, whole, tmp_path, monkeypatch
+    recipe, uninterrupted, tmp_path, monkeypatch
 ):
     """Also of a run that was cut off between two saves, and that did not keep any at first."""
     out, keeping = tmp_path / "run", recipe(keep_every=8, save_every=12)
@@ -235,7 +235,7 @@ def test_checkpoints_along_a_training_are_its_weights_at_these_steps(
     assert [path.name for path in (out / "steps").iterdir()] == ["8"]
     train(keeping, out, resume=True)
     assert {path.name for path in (out / "steps").iterdir()} == {"8", "16"}
-    assert same(weights(out / "model"), weights(whole("adam") / "model"))
+    assert same(weights(out / "model"), weights(uninterrupted("adam") / "model"))
     killed_at(9, monkeypatch, recipe(), tmp_path / "late")
     assert same(weights(out / "steps" / "8"), state(tmp_path / "late")["model"])
     train(recipe(keep_every=8), tmp_path / "late", resume=True)
@@ -243,20 +243,20 @@ def test_checkpoints_along_a_training_are_its_weights_at_these_steps(
     assert same(weights(tmp_path / "late" / "steps" / "16"), weights(out / "steps" / "16"))
 
 
-def test_a_state_of_before_an_option_existed_goes_on(recipe, whole, tmp_path, monkeypatch):
+def test_a_state_of_before_an_option_existed_goes_on(recipe, uninterrupted, tmp_path, monkeypatch):
     out = tmp_path / "run"
     killed_at(9, monkeypatch, recipe(), out)
-    kept = state(out)
-    told = json.loads(kept["recipe"])
-    assert told.pop("keep_every", 0) is None
-    torch.save(kept | {"recipe": json.dumps(told)}, out / loop.STATE)
+    saved = state(out)
+    settings = json.loads(saved["recipe"])
+    assert settings.pop("keep_every", 0) is None
+    torch.save(saved | {"recipe": json.dumps(settings)}, out / loop.STATE)
     train(recipe(), out, resume=True)
-    assert same(weights(out / "model"), weights(whole("adam") / "model"))
+    assert same(weights(out / "model"), weights(uninterrupted("adam") / "model"))
 
 
-def test_half_precision_keeps_single_weights(recipe, whole, tmp_path):
+def test_half_precision_keeps_single_weights(recipe, uninterrupted, tmp_path):
     half = weights(train(recipe(precision="bf16"), tmp_path / "half"))
-    single = weights(whole("adam") / "model")
+    single = weights(uninterrupted("adam") / "model")
     assert {tensor.dtype for tensor in half.values()} == {torch.float32}
     assert not same(half, single)
 
@@ -266,9 +266,9 @@ def test_optimizers_have_every_weight_once(case, recipe):
     settings = recipe(**SETTINGS[case])
     model = build(settings.model)
     optimizers = make_optimizers(model, settings.optimizer)
-    held = [p for o, _ in optimizers for group in o.param_groups for p in group["params"]]
-    assert len(held) == len({id(p) for p in held})
-    assert {id(p) for p in held} == {id(p) for p in model.parameters()}
+    parameters = [p for o, _ in optimizers for group in o.param_groups for p in group["params"]]
+    assert len(parameters) == len({id(p) for p in parameters})
+    assert {id(p) for p in parameters} == {id(p) for p in model.parameters()}
     assert [share for _, share in optimizers] == ([1.0, 0.3] if case == "muon" else [1.0])
 
 
@@ -310,11 +310,11 @@ def test_a_pool_repeats_its_mix_and_goes_on_anywhere(questions):
     assert texts[0] == "What is 0 plus 0?"
     assert texts[5] == "Let 0*0."
     batches = pool.batches(4, seed=7, start=0)
-    first = [next(batches).tolist() for _ in range(12)]
-    assert sorted(i for batch in first[:5] for i in batch) == sorted(pool.indices.tolist())
-    assert first[:5] != first[5:10]
+    drawn_batches = [next(batches).tolist() for _ in range(12)]
+    assert sorted(i for batch in drawn_batches[:5] for i in batch) == sorted(pool.indices.tolist())
+    assert drawn_batches[:5] != drawn_batches[5:10]
     for start in (1, 4, 5, 9):
-        assert next(pool.batches(4, seed=7, start=start)).tolist() == first[start]
+        assert next(pool.batches(4, seed=7, start=start)).tolist() == drawn_batches[start]
 
 
 @pytest.mark.parametrize(
@@ -343,20 +343,20 @@ def test_folders_of_other_runs_are_refused_and_kept(recipe, tmp_path, monkeypatc
     assert (out / "state.pt").read_bytes() == before
     train(settings, out, resume=True)
     weights = out / "model" / "model.safetensors"
-    written = weights.stat().st_mtime_ns
+    modified = weights.stat().st_mtime_ns
     train(settings, out, resume=True)  # nothing is left to do
-    assert weights.stat().st_mtime_ns == written
+    assert weights.stat().st_mtime_ns == modified
     with pytest.raises(InputError, match="finished run: give another --out"):
         train(settings, out)
     with pytest.raises(InputError, match="of another recipe"):
         train(recipe(batch_size=7), out, resume=True)
 
 
-@pytest.mark.parametrize("kept", [0, 10, 5000])
-def test_a_damaged_state_is_refused(kept, recipe, tmp_path, monkeypatch):
+@pytest.mark.parametrize("n_bytes", [0, 10, 5000])
+def test_a_damaged_state_is_refused(n_bytes, recipe, tmp_path, monkeypatch):
     killed_at(9, monkeypatch, recipe(), tmp_path / "run")
     path = tmp_path / "run" / "state.pt"
-    path.write_bytes(path.read_bytes()[:kept])
+    path.write_bytes(path.read_bytes()[:n_bytes])
     with pytest.raises(InputError, match=r"state\.pt is damaged"):
         train(recipe(), tmp_path / "run", resume=True)
 

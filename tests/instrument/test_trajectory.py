@@ -24,7 +24,7 @@ def trained(questions, tmp_path_factory):
     """A run with checkpoints of steps 1, 4 and 20, and one more, 21, that has the weights of 20."""
     out = tmp_path_factory.mktemp("trained")
     train(arithmetic(questions, keep_spaced=3, evaluate=[]), out)
-    assert sorted(int(each.name) for each in (out / "steps").iterdir()) == [1, 4, 20]
+    assert sorted(int(checkpoint.name) for checkpoint in (out / "steps").iterdir()) == [1, 4, 20]
     shutil.copytree(out / "steps" / "20", out / "steps" / "21")
     return out
 
@@ -34,7 +34,7 @@ def run(*words):
 
 
 @pytest.fixture(scope="module")
-def asked(trained, questions, tmp_path_factory):
+def finished(trained, questions, tmp_path_factory):
     """The words of a trajectory of two analyses, its folder last, and what came of it."""
     words = [trained, "--ask", "reconstruct --layer 0", "--data", f"{questions}:arithmetic__mixed"]
     words += ["--ask", f"eval --data {questions}:arithmetic__mixed --split interpolate -n 5"]
@@ -43,28 +43,28 @@ def asked(trained, questions, tmp_path_factory):
     return words, run(*words, "--json")
 
 
-def test_every_checkpoint_is_asked_and_identical_weights_once(asked):
-    words, done = asked
-    assert done.exit_code == 0, done.output
-    found, folder = json.loads(done.stdout), words[-1]
-    assert found.keys() == {"results", "curves", "onsets"}
-    rows = [row for row in found["results"] if row["run"] == "eval-2"]
+def test_every_checkpoint_is_asked_and_identical_weights_once(finished):
+    words, result = finished
+    assert result.exit_code == 0, result.output
+    report, folder = json.loads(result.stdout), words[-1]
+    assert report.keys() == {"results", "curves", "onsets"}
+    rows = [row for row in report["results"] if row["run"] == "eval-2"]
     assert sorted({row["step"] for row in rows}) == [1, 4, 20, 21]
-    assert done.stderr.count("identical weights, measured once") == 1
-    assert "steps/20" in done.stderr.split("measured once")[1]
+    assert result.stderr.count("identical weights, measured once") == 1
+    assert "steps/20" in result.stderr.split("measured once")[1]
     table = load_results(folder).select(run="reconstruct").table
     twins = [table[table["step"] == step].drop(columns="step") for step in (20, 21)]
-    pd.testing.assert_frame_equal(*(each.reset_index(drop=True) for each in twins))
-    assert {"trajectory.json", "trajectory.pdf"} <= {each.name for each in folder.iterdir()}
+    pd.testing.assert_frame_equal(*(twin.reset_index(drop=True) for twin in twins))
+    assert {"trajectory.json", "trajectory.pdf"} <= {file.name for file in folder.iterdir()}
     assert not (folder / PARTS_FOLDER).exists()
 
 
-def test_a_finished_run_is_read_and_nothing_is_loaded(asked, monkeypatch):
-    words, done = asked
+def test_a_finished_run_is_read_and_nothing_is_loaded(finished, monkeypatch):
+    words, result = finished
     assert "--resume" in run(*words).exception.args[0]
     monkeypatch.setattr(trajectory, "load_model", None)
-    again = run(*words, "--json", "--resume")
-    assert json.loads(again.stdout) == json.loads(done.stdout)
+    reread = run(*words, "--json", "--resume")
+    assert json.loads(reread.stdout) == json.loads(result.stdout)
 
 
 def test_an_interrupted_run_goes_on_with_what_is_missing(trained, questions, tmp_path, monkeypatch):
@@ -75,11 +75,11 @@ def test_an_interrupted_run_goes_on_with_what_is_missing(trained, questions, tmp
         "--out",
         tmp_path / "a",
     ]
-    asked = []
+    measured = []
 
     def count(analysis, name, store, write):
-        asked.append(name)
-        if len(asked) == 2:
+        measured.append(name)
+        if len(measured) == 2:
             raise InputError("cut off")
         return measure(analysis, name, store, write)
 
@@ -87,7 +87,7 @@ def test_an_interrupted_run_goes_on_with_what_is_missing(trained, questions, tmp
     monkeypatch.setattr(trajectory, "_measure", count)
     assert "cut off" in str(run(*words).exception)
     assert run(*words, "--resume").exit_code == 0
-    assert [name.rpartition("/")[2] for name in asked] == ["1", "4", "4", "20"]
+    assert [name.rpartition("/")[2] for name in measured] == ["1", "4", "4", "20"]
     table = load_results(tmp_path / "a").select(module="").table
     assert table["step"].tolist() == [1, 4, 20, 21]
 
@@ -96,17 +96,17 @@ def test_an_unreadable_checkpoint_can_be_left_out_and_answers_stay(trained, ques
     good, bad = trained / "steps" / "1", tmp_path / "bad2"
     shutil.copytree(trained / "steps" / "4", bad)
     (bad / "model.safetensors").write_bytes(b"{")
-    asked = ["--ask", f"eval --data {questions}:arithmetic__mixed -n 2", "--out", tmp_path / "a"]
-    said = str(run(good, bad, *asked).exception)
-    assert "leave out" in said
-    assert "\n" not in said
-    assert run(good, *asked, "--resume").exit_code == 0
+    options = ["--ask", f"eval --data {questions}:arithmetic__mixed -n 2", "--out", tmp_path / "a"]
+    message = str(run(good, bad, *options).exception)
+    assert "leave out" in message
+    assert "\n" not in message
+    assert run(good, *options, "--resume").exit_code == 0
     assert set(load_results(tmp_path / "a").table["step"]) == {1}
-    assert "other checkpoints" in str(run(good, bad, *asked, "--resume").exception)
+    assert "other checkpoints" in str(run(good, bad, *options, "--resume").exception)
 
 
 @pytest.mark.parametrize(
-    ("ask", "said"),
+    ("ask", "message"),
     [
         ("nothing --site x", "no such command"),
         ("decompose", "site"),
@@ -118,10 +118,10 @@ def test_an_unreadable_checkpoint_can_be_left_out_and_answers_stay(trained, ques
         ("", "no such command"),
     ],
 )
-def test_a_line_that_cannot_be_asked_is_refused_before_anything_is_read(ask, said, tmp_path):
+def test_a_line_that_cannot_be_asked_is_refused_before_anything_is_read(ask, message, tmp_path):
     error = run(tmp_path / "nowhere", "--ask", ask, "--out", tmp_path / "run").exception
     assert isinstance(error, InputError)
-    assert said.lower() in str(error).lower()
+    assert message.lower() in str(error).lower()
     assert "\n" not in str(error)
     assert not (tmp_path / "run").exists()
 
@@ -130,9 +130,15 @@ def test_checkpoints_of_folders_and_of_lists(tmp_path):
     for name in ("a/steps/5", "a/steps/10", "b/checkpoint-7"):
         (tmp_path / name).mkdir(parents=True)
     a, b = tmp_path / "a", tmp_path / "b"
-    found = find_checkpoints([str(a), str(b), "hf:pythia@step512", "hf:pythia@step8"])
-    assert [(each.seed, each.step) for each in found] == [(0, 5), (0, 10), (1, 7), (2, 8), (2, 512)]
-    assert [each.step for each in find_checkpoints(["one", "two"])] == [1, 2]
+    checkpoints = find_checkpoints([str(a), str(b), "hf:pythia@step512", "hf:pythia@step8"])
+    assert [(checkpoint.seed, checkpoint.step) for checkpoint in checkpoints] == [
+        (0, 5),
+        (0, 10),
+        (1, 7),
+        (2, 8),
+        (2, 512),
+    ]
+    assert [checkpoint.step for checkpoint in find_checkpoints(["one", "two"])] == [1, 2]
     assert find_checkpoints([f"hf:{b}"])[0].name == f"hf:{b}/checkpoint-7"
     (a / "steps" / "step5").mkdir()
     with pytest.raises(InputError, match="occurs twice"):
@@ -168,7 +174,7 @@ def test_a_moment_is_where_the_interval_stays_above_the_strongest_control():
 def test_several_series_have_students_interval_and_their_range_of_moments():
     late = {0: 4, 1: 8, 2: 8}
     table = long(
-        [r for seed, at in late.items() for s in (2, 4, 8, 16) for r in rows(s, seed, float(s >= at), 0.0)]
+        [r for seed, onset in late.items() for s in (2, 4, 8, 16) for r in rows(s, seed, float(s >= onset), 0.0)]
     )  # fmt: skip
     pairs = pair_controls(table, "ask")
     curve = find_curves(pairs).set_index("step")
@@ -179,11 +185,11 @@ def test_several_series_have_students_interval_and_their_range_of_moments():
     assert (moment["step"], moment["first"], moment["last"]) == (8, 4, 8)
 
 
-def test_the_old_name_of_the_command_says_the_new_one(asked):
-    words, done = asked
-    again = CliRunner().invoke(app, ["lapse", *map(str, words), "--json", "--resume"])
-    assert "lapse is now trajectory" in again.stderr
-    assert json.loads(again.stdout) == json.loads(done.stdout)
+def test_the_old_name_of_the_command_says_the_new_one(finished):
+    words, result = finished
+    renamed = CliRunner().invoke(app, ["lapse", *map(str, words), "--json", "--resume"])
+    assert "lapse is now trajectory" in renamed.stderr
+    assert json.loads(renamed.stdout) == json.loads(result.stdout)
 
 
 def test_a_command_without_results_is_refused_by_its_first_checkpoint(trained, tmp_path):

@@ -23,15 +23,21 @@ DATA = "mathematics:arithmetic__mixed"
 
 def scales(model: nn.Module) -> dict[str, float]:
     """The root mean square of every matrix."""
-    matrices = {name: each for name, each in model.named_parameters() if each.ndim > 1}
-    return {name: each.detach().square().mean().sqrt().item() for name, each in matrices.items()}
+    matrices = {name: matrix for name, matrix in model.named_parameters() if matrix.ndim > 1}
+    return {
+        name: matrix.detach().square().mean().sqrt().item() for name, matrix in matrices.items()
+    }
 
 
 def assert_permuted(twin: nn.Module, trained: nn.Module) -> None:
     """Every parameter has the trained numbers, and every one that can differ in order does."""
-    for new, old in zip(twin.parameters(), trained.parameters(), strict=True):
-        assert torch.equal(new.flatten().sort()[0], old.flatten().sort()[0])
-        assert old.numel() < 8 or len(old.unique()) < 8 or not torch.equal(new, old)
+    for permuted, original in zip(twin.parameters(), trained.parameters(), strict=True):
+        assert torch.equal(permuted.flatten().sort()[0], original.flatten().sort()[0])
+        assert (
+            original.numel() < 8
+            or len(original.unique()) < 8
+            or not torch.equal(permuted, original)
+        )
 
 
 def test_permuted_keeps_the_numbers_and_rescaled_the_scale_of_every_matrix():
@@ -40,24 +46,26 @@ def test_permuted_keeps_the_numbers_and_rescaled_the_scale_of_every_matrix():
     assert_permuted(permuted, trained)
     assert not permuted.training
     rescaled, untrained = (tp.load_model(f"{kind}:{NAME}") for kind in ("rescaled", "untrained"))
-    wanted = scales(trained)
-    assert scales(permuted) == pytest.approx(wanted, rel=1e-5)
-    assert scales(rescaled) == pytest.approx(wanted, rel=1e-5)
-    assert scales(untrained) != pytest.approx(wanted, rel=0.2)
-    for new, old in zip(rescaled.parameters(), untrained.parameters(), strict=True):
-        direction = nn.functional.cosine_similarity(new.flatten(), old.flatten(), dim=0).item()
-        assert old.ndim == 1 or direction == pytest.approx(1, abs=1e-5)
+    expected = scales(trained)
+    assert scales(permuted) == pytest.approx(expected, rel=1e-5)
+    assert scales(rescaled) == pytest.approx(expected, rel=1e-5)
+    assert scales(untrained) != pytest.approx(expected, rel=0.2)
+    for scaled, original in zip(rescaled.parameters(), untrained.parameters(), strict=True):
+        direction = nn.functional.cosine_similarity(
+            scaled.flatten(), original.flatten(), dim=0
+        ).item()
+        assert original.ndim == 1 or direction == pytest.approx(1, abs=1e-5)
 
 
 def test_a_twin_in_memory_is_the_one_of_that_name_and_seed():
     trained = tp.load_model(NAME)
     twins = find_twins(trained, ["permuted", "untrained", "rescaled"], seed=3)
     for kind, twin in twins.items():
-        named = tp.load_model(f"{kind}:{NAME}", seed=3)
-        assert named.name == twin.name == f"{kind}:{NAME}"
-        assert all(map(torch.equal, twin.state_dict().values(), named.state_dict().values()))
-    other = find_twins(trained, ["permuted"], seed=4)["permuted"]
-    assert not torch.equal(next(other.parameters()), next(twins["permuted"].parameters()))
+        loaded = tp.load_model(f"{kind}:{NAME}", seed=3)
+        assert loaded.name == twin.name == f"{kind}:{NAME}"
+        assert all(map(torch.equal, twin.state_dict().values(), loaded.state_dict().values()))
+    other_seed = find_twins(trained, ["permuted"], seed=4)["permuted"]
+    assert not torch.equal(next(other_seed.parameters()), next(twins["permuted"].parameters()))
     assert [*find_twins(trained)] == ["untrained"]
     with pytest.raises(InputError, match=r"unknown twin 'premuted'.*permuted"):
         find_twins(trained, ["premuted"])
@@ -78,19 +86,19 @@ def attached() -> Attached:
 
 def test_an_attached_module_has_a_permuted_twin_with_sites_of_its_own():
     model = attached()
-    before = [each.clone() for each in model.parameters()]
+    before = [weights.clone() for weights in model.parameters()]
     twin = find_twins(model)["permuted"]
     assert_permuted(twin, model)
     assert all(map(torch.equal, model.parameters(), before))
     ids = torch.arange(6).reshape(2, 3)
     with tp.capture(twin, "*") as of_twin:
         twin(ids)
-    with tp.capture(model, "*") as own:
+    with tp.capture(model, "*") as acts:
         model(ids)
-    assert not torch.allclose(own["encoder.0.hidden"], of_twin["encoder.0.hidden"])
+    assert not torch.allclose(acts["encoder.0.hidden"], of_twin["encoder.0.hidden"])
     weights = dict(twin.named_parameters())
-    first = weights["_foreign.0.weight"][ids] @ weights["_foreign.1.weight"].T
-    expected = torch.tanh(first + weights["_foreign.1.bias"])
+    product = weights["_foreign.0.weight"][ids] @ weights["_foreign.1.weight"].T
+    expected = torch.tanh(product + weights["_foreign.1.bias"])
     torch.testing.assert_close(of_twin["encoder.0.hidden"], expected)
     with pytest.raises(InputError, match="cannot be initialized again: its only twin is permuted"):
         find_twins(model, ["untrained"])
@@ -112,17 +120,17 @@ def test_untrained_foreign_models_warn_where_the_scale_is_another(tmp_path, caps
     twin = tp.load_model(f"untrained:hf:{folder}")
     warned = capsys.readouterr().err
     factors = re.findall(r"warning: .* are ([\d.]+) times as large", warned)
-    assert [float(each) for each in factors] == pytest.approx([factor] * (factor > FAR), rel=0.1)
+    assert [float(text) for text in factors] == pytest.approx([factor] * (factor > FAR), rel=0.1)
     rescaled = tp.load_model(f"rescaled:hf:{folder}")
     assert scales(rescaled) == pytest.approx(scales(tp.load_model(f"hf:{folder}")), rel=1e-5)
     assert twin.name == "untrained:hf:bert"
     assert [*find_twins(twin)] == ["permuted"]
 
 
-def extract(*given: str) -> None:
+def extract(*options: str) -> None:
     """Runs the command; raises what it would print as one line."""
     arguments = ["extract", "--ckpt", NAME, "--data", DATA, "--split", "interpolate", "-n", "6"]
-    arguments += ["--sites", "encoder.0.self.role", *given]
+    arguments += ["--sites", "encoder.0.self.role", *options]
     CliRunner().invoke(app, arguments, catch_exceptions=False)
 
 
@@ -139,20 +147,20 @@ def test_a_store_has_a_store_of_every_twin_the_best_control_first(tmp_path):
         assert twin.manifest["model"]["name"] == f"{kind}:{NAME}"
         assert twin.path == out / kind
     role = "encoder.0.self.role"
-    values = [each.read(role, slice(0, 9)) for each in (store, *store.twins.values())]
-    assert len({each.tobytes() for each in values}) == 3
+    values = [source.read(role, slice(0, 9)) for source in (store, *store.twins.values())]
+    assert len({vectors.tobytes() for vectors in values}) == 3
     verified = CliRunner().invoke(app, ["inspect", str(out), "--verify"])
     assert verified.exit_code == 0, verified.output
     chunk = next((out / "permuted" / "arrays.zarr" / role).glob("c.*"))
-    whole = chunk.read_bytes()
-    chunk.write_bytes(whole[:-4] + b"\0\0\0\0")
+    content = chunk.read_bytes()
+    chunk.write_bytes(content[:-4] + b"\0\0\0\0")
     with pytest.raises(InputError, match=r"permuted/arrays\.zarr/.* remove it and make it again"):
         CliRunner().invoke(app, ["inspect", str(out), "--verify"], catch_exceptions=False)
     shutil.rmtree(out)
     extract(
         "--twin", "permuted", "--twin", "untrained", "--control-samples", "4", "--out", str(out)
     )
-    assert chunk.read_bytes() == whole
+    assert chunk.read_bytes() == content
 
 
 def test_no_twin_in_two_words(tmp_path):

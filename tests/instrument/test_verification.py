@@ -13,24 +13,24 @@ def _inspected(folder, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["tprprobe", "inspect", str(folder), "--verify"])
     with pytest.raises(SystemExit) as ended:
         main()
-    said = capsys.readouterr()
-    return ended.value.code, (said.out + said.err).splitlines()[-1]
+    printed = capsys.readouterr()
+    return ended.value.code, (printed.out + printed.err).splitlines()[-1]
 
 
 def test_a_changed_table_of_a_run_is_named(tmp_path, monkeypatch, capsys):
     lines = [f"{i % 10} {i // 10}\t{i}.5 {i % 7} 1\n" for i in range(60)]
     (tmp_path / "v.txt").write_text("".join(lines))
     store = tp.import_store(tmp_path / "v.txt", tmp_path / "store", "tpdn")
-    decompose_all(store, "encoding", out=tmp_path / "out")
-    code, said = _inspected(tmp_path / "out", monkeypatch, capsys)
+    decompose_all(store, "encoding", out=tmp_path / "out", family="additive")
+    code, message = _inspected(tmp_path / "out", monkeypatch, capsys)
     assert code == 0
-    assert said.endswith(". (decompositions) can be read, 1 tables are undamaged")
+    assert message.endswith(". (decompositions) can be read, 1 tables are undamaged")
     table = tmp_path / "out" / "results.parquet"
     changed = pd.read_parquet(table)
     changed.assign(value=changed["value"] + 1).to_parquet(table)
-    code, said = _inspected(tmp_path / "out", monkeypatch, capsys)
+    code, message = _inspected(tmp_path / "out", monkeypatch, capsys)
     assert code == 2
-    assert "results.parquet is not what was written" in said
+    assert "results.parquet is not what was written" in message
 
 
 def test_a_flipped_weight_of_a_checkpoint_is_told(make_model, tmp_path, monkeypatch, capsys):
@@ -42,6 +42,6 @@ def test_a_flipped_weight_of_a_checkpoint_is_told(make_model, tmp_path, monkeypa
     weights.write_bytes(content)
     with pytest.raises(InputError, match="its weights are not those that were written"):
         tp.load_model(folder)
-    code, said = _inspected(folder, monkeypatch, capsys)
+    code, message = _inspected(folder, monkeypatch, capsys)
     assert code == 2
-    assert "model.safetensors is damaged" in said
+    assert "model.safetensors is damaged" in message

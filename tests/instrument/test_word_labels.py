@@ -43,12 +43,12 @@ def test_every_label_of_a_word_is_that_of_its_cell(store):
 
 
 def test_clusters_of_words_have_the_names_of_their_labels(store):
-    found = tp.cluster(store, ENCODER, k=5, n_seeds=2)
+    roles = tp.cluster(store, ENCODER, k=5, n_seeds=2)
     tags = read_labels(store, "source")["pos"]
     codes, names = pd.factorize(tags.fillna("none"))
-    planted = replace(found, labels=codes.astype(np.int32), k=len(names))
-    named = tp.name_roles(store, planted)["name"].tolist()
-    for tag, name in zip(names, named, strict=True):
+    planted = replace(roles, labels=codes.astype(np.int32), k=len(names))
+    cluster_names = tp.name_roles(store, planted)["name"].tolist()
+    for tag, name in zip(names, cluster_names, strict=True):
         assert tag == "none" or name.split(" ∧ ")[0] == tag
 
 
@@ -59,40 +59,43 @@ def test_what_a_tagger_guessed_names_nothing(store):
 
 def test_the_command_names_the_clusters_of_words_beside_the_untrained_twin(tmp_path):
     path = tmp_path / "store"
-    trained = plant(path, 600)
-    named = name_words(trained, ENCODER, k=16)
-    assert set(named["model"]) == {"trained", "untrained"}
-    assert len(named) == 32
-    own = named[(named["model"] == "trained") & (named["name"] != "unnamed")]
-    assert {name.split(" ∧ ")[0] for name in own["name"]} & {"DT", "NN", "VB", "IN"}
-    counts = count_names(named, WORD_KEYS).set_index("model")
-    assert counts.loc["trained", "named"] == len(own)
-    assert counts.loc["trained", "coverage"] == pytest.approx(own["coverage"].sum())
+    trained = plant(path, 300)
+    word_table = name_words(trained, ENCODER, k=16)
+    assert set(word_table["model"]) == {"trained", "untrained"}
+    assert len(word_table) == 32
+    of_trained = word_table[(word_table["model"] == "trained") & (word_table["name"] != "unnamed")]
+    assert {name.split(" ∧ ")[0] for name in of_trained["name"]} & {"DT", "NN", "VB", "IN"}
+    counts = count_names(word_table, WORD_KEYS).set_index("model")
+    assert counts.loc["trained", "named"] == len(of_trained)
+    assert counts.loc["trained", "coverage"] == pytest.approx(of_trained["coverage"].sum())
     out = tmp_path / "out"
-    given = ["name", str(path), "--site", ENCODER, "--k", "16", "--out", str(out)]
-    done = CliRunner().invoke(app, given)
-    assert done.exit_code == 0, done.output
-    assert f"{len(own)} of 16" in done.output
-    pd.testing.assert_frame_equal(load_word_names(out), named)
-    again = CliRunner().invoke(app, given)
-    assert again.exit_code != 0
-    assert "--resume" in str(again.exception or again.output)
+    arguments = ["name", str(path), "--site", ENCODER, "--k", "16", "--out", str(out)]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert f"trained {len(of_trained)} of 16" in result.output
+    pd.testing.assert_frame_equal(load_word_names(out), word_table)
+    repeated = CliRunner().invoke(app, arguments)
+    assert repeated.exit_code != 0
+    assert "--resume" in str(repeated.exception or repeated.output)
     assert [*find_runs(tmp_path).beside(trained, "word-names").values()] == [out]
-    assert len(words_table(load_word_names(out)).cells) == len(own)
+    cells = words_table(load_word_names(out)).cells
+    assert (cells["unnamed because"] == "").sum() == len(of_trained)
+    proposed = word_table[(word_table["model"] == "trained") & (word_table["candidate"] != "")]
+    assert len(cells) == len(proposed)
     view = show_word_names(out)
-    assert view.data["value"].tolist() == count_names(named, WORD_KEYS)["coverage"].tolist()
+    assert view.data["value"].tolist() == count_names(word_table, WORD_KEYS)["coverage"].tolist()
 
 
 def test_a_run_that_was_cut_off_names_the_heads_that_are_missing(tmp_path, monkeypatch):
     trained = plant(tmp_path / "store", 120)
-    whole = name_words(trained, ENCODER, k=4)
-    cut, done = {"after": 1}, []
+    expected = name_words(trained, ENCODER, k=4)
+    limit, models = {"after": 1}, []
 
-    def stop(model, *rest):
-        if len(done) == cut["after"]:
+    def stop(model, *arguments):
+        if len(models) == limit["after"]:
             raise KeyboardInterrupt
-        done.append(model)
-        return name(model, *rest)
+        models.append(model)
+        return name(model, *arguments)
 
     name = word_names._name
     monkeypatch.setattr(word_names, "_name", stop)
@@ -100,16 +103,16 @@ def test_a_run_that_was_cut_off_names_the_heads_that_are_missing(tmp_path, monke
         name_words(trained, ENCODER, k=4, out=tmp_path / "out")
     with pytest.raises(InputError, match=r"has no results\.parquet"):
         load_word_names(tmp_path / "out")
-    cut["after"] = 99
-    found = name_words(trained, ENCODER, k=4, out=tmp_path / "out", resume=True)
-    pd.testing.assert_frame_equal(found, whole)
-    assert done == ["trained", "untrained"]
+    limit["after"] = 99
+    resumed = name_words(trained, ENCODER, k=4, out=tmp_path / "out", resume=True)
+    pd.testing.assert_frame_equal(resumed, expected)
+    assert models == ["trained", "untrained"]
     with pytest.raises(InputError, match="another run"):
         name_words(trained, ENCODER, k=5, out=tmp_path / "out", resume=True)
 
 
-@pytest.mark.parametrize("more", [["--baseline", "other"], ["--k", "3", "--k", "4"]])
-def test_what_words_have_no_use_for_is_refused(store, more):
-    done = CliRunner().invoke(app, ["name", str(store.path), "--site", ENCODER, *more])
-    assert done.exit_code != 0
-    assert isinstance(done.exception, InputError) or "labelled words" in done.output
+@pytest.mark.parametrize("options", [["--baseline", "other"], ["--k", "3", "--k", "4"]])
+def test_what_words_have_no_use_for_is_refused(store, options):
+    result = CliRunner().invoke(app, ["name", str(store.path), "--site", ENCODER, *options])
+    assert result.exit_code != 0
+    assert isinstance(result.exception, InputError) or "labelled words" in result.output

@@ -47,25 +47,25 @@ def together(recipes, root, tmp_path_factory) -> Path:
         (folder / f"{name}.toml").write_text(tomli_w.dumps(recipe.model_dump(exclude_none=True)))
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
-    done = subprocess.run(
+    process = subprocess.run(
         [*command, train_each.__file__, str(folder)],
         env=environment | {"PYTHONPATH": str(root)},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
     return folder
 
 
 @pytest.mark.parametrize("name", CLOSE)
 def test_two_processes_train_as_one(recipes, together, tmp_path, name):
     train(recipes[name], tmp_path / "one")
-    one, two = weights(tmp_path / "one" / "model"), weights(together / name / "model")
-    for key, tensor in one.items():
+    single, two = weights(tmp_path / "one" / "model"), weights(together / name / "model")
+    for key, tensor in single.items():
         torch.testing.assert_close(two[key], tensor, **CLOSE[name], msg=key)
     logs = [read_log(out) for out in (tmp_path / "one", together / name)]
     assert [row["metric"] for row in logs[1]] == [row["metric"] for row in logs[0]]
-    expected, last = ([row for row in log if row["metric"] == "loss"][-1] for log in logs)
-    assert int(last["step"]) == recipes[name].steps
-    assert float(last["value"]) == pytest.approx(float(expected["value"]), rel=1e-2)
+    expected, final = ([row for row in log if row["metric"] == "loss"][-1] for log in logs)
+    assert int(final["step"]) == recipes[name].steps
+    assert float(final["value"]) == pytest.approx(float(expected["value"]), rel=1e-2)

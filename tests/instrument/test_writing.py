@@ -68,27 +68,31 @@ for number in range(int(sys.argv[2])):
 
 
 def run(code: str, *words: object) -> subprocess.Popen[str]:
-    given = [sys.executable, "-c", code, *map(str, words)]
-    return subprocess.Popen(given, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-c", code, *map(str, words)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def test_what_a_killed_process_left_is_removed_and_what_a_living_one_writes_is_not(tmp_path):
     path = tmp_path / "folder"
     for name in ("left", ""):
-        done = subprocess.run([sys.executable, "-c", KILLED, str(path), name], check=False)
-        assert done.returncode == 9
-        assert [each.name[:9] for each in tmp_path.iterdir()] == [".partial."]
+        process = subprocess.run([sys.executable, "-c", KILLED, str(path), name], check=False)
+        assert process.returncode == 9
+        assert [entry.name[:9] for entry in tmp_path.iterdir()] == [".partial."]
     with whole(path) as living:
         living.mkdir()
         write_file(path.with_name("other"), "")
         write_folder(path, {"a": "1", "b/c": b"2"})
-        assert sorted(each.name for each in tmp_path.iterdir()) == [living.name, "folder", "other"]
+        assert sorted(entry.name for entry in tmp_path.iterdir()) == [
+            living.name,
+            "folder",
+            "other",
+        ]
         (path / "a").unlink()
         with (
             pytest.raises(InputError, match=r"another process wrote .*folder meanwhile"),
-            whole(path) as more,
+            whole(path) as second,
         ):
-            more.mkdir()
+            second.mkdir()
         living.rmdir()
         living.touch()
         path.rename(tmp_path / "away")
@@ -97,27 +101,28 @@ def test_what_a_killed_process_left_is_removed_and_what_a_living_one_writes_is_n
 
 @pytest.mark.parametrize("pairs", [10])
 def test_of_two_writers_of_a_path_one_stays_whole(tmp_path, pairs):
-    both = [run(PAIR, tmp_path, pairs, own) for own in "xy"]
-    for each in both:
-        assert each.stdout is not None
-        assert each.stdout.readline() == "ready\n"
-    for each in both:
-        assert each.stdin is not None
-        each.stdin.close()
-    said = []
-    for each in both:
-        with each:
-            said += each.stdout or ()
-    assert [each.returncode for each in both] == [0, 0]
-    held = there(tmp_path)
-    assert len(held) == 7 * pairs
-    assert sum(line.startswith("wrote") for line in said) == pairs
+    writers = [run(PAIR, tmp_path, pairs, letter) for letter in "xy"]
+    for writer in writers:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "ready\n"
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.close()
+    messages = []
+    for writer in writers:
+        with writer:
+            messages += writer.stdout or ()
+    assert [writer.returncode for writer in writers] == [0, 0]
+    files = there(tmp_path)
+    assert len(files) == 7 * pairs
+    assert sum(line.startswith("wrote") for line in messages) == pairs
     assert (
-        sum("another process wrote" in line or "exists already" in line for line in said) == pairs
+        sum("another process wrote" in line or "exists already" in line for line in messages)
+        == pairs
     )
     for number in range(pairs):
-        assert len({*held[f"{number}.npz"]}) == 1
-        assert len({byte for name in "abcdef" for byte in held[f"{number}/{name}"]}) == 1
+        assert len({*files[f"{number}.npz"]}) == 1
+        assert len({byte for name in "abcdef" for byte in files[f"{number}/{name}"]}) == 1
 
 
 def test_the_ending_of_what_is_written_says_its_format(tmp_path):

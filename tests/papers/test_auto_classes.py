@@ -14,7 +14,7 @@ from tprprobe.models.decoding.generation import generate
 
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("tokenizers")
-own = pytest.importorskip("tprpapers.architectures.auto_classes")
+auto_classes = pytest.importorskip("tprpapers.architectures.auto_classes")
 pytestmark = pytest.mark.filterwarnings("ignore")
 TEXT = {
     "tpt-d-english": "english:version=1,depth=1,sentences=4-6",
@@ -51,18 +51,18 @@ def batch(texts, folder):
 
 def check_generation(pair, texts, options):
     """Token for token what ours writes, from ids that are ours."""
-    ours, theirs = pair
-    given = batch(texts, ours.folder)
+    model, wrapped = pair
+    inputs = batch(texts, model.folder)
     source = (
-        encode_sources(texts, ours.vocabulary)
+        encode_sources(texts, model.vocabulary)
         .ragged()
-        .padded(torch.arange(len(texts)), ours.config.pad)
+        .padded(torch.arange(len(texts)), model.config.pad)
     )
-    assert torch.equal(given["input_ids"], source)
-    found = theirs.generate(**given, max_new_tokens=20, **options[0])
-    assert (found[:, 0] == ours.config.sos).all()
-    assert torch.equal(found[:, 1:], generate(ours, source, 20, **options[1]))
-    assert len({tuple(row.tolist()) for row in found}) > 1
+    assert torch.equal(inputs["input_ids"], source)
+    ids = wrapped.generate(**inputs, max_new_tokens=20, **options[0])
+    assert (ids[:, 0] == model.config.sos).all()
+    assert torch.equal(ids[:, 1:], generate(model, source, 20, **options[1]))
+    assert len({tuple(row.tolist()) for row in ids}) > 1
 
 
 @pytest.mark.parametrize("options", OPTIONS)
@@ -77,63 +77,65 @@ def test_what_they_generate_for_200_inputs_is_what_ours_writes(pair, root, optio
 
 
 def test_logits_loss_and_states_are_the_models(pair, root):
-    ours, theirs = pair
-    given = batch(questions(ours, root, 3), ours.folder)
+    model, wrapped = pair
+    inputs = batch(questions(model, root, 3), model.folder)
     target = torch.tensor([[5, 6, 7, 8]] * 3)
-    start = torch.full_like(target[:, :1], ours.config.sos)
-    wanted = ours(given["input_ids"], torch.cat([start, target[:, :-1]], 1))
+    start = torch.full_like(target[:, :1], model.config.sos)
+    expected = model(inputs["input_ids"], torch.cat([start, target[:, :-1]], 1))
     labels = target.clone()
     labels[0, 3] = -100
-    found = theirs(**given, labels=labels)
-    assert torch.equal(found.logits, wanted)
+    output = wrapped(**inputs, labels=labels)
+    assert torch.equal(output.logits, expected)
     losses = torch.nn.functional.cross_entropy(
-        wanted.flatten(0, 1), target.flatten(), reduction="none"
+        expected.flatten(0, 1), target.flatten(), reduction="none"
     )
-    kept = torch.ones(12, dtype=torch.bool).index_fill(0, torch.tensor([3]), False)
-    torch.testing.assert_close(found.loss, losses[kept].mean())
-    encoder = transformers.AutoModel.from_pretrained(ours.folder)
-    with tp.capture(ours, "encoder.-1.hidden") as acts:
-        ours.encode(given["input_ids"])
-    assert torch.equal(encoder(**given).last_hidden_state, next(iter(acts.values())))
+    is_counted = torch.ones(12, dtype=torch.bool).index_fill(0, torch.tensor([3]), False)
+    torch.testing.assert_close(output.loss, losses[is_counted].mean())
+    encoder = transformers.AutoModel.from_pretrained(model.folder)
+    with tp.capture(model, "encoder.-1.hidden") as acts:
+        model.encode(inputs["input_ids"])
+    assert torch.equal(encoder(**inputs).last_hidden_state, next(iter(acts.values())))
 
 
 def test_folders_make_the_round_trip(pair, tmp_path):
-    ours, theirs = pair
-    assert isinstance(theirs, own.TPRForSeq2SeqLM)
-    config = transformers.AutoConfig.from_pretrained(ours.folder)
+    model, wrapped = pair
+    assert isinstance(wrapped, auto_classes.TPRForSeq2SeqLM)
+    config = transformers.AutoConfig.from_pretrained(model.folder)
     assert (config.model_type, config.architectures) == ("tprprobe", ["TPRForSeq2SeqLM"])
-    theirs.save_pretrained(tmp_path / "theirs")
-    for again in (
+    wrapped.save_pretrained(tmp_path / "theirs")
+    for reloaded in (
         load_model(tmp_path / "theirs"),
-        load_model(save_pretrained(ours, tmp_path / "ours")),
+        load_model(save_pretrained(model, tmp_path / "ours")),
     ):
-        assert again.config == ours.config
-        assert again.architecture == ours.architecture
-        assert again.vocabulary.symbols == ours.vocabulary.symbols
-        state = again.state_dict()
-        assert all(torch.equal(state[key], tensor) for key, tensor in ours.state_dict().items())
+        assert reloaded.config == model.config
+        assert reloaded.architecture == model.architecture
+        assert reloaded.vocabulary.symbols == model.vocabulary.symbols
+        state = reloaded.state_dict()
+        assert all(torch.equal(state[key], tensor) for key, tensor in model.state_dict().items())
     config.save_pretrained(tmp_path / "config")
     assert transformers.AutoConfig.from_pretrained(tmp_path / "config").settings == config.settings
-    written = json.loads((tmp_path / "config" / "config.json").read_text())
-    assert written == json.loads((tmp_path / "ours" / "config.json").read_text())
-    again = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "ours", dtype="bfloat16")
-    assert {weights.dtype for weights in again.parameters()} == {torch.bfloat16}
-    theirs.save_pretrained(tmp_path / "theirs")  # as theirs do, over what is there
+    settings = json.loads((tmp_path / "config" / "config.json").read_text())
+    assert settings == json.loads((tmp_path / "ours" / "config.json").read_text())
+    reloaded = transformers.AutoModelForSeq2SeqLM.from_pretrained(
+        tmp_path / "ours", dtype="bfloat16"
+    )
+    assert {weights.dtype for weights in reloaded.parameters()} == {torch.bfloat16}
+    wrapped.save_pretrained(tmp_path / "theirs")  # as theirs do, over what is there
     fresh = transformers.AutoModelForSeq2SeqLM.from_config(config)
-    assert sum(p.numel() for p in fresh.parameters()) == sum(p.numel() for p in ours.parameters())
+    assert sum(p.numel() for p in fresh.parameters()) == sum(p.numel() for p in model.parameters())
 
 
 def test_pipelines_write_and_read(pair, root):
-    ours, _ = pair
-    (text, other) = questions(ours, root, 2)
-    writer = transformers.pipeline("seq2seq", model=str(ours.folder))
-    found = writer([text, other], max_new_tokens=30)
-    source = encode_sources([text], ours.vocabulary).ragged().padded(torch.arange(1), 0)
-    wanted = ours.vocabulary.decode(generate(ours, source, 30)[0].tolist())
-    assert found[0][0]["generated_text"] == wanted.strip()
-    assert len(found) == 2
-    reader = transformers.pipeline("feature-extraction", model=str(ours.folder))
-    assert len(reader(text)[0][0]) == ours.config.d_model
+    model, _ = pair
+    (text, second_text) = questions(model, root, 2)
+    writer = transformers.pipeline("seq2seq", model=str(model.folder))
+    answers = writer([text, second_text], max_new_tokens=30)
+    source = encode_sources([text], model.vocabulary).ragged().padded(torch.arange(1), 0)
+    expected = model.vocabulary.decode(generate(model, source, 30)[0].tolist())
+    assert answers[0][0]["generated_text"] == expected.strip()
+    assert len(answers) == 2
+    reader = transformers.pipeline("feature-extraction", model=str(model.folder))
+    assert len(reader(text)[0][0]) == model.config.d_model
 
 
 def test_every_shipped_folder_names_its_type(root):
@@ -146,13 +148,13 @@ def test_every_shipped_folder_names_its_type(root):
 
 
 def test_what_they_cannot_do_is_one_line(pair, root):
-    _, theirs = pair
+    _, wrapped = pair
     ids = torch.tensor([[5, 6]])
     with pytest.raises(InputError, match="generate does not have do_sample; it has max_new_tokens"):
-        theirs.generate(ids, do_sample=True)
+        wrapped.generate(ids, do_sample=True)
     with pytest.raises(InputError, match="give input_ids"):
-        theirs.generate()
+        wrapped.generate()
     with pytest.raises(InputError, match="give decoder_input_ids or labels"):
-        theirs(ids)
+        wrapped(ids)
     with pytest.raises(InputError, match="reads features of images"):
         transformers.AutoModelForSeq2SeqLM.from_pretrained(root / "models" / "tpgn-scenes")

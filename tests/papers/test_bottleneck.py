@@ -175,7 +175,7 @@ def test_widths_that_cannot_be_halved_are_refused():
 def test_the_recipe_trains_a_model_that_learns(tmp_path):
     settings = read_toml(Path(__file__).parents[2] / "studies" / "tpdn" / "recipe.toml")
     [stage], [watched] = settings["stages"], settings["evaluate"]
-    stage["steps"], stage["warmup"] = 200, 8  # both in proportion
+    stage["steps"], stage["warmup"] = 120, 5  # both in proportion
     stage["mix"][0]["n"], watched["n"] = 2000, 100
     settings["model"]["encoder"] = "tree"
     out = train(parse(Recipe, settings | {"batch_size": 32}, "recipe"), tmp_path / "run")
@@ -191,7 +191,7 @@ def exact(tmp_path_factory):
     """A model that copies, by construction: its encoding is the one-hot symbols, place by place."""
     model, data = (
         model_of("mlp", "mlp", d_model=60, d_ff=120),
-        tp.load_data("sequences:copy", n=300),
+        tp.load_data("sequences:copy", n=160),
     )
     state = {name: torch.zeros_like(value) for name, value in model.state_dict().items()}
     model.load_state_dict(state)
@@ -225,7 +225,7 @@ def test_encodings_are_extracted_a_vector_a_sample(exact):
     assert np.array_equal(store.read("encoding"), model.encode(source).vector.detach().numpy())
     tokens = store.tokens[store.tokens["side"] == "source"]
     assert " ".join(tokens[tokens["sample"] == 5]["token"]) == data[5].source
-    assert store.control.read("encoding").shape == (300, 60)
+    assert store.control.read("encoding").shape == (160, 60)
 
 
 def accuracies(table: Any) -> dict[str, float]:
@@ -234,7 +234,7 @@ def accuracies(table: Any) -> dict[str, float]:
 
 @pytest.fixture(scope="module")
 def left_fit(exact):
-    return tp.decompose(exact[2], "encoding", "left", family="saturated")
+    return tp.decompose(exact[2], "encoding", "left", family="saturated", rank="2x2")
 
 
 def test_encodings_are_decomposed_and_replaced(exact, left_fit):

@@ -29,7 +29,7 @@ FLAGS = {
 }
 SEEDS = st.integers(0, 2**31)
 FEW_EXAMPLES = settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.filter_too_much]
+    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.filter_too_much]
 )
 
 

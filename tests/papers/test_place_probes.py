@@ -18,7 +18,7 @@ from tprprobe.cli import app
 def bound(tmp_path_factory):
     """Fillers of few dimensions bound to independent places, with a twin that is noise."""
     folder = tmp_path_factory.mktemp("grids") / "store"
-    return plant_bindings(folder, left, n=200, noise=0.3, width=32, ranks=(3, 6), twin=True)
+    return plant_bindings(folder, left, n=120, noise=0.3, width=20, ranks=(3, 6), twin=True)
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +122,7 @@ def test_states_are_last_first_or_all(bound):
 
 
 def test_the_structure_of_questions_is_a_task(tmp_path):
-    store = plant(tmp_path / "store", 40)
+    store = plant(tmp_path / "store", 24)
     probe = BilinearProbe(rank="2x2")
     rows = tp.probe(store, "kind", probe, sites=store.sites[0], controls=()).set_index("control")
     assert rows.loc["real", "labels"] > 3

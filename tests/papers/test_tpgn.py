@@ -263,16 +263,16 @@ def test_an_unbinding_vector_put_in_changes_the_words_and_nothing_that_recurs():
 
 @pytest.mark.parametrize("architecture", ["tpgn", "cnn-lstm"])
 @settings(max_examples=10)
-@given(seed=st.integers(0, 1000), cut=st.integers(1, 4))
-def test_decoding_in_parts_is_decoding_at_once(architecture, seed, cut):
+@given(seed=st.integers(0, 1000), split_at=st.integers(1, 4))
+def test_decoding_in_parts_is_decoding_at_once(architecture, seed, split_at):
     model = tiny(seed, architecture=architecture)
     features, target = batch(seed)
     with torch.no_grad():
-        whole = model(features, target)
+        expected = model(features, target)
         memory = model.encode(features)
-        first, cache = model.decode(target[:, :cut], memory)
-        second, _ = model.decode(target[:, cut:], memory, cache)
-    torch.testing.assert_close(torch.cat([first, second], 1), whole)
+        head, cache = model.decode(target[:, :split_at], memory)
+        second, _ = model.decode(target[:, split_at:], memory, cache)
+    torch.testing.assert_close(torch.cat([head, second], 1), expected)
 
 
 def best_by_search(model: Any, features: torch.Tensor, length: int) -> list[int]:
@@ -285,28 +285,28 @@ def best_by_search(model: Any, features: torch.Tensor, length: int) -> list[int]
             target = torch.tensor([[model.config.sos, *words]])
             logs = model(features[None], target)[0, -1].log_softmax(-1).tolist()
             for word, log in enumerate(logs):
-                new = ([*words, word], score + log)
+                extended = ([*words, word], score + log)
                 if word == model.config.eos or step == length:
-                    best = max(best, (new[1] / step, new[0]))
+                    best = max(best, (extended[1] / step, extended[0]))
                 else:
-                    grown.append(new)
+                    grown.append(extended)
         open_captions = grown
     return best[1]
 
 
 @pytest.mark.parametrize("architecture", ["tpgn", "cnn-lstm"])
-@pytest.mark.parametrize("read", [False, True])
-def test_greedy_and_beam_decoding(architecture, read):
+@pytest.mark.parametrize("is_read", [False, True])
+def test_greedy_and_beam_decoding(architecture, is_read):
     model = tiny(3, architecture=architecture, vocab_size=5)
     features, _ = batch(3, n=6)
-    with torch.no_grad(), capture(model, "word.hidden" if read else "*") as acts:
+    with torch.no_grad(), capture(model, "word.hidden" if is_read else "*") as acts:
         greedy = generate(model, features, max_length=4)
         for row, words in zip(features, greedy, strict=True):
-            written = [model.config.sos]
+            prefix = [model.config.sos]
             for word in words.tolist():
-                logits = model(row[None], torch.tensor([written]))[0, -1]
+                logits = model(row[None], torch.tensor([prefix]))[0, -1]
                 assert word == logits.argmax()
-                written.append(word)
+                prefix.append(word)
                 if word == model.config.eos:
                     break
         beam = generate(model, features, max_length=3, beam=25)

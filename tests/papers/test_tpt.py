@@ -83,13 +83,13 @@ def test_sites_after_the_residual():
 )
 def test_shapes_at_sites(options, shapes):
     model = small(**options)
-    with torch.no_grad(), capture(model, "encoder.0.*") as found:
+    with torch.no_grad(), capture(model, "encoder.0.*") as acts:
         model(SOURCE, TARGET)
-    assert {part: tuple(found[f"encoder.0.self.{part}"].shape) for part in shapes} == shapes
+    assert {vector: tuple(acts[f"encoder.0.self.{vector}"].shape) for vector in shapes} == shapes
     has_roles = options.get("roles") != "none"
-    assert all((f"encoder.0.self.{part}" in found) == has_roles for part in ("role", "tpr"))
+    assert all((f"encoder.0.self.{vector}" in acts) == has_roles for vector in ("role", "tpr"))
     discrete = options.get("roles", "discrete") == "discrete"
-    assert ("encoder.0.self.role_weights" in found) == discrete
+    assert ("encoder.0.self.role_weights" in acts) == discrete
 
 
 def test_roles_in_one_stack_only():
@@ -104,16 +104,16 @@ def test_roles_in_one_stack_only():
 def test_cached_decoding_equals_a_whole_pass(roles, after_residual):
     model = small(roles=roles, after_residual=after_residual)
     with torch.no_grad():
-        whole, memory = model(SOURCE, TARGET), model.encode(SOURCE)
-        cache, parts = None, []
+        expected, memory = model(SOURCE, TARGET), model.encode(SOURCE)
+        cache, logits_of_steps = None, []
         for columns in ([0], [1, 2], [3]):
             logits, cache = model.decode(TARGET[:, columns], memory, cache)
-            parts.append(logits)
+            logits_of_steps.append(logits)
         swap = torch.tensor([1, 0])
         _, cache = model.decode(TARGET[:, :3], memory)
         swapped, _ = model.decode(TARGET[swap][:, 3:], memory[swap], cache[swap])
-    assert torch.cat(parts, 1).allclose(whole, atol=1e-6)
-    assert swapped[:, 0].allclose(whole[swap][:, 3], atol=1e-6)
+    assert torch.cat(logits_of_steps, 1).allclose(expected, atol=1e-6)
+    assert swapped[:, 0].allclose(expected[swap][:, 3], atol=1e-6)
 
 
 def test_roles_read_at_heads_look_ahead_as_published():
@@ -142,16 +142,16 @@ def test_pads_are_masked_in_the_source_and_read_in_the_target():
 
 def test_one_hot_roles_take_an_entry_of_the_dictionary():
     model = small()
-    part = model.encoder[1].self
-    with torch.no_grad(), capture(model, "encoder.1.self.role") as found:
+    attention = model.encoder[1].self
+    with torch.no_grad(), capture(model, "encoder.1.self.role") as acts:
 
         def snap(weights):
             return torch.nn.functional.one_hot(weights.argmax(-1), 5).to(weights.dtype)
 
         with intervene(model, {"encoder.1.self.role_weights": snap}):
             model(SOURCE, TARGET)
-    entries = torch.nn.functional.normalize(part.roles.role_embedding, dim=1)
-    distances = (found["encoder.1.self.role"][..., None, :] - entries).abs().amax(-1)
+    entries = torch.nn.functional.normalize(attention.roles.role_embedding, dim=1)
+    distances = (acts["encoder.1.self.role"][..., None, :] - entries).abs().amax(-1)
     assert distances.amin(-1).max() < 1e-6
 
 
@@ -162,8 +162,8 @@ def test_dropout_is_active_in_training_only():
     assert not model(SOURCE, TARGET).allclose(model(SOURCE, TARGET), atol=1e-3)
 
 
-def spread(model: Any, part: str) -> float:
-    return model.get_parameter(part).std().item()
+def spread(model: Any, parameter: str) -> float:
+    return model.get_parameter(parameter).std().item()
 
 
 @pytest.mark.parametrize(
@@ -186,8 +186,8 @@ def test_initialization_is_the_authors(options, query, key, table):
         "encoder.0.feed_forward.expand.weight": 64**-0.5,
         "decoder.0.feed_forward.contract.weight": 128**-0.5,
     }
-    for part, deviation in expected.items():
-        assert spread(model, part) == pytest.approx(deviation, rel=0.1), part
+    for parameter, deviation in expected.items():
+        assert spread(model, parameter) == pytest.approx(deviation, rel=0.1), parameter
     if not options:
         bound = 1.414 * math.sqrt(6 / (5 + 16))  # Xavier, uniform
         entries = model.get_parameter("decoder.0.cross.roles.role_embedding")

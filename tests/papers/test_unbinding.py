@@ -237,7 +237,7 @@ def test_centers_of_another_store_count_its_words(words, tmp_path):
     ]
     folder = tmp_path / "two"
     assert CliRunner().invoke(app, [*cluster_words, "--out", str(folder)]).exit_code == 0
-    expected = find_clusters(words, [2], learnt_on=other_store)[2]
+    expected = find_clusters(words, [2], learned_on=other_store)[2]
     loaded = load_fitted_clusters(words, folder, 2)
     assert loaded.labels.tolist() == expected.labels.tolist()
     vectors = words.store.read(words.site, slice(None))
@@ -309,7 +309,7 @@ def test_the_page_has_a_verdict_on_every_claim_and_keeps_what_it_measured(tmp_pa
         if name == "tpgn-coco-words":
             raise InputError("no tagger")
         store = plant_captions(runs / name, 40)
-        return store, plant_captions(runs / "learnt", 50), store
+        return store, plant_captions(runs / "learned", 50), store
 
     monkeypatch.setattr(unbinding, "read_stores", extracted)
     page = unbinding.summarize_unbinding(tmp_path)

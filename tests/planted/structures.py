@@ -21,6 +21,7 @@ import pandas as pd
 import safetensors.numpy
 import tomli_w
 import torch
+from planted import containers
 
 Way = Callable[[Path, random.Random], None]
 
@@ -51,7 +52,7 @@ def damage(folder: Path, rng: random.Random) -> str:
     if not files:
         return "nothing is left"
     file = rng.choice(files)
-    ways: list[Way] = [*BY_SUFFIX.get(file.suffix, [_cut])] * 3
+    ways: list[Way] = [*BY_SUFFIX.get(file.suffix, [_cut])] * 9
     ways += [_cut, _remove, _exchange, _become_folder]
     way = rng.choice(ways)
     try:
@@ -281,4 +282,5 @@ def _become_folder(file: Path, rng: random.Random) -> None:
 BY_SUFFIX: dict[str, list[Way]] = {
     ".json": [_json], ".jsonl": [_json], ".toml": [_toml], ".csv": [_csv], ".parquet": [_parquet],
     ".safetensors": [_safetensors], ".pt": [_pt], ".npy": [_numpy], ".npz": [_numpy],
+    ".gguf": [containers.gguf], ".h5": [containers.hdf5], ".hdf5": [containers.hdf5],
 }  # fmt: skip

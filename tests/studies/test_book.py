@@ -43,7 +43,7 @@ def check_page(name, folder):
         pytest.skip(f"a real model could not be fetched: {error}")
     for block in run_page(path, folder):
         assert block.is_as_told(), (
-            f"{path}: {block.code}\nprints\n{block.printed}\nnot\n{block.told}"
+            f"{path}: {block.code}\nprints\n{block.printed}\nnot\n{block.expected}"
         )
     for picture in pictures(path):
         assert (folder / f"{picture}.png").is_file()
@@ -148,8 +148,8 @@ def test_generated_pages_have_every_command_option_figure_and_public_name():
 
 def test_the_laboratorys_book_is_the_second_half_of_the_site():
     listed = re.findall(r"laboratory/(\S+\.md)", (ROOT / "mkdocs.yml").read_text("utf-8"))
-    written = {path.relative_to(RESULTS).as_posix() for path in RESULTS.rglob("*.md")}
-    assert {*listed} == written
+    pages = {path.relative_to(RESULTS).as_posix() for path in RESULTS.rglob("*.md")}
+    assert {*listed} == pages
     assert listed[0] == "what-we-found.md"
     text = "[a](study.md#x) [b](../../docs/probing.md) ![c](../../docs/images/ask.webp) [d](verdicts.csv)"
     assert on_page_markdown(text, Page("laboratory/arithmetic.md")) == (

@@ -14,7 +14,7 @@ import tprprobe as tp
 from studies.real import packages
 from studies.real.outcome_table import name_case, read_wording
 from studies.real.packages import CARD, fetch, list_packages, read_package
-from studies.real.page import PAGE, fill_page, read_outcomes
+from studies.real.page import PAGES, fill_page, read_outcomes
 from studies.real.predictions import Prediction, decide, load_predictions
 from studies.real.pronunciation import (
     ENCODING,
@@ -190,7 +190,8 @@ def test_predictions_stand_as_they_were_written():
 def test_the_page_words_every_prediction_and_shows_the_committed_tables():
     assert read_wording().keys() == load_predictions().keys()
 
-    assert PAGE.read_text("utf-8") == fill_page(*read_outcomes())
+    for template, path in PAGES.items():
+        assert path.read_text("utf-8") == fill_page(template, *read_outcomes())
     assert [name_case(case) for case in ("16.0", "minilm", "smollm2 dep", "srl − nel")] == [
         "layer 16",
         "MiniLM",

@@ -50,11 +50,11 @@ def study(tmp_path_factory):
 
 
 def test_tables_of_roles_are_those_of_the_checkpoints(study, tmp_path, monkeypatch):
-    monkeypatch.setattr(measures, "REPORTS", 20)
+    monkeypatch.setattr(measures, "REPORTS", 12)
     monkeypatch.setattr(measures, "REFERENCES", 4)
     measure_missing(study)
     earlier = {
-        "reports": pd.DataFrame({"t5-0:pos.0.filler": ["1/2"] * 20}),
+        "reports": pd.DataFrame({"t5-0:pos.0.filler": ["1/2"] * 12}),
         "discreteness": pd.DataFrame({"run": []}),
     }
     for name, table in earlier.items():
@@ -73,7 +73,7 @@ def test_tables_of_roles_are_those_of_the_checkpoints(study, tmp_path, monkeypat
     assert sorted(set(along["step"])) == [2, 3]
 
     model = load_model(study / "runs" / "tpt-d-0" / "model")
-    data = load_data(measures.DATA, split="test", n=20, seed=1)
+    data = load_data(measures.DATA, split="test", n=12, seed=1)
     scores = evaluate(model, data)["rougeL"]
     assert reports["tpt-d-0:as trained.rougeL"].tolist() == pytest.approx(scores, abs=1e-4)
     half = load_model(study / "runs" / "tpt-d-0" / "steps" / "2")

@@ -59,7 +59,7 @@ def test_agreement_is_measured(published):
     differing = compare(turned)
     assert differing.right == 0
     assert differing.far["difference"].abs().is_monotonic_decreasing
-    assert compare(turned.assign(accuracy=0.5), least=0.95).cells.empty
+    assert compare(turned.assign(accuracy=0.5), min_accuracy=0.95).cells.empty
 
 
 def test_cells_that_are_far_are_told_apart(published):
@@ -79,16 +79,16 @@ def test_two_trainings_are_compared_where_both_were_learned(published):
     two_seeds, one_seed = cells_of(published, seeds=2), cells_of(published)
     one_seed["accuracy"] = np.where(one_seed["encoder"] == "uni", 0.9, 0.97)
     higher = two_seeds.assign(substitution=lambda t: t["substitution"] + 0.1)
-    differences = compare_trainings(higher, one_seed, least=0.95)
+    differences = compare_trainings(higher, one_seed, min_accuracy=0.95)
     assert len(differences) == 24  # of two encoders
     assert differences.to_numpy() == pytest.approx(0.1)
-    assert compare_trainings(two_seeds.assign(accuracy=0.5), one_seed, least=0.95).empty
+    assert compare_trainings(two_seeds.assign(accuracy=0.5), one_seed, min_accuracy=0.95).empty
 
 
 def test_scores_are_collected_beside_published_numbers(tmp_path, published):
-    store = plant_bindings(tmp_path / "store", left, n=120)
+    store = plant_bindings(tmp_path / "store", left, n=60)
     decoder = lambda vectors, _: vectors[:, 0] > 0  # noqa: E731
-    fit = tp.decompose(store, SITE, ["left", "bag"], family=FAMILY, decoder=decoder)
+    fit = tp.decompose(store, SITE, ["left", "bag"], family=FAMILY, rank="2x2", decoder=decoder)
     identity = {"encoder": "uni", "decoder": "bi", "task": "sort", "seed": 0, "accuracy": 0.9}
     write_file(
         tmp_path / "runs" / "one" / SCORES, fit.scores.assign(**identity).to_csv(index=False)

@@ -32,10 +32,26 @@ def open_hdf5(path: Path, texts: str) -> Any:
     import h5py
 
     file: Any = h5py.File(path, "r")
-    kind = h5py.check_string_dtype(file[texts].dtype) if texts in file else None
+    kind = h5py.check_string_dtype(get_array(file, texts).dtype) if texts in file else None
     if kind is not None and kind.length is None:
         _taste(path, texts)
     return file
+
+
+def get_array(file: Any, name: str) -> Any:
+    """The data set of a name, whose numbers this file holds: no link, group or view of another file."""
+    import h5py
+
+    if name not in file:
+        raise InputError(f"{file.filename} has no data set {name}")
+    if isinstance(file.get(name, getlink=True), h5py.HardLink):
+        array = file[name]
+        is_array = isinstance(array, h5py.Dataset) and array.shape is not None
+        if is_array and not array.is_virtual and not array.external:
+            return array
+    raise InputError(
+        f"{file.filename}: {name} is a group, a link, empty or a view of another file: store it as an array"
+    )
 
 
 def _taste(path: Path, texts: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tprpapers.formats.hdf5 import open_hdf5
+from tprpapers.formats.hdf5 import get_array, open_hdf5
 from tprpapers.formats.samples import LayeredDump, Sample
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error, check_claim
@@ -48,12 +48,10 @@ class Sentences(LayeredDump):
         file = open_hdf5(self.path, INDEX)  # open as long as a sample may be read
         if INDEX not in file:
             raise InputError(f"{self.path} has no {INDEX}: NeuroX writes the sentences there")
-        stored: Any = file[INDEX]
+        stored: Any = get_array(file, INDEX)
         index: dict[str, str] = parse_json(stored[0], INDEX)
         for sentence, number in sorted(index.items(), key=lambda pair: int(pair[1])):
-            if number not in file:
-                raise InputError(f"{self.path} has no data set {number} ({sentence[:40]!r})")
-            values: Any = file[number]
+            values: Any = get_array(file, number)
             claimed = f"{self.path}, sentence {number} of shape {values.shape}"
             check_claim(values.nbytes, values.id.get_storage_size(), claimed)
             words = OCCURRENCE.sub("", sentence).split(" ")

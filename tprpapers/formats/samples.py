@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tprprobe.errors import InputError, check_extra
+from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.store.dtypes import disk_type
 from tprprobe.store.dumps import dump
@@ -148,7 +148,6 @@ def read_pieces(tokenizer: Path | None) -> Callable[[Iterable[int]], list[str]]:
             f"no tokenizer {tokenizer}: this dump holds ids of tokens; give the model's {TOKENIZER} as "
             "--tokens"
         )
-    check_extra("tokenizers", "summarization", f"reading {file}")
     from tokenizers import Tokenizer
 
     with as_input_error(f"{file} is no tokenizer"):

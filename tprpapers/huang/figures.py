@@ -73,7 +73,7 @@ def note_words(words: GeneratedWords) -> str:
 
 
 def note_outside_centers(words: GeneratedWords, clusters: Clusters) -> str:
-    """The note of words that were put to the nearest of centers learnt elsewhere."""
+    """The note of words that were put to the nearest of centers learned elsewhere."""
     return (
         f"{note_words(words)}\nCenters: k-means of {clusters.size:,} vectors of other captions; these words "
         f"count to the nearest center. Stability over {clusters.n_seeds} seeds: {clusters.stability:.3f}."

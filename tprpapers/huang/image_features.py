@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import zarr
 from jaxtyping import Float32
 
-from tprpapers.formats.hdf5 import open_hdf5
+from tprpapers.formats.hdf5 import get_array, open_hdf5
 from tprprobe.errors import InputError, unknown
 from tprprobe.files.file_errors import as_input_error, check_claim
 
@@ -106,9 +106,10 @@ def _numpy(path: Path) -> tuple[Any, None]:
 
 def _hdf5(path: Path) -> tuple[Any, Any]:
     file = open_hdf5(path, NAMES)
-    for name in {ARRAY, NAMES} & set(file):
-        check_claim(file[name].nbytes, file[name].id.get_storage_size(), f"{path}: {name}")
-    return file[ARRAY], file[NAMES][:] if NAMES in file else None
+    arrays = {name: get_array(file, name) for name in (ARRAY, NAMES) if name in file}
+    for name, array in arrays.items():
+        check_claim(array.nbytes, array.id.get_storage_size(), f"{path}: {name}")
+    return get_array(file, ARRAY), arrays[NAMES][:] if NAMES in arrays else None
 
 
 def _size(folder: Path) -> int:

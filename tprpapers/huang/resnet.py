@@ -18,7 +18,7 @@ from jaxtyping import Float, Float32
 from torch import Tensor
 
 from tprprobe.console import stderr, track
-from tprprobe.errors import InputError, check_extra
+from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.locks import alone
 from tprprobe.files.runs import KeptRun
@@ -100,7 +100,6 @@ def load_network(model: str) -> Any:
 
     Raises: InputError where it, or the extra, is missing.
     """
-    check_extra("transformers", "images", "a network for images")
     from transformers import ResNetModel
 
     try:

@@ -1,5 +1,6 @@
 """The command line: every command is a few lines that call one public function."""
 
+import gc
 import os
 import platform
 import sys
@@ -17,6 +18,12 @@ from tprprobe.cli.options import say
 from tprprobe.cli.signals import ENDED, Stopped, stop_by_signals
 from tprprobe.errors import InputError
 from tprprobe.files.file_errors import lacks_memory, too_little_memory
+
+COLLECTED = (
+    50_000,
+    20,
+    50,
+)  # objects: imports alone make a million, which Python would search for garbage every 700
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -60,6 +67,7 @@ def _common(
 def main() -> None:
     """Run a command; bad input is one line and exit code 2, SIGINT and SIGTERM one and 130 or 143."""
     keep_freed_memory()
+    gc.set_threshold(*COLLECTED)
     stop_by_signals()
     try:
         app()

@@ -216,10 +216,12 @@ def name(
     with scheduled(scheduler):
         result: Any = (name_words if is_labeled else name_all)(opened, **options)
     if is_labeled:
-        content, tables = result, [naming.word_heads_table(result), naming.words_table(result)]
+        content: Any = result
+        texts = [naming.summarize_words(result), naming.words_table(result).markdown()]
     else:
-        content, tables = result.as_dict(), find_structure().tables(result)
-    common.show(as_json, content, lambda: "\n".join(table.markdown() for table in tables))
+        content = result.as_dict()
+        texts = [table.markdown() for table in find_structure().tables(result)]
+    common.show(as_json, content, lambda: "\n".join(texts))
 
 
 @common.of_model

@@ -60,7 +60,15 @@ def decompose(
         asked = (open_store(store), site, roles or ["left"], out, resume, progress, report)
         scores = view_scores(decompose_all(*asked, **options))
     columns = ["site", "roles", "family", "control", "rank", "r2", "r2_low", "r2_high", "over"]
-    columns += ["gain", "gain_low", "gain_high", "learnt", "rank_withheld", "r2_withheld", "groups"]
+    columns += [
+        "gain",
+        "gain_low",
+        "gain_high",
+        "learned",
+        "rank_withheld",
+        "r2_withheld",
+        "groups",
+    ]
     shown = format_table(scores[columns].rename(columns={"groups": "documents"}))
     common.show(as_json, scores, lambda: "\n".join([*summarize(scores), shown]))
 

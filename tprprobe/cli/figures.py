@@ -35,6 +35,14 @@ def _describe(default: Any) -> dict[str, Any]:
     return {"type": str if default is None else type(default)}
 
 
+def _read_labels(label: list[str] | None) -> dict[str, str] | None:
+    """The words of --label OLD=NEW."""
+    for text in label or ():
+        if "=" not in text:
+            raise InputError(f"--label {text}: give OLD=NEW")
+    return dict(text.split("=", 1) for text in label) if label else None
+
+
 def figure(
     context: CONTEXT,  # pyright: ignore[reportInvalidTypeForm]
     name: Annotated[str | None, typer.Argument(help="The name of the figure.")] = None,
@@ -50,10 +58,14 @@ def figure(
     seed: Annotated[
         int | None, typer.Option(min=0, max=2**32 - 1, help="Seed of random choices.")
     ] = None,
-    width: Annotated[float | None, typer.Option(help="The width in inches.")] = None,
+    width: Annotated[
+        str | None, typer.Option(help="The width in inches, or acl, icml, neurips, iclr, page.")
+    ] = None,
     height: Annotated[float | None, typer.Option(help="Inches; default: in proportion.")] = None,
     fontsize: Annotated[float | None, typer.Option(help="Points of the labels of axes.")] = None,
     title: Annotated[str | None, typer.Option(help="Another title; '' for none.")] = None,
+    label: Annotated[list[str] | None, typer.Option(help="Other words for some: OLD=NEW.")] = None,
+    colors: Annotated[str | None, typer.Option(help="Colors, divided by commas.")] = None,
     dpi: Annotated[float | None, typer.Option(help="Dots per inch of a PNG file.")] = None,
     style: Annotated[Path | None, typer.Option(help="A style file, .mplstyle.")] = None,
     out: Annotated[
@@ -77,7 +89,8 @@ def figure(
         return
     options = {"layer": layer, "head": head, "k": k, "sample": sample, "seed": seed}
     options |= {"method": method, "width": width, "height": height, "fontsize": fontsize}
-    options |= {"title": title, "dpi": dpi, "style": style}
+    options |= {"title": title, "dpi": dpi, "style": style, "labels": _read_labels(label)}
+    options |= {"colors": colors and colors.split(",")}
     defaults = catalogue.find_figure(name).defaults
     further = {key: default for key, default in defaults.items() if key not in options}
     options |= vars(FurtherOptions(name, further).parse_args(context.args))

@@ -18,6 +18,7 @@ from . import run_summary as run_summary
 from . import scene as scene
 from . import statements as statements
 from . import strips as strips
+from . import text_views as text_views
 from . import view as view
 from .attention import read_maps as read_maps
 from .attention import show_matrix as show_matrix

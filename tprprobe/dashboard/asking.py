@@ -11,6 +11,7 @@ from tprprobe.interventions.prompts import (
     find_reference,
     name_measure,
 )
+from tprprobe.interventions.prompts import has_head as has_head
 from tprprobe.interventions.prompts import is_model_of as is_model_of
 from tprprobe.interventions.prompts import load_readable as load_readable
 from tprprobe.interventions.prompts import query_image as query_image

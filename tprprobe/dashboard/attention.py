@@ -180,6 +180,26 @@ def pack_attention(store: Store, maps: Maps, head: int, dark: bool) -> dict[str,
     }
 
 
+def pack_prompt(
+    tokens: Sequence[str], weights: Float[np.ndarray, "query key"], dark: bool
+) -> dict[str, Any]:
+    """One head's map of a text that is asked; of an answer its queries are numbers."""
+    n_queries, n_keys = weights.shape
+    names = {n: [*tokens] if n == len(tokens) else [*map(str, range(n))] for n in weights.shape}
+    sees_later = np.triu(weights, 1).any()
+    queries, keys = (
+        pd.DataFrame({"token": names[n], "row": -1, "side": "asked"}) for n in (n_queries, n_keys)
+    )
+    return {
+        "map": pack_weights(weights, CELLS),
+        "pairs": [],
+        "queries": _pack_side(queries, sees_later),
+        "keys": _pack_side(keys, sees_later),
+        "gold": "",
+        "ramp": find_theme(dark).scale,
+    }
+
+
 def _pack_side(tokens: pd.DataFrame, sees_later: Any) -> dict[str, Any]:
     """The tokens of one axis; of causal maps all can see the first token, which is special."""
     signs = [sign(token).strip() for token in tokens["token"]]

@@ -72,7 +72,7 @@ def describe_store(store: Store) -> dict[str, str]:
         "tokens": tokens[0].split()[0] if len(tokens) == 1 else " + ".join(tokens) or "0",
         "sites": f"{len(store.sites)}",
         "size": write_size(int(store.summary["bytes"].sum())),
-        "twins": ", ".join(twins_in(store.path)) or "none",
+        "baseline": ", ".join(twins_in(store.path)) or "none",
     }
 
 
@@ -103,13 +103,13 @@ def summarize_store(store: Store) -> Statement:
             else "written as the reference is, word for word"
         )
         text += f"; {interval_text(score, '.1f', 100, ' %')} were {verdict}"
-    twins = f"{', '.join(contents.twins)} twin{'s' * (len(contents.twins) > 1)}"
     names = {
         "Labels of words: ": contents.exact,
         "Labels that a tagger guessed: ": contents.guessed,
     }
     sentences = [f"{origin}{', '.join(labels)}" for origin, labels in names.items() if labels]
-    sentences += [f"Controls: the {twins}"] * bool(contents.twins)
+    twins = " and ".join(f"{twin} weights" for twin in contents.twins)
+    sentences += [f"Controls: the same network with {twins} (baseline model)"] * bool(twins)
     return Statement(". ".join([text, *sentences]) + ".")
 
 

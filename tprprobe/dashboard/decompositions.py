@@ -20,7 +20,7 @@ FAMILIES = {"bag": "fillers alone", "additive": "+ roles", "factored": "+ bindin
 FAMILIES |= {"saturated": "+ a vector for every pair"}
 STEPS = {"bag": "fillers alone", "additive": "roles", "factored": "bindings"}  # of a sentence
 STEP = ["roles", "step", "r2", "r2_low", "r2_high", "gain", "gain_low", "gain_high"]
-STEP += ["learnt", "learnt_low", "learnt_high", "twin", "rank", "n", "n_fit"]
+STEP += ["learned", "learned_low", "learned_high", "twin", "rank", "n", "n_fit"]
 
 
 def read_scores(folders: Iterable[Path], kind: Kind = DECOMPOSITIONS) -> pd.DataFrame:
@@ -77,7 +77,7 @@ def show_steps(scores: pd.DataFrame, site: str, roles: str) -> View:
 
 
 def list_steps(scores: pd.DataFrame, site: str) -> pd.DataFrame:
-    """A row per scheme and step: roles, step, R² and what it gains over the step below (and of that what is learnt)."""
+    """A row per scheme and step: roles, step, R² and what it gains over the step below (and of that what is learned)."""
     fits = list_families(scores[scores["site"] == site])
     columns = [
         name for name in STEP if name in fits and fits[name].replace("", np.nan).notna().any()
@@ -113,7 +113,7 @@ def summarize_decomposition(scores: pd.DataFrame, site: str, roles: str = "") ->
 
 
 def _summarize_step(row: dict[Any, Any], name: str, is_first: bool) -> str:
-    """One step: its R², what it adds to the step below, and how much of that is learnt."""
+    """One step: its R², what it adds to the step below, and how much of that is learned."""
     word, r2 = STEPS.get(name, name), f"R² {number(row, 'r2')}"
     if is_first:
         return f"{word} {r2}"

@@ -13,11 +13,15 @@ from tprprobe.dashboard.statements import Statement, link_vectors, number, perce
 from tprprobe.dashboard.view import View, measured
 from tprprobe.figures.behavior import OWN, contrast_rows
 from tprprobe.figures.catalogue.loaders import load_tables
+from tprprobe.figures.labels import site_label
+from tprprobe.figures.patching import patching_squares
 from tprprobe.figures.scenes import Dots, Lines
 from tprprobe.figures.sweeps import MEAN, SNAP, at_full_strength, head_squares, snap_curve
 from tprprobe.files.kinds import Kind
-from tprprobe.interventions.kinds import BEHAVIORS, SWEEPS
+from tprprobe.interventions.kinds import BEHAVIORS, PATCHINGS, SWEEPS
+from tprprobe.store.token_texts import sign
 
+PATCHED = "patching"
 ALL = "all"  # points of a sweep that are no single head and no number of centers
 UNSET = ["none", "other text"]
 
@@ -41,8 +45,10 @@ def _find_view(rows: pd.DataFrame) -> EditView | None:
 
 def read_interventions(folder: Path) -> dict[str, pd.DataFrame]:
     """The charts that a finished run offers, by name: the edits of single heads, ``snap``, ``all``
-    other edits, the edits of minimal pairs, or what a plug-in reads.
+    other edits, the edits of minimal pairs, the patching of two texts, or what a plug-in reads.
     """
+    if PATCHINGS.is_in(folder):
+        return {PATCHED: PATCHINGS.load(folder)}
     if BEHAVIORS.is_in(folder):
         rows = BEHAVIORS.load(folder)
         rows = rows.assign(control=rows["control"].fillna("").replace("", "real"))
@@ -78,6 +84,9 @@ def show_interventions(rows: pd.DataFrame, name: str) -> View:
         >>> tp.dashboard.show_interventions(rows, "all").title
         'Exact match when whole sites are edited'
     """
+    if name == PATCHED:
+        scene = patching_squares(rows)
+        return View(scene.title, rows, scene, None, scene.note)
     if "kl" in rows:
         return _show_pairs(rows, name)
     if view := _find_view(rows):
@@ -89,6 +98,8 @@ def show_interventions(rows: pd.DataFrame, name: str) -> View:
 
 def summarize_edits(rows: pd.DataFrame, name: str) -> Statement:
     """What one of :func:`read_interventions` changed, in a sentence."""
+    if name == PATCHED:
+        return _summarize_patching(rows)
     if "kl" in rows:
         return _summarize_pairs(rows)
     view = _find_view(rows)
@@ -130,6 +141,22 @@ def _summarize_pairs(rows: pd.DataFrame) -> Statement:
         )
         text = f"{brief}. {text}"
     return Statement(text, (link_vectors(best["site"]),), brief=f"{brief}.")
+
+
+def _summarize_patching(rows: pd.DataFrame) -> Statement:
+    """From where to where the state of one token carries most of the difference between two texts."""
+    is_edit = rows["control"].fillna("") == ""
+    edited = rows[is_edit].reset_index(drop=True)
+    best = edited.loc[edited.groupby("site", sort=False)["recovered"].idxmax()]
+    runs = best.groupby(best["position"].ne(best["position"].shift()).cumsum(), sort=False)
+    claims = [
+        f"‘{sign(of_token['token'].iloc[0])}’ from {site_label(of_token['site'].iloc[0])} to {site_label(of_token['site'].iloc[-1])} "
+        f"(at least {of_token['recovered'].min():.2f})"
+        for _, of_token in runs
+    ]
+    control = rows.loc[~is_edit, "recovered"].abs().max()
+    text = f"The state of one token carries most of the difference between the two texts: {'; '.join(claims[:4])}."
+    return Statement(f"{text} As far in a random direction: at most {control:.2f}.")
 
 
 def _show_heads(rows: pd.DataFrame, edit: str) -> View:

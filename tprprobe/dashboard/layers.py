@@ -1,4 +1,4 @@
-"""Everything that was measured by layer, in one plot: probes, steps of decompositions, what is learnt, effects on behavior."""
+"""Everything that was measured by layer, in one plot: probes, steps of decompositions, what is learned, effects on behavior."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -24,7 +24,7 @@ from tprprobe.store import Store
 COLUMNS = ["panel", "line", "x", "value", "low", "high", "told", "sure", "site", "page", "query"]
 CONTROLS = ["shuffled roles", "shuffled fillers", "random vectors", "permuted", "untrained"]
 MAX_MEASURES = 4  # of the first line
-GAINS = {"gain": "gain of bindings", "learnt": "learnt of the gain"}
+GAINS = {"gain": "gain of bindings", "learned": "learned of the gain"}
 Measured = Iterator[tuple[pd.DataFrame, pd.DataFrame]]  # lines, bands of their strongest controls
 
 

@@ -55,7 +55,7 @@ def summarize_decoding(table: pd.DataFrame) -> Statement:
 
 
 def show_word_names(folder: Path) -> View:
-    """The share of words in clusters that have a name, head by head, beside the untrained twin."""
+    """The share of words in clusters that have a name, head by head, beside the baseline model."""
     clusters = load_word_names(folder)
     counts = count_names(clusters, WORD_KEYS)
     names = [place(site, head) for site, head in zip(counts["site"], counts["head"], strict=True)]
@@ -65,14 +65,22 @@ def show_word_names(folder: Path) -> View:
     return View(title, rows, Dots(rows, "share of words"), None, words_table(clusters).caption)
 
 
+def show_word_clusters(folder: Path) -> pd.DataFrame:
+    """The clusters for which a name was proposed, and why it does not hold."""
+    return words_table(load_word_names(folder)).cells
+
+
 def summarize_words(rows: pd.DataFrame) -> Statement:
     """How many clusters of words have a name, model by model, from the data of :func:`show_word_names`."""
     counts = [
-        f"{model} {of_model['named'].sum()} of {of_model['clusters'].sum()} "
-        f"(they cover up to {100 * of_model['value'].max():.0f} % of the words)"
+        f"{model} {of_model['named'].sum()} of {of_model['clusters'].sum()}"
+        + f" (they cover up to {of_model['value'].max():.0%} of the words)"
+        * bool(of_model["named"].sum())
         for model, of_model in rows.groupby("group", sort=False)
     ]
-    return Statement(f"Clusters of words that exact labels name, held out: {'; '.join(counts)}.")
+    return Statement(
+        f"Clusters of words whose name holds on held-out documents: {'; '.join(counts)}."
+    )
 
 
 def list_named(runs: Runs, store: Store) -> pd.DataFrame:

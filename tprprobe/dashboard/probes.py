@@ -14,6 +14,7 @@ from tprprobe.dashboard.statements import Statement, link_vectors, name_vectors,
 from tprprobe.dashboard.view import View, measured
 from tprprobe.errors import InputError, unknown
 from tprprobe.figures.catalogue.loaders import load_probes as load_probes
+from tprprobe.figures.labels import CONTROLS
 from tprprobe.figures.probes import strongest_control
 from tprprobe.figures.scenes import Lines, Squares
 
@@ -78,7 +79,7 @@ def line_probes(
     panels += " · " + real["model"].astype(str) if with_models else ""
     counts = real["n_train"] if "n_train" in real else [""] * len(real)
     hints = [
-        f"{site}: {100 * value:.1f} % · best control: {control} {100 * other_value:.1f} % · learnt from {n} targets"
+        f"{site}: {100 * value:.1f} % · best control: {control} {100 * other_value:.1f} % · learned from {n} targets"
         for site, value, control, other_value, n in zip(
             real["site"], real[score], bands["control"], bands["value"], counts, strict=True
         )
@@ -120,8 +121,9 @@ def summarize_probes(
     rival = ""
     if isinstance(best["best_control"], str):
         control = f"{SCORES[find_metric(real)]} {100 * best['best_control_f1']:.1f} %"
-        rival = f"; its best control, {best['best_control']}: {control}"
-    text = f"{claim}, held out, learnt from {best['n_train']:,} targets{rival}"
+        name = CONTROLS.get(best["best_control"], best["best_control"])
+        rival = f"; its best control, {name}: {control}"
+    text = f"{claim}, held out, learned from {best['n_train']:,} targets{rival}"
     tested = real[real["beyond"].notna()]
     stacks = tested["site"].astype(str).str.split(".").str[0]
     groups = tested.groupby(stacks, sort=False)

@@ -73,7 +73,7 @@ def summarize_sample(token: pd.Series) -> str:
         return text
     answer, output = (visible(token.get(name, ""), 60) for name in ("answer", "prediction"))
     if "correct" not in token:
-        return f"{text} → {output}"
+        return f"{text} → {output}" if token["prediction"] else text
     return f"{text} → {output}  ✓" if token["correct"] else f"{text} ✗ {output}  (right: {answer})"
 
 

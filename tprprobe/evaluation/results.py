@@ -35,6 +35,7 @@ DIFFERENCES = ("beyond", "beyond_low", "beyond_high", "rival", "rival_value", "p
 NUMBERS = ("value", "low", "high", *DIFFERENCES, "n", "n_groups", "note")
 TEXTS = ("site", "estimator", "control", "rival", "note")
 INTEGERS = ("layer", "head", "seed")
+RENAMED = {"learnt": "learned"}  # metrics of version 0.3 and before
 View = TypeVar("View")
 COLUMNS = columns(
     text="task estimator control metric note",
@@ -172,7 +173,7 @@ def load_results(folder: str | os.PathLike[str]) -> Results:
     files = [file for file in (path / FILE, *sorted(path.glob(f"*/{FILE}"))) if file.is_file()]
     if not files:
         raise InputError(f"{folder} holds no {FILE}: give the folder of a command (--out)")
-    tables = [read_table(file, COLUMNS, REMEDY) for file in files]
+    tables = [_read(file) for file in files]
     if len(files) > 1:
         tables = [
             table.assign(run=file.parent.relative_to(path).as_posix())
@@ -185,7 +186,12 @@ def load_results(folder: str | os.PathLike[str]) -> Results:
 
 def load_long(folder: str | os.PathLike[str]) -> Results:
     """The long table of a finished run alone, not of the folders in its folder."""
-    return Results(complete(read_table(Path(folder) / FILE, COLUMNS, REMEDY)))
+    return Results(complete(_read(Path(folder) / FILE)))
+
+
+def _read(file: Path) -> pd.DataFrame:
+    table = read_table(file, COLUMNS, REMEDY)
+    return table.assign(metric=table["metric"].replace(RENAMED))
 
 
 def load_view(folder: str | os.PathLike[str], view: Callable[[Results], View]) -> View:

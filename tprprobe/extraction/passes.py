@@ -1,8 +1,9 @@
 """Vectors of a block of samples: forward passes read at sites, laid out as a store's ragged rows."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import chain, pairwise
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -101,6 +102,7 @@ def read_block(
     Otherwise a model of transformers ends a pass behind the last site.
     """
     run = model.run if needs_answers else getattr(model, "run_for_sites", model.run)
+    batches = pairs.by_tokens(batch_tokens, model) if batch_tokens else pairs.by_length(BATCH, model)  # fmt: skip
     offsets = {  # as lists, which are cheap to index
         "source": pairs.source.offsets.tolist(),
         "target": decoder_inputs(pairs).tolist(),
@@ -108,18 +110,25 @@ def read_block(
     }
     kinds = {name: rows_of(name, site) for name, site in find_sites(model).items()}
     sites, block = list(sites), Block(np.zeros(len(pairs), bool))
-    with capture(model, sites) as acts:
-        size = batch_tokens
-        for indices in pairs.by_tokens(size, model) if size else pairs.by_length(BATCH, model):
+
+    def run_batches(acts: dict[str, Tensor]) -> Iterator[_Batch]:
+        for indices in batches:
             acts.clear()
             source, target = (ids.to(model.device) for ids in pairs.batch(indices, pad))
-            logits = run(source, target[:, :-1])
-            samples = indices.tolist()
-            block.correct[samples] = _correct(logits, target, pad)
+            right = _are_right(run(source, target[:, :-1]), target, pad)
+            if unreached := [site for site in sites if site not in acts]:
+                raise InputError(
+                    f"the forward pass does not reach {unreached[0]}: leave this site out"
+                )
+            yield _Batch.copy(indices.tolist(), right, acts)
+
+    with capture(model, sites) as acts:
+        passes = run_batches(acts)
+        for batch in _one_behind(passes) if model.device.type == "cuda" else passes:
+            samples = batch.samples
+            block.correct[samples] = batch.wait()
             for site in sites:
-                if site not in acts:
-                    raise InputError(f"the forward pass does not reach {site}: leave this site out")
-                values = acts[site].float().cpu().numpy()
+                values = batch.vectors.pop(site).float().numpy()
                 if kinds[site] in offsets:
                     values = values[:, None] if kinds[site] == SAMPLE else values
                     _keep_rows(block.rows, site, values, samples, offsets[kinds[site]])
@@ -128,12 +137,41 @@ def read_block(
     return block
 
 
-def _correct(logits: Any, target: Tensor, pad: int) -> Bool[np.ndarray, " batch"] | bool:
+class _Batch(NamedTuple):
+    """The vectors of some samples, which may still be on their way from a GPU, and which targets are right."""
+
+    samples: list[int]
+    right: Tensor
+    vectors: dict[str, Tensor]
+    copied: list[Any]  # events of the devices
+
+    @classmethod
+    def copy(cls, samples: list[int], right: Tensor, vectors: Mapping[str, Tensor]) -> "_Batch":
+        """The batch, in the type that the model computes in: copies from a GPU go to pinned memory and are not waited for."""
+        tensors = {"": right, **vectors}
+        devices = {tensor.device for tensor in tensors.values() if tensor.is_cuda}
+        host = {name: t.to("cpu", non_blocking=t.is_cuda) for name, t in tensors.items()}
+        copied = [torch.cuda.current_stream(device).record_event() for device in devices]
+        return cls(samples, host.pop(""), host, copied)
+
+    def wait(self) -> Bool[np.ndarray, " batch"]:
+        """Which targets are right, as soon as all is copied."""
+        for event in self.copied:
+            event.synchronize()
+        return self.right.numpy()
+
+
+def _one_behind(batches: Iterator[_Batch]) -> Iterator[_Batch]:
+    """Every batch after the pass of the one behind it has begun: a GPU computes that while this one is laid out."""
+    for batch, _ in pairwise(chain(batches, [None])):
+        yield cast(_Batch, batch)
+
+
+def _are_right(logits: Any, target: Tensor, pad: int) -> Bool[Tensor, " batch"]:
     """True for each sample whose target is the argmax throughout; all false for a module without logits."""
     if not isinstance(logits, Tensor) or logits.shape[:2] != target[:, 1:].shape:
-        return False
-    right = (logits.argmax(-1) == target[:, 1:]) | (target[:, 1:] == pad)
-    return right.all(1).numpy(force=True)
+        return torch.zeros(len(target), dtype=torch.bool)
+    return ((logits.argmax(-1) == target[:, 1:]) | (target[:, 1:] == pad)).all(1)
 
 
 def _keep_maps(

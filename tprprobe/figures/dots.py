@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullLocator, PercentFormatter
 
+from tprprobe.figures.look import current_look
 from tprprobe.figures.maps import Points, draw_points
 from tprprobe.figures.scenes import Dots, Grid, Lines, Scene, Shares, Squares
 from tprprobe.figures.squares import draw_squares, frame, paint_squares
@@ -15,8 +16,10 @@ from tprprobe.figures.strips import Strips, draw_strips
 from tprprobe.figures.style import (
     FAINT,
     MUTED,
+    PANEL_TITLE,
     Drawing,
     count_columns,
+    fit_across,
     headline,
     legend,
     line_colors,
@@ -28,6 +31,7 @@ from tprprobe.figures.style import (
 
 MARKERS, DASHES = "osD^vPX*", ("-", "--", ":", "-.")
 CONTROL, EMBEDDING = "strongest control", -1  # the layer that stands for the embedding
+NARROW = 4  # inches, in which titles have two lines
 LEGEND_ROW = 0.16  # inches
 LEGIBLE = 0.05  # the smallest share that a number is written on
 MAX_MARKERS, MAX_TICKS = 16, 8  # points of a line with markers, and of an axis with a tick each
@@ -82,8 +86,11 @@ def _draw_shares(shares: Shares, ax: Axes | None) -> Any:
     """Bars whose parts are side by side; parts of 5 % and more have their number written in them."""
     rows, panels = shares.rows, shares.rows["panel"].unique().tolist()
     names, parts = rows["name"].unique().tolist(), rows["part"].unique().tolist()
-    size = 0.6 + 3.2 * len(panels), 0.3 * len(names) + 1.2
-    figure, axes = open_panels(*size, 1, len(panels), ax, sharey=True)
+    width = current_look().inches or 0.6 + 3.2 * len(panels)
+    legend_rows = -(-len(parts) // count_columns(width, parts))
+    height = 0.3 * len(names) + 1.2 + LEGEND_ROW * (legend_rows - 1) + 0.3 * (width < NARROW)
+    figure, axes = open_panels(width, height, 1, len(panels), ax, sharey=True)
+    legible = LEGIBLE * 3.2 * len(panels) / width
     colors = dict(zip(parts, [*palette(len(parts) - 1), to_rgb(FAINT)], strict=True))
     for panel, title in zip(axes.flat, panels, strict=True):
         table = rows[rows["panel"] == title].pivot(index="name", columns="part", values="value")
@@ -94,13 +101,13 @@ def _draw_shares(shares: Shares, ax: Axes | None) -> Any:
             panel.barh(
                 range(len(names)), widths[part], 0.72, starts[part], color=colors[part], label=part
             )
-            for y, (start, width, value) in enumerate(
+            for y, (start, share, value) in enumerate(
                 zip(starts[part], widths[part], values[part], strict=True)
             ):
-                if width >= LEGIBLE:
+                if share >= legible:
                     look: Any = {"ha": "center", "va": "center", "fontsize": 6.5}
                     look |= {"color": text_color(colors[part])}
-                    panel.text(start + width / 2, y, f"{value:.0%}", **look)
+                    panel.text(start + share / 2, y, f"{value:.0%}", **look)
         panel.set(xlim=(0, 1), ylim=(len(names) - 0.4, -0.6), xlabel=shares.label)
         panel.set_yticks(range(len(names)), names, parse_math=False)
         panel.xaxis.set_major_formatter(PercentFormatter(1))
@@ -113,10 +120,10 @@ def _draw_shares(shares: Shares, ax: Axes | None) -> Any:
 
 def _draw_lines(lines: Lines, ax: Axes | None) -> Any:
     panels = lines.rows["panel"].unique().tolist()
-    across = min(lines.across, len(panels))
+    across = fit_across(min(lines.across, len(panels)), 1.5)
     down = -(-len(panels) // across)
     names = [name for name in lines.rows["line"].unique() if not name.startswith("_")]
-    width = max(2.4 * across + 0.8, 4.6)
+    width = current_look().inches or max(2.4 * across + 0.8, 4.6)
     legend_rows = len(names) // count_columns(width, names)
     height = 1.9 * down + 0.8 + LEGEND_ROW * max(0, legend_rows - 2)
     figure, axes = open_panels(width, height, down, across, ax)
@@ -125,8 +132,10 @@ def _draw_lines(lines: Lines, ax: Axes | None) -> Any:
     styles = style_lines(lines.rows)
     for name, panel in zip(panels, axes.flat, strict=False):
         draw_panel(panel, lines, name, styles)
-        tidy(panel, name if len(panels) > 1 else lines.title or name, grid="y")
-        panel.title.set_fontsize(7.5 if len(panels) > 1 else 9)
+        if len(panels) > 1:
+            tidy(panel, name, grid="y", size=PANEL_TITLE)
+        else:
+            tidy(panel, lines.title or name, grid="y")
         panel.set_xlabel(lines.x if name in panels[-across:] else "")
     for panel in axes[:, 0]:
         panel.set_ylabel(lines.label)
@@ -212,7 +221,8 @@ def _draw_line(panel: Axes, points: pd.DataFrame, name: str, style: Mapping[str,
 
 
 def _draw_grid(grid: Grid, ax: Axes | None) -> Any:
-    across = min(grid.across, len(grid.pictures))
+    across, has_labels = min(grid.across, len(grid.pictures)), isinstance(grid.pictures[0], Lines)
+    across = fit_across(across, 2) if has_labels else across
     down = -(-len(grid.pictures) // across)
     width, height = _measure(grid.pictures)
     figure, axes = open_panels(across * width + 0.4, down * height + 0.6, down, across, ax)
@@ -226,10 +236,10 @@ def _draw_grid(grid: Grid, ax: Axes | None) -> Any:
             panel.set(xlabel=picture.x, ylabel=picture.label)
         else:
             paint_squares(panel, picture)
-        tidy(panel, picture.title, grid="y" if isinstance(picture, Lines) else "")
+        grid_axis = "y" if isinstance(picture, Lines) else ""
+        tidy(panel, picture.title, grid_axis, PANEL_TITLE)
         if isinstance(picture, Squares):
             frame(panel)
-        panel.title.set_fontsize(7.5)
     if grid.title:
         headline(figure, grid.title)
     _explain(figure, axes.flat, ax)
@@ -253,7 +263,7 @@ def _explain(figure: Any, axes: Iterable[Axes], ax: Axes | None) -> None:
         below: Any = {
             "loc": "outside lower center",
             "ncols": columns,
-            "handlelength": 3,
+            "handlelength": 2 if current_look().width else 3,
         }
         where = ax if ax is not None and ax in figure.axes else figure
         legend(where, [*handles.values()], [*handles], **below)

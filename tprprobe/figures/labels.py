@@ -5,6 +5,14 @@ from typing import Any
 
 import pandas as pd
 
+CONTROLS = {  # of probes
+    "permuted": "baseline model (permuted weights)",
+    "untrained": "baseline model (untrained)",
+    "static": "input embeddings",
+    "majority": "most frequent label",
+    "identity": "most frequent label of the word",
+    "control": "random labels of word types",
+}
 LAYER = re.compile(r"(?:(encoder|decoder|layers|blocks)\.)(-?\d+)(?:\.|$)")
 IMPLIED = ("self", "hidden", "attention")  # what a layer's site is unless it says otherwise
 

@@ -59,7 +59,7 @@ def map_points(
 
 def draw_points(scene: Points, ax: Axes | None = None) -> Any:
     """The scene as a figure of matplotlib."""
-    figure, [[panel]] = open_panels(5.6, 4.6, ax=ax)
+    figure, [[panel]] = open_panels(5.6, 4.6, ax=ax, keeps_shape=True)
     points, values, marked = scene.points, np.asarray(scene.values, object), scene.marked
     names = [name for name in scene.order if name not in VALUELESS]
     colors = dict(zip(names, scene.colors or palette(len(names)), strict=True))

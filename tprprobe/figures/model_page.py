@@ -14,7 +14,7 @@ from tprprobe.figures.behavior import behavior_scene
 from tprprobe.figures.clusters import text_strips
 from tprprobe.figures.dots import render
 from tprprobe.figures.heads import relation_squares
-from tprprobe.figures.labels import site_label
+from tprprobe.figures.labels import CONTROLS, site_label
 from tprprobe.figures.probes import tabulate_probes
 from tprprobe.figures.report.sections import Section
 from tprprobe.figures.state_shares import PLACE, share_bars
@@ -23,11 +23,6 @@ from tprprobe.statistics import interval_text, read_interval
 from tprprobe.store.token_texts import visible
 
 EXACT = "exact table"  # the control at the input embeddings, where V[token, place] is known
-CONTROLS = {
-    "permuted": "baseline model",
-    "majority": "most frequent label",
-    "identity": "most frequent label of the word",
-}
 UNBIASED = "Shares are estimated without bias: one that is not there is 0 on average, and a large one may come out above 100\u00a0%."
 N_LISTED, MAX_NAME = 6, 40  # relations of a sentence, characters of a name
 QUESTIONS = {

@@ -4,20 +4,15 @@ from typing import Any
 
 import pandas as pd
 
-from tprprobe.analyses.naming.names import UNNAMED, count_names
+from tprprobe.analyses.naming.names import RATE, UNNAMED, count_names
 from tprprobe.analyses.naming.run import Naming
 from tprprobe.analyses.naming.vector_sets import TRAINED
+from tprprobe.estimators.clusters.names import PRECISION
+from tprprobe.figures.labels import site_label
 from tprprobe.figures.tables import Table
 from tprprobe.statistics import Interval, interval_text, read_interval
 
 WORD_KEYS = ["site", "head", "model"]
-
-
-def word_heads_table(named: pd.DataFrame) -> Table:
-    """One row per head: how many clusters of labelled words have names, beside the untrained twin."""
-    counts = count_names(named, WORD_KEYS).to_dict("records")
-    rows = [{"site": "", "head": "", "model": row["model"]} | head_cells(row) for row in counts]
-    return Table(pd.DataFrame(rows), "Heads whose clusters of words have names")
 
 
 def head_cells(row: Any, extra: dict[str, str] | None = None) -> dict[str, str]:
@@ -62,12 +57,45 @@ def named_table(names: pd.DataFrame, title: str, caption: str = "") -> Table:
     return Table(pd.DataFrame(cells), title, caption if len(names) else "There are none.")
 
 
+def summarize_words(named: pd.DataFrame) -> str:
+    """How many clusters of words have a name, model by model."""
+    counts = count_names(named, ["model"])
+    shares = [
+        f"{row['model']} {row['named']:.0f} of {row['clusters']:.0f}"
+        for _, row in counts.iterrows()
+    ]
+    clusters = "Clusters of words whose name holds on documents on which it was not chosen"
+    return f"{clusters}: {'; '.join(shares)}."
+
+
 def words_table(named: pd.DataFrame) -> Table:
-    """One row per named cluster of the trained model, the largest of every head first."""
-    rows = named[(named["name"] != UNNAMED) & (named["model"] == TRAINED)]
-    rows = rows.sort_values(["site", "head", "coverage"], ascending=[True, True, False])
-    caption = "Named by exact labels on one half of the documents, scored on the other."
-    return named_table(rows, "Named clusters of words", caption)
+    """Clusters of the trained model for which a name was proposed: cluster, name, precision, recall, and why it has none."""
+    rows = named[(named["model"] == TRAINED) & (named["candidate"] != "")]
+    rows = rows.sort_values(["q_value", "coverage"], ascending=[True, False])
+    places = zip(rows["site"], rows["head"], rows["cluster"], strict=True)
+    cells = {
+        "cluster": [f"{site_label(site, head)}: {cluster}" for site, head, cluster in places],
+        "name": rows["candidate"],
+        "precision": _intervals(rows, "precision"),
+        "recall": _intervals(rows, "recall"),
+        "unnamed because": [explain_unnamed(row) for _, row in rows.iterrows()],
+    }
+    n_other = int(((named["model"] == TRAINED) & (named["candidate"] == "")).sum())
+    caption = f"{n_other} clusters of the trained model: no label fits on the first half of the documents."
+    return Table(pd.DataFrame(cells), "Names of clusters of words", caption * bool(n_other))
+
+
+def explain_unnamed(row: Any) -> str:
+    """Why a proposed name does not hold; empty where it does."""
+    if row["name"] != UNNAMED:
+        return ""
+    if pd.isna(row["precision"]):
+        return "it has no words in the other half of the documents"
+    if row["precision"] < PRECISION:
+        return f"precision below {PRECISION:g}"
+    if row["lift"] <= 1:
+        return "as frequent in other clusters"
+    return f"q = {row['q_value']:.2g} above {RATE:g}: too few documents"
 
 
 def _head(head: Any) -> str:

@@ -75,7 +75,7 @@ def tabulate_probes(
         cell |= {kind: _score_cell(point[point["kind"] == kind]) for kind in names}
         if controls:
             cell[STRONGEST] = _control_cell(point.loc[point["control_f1"].fillna(-1).idxmax()])
-            cell["learnt from"] = f"{int(point['n_train'].max()):,}"
+            cell["learned from"] = f"{int(point['n_train'].max()):,}"
         baselines = _baselines(rows.attrs["baselines"], str(task), str(place))
         cell |= {NAMES[row["control"]]: f"{100 * row['f1']:.1f}" for row in baselines}
         cells.append(cell)
@@ -156,7 +156,7 @@ def _control_cell(row: Any) -> str:
 
 
 def _warn_of_fewer_targets(probes: pd.DataFrame) -> str:
-    """Which controls learnt from fewer targets than the probes of real labels."""
+    """Which controls learned from fewer targets than the probes of real labels."""
     if "n_train" not in probes:
         return ""
     by_control = probes.groupby(["task", "side", "control"], sort=False)["n_train"]
@@ -166,7 +166,7 @@ def _warn_of_fewer_targets(probes: pd.DataFrame) -> str:
         for (task, side, control), n in counts.items()
         if n < (1 - ALIKE) * counts[task, side, "real"]
     ]
-    return f"\nLearnt from fewer targets: {', '.join(warnings)}." if warnings else ""
+    return f"\nLearned from fewer targets: {', '.join(warnings)}." if warnings else ""
 
 
 def _title(task: str) -> str:
@@ -182,7 +182,7 @@ def probe_lines(means: pd.DataFrame) -> Lines:
     has_controls = means.attrs["controls"]
     titles = means["task"].map(_title) + ", " + means["place"]
     counts = means.groupby(["task", "place"])["n_train"].transform("max").astype(int)
-    panels = titles + counts.map("\nlearnt from {:,} targets".format) if has_controls else titles
+    panels = titles + counts.map("\nlearned from {:,} targets".format) if has_controls else titles
     is_one = means["model"].nunique() == 1
     names = means["kind"] if is_one else means["model"].astype(str) + ": " + means["kind"]
     means = means.assign(panel=panels, line=names, group=means["kind"], x=means["layer"])

@@ -36,14 +36,14 @@ CAPTION = (
     "those that have a pair that the fit has not seen.\n"
     "fillers, + roles, + bindings: R² of a bag of fillers, of a bag of roles beside it, and of bindings beside "
     "both, (the gain of the step);\n"
-    "learnt: the gain of the bindings less that in the twin. Controls are of the same family and rank."
+    "learned: the gain of the bindings less that in the baseline model. Controls are of the same family and rank."
 )
 NO_PCA = "PCA is left out: a fit has as many dimensions as the vectors, and all components explain everything."
 
 
 def scheme_table(decompositions: pd.DataFrame) -> Table:
     """A row per site and scheme: the steps from fillers to roles to bindings with their gains, what is
-    learnt, and controls of the same family and rank.
+    learned, and controls of the same family and rank.
 
     ``score`` is the family's substitution accuracy where a decoder was given, else its R²; held out. ``decompositions``
     are scores of ``decompose`` with a column name. The caption says which scheme is the cheapest within the
@@ -72,7 +72,7 @@ def _row(name: str, site: str, roles: str, fits: pd.DataFrame, measure: str) -> 
     texts = {"name": name, "site": site, "roles": roles, "family": str(main["family"])}
     texts |= {"rank": str(main["rank"]) or "–"}
     texts |= {label: _step(fits, family) for family, label in STEPS}
-    texts["learnt"] = _score(main, "learnt") if "learnt" in main else "–"
+    texts["learned"] = _score(main, "learned") if "learned" in main else "–"
     texts |= {"score": _score(main, measure), "withheld": _score(main, f"{measure}_withheld")}
     for title, (family, control) in COLUMNS.items():
         rows = fits[fits["control"] == control]
@@ -100,10 +100,13 @@ def summarize_cheapest(place: str, scores: pd.DataFrame, measure: str) -> str:
     """A sentence: the scheme with the highest score, and that with the fewest pairs that reaches its interval."""
     schemes: Any = scores.drop_duplicates("roles")
     best: Any = schemes.loc[schemes[measure].idxmax()]
+    text = f"{place}: best {best['roles']} ({best[measure]:.3f}, {int(best['pairs'])} pairs)"
     near = schemes[schemes[measure] >= best[f"{measure}_low"]]
+    if near.empty or len(schemes) == 1:  # too few documents for an interval, or nothing to compare
+        return f"{text}."
     cheapest: Any = near.loc[near["pairs"].astype(int).idxmin()]
     return (
-        f"{place}: best {best['roles']} ({best[measure]:.3f}, {int(best['pairs'])} pairs); the cheapest within its "
+        f"{text}; the cheapest within its "
         f"interval {cheapest['roles']} ({cheapest[measure]:.3f}, {int(cheapest['pairs'])} pairs)."
     )
 
@@ -149,8 +152,8 @@ def _describe_gains(families: pd.DataFrame) -> str:
     bound = rows.get(FACTORED)
     if bound and not binds(bound):
         texts[-1] += " (not beyond shuffled roles)"
-    if bound and np.isfinite(bound.get("learnt", np.nan)):
-        texts.append(f"learned {_score(bound, 'learnt')}")
+    if bound and np.isfinite(bound.get("learned", np.nan)):
+        texts.append(f"learned {_score(bound, 'learned')}")
     return write_minus(", ".join(texts))
 
 

@@ -1,5 +1,6 @@
 """Squares on paper: darker for larger numbers, or in the colors of groups, with texts written in them."""
 
+import math
 from typing import Any
 
 import matplotlib
@@ -8,6 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
+from tprprobe.figures.look import TICKS
 from tprprobe.figures.scenes import Squares
 from tprprobe.figures.style import (
     MUTED,
@@ -20,6 +22,8 @@ from tprprobe.figures.style import (
 )
 
 SQUARE, CELL = 0.3, 0.13  # inches of a square with and without text
+SMALLEST = 3.5  # points of a name of a row or column; else some names are left out
+FLAT, MAX_ROWS = 0.135, 14  # inches of a row of numbers, where there are more than so many
 MIN_CELLS = 20  # of a side without text
 
 
@@ -27,9 +31,11 @@ def draw_squares(squares: Squares, ax: Axes | None) -> Any:
     cell, room = (CELL, 1.6) if squares.texts is None else (SQUARE, 1.4)
     smallest = MIN_CELLS if squares.texts is None and squares.rows else 0
     down, across = (cell * max(n, smallest) for n in squares.values.shape)
+    is_flat = _is_flat(squares)
     if squares.texts is not None:
         across += 0.05 * max(map(len, squares.rows), default=0)
-    figure, [[panel]] = open_panels(max(across + room, 3.4), down + 1.1, ax=ax)
+    height = FLAT * len(squares.values) + 1.4 if is_flat else down + 1.1
+    figure, [[panel]] = open_panels(max(across + room, 3.4), height, ax=ax, keeps_shape=not is_flat)
     image = paint_squares(panel, squares)
     tidy(panel, squares.title)
     frame(panel)
@@ -41,6 +47,11 @@ def draw_squares(squares: Squares, ax: Axes | None) -> Any:
     return figure
 
 
+def _is_flat(squares: Squares) -> bool:
+    """Whether there are so many rows that each is only as high as its text."""
+    return squares.texts is not None and len(squares.values) > MAX_ROWS
+
+
 def paint_squares(panel: Axes, squares: Squares) -> Any:
     """Squares, darker for larger numbers; the scale ends at the largest where a color bar tells it."""
     values = np.asarray(squares.values, float)
@@ -50,7 +61,7 @@ def paint_squares(panel: Axes, squares: Squares) -> Any:
         return _paint_groups(panel, squares)
     image = panel.imshow(
         squares.values, cmap=colors, vmin=-1 if squares.signed else 0, vmax=end, interpolation="nearest",
-        aspect="equal" if squares.rows else "auto",
+        aspect="equal" if squares.rows and not _is_flat(squares) else "auto",
     )  # fmt: skip
     _write_squares(panel, squares, np.asarray(colors(image.norm(values))))
     return image
@@ -90,5 +101,14 @@ def _write_squares(panel: Axes, squares: Squares, colors: np.ndarray) -> None:
 
 
 def frame(panel: Axes) -> None:
+    """A frame around squares, whose names are as large as a row or column has room for."""
     panel.tick_params(length=0)
     panel.spines[:].set(visible=True, color=MUTED)
+    width, height = panel.figure.bbox.size / panel.figure.dpi
+    spec = panel.get_subplotspec()
+    down, across = spec.get_gridspec().get_geometry() if spec else (1, 1)
+    for axis, room in ((panel.xaxis, width / across - 1), (panel.yaxis, height / down - 0.9)):
+        names = [label.get_text() for label in axis.get_ticklabels()]
+        size = 72 * max(room, 0.5) / max(len(names), 1)
+        step = math.ceil(SMALLEST / size)
+        axis.set_ticks(range(0, len(names), step), names[::step], fontsize=min(TICKS, step * size))

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
@@ -12,8 +12,18 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.patches import Patch, Rectangle
 
+from tprprobe.figures.look import current_look
 from tprprobe.figures.scenes import Scene
-from tprprobe.figures.style import INK, MUTED, drawing, headline, text_color
+from tprprobe.figures.style import (
+    INK,
+    LETTER,
+    MUTED,
+    count_columns,
+    drawing,
+    headline,
+    text_color,
+    wrap_lines,
+)
 from tprprobe.store.token_texts import spell
 
 SIGNS = {"<sos>": "#", "<eos>": "%", " ": ""}  # as in the paper; a blank is an empty square
@@ -22,7 +32,8 @@ LETTERS = 0.43  # squares that a letter of a word takes
 COLUMNS = 42  # squares in a line: a page's width
 HEADING, NOTE, GAP = 0.85, 0.62, 0.4  # heights of headings, notes and gaps, in squares
 MARGIN, HEAD, FOOT, NARROWEST = 0.12, 0.36, 0.3, 5.2  # inches
-KEY_COLUMNS, KEY_LINE = 3, 0.14  # entries of the key in a line, and its inches
+KEY_LINE = 0.14  # inches of a line of the key
+NARROW = 0.78  # of the size of a square, in a figure whose width is asked for
 
 PLAIN: dict[str, Any] = {"parse_math": False}  # a token is no formula
 MIDDLE: dict[str, Any] = {"ha": "center", "va": "center_baseline", **PLAIN}
@@ -62,6 +73,7 @@ class Strip:
     after_color: str = MUTED
     frames: Sequence[StripFrame] = ()
     gold: Sequence[str] = ()  # a second row of notes
+    max_columns: int = COLUMNS
 
     @cached_property
     def places(self) -> list[tuple[int, int, int]]:
@@ -70,7 +82,7 @@ class Strip:
         behind = math.ceil(len(self.after) * 0.48) + 1 if self.after else 0
         places, line, column = [], 0, 0
         for n_slots in (*slots, behind):
-            if column + n_slots > COLUMNS:
+            if column + n_slots > self.max_columns:
                 line, column = line + 1, 0
             places.append((line, column, n_slots))
             column += n_slots
@@ -115,7 +127,12 @@ def draw_strips(
 ) -> Any:
     """A figure with one strip below the other, a title above, and below the key of the colors and a caption."""
     scene = strips if isinstance(strips, Strips) else Strips(strips, title=title, note=caption)
-    columns = COLUMNS if scene.key else max(strip.columns for strip in scene.strips)
+    if not ax and (inches := current_look().inches):
+        columns = int((inches - 2 * MARGIN) / _cell())
+        shorter = [replace(strip, max_columns=columns) for strip in scene.strips]
+        scene = replace(scene, strips=shorter)
+    else:
+        columns = COLUMNS if scene.key else max(strip.columns for strip in scene.strips)
     rows = sum(strip.height for strip in scene.strips)
     figure, axes = (ax.figure, ax) if ax else _open_page(scene, columns, rows)
     axes.set(xlim=(0, columns), ylim=(rows, 0))
@@ -123,34 +140,49 @@ def draw_strips(
     if ax:
         axes.set_title(scene.title, loc="left", fontsize=9)
     width = axes.bbox.width / axes.figure.dpi
-    top, scale = 0.0, min(1.0, width / (columns * CELL)) if ax else 1.0
+    top, scale = 0.0, min(1.0, width / (columns * CELL * current_look().scale))
     for strip in scene.strips:
         _draw(axes, strip, top, scale)
         top += strip.height
     if scene.key:
         handles = [Patch(color=color, label=text) for color, text in scene.key]
-        look: Any = {"frameon": False, "fontsize": 6 * scale, "handlelength": 1, "borderaxespad": 0}
-        at: Any = {"loc": "upper left", "bbox_to_anchor": (0, 0), "ncols": KEY_COLUMNS}
+        size = 6 * (scale if ax else 1)
+        look: Any = {"frameon": False, "fontsize": size, "handlelength": 1, "borderaxespad": 0}
+        at: Any = {
+            "loc": "upper left",
+            "bbox_to_anchor": (0, 0),
+            "ncols": _count_keys(width, scene),
+        }
         axes.legend(handles=handles, columnspacing=1, **at, **look)
     return figure
 
 
+def _cell() -> float:
+    """The inches of a square; smaller in a figure whose width is asked for."""
+    look = current_look()
+    return CELL * (NARROW if look.width and not look.fontsize else look.scale)
+
+
+def _count_keys(width: float, scene: Strips) -> int:
+    """The entries of the key that stand beside each other."""
+    return count_columns(width, [text for _, text in scene.key])
+
+
 def _open_page(scene: Strips, columns: int, rows: float) -> tuple[Any, Axes]:
-    """A figure whose axes have squares of CELL inches, with title and caption."""
-    width = max(columns * CELL + 2 * MARGIN, NARROWEST)
-    foot = (
-        (FOOT if scene.note else MARGIN)
-        + 0.11 * scene.note.count("\n")
-        + KEY_LINE * math.ceil(len(scene.key) / KEY_COLUMNS)
-    )
-    height = rows * CELL + (HEAD if scene.title else MARGIN) + foot
+    """A figure with squares for strips, their key and a note below, a title above."""
+    cell = _cell()
+    width = current_look().inches or max(columns * cell + 2 * MARGIN, NARROWEST)
+    note = wrap_lines(scene.note, width - 2 * MARGIN, LETTER)
+    n_lines = math.ceil(len(scene.key) / max(1, _count_keys(columns * cell, scene)))
+    foot = (FOOT + 0.11 * note.count("\n") if note else MARGIN) + KEY_LINE * n_lines
+    height = rows * cell + (HEAD if scene.title else MARGIN) + foot
     figure = drawing(width, height)
     figure.set_layout_engine(None)
     left = MARGIN / width
     headline(figure, scene.title, x=left, y=1 - 0.1 / height, va="top", color=INK)
-    figure.text(left, 0.1 / height, scene.note, va="bottom", fontsize=6.5, color=MUTED)
+    figure.text(left, 0.1 / height, note, va="bottom", fontsize=6.5, color=MUTED)
     return figure, figure.add_axes(
-        (left, foot / height, columns * CELL / width, rows * CELL / height)
+        (left, foot / height, columns * cell / width, rows * cell / height)
     )
 
 

@@ -2,15 +2,12 @@
 
 import io
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
 import matplotlib
-import matplotlib.style
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -20,6 +17,7 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from tprprobe.errors import InputError
+from tprprobe.figures.look import FONTSIZE, TICKS, current_look
 from tprprobe.files.writing import whole
 
 FORMATS = (".pdf", ".svg", ".png")
@@ -32,9 +30,8 @@ NO_DATES = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Softw
 # Okabe and Ito (2008): told apart with any of the common color-vision deficiencies.
 HUES = ("#56B4E9", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#0072B2", "#F0E442")
 SHADES = (1.0, 0.45, 1.6)  # full, light and dark versions of each hue
-LETTER, BOLD_LETTER = 0.048, 0.078  # inches, of small text and of titles
-BESIDE = 0.65  # of the width of a narrow figure, beside the labels of its rows
-FONTSIZE, TICKS = 8, 7  # points of the labels of axes and of their ticks
+LETTER, LABEL_LETTER, BOLD_LETTER = 0.048, 0.062, 0.078  # inches, of small text, labels, titles
+TITLE, PANEL_TITLE = 9, 7.5  # points, of figures and of one of several panels
 RAMP = "viridis"  # of values in an order, such as positions
 INK, MUTED, FAINT, WRONG = "#1a1a1a", "#5c5c5c", "#d8d8d8", "#B34700"
 
@@ -67,7 +64,7 @@ class Drawing(Figure):
         width, height = self.get_size_inches()
         self._below = 0.0
         for text, lines in self._notes:
-            wrapped = _wrap("\n".join(lines), width, LETTER, indent="  ")
+            wrapped = wrap_lines("\n".join(lines), width, LETTER, indent="  ")
             text.set(text=wrapped, y=-(self._below + 0.05) / height)
             self._below += 0.15 + 0.13 * (wrapped.count("\n") + 1)
 
@@ -79,6 +76,7 @@ class Drawing(Figure):
             **options: Those of ``matplotlib.figure.Figure.savefig``.
         """
         if self.get_layout_engine() is not None:
+            _wrap_labels(self)
             self.draw_without_rendering()
             self.set_layout_engine(None)  # "none" would lay out, and so draw, at every saving
         kind = options.get("format") or Path(str(fname)).suffix.lstrip(".").lower()
@@ -93,73 +91,12 @@ class Drawing(Figure):
             super().savefig(fname, **options)
 
 
-def drawing(width: float, height: float) -> Drawing:
-    """An empty figure of that size in inches (7 fill the width of a page)."""
-    figure = Drawing(figsize=(width, height), dpi=100, layout="constrained")
+def drawing(width: float, height: float, keeps_shape: bool = False) -> Drawing:
+    """An empty figure of that size in inches (7 fill the width of a page), unless another look is asked for."""
+    size = current_look().measure(width, height, keeps_shape)
+    figure = Drawing(figsize=size, dpi=100, layout="constrained")
     FigureCanvasAgg(figure)
     return figure
-
-
-@dataclass(frozen=True)
-class Look:
-    """How a figure looks, where that is not what it chooses by itself."""
-
-    width: float | None = None
-    height: float | None = None
-    fontsize: float | None = None
-    title: str | None = None
-    dpi: float | None = None
-    style: str | os.PathLike[str] | None = None
-
-    @contextmanager
-    def styled(self) -> Iterator[None]:
-        """Matplotlib's settings of the style file, as long as a figure is made."""
-        if self.style is None:
-            yield
-            return
-        try:
-            context = matplotlib.style.context(str(self.style))
-            context.__enter__()
-        except (OSError, ValueError) as error:
-            raise InputError(f"no style {self.style}: give a file .mplstyle ({error})") from error
-        with matplotlib.rc_context():
-            yield
-        context.__exit__(None, None, None)
-
-    def adjust(self, figure: Figure) -> None:
-        """Give a figure its size, title and fonts; a height that is not given is kept where only texts and axes fill it, in proportion
-        where images do.
-        """
-        width, height = figure.get_size_inches()
-        scale = (self.width or width) / width if self.width else (self.height or height) / height
-        is_fixed = figure.get_layout_engine() is None  # texts grow with their places
-        grows = is_fixed or any(axes.images for axes in figure.axes)
-        new_height = self.height or (scale * height if grows else height)
-        figure.set_size_inches(self.width or (scale * width if grows else width), new_height)
-        if self.title is not None and not figure.get_suptitle() and len(figure.axes) == 1:
-            figure.axes[0].set_title(self.title, loc="left")
-        elif self.title is not None:
-            figure.suptitle(self.title)
-        factor: float = self.fontsize / FONTSIZE if self.fontsize else scale if is_fixed else 1.0
-        texts: Any = figure.findobj(Text) if factor != 1 else ()
-        for text in texts:
-            text.set_fontsize(factor * text.get_fontsize())
-        titles = {axes.get_title(loc="left"): axes for axes in figure.axes if not is_fixed}
-        for text in figure.findobj(Text) if self.width else ():
-            if axes := titles.get(text.get_text()):  # type: ignore[attr-defined]
-                text.set_text(_wrap_title(axes, text.get_text(), BESIDE))  # type: ignore[attr-defined]
-        if isinstance(figure, Drawing):
-            figure.place_notes()
-        for axes in figure.axes if factor != 1 else ():
-            axes.tick_params(labelsize=factor * TICKS)
-        for box in [*figure.legends] if self.width or self.fontsize else ():
-            labels = [text.get_text() for text in box.get_texts()]
-            columns = count_columns(figure.get_figwidth() / max(factor, 1), labels)
-            box.remove()  # matplotlib lays a legend out once
-            look: Any = {"loc": "outside lower center", "fontsize": 7 * factor}
-            legend(figure, box.legend_handles, labels, ncols=columns, handlelength=3, **look)
-        if self.dpi and isinstance(figure, Drawing):
-            figure.file_dpi = self.dpi
 
 
 def open_panels(
@@ -168,11 +105,12 @@ def open_panels(
     down: int = 1,
     across: int = 1,
     ax: Axes | None = None,
+    keeps_shape: bool = False,
     **options: Any,
 ) -> tuple[Any, Any]:
     """A figure of that size with its panels [down, across]; in the place of ``ax`` where that is given."""
     if ax is None:
-        figure: Figure | SubFigure = drawing(width, height)
+        figure: Figure | SubFigure = drawing(width, height, keeps_shape)
     elif down == across == 1:
         return ax.figure, np.array([[ax]])
     elif (spec := ax.get_subplotspec()) and (parent := ax.figure):
@@ -183,7 +121,7 @@ def open_panels(
     return figure, figure.subplots(down, across, squeeze=False, **options)
 
 
-def tidy(axes: Any, title: str = "", grid: Any = "") -> None:
+def tidy(axes: Any, title: str = "", grid: Any = "", size: float = TITLE) -> None:
     """Axes with small muted ticks, no frame above and at the right, a title at the left, and faint lines across x or y."""
     if grid:
         axes.grid(axis=grid, color=FAINT, linewidth=0.5)
@@ -192,32 +130,55 @@ def tidy(axes: Any, title: str = "", grid: Any = "") -> None:
     axes.tick_params(labelsize=TICKS, length=2.5, color=MUTED)
     axes.xaxis.label.set_size(FONTSIZE)
     axes.yaxis.label.set_size(FONTSIZE)
-    axes.set_title(_wrap_title(axes, title), loc="left", fontsize=9, fontweight="bold")
+    axes.set_title(_wrap_title(axes, title), loc="left", fontsize=size, fontweight="bold")
 
 
-def _wrap_title(axes: Any, title: str, share: float = 1) -> str:
+def _wrap_title(axes: Any, title: str) -> str:
     """The title in lines that the panel's share of the figure has room for."""
     spec = axes.get_subplotspec()
     columns = spec.get_gridspec().ncols if spec else 1
-    return _wrap(title, share * axes.figure.bbox.width / axes.figure.dpi / columns)
+    return wrap_lines(title, axes.figure.bbox.width / axes.figure.dpi / columns)
 
 
-def _wrap(text: str, width: float, letter: float = BOLD_LETTER, indent: str = "") -> str:
+def _wrap_labels(figure: Figure) -> None:
+    """Breaks titles and labels of panels where they would leave these."""
+    figure.draw_without_rendering()
+    lefts = [axes.get_position().x0 for axes in figure.axes if axes.get_title(loc="left")]
+    for axes in figure.axes:
+        left, title = axes.get_position().x0, axes.get_title(loc="left")
+        height = axes.get_position().height * figure.get_figheight()
+        axes.set_ylabel(wrap_lines(axes.get_ylabel(), height, LABEL_LETTER))
+        right = min((x for x in lefts if x > left + 0.05), default=1.0)
+        for text in axes.findobj(Text) if title else ():
+            if text.get_text() == title:
+                letter = BOLD_LETTER * text.get_fontsize() / TITLE
+                text.set_text(wrap_lines(title, (right - left) * figure.get_figwidth(), letter))
+
+
+def fit_across(n: int, least: float) -> int:
+    """How many of ``n`` panels, each at least so many inches wide, stand beside each other in the width that is asked for."""
+    width = current_look().inches
+    return n if width is None else max(1, min(n, int(width / least)))
+
+
+def wrap_lines(text: str, width: float, letter: float = BOLD_LETTER, indent: str = "") -> str:
     """The text in lines of so many inches."""
-    characters = max(24, int(width / letter))
+    characters = max(12, int(width / letter))
     lines = [wrap(line, characters, subsequent_indent=indent) or [""] for line in text.split("\n")]
     return "\n".join(row for rows in lines for row in rows)
 
 
 def count_columns(width: float, labels: Sequence[str]) -> int:
     """How many entries of a legend stand beside each other in so many inches."""
-    columns = int(width / (0.6 + LETTER * max(map(len, labels), default=1)))
+    letters = LETTER * max(map(len, labels), default=1)
+    handle = 0.4 if current_look().width else 0.6
+    columns = int(width / (handle + letters) / current_look().scale)
     return max(1, min(columns, 4, len(labels)))
 
 
 def headline(figure: Any, title: str, **look: Any) -> None:
     """The title above several panels."""
-    title = _wrap(title, figure.bbox.width / figure.dpi)
+    title = wrap_lines(title, figure.bbox.width / figure.dpi)
     figure.suptitle(title, fontsize=9, fontweight="bold", **{"x": 0.01, "ha": "left", **look})
 
 
@@ -233,12 +194,15 @@ def legend(figure: Any, handles: Any = None, labels: Any = None, **look: Any) ->
 
 def palette(n: int) -> list[tuple[float, float, float]]:
     """n colors: seven hues, then their light and dark versions, then again from the start."""
-    shades = [_shade(hue, shade) for shade in SHADES for hue in HUES]
+    hues = current_look().colors or HUES
+    shades = [_shade(hue, shade) for shade in SHADES for hue in hues]
     return [shades[i % len(shades)] for i in range(n)]
 
 
 def line_colors(n: int) -> list[tuple[float, float, float]]:
     """n colors of lines, the first the darkest blue."""
+    if current_look().colors:
+        return palette(n)
     return [*palette(6)[::-1], *palette(n)[6:]][:n]
 
 

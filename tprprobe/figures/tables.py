@@ -10,10 +10,13 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 
+from tprprobe.console import note
 from tprprobe.errors import InputError
+from tprprobe.figures.look import current_look
 from tprprobe.figures.style import FAINT, FORMATS, INK, LETTER, MUTED, drawing, save
 from tprprobe.files.writing import write_file
 
+POINTS, MIN_POINTS = 7.5, 5  # of the text of cells; below the latter a warning says so
 CHARACTER, LINE = 0.062, 0.19  # inches, of text of 7.5 points
 BOLD = 1.15  # times as wide
 NOTE = 0.138  # inches, a line of the caption
@@ -64,17 +67,27 @@ class Table:
         notes = self.caption.count("\n") + 1 if self.caption else 0
         lines = len(self.cells) + 2.4 + notes * NOTE / LINE
         if ax is None:
-            figure: Any = drawing(width + 2 * MARGIN, lines * LINE + 2 * MARGIN)
+            look = current_look()
+            size = (look.scale * (width + 2 * MARGIN), look.scale * (lines * LINE + 2 * MARGIN))
+            figure: Any = drawing(*size, keeps_shape=True)
             figure.set_layout_engine(None)
             axes = figure.add_axes((0, 0, 1, 1))
+            scale = figure.get_figwidth() / size[0]
+            if POINTS * scale < MIN_POINTS:
+                note(
+                    f"{self.title}: its text is {POINTS * scale:.1f} points in that width; "
+                    "write a .tex file, or give a larger width"
+                )
         else:
-            figure, axes = ax.figure, ax
+            figure, axes, scale = ax.figure, ax, 1.0
         axes.set(xlim=(-MARGIN, width + MARGIN), ylim=(lines + MARGIN / LINE, -MARGIN / LINE))
         axes.set_axis_off()
         self._draw_cells(axes, columns, widths)
         axes.text(0, 0.3, self.title, va="center", fontsize=9, fontweight="bold", color=INK)
         foot: Any = {"va": "top", "fontsize": 6.5, "color": MUTED, "linespacing": 1.5}
         axes.text(0, len(self.cells) + 2.4, self.caption, **foot)
+        for text in axes.texts:
+            text.set_fontsize(scale * text.get_fontsize())
         return figure
 
     def _draw_cells(
@@ -85,7 +98,7 @@ class Table:
         for texts, width, is_number in zip(columns, widths, self.numeric, strict=True):
             x, align = (left + width - pad, "right") if is_number else (left + pad, "left")
             for line, text in enumerate(texts):
-                look: Any = {"fontsize": 7.5, "fontweight": "normal" if line else "bold"}
+                look: Any = {"fontsize": POINTS, "fontweight": "normal" if line else "bold"}
                 axes.text(x, line + 1.5, text, ha=align, va="center", parse_math=False, **look)
             left += width
         for y, thickness in [(1, 1.0), (2, 0.6), (rows + 2, 1.0)]:

@@ -13,10 +13,12 @@ from .edits import swap as swap
 from .edits import zero as zero
 from .logit_lens import logit_lens as logit_lens
 from .placement import Chain as Chain
+from .salience import salience as salience
 from .surgeries import surgery as surgery
 from .sweep_recipes import Recipe as Recipe
 from .sweep_recipes import read_recipe as read_recipe
 from .sweeps import find_data as find_data
 from .sweeps import run_recipe as run_recipe
 from .sweeps import sweep as sweep
+from .text_comparison import compare_texts as compare_texts
 from .text_patching import patch_positions as patch_positions

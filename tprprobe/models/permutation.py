@@ -1,7 +1,7 @@
 """The permuted baseline model: the weights of a model in another order within every matrix and vector.
 
-It needs no second copy: weights are permuted where they lie and put back in their order, or, those on
-disk, permuted whenever they are read.
+Weights are permuted where they lie, without a second copy of a large model, and put back in their order, or, those
+on disk, permuted whenever they are read.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,6 +25,7 @@ class Permutation:
         self.names, self.sizes, self.seed = list(sizes), list(sizes.values()), seed
         self.tied_names = tied_names  # name → that of the same weights
         self.is_small = sum(self.sizes) <= SMALL
+        self.originals: dict[str, Tensor] = {}  # of a small model: quicker than putting in order
         self.states = [torch.Generator().manual_seed(seed).get_state()]  # before each weight
 
     def _draw(self, index: int) -> Tensor:
@@ -122,8 +123,15 @@ def _permute_in_place(
     weights: Mapping[str, nn.Parameter], permutation: Permutation, inverse: bool
 ) -> None:
     for name, parameter in weights.items():
-        if parameter.ndim and not parameter.is_meta:
-            place = parameter.data if parameter.is_contiguous() else None
-            permuted_weights = permutation.apply(name, parameter.data.clone(), inverse, place)
-            if place is None:
-                parameter.copy_(permuted_weights)
+        if parameter.is_meta or not parameter.ndim:
+            continue
+        if inverse and permutation.is_small:
+            parameter.copy_(permutation.originals.pop(name))
+            continue
+        original = parameter.data.clone()
+        place = parameter.data if parameter.is_contiguous() else None
+        permuted_weights = permutation.apply(name, original, inverse, place)
+        if place is None:
+            parameter.copy_(permuted_weights)
+        if permutation.is_small:
+            permutation.originals[name] = original

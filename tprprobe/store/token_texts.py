@@ -1,4 +1,4 @@
-"""Tokens as readers know them (`Ġthe` and `▁the` are ` the`, `##ing` is `-ing`), safe to show in one line."""
+"""Tokens as readers know them (`Ġthe` and `▁the` are ` the`; `##ing` stays, unlike a hyphen), safe to show in one line."""
 
 import re
 import unicodedata
@@ -18,8 +18,6 @@ JOINERS = "\u200d\ufe0f"  # inside emoji
 def spell(token: object) -> str:
     """A token as text; bytes stand for characters as in GPT-2, and what is no text in these is left as it is."""
     text = str(token).replace(SPACE, " ")
-    if text.startswith(CONTINUATION) and len(text) > len(CONTINUATION):
-        return f"-{text[len(CONTINUATION) :]}"
     try:
         return bytes(BYTES[char] for char in text).decode()
     except (KeyError, UnicodeDecodeError):

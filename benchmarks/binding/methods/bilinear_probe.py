@@ -1,4 +1,4 @@
-"""Bilinear probe: logit(filler, role) = (r ⊗ f) · U h, all learnt; an edit moves h up the difference of two logits.
+"""Bilinear probe: logit(filler, role) = (r ⊗ f) · U h, all learned; an edit moves h up the difference of two logits.
 
 Source: Lee, Viégas and Wattenberg 2026 (arXiv:2605.09967), who read a board's squares and colors so.
 """

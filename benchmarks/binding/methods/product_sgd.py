@@ -1,4 +1,4 @@
-"""Product TPR by SGD (the published way): e ≈ b + Σ B (f ⊗ r), all learnt by Adam. Source: McCoy et al. 2019."""
+"""Product TPR by SGD (the published way): e ≈ b + Σ B (f ⊗ r), all learned by Adam. Source: McCoy et al. 2019."""
 
 from typing import Any
 

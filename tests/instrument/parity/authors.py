@@ -33,10 +33,10 @@ class Reference:
         prefix = f"{name}/"
         return {k.removeprefix(prefix): v for k, v in self.io.items() if k.startswith(prefix)}
 
-    def published(self, own: str) -> str:
+    def published(self, name: str) -> str:
         """The authors' name of one of our parameters."""
         family = transformer_files if self.model.architecture.endswith("transformer") else t5_files
-        return family.published_key(own, dataclasses.asdict(self.model.config))
+        return family.published_key(name, dataclasses.asdict(self.model.config))
 
 
 @contextmanager
@@ -58,15 +58,17 @@ def record(model: nn.Module, names: Iterable[str]) -> Iterator[dict[str, Tensor]
                 handle.remove()
 
 
-def excess(found: Tensor, expected: Tensor) -> float:
+def excess(values: Tensor, expected: Tensor) -> float:
     """How far beyond 5e-5 + 1e-5 |expected| the largest difference is; negative is within."""
-    assert found.shape == expected.shape
-    over = (found - expected).abs().sub(5e-5 + 1e-5 * expected.abs())
+    assert values.shape == expected.shape
+    over = (values - expected).abs().sub(5e-5 + 1e-5 * expected.abs())
     return over.max().item() if over.numel() else -1.0
 
 
-def assert_close(found: Tensor, expected: Tensor, what: str) -> None:
-    assert excess(found, expected) <= 0, f"{what}: {(found - expected).abs().max().item():.2e}"
+def assert_close(values: Tensor, expected: Tensor, description: str) -> None:
+    assert excess(values, expected) <= 0, (
+        f"{description}: {(values - expected).abs().max().item():.2e}"
+    )
 
 
 def double(model: nn.Module, *batch: Tensor) -> Tensor:

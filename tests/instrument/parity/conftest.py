@@ -18,13 +18,14 @@ def reference(shared: Path, tmp_path_factory) -> Callable[[str], Reference]:
     folder = tmp_path_factory.mktemp("converted")
 
     def load(name: str) -> Reference:
-        at = shared / "fixtures"
-        hparams = json.loads((at / f"{name}_hparams.json").read_text())
+        fixtures = shared / "fixtures"
+        hparams = json.loads((fixtures / f"{name}_hparams.json").read_text())
         if not (folder / name).exists():
             config = hparams.get("config", {"n_heads": hparams.get("n_heads")})
-            convert(at / f"{name}_original_ckpt.pt", folder / name, config=config)
+            convert(fixtures / f"{name}_original_ckpt.pt", folder / name, config=config)
         tensors = (
-            load_file(at / f"{name}_{k}.safetensors") for k in ("io", "logits_f64", "trainstep")
+            load_file(fixtures / f"{name}_{k}.safetensors")
+            for k in ("io", "logits_f64", "trainstep")
         )
         return Reference(load_model(folder / name), hparams, *tensors)
 

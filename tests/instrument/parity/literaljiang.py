@@ -42,36 +42,39 @@ DEFAULTS: Config = {
 
 def stacks(c: Config) -> dict[str, list[tuple[int, str]]]:
     """The attention sub-layers of a block: (number, the authors' name)."""
-    both = [(0, "SelfAttention"), (1, "EncDecAttention")]
-    return {"encoder": both[:1], "decoder": both}
+    sublayers = [(0, "SelfAttention"), (1, "EncDecAttention")]
+    return {"encoder": sublayers[:1], "decoder": sublayers}
 
 
 def shapes(c: Config) -> dict[str, tuple[int, ...]]:
     """Every tensor of a checkpoint and its shape (the tied copies aside)."""
     d, inner, heads = c["d_model"], c["num_heads"] * c["d_kv"], c["num_heads"]
-    found: dict[str, tuple[int, ...]] = {"shared.weight": (c["vocab_size"], d)}
-    for stack, parts in stacks(c).items():
+    shape_of_key: dict[str, tuple[int, ...]] = {"shared.weight": (c["vocab_size"], d)}
+    for stack, sublayers in stacks(c).items():
         for block in range(c["num_layers"]):
-            for number, name in parts:
-                at = f"{stack}.block.{block}.layer.{number}"
+            for number, name in sublayers:
+                layer = f"{stack}.block.{block}.layer.{number}"
                 for projection in "qkv":
-                    found[f"{at}.{name}.{projection}.weight"] = (inner, d)
-                found[f"{at}.{name}.o.weight"] = (d, inner)
+                    shape_of_key[f"{layer}.{name}.{projection}.weight"] = (inner, d)
+                shape_of_key[f"{layer}.{name}.o.weight"] = (d, inner)
                 if block == 0:
                     buckets = c["relative_attention_num_buckets"]
-                    found[f"{at}.{name}.relative_attention_bias.weight"] = (buckets, heads)
-                found[f"{at}.layer_norm.weight"] = (d,)
+                    shape_of_key[f"{layer}.{name}.relative_attention_bias.weight"] = (
+                        buckets,
+                        heads,
+                    )
+                shape_of_key[f"{layer}.layer_norm.weight"] = (d,)
                 if c["use_tp_enc" if stack == "encoder" else "use_tp_dec"]:
                     inside = not c["roles_after_residual"]
-                    where = f"{at}.{name}" if inside else at
-                    own = inside_shapes(c) if inside else residual_shapes(c)
-                    found |= {f"{where}.{key}": shape for key, shape in own.items()}
-            last = f"{stack}.block.{block}.layer.{len(parts)}"
-            found[f"{last}.DenseReluDense.wi.weight"] = (c["d_ff"], d)
-            found[f"{last}.DenseReluDense.wo.weight"] = (d, c["d_ff"])
-            found[f"{last}.layer_norm.weight"] = (d,)
-        found[f"{stack}.final_layer_norm.weight"] = (d,)
-    return found
+                    where = f"{layer}.{name}" if inside else layer
+                    role_shapes = inside_shapes(c) if inside else residual_shapes(c)
+                    shape_of_key |= {f"{where}.{key}": shape for key, shape in role_shapes.items()}
+            feed_forward = f"{stack}.block.{block}.layer.{len(sublayers)}"
+            shape_of_key[f"{feed_forward}.DenseReluDense.wi.weight"] = (c["d_ff"], d)
+            shape_of_key[f"{feed_forward}.DenseReluDense.wo.weight"] = (d, c["d_ff"])
+            shape_of_key[f"{feed_forward}.layer_norm.weight"] = (d,)
+        shape_of_key[f"{stack}.final_layer_norm.weight"] = (d,)
+    return shape_of_key
 
 
 def linear(name: str, rows: int, columns: int) -> dict[str, tuple[int, ...]]:
@@ -81,32 +84,32 @@ def linear(name: str, rows: int, columns: int) -> dict[str, tuple[int, ...]]:
 def residual_shapes(c: Config) -> dict[str, tuple[int, ...]]:
     d, n = c["d_model"], c["num_roles"]
     if not c["use_discrete_roles"]:
-        own = linear("r", d, d)
+        shape_of_key = linear("r", d, d)
     elif c["multi_head_rar"]:
-        own = linear("r", n * c["num_heads"], d) | {"R": (n, c["d_kv"])}
+        shape_of_key = linear("r", n * c["num_heads"], d) | {"R": (n, c["d_kv"])}
     else:
-        own = linear("r", n, d) | {"R": (n, d)}
+        shape_of_key = linear("r", n, d) | {"R": (n, d)}
     if c["use_tpr_gate"]:
-        own |= linear("tpr_gate_proj", 2, d)
+        shape_of_key |= linear("tpr_gate_proj", 2, d)
     if c["tpr_output_type"] == "concat":
-        own |= linear("tpr_out_proj1", d // 8 * 7, d) | linear("tpr_out_proj2", d // 8, d)
+        shape_of_key |= linear("tpr_out_proj1", d // 8 * 7, d) | linear("tpr_out_proj2", d // 8, d)
     elif c["tpr_output_type"] == "proj&add":
-        own |= linear("tpr_out_proj", d, d)
-    return own
+        shape_of_key |= linear("tpr_out_proj", d, d)
+    return shape_of_key
 
 
 def inside_shapes(c: Config) -> dict[str, tuple[int, ...]]:
     d, heads, width, n = c["d_model"], c["num_heads"], c["d_kv"], c["num_roles"]
-    own: dict[str, tuple[int, ...]] = {}
+    shape_of_key: dict[str, tuple[int, ...]] = {}
     if c["use_discrete_roles"]:
-        read = width if c["role_weights_input"] in ("query", "v_bar_2") else d
-        own |= linear("r", n * heads, read)
-        own["R"] = (n if c["share_roles_among_heads"] else n * heads, width)
+        input_width = width if c["role_weights_input"] in ("query", "v_bar_2") else d
+        shape_of_key |= linear("r", n * heads, input_width)
+        shape_of_key["R"] = (n if c["share_roles_among_heads"] else n * heads, width)
         if c["tpr_binding_type"] == "full_tensor_product":
-            own["tpr_reduce_vec"] = (heads, width)
+            shape_of_key["tpr_reduce_vec"] = (heads, width)
     else:
-        own |= linear("r", heads * width, d)
-    return own | (linear("tpr_gate_proj", 2 * heads, d) if c["use_tpr_gate"] else {})
+        shape_of_key |= linear("r", heads * width, d)
+    return shape_of_key | (linear("tpr_gate_proj", 2 * heads, d) if c["use_tpr_gate"] else {})
 
 
 def random_state(c: Config, seed: int) -> State:
@@ -121,16 +124,16 @@ def random_state(c: Config, seed: int) -> State:
 
 def bucket(distance: int, buckets: int, bidirectional: bool) -> int:
     """The bucket of memory position − query position."""
-    behind, first = -distance, 0
+    behind, offset = -distance, 0
     if bidirectional:
         buckets //= 2
-        first, behind = (buckets if behind < 0 else 0), abs(behind)
+        offset, behind = (buckets if behind < 0 else 0), abs(behind)
     behind = max(behind, 0)
     exact = buckets // 2
     if behind < exact:
-        return first + behind
+        return offset + behind
     grown = torch.log(torch.tensor(behind / exact)) / math.log(128 / exact) * (buckets - exact)
-    return first + min(exact + int(grown), buckets - 1)
+    return offset + min(exact + int(grown), buckets - 1)
 
 
 def position_bias(
@@ -140,8 +143,8 @@ def position_bias(
     number = 1 if name == "EncDecAttention" else 0
     table = state[f"{stack}.block.0.layer.{number}.{name}.relative_attention_bias.weight"]
     sides = (c["relative_attention_num_buckets"], stack == "encoder")
-    chosen = [[bucket(k - q, *sides) for k in range(keys)] for q in range(queries)]
-    return table[torch.tensor(chosen)].permute(2, 0, 1)
+    bucket_ids = [[bucket(k - q, *sides) for k in range(keys)] for q in range(queries)]
+    return table[torch.tensor(bucket_ids)].permute(2, 0, 1)
 
 
 def norm(x: Tensor, weight: Tensor, c: Config) -> Tensor:
@@ -162,23 +165,23 @@ def join(x: Tensor) -> Tensor:
 
 
 def sublayer(
-    state: State, c: Config, at: str, name: str, x: Tensor, kv: Tensor | None, bias: Tensor
+    state: State, c: Config, prefix: str, name: str, x: Tensor, kv: Tensor | None, bias: Tensor
 ):
     """The sub-layer's output and its vectors by the last part of our site's name."""
-    heads, a = c["num_heads"], f"{at}.{name}"
-    h = norm(x, state[f"{at}.layer_norm.weight"], c)
+    heads, a = c["num_heads"], f"{prefix}.{name}"
+    h = norm(x, state[f"{prefix}.layer_norm.weight"], c)
     memory = h if kv is None else kv
     q = split(h @ state[f"{a}.q.weight"].T, heads)
     k, v = (split(memory @ state[f"{a}.{p}.weight"].T, heads) for p in "kv")
     v_bar = ((q @ k.transpose(-1, -2) + bias).softmax(-1)) @ v
-    bound = c["use_tp_enc" if at.startswith("encoder") else "use_tp_dec"]
+    bound = c["use_tp_enc" if prefix.startswith("encoder") else "use_tp_dec"]
     if bound and not c["roles_after_residual"]:
         context, vectors = bind_inside(state, c, a, h, q, v_bar)
         return x + context @ state[f"{a}.o.weight"].T, vectors
     filler = x + join(v_bar) @ state[f"{a}.o.weight"].T
     if not bound:
         return filler, {"filler": filler}
-    return bind_after(state, c, at, filler, cross=kv is not None)
+    return bind_after(state, c, prefix, filler, cross=kv is not None)
 
 
 def entries(R: Tensor) -> Tensor:
@@ -189,17 +192,21 @@ def bind_inside(state: State, c: Config, a: str, h: Tensor, q: Tensor, v_bar: Te
     heads, n, (batch, seq, _) = c["num_heads"], c["num_roles"], h.shape
     vectors = {}
     if c["use_discrete_roles"]:
-        R, read = entries(state[f"{a}.R"]), c["role_weights_input"]
-        if read in ("input", "v_bar"):
-            scores = split(affine(state, f"{a}.r", h if read == "input" else join(v_bar)), heads)
+        R, weights_input = entries(state[f"{a}.R"]), c["role_weights_input"]
+        if weights_input in ("input", "v_bar"):
+            scores = split(
+                affine(state, f"{a}.r", h if weights_input == "input" else join(v_bar)), heads
+            )
         else:
-            per_head = affine(state, f"{a}.r", q if read == "query" else v_bar)
+            per_head = affine(state, f"{a}.r", q if weights_input == "query" else v_bar)
             flat = per_head.contiguous().view(batch, seq, heads, n, heads)
             scores = torch.stack([flat[:, :, i, :, i] for i in range(heads)], 1)
         w = scores.softmax(-1)
         vectors["role_weights"] = w.transpose(1, 2)
-        own = [R if c["share_roles_among_heads"] else R[i * n : (i + 1) * n] for i in range(heads)]
-        role = torch.stack([w[:, i] @ own[i] for i in range(heads)], 1)
+        role_vectors = [
+            R if c["share_roles_among_heads"] else R[i * n : (i + 1) * n] for i in range(heads)
+        ]
+        role = torch.stack([w[:, i] @ role_vectors[i] for i in range(heads)], 1)
     else:
         role = split(affine(state, f"{a}.r", h), heads)
     if c["tpr_binding_type"] == "full_tensor_product":
@@ -217,30 +224,30 @@ def bind_inside(state: State, c: Config, a: str, h: Tensor, q: Tensor, v_bar: Te
     return join(context), vectors
 
 
-def bind_after(state: State, c: Config, at: str, F: Tensor, cross: bool):
+def bind_after(state: State, c: Config, prefix: str, F: Tensor, cross: bool):
     discrete, multi, output = c["use_discrete_roles"], c["multi_head_rar"], c["tpr_output_type"]
     vectors = {"filler": F}
     if discrete:
-        logits = affine(state, f"{at}.r", F)
+        logits = affine(state, f"{prefix}.r", F)
         w = split(logits, c["num_heads"] if multi else 1).softmax(-1)
         vectors["role_weights"] = w.transpose(1, 2)
-        role = join(w @ entries(state[f"{at}.R"]))
+        role = join(w @ entries(state[f"{prefix}.R"]))
     else:
-        role = affine(state, f"{at}.r", F)
+        role = affine(state, f"{prefix}.r", F)
     tpr = F * role
     everything = multi and (discrete or not cross)
     if c["use_tpr_gate"] and everything:
-        out = affine(state, f"{at}.tpr_gate_proj", F).softmax(-1)[..., :1] * tpr + F
+        out = affine(state, f"{prefix}.tpr_gate_proj", F).softmax(-1)[..., :1] * tpr + F
     elif output == "add":
         out = F + tpr
     elif output == "concat":
         halves = [
-            affine(state, f"{at}.tpr_out_proj1", F),
-            affine(state, f"{at}.tpr_out_proj2", tpr),
+            affine(state, f"{prefix}.tpr_out_proj1", F),
+            affine(state, f"{prefix}.tpr_out_proj2", tpr),
         ]
         out = torch.cat(halves, -1)
     else:
-        out = F + affine(state, f"{at}.tpr_out_proj", tpr) if everything else F
+        out = F + affine(state, f"{prefix}.tpr_out_proj", tpr) if everything else F
     return out, vectors | {"role": role, "binding": tpr, "tpr": out}
 
 
@@ -265,14 +272,14 @@ def forward(
         x = state["shared.weight"][ids]
         for block in range(c["num_layers"]):
             for number, name in stacks(c)[stack]:
-                at, kv = f"{stack}.block.{block}.layer.{number}", memory if number else None
-                x, own = sublayer(state, c, at, name, x, kv, biases[stack, number])
+                prefix, kv = f"{stack}.block.{block}.layer.{number}", memory if number else None
+                x, sublayer_vectors = sublayer(state, c, prefix, name, x, kv, biases[stack, number])
                 site = f"{stack}.{block}.{'cross' if number else 'self'}"
-                vectors |= {f"{site}.{key}": vector for key, vector in own.items()}
-            last = f"{stack}.block.{block}.layer.{len(stacks(c)[stack])}"
-            h = norm(x, state[f"{last}.layer_norm.weight"], c)
-            inner = (h @ state[f"{last}.DenseReluDense.wi.weight"].T).relu()
-            x = x + inner @ state[f"{last}.DenseReluDense.wo.weight"].T
+                vectors |= {f"{site}.{key}": vector for key, vector in sublayer_vectors.items()}
+            feed_forward = f"{stack}.block.{block}.layer.{len(stacks(c)[stack])}"
+            h = norm(x, state[f"{feed_forward}.layer_norm.weight"], c)
+            inner = (h @ state[f"{feed_forward}.DenseReluDense.wi.weight"].T).relu()
+            x = x + inner @ state[f"{feed_forward}.DenseReluDense.wo.weight"].T
             vectors[f"{stack}.{block}.hidden"] = x
         x = norm(x, state[f"{stack}.final_layer_norm.weight"], c)
         memory = x if stack == "encoder" else memory

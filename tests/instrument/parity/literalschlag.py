@@ -60,16 +60,16 @@ def random_state(s: Sizes, seed: int) -> State:
         linear("embedding.linear", d, d)
     for stack, attentions in ATTENTIONS.items():
         for layer in range(s.layers):
-            at = f"{stack}.layers.{layer}"
+            prefix = f"{stack}.layers.{layer}"
             for number in range(1, len(attentions) + 3):
                 shapes.update(
-                    {f"{at}.layernorm{number}.{kind}": (d,) for kind in ("weight", "bias")}
+                    {f"{prefix}.layernorm{number}.{kind}": (d,) for kind in ("weight", "bias")}
                 )
             for attention in attentions.values():
                 for name in s.letters.values():
-                    linear(f"{at}.{attention}.{name}", d, d)
-            linear(f"{at}.densefilter.linear1", s.filter, d)
-            linear(f"{at}.densefilter.linear2", d, s.filter)
+                    linear(f"{prefix}.{attention}.{name}", d, d)
+            linear(f"{prefix}.densefilter.linear1", s.filter, d)
+            linear(f"{prefix}.densefilter.linear2", d, s.filter)
     state = {
         key: torch.randn(shape, generator=generator)
         * (shape[-1] ** -0.5 if len(shape) > 1 else 0.5)
@@ -97,19 +97,23 @@ def embed(state: State, s: Sizes, ids: Tensor) -> tuple[Tensor, dict[str, Tensor
     return e * role, {"filler": e, "role": role, "binding": e * role}
 
 
-def attend(state: State, s: Sizes, at: str, h: Tensor, memory: Tensor, mask: Tensor):
+def attend(state: State, s: Sizes, prefix: str, h: Tensor, memory: Tensor, mask: Tensor):
     """Per head [batch, seq, head, width]; ``mask`` is 0 where a score is replaced by −1e10."""
     names = s.letters
     q, r = (
-        affine(state, f"{at}.{names[x]}", h).unflatten(-1, (s.heads, -1)) if x in names else None
+        affine(state, f"{prefix}.{names[x]}", h).unflatten(-1, (s.heads, -1))
+        if x in names
+        else None
         for x in "qr"
     )
-    k, v = (affine(state, f"{at}.{names[x]}", memory).unflatten(-1, (s.heads, -1)) for x in "kv")
+    k, v = (
+        affine(state, f"{prefix}.{names[x]}", memory).unflatten(-1, (s.heads, -1)) for x in "kv"
+    )
     scores = torch.einsum("bqhd,bkhd->bhqk", q, k) / math.sqrt(s.width)
     weights = scores.masked_fill(mask == 0, -1e10).softmax(-1)
     v_bar = torch.einsum("bhqk,bkhd->bqhd", weights, v)
     bound = v_bar if r is None else v_bar * r
-    out = affine(state, f"{at}.{names['o']}", bound.flatten(-2))
+    out = affine(state, f"{prefix}.{names['o']}", bound.flatten(-2))
     vectors = {"attention": weights, "query": q, "key": k, "value": v, "filler": v_bar}
     return out, vectors | ({} if r is None else {"role": r, "binding": bound, "tpr": out})
 
@@ -119,27 +123,32 @@ def forward(state: State, s: Sizes, source: Tensor, target: Tensor, pad: int = 1
     source_mask = (source != pad)[:, None, None, :]
     causal = torch.ones(target.shape[1], target.shape[1], dtype=torch.bool).tril()
     target_mask = (target != pad)[:, None, :, None] & causal
-    x, own = embed(state, s, source)
-    vectors = {f"embedding.{key}": vector for key, vector in own.items()}
+    x, embedded = embed(state, s, source)
+    vectors = {f"embedding.{key}": vector for key, vector in embedded.items()}
     memory = x
     for stack, attentions in ATTENTIONS.items():
         if stack == "decoder":
             memory = x
-            x, own = embed(state, s, target)
-            vectors |= {f"embedding.target.{key}": vector for key, vector in own.items()}
+            x, embedded = embed(state, s, target)
+            vectors |= {f"embedding.target.{key}": vector for key, vector in embedded.items()}
         for layer in range(s.layers):
-            at = f"{stack}.layers.{layer}"
-            for number, (part, name) in enumerate(attentions.items(), 1):
-                h = norm(state, f"{at}.layernorm{number}", x)
-                mask = target_mask if (stack, part) == ("decoder", "self") else source_mask
-                kv = memory if part == "cross" else h
-                out, own = attend(state, s, f"{at}.{name}", h, kv, mask)
-                vectors |= {f"{stack}.{layer}.{part}.{key}": value for key, value in own.items()}
-                vectors[f"{stack}.{layer}.{part}.input"] = h
+            prefix = f"{stack}.layers.{layer}"
+            for number, (attention_kind, name) in enumerate(attentions.items(), 1):
+                h = norm(state, f"{prefix}.layernorm{number}", x)
+                mask = (
+                    target_mask if (stack, attention_kind) == ("decoder", "self") else source_mask
+                )
+                kv = memory if attention_kind == "cross" else h
+                out, embedded = attend(state, s, f"{prefix}.{name}", h, kv, mask)
+                vectors |= {
+                    f"{stack}.{layer}.{attention_kind}.{key}": value
+                    for key, value in embedded.items()
+                }
+                vectors[f"{stack}.{layer}.{attention_kind}.input"] = h
                 x = x + out
-            h = norm(state, f"{at}.layernorm{len(attentions) + 1}", x)
-            inner = affine(state, f"{at}.densefilter.linear1", h).relu()
-            x = x + affine(state, f"{at}.densefilter.linear2", inner)
-            x = norm(state, f"{at}.layernorm{len(attentions) + 2}", x)
+            h = norm(state, f"{prefix}.layernorm{len(attentions) + 1}", x)
+            inner = affine(state, f"{prefix}.densefilter.linear1", h).relu()
+            x = x + affine(state, f"{prefix}.densefilter.linear2", inner)
+            x = norm(state, f"{prefix}.layernorm{len(attentions) + 2}", x)
             vectors[f"{stack}.{layer}.hidden"] = x
     return x @ state["embedding.tok_embedding.weight"].T, vectors

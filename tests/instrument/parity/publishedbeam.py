@@ -21,19 +21,19 @@ def published_beam(
     ids = torch.full((batch * beam, 1), model.config.sos)
     scores = torch.full((batch, beam), -1e9)
     scores[:, 0] = 0.0
-    cache, done = None, [False] * batch
+    cache, is_done = None, [False] * batch
     hypotheses: list[list[tuple[float, Tensor]]] = [[] for _ in range(batch)]
-    while ids.shape[1] < max_length and not all(done):
+    while ids.shape[1] < max_length and not all(is_done):
         logits, cache = model.decode(ids[:, -1:], memory, cache)
         logs = logits[:, -1].log_softmax(-1)
         if ids.shape[1] < min_length:
             logs[:, eos] = -torch.inf
         total = (logs.unflatten(0, (batch, beam)) + scores[..., None]).flatten(1)
         best, candidates = total.topk(2 * beam)
-        kept: list[tuple[float, int, int]] = []
+        survivors: list[tuple[float, int, int]] = []
         for b in range(batch):
-            if done[b]:
-                kept += [(0.0, pad, 0)] * beam
+            if is_done[b]:
+                survivors += [(0.0, pad, 0)] * beam
                 continue
             alive = []
             for rank, (score, candidate) in enumerate(
@@ -47,19 +47,21 @@ def published_beam(
                 if len(alive) == beam:
                     break
             worst = min((score for score, _ in hypotheses[b]), default=0.0)
-            done[b] = len(hypotheses[b]) >= beam and worst >= best[b].max().item() / ids.shape[1]
-            kept += alive
-        if all(done):
+            is_done[b] = len(hypotheses[b]) >= beam and worst >= best[b].max().item() / ids.shape[1]
+            survivors += alive
+        if all(is_done):
             break
-        scores = torch.tensor([score for score, _, _ in kept]).unflatten(0, (batch, beam))
-        picked = torch.tensor([row for _, _, row in kept])
-        ids = torch.cat([ids[picked], torch.tensor([[token] for _, token, _ in kept])], 1)
-        cache = cache[picked]
-    for b, row in ((b, b * beam + i) for b in range(batch) if not done[b] for i in range(beam)):
+        scores = torch.tensor([score for score, _, _ in survivors]).unflatten(0, (batch, beam))
+        row_ids = torch.tensor([row for _, _, row in survivors])
+        ids = torch.cat([ids[row_ids], torch.tensor([[token] for _, token, _ in survivors])], 1)
+        cache = cache[row_ids]
+    for b, row in ((b, b * beam + i) for b in range(batch) if not is_done[b] for i in range(beam)):
         hypotheses[b] = better(hypotheses[b], scores.flatten()[row].item(), ids[row], beam)
-    chosen = [max(found, key=lambda pair: pair[0])[1] for found in hypotheses]
-    out = torch.full((batch, min(max(map(len, chosen)) + 1, max_length)), pad)
-    for b, hypothesis in enumerate(chosen):
+    best_ids = [
+        max(candidates_of_row, key=lambda pair: pair[0])[1] for candidates_of_row in hypotheses
+    ]
+    out = torch.full((batch, min(max(map(len, best_ids)) + 1, max_length)), pad)
+    for b, hypothesis in enumerate(best_ids):
         out[b, : len(hypothesis)] = hypothesis
         if len(hypothesis) < out.shape[1]:
             out[b, len(hypothesis)] = eos
@@ -67,7 +69,7 @@ def published_beam(
 
 
 def better(
-    found: list[tuple[float, Tensor]], total: float, ids: Tensor, beam: int
+    hypotheses: list[tuple[float, Tensor]], total: float, ids: Tensor, beam: int
 ) -> list[tuple[float, Tensor]]:
     """The ``beam`` best of the hypotheses and a new one, scored by its mean log-probability."""
-    return sorted([*found, (total / len(ids), ids)], key=lambda pair: -pair[0])[:beam]
+    return sorted([*hypotheses, (total / len(ids), ids)], key=lambda pair: -pair[0])[:beam]

@@ -89,8 +89,8 @@ def vocabulary_file(path: Path, symbols: list[str], zipped: bool = False) -> Pat
         return 0
 
     module.Vocab, module._default_unk_index = Vocab, _default_unk_index
-    for thing in (Vocab, _default_unk_index):
-        thing.__module__, thing.__qualname__ = "torchtext.vocab", thing.__name__
+    for member in (Vocab, _default_unk_index):
+        member.__module__, member.__qualname__ = "torchtext.vocab", member.__name__
     vocab: Any = Vocab()
     vocab.freqs, vocab.itos, vocab.vectors = Counter(symbols), symbols, None
     vocab.stoi = defaultdict(_default_unk_index, {s: i for i, s in enumerate(symbols)})

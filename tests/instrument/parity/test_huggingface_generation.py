@@ -10,7 +10,7 @@ from tprprobe.models.decoding.generation import generate
 
 transformers = pytest.importorskip("transformers", reason="the tests' reference: extra `dev`")
 
-PAD, EOS, SYMBOLS, MOST = 0, 1, 40, 20
+PAD, EOS, SYMBOLS, MAX_LENGTH = 0, 1, 40, 20
 OPTIONS = {  # ours, theirs
     "greedy": ({}, {}),
     "greedy, no 3-gram twice": ({"no_repeat": 3}, {"no_repeat_ngram_size": 3}),
@@ -41,18 +41,18 @@ def pair(tmp_path_factory):
         vocab_size=SYMBOLS, d_model=32, d_kv=8, num_heads=4, d_ff=48, num_layers=2
     )
     config.decoder_start_token_id, config.dropout_rate = PAD, 0.0
-    theirs = transformers.T5ForConditionalGeneration(config).eval()
+    library_model = transformers.T5ForConditionalGeneration(config).eval()
     generator = torch.Generator().manual_seed(3)
     with torch.no_grad():
-        for parameter in theirs.parameters():
+        for parameter in library_model.parameters():
             scale = 1.5 if parameter.ndim == 1 else parameter.shape[-1] ** -0.5
             parameter.copy_(scale * torch.randn(parameter.shape, generator=generator))
-        theirs.shared.weight[EOS] *= 1.5
-        theirs.shared.weight *= 8
+        library_model.shared.weight[EOS] *= 1.5
+        library_model.shared.weight *= 8
     folder = tmp_path_factory.mktemp("t5")
-    theirs.save_pretrained(folder / "theirs")
+    library_model.save_pretrained(folder / "theirs")
     convert(folder / "theirs", folder / "ours")
-    return theirs, load_model(folder / "ours").eval()
+    return library_model, load_model(folder / "ours").eval()
 
 
 @pytest.fixture(scope="module")
@@ -72,14 +72,14 @@ def upto_end(row: Tensor) -> list[int]:
 
 @pytest.mark.parametrize("case", OPTIONS)
 def test_generation(pair, source, case):
-    theirs, ours = pair
-    own, options = OPTIONS[case]
-    found = [upto_end(row) for row in generate(ours, source, MOST, **own)]
-    written = theirs.generate(
-        source, attention_mask=(source != PAD).long(), max_new_tokens=MOST, **options
+    library_model, model = pair
+    our_options, options = OPTIONS[case]
+    rows = [upto_end(row) for row in generate(model, source, MAX_LENGTH, **our_options)]
+    library_rows = library_model.generate(
+        source, attention_mask=(source != PAD).long(), max_new_tokens=MAX_LENGTH, **options
     )
-    expected = [upto_end(row) for row in written[:, 1:]]
-    assert found == expected
-    assert len({tuple(row) for row in found}) > 100, "too few rows differ"
-    assert sum(row[-1] == EOS for row in found) > 25, "hardly a row ends"
-    assert len({len(row) for row in found}) > 8, "lengths hardly differ"
+    expected = [upto_end(row) for row in library_rows[:, 1:]]
+    assert rows == expected
+    assert len({tuple(row) for row in rows}) > 100, "too few rows differ"
+    assert sum(row[-1] == EOS for row in rows) > 25, "hardly a row ends"
+    assert len({len(row) for row in rows}) > 8, "lengths hardly differ"

@@ -158,6 +158,8 @@ TARGETS: dict[str, tuple[Made, Callable[[Path], Any]]] = {
     "transformers, causal": (_metaspace, read_transformers),
     "transformers, SentencePiece": (_spiece, read_transformers),
     "transformers, GGUF": (foreign.save_gguf, read_transformers),
+    "features, HDF5": files.READERS["features hdf5"],
+    "NeuroX, HDF5": files.READERS["neurox hdf5"],
     "plans": (_plans, lambda f: (read_plan(f / "plan.toml"), read_recipe(f / "recipe.toml"))),
     "clusters": (_result("cluster", "--site", LAST, "--head", 0, "--k", 3), _read_results),
     "names": (_result("name", "--site", LAST, "--k", 3), _read_results),

@@ -1,4 +1,4 @@
-"""Clusters of unbinding vectors, learnt on this store or another, and their stability over seeds and k."""
+"""Clusters of unbinding vectors, learned on this store or another, and their stability over seeds and k."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -21,16 +21,16 @@ def find_clusters(
     ks: Sequence[int] = KS,
     seed: int = 0,
     n_seeds: int = 10,
-    learnt_on: Store | None = None,
+    learned_on: Store | None = None,
 ) -> dict[int, Clusters]:
     """The clusters of a site's raw vectors, for every k. Source: huang §5.3.2 (k-means, 2 and 10).
 
-    The paper's centers are those of captions of the training images: ``learnt_on`` is their store.
+    The paper's centers are those of captions of the training images: ``learned_on`` is their store.
     """
     settings = {"seed": seed, "raw": True, "n_seeds": n_seeds}
-    if learnt_on is None:
+    if learned_on is None:
         return {k: cluster(words.store, words.site, k=k, **settings) for k in ks}
-    return {k: place_words(words, cluster(learnt_on, words.site, k=k, **settings)) for k in ks}
+    return {k: place_words(words, cluster(learned_on, words.site, k=k, **settings)) for k in ks}
 
 
 def place_words(words: GeneratedWords, clusters: Clusters) -> Clusters:

@@ -1,6 +1,6 @@
 """What every attention head looks at: the relation between tokens that it follows farthest beyond chance."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import permutations
@@ -93,13 +93,11 @@ def find_targets(
     store: Store, sample: int, tokens: pd.DataFrame, units: Int[np.ndarray, " token"]
 ) -> dict[str, Targets]:
     """Which units are related to which, by relation."""
-    n, is_first = units.max() + 1, np.diff(units, prepend=-1) > 0
-    rows = tokens[is_first & (units >= 0)].assign(unit=units[is_first & (units >= 0)])
-    kind = "word" if WORD in tokens else "token"
+    n, kind = units.max() + 1, "word" if WORD in tokens else "token"
     texts = np.full(n, "", object)
-    texts[rows["unit"]] = (
-        tokens["token"].astype(str).groupby(units).agg("".join).reindex(rows["unit"])
-    )
+    for unit, text in zip(units, tokens["token"].astype(str), strict=True):
+        if unit >= 0:
+            texts[unit] += text
     others = ~np.eye(n, dtype=bool)
     targets = {
         f"previous {kind}": np.eye(n, k=-1, dtype=bool),
@@ -123,10 +121,14 @@ def _relate_roles(
     """Words with different labels, each of which one word of the sample has."""
     if ROLE not in tokens or WORD not in tokens:
         return
-    labels = label_words(tokens, ROLE).groupby(units).first().dropna()
-    once = labels[~labels.duplicated(keep=False)]
-    for (unit, label), (related, related_label) in permutations(once.items(), 2):
-        yield f"{label} → {related_label}", int(str(unit)), int(str(related))
+    label_of: dict[int, str] = {}
+    for unit, label in zip(units.tolist(), label_words(tokens, ROLE), strict=True):
+        if isinstance(label, str):
+            label_of.setdefault(unit, label)
+    counts = Counter(label_of.values())
+    once = [(unit, label) for unit, label in label_of.items() if counts[label] == 1]
+    for (unit, label), (related, related_label) in permutations(once, 2):
+        yield f"{label} → {related_label}", unit, related
 
 
 def _relate_words(tokens: pd.DataFrame) -> Iterator[tuple[str, int, int]]:

@@ -51,8 +51,8 @@ def describe_binding(row: Row) -> str:
             share += f", of which learned {_score(row, 'share_learned')}"
         else:
             share += f", {_score(row, 'share_learned')} beyond its baseline models ({FEWEST_TWINS} or more tell what is learned)"
-    elif np.isfinite(row.get("learnt", np.nan)):
-        gain += f", of which learned {_score(row, 'learnt')} (beyond the {row['twin']} twin)"
+    elif np.isfinite(row.get("learned", np.nan)):
+        gain += f", of which learned {_score(row, 'learned')} (beyond the {row['twin']} twin)"
     return f"Binds fillers to {roles}: {share + '; ' if share else ''}{gain}"
 
 

@@ -114,7 +114,7 @@ class ScoreRows:
                     name: getattr(self.scores[family, AS_IS], name) for name in ("n", "n_groups")
                 }
                 numbers = self.numbers[family, AS_IS]
-                numbers["learnt"] = number("learnt", difference, **counts, **rival)
+                numbers["learned"] = number("learned", difference, **counts, **rival)
 
     def list_numbers(self, families: Sequence[str]) -> Iterator[dict[str, Any]]:
         """The rows of a long table: of families, then of controls."""

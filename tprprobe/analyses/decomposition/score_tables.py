@@ -17,7 +17,7 @@ from tprprobe.statistics import read_interval
 NAMES = {"site": "site", "roles": "task", "family": "estimator", "control": "control", "design": "design"}  # fmt: skip
 ENDS = ("", "_low", "_high")
 SHARES = ("share", "share_by_length", "share_shuffled", "share_learned")
-SCORES = ("r2", "gain", "learnt", "r2_withheld", "substitution", "substitution_withheld")
+SCORES = ("r2", "gain", "learned", "r2_withheld", "substitution", "substitution_withheld")
 MEASURES = (*SHARES, "r2", "gain", "beyond", *SCORES[2:])
 TEXTS = ("site", "roles", "design", "family", "control", "over", "rank", "rank_withheld", "twin")
 SIZES = ("n_fit", "n_fillers", "n_roles", "pairs", "parameters")
@@ -57,7 +57,7 @@ def _view_scores(names: Mapping[str, str], rows: pd.DataFrame) -> dict[str, Any]
         else:
             row[metric] = values["note"]  # a rank, as text
     row |= read_interval(numbers.get("gain", {"beyond": None}), "beyond").columns("beyond")
-    row["twin"] = numbers.get("learnt", {}).get("rival", "")
+    row["twin"] = numbers.get("learned", {}).get("rival", "")
     row["penalty"] = numbers.get("parameters", {}).get("note", "")
     for suffix in ("", "_withheld"):
         if f"r2{suffix}" in numbers:
@@ -118,7 +118,8 @@ def load_scores(folder: str | os.PathLike[str]) -> pd.DataFrame:
     """The scores of a finished run, read from its folder."""
     if (Path(folder) / "scores.csv").is_file():  # of version 0.3 and before
         columns_read = columns(text="site roles family control rank rank_withheld", number="r2")
-        return load_table(folder, "scores.csv", columns_read, "decompose again")
+        table = load_table(folder, "scores.csv", columns_read, "decompose again")
+        return table.rename(columns=lambda name: name.replace("learnt", "learned"))
     return load_view(folder, view_scores)
 
 

@@ -1,7 +1,7 @@
 """The clusterings of a run of naming: the vectors of interest, and the controls beside them.
 
 A head's role is an affine map of LN(z), as its query and key are: what any projection of LN(z)
-shows is not the role's, what an untrained model shows is not learnt. Queries and keys, and v̄ where no
+shows is not the role's, what an untrained model shows is not learned. Queries and keys, and v̄ where no
 role is bound to it, are whitened: the model leaves them open up to a linear map.
 """
 

@@ -108,7 +108,7 @@ def _lines(real: pd.DataFrame) -> Iterator[dict[str, str]]:
             "": BEYOND if row["beyond"] is True else "",
             TIED: _tied(ordered, row, metric),
             "best control": strongest,
-            "learnt from": f"{row['n_train']:,}",
+            "learned from": f"{row['n_train']:,}",
         }
 
 

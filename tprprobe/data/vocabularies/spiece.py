@@ -60,7 +60,6 @@ SPACE = "▁"
 
 def read_spiece(content: bytes) -> "tokenizers.Tokenizer":
     """The tokenizer of a SentencePiece unigram model, with its pieces, scores and normalization."""
-    check_extra("tokenizers", "summarization", "a SentencePiece model")
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
     proto = _parse(content)

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from tprprobe.data.vocabularies.codecs import Codec
 from tprprobe.data.vocabularies.spiece import check_charsmaps, read_spiece
-from tprprobe.errors import InputError, check_extra
+from tprprobe.errors import InputError
 from tprprobe.files.file_errors import as_input_error
 from tprprobe.files.jsonfiles import parse_json, read_json
 from tprprobe.files.settings import Document, parse
@@ -125,7 +125,6 @@ def train_subwords(
     min_size = len(SPECIALS) + len(BYTES) + 1
     if size < min_size:
         raise InputError(f"a vocabulary of {size} sub-words; {min_size - 1} are special or bytes")
-    check_extra("tokenizers", "summarization", "a vocabulary of sub-words")
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.BPE(unk_token=SPECIALS[2], byte_fallback=True))
@@ -176,7 +175,6 @@ def read_subwords(
 
 
 def _read(content: bytes, name: str) -> "tokenizers.Tokenizer":
-    check_extra("tokenizers", "summarization", f"the tokenizer {name}")
     if name.endswith(".json"):
         from tokenizers import Tokenizer
 

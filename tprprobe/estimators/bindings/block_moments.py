@@ -1,13 +1,13 @@
 """Variances of random components of states, from products of states of different blocks; `components` has the definition and sources."""
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float64, Int
 from scipy import stats
-from scipy.linalg import solve
+from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array, diags_array, hstack
 
 from tprprobe.statistics import Interval
@@ -19,6 +19,7 @@ N_TRACES, TRACED_UNITS = (
 TOLERANCE = 1e-8  # of eigenvalues of columns that depend on each other
 LEVERAGE = 1e-6  # that a block lacks of 1, at least
 SHRINKAGE = 10.0
+MOST_SPREAD = 2.0  # relative variance of the squared lengths of normal vectors, which is largest in one dimension
 
 Columns = csr_array | Float64[np.ndarray, "unit column"]
 States = Float64[np.ndarray, "unit d"]
@@ -60,17 +61,27 @@ def _inverse_root(gram: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Component:
-    """Columns X of a random component X V, and the weights W of its kernel X W Xᵀ; ``is_measured``: the share is its own."""
+    """Columns X of a random component X V, and the weights W of its kernel X W Xᵀ; ``is_measured``: the share is its own.
+
+    The vectors of columns of one name (a filler, a role), by number in ``names``, may be alike in length.
+    """
 
     columns: Columns
     weights: Float64[np.ndarray, " column"]
     is_measured: bool
+    names: Sequence[Int[np.ndarray, " column"]] = ()
 
     @classmethod
-    def random(cls, columns: csr_array, is_measured: bool = False) -> "Component":
-        """A component of many columns: W = 1 / (count + SHRINKAGE)."""
-        counts = np.asarray(columns.power(2).sum(0)).ravel()
-        return cls(columns, 1 / (counts + SHRINKAGE), is_measured)
+    def random(
+        cls,
+        columns: csr_array,
+        is_measured: bool = False,
+        names: Sequence[Int[np.ndarray, " column"]] = (),
+    ) -> "Component":
+        """A component of many columns: W = 1 / (count + SHRINKAGE), where an entry counts by its square over that of a typical one."""
+        squares = columns.power(2)
+        counts = np.asarray(squares.sum(0)).ravel() * squares.sum() / max(squares.power(2).sum(), 1e-300)  # fmt: skip
+        return cls(columns, 1 / (counts + SHRINKAGE), is_measured, names)
 
     @classmethod
     def fixed(cls, basis: Basis) -> "Component":
@@ -83,108 +94,217 @@ class Component:
 
 
 @dataclass(frozen=True, eq=False)
-class Residuals:
-    """P S, the basis Q, and (I − Q_b Q_bᵀ)⁻¹ (P S)_b: the residuals of each block from the fit to all other blocks; ``fits``
-    and ``left_out_fits`` are Q_bᵀ times both.
+class Projection:
+    """P, which projects a basis Q out of states, and what each block needs for the residuals that the other blocks leave:
+    (I − Q_b Q_bᵀ)⁻¹ (P S)_b = (P S)_b + Q_b (I − Q_bᵀ Q_b)⁻¹ Q_bᵀ (P S)_b.
     """
 
-    basis: Float64[np.ndarray, "unit axis"]
+    rows: Float64[np.ndarray, "unit axis"]
+    blocks: Sequence[slice]
+    inner: list[Float64[np.ndarray, "axis axis"]]
+    others: list[Any]  # Cholesky factors
+
+    @classmethod
+    def prepare(cls, basis: Basis, blocks: Sequence[slice]) -> "Projection":
+        """The projection of units that lie block by block."""
+        rows = basis.all_rows()
+        inner = [rows[units].T @ rows[units] for units in blocks]
+        one = (1 + LEVERAGE) * np.eye(len(basis))
+        return cls(rows, blocks, inner, [cho_factor(one - of) for of in inner])
+
+    def apply(self, states: States) -> "Residuals":
+        """The residuals of states."""
+        residuals = states - self.rows @ (self.rows.T @ states)
+        left_out, fits, left_out_fits = residuals.copy(), [], []
+        for units, inner, others in zip(self.blocks, self.inner, self.others, strict=True):
+            fit = self.rows[units].T @ residuals[units]
+            correction = cho_solve(others, fit)
+            left_out[units] += self.rows[units] @ correction
+            fits.append(fit)
+            left_out_fits.append(fit + inner @ correction)
+        return Residuals(residuals, left_out, fits, left_out_fits)
+
+
+class Residuals(NamedTuple):
+    """P S; what is left of each block by the other blocks' fit; Q_bᵀ times both."""
+
     states: States
     left_out: States
-    blocks: Sequence[slice]
     fits: list[Float64[np.ndarray, "axis d"]]
     left_out_fits: list[Float64[np.ndarray, "axis d"]]
 
-    @classmethod
-    def project(cls, states: States, basis: Basis, blocks: Sequence[slice]) -> "Residuals":
-        """(I − Q_b Q_bᵀ)⁻¹ (P S)_b = (P S)_b + Q_b (I − Q_bᵀ Q_b)⁻¹ Q_bᵀ (P S)_b."""
-        rows = basis.all_rows()
-        residuals = states - rows @ (rows.T @ states)
-        left_out, fits, left_out_fits = residuals.copy(), [], []
-        for units in blocks:
-            q = rows[units]
-            inner, fit = q.T @ q, q.T @ residuals[units]
-            others = (1 + LEVERAGE) * np.eye(len(inner)) - inner
-            correction = solve(others, fit, assume_a="pos")
-            left_out[units] += q @ correction
-            fits.append(fit)
-            left_out_fits.append(fit + inner @ correction)
-        return cls(rows, residuals, left_out, blocks, fits, left_out_fits)
 
-
-def estimate(
-    states: States,
-    basis: Basis,
-    components: Sequence[Component],
-    blocks: Sequence[slice],
-    seed: int,
-) -> Interval:
-    """The share of the variance of centred states that the measured components carry beyond a basis, NaN where its interval
-    would hold all shares, as where no column lies in two blocks; units lie block by block.
+class Products(NamedTuple):
+    """Products of each block with the other blocks, for every column of states; what the products of two blocks are made of: X_bᵀ r_b,
+    Q_bᵀ r_b and G_bᵀ r_b.
     """
-    rng = np.random.default_rng(seed)
-    n_traces = int(np.clip(TRACED_UNITS // len(states), *N_TRACES))
-    traces = [component.draw(rng, n_traces) for component in components]
-    residuals = Residuals.project(np.hstack([states, *traces]), basis, blocks)
-    ends = np.cumsum([0, states.shape[1], *(n_traces for _ in components)])
-    sizes = np.array([[(residuals.states[units, a:b] ** 2).sum() / n_traces for units in blocks]
-                      for a, b in itertools.pairwise(ends[1:])])  # fmt: skip
-    sizes *= len(states) / max(1, len(states) - len(residuals.basis.T))
-    sums = [_sum_products(component, residuals, ends) for component in components]
-    products = np.array([moments for moments, _ in sums])  # of states, then of drawn components
-    products[:, 1:] /= n_traces
-    grams = np.array([gram for _, gram in sums])
-    system = products[:, 1:].sum(-1)
-    scale = np.sqrt(np.abs(np.diag(system)))
-    if not states.any() or any(
-        scale[k] == 0 for k, component in enumerate(components) if component.is_measured
-    ):
-        return Interval(np.nan, np.nan, np.nan)
-    measured = np.array([component.is_measured for component in components])
-    target = measured * sizes.sum(1)
-    unit = np.divide(1, scale, out=np.zeros_like(scale), where=scale > 0)
-    inverse = unit[:, None] * np.linalg.pinv(unit[:, None] * system * unit, rcond=1e-6) * unit
-    variances, weights = inverse @ products[:, 0].sum(-1), target @ inverse
-    totals = np.array([(states[units] ** 2).sum() for units in blocks])
-    share = target @ variances / totals.sum()
-    misfit = weights @ (products[:, 0] - np.einsum("klb,l->kb", products[:, 1:], variances))
-    influence = 2 * misfit + variances @ (measured[:, None] * sizes) - share * totals
-    error = _standard_error(influence, np.tensordot(weights, grams, 1)) / totals.sum()
-    half = stats.t.ppf(0.975, len(blocks) - 1) * error
-    if not half < 1:
-        return Interval(np.nan, np.nan, np.nan)
-    return Interval(float(share), float(share - half), float(share + half), len(blocks) - 1)
+
+    sums: Float64[np.ndarray, "block d"]
+    columns: list[Float64[np.ndarray, "column d"]]
+    fits: list[Float64[np.ndarray, "axis d"]]
+    beside: list[Float64[np.ndarray, "axis d"]]
 
 
-def _sum_products(
-    component: Component, residuals: Residuals, ends: np.ndarray
-) -> tuple[Float64[np.ndarray, "part block"], Float64[np.ndarray, "block block"]]:
-    """The products of each block with the other blocks, for every part of the states; for the first part, the products of all
-    pairs of blocks.
-
-    A product is r_aᵀ (P K P)_ab r_b with K = X W Xᵀ less its diagonal D, so that a unit is never compared with itself:
+class Kernel:
+    """Products r_aᵀ (P K P)_ab r_b of blocks with K = X W Xᵀ less its diagonal D, so that a unit is never compared with itself:
     (P K P)_aa = K_aa + Q_a G_a + G_aᵀ Q_aᵀ, G_a = ½ Qᵀ K Q Q_aᵀ − (Qᵀ K)_a, and X stays sparse.
     """
-    columns, root = component.columns, np.sqrt(component.weights)
-    x = columns @ diags_array(root) if isinstance(columns, csr_array) else columns * root
-    own = np.asarray((x * x).sum(1)).reshape(-1, 1)
-    q, r, left_out = residuals.basis, residuals.states, residuals.left_out
-    of_basis = x @ (x.T @ q) - own * q
-    g = q @ (q.T @ of_basis) / 2 - of_basis
-    everywhere = x @ (x.T @ r) - own * r
-    shared, width = q.T @ everywhere, ends[1]
-    moments, rows = [], []
-    for units, fit, fit_left_out in zip(residuals.blocks, residuals.fits, residuals.left_out_fits, strict=True):  # fmt: skip
-        beside, block = g[units].T @ r[units], _drop_empty(x[units])
-        inside = block @ (block.T @ left_out[units]) - own[units] * left_out[units]
-        product = (r[units] * (everywhere[units] - inside)).sum(0)
-        product -= (fit * (shared + g[units].T @ left_out[units]) + beside * fit_left_out).sum(0)
-        moments.append(np.add.reduceat(product, ends[:-1]))
-        matrices = (x[units].T @ r[units, :width], fit[:, :width], beside[:, :width])
-        rows.append([matrix.ravel() for matrix in matrices])
-    inner, fit, beside = (np.array(vectors) for vectors in zip(*rows, strict=True))
+
+    def __init__(self, component: Component, projection: Projection):
+        columns, root = component.columns, np.sqrt(component.weights)
+        x = columns @ diags_array(root) if isinstance(columns, csr_array) else columns * root
+        self.component, self.projection, self.x = component, projection, x
+        self.own = np.asarray((x * x).sum(1)).reshape(-1, 1)
+        self.size = float((columns * columns).sum())
+        of_basis = self._apply(projection.rows)
+        self.g = projection.rows @ (projection.rows.T @ of_basis) / 2 - of_basis
+        self.inside = [_drop_empty(x[units]) for units in projection.blocks]
+
+    def _apply(self, states: States) -> States:
+        return self.x @ (self.x.T @ states) - self.own * states
+
+    def multiply(self, residuals: Residuals) -> Products:
+        """The products of residuals."""
+        r, fits, left_out_fits = residuals.states, residuals.fits, residuals.left_out_fits
+        everywhere = self._apply(r)
+        shared, sums, of_columns, of_g = self.projection.rows.T @ everywhere, [], [], []
+        for units, x, fit, left_out_fit in zip(self.projection.blocks, self.inside, fits, left_out_fits, strict=True):  # fmt: skip
+            left_out, g = residuals.left_out[units], self.g[units]
+            inside = x @ (x.T @ left_out) - self.own[units] * left_out
+            beside = g.T @ r[units]
+            product = (r[units] * (everywhere[units] - inside)).sum(0)
+            product -= (fit * (shared + g.T @ left_out) + beside * left_out_fit).sum(0)
+            sums.append(product)
+            of_columns.append(self.x[units].T @ r[units])
+            of_g.append(beside)
+        return Products(np.array(sums), of_columns, fits, of_g)
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """The moments of components beyond a basis, with which states are measured; units lie block by block."""
+
+    projection: Projection
+    kernels: Sequence[Kernel]
+    drawn: Float64[np.ndarray, "component component block"]  # products of drawn components
+    sizes: Float64[np.ndarray, "component block"]  # of drawn components
+    draws: Float64[np.ndarray, "component component draw"]  # the same of every draw, in all blocks
+    draw_sizes: Float64[np.ndarray, "component draw"]
+
+    @classmethod
+    def draw(cls, basis: Basis, components: Sequence[Component], blocks: Sequence[slice], seed: int) -> "Moments":  # fmt: skip
+        """The moments, by random vectors of every column."""
+        rng, projection = np.random.default_rng(seed), Projection.prepare(basis, blocks)
+        n = len(projection.rows)
+        n_traces = int(np.clip(TRACED_UNITS // n, *N_TRACES))
+        residuals = projection.apply(np.hstack([of.draw(rng, n_traces) for of in components]))
+        ends = np.arange(len(components)) * n_traces
+        sizes = np.array([(residuals.states[units] ** 2).sum(0) for units in blocks])
+        sizes *= n / max(1, n - len(basis))
+        kernels = [Kernel(of, projection) for of in components]
+        sums = [of.multiply(residuals).sums for of in kernels]
+        drawn = [np.add.reduceat(of, ends, axis=1).T / n_traces for of in sums]
+        draws = np.array([of.sum(0).reshape(len(components), -1) for of in sums])
+        draw_sizes = sizes.sum(0).reshape(len(components), -1)
+        sizes = np.add.reduceat(sizes, ends, axis=1).T / n_traces
+        return cls(projection, kernels, np.array(drawn), sizes, draws, draw_sizes)
+
+    def measure(self, states: States) -> Interval:
+        """The share of the variance of centred states that the measured components carry, NaN where its interval would hold all
+        shares, as where no column lies in two blocks.
+        """
+        residuals, blocks = self.projection.apply(states), self.projection.blocks
+        products = [kernel.multiply(residuals) for kernel in self.kernels]
+        sums = np.array([of.sums.sum(1) for of in products])
+        system = self.drawn.sum(-1)
+        is_empty = self.sizes.sum(1) <= [TOLERANCE * of.size for of in self.kernels]
+        scale = np.where(is_empty, 0, np.sqrt(np.abs(np.diag(system))))
+        measured = np.array([of.component.is_measured for of in self.kernels])
+        if not states.any() or np.any(scale[measured] == 0):
+            return Interval(np.nan, np.nan, np.nan)
+        unit = np.divide(1, scale, out=np.zeros_like(scale), where=scale > 0)
+        inverse = unit[:, None] * np.linalg.pinv(unit[:, None] * system * unit, rcond=1e-6) * unit
+        target = measured * self.sizes.sum(1)
+        variances, weights = inverse @ sums.sum(1), target @ inverse
+        totals = np.array([(states[units] ** 2).sum() for units in blocks])
+        share = target @ variances / totals.sum()
+        misfit = weights @ (sums - np.einsum("klb,l->kb", self.drawn, variances))
+        influence = 2 * misfit + variances @ (measured[:, None] * self.sizes) - share * totals
+        gram = sum(weight * _multiply_blocks(of) for weight, of in zip(weights, products, strict=True))  # fmt: skip
+        variance = _variance(influence, gram)
+        for k, (kernel, of) in enumerate(zip(self.kernels, products, strict=True)):
+            if kernel.component.is_measured and kernel.component.names:
+                error = np.var(weights @ self.draws[:, k] - self.draw_sizes[k])
+                variance += error * _square(kernel, of)
+                variance += sum(_Named.count(kernel, of, names).variance() for names in kernel.component.names)  # fmt: skip
+        half = stats.t.ppf(0.975, len(blocks) - 1) * np.sqrt(variance) / totals.sum()
+        if not half < 1:
+            return Interval(np.nan, np.nan, np.nan)
+        return Interval(float(share), float(share - half), float(share + half), len(blocks) - 1)
+
+
+def _multiply_blocks(products: Products) -> Float64[np.ndarray, "block block"]:
+    """The products of all pairs of blocks."""
+    inner, fit, beside = (_flatten(of) for of in (products.columns, products.fits, products.beside))
     cross = fit @ beside.T
-    return np.array(moments).T, inner @ inner.T + cross + cross.T
+    return inner @ inner.T + cross + cross.T
+
+
+def _flatten(matrices: Sequence[np.ndarray]) -> Float64[np.ndarray, "block number"]:
+    return np.array([matrix.ravel() for matrix in matrices])
+
+
+def _square(kernel: Kernel, products: Products) -> float:
+    """tr C² of the covariance C of the vectors of columns, from products of the first blocks and of the others."""
+    x, covariances = kernel.x, []
+    halves = np.array_split(np.arange(len(products.columns)), 2)
+    for half in halves:
+        inner = [products.columns[block] for block in half]
+        sizes = np.array([np.asarray((of * of).sum(0)).ravel() for of in (x[kernel.projection.blocks[block]] for block in half)])  # fmt: skip
+        total, size = sum(inner), sizes.sum(0)
+        scale = ((size**2 - (sizes**2).sum(0)) / kernel.component.weights).sum()
+        covariances.append((total.T @ total - sum(of.T @ of for of in inner)) / scale)
+    first, second = covariances
+    return float(np.clip((first * second).sum(), 0, max(0.0, np.trace(first)) * max(0.0, np.trace(second))))  # fmt: skip
+
+
+class _Named(NamedTuple):
+    """Of every name: the products of all pairs of blocks; what these sum up to for vectors of length 1; the sum of squares of its
+    columns.
+    """
+
+    products: Float64[np.ndarray, "name block block"]
+    measured: Float64[np.ndarray, " name"]
+    targets: Float64[np.ndarray, " name"]
+
+    @classmethod
+    def count(cls, kernel: Kernel, made: Products, names: np.ndarray) -> "_Named":
+        """The products of a kernel by names of its columns."""
+        x, weights = kernel.x, kernel.component.weights
+        blocks = kernel.projection.blocks
+        sizes = np.array([np.asarray((x[units] * x[units]).sum(0)).ravel() for units in blocks])
+        size = sizes.sum(0)
+        of_name = csr_array((np.ones(len(size)), (names, np.arange(len(size)))))
+        inner = np.stack(made.columns, 1)
+        products = (inner @ inner.transpose(0, 2, 1)).reshape(len(size), -1)
+        measured = (size**2 - (sizes**2).sum(0)) / weights
+        n = len(blocks)
+        return cls((of_name @ products).reshape(-1, n, n), of_name @ measured, of_name @ (size / weights))  # fmt: skip
+
+    def variance(self) -> float:
+        """The variance of Σ t_f s_f, the sum of squares of a component, if it is estimated by T Σ m_f s_f / M.
+
+        The squared lengths s_f of names vary by τ²: as much as their products vary beyond what blocks vary.
+        """
+        others = ~np.eye(self.products.shape[1], dtype=bool)
+        sums = (self.products * others).sum(2)
+        noise = [_variance(2 * of, gram) for of, gram in zip(sums, self.products, strict=True)]
+        share = self.measured / self.measured.sum()
+        deviations = sums.sum(1) - share * sums.sum()
+        expected = (self.measured**2 * (1 - 2 * share + (share**2).sum())).sum()
+        spread = ((deviations**2).sum() - sum(noise)) / expected
+        spread = np.clip(spread, 0, MOST_SPREAD * (sums.sum() / self.measured.sum()) ** 2)
+        return float(spread * ((self.targets.sum() * share - self.targets) ** 2).sum())
 
 
 def _drop_empty(columns: Columns) -> Columns:
@@ -194,10 +314,10 @@ def _drop_empty(columns: Columns) -> Columns:
     return columns
 
 
-def _standard_error(influence: np.ndarray, gram: np.ndarray) -> float:
-    """The standard error of a U-statistic over blocks: the variance of its linear part counts the products of pairs twice (Efron & Stein 1981)."""
+def _variance(influence: np.ndarray, gram: np.ndarray) -> float:
+    """The variance of a U-statistic over blocks: the variance of its linear part counts the products of pairs twice (Efron & Stein 1981)."""
     n = len(influence)
     products = gram[~np.eye(n, dtype=bool)]
     pairs = 2 * ((products - products.mean()) ** 2).sum()
     linear = n / (n - 1) * ((influence - influence.mean()) ** 2).sum()
-    return float(np.sqrt(max(pairs, linear - pairs)))
+    return float(max(pairs, linear - pairs))

@@ -6,9 +6,9 @@ owes to *which filler has which role*, beyond every function of which fillers an
 shuffling the roles within a sequence destroys: the share of a sum, a mean, a normalized bag, a maximum or a pooling by weights of
 words is 0 by definition. ``order_residuals`` estimates E[x | b, c].
 
-Limits. The interval of functions of the bag lies above 0 in 2 % of draws in random order; in the order of real text in 0 to 4 %, but of maxima,
-bags times a function of length and weighted means in 8 to 14 % (``benchmarks.binding.shares``). Where pairs are many, the weights are diagonal, and a share is exact on average over V, not for
-every V.
+Limits. In real text, maxima and weighted means of words depend on which words occur together, and so does their order; a component of
+pairs of fillers that occur together takes most of that up (``benchmarks.binding.shares`` measures what is left). Where pairs are many, a share is exact on average over V, not for every V:
+that enters the interval.
 
 Estimator. Let P project out fixed columns F (roles, bins of length, frequent fillers by bins of length), K = X̃ W X̃ᵀ without
 its diagonal (with it, functions of the bag that F does not hold were biased: idf weights by −.005), and blocks of groups be independent. Products of states of *different* blocks hold no noise, so
@@ -16,12 +16,15 @@ its diagonal (with it, functions of the bag that F does not hold were biased: id
 is 0 on average if there are no bindings, whatever the noise of a block is (in the block itself, the residuals that the other
 blocks predict stand for the noise: E[ê ẽᵀ] = Ω). Errors of E[x | b, c] and of F both have to be large to bias it: their product
 counts (Shah & Peters 2020). Random vectors of pairs, put through the same products, say what q is for a
-share of 1: that is Haseman–Elston regression with randomized traces. Rare fillers (too few for F) are random components of
-the same system, times 1 and 1/L. W = 1 / (count + SHRINKAGE): a pair with many units is measured as it is (its share is exact for
-any V), rare pairs as draws of one distribution.
+share of 1: that is Haseman–Elston regression with randomized traces. Rare fillers (too few for F), times 1 and 1/L, and pairs of
+fillers that occur together, times 1/L, are random components of the same system. W = 1 / (count + SHRINKAGE): a pair with many units
+is measured as it is, rare pairs as draws of one distribution.
 
 Interval. q is a sum of products g_ab over pairs of blocks: 4 Σ (r_a − r̄)² − 2 Σ (g_ab − ḡ)², r_a = Σ_b g_ab, is the variance of
-such a U-statistic, without a second pass; Student's t with as many degrees of freedom as blocks less one.
+such a U-statistic, without a second pass; Student's t with as many degrees of freedom as blocks less one. That is how the share varies
+with the units. It is a share of these fillers, of which rare ones are hardly measured: what they weigh too little and others too much
+counts by the variances of fillers' and roles' squared vectors beyond what blocks explain (two-way, as Cameron, Gelbach & Miller 2011), and what vectors of different pairs share by chance by
+tr C² of their covariance C times the variance of the same products of random vectors.
 
 Sources: Haseman & Elston 1972 (regression of products on kinship); Pazokitoroudi et al. 2020 (randomized traces); Walther et al. 2016
 (cross-validated distances, crossnobis); Bell & McCaffrey 2002 and Kline, Saggio & Sølvsten 2020 (residuals of left-out groups); Efron & Stein 1981
@@ -39,13 +42,14 @@ from jaxtyping import Float64, Int, Shaped
 from scipy.sparse import csr_array
 
 from tprprobe.errors import InputError
-from tprprobe.estimators.bindings.block_moments import Basis, Component, estimate
+from tprprobe.estimators.bindings.block_moments import Basis, Component, Moments
 from tprprobe.estimators.bindings.order_residuals import subtract_expected
 from tprprobe.estimators.bindings.pair_counts import (
     Bindings,
     PairCounts,
     beside,
     beyond_each,
+    cooccur,
     divide_by_length,
     split_by_count,
     times,
@@ -118,10 +122,9 @@ class BindingComponents:
         groups = np.arange(len(parts[0])) if groups is None else pd.factorize(groups)[0]
         _check(len(parts[0]), y, groups)
         self.n_groups_ = int(groups.max()) + 1
-        block = divide_into_blocks(groups, min(self.n_blocks, self.n_groups_), self.random_state)
-        model = Steps(parts, narrow(y, self.random_state), block, self.random_state)
+        model = Steps.prepare(parts, groups, self.n_blocks, self.random_state)
         self.shares_ = pd.DataFrame(
-            [{"step": step, **model.measure(step).columns("share")} for step in self.steps]
+            [{"step": step, **model.measure(step, y).columns("share")} for step in self.steps]
         ).rename(columns={"share_low": "low", "share_high": "high"})
         return self
 
@@ -180,61 +183,93 @@ def narrow(states: np.ndarray, seed: int) -> Float64[np.ndarray, "unit d"]:
     return centred @ np.hstack([axes[:, -PRINCIPAL:], rest @ drawn * np.sqrt(n_rest / OTHERS)])
 
 
+def _number(parts: Sequence[PairCounts], name: str) -> Int[np.ndarray, " pair"]:
+    """The fillers, or the roles, of the pairs of all parts; those of different parts differ."""
+    numbers, start = [], 0
+    for part in parts:
+        numbers.append(start + getattr(part, name))
+        start += 1 + getattr(part, name).max()
+    return np.concatenate(numbers)
+
+
 class Steps:
     """The nested steps of a decomposition: what each measures, beyond which fixed columns, beside which random components."""
 
-    def __init__(
-        self, parts: Sequence[PairCounts], states: np.ndarray, block: np.ndarray, seed: int
-    ):
-        order, self.seed = np.argsort(block, kind="stable"), seed
+    @classmethod
+    def prepare(
+        cls, parts: Sequence[PairCounts], groups: np.ndarray, n_blocks: int, seed: int
+    ) -> "Steps":
+        """The steps of units whose groups are joined to blocks; any states of these units are measured with them."""
+        return cls(parts, divide_into_blocks(groups, min(n_blocks, int(groups.max()) + 1), seed), seed)  # fmt: skip
+
+    def __init__(self, parts: Sequence[PairCounts], block: np.ndarray, seed: int):
+        self.order = order = np.argsort(block, kind="stable")
+        self.seed, self.moments = seed, dict[str, Moments | None]()
         self.blocks = [
             slice(a, b) for a, b in itertools.pairwise(np.cumsum([0, *np.bincount(block)]))
         ]
-        self.states, self.ones = states[order], np.ones(len(states))
-        most = min(MAX_FIXED, len(states) // UNITS_PER_COLUMN)
+        self.ones = np.ones(len(order))
+        most = min(MAX_FIXED, len(order) // UNITS_PER_COLUMN)
         fillers, roles = (
             beside(*columns)[order]
             for columns in zip(*((p.fillers, p.roles) for p in parts), strict=True)
         )
         self.fillers, self.rare = split_by_count(fillers, FREQUENT, most // 3)
+        self.all_fillers = split_by_count(fillers, FREQUENT, most)
         self.roles, self.rare_roles = split_by_count(roles, FREQUENT, most)
         self.pairs = beside(*map(subtract_expected, parts))[order]
+        self.names = [_number(parts, name) for name in ("filler_of", "role_of")]
         lengths = parts[-1].lengths[order]
         self.rare_by_length = times(self.rare, lengths if parts[-1].has_shares else 1 / lengths)
+        self.together = times(cooccur(fillers), 1 / lengths)
         least = max(UNITS_PER_BIN, self.fillers.nnz // MAX_FIXED)
         columns = beside(self.ones, self.fillers)
         self.length, self.by_length = lengths, divide_by_length(columns, lengths, least, MAX_BINS)
 
-    def measure(self, step: str) -> Interval:
-        """The share of a step."""
+    def measure(self, step: str, states: np.ndarray) -> Interval:
+        """The share of a step in the states of the units."""
+        if step not in self.moments:
+            self.moments[step] = self._prepare(step)
+        moments = self.moments[step]
+        return moments.measure(narrow(states, self.seed)[self.order]) if moments else Interval(0.0, 0.0, 0.0)  # fmt: skip
+
+    def _prepare(self, step: str) -> Moments | None:
+        """The moments of a step, None if it has no columns."""
         base = beside(self.ones)
         bag = beside(self.length, self.fillers)
-        rare = [Component.random(self.rare, step == FILLERS)]
         if step == FILLERS:
-            return self._estimate(base, bag, rare)
+            frequent, rare = self.all_fillers
+            bag = beside(self.length, frequent, np.asarray(rare.sum(1)))
+            return self._draw(base, bag, [Component.random(rare, True)])
+        rare = [Component.random(self.rare)]
         base = beside(base, bag)
         if step == ROLES:
-            return self._estimate(
-                base, self.roles, [*rare, Component.random(self.rare_roles, True)]
-            )
+            return self._draw(base, self.roles, [*rare, Component.random(self.rare_roles, True)])
         base = beside(base, self.roles)
         rare += [Component.random(self.rare_roles)]
         if step == BY_LENGTH:
             beyond = beyond_each(self.rare_by_length, self.rare)
-            return self._estimate(base, self.by_length, [*rare, Component.random(beyond, True)])
+            return self._draw(base, self.by_length, [*rare, Component.random(beyond, True)])
         base = beside(base, self.by_length)
-        rare += [Component.random(self.rare_by_length)]
-        if self.pairs.shape[1] <= min(FEW_PAIRS, len(self.states) // UNITS_PER_COLUMN):
-            return self._estimate(base, self.pairs, rare)
-        return self._estimate(base, None, [*rare, Component.random(self.pairs, True)])
+        rare += [Component.random(self.rare_by_length), Component.random(self.together)]
+        if self.pairs.shape[1] <= min(FEW_PAIRS, len(self.order) // UNITS_PER_COLUMN):
+            return self._draw(base, self.pairs, rare)
+        return self._draw(
+            base,
+            None,
+            [
+                *rare,
+                Component.random(self.pairs, True, self.names),
+            ],
+        )
 
-    def _estimate(
+    def _draw(
         self, base: csr_array, columns: csr_array | None, components: list[Component]
-    ) -> Interval:
+    ) -> Moments | None:
         basis = Basis.span(base)
         if columns is not None and len(beyond := Basis.span(columns, basis)):
             components = [Component.fixed(beyond), *components]
         components = [of for of in components if of.columns.shape[1] and abs(of.columns).sum()]  # pyright: ignore[reportOptionalSubscript]
         if not any(of.is_measured for of in components):
-            return Interval(0.0, 0.0, 0.0)
-        return estimate(self.states, basis, components, self.blocks, self.seed)
+            return None
+        return Moments.draw(basis, components, self.blocks, self.seed)

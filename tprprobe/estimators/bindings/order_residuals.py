@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float64, Int
 from scipy.sparse import csr_array, diags_array
 
-from tprprobe.estimators.bindings.pair_counts import PairCounts
+from tprprobe.estimators.bindings.pair_counts import PairCounts, cross_entries
 
 OWN_PREFERENCE = 5  # units that a filler with preferences of its own has; rarer ones share theirs
 N_SCALINGS = 6
@@ -55,12 +55,7 @@ class Cells:
     def list_all(cls, counts: PairCounts) -> "Cells":
         """The cells of all units."""
         fillers, roles = counts.fillers, counts.roles
-        n_roles = np.diff(roles.indptr)
-        size = np.diff(fillers.indptr) * n_roles
-        unit = np.repeat(np.arange(len(counts)), size)
-        cell = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
-        filler, role = np.divmod(cell, n_roles[unit])
-        at_filler, at_role = fillers.indptr[unit] + filler, roles.indptr[unit] + role
+        unit, at_filler, at_role = cross_entries(fillers, roles)
         width = 1 + int(counts.role_of.max())
         codes = fillers.indices[at_filler].astype(int) * width + roles.indices[at_role]
         pair = _find(counts.filler_of * width + counts.role_of, codes)

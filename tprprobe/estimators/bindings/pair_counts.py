@@ -9,6 +9,7 @@ import pandas as pd
 from jaxtyping import Float64, Int, Shaped
 from scipy.sparse import csr_array, diags_array, hstack
 
+Numbers = Int[np.ndarray, " number"]
 Bindings = Sequence[Sequence[tuple[Hashable, Hashable]]]  # of every unit: fillers with their roles
 
 
@@ -63,6 +64,29 @@ class PairCounts:
 
 def _indicator(names: Int[np.ndarray, " pair"]) -> csr_array:
     return csr_array((np.ones(len(names)), (np.arange(len(names)), names)))
+
+
+def cross_entries(first: csr_array, second: csr_array) -> tuple[Numbers, Numbers, Numbers]:
+    """Every entry of a unit's first row with every entry of its second: the unit, and the two entries."""
+    n_second = np.diff(second.indptr)
+    size = np.diff(first.indptr) * n_second
+    unit = np.repeat(np.arange(len(size)), size)
+    cell = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+    in_first, in_second = np.divmod(cell, n_second[unit])
+    return unit, first.indptr[unit] + in_first, second.indptr[unit] + in_second
+
+
+def cooccur(counts: csr_array) -> csr_array:
+    """[unit, pair of columns]: 1 if the unit has both, of pairs that two units have."""
+    unit, first, second = cross_entries(counts, counts)
+    columns = counts.indices.astype(int)
+    is_pair = columns[first] < columns[second]
+    unit, codes = unit[is_pair], (columns[first] * counts.shape[1] + columns[second])[is_pair]  # pyright: ignore[reportOptionalSubscript]
+    _, pair, n_units = np.unique(codes, return_inverse=True, return_counts=True)
+    is_shared = n_units[pair] >= 2
+    pair = np.unique(pair[is_shared], return_inverse=True)[1]
+    shape = (len(counts.indptr) - 1, pair.max(initial=-1) + 1)
+    return csr_array((np.ones(len(pair)), (unit[is_shared], pair)), shape)
 
 
 def times(counts: csr_array, factor: Float64[np.ndarray, " unit"]) -> csr_array:

@@ -15,6 +15,7 @@ from tprprobe.figures.catalogue.inputs import Maker
 from tprprobe.figures.clusters import cluster_strips
 from tprprobe.figures.curves import learning_scene
 from tprprobe.figures.heads import heads_table
+from tprprobe.figures.look import current_look
 from tprprobe.figures.patching import patching_squares
 from tprprobe.figures.probes import probe_table
 from tprprobe.figures.reconstruction import reconstruction_scene, reconstruction_table
@@ -48,7 +49,8 @@ def draw_roles(
     questions that were answered right, unless ``every`` question is meant.
     """
     roles = cluster(store, _site(store, layer, "role"), head, k, seed, raw)
-    return cluster_strips(store, roles, correct_only=not every, gold=True)
+    n_rows = 12 if (current_look().inches or PAGE) > PAGE / 2 else 6
+    return cluster_strips(store, roles, n_rows, correct_only=not every, gold=True)
 
 
 def draw_attention(
@@ -87,6 +89,7 @@ def tabulate_reconstruction(store: Store, layer: int = -1, seed: int = 0) -> Tab
     return reconstruction_table(reconstruct(store, layer, seed=seed)).drop_empty()
 
 
+PAGE = 7  # inches
 VALUES = ("encoder.*.self.value",)
 MAKERS = {
     "roles": Maker(draw_roles, ("*.self.role",)),

@@ -12,8 +12,9 @@ from tprprobe.errors import InputError, unknown
 from tprprobe.figures import dots
 from tprprobe.figures.catalogue.entries import Entry, find_figure, load_figures
 from tprprobe.figures.catalogue.loaders import INPUTS, Loaded, name_result
+from tprprobe.figures.look import Look
 from tprprobe.figures.scenes import Scene
-from tprprobe.figures.style import Drawing, Look, save
+from tprprobe.figures.style import Drawing, save
 from tprprobe.figures.tables import TEXTS, Table
 from tprprobe.store import Store
 from tprprobe.store.reader import Source, as_store
@@ -102,7 +103,8 @@ def draw(
         ax: Axes of matplotlib; the figure is drawn in their place. Figures of several panels need axes of ``plt.subplots``.
         backend: ``matplotlib``, or ``plotly`` for figures that a browser can draw.
         **options: Options of the figure (``layer``, ``head``, ``k`` …), and of its look: ``width``, ``height`` (inches),
-            ``fontsize`` (points of the labels of axes), ``title``, ``dpi``, ``style`` (a file .mplstyle).
+            ``fontsize`` (points of the labels of axes), ``title``, ``labels`` (a mapping of words to other words), ``colors``
+            (a list), ``dpi``, ``style`` (a file .mplstyle). ``width`` may be acl, icml (one column), neurips, iclr or page.
 
     Returns:
         The figure, of matplotlib or of plotly; ``savefig`` writes it.
@@ -112,14 +114,14 @@ def draw(
             be drawn into.
 
     Examples:
-        >>> tp.draw("attention", store, layer=-1, head=0, width=3).savefig("map.pdf")
+        >>> tp.draw("attention", store, layer=-1, head=0, width="acl").savefig("map.pdf")
     """
     if backend not in BACKENDS:
         raise unknown("backend", backend, BACKENDS)
     entry = find_figure(name)
     look, options = _split_look(entry, options)
     sources = {} if source is None else read_source(entry, source)
-    with look.styled():
+    with look.used():
         picture = build(name, **sources, **options)
         return _plot(name, picture) if backend == "plotly" else _finish(name, picture, look, ax)
 
@@ -141,7 +143,7 @@ def _finish(name: str, picture: Picture, look: Look, ax: Axes | None = None) -> 
     if not isinstance(figure, Drawing):
         figure = dots.render(figure, ax) if isinstance(figure, Scene) else figure.draw(ax)
     if ax is None:
-        look.adjust(figure)
+        look.finish(figure)
     return figure
 
 
@@ -190,7 +192,7 @@ def write_figure(
     options |= {key: sources for key in entry.inputs if key != "store" and sources}
     path = Path("runs") / f"{name}.pdf" if out is None else Path(out)
     look, options = _split_look(entry, options)
-    with look.styled():
+    with look.used():
         picture = build(name, **options)
         if isinstance(picture, Table) and path.suffix in TEXTS:
             return picture.save(path)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from tprprobe.errors import InputError, check_extra
+from tprprobe.errors import InputError
 from tprprobe.models.huggingface.language import Pretrained
 from tprprobe.models.huggingface.pretrained import attach_layers
 
@@ -27,9 +27,6 @@ def adapt(model: Any, tokenizer: Any = None) -> Pretrained:
     Raises:
         InputError: There is no model of transformers inside, or it has no list of layers.
     """
-    check_extra(
-        "transformers", "huggingface", f"a model of {type(model).__module__.partition('.')[0]}"
-    )
     module = unwrap(model)
     was_training = module.training
     name = os.path.basename(str(module.name_or_path).rstrip("/")) or type(module).__name__

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from importlib.util import find_spec
 from io import StringIO
-from math import prod
+from math import inf, prod
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -38,6 +38,7 @@ from tprprobe.models.huggingface.contradictions import (
 VERBOSE = "TPRPROBE_VERBOSE"  # set by --verbose: what libraries write is shown
 SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size", "intermediate_size",
          "max_position_embeddings")  # fmt: skip
+POSITIVE = ("_eps", "_epsilon", "rope_theta")  # endings of settings
 BUCKETS = ("num_buckets", "max_distance")  # of relative positions
 TOKENIZER = "tokenizer.json"
 SPIECES = ("spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
@@ -97,6 +98,11 @@ def check_sizes(path: str, config: Any, fits: bool = True) -> None:
             raise InputError(
                 f"{path}: config.json has {name} {value!r}, a whole number above 0 is needed"
             )
+    for name, value in _numbers(text.to_dict()):
+        if name.endswith(POSITIVE) and not 0 < value < inf:
+            raise InputError(
+                f"{path}: config.json has {name} {value!r}, a number above 0 is needed"
+            )
     buckets, far = (getattr(text, f"relative_attention_{name}", 0) for name in BUCKETS)
     if type(buckets) is type(far) is int and far and far <= buckets // 2:
         raise InputError(
@@ -122,6 +128,15 @@ def check_sizes(path: str, config: Any, fits: bool = True) -> None:
         raise InputError(
             f"{path}: config.json asks for at least {min_weights + width * positions:,} weights, {where}"
         )
+
+
+def _numbers(settings: dict[str, Any]) -> Iterator[tuple[str, float]]:
+    """The numbers of a configuration and of the settings inside it, by name."""
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            yield from _numbers(value)
+        elif isinstance(value, int | float):
+            yield name, value
 
 
 def _check_types(path: str, slices: list[Slice], module: Any) -> None:

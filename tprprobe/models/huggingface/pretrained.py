@@ -3,32 +3,27 @@
 import inspect
 import os
 import weakref
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
-from functools import cache
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from tprprobe.console import note
-from tprprobe.errors import InputError, check_extra
+from tprprobe.errors import InputError
 from tprprobe.files import hub
-from tprprobe.files.file_errors import as_input_error
 from tprprobe.models.checkpoint import TRANSFORMERS, UNTRAINED
 from tprprobe.models.huggingface.faults import (
     check_sizes,
     check_tables,
     check_tokenizer,
     compare_symbols,
-    list_names,
     read_report,
     refusing,
 )
+from tprprobe.models.huggingface.gguf_file import find_gguf, read_once
 from tprprobe.models.huggingface.language import TEXT, Pretrained
 from tprprobe.models.huggingface.sentences import MODULES, Encoding, Folder
 from tprprobe.models.huggingface.settling import settle
@@ -36,7 +31,6 @@ from tprprobe.models.huggingface.symbols import CAUSAL, MASKED, SEQ2SEQ, has_two
 from tprprobe.models.huggingface.taps import EAGER, attending
 from tprprobe.models.placement import AUTO, Placement, input_device
 
-ENDING = ".gguf"
 PLAIN = Placement()
 
 
@@ -44,7 +38,6 @@ def read_transformers(
     path: str, local_files_only: bool, seed: int | None, placement: Placement = PLAIN
 ) -> Pretrained:
     """The attached model with its vocabulary, of a folder, file, hub ID or ID@REVISION; with a seed randomly initialized."""
-    check_extra("transformers", "huggingface", f"{TRANSFORMERS}{path}")
     if seed is not None:
         placement.check_own(f"a model without weights ({path})")
     options: dict[str, Any] = {"local_files_only": local_files_only, "trust_remote_code": False}
@@ -266,62 +259,3 @@ def _named_class(name: str, config: Any) -> Any:
 def _attending(kind: Any) -> dict[str, str]:
     """Options by which a model that does not call the common attention has maps of attention."""
     return {} if kind._can_set_attn_implementation() else {"attn_implementation": "eager"}
-
-
-def find_gguf(path: str) -> Path | None:
-    """The GGUF file that a path is, or that a folder without a config.json of its own holds."""
-    place = Path(path)
-    if place.suffix == ENDING:
-        files = [place]
-        if not place.is_file():
-            raise InputError(f"no file {path!r}: give hf:FILE{ENDING} or a folder with one")
-    else:
-        files = [] if (place / "config.json").is_file() else sorted(place.glob(f"*{ENDING}"))
-    if len(files) > 1:
-        names = ", ".join(file.name for file in files)
-        raise InputError(f"{path} has several {ENDING} files, give one: hf:{path}/FILE ({names})")
-    if not files:
-        return None
-    check_extra("gguf", "huggingface", f"hf:{path}")
-    return files[0]
-
-
-@contextmanager
-def read_once(file: Path | None) -> Iterator[dict[str, str]]:
-    """A block in which a GGUF file is parsed once, not three and 400 times; yields notes on its types and unread layers."""
-    if file is None:
-        yield {}
-        return
-    import gguf
-
-    class Reader(gguf.GGUFReader):
-        """Its bytes are a plain array: a memory map of numpy is three times as slow to cut into pieces."""
-
-        def _get(self, *args: Any, **kwargs: Any) -> Any:
-            self.data: Any = np.asarray(self.data)
-            return super()._get(*args, **kwargs)
-
-    before: Any = gguf.GGUFReader, gguf.get_tensor_name_map
-    with as_input_error(f"{file} is damaged or no GGUF file"):
-        reader, module = Reader(file), cast(Any, gguf)
-    sizes = Counter()
-    for tensor in reader.tensors:
-        sizes[tensor.tensor_type.name] += int(tensor.n_elements)
-    types = ", ".join(name for name, _ in sizes.most_common())
-    module.GGUFReader, module.get_tensor_name_map = lambda *_, **__: reader, cache(before[1])
-    try:
-        yield {"weights": f"dequantized from {types} ({file.name})", **_left_over(reader)}
-    finally:
-        module.GGUFReader, module.get_tensor_name_map = before
-
-
-def _left_over(reader: Any) -> dict[str, str]:
-    """A note on the tensors of layers beyond the number that the file's fields name."""
-    counts = [
-        int(field.contents())
-        for name, field in reader.fields.items()
-        if name.endswith(".block_count")
-    ]
-    names = [tensor.name.split(".") for tensor in reader.tensors if tensor.name.startswith("blk.")]
-    over = [".".join(name) for name in names if counts and int(name[1]) >= counts[0]]
-    return {"unused weights": list_names(over)} if over else {}

@@ -1,0 +1,130 @@
+"""``python -m studies.state_shares --treebank FOLDER``: the states of five networks in one table, share by share."""
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import pandas as pd
+import typer
+
+import tprprobe as tp
+from studies.real.packages import MODELS
+from studies.real.pronunciation import attach_pronouncer, read_pronouncer
+from studies.real.treebank import read_treebank
+from studies.real.words import read_forms
+from studies.templates import table
+from tprprobe.analyses.decomposition.binding_claims import binds
+from tprprobe.analyses.decomposition.designs import SHUFFLED_ROLES
+from tprprobe.analyses.decomposition.state_shares import score_shares
+from tprprobe.errors import InputError
+from tprprobe.statistics import interval_text, read_interval
+
+RESULTS = Path(__file__).parent / "results" / "state-shares.csv"
+OWN = Path("models")
+N_SENTENCES, N_QUESTIONS, N_CAPTIONS = 800, 2000, 1000
+ROLES = "left"
+Row = Mapping[str, Any]
+
+
+class Subject(NamedTuple):
+    """What is measured: a state, its unit, and what fillers and units are called."""
+
+    model: str
+    state: str
+    site: str
+    unit: str
+    filler: str
+    units: str
+    read: Callable[[Path, Path], tuple[Any, Any]]  # models and treebank → model and data
+
+
+def _sentences(name: str, models: Path, treebank: Path) -> tuple[Any, Any]:
+    return tp.load_model(f"hf:{models / name}"), read_treebank(treebank, "dev", N_SENTENCES)
+
+
+def _spelling(models: Path, treebank: Path) -> tuple[Any, Any]:
+    return attach_pronouncer(read_pronouncer(models / "g2p")), read_forms(treebank)[0]
+
+
+def _own(name: str, n: int, _models: Path, _treebank: Path) -> tuple[Any, Any]:
+    from tprprobe.examination import choose_data
+
+    model = tp.load_model(str(OWN / name))
+    return model, choose_data(model, n, 0)
+
+
+def list_subjects() -> list[Subject]:
+    """The five networks."""
+    from functools import partial
+
+    minilm, smollm = (partial(_sentences, name) for name in ("minilm", "smollm2"))
+    arithmetic = partial(_own, "tpt-c-arithmetic", N_QUESTIONS)
+    captions = partial(_own, "tpgn-scenes", N_CAPTIONS)
+    return [
+        Subject("MiniLM", "mean over the tokens, last layer", "encoder.5.hidden", "mean", "token", "sentences", minilm),
+        Subject("SmolLM2", "last token, layer 15 of 30", "layers.15.hidden", "last", "token", "sentences", smollm),
+        Subject("g2p", "the encoder's last state", "encoding", "sample", "letter", "words", _spelling),
+        Subject("TP-Transformer", "mean over the symbols, last layer", "encoder.2.hidden", "mean", "symbol", "questions", arithmetic),
+        Subject("TPGN", "the caption's tensor", "sentence.tpr", "sample", "word", "captions", captions),
+    ]  # fmt: skip
+
+
+def measure(subject: Subject, models: Path, treebank: Path, out: Path) -> Row:
+    """The shares of a state as a row."""
+    model, data = subject.read(models, treebank)
+    store = tp.extract(model, data, [subject.site], out, control=False, resume=True)
+    scores = score_shares(store, [subject.site], [ROLES], subject.unit)
+    real, shuffled = (scores[scores["control"] == name].set_index("family") for name in ("", SHUFFLED_ROLES))  # fmt: skip
+    parts = {
+        "fillers": read_interval(real.loc["bag"], "share"),
+        "places": read_interval(real.loc["additive"], "share"),
+        "fillers × length": read_interval(real.loc["additive"], "share_by_length"),
+        "bindings": read_interval(real.loc["factored"], "share"),
+        "shuffled": read_interval(shuffled.loc["factored"], "share"),
+    }
+    row = {"model": subject.model, "n": len(store.read(subject.site)) if subject.unit == "sample" else store.tokens["sample"].nunique()}  # fmt: skip
+    for name, share in parts.items():
+        row |= share.columns(name)
+    return row
+
+
+def say(row: Row, subject: Subject) -> str:
+    """The sentence that a row shows."""
+    share, shuffled = (interval_text(read_interval(row, name), ".3f") for name in ("bindings", "shuffled"))  # fmt: skip
+    about = f"{subject.model}, {subject.state} ({row['n']:,} {subject.units})"
+    claim = {"share_low": row["bindings_low"], "share_shuffled": row["shuffled"], "share_shuffled_low": row["shuffled_low"]}  # fmt: skip
+    if not binds(claim):
+        return f"**{about}**: no binding is shown; the share of the variance that depends on which {subject.filler} is at which place is {share}, and {shuffled} with shuffled places."
+    return f"**{about}**: {share} of the variance depends on which {subject.filler} is at which place, beyond every function of the {subject.filler}s alone and of the places alone; with shuffled places it is {shuffled}."
+
+
+def write_table(rows: pd.DataFrame) -> str:
+    """The table and its sentences in Markdown."""
+    shown, said = [], []
+    for row, subject in zip(rows.to_dict("records"), list_subjects(), strict=True):
+        parts = [str(name) for name in rows if f"{name}_low" in rows and name != "shuffled"]
+        texts = {name: interval_text(read_interval(row, name), ".3f") for name in (*parts, "shuffled")}  # fmt: skip
+        rest = 1 - sum(row[name] for name in parts)
+        shown.append({"state of": row["model"], **{name: texts[name] for name in parts}, "rest": f"{rest:.3f}", "bindings, shuffled places": texts["shuffled"]})  # fmt: skip
+        said.append(f"- {say(row, subject)}")
+    return f"{table(shown)}\n\n" + "\n".join(said)
+
+
+def main(
+    treebank: Annotated[Path | None, typer.Option(help="The folder of the English Web Treebank; without it the committed table is shown.")] = None,
+    models: Annotated[Path, typer.Option(help="The folder of the real models.")] = MODELS,
+    runs: Annotated[Path, typer.Option(help="Where states are kept.")] = Path("runs/state-shares"),
+) -> None:  # fmt: skip
+    """Measure the shares of five networks' states, and show them in one table."""
+    if treebank is not None:
+        rows = [measure(s, models, treebank, runs / s.model.lower()) for s in list_subjects()]
+        pd.DataFrame(rows).round(4).to_csv(RESULTS, index=False)
+    typer.echo(write_table(pd.read_csv(RESULTS)))
+
+
+if __name__ == "__main__":
+    try:
+        typer.run(main)
+    except InputError as error:
+        sys.exit(f"studies.state_shares: {error}")

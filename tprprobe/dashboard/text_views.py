@@ -1,0 +1,100 @@
+"""A text that is asked, token by token: which tokens its answer depends on, and what changes beside another text."""
+
+import numpy as np
+import pandas as pd
+
+from tprprobe.dashboard.asking import write_share
+from tprprobe.dashboard.view import View
+from tprprobe.figures.labels import site_label
+from tprprobe.figures.scenes import Squares
+from tprprobe.interventions.salience import INTEGRATED, REPLACED
+from tprprobe.interventions.salience import salience as salience
+from tprprobe.interventions.text_comparison import TextComparison
+from tprprobe.interventions.text_comparison import compare_texts as compare_texts
+from tprprobe.store.token_texts import sign
+
+WRITTEN = 24  # tokens or heads of a row whose numbers are written
+
+
+def show_salience(table: pd.DataFrame, title: str) -> View:
+    """A row a measure, a column a token; every row is divided by its largest value."""
+    numbers = table.drop(columns=["position", "token"]).T
+    values = numbers.to_numpy(float)
+    scaled = values / np.maximum(np.abs(values).max(1, keepdims=True), 1e-12)
+    told = np.char.replace(np.char.mod("%+.3g", values), "-", "−")
+    brief = np.char.replace(np.char.mod("%.1f", values), "-", "−")
+    texts = brief if len(table) <= WRITTEN else None
+    note = "Red: makes the answer more probable; blue: less. Numbers: natural logarithms of probability (of a model without a head: cosine)."
+    columns = _number(table["token"])
+    scene = Squares(
+        scaled, [*map(str, numbers.index)], columns, ("", "token"), texts, told, True, title=title
+    )
+    return View(title, table, scene, None, note)
+
+
+def summarize_salience(table: pd.DataFrame) -> str:
+    """The token without which most is lost, and whether gradients agree with that."""
+    ranked = table.sort_values(REPLACED, ascending=False).head(3)
+    listed = ", ".join(f"‘{sign(token)}’" for token in ranked["token"])
+    agreement = table[INTEGRATED].corr(table[REPLACED], "spearman")
+    verdict = f"Integrated gradients rank tokens as that measurement does to {agreement:.2f} (Spearman; 1: the same)."
+    return f"Most is lost without {listed} (one token replaced by random ones). {verdict}"
+
+
+def summarize_texts(texts: TextComparison) -> str:
+    """What is said of either text, and where their states and heads differ most."""
+    sentences = []
+    if len(texts.outputs):
+        column = str(texts.outputs.columns[0])
+        best = [texts.outputs.loc[texts.outputs[name].idxmax()] for name in ("text", "against")]
+        sentences += [
+            f"{column.capitalize()} ‘{best[0][column]}’ ({write_share(best[0]['text'])}), of the other text ‘{best[1][column]}’ ({write_share(best[1]['against'])})."
+        ]
+    row = texts.states.loc[texts.states["distance"].idxmax()]
+    where = f"at {site_label(row['site'])}, token ‘{sign(row['token'])}’"
+    sentences += [f"States differ most {where} (1 − cosine {row['distance']:.2f})."]
+    if len(texts.heads):
+        row = texts.heads.loc[texts.heads["distance"].idxmax()]
+        where = site_label(row["site"], row["head"])
+        sentences += [f"Attention differs most in {where}: {row['distance']:.0%} of its weight."]
+    return " ".join(sentences)
+
+
+def show_text_states(texts: TextComparison) -> View:
+    """How far apart the two texts' states are: a row a site, a column a token."""
+    table = texts.states
+    title = "How far apart the states of the two texts are"
+    first = table[table["site"] == table["site"].iloc[0]]
+    pairs = zip(first["token"], first["other_token"], strict=True)
+    names = [sign(a) if a == b else f"{sign(a)} → {sign(b)}" for a, b in pairs]
+    note = "1 − cosine of the states of aligned tokens: 0 is the same direction."
+    return View(
+        title, table, _square(table, "position", _number(names), "token", title), None, note
+    )
+
+
+def show_text_heads(texts: TextComparison) -> View:
+    """How differently heads look at the two texts: a row a layer, a column a head."""
+    title = "How differently heads look at the two texts"
+    names = [*map(str, range(texts.heads["head"].max() + 1))]
+    note = (
+        "The share of attention that is elsewhere, over tokens of both texts (mean over queries)."
+    )
+    scene = _square(texts.heads, "head", names, "head", title)
+    return View(title, texts.heads, scene, None, note)
+
+
+def _square(table: pd.DataFrame, column: str, names: list[str], axis: str, title: str) -> Squares:
+    """Distances by site and another column, darker the larger, up to 1."""
+    wide = table.pivot(index="site", columns=column, values="distance")
+    values = wide.reindex(table["site"].unique()).to_numpy(float)
+    rows, told = [*map(site_label, table["site"].unique())], np.char.mod("%.2f", values)
+    texts = told if len(names) <= WRITTEN else None
+    return Squares(
+        np.minimum(values, 1), rows, names, ("", axis), texts, told, bar="distance", title=title
+    )
+
+
+def _number(tokens) -> list[str]:
+    """Tokens as they are shown, told apart where they repeat."""
+    return [f"{i} {sign(token)}" for i, token in enumerate(tokens)]

@@ -1,0 +1,110 @@
+"""How a figure looks where somebody asks for it: its size, fonts, colors, and other words for its labels."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import matplotlib
+import matplotlib.style
+from matplotlib.colors import is_color_like
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.ticker import FixedFormatter
+
+from tprprobe.errors import InputError, unknown
+
+FONTSIZE, TICKS = 8, 7  # points of the labels of axes and of their ticks
+# Inches of a column of text; acl and icml have two columns, whose pages are 6.3 and 6.75 wide.
+WIDTHS = {"acl": 3.03, "icml": 3.25, "neurips": 5.5, "iclr": 5.5, "page": 6.3}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a figure looks, where that is not what it chooses by itself."""
+
+    width: float | str | None = None
+    height: float | None = None
+    fontsize: float | None = None
+    title: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    colors: Sequence[str] = ()
+    dpi: float | None = None
+    style: str | os.PathLike[str] | None = None
+
+    @property
+    def inches(self) -> float | None:
+        """The width as a number."""
+        if self.width is None:
+            return None
+        try:
+            return WIDTHS[str(self.width)] if str(self.width) in WIDTHS else float(self.width)
+        except ValueError:
+            raise unknown("width", self.width, ("a number of inches", *WIDTHS)) from None
+
+    @property
+    def scale(self) -> float:
+        """How much larger texts are than usual."""
+        return self.fontsize / FONTSIZE if self.fontsize else 1.0
+
+    def measure(self, width: float, height: float, keeps_shape: bool) -> tuple[float, float]:
+        """The size of a figure that would choose ``width`` and ``height``."""
+        new = self.inches or (
+            width * self.height / height if keeps_shape and self.height else width
+        )
+        return new, self.height or (height * new / width if keeps_shape else height)
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Figures that are made meanwhile have this look, and matplotlib the settings of the style file."""
+        if bad := [color for color in self.colors if not is_color_like(color)]:
+            raise InputError(f"no color {bad[0]}: give names or #RRGGBB")
+        _ = self.inches
+        with matplotlib.rc_context():
+            try:
+                matplotlib.style.use([] if self.style is None else str(self.style))
+            except (OSError, ValueError) as error:
+                raise InputError(
+                    f"no style {self.style}: give a file .mplstyle ({error})"
+                ) from error
+            token = _LOOK.set(self)
+            try:
+                yield
+            finally:
+                _LOOK.reset(token)
+
+    def finish(self, figure: Figure) -> None:
+        """Gives a figure that was made with this look its title, words, fonts and resolution."""
+        if self.title is not None and not figure.get_suptitle() and len(figure.axes) == 1:
+            figure.axes[0].set_title(self.title, loc="left")
+        elif self.title is not None:
+            figure.suptitle(self.title)
+        for axes in figure.axes if self.labels else ():
+            for axis in (axes.xaxis, axes.yaxis):
+                if isinstance(formatter := axis.get_major_formatter(), FixedFormatter):
+                    axis.set_ticklabels([self.rename(text) for text in formatter.seq])
+        texts: list[Any] = figure.findobj(Text)
+        for text in texts:
+            text.set(text=self.rename(text.get_text()), fontsize=self.scale * text.get_fontsize())
+        for axes in figure.axes if self.scale != 1 else ():
+            axes.tick_params(labelsize=self.scale * TICKS)
+        if hasattr(figure, "file_dpi"):
+            figure.place_notes()  # type: ignore[attr-defined]
+            figure.file_dpi = self.dpi or figure.file_dpi  # type: ignore[attr-defined]
+
+    def rename(self, text: str) -> str:
+        """The text with other words for some."""
+        for old, new in self.labels.items():
+            text = text.replace(old, new)
+        return text
+
+
+_LOOK: ContextVar[Look] = ContextVar("look")
+USUAL = Look()
+
+
+def current_look() -> Look:
+    """The look of figures that are made now."""
+    return _LOOK.get(USUAL)
