@@ -90,9 +90,9 @@ def measure(training: Training, runs: Path) -> dict[str, Any]:
 def measure_shuffled(training: Training, model: Model, sample: Sample) -> dict[str, float]:
     """The share of bindings to roles that are shuffled within sequences, in the first site after the last filler."""
     site = find_sites(training.model)[0]
-    *_, last = measure_shares(model, sample, site, is_shuffled=True)
+    *_, final = measure_shares(model, sample, site, is_shuffled=True)
     return {
-        f"shuffled{end}": last[name]
+        f"shuffled{end}": final[name]
         for end, name in (("", "share"), ("_low", "low"), ("_high", "high"))
     }
 
@@ -101,10 +101,10 @@ def _share_rows(
     training: Training, model: Model, sample: Sample, weights: str, seed: int
 ) -> Iterator[dict[str, Any]]:
     head = {"task": training.task, "model": training.model, "weights": weights, "seed": seed}
-    first, *others = find_sites(training.model)
+    site_all_steps, *other_sites = find_sites(training.model)
     is_trained = weights == "trained"
-    for site in [first, *(others if is_trained else ())]:
-        every_step = is_trained and site == first
+    for site in [site_all_steps, *(other_sites if is_trained else ())]:
+        every_step = is_trained and site == site_all_steps
         for row in measure_shares(model, sample, site, every_step):
             yield head | {"site": site} | row
 
